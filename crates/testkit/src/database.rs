@@ -1,0 +1,118 @@
+//! One test's database: its name, its address, its end. Does not know what is in it.
+
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use tokio_postgres::{Config, NoTls};
+
+use crate::statement::{DATABASE_DROP, fill};
+
+const DROP_LIMIT: Duration = Duration::from_secs(30);
+
+/// A database that belongs to one test and is dropped with the handle.
+pub struct TestDatabase {
+    server_url: String,
+    name: String,
+    url: String,
+}
+
+impl TestDatabase {
+    pub(crate) fn new(server_url: &str, name: String) -> Self {
+        Self {
+            url: with_database(server_url, &name),
+            server_url: server_url.to_owned(),
+            name,
+        }
+    }
+
+    /// The address to connect to.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The database's name on its server.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for TestDatabase {
+    /// Best effort, since the test may have ended the server, but waited for: databases must not pile up. It runs on a
+    /// thread of its own because a runtime cannot be entered from inside another.
+    fn drop(&mut self) {
+        let statement = fill(DATABASE_DROP, &[("name", &self.name)]);
+        let server_url = std::mem::take(&mut self.server_url);
+        let dropping = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build();
+            if let Ok(runtime) = runtime {
+                let _ = runtime.block_on(async {
+                    tokio::time::timeout(DROP_LIMIT, execute(&server_url, &statement)).await
+                });
+            }
+        });
+        let _ = dropping.join();
+    }
+}
+
+async fn execute(url: &str, statement: &str) -> Result<(), tokio_postgres::Error> {
+    let (client, connection) = url.parse::<Config>()?.connect(NoTls).await?;
+    tokio::spawn(connection);
+    client.batch_execute(statement).await
+}
+
+/// The same server, another database; options after `?` stay.
+pub(crate) fn with_database(server_url: &str, name: &str) -> String {
+    let (address, options) = match server_url.split_once('?') {
+        Some((address, options)) => (address, format!("?{options}")),
+        None => (server_url, String::new()),
+    };
+    let host_starts = address.find("://").map_or(0, |at| at + 3);
+    let host_ends = address[host_starts..]
+        .find('/')
+        .map_or(address.len(), |at| host_starts + at);
+    format!("{}/{name}{options}", &address[..host_ends])
+}
+
+/// Unique on the server among all processes of a test run.
+pub(crate) fn unique_name() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    // Process ids repeat, also across containers that share a server; the clock tells them apart.
+    let nanos = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_nanos());
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    format!("test_{}_{count}_{nanos:x}", process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_database_of_an_address_changes() {
+        for (server, expected) in [
+            (
+                "postgres://postgres@127.0.0.1:5/postgres",
+                "postgres://postgres@127.0.0.1:5/t",
+            ),
+            ("postgres://a:b@host", "postgres://a:b@host/t"),
+            (
+                "postgres://host/x?sslmode=disable",
+                "postgres://host/t?sslmode=disable",
+            ),
+        ] {
+            assert_eq!(with_database(server, "t"), expected);
+        }
+    }
+
+    #[test]
+    fn names_do_not_repeat() {
+        assert_ne!(unique_name(), unique_name());
+    }
+}

@@ -1,0 +1,53 @@
+//! Real servers for tests: throwaway PostgreSQL, one database a test, temporary folders, bounded waits.
+//!
+//! It knows nothing of Leasehold's own crates, so that every one of them can use it in its tests. It is for tests only:
+//! what goes wrong here panics with a sentence that says what to do.
+//!
+//! ```no_run
+//! # async fn test() {
+//! use leasehold_testkit::TestPostgres;
+//!
+//! let server = TestPostgres::shared();
+//! let template = server
+//!     .template_database("leasehold_4f1c", |url| async move { migrate(&url).await })
+//!     .await;
+//! let database = server.fresh_database(Some(&template)).await;
+//! // … connect to database.url(); it is dropped with `database`.
+//! # }
+//! # async fn migrate(_url: &str) {}
+//! ```
+//!
+//! Every server started here ends with the process that started it, however that process ends: a small shell beside the
+//! server waits on a pipe, and stops the server and removes its folder when the pipe closes.
+
+mod account;
+mod cluster;
+mod programs;
+mod server_process;
+mod wait;
+
+#[cfg(feature = "database")]
+mod database;
+#[cfg(feature = "database")]
+mod folder;
+#[cfg(feature = "database")]
+mod postgres;
+#[cfg(feature = "database")]
+mod statement;
+#[cfg(feature = "database")]
+mod template;
+
+pub use cluster::{Cluster, fresh_cluster};
+pub use programs::{POSTGRES_BIN_VARIABLE, postgres_programs, postgres_version};
+pub use wait::wait_until;
+
+#[cfg(feature = "database")]
+pub use database::TestDatabase;
+#[cfg(feature = "database")]
+pub use folder::temp_dir;
+#[cfg(feature = "database")]
+pub use postgres::{SERVER_VARIABLE, TestPostgres};
+#[cfg(feature = "database")]
+pub use tempfile::TempDir;
+#[cfg(feature = "database")]
+pub use wait::eventually;

@@ -1,0 +1,48 @@
+//! The testkit's own SQL, one file a statement. Fills in names, runs nothing.
+
+pub(crate) const DATABASE_CREATE: &str = include_str!("../sql/database/create.sql");
+pub(crate) const DATABASE_DROP: &str = include_str!("../sql/database/drop.sql");
+pub(crate) const DATABASE_EXISTS: &str = include_str!("../sql/database/exists.sql");
+pub(crate) const DATABASE_DISCONNECT: &str = include_str!("../sql/database/disconnect.sql");
+pub(crate) const DATABASE_RENAME: &str = include_str!("../sql/database/rename.sql");
+pub(crate) const DATABASE_LOCK: &str = include_str!("../sql/database/lock.sql");
+
+/// Puts database names in the place of `{key}`: PostgreSQL takes no parameters in these statements.
+///
+/// # Panics
+/// When a name is anything but lower case letters, digits and underscores, or too long for PostgreSQL.
+pub(crate) fn fill(statement: &str, names: &[(&str, &str)]) -> String {
+    let mut filled = statement.to_owned();
+    for (key, name) in names {
+        assert!(
+            is_plain(name),
+            "not a plain database name of at most 63 bytes: {name:?}"
+        );
+        filled = filled.replace(&format!("{{{key}}}"), name);
+    }
+    filled
+}
+
+fn is_plain(name: &str) -> bool {
+    (1..=63).contains(&name.len())
+        && name.starts_with(|first: char| first.is_ascii_lowercase() || first == '_')
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_filled_in() {
+        assert_eq!(fill("a {name} b", &[("name", "t_1")]), "a t_1 b");
+    }
+
+    #[test]
+    #[should_panic(expected = "not a plain database name")]
+    fn anything_but_a_plain_name_is_refused() {
+        fill("{name}", &[("name", "a; b")]);
+    }
+}

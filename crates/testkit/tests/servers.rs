@@ -1,0 +1,136 @@
+//! Private servers: they survive a crash and a kill, and they end with their owner.
+#![allow(clippy::unwrap_used)]
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use leasehold_testkit::{Cluster, SERVER_VARIABLE, fresh_cluster, wait_until};
+use tokio_postgres::{Client, NoTls};
+
+const TABLE_CREATE: &str = include_str!("sql/table_create.sql");
+const TABLE_COUNT: &str = include_str!("sql/table_count.sql");
+const SETTING: &str = include_str!("sql/setting.sql");
+const LIMIT: Duration = Duration::from_secs(30);
+
+async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+async fn assert_row_is_there(cluster: &Cluster) {
+    let row = connect(&cluster.url())
+        .await
+        .query_one(TABLE_COUNT, &[])
+        .await
+        .unwrap();
+    assert_eq!(row.get::<_, i64>(0), 1);
+}
+
+fn is_alive(pid: &str) -> bool {
+    Command::new("sh")
+        .args(["-c", &format!("kill -0 {pid} 2>/dev/null")])
+        .status()
+        .unwrap()
+        .success()
+}
+
+#[tokio::test]
+async fn a_private_cluster_survives_a_crash_a_kill_and_a_stop() {
+    let mut cluster = fresh_cluster(&[("max_connections", "20")]);
+    let (url, first_pid) = (cluster.url(), cluster.server_pid());
+    let client = connect(&url).await;
+    client.batch_execute(TABLE_CREATE).await.unwrap();
+    for (name, value) in [("max_connections", "20"), ("track_commit_timestamp", "on")] {
+        let row = client.query_one(SETTING, &[&name]).await.unwrap();
+        assert_eq!(row.get::<_, &str>(0), value);
+    }
+
+    cluster.restart_immediate().unwrap();
+    assert_ne!(cluster.server_pid(), first_pid);
+    assert_row_is_there(&cluster).await;
+
+    cluster.kill().unwrap();
+    assert!(tokio_postgres::connect(&url, NoTls).await.is_err());
+    cluster.start_again().unwrap();
+    assert_row_is_there(&cluster).await;
+
+    cluster.stop().unwrap();
+    cluster.start_again().unwrap();
+    assert_eq!(cluster.url(), url);
+    assert_row_is_there(&cluster).await;
+}
+
+#[test]
+fn a_dropped_cluster_leaves_nothing() {
+    for stop_first in [false, true] {
+        let mut cluster = fresh_cluster(&[]);
+        let folder = cluster.folder().to_owned();
+        let pid = cluster.server_pid().unwrap().to_string();
+        if stop_first {
+            cluster.stop().unwrap();
+        }
+        drop(cluster);
+        assert!(!folder.exists());
+        assert!(!is_alive(&pid));
+    }
+}
+
+#[test]
+fn a_server_that_cannot_start_says_why_and_leaves_nothing() {
+    let error = Cluster::start(&[("no_such_setting", "1")]).err().unwrap();
+    assert!(error.to_string().contains("no_such_setting"), "{error}");
+}
+
+/// A process that holds a server of its own, as seen from outside.
+struct Holder {
+    process: Child,
+    server_pid: String,
+    folder: PathBuf,
+}
+
+fn start_holder() -> Holder {
+    let mut process = Command::new(env!("CARGO_BIN_EXE_testkit-hold-server"))
+        .env_remove(SERVER_VARIABLE)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(process.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    let mut words = line.split_whitespace();
+    let server_pid = words.next().unwrap().to_owned();
+    let folder = Path::new(words.next().unwrap()).to_owned();
+    assert!(is_alive(&server_pid));
+    assert!(folder.exists());
+    Holder {
+        process,
+        server_pid,
+        folder,
+    }
+}
+
+fn assert_all_gone(holder: &Holder) {
+    assert!(wait_until(LIMIT, || !is_alive(&holder.server_pid)));
+    assert!(wait_until(LIMIT, || !holder.folder.exists()));
+}
+
+#[test]
+fn a_server_ends_when_its_owner_is_killed() {
+    let mut holder = start_holder();
+    holder.process.kill().unwrap();
+    holder.process.wait().unwrap();
+    assert_all_gone(&holder);
+}
+
+#[test]
+fn a_shared_server_ends_when_its_owner_exits() {
+    let mut holder = start_holder();
+    drop(holder.process.stdin.take());
+    assert!(holder.process.wait().unwrap().success());
+    assert_all_gone(&holder);
+}

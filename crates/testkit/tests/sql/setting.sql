@@ -1,0 +1,2 @@
+-- Reads one setting of the server.
+SELECT current_setting($1);

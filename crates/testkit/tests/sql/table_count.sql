@@ -1,0 +1,2 @@
+-- Counts what is there to be found again.
+SELECT count(*) FROM kept;

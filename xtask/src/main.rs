@@ -1,0 +1,65 @@
+//! The commands of this repository, `cargo xtask setup|test|tidy|schema`. Knows nothing of what the product does.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod child;
+mod install;
+mod interrupt;
+mod schema;
+mod setup;
+mod tally;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+/// Sets up, tests and keeps tidy this repository.
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Installs what the tests need and is missing: PostgreSQL, Temporal's CLI.
+    Setup,
+    /// Sets up, then runs every test on throwaway servers and sums up.
+    Test {
+        /// Also runs the cases that take minutes.
+        #[arg(long)]
+        full: bool,
+        /// Passed on to `cargo test`.
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
+    /// Checks the house rules that neither the compiler nor clippy knows.
+    Tidy,
+    /// Rewrites each store's schema.sql from its migrations.
+    Schema,
+}
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether all is well; an error is what kept a command from finding out.
+fn run(task: Task) -> Result<bool> {
+    match task {
+        Task::Setup => setup::run().map(|_| true),
+        Task::Test { full, arguments } => test::run(full, &arguments),
+        Task::Tidy => tidy::run(),
+        Task::Schema => schema::run().map(|()| true),
+    }
+}

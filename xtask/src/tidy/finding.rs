@@ -1,0 +1,41 @@
+//! One violation of a rule, and where it is.
+
+use std::fmt;
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Finding {
+    path: String,
+    /// Counted from 1.
+    line: usize,
+    message: String,
+}
+
+impl Finding {
+    pub(super) fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            line,
+            message: message.into(),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn line(&self) -> usize {
+        self.line
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}: {}", self.path, self.line, self.message)
+    }
+}
+
+/// The line, counted from 1, of a place in a text.
+pub(super) fn line_of(text: &str, at: usize) -> usize {
+    text.as_bytes()[..at]
+        .iter()
+        .filter(|byte| **byte == b'\n')
+        .count()
+        + 1
+}

@@ -1,0 +1,145 @@
+//! The stores' `.sql` files: one statement each, with a first line that says what it is for.
+
+use super::finding::{Finding, line_of};
+
+pub(super) fn says_what_it_is_for(path: &str, text: &str) -> Vec<Finding> {
+    let said = text
+        .lines()
+        .next()
+        .and_then(|line| line.strip_prefix("-- "))
+        .is_some_and(|purpose| !purpose.trim().is_empty());
+    if !is_operation(path) || said {
+        return Vec::new();
+    }
+    vec![Finding::new(
+        path,
+        1,
+        "does not begin with a `-- ` line that says what it is for",
+    )]
+}
+
+pub(super) fn one_statement(path: &str, text: &str) -> Vec<Finding> {
+    if !is_operation(path) {
+        return Vec::new();
+    }
+    match statements(text).as_slice() {
+        [_] => Vec::new(),
+        [] => vec![Finding::new(path, 1, "holds no statement")],
+        [_, second, ..] => vec![Finding::new(
+            path,
+            line_of(text, *second),
+            "holds a second statement: one statement a file",
+        )],
+    }
+}
+
+/// Files in `crates/*/sql/`; migrations and fixtures live elsewhere and may hold many statements.
+fn is_operation(path: &str) -> bool {
+    let mut parts = path.split('/');
+    path.ends_with(".sql") && parts.next() == Some("crates") && parts.nth(1) == Some("sql")
+}
+
+/// Where each statement begins: what stands between semicolons, comments and blanks left out.
+fn statements(text: &str) -> Vec<usize> {
+    let mut starts = Vec::new();
+    let mut inside = false;
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        let first = rest.chars().next().unwrap_or(' ');
+        if let Some(length) = comment_length(rest) {
+            at += length;
+            continue;
+        }
+        if first == ';' {
+            inside = false;
+        } else if !first.is_whitespace() && !inside {
+            inside = true;
+            starts.push(at);
+        }
+        at += quoted_length(rest).unwrap_or(first.len_utf8());
+    }
+    starts
+}
+
+fn comment_length(rest: &str) -> Option<usize> {
+    if rest.starts_with("--") {
+        return Some(rest.find('\n').unwrap_or(rest.len()));
+    }
+    if rest.starts_with("/*") {
+        return Some(rest.find("*/").map_or(rest.len(), |end| end + 2));
+    }
+    None
+}
+
+/// The length of a quoted piece, in which semicolons do not count: 'text', "name", $tag$body$tag$.
+fn quoted_length(rest: &str) -> Option<usize> {
+    let quote = if rest.starts_with(['\'', '"']) {
+        &rest[..1]
+    } else {
+        let tag = rest.strip_prefix('$')?;
+        let end = tag.find(|c: char| !c.is_alphanumeric() && c != '_')?;
+        // `$1` is a parameter: no dollar follows it.
+        if !tag[end..].starts_with('$') {
+            return None;
+        }
+        &rest[..end + 2]
+    };
+    let body = &rest[quote.len()..];
+    let end = body.find(quote).map_or(body.len(), |end| end + quote.len());
+    Some(quote.len() + end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // VALUES, because the rule against SQL in Rust code reads this file too.
+    const PATH: &str = "crates/store-postgres/sql/request/claim.sql";
+
+    #[test]
+    fn a_file_without_its_sentence_is_found() {
+        for text in [
+            "VALUES (1);\n",
+            "--\nVALUES (1);\n",
+            "\n-- Late.\nVALUES (1);\n",
+        ] {
+            assert_eq!(says_what_it_is_for(PATH, text).len(), 1, "{text:?}");
+        }
+        assert_eq!(says_what_it_is_for(PATH, "-- Why.\nVALUES (1);\n"), []);
+    }
+
+    #[test]
+    fn none_or_a_second_statement_is_found() {
+        let found = one_statement(
+            PATH,
+            "-- Why; because.\nVALUES (1);\n\n-- And.\nVALUES (2);\n",
+        );
+        assert_eq!(found[0].line(), 5);
+        assert_eq!(one_statement(PATH, "-- Why.\n;\n").len(), 1);
+    }
+
+    #[test]
+    fn a_semicolon_in_quotes_or_comments_ends_nothing() {
+        for text in [
+            "-- A;\nSELECT ';', 'it''s;', \";\", $1, $2 -- ;\n /* ; */ FROM a;\n-- ;\n",
+            "-- A.\nCREATE FUNCTION f() AS $body$ BEGIN a; b; END; $body$;\n",
+            "-- A.\nVALUES (1)\n",
+        ] {
+            assert_eq!(one_statement(PATH, text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn migrations_may_hold_many() {
+        let text = "VALUES (1); VALUES (2);";
+        assert_eq!(
+            one_statement("crates/store-postgres/migrations/0001_a.sql", text),
+            []
+        );
+        assert_eq!(
+            says_what_it_is_for("crates/store-postgres/schema.sql", text),
+            []
+        );
+    }
+}
