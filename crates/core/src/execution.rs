@@ -1,0 +1,174 @@
+//! The life of an execution, and what its end means for its request.
+
+use crate::failure::FailureReason;
+use crate::request::RequestEvent;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// Where an execution is in its life. A RUNNING execution holds its workspace's slot; no other does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum ExecutionStatus {
+    /// Admitted: being started, or running in the engine.
+    Running,
+    /// Ended well.
+    Completed,
+    /// Ended badly.
+    Failed,
+    /// Ended because someone cancelled it.
+    Cancelled,
+}
+
+/// How the engine says an execution ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExecutionEnd {
+    /// It completed.
+    Completed,
+    /// It failed.
+    Failed,
+    /// Its timeout passed.
+    TimedOut,
+    /// It was cancelled.
+    Cancelled,
+    /// It was terminated.
+    Terminated,
+    /// The engine no longer knows it.
+    Lost,
+}
+
+/// A name that is no status's.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("unknown execution status `{0}`")]
+pub struct UnknownExecutionStatus(pub String);
+
+impl ExecutionStatus {
+    /// Every status.
+    pub const ALL: [ExecutionStatus; 4] = [
+        Self::Running,
+        Self::Completed,
+        Self::Failed,
+        Self::Cancelled,
+    ];
+
+    /// The status after `end`; an execution that has ended stays as it is.
+    pub const fn after(self, end: ExecutionEnd) -> ExecutionStatus {
+        match (self, end) {
+            (Self::Running, ExecutionEnd::Completed) => Self::Completed,
+            (
+                Self::Running,
+                ExecutionEnd::Failed
+                | ExecutionEnd::TimedOut
+                | ExecutionEnd::Terminated
+                | ExecutionEnd::Lost,
+            ) => Self::Failed,
+            (Self::Running, ExecutionEnd::Cancelled) => Self::Cancelled,
+            (Self::Completed | Self::Failed | Self::Cancelled, _ended_already) => self,
+        }
+    }
+
+    /// The status's name, as stored and shown.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "RUNNING",
+            Self::Completed => "COMPLETED",
+            Self::Failed => "FAILED",
+            Self::Cancelled => "CANCELLED",
+        }
+    }
+}
+
+impl ExecutionEnd {
+    /// Every way to end.
+    pub const ALL: [ExecutionEnd; 6] = [
+        Self::Completed,
+        Self::Failed,
+        Self::TimedOut,
+        Self::Cancelled,
+        Self::Terminated,
+        Self::Lost,
+    ];
+
+    /// What happens to the request whose execution ended so.
+    pub const fn request_event(self) -> RequestEvent {
+        match self {
+            Self::Completed => RequestEvent::Complete,
+            Self::Failed | Self::TimedOut | Self::Cancelled | Self::Terminated | Self::Lost => {
+                RequestEvent::EndFailed
+            }
+        }
+    }
+
+    /// The reason a request fails with, or none if it completed.
+    pub const fn failure_reason(self) -> Option<FailureReason> {
+        match self {
+            Self::Completed => None,
+            Self::Failed => Some(FailureReason::ExecutionFailed),
+            Self::TimedOut => Some(FailureReason::TimedOut),
+            Self::Cancelled => Some(FailureReason::Cancelled),
+            Self::Terminated => Some(FailureReason::Terminated),
+            Self::Lost => Some(FailureReason::EngineLost),
+        }
+    }
+}
+
+impl std::str::FromStr for ExecutionStatus {
+    type Err = UnknownExecutionStatus;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|status| status.as_str() == text)
+            .ok_or_else(|| UnknownExecutionStatus(text.to_owned()))
+    }
+}
+
+impl std::fmt::Display for ExecutionStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::RequestStatus;
+
+    #[test]
+    fn every_end_frees_the_slot_and_finishes_a_dispatched_request() {
+        for end in ExecutionEnd::ALL {
+            assert_ne!(
+                ExecutionStatus::Running.after(end),
+                ExecutionStatus::Running
+            );
+            let request = RequestStatus::Dispatched
+                .after(end.request_event())
+                .unwrap();
+            assert!(request.is_finished());
+            assert_eq!(
+                request == RequestStatus::Failed,
+                end.failure_reason().is_some()
+            );
+        }
+    }
+
+    #[test]
+    fn an_ended_execution_stays_as_it_is() {
+        for status in [
+            ExecutionStatus::Completed,
+            ExecutionStatus::Failed,
+            ExecutionStatus::Cancelled,
+        ] {
+            for end in ExecutionEnd::ALL {
+                assert_eq!(status.after(end), status);
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for status in ExecutionStatus::ALL {
+            assert_eq!(status.as_str().parse(), Ok(status));
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! What JSON a store accepts: bounded in size and depth, without NUL, without integers that no program could read back.
+
+use crate::limits::JSON_MAX_DEPTH;
+use serde_json::Value;
+use thiserror::Error;
+
+/// Why a document is refused, and where in it (a JSON pointer, empty for the whole).
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{}{kind}", at(.path))]
+pub struct JsonProblem {
+    /// JSON pointer to the offending value.
+    pub path: String,
+    /// What is wrong there.
+    pub kind: JsonProblemKind,
+}
+
+/// What is wrong with a document.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum JsonProblemKind {
+    /// Not JSON at all.
+    #[error("not valid JSON: {0}")]
+    Malformed(String),
+    /// More bytes than allowed.
+    #[error("must have at most {max} bytes as JSON, has {actual}")]
+    TooLarge {
+        /// The limit.
+        max: usize,
+        /// What was given.
+        actual: usize,
+    },
+    /// Nested deeper than allowed.
+    #[error("must not nest deeper than {JSON_MAX_DEPTH} levels")]
+    TooDeep,
+    /// A string or a key with a NUL character.
+    #[error("must not contain NUL characters")]
+    Nul,
+    /// An integer that would silently lose digits.
+    #[error("integer {0} is out of the range of 64 bits")]
+    HugeInteger(String),
+}
+
+fn at(path: &str) -> String {
+    if path.is_empty() {
+        String::new()
+    } else {
+        format!("at {path}: ")
+    }
+}
+
+fn problem(path: &str, kind: JsonProblemKind) -> JsonProblem {
+    JsonProblem {
+        path: path.to_owned(),
+        kind,
+    }
+}
+
+/// Reads a document of at most `max_bytes` and applies every rule of this module.
+pub fn parse(text: &[u8], max_bytes: usize) -> Result<Value, JsonProblem> {
+    if text.len() > max_bytes {
+        let kind = JsonProblemKind::TooLarge {
+            max: max_bytes,
+            actual: text.len(),
+        };
+        return Err(problem("", kind));
+    }
+    let value: Value = serde_json::from_slice(text).map_err(|error| {
+        let kind = if error.to_string().starts_with("recursion limit") {
+            JsonProblemKind::TooDeep
+        } else {
+            JsonProblemKind::Malformed(error.to_string())
+        };
+        problem("", kind)
+    })?;
+    if let Some(digits) = huge_integer(text) {
+        return Err(problem("", JsonProblemKind::HugeInteger(digits)));
+    }
+    check(&value, max_bytes)?;
+    Ok(value)
+}
+
+/// Applies the rules on depth and NUL to a document already read: what no store could give back.
+pub fn check_shape(value: &Value) -> Result<(), JsonProblem> {
+    walk(value, &mut String::new(), 1)
+}
+
+/// Applies the rules on size, depth and NUL to a document already read.
+pub fn check(value: &Value, max_bytes: usize) -> Result<(), JsonProblem> {
+    check_shape(value)?;
+    let actual = value.to_string().len();
+    if actual > max_bytes {
+        return Err(problem(
+            "",
+            JsonProblemKind::TooLarge {
+                max: max_bytes,
+                actual,
+            },
+        ));
+    }
+    Ok(())
+}
+
+fn walk(value: &Value, path: &mut String, depth: usize) -> Result<(), JsonProblem> {
+    if depth > JSON_MAX_DEPTH {
+        return Err(problem(path, JsonProblemKind::TooDeep));
+    }
+    match value {
+        Value::String(text) if text.contains('\0') => Err(problem(path, JsonProblemKind::Nul)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(()),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                step(item, path, &index.to_string(), depth)?;
+            }
+            Ok(())
+        }
+        Value::Object(fields) => {
+            for (key, item) in fields {
+                if key.contains('\0') {
+                    return Err(problem(path, JsonProblemKind::Nul));
+                }
+                step(
+                    item,
+                    path,
+                    &key.replace('~', "~0").replace('/', "~1"),
+                    depth,
+                )?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn step(value: &Value, path: &mut String, token: &str, depth: usize) -> Result<(), JsonProblem> {
+    let length = path.len();
+    path.push('/');
+    path.push_str(token);
+    walk(value, path, depth + 1)?;
+    path.truncate(length);
+    Ok(())
+}
+
+/// The first integer literal of a valid document that fits neither i64 nor u64.
+fn huge_integer(text: &[u8]) -> Option<String> {
+    let mut position = 0;
+    while position < text.len() {
+        match text[position] {
+            b'"' => position = after_string(text, position),
+            b'-' | b'0'..=b'9' => {
+                let end = position
+                    + text[position..]
+                        .iter()
+                        .take_while(|b| matches!(b, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9'))
+                        .count();
+                let token = std::str::from_utf8(&text[position..end]).unwrap_or_default();
+                let integer = !token.contains(['.', 'e', 'E']);
+                if integer && token.parse::<i64>().is_err() && token.parse::<u64>().is_err() {
+                    return Some(token.to_owned());
+                }
+                position = end;
+            }
+            _ => position += 1,
+        }
+    }
+    None
+}
+
+fn after_string(text: &[u8], start: usize) -> usize {
+    let mut position = start + 1;
+    while position < text.len() && text[position] != b'"' {
+        position += if text[position] == b'\\' { 2 } else { 1 };
+    }
+    position + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn kind(text: &str) -> JsonProblemKind {
+        parse(text.as_bytes(), 10_000).unwrap_err().kind
+    }
+
+    #[test]
+    fn an_ordinary_document_is_read() {
+        let text = br#"{"a":[1,-2.5e3,"x\"9",18446744073709551615]}"#;
+        assert_eq!(parse(text, 100).unwrap()["a"][2], "x\"9");
+    }
+
+    #[test]
+    fn garbage_is_malformed() {
+        assert!(matches!(kind("{"), JsonProblemKind::Malformed(_)));
+        assert!(matches!(kind("1e400"), JsonProblemKind::Malformed(_)));
+        assert!(matches!(kind(""), JsonProblemKind::Malformed(_)));
+    }
+
+    #[test]
+    fn nul_is_found_with_its_path_in_values_and_keys() {
+        let found = parse(br#"{"a/b":[0,"x\u0000"]}"#, 100).unwrap_err();
+        assert_eq!(
+            found.to_string(),
+            "at /a~1b/1: must not contain NUL characters"
+        );
+        assert_eq!(kind(r#"{"\u0000":1}"#), JsonProblemKind::Nul);
+    }
+
+    #[test]
+    fn depth_and_size_are_bounded() {
+        let nested = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
+        assert!(parse(nested(JSON_MAX_DEPTH).as_bytes(), 10_000).is_ok());
+        assert_eq!(kind(&nested(JSON_MAX_DEPTH + 1)), JsonProblemKind::TooDeep);
+        assert_eq!(kind(&nested(4_000)), JsonProblemKind::TooDeep);
+        let problem = check(&json!("xxxx"), 5).unwrap_err();
+        assert_eq!(
+            problem.kind,
+            JsonProblemKind::TooLarge { max: 5, actual: 6 }
+        );
+    }
+
+    #[test]
+    fn an_integer_beyond_64_bits_is_refused_rather_than_rounded() {
+        let digits = "123456789012345678901234567890".to_owned();
+        assert_eq!(
+            kind(&format!("[{digits}]")),
+            JsonProblemKind::HugeInteger(digits)
+        );
+        assert!(parse(br#"["123456789012345678901234567890", 1e30]"#, 100).is_ok());
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(text: Vec<u8>) {
+            let _ = parse(&text, 1_000);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The pure domain: what requests, executions and graphs are and what they may become. Knows no IO, no async, no clock, no randomness, no SQL, no HTTP.
+
+pub mod execution;
+pub mod failure;
+pub mod graph;
+pub mod ids;
+pub mod json;
+pub mod limits;
+pub mod plan;
+pub mod request;
+pub mod retry;
+pub mod text;
+pub mod version;
+
+pub use execution::{ExecutionEnd, ExecutionStatus};
+pub use failure::FailureReason;
+pub use ids::{DefinitionId, ExecutionId, RequestId, VersionId, WorkspaceId};
+pub use jiff::Timestamp;
+pub use plan::Plan;
+pub use request::{RequestEvent, RequestStatus};
+pub use version::VersionBody;

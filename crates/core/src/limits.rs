@@ -1,0 +1,40 @@
+//! Every number that bounds something in the domain. A limit that users can change is a setting elsewhere; these are the walls.
+
+/// Highest concurrency a workspace may be given.
+pub const CONCURRENCY_MAX: u32 = 100_000;
+/// Bytes of a request's params as JSON text.
+pub const PARAMS_MAX_BYTES: usize = 256 * 1024;
+/// How deep a JSON document may nest.
+pub const JSON_MAX_DEPTH: usize = 64;
+/// Lowest and highest priority of a request.
+pub const PRIORITY_RANGE: std::ops::RangeInclusive<i16> = -1000..=1000;
+/// Requests one enqueue call may carry.
+pub const ENQUEUE_MAX_REQUESTS: usize = 10_000;
+/// Characters of an idempotency key.
+pub const IDEMPOTENCY_KEY_MAX_CHARS: usize = 255;
+/// Longest time an idempotency key may hold, in days.
+pub const DEDUPE_WINDOW_MAX_DAYS: u32 = 366;
+/// Characters of the name of a workspace, a definition, an owner or a named lock.
+pub const NAME_MAX_CHARS: usize = 200;
+/// Characters of a named lock: what a Java ShedLock's column holds.
+pub const LOCK_NAME_MAX_CHARS: usize = 64;
+/// Requests one claim may take.
+pub const CLAIM_MAX_BATCH: u32 = 1_000;
+/// Rows one page of a list may hold.
+pub const PAGE_MAX: u32 = 1_000;
+/// Requests one prune or bulk redrive call may touch.
+pub const SWEEP_MAX_BATCH: u32 = 10_000;
+/// Characters kept of an error message.
+pub const ERROR_MAX_CHARS: usize = 4_000;
+/// Characters kept of a caller's trace context.
+pub const TRACE_CONTEXT_MAX_CHARS: usize = 1_024;
+/// Nodes of a graph.
+pub const GRAPH_MAX_NODES: usize = 1_000;
+/// Edges of a graph.
+pub const GRAPH_MAX_EDGES: usize = 5_000;
+/// Bytes of a graph as JSON text; with the params it stays under Temporal's payload limit of 2 MB.
+pub const GRAPH_MAX_BYTES: usize = 1024 * 1024;
+/// Characters of a node's id, a queue's name, a workflow type or a task queue.
+pub const NODE_ID_MAX_CHARS: usize = 128;
+/// Bytes of a version's params schema.
+pub const SCHEMA_MAX_BYTES: usize = 64 * 1024;

@@ -1,0 +1,68 @@
+//! Checks on short texts that people choose: names, keys, owners. A store never sees a text that did not pass here.
+
+use thiserror::Error;
+
+/// Why a text is not acceptable.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TextProblem {
+    /// Nothing but white space, or nothing at all.
+    #[error("must not be empty")]
+    Empty,
+    /// More characters than allowed.
+    #[error("must have at most {max} characters, has {actual}")]
+    TooLong {
+        /// The limit.
+        max: usize,
+        /// What was given.
+        actual: usize,
+    },
+    /// A control character, NUL among them: databases and terminals disagree about them.
+    #[error("must not contain control characters (found U+{0:04X})")]
+    Control(u32),
+}
+
+/// Accepts a text of one to `max` characters without control characters.
+pub fn check(text: &str, max: usize) -> Result<(), TextProblem> {
+    if text.trim().is_empty() {
+        return Err(TextProblem::Empty);
+    }
+    let actual = text.chars().count();
+    if actual > max {
+        return Err(TextProblem::TooLong { max, actual });
+    }
+    match text.chars().find(|c| c.is_control()) {
+        Some(c) => Err(TextProblem::Control(c as u32)),
+        None => Ok(()),
+    }
+}
+
+/// Cuts a message to `max` characters and drops NUL, which no database text holds.
+pub fn clip(text: &str, max: usize) -> String {
+    text.chars().filter(|c| *c != '\0').take(max).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ordinary_name_is_accepted_at_its_limit() {
+        assert_eq!(check("Käse & Söhne", 12), Ok(()));
+    }
+
+    #[test]
+    fn empty_long_and_control_texts_are_refused() {
+        assert_eq!(check(" \t", 10), Err(TextProblem::Empty));
+        assert_eq!(
+            check("abc", 2),
+            Err(TextProblem::TooLong { max: 2, actual: 3 })
+        );
+        assert_eq!(check("a\0b", 10), Err(TextProblem::Control(0)));
+        assert_eq!(check("a\nb", 10), Err(TextProblem::Control(10)));
+    }
+
+    #[test]
+    fn clipping_counts_characters_and_drops_nul() {
+        assert_eq!(clip("ä\0öü", 2), "äö");
+    }
+}
