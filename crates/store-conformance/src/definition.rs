@@ -1,0 +1,237 @@
+//! What a store promises about definitions and their immutable versions.
+
+use crate::Fixture;
+use crate::factory::{binding, ids, new_request, ok};
+use leasehold_core::graph::{Edge, Graph, Node};
+use leasehold_core::{DefinitionId, FailureReason, Plan, RequestStatus, VersionBody, WorkspaceId};
+use leasehold_store::definition::{
+    Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
+};
+use leasehold_store::request::Enqueued;
+use leasehold_store::{Page, fresh_id};
+use serde_json::json;
+use std::time::Duration;
+
+fn named(workspace: WorkspaceId, name: &str) -> NewDefinition {
+    NewDefinition {
+        id: fresh_id(),
+        workspace,
+        name: name.into(),
+    }
+}
+
+/// A definition has no version until one is published.
+pub async fn begins_without_a_version(f: Fixture) {
+    let workspace = f.workspace(Plan::Free, None).await.id;
+    let new = named(workspace, "orders");
+    let expected = Definition {
+        id: new.id,
+        workspace,
+        name: "orders".into(),
+        current_version: None,
+        created_at: f.now(),
+    };
+    let created = ok(f.store.definition_create(&new).await);
+    assert_eq!(created, DefinitionCreated::Created(expected.clone()));
+    let read = ok(f.store.definition_get(workspace, new.id).await);
+    assert_eq!(read, Some(expected));
+    let versions = f.store.version_list(workspace, new.id, Page::first(10));
+    assert_eq!(ok(versions.await), []);
+}
+
+/// A name belongs to one living definition of a workspace; other workspaces do not care.
+pub async fn a_name_is_unique_in_its_workspace_until_deleted(f: Fixture) {
+    let one = f.workspace(Plan::Free, None).await.id;
+    let two = f.workspace(Plan::Free, None).await.id;
+    let first = named(one, "orders");
+    for new in [&first, &named(two, "orders")] {
+        let created = ok(f.store.definition_create(new).await);
+        assert!(matches!(created, DefinitionCreated::Created(_)));
+    }
+    let again = named(one, "orders");
+    let taken = ok(f.store.definition_create(&again).await);
+    assert_eq!(taken, DefinitionCreated::NameTaken);
+    assert!(ok(f.store.definition_delete(one, first.id).await));
+    let created = ok(f.store.definition_create(&again).await);
+    assert!(matches!(created, DefinitionCreated::Created(_)));
+}
+
+/// No definition is made in a workspace that is unknown or deleted.
+pub async fn needs_a_living_workspace(f: Fixture) {
+    let unknown = ok(f.store.definition_create(&named(fresh_id(), "a")).await);
+    assert_eq!(unknown, DefinitionCreated::WorkspaceNotFound);
+    let gone = f.workspace(Plan::Free, None).await.id;
+    assert!(ok(f.store.workspace_delete(gone).await));
+    let deleted = ok(f.store.definition_create(&named(gone, "a")).await);
+    assert_eq!(deleted, DefinitionCreated::WorkspaceNotFound);
+}
+
+/// The list is the workspace's own, complete, by id, paged, without the deleted.
+pub async fn the_list_is_by_id_without_the_deleted(f: Fixture) {
+    let workspace = f.workspace(Plan::Free, None).await.id;
+    let other = f.workspace(Plan::Free, None).await.id;
+    let mut made = Vec::new();
+    for _ in 0..5 {
+        made.push(f.draft(workspace).await);
+        f.draft(other).await;
+    }
+    assert!(ok(f
+        .store
+        .definition_delete(workspace, made.remove(1))
+        .await));
+    let mut listed = Vec::new();
+    let mut page = Page::first(3);
+    loop {
+        let rows = ok(f.store.definition_list(workspace, page).await);
+        assert!(rows.len() <= 3);
+        let Some(last) = rows.last() else { break };
+        page = Page::after(last.id, 3);
+        listed.extend(rows.iter().map(|d| d.id));
+    }
+    assert_eq!(listed, made);
+}
+
+/// Versions are numbered from 1 and the newest is the current one.
+pub async fn versions_are_numbered_and_the_newest_is_current(f: Fixture) {
+    let workspace = f.workspace(Plan::Free, None).await.id;
+    let definition = f.draft(workspace).await;
+    let mut published = Vec::new();
+    for number in 1..=4 {
+        f.advance(1);
+        let version = f.publish(workspace, definition).await;
+        assert_eq!((version.number, version.created_at), (number, f.now()));
+        let read = ok(f.store.definition_get(workspace, definition).await);
+        let current = read.and_then(|d| d.current_version);
+        assert_eq!(current, Some(version.id));
+        published.push(version);
+    }
+    let all = f.store.version_list(workspace, definition, Page::first(10));
+    assert_eq!(ok(all.await), published);
+    let rest = f
+        .store
+        .version_list(workspace, definition, Page::after(2, 1));
+    assert_eq!(ok(rest.await), published[2..3]);
+}
+
+/// A version is read back with everything it was published with, graph or binding.
+pub async fn a_version_is_read_back_as_it_was_published(f: Fixture) {
+    let workspace = f.workspace(Plan::Free, None).await.id;
+    let definition = f.draft(workspace).await;
+    let task = |id: &str| Node::Task {
+        id: id.into(),
+        queue: "mail".into(),
+    };
+    let graph = VersionBody::Graph(Graph {
+        nodes: vec![task("a"), task("b")],
+        edges: vec![Edge {
+            from: "a".into(),
+            to: "b".into(),
+        }],
+    });
+    for (number, body) in [(1, graph), (2, binding())] {
+        let new = NewVersion {
+            id: fresh_id(),
+            workspace,
+            definition,
+            body: body.clone(),
+            params_schema: Some(json!({"type": "object", "required": ["ä", "b"]})),
+            execution_timeout: Some(Duration::from_millis(90_001)),
+        };
+        let expected = Version {
+            id: new.id,
+            workspace,
+            definition,
+            number,
+            body,
+            params_schema: new.params_schema.clone(),
+            execution_timeout: new.execution_timeout,
+            created_at: f.now(),
+        };
+        let published = ok(f.store.version_publish(&new).await);
+        assert_eq!(published, Some(expected.clone()));
+        let read = ok(f.store.version_get(workspace, new.id).await);
+        assert_eq!(read, Some(expected));
+    }
+}
+
+/// Publishing needs a living definition.
+pub async fn nothing_is_published_for_an_unknown_or_deleted_one(f: Fixture) {
+    let site = f.site(1).await;
+    assert!(ok(f
+        .store
+        .definition_delete(site.workspace, site.definition)
+        .await));
+    let unknown: DefinitionId = fresh_id();
+    for definition in [unknown, site.definition] {
+        let new = NewVersion {
+            id: fresh_id(),
+            workspace: site.workspace,
+            definition,
+            body: binding(),
+            params_schema: None,
+            execution_timeout: None,
+        };
+        assert_eq!(ok(f.store.version_publish(&new).await), None);
+        assert_eq!(ok(f.store.version_get(site.workspace, new.id).await), None);
+    }
+}
+
+/// Many publishing at once get different numbers without a gap.
+pub async fn versions_published_at_once_get_numbers_of_their_own(f: Fixture) {
+    let workspace = f.workspace(Plan::Free, None).await.id;
+    let definition = f.draft(workspace).await;
+    let published = futures::future::join_all((0..12).map(|_| f.publish(workspace, definition)));
+    let mut numbers: Vec<u32> = published.await.iter().map(|v| v.number).collect();
+    numbers.sort_unstable();
+    assert_eq!(numbers, (1..=12).collect::<Vec<u32>>());
+}
+
+/// A deleted definition is gone, its versions stay readable, and deleting it again is false.
+pub async fn a_deleted_one_is_gone_but_its_versions_stay(f: Fixture) {
+    let t = f.site(1).await;
+    assert!(ok(f
+        .store
+        .definition_delete(t.workspace, t.definition)
+        .await));
+    assert!(!ok(f
+        .store
+        .definition_delete(t.workspace, t.definition)
+        .await));
+    let read = ok(f.store.definition_get(t.workspace, t.definition).await);
+    assert_eq!(read, None);
+    let version = ok(f.store.version_get(t.workspace, t.version).await);
+    assert_eq!(version.map(|v| v.id), Some(t.version));
+    let enqueued = f.try_enqueue(t.workspace, vec![new_request(&t)]).await;
+    assert_eq!(enqueued, Enqueued::DefinitionNotFound(t.definition));
+}
+
+/// What waits of a deleted definition fails when its turn comes, takes no slot, and lets the next one through.
+pub async fn what_waits_of_a_deleted_one_fails_at_the_claim(f: Fixture) {
+    let t = f.site(1).await;
+    let doomed = f.enqueue(&t, 2).await;
+    assert!(ok(f
+        .store
+        .definition_delete(t.workspace, t.definition)
+        .await));
+    let living = f.draft(t.workspace).await;
+    f.publish(t.workspace, living).await;
+    let other = crate::Site {
+        definition: living,
+        ..t
+    };
+    let good = f.enqueue(&other, 2).await;
+    let claimed = f.drain(10).await;
+    let expected: Vec<_> = doomed
+        .iter()
+        .map(|id| (*id, FailureReason::DefinitionNotFound))
+        .collect();
+    assert_eq!(claimed.rejected, expected);
+    assert_eq!(ids(&claimed), good[..1]);
+    let failed = f.request(t.workspace, doomed[0]).await;
+    assert_eq!(failed.status, RequestStatus::Failed);
+    assert_eq!(
+        failed.failure_reason,
+        Some(FailureReason::DefinitionNotFound)
+    );
+    assert_eq!(f.slots(t.workspace).await.in_use, 1);
+}

@@ -1,0 +1,150 @@
+//! What must be true of every store at every quiet moment. Reads everything through the trait and judges it.
+
+use crate::Fixture;
+use crate::dump::Dump;
+use crate::factory::ok;
+use leasehold_core::{ExecutionId, ExecutionStatus, RequestId, RequestStatus};
+use leasehold_store::Page;
+use leasehold_store::execution::ActiveKey;
+use leasehold_store::request::{Counts, Request};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Reads everything, asserts every invariant, and returns what was read.
+///
+/// # Panics
+/// When one does not hold.
+pub async fn check(f: &Fixture) -> Dump {
+    let dump = f.dump().await;
+    let active = active(f).await;
+    counts_equal_the_listing(&dump);
+    slots_are_the_running_executions(&dump, &active);
+    for request in dump.requests.values() {
+        row_makes_sense(request);
+        execution_fits(request, &dump);
+        timeline_fits(request, &dump);
+    }
+    let of_requests: BTreeSet<ExecutionId> =
+        dump.requests.values().filter_map(|r| r.execution).collect();
+    for (execution, request) in &active {
+        assert!(
+            of_requests.contains(execution),
+            "{execution} runs for nobody"
+        );
+        let status = dump.requests[request].status;
+        assert!(
+            !status.is_finished(),
+            "{execution} runs for an ended request"
+        );
+    }
+    dump
+}
+
+async fn active(f: &Fixture) -> BTreeMap<ExecutionId, RequestId> {
+    let mut all = BTreeMap::new();
+    let mut page = Page::first(500);
+    loop {
+        let rows = ok(f.store.execution_list_active(page).await);
+        let Some(last) = rows.last() else { return all };
+        let key = ActiveKey {
+            workspace: last.workspace,
+            admission: last.admission,
+        };
+        page = Page::after(key, 500);
+        all.extend(rows.iter().map(|e| (e.id, e.request)));
+    }
+}
+
+fn counts_equal_the_listing(dump: &Dump) {
+    let mut listed: BTreeMap<_, Counts> = dump
+        .workspaces
+        .keys()
+        .map(|id| (*id, Counts::default()))
+        .collect();
+    for request in dump.requests.values() {
+        let counts = listed.entry(request.workspace).or_default();
+        *match request.status {
+            RequestStatus::Pending => &mut counts.pending,
+            RequestStatus::Claimed => &mut counts.claimed,
+            RequestStatus::Dispatched => &mut counts.dispatched,
+            RequestStatus::Completed => &mut counts.completed,
+            RequestStatus::Failed => &mut counts.failed,
+        } += 1;
+    }
+    assert_eq!(dump.counts, listed, "counts equal a full listing");
+}
+
+fn slots_are_the_running_executions(dump: &Dump, active: &BTreeMap<ExecutionId, RequestId>) {
+    for (workspace, slots) in &dump.slots {
+        let running = active
+            .values()
+            .filter(|request| dump.requests[request].workspace == *workspace)
+            .count();
+        if let Some(slots) = slots {
+            assert_eq!(slots.in_use as usize, running, "slots of {workspace}");
+        }
+    }
+}
+
+fn row_makes_sense(request: &Request) {
+    let id = request.id;
+    let claimed = request.status == RequestStatus::Claimed;
+    assert_eq!(request.claimed_by.is_some(), claimed, "{id} claimed_by");
+    assert_eq!(request.lease_expires_at.is_some(), claimed, "{id} lease");
+    assert_eq!(
+        request.finished_at.is_some(),
+        request.status.is_finished(),
+        "{id} finished_at"
+    );
+    let failed = request.status == RequestStatus::Failed;
+    assert_eq!(
+        request.failure_reason.is_some(),
+        failed,
+        "{id} failure_reason"
+    );
+    assert!(
+        request.dispatch_failures <= request.attempt_count,
+        "{id} attempts"
+    );
+    if request.status == RequestStatus::Pending {
+        assert_eq!(request.claimed_at, None, "{id} waits");
+    }
+}
+
+fn execution_fits(request: &Request, dump: &Dump) {
+    let execution = dump.executions.get(&request.id);
+    let running = execution.is_some_and(|e| e.status == ExecutionStatus::Running);
+    match request.status {
+        RequestStatus::Pending => {
+            assert_eq!(request.execution.is_some(), running, "{}", request.id)
+        }
+        RequestStatus::Claimed | RequestStatus::Dispatched => assert!(running, "{}", request.id),
+        RequestStatus::Completed => assert!(
+            execution.is_some_and(|e| e.status == ExecutionStatus::Completed),
+            "{}",
+            request.id
+        ),
+        RequestStatus::Failed => assert!(!running, "{}", request.id),
+    }
+    if let Some(execution) = execution {
+        assert_eq!(execution.request, request.id);
+        assert_eq!(execution.workspace, request.workspace);
+        assert_eq!(execution.version, request.version);
+    }
+}
+
+fn timeline_fits(request: &Request, dump: &Dump) {
+    let timeline = &dump.timelines[&request.id];
+    let first = timeline.first().expect("every request has a history");
+    assert_eq!((first.from, first.to), (None, RequestStatus::Pending));
+    assert_eq!(timeline.last().map(|e| e.to), Some(request.status));
+    // Their times may be out of order by a moment: an operation reads the clock before it waits for another to end.
+    for pair in timeline.windows(2) {
+        assert_eq!(
+            pair[1].from,
+            Some(pair[0].to),
+            "{} leaves no gap",
+            request.id
+        );
+        assert!(pair[0].to.may_become(pair[1].to), "{} jumps", request.id);
+    }
+}

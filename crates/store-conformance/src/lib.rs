@@ -1,0 +1,60 @@
+//! One suite that says what a store is: every sentence of the storage port as a case, run over each adapter. Knows no database and no SQL.
+//!
+//! An adapter's test file gives a function that makes an empty store, and expands the suite over it:
+//!
+//! ```no_run
+//! use leasehold_store_conformance::{Fixture, clock, model::Model, suite};
+//! use std::sync::Arc;
+//!
+//! async fn fixture() -> Fixture {
+//!     let clock = clock();
+//!     // A real adapter opens its store with `Clock::Manual(clock.clone())`, migrates it, and keeps its folder or
+//!     // database alive with `Fixture::guarded`.
+//!     Fixture::new(Arc::new(Model::new(clock.clone())), clock)
+//! }
+//!
+//! // The path is used inside modules: begin it with `crate`.
+//! suite!(crate::fixture);
+//! # fn main() {}
+//! ```
+//!
+//! Each case becomes a test named `<noun>::<what it says>`. Everything here panics when a store breaks its promise.
+
+mod fixture;
+mod suite;
+
+pub mod dump;
+pub mod factory;
+pub mod history;
+pub mod invariants;
+pub mod model;
+pub mod storm;
+pub mod timeline;
+
+pub mod change;
+pub mod definition;
+pub mod execution_finish;
+pub mod execution_list_active;
+pub mod isolation;
+pub mod lock;
+pub mod prune;
+pub mod race;
+pub mod request_cancel;
+pub mod request_claim;
+pub mod request_counts;
+pub mod request_dispatched;
+pub mod request_enqueue;
+pub mod request_fail;
+pub mod request_idempotency;
+pub mod request_list;
+pub mod request_recover;
+pub mod request_redrive;
+pub mod request_release;
+pub mod request_renew;
+pub mod request_timeline;
+pub mod transition;
+pub mod workspace;
+
+pub use factory::{LEASE, OWNER, Site, USER};
+pub use fixture::{Fixture, clock};
+pub use model::model_test;

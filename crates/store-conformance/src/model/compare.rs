@@ -1,0 +1,78 @@
+//! Everything that can be seen of store and model, compared.
+
+use super::pair::{Disagreement, Pair, same};
+use crate::dump::Dump;
+use crate::factory::ok;
+use crate::{Fixture, invariants};
+use leasehold_core::FailureReason;
+use leasehold_store::Page;
+use leasehold_store::execution::Execution;
+use leasehold_store::request::{Request, RequestFilter};
+
+impl Pair {
+    /// After each operation: every request, count, slot and running execution, and the history of what moved.
+    pub(super) async fn compare(&mut self) -> Result<(), Disagreement> {
+        let everything = RequestFilter::default();
+        let mut real = self.real.list_all(&everything, 1_000).await;
+        let mut model = self.model.list_all(&everything, 1_000).await;
+        real.iter_mut().chain(&mut model).for_each(forget_the_wish);
+        for (real, model) in real.iter().zip(&model) {
+            same("requests", real, model)?;
+        }
+        same("numbers of requests", &real.len(), &model.len())?;
+        for site in &self.sites {
+            let id = site.workspace;
+            let counts = (self.real.counts(id).await, self.model.counts(id).await);
+            same("counts", &counts.0, &counts.1)?;
+            let slots = (self.real.slots(id).await, self.model.slots(id).await);
+            same("slots", &slots.0, &slots.1)?;
+        }
+        same(
+            "running executions",
+            &running(&self.real).await,
+            &running(&self.model).await,
+        )?;
+        for (workspace, request) in self.moved() {
+            let real = self.real.timeline(workspace, request).await;
+            let model = self.model.timeline(workspace, request).await;
+            same("timelines", &real, &model)?;
+        }
+        Ok(())
+    }
+
+    /// At the end: everything else, and that the store is sound by itself.
+    pub(super) async fn compare_all(&self) -> Result<(), Disagreement> {
+        let real = without_numbers(invariants::check(&self.real).await);
+        let model = without_numbers(self.model.dump().await);
+        same("workspaces", &real.workspaces, &model.workspaces)?;
+        same("definitions", &real.definitions, &model.definitions)?;
+        same("versions", &real.versions, &model.versions)?;
+        same("executions", &real.executions, &model.executions)?;
+        same("timelines", &real.timelines, &model.timelines)?;
+        same("everything", &real, &model)
+    }
+}
+
+/// Running executions in their order; the numbers themselves are the store's own.
+async fn running(f: &Fixture) -> Vec<Execution> {
+    let mut all = ok(f.store.execution_list_active(Page::first(1_000)).await);
+    for execution in &mut all {
+        execution.admission = 0;
+    }
+    all
+}
+
+/// Whether the wish is noted where it was carried out at once is the store's choice.
+fn forget_the_wish(request: &mut Request) {
+    if request.failure_reason == Some(FailureReason::Cancelled) {
+        request.cancel_requested_at = None;
+    }
+}
+
+fn without_numbers(mut dump: Dump) -> Dump {
+    dump.requests.values_mut().for_each(forget_the_wish);
+    for execution in dump.executions.values_mut() {
+        execution.admission = 0;
+    }
+    dump
+}

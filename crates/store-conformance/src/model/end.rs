@@ -1,0 +1,142 @@
+//! How requests end in the model: cancelled, finished by their execution, pruned.
+
+use super::state::State;
+use leasehold_core::{
+    ExecutionEnd, ExecutionStatus, FailureReason, RequestId, RequestStatus, Timestamp, WorkspaceId,
+};
+use leasehold_store::execution::{ExecutionFinish, ExecutionFinished};
+use leasehold_store::prune::{Prune, Pruned};
+use leasehold_store::request::Cancelled;
+
+impl State {
+    pub(super) fn cancel(
+        &mut self,
+        workspace: WorkspaceId,
+        id: RequestId,
+        by: &str,
+        now: Timestamp,
+    ) -> Cancelled {
+        let Some(row) = self.own(workspace, id) else {
+            return Cancelled::NotFound;
+        };
+        let (status, execution) = (row.request.status, row.request.execution);
+        let outcome = match (status, execution) {
+            (RequestStatus::Completed | RequestStatus::Failed, _) => {
+                return Cancelled::AlreadyFinished;
+            }
+            (RequestStatus::Pending | RequestStatus::Claimed, Some(execution)) => {
+                Cancelled::Wished(execution)
+            }
+            (RequestStatus::Dispatched, Some(execution)) => Cancelled::Running(execution),
+            (RequestStatus::Pending | RequestStatus::Claimed | RequestStatus::Dispatched, None) => {
+                self.fail(id, FailureReason::Cancelled, now, by);
+                return Cancelled::Cancelled;
+            }
+        };
+        if let Some(row) = self.requests.get_mut(&id) {
+            row.request.cancel_requested_at.get_or_insert(now);
+        }
+        outcome
+    }
+
+    pub(super) fn finish(
+        &mut self,
+        by: &str,
+        finish: &ExecutionFinish,
+        now: Timestamp,
+    ) -> ExecutionFinished {
+        let Some(execution) = self.executions.get_mut(&finish.execution) else {
+            return ExecutionFinished::NotFound;
+        };
+        if execution.status != ExecutionStatus::Running {
+            return ExecutionFinished::AlreadyFinished;
+        }
+        execution.status = execution.status.after(finish.end);
+        execution.finished_at = Some(now);
+        execution.error = finish.error.clone();
+        let id = execution.request;
+        self.pass_through(id, by, now);
+        let Some(row) = self.requests.get_mut(&id) else {
+            return ExecutionFinished::NotFound;
+        };
+        if let Some(error) = &finish.error {
+            row.request.last_error = Some(error.clone());
+        }
+        let wished = row.request.cancel_requested_at.is_some();
+        let reason = match (finish.end, wished) {
+            (ExecutionEnd::Terminated, true) => Some(FailureReason::Cancelled),
+            (end, _) => end.failure_reason(),
+        };
+        let status = match reason {
+            None => {
+                self.step(id, RequestStatus::Completed, now, by, None);
+                RequestStatus::Completed
+            }
+            Some(reason) => {
+                row.request.attempt_count += 1;
+                self.fail(id, reason, now, by);
+                RequestStatus::Failed
+            }
+        };
+        ExecutionFinished::Finished {
+            request: id,
+            status,
+        }
+    }
+
+    /// Moves a request whose execution has ended through the statuses it did not reach.
+    fn pass_through(&mut self, id: RequestId, by: &str, now: Timestamp) {
+        let status = self.requests.get(&id).map(|row| row.request.status);
+        if status == Some(RequestStatus::Pending) {
+            self.step(id, RequestStatus::Claimed, now, by, None);
+            if let Some(row) = self.requests.get_mut(&id) {
+                row.request.claimed_at = Some(now);
+            }
+        }
+        if status != Some(RequestStatus::Dispatched) {
+            self.step(id, RequestStatus::Dispatched, now, by, None);
+            if let Some(row) = self.requests.get_mut(&id) {
+                row.request.dispatched_at = Some(now);
+            }
+        }
+    }
+
+    pub(super) fn prune(&mut self, prune: &Prune, now: Timestamp) -> Pruned {
+        let mut ended: Vec<_> = self
+            .requests
+            .values()
+            .map(|row| &row.request)
+            .filter_map(|r| {
+                let before = match r.status {
+                    RequestStatus::Completed => prune.completed_before,
+                    RequestStatus::Failed => prune.failed_before,
+                    RequestStatus::Pending | RequestStatus::Claimed | RequestStatus::Dispatched => {
+                        None
+                    }
+                }?;
+                let finished = r.finished_at?;
+                (finished < before).then_some((finished, r.id))
+            })
+            .collect();
+        ended.sort_unstable();
+        ended.truncate(prune.limit as usize);
+        for (_, id) in &ended {
+            self.drop_execution(*id);
+            self.requests.remove(id);
+            self.events.retain(|_, event| event.request != *id);
+        }
+        let mut keys = 0;
+        for row in self.requests.values_mut() {
+            let passed = row.dedupe_until.is_some_and(|until| until <= now);
+            if passed && row.request.idempotency_key.is_some() && keys < u64::from(prune.limit) {
+                row.request.idempotency_key = None;
+                row.dedupe_until = None;
+                keys += 1;
+            }
+        }
+        Pruned {
+            requests: ended.len() as u64,
+            keys,
+        }
+    }
+}

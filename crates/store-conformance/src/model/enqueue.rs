@@ -1,0 +1,217 @@
+//! The model's enqueue and redrive: requests that come into being.
+
+use super::state::{RequestRow, State, refused};
+use leasehold_core::limits::PRIORITY_RANGE;
+use leasehold_core::{RequestId, RequestStatus, Timestamp};
+use leasehold_store::Result;
+use leasehold_store::request::{
+    Enqueue, Enqueued, EnqueuedRequest, NewRequest, Redrive, RedriveMany, Redriven, Request,
+};
+
+impl State {
+    pub(super) fn enqueue(&mut self, enqueue: &Enqueue, now: Timestamp) -> Result<Enqueued> {
+        if !self.lives(enqueue.workspace) {
+            return Ok(Enqueued::WorkspaceNotFound);
+        }
+        // All or none: work on a copy, keep it only at the end.
+        let mut next = self.clone();
+        let mut answers = Vec::new();
+        for new in &enqueue.requests {
+            match next.enqueue_one(enqueue, new, now)? {
+                Ok(answer) => answers.push(answer),
+                Err(refusal) => return Ok(refusal),
+            }
+        }
+        *self = next;
+        Ok(Enqueued::All(answers))
+    }
+
+    fn enqueue_one(
+        &mut self,
+        enqueue: &Enqueue,
+        new: &NewRequest,
+        now: Timestamp,
+    ) -> Result<Result<EnqueuedRequest, Enqueued>> {
+        let definition = match self.definitions.get(&new.definition) {
+            Some(d) if self.deleted_definitions.contains(&d.id) => None,
+            other => other,
+        };
+        let Some(definition) = definition else {
+            return Ok(Err(Enqueued::DefinitionNotFound(new.definition)));
+        };
+        if definition.workspace != enqueue.workspace {
+            return Ok(Err(Enqueued::DefinitionForbidden(new.definition)));
+        }
+        let Some(version) = definition.current_version else {
+            return Ok(Err(Enqueued::NotPublished(new.definition)));
+        };
+        if let Some(held) = self.key_holder(enqueue, new, now) {
+            return Ok(held);
+        }
+        if !PRIORITY_RANGE.contains(&new.priority) {
+            return Err(refused("request_priority"));
+        }
+        if self.requests.contains_key(&new.id) {
+            return Err(refused("request_pkey"));
+        }
+        let window = new.idempotency.as_ref().and_then(|i| i.window);
+        let mut request = blank(new.id, now);
+        request.workspace = enqueue.workspace;
+        request.definition = new.definition;
+        request.version = version;
+        request.priority = new.priority;
+        request.params = new.params.clone();
+        request.run_at = new.run_at.unwrap_or(now);
+        request.idempotency_key = new.idempotency.as_ref().map(|i| i.key.clone());
+        request.trace_context = new.trace_context.clone();
+        self.insert(request, window.map(|w| now + w), now, &enqueue.by, None);
+        Ok(Ok(EnqueuedRequest {
+            id: new.id,
+            inserted: true,
+        }))
+    }
+
+    /// The answer where the key is held; a key whose window has passed is taken from its holder first.
+    fn key_holder(
+        &mut self,
+        enqueue: &Enqueue,
+        new: &NewRequest,
+        now: Timestamp,
+    ) -> Option<Result<EnqueuedRequest, Enqueued>> {
+        let key = &new.idempotency.as_ref()?.key;
+        let holder = self.requests.values_mut().find(|row| {
+            row.request.workspace == enqueue.workspace
+                && row.request.idempotency_key.as_ref() == Some(key)
+        })?;
+        if holder.dedupe_until.is_some_and(|until| until <= now) {
+            holder.request.idempotency_key = None;
+            holder.dedupe_until = None;
+            return None;
+        }
+        let same =
+            holder.request.definition == new.definition && holder.request.params == new.params;
+        let held_by = holder.request.id;
+        Some(if same {
+            Ok(EnqueuedRequest {
+                id: held_by,
+                inserted: false,
+            })
+        } else {
+            Err(Enqueued::KeyConflict {
+                key: key.clone(),
+                held_by,
+            })
+        })
+    }
+
+    fn insert(
+        &mut self,
+        request: Request,
+        dedupe_until: Option<Timestamp>,
+        now: Timestamp,
+        by: &str,
+        reason: Option<&str>,
+    ) {
+        let (id, workspace) = (request.id, request.workspace);
+        let row = RequestRow {
+            waits: request.run_at > now,
+            request,
+            token: 0,
+            dedupe_until,
+        };
+        self.requests.insert(id, row);
+        self.record(id, workspace, None, RequestStatus::Pending, now, by, reason);
+    }
+
+    pub(super) fn redrive(&mut self, redrive: &Redrive, now: Timestamp) -> Redriven {
+        let Some(failed) = self.own(redrive.workspace, redrive.failed) else {
+            return Redriven::NotFound;
+        };
+        if failed.request.status != RequestStatus::Failed {
+            return Redriven::NotFailed;
+        }
+        if let Some(live) = self.live_redrive(redrive.failed) {
+            return Redriven::AlreadyLive(live);
+        }
+        let old = failed.request.clone();
+        if !self.lives(redrive.workspace) || self.deleted_definitions.contains(&old.definition) {
+            return Redriven::DefinitionNotFound;
+        }
+        let mut request = blank(redrive.id, now);
+        request.workspace = old.workspace;
+        request.definition = old.definition;
+        request.version = old.version;
+        request.priority = old.priority;
+        request.params = old.params;
+        request.trace_context = old.trace_context;
+        request.redrive_of = Some(old.id);
+        self.insert(request, None, now, &redrive.by, Some("redrive"));
+        Redriven::Enqueued(redrive.id)
+    }
+
+    /// Redrives in bulk; `choose` gives the id of each new request.
+    pub(super) fn redrive_many(
+        &mut self,
+        redrive: &RedriveMany,
+        now: Timestamp,
+        choose: &mut dyn FnMut(RequestId) -> RequestId,
+    ) -> Vec<(RequestId, RequestId)> {
+        let all = self.requests.values().map(|row| &row.request);
+        let redriven: Vec<RequestId> = all.clone().filter_map(|r| r.redrive_of).collect();
+        let failed: Vec<RequestId> = all
+            .filter(|r| {
+                r.workspace == redrive.workspace
+                    && r.status == RequestStatus::Failed
+                    && redrive.reason.is_none_or(|x| r.failure_reason == Some(x))
+                    && !redriven.contains(&r.id)
+                    && !self.deleted_definitions.contains(&r.definition)
+            })
+            .map(|r| r.id)
+            .collect();
+        let mut pairs = Vec::new();
+        for failed in failed {
+            if pairs.len() == redrive.limit as usize {
+                break;
+            }
+            let one = Redrive {
+                workspace: redrive.workspace,
+                failed,
+                id: choose(failed),
+                by: redrive.by.clone(),
+            };
+            if let Redriven::Enqueued(id) = self.redrive(&one, now) {
+                pairs.push((failed, id));
+            }
+        }
+        pairs
+    }
+}
+
+/// A PENDING request of the moment, its owner and its work still to be filled in.
+fn blank(id: RequestId, now: Timestamp) -> Request {
+    Request {
+        id,
+        workspace: uuid::Uuid::nil().into(),
+        definition: uuid::Uuid::nil().into(),
+        version: uuid::Uuid::nil().into(),
+        status: RequestStatus::Pending,
+        priority: 0,
+        params: serde_json::Value::Null,
+        run_at: now,
+        idempotency_key: None,
+        execution: None,
+        attempt_count: 0,
+        dispatch_failures: 0,
+        failure_reason: None,
+        last_error: None,
+        redrive_of: None,
+        cancel_requested_at: None,
+        claimed_by: None,
+        lease_expires_at: None,
+        trace_context: None,
+        created_at: now,
+        claimed_at: None,
+        dispatched_at: None,
+        finished_at: None,
+    }
+}

@@ -1,0 +1,142 @@
+//! Whether a claim is one a store may make. Whose turn it is when a workspace joins the round is the store's choice, and so
+//! is a claim that stops early and says that there is more; everything else about a claim is determined.
+
+use super::pair::{Disagreement, same};
+use super::state::State;
+use leasehold_core::{ExecutionId, FailureReason, RequestId, Timestamp, WorkspaceId};
+use leasehold_store::request::{Claim, Claimed, ClaimedRequest, ExecutionOrigin};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Who has been served when, and who has been waiting since when. Moments are counted, not measured.
+#[derive(Default)]
+pub(super) struct Round {
+    moment: u64,
+    ready_since: BTreeMap<WorkspaceId, u64>,
+    served: BTreeMap<WorkspaceId, u64>,
+    /// Served by a rejection in the claim at hand: where in it, its answer does not say.
+    vague: BTreeSet<WorkspaceId>,
+}
+
+impl Round {
+    /// Notes which workspaces are ready now; one that was not, even for a moment, has joined anew.
+    pub(super) fn look(&mut self, state: &State, now: Timestamp) {
+        for id in state.workspaces.keys() {
+            if state.ready(*id, now) {
+                self.ready_since.entry(*id).or_insert(self.moment);
+            } else {
+                self.ready_since.remove(id);
+            }
+        }
+    }
+
+    /// Notes an admission. Nobody is served twice while another was ready all the time and was not served.
+    fn serve(&mut self, workspace: WorkspaceId) -> Result<(), Disagreement> {
+        let before = self.served.get(&workspace).copied();
+        for (other, since) in &self.ready_since {
+            let served = self.served.get(other).copied();
+            let waited = *other != workspace
+                && before.is_some_and(|before| *since <= before)
+                && served < before
+                && !self.vague.contains(other)
+                && !self.vague.contains(&workspace);
+            if waited {
+                return Err(format!("{workspace} was served twice while {other} waited"));
+            }
+        }
+        self.moment += 1;
+        self.served.insert(workspace, self.moment);
+        Ok(())
+    }
+}
+
+/// Makes the model do what the store did, if the store may do it.
+pub(super) fn follow(
+    state: &mut State,
+    round: &mut Round,
+    claim: &Claim,
+    real: &Claimed,
+    now: Timestamp,
+) -> Result<(), Disagreement> {
+    state.settle(now);
+    round.look(state, now);
+    let handled = real.requests.len() + real.rejected.len();
+    if handled > claim.batch as usize {
+        return Err(format!("{handled} were claimed, {} asked for", claim.batch));
+    }
+    let (kept, new): (Vec<_>, Vec<_>) = real
+        .requests
+        .iter()
+        .partition(|r| r.origin == ExecutionOrigin::Kept);
+    for taken in &kept {
+        same("kept requests", &Some(taken.id), &state.next_kept(now))?;
+        let model = state.take(taken.id, claim, now, ExecutionOrigin::Kept);
+        same("claimed requests", &Some((*taken).clone()), &model)?;
+    }
+    if handled > kept.len() && state.next_kept(now).is_some() {
+        return Err("a kept execution was passed over".into());
+    }
+    let in_order = real.requests.iter().skip(kept.len());
+    if in_order.clone().any(|r| r.origin == ExecutionOrigin::Kept) {
+        return Err("a kept execution does not come first".into());
+    }
+    admissions(state, round, claim, (&new, &real.rejected), now)?;
+    round.vague.clear();
+    let left = state.next_kept(now).is_some() || state.next_turn(now).is_some();
+    if left && !real.more {
+        return Err("there is more, but the claim denies it".into());
+    }
+    Ok(())
+}
+
+fn admissions(
+    state: &mut State,
+    round: &mut Round,
+    claim: &Claim,
+    (admitted, rejected): (&[&ClaimedRequest], &[(RequestId, FailureReason)]),
+    now: Timestamp,
+) -> Result<(), Disagreement> {
+    let (mut admitted, mut rejected) = (admitted.iter().peekable(), rejected.iter().peekable());
+    let owner = |state: &State, id| state.requests.get(&id).map(|row| row.request.workspace);
+    for (id, _) in rejected.clone() {
+        round.vague.extend(owner(state, *id));
+    }
+    while admitted.peek().is_some() || rejected.peek().is_some() {
+        // Only the order of admissions among themselves and of rejections among themselves is told.
+        let next_up = |state: &State, id: RequestId| {
+            owner(state, id).filter(|w| state.ready(*w, now) && state.best(*w, now) == Some(id))
+        };
+        let admit = admitted.peek().map(|r| r.id);
+        let reject = rejected.peek().map(|r| r.0);
+        if let Some(workspace) = admit.and_then(|id| next_up(state, id))
+            && let Some(real) = admitted.next()
+        {
+            same(
+                "reasons to reject",
+                &None,
+                &state.missing(workspace, real.id),
+            )?;
+            round.serve(workspace)?;
+            state.admissions += 1;
+            let chosen: ExecutionId = real.execution;
+            state.admit(real.id, chosen, now);
+            let model = state.take(real.id, claim, now, ExecutionOrigin::Created);
+            same("claimed requests", &Some((**real).clone()), &model)?;
+        } else if let Some(workspace) = reject.and_then(|id| next_up(state, id))
+            && let Some((id, reason)) = rejected.next()
+        {
+            same(
+                "reasons to reject",
+                &Some(*reason),
+                &state.missing(workspace, *id),
+            )?;
+            round.serve(workspace)?;
+            state.reject(*id, *reason, now, &claim.owner);
+        } else {
+            return Err(format!(
+                "neither {admit:?} (admitted) nor {reject:?} (rejected) is the next of a workspace that is ready"
+            ));
+        }
+        round.look(state, now);
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! Runs random lists of operations against a store and its model, and prints the shortest list on which they disagree.
+
+use super::op::{Op, op};
+use super::pair::{Disagreement, Pair};
+use crate::Fixture;
+use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
+use std::fmt::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// How many lists are tried: overrules what the adapter's test says.
+const CASES_VARIABLE: &str = "LEASEHOLD_MODEL_CASES";
+/// Operations of one list, at most.
+const OPS_MAX: usize = 60;
+/// Every try of a shorter list needs a fresh store.
+const SHRINK_MAX: u32 = 400;
+
+/// Compares the stores that `fixture` makes with the model, over `cases` random lists of operations
+/// (`LEASEHOLD_MODEL_CASES` in the environment overrules the number).
+///
+/// Call it from an ordinary `#[test]`: it brings its own runtime.
+///
+/// # Panics
+/// When a store and the model disagree; the message has the shortest list of operations found.
+pub fn model_test<F, Fut>(fixture: F, cases: u32)
+where
+    F: Fn() -> Fut,
+    Fut: Future<Output = Fixture>,
+{
+    let asked = std::env::var(CASES_VARIABLE).ok();
+    let cases = asked.and_then(|n| n.parse().ok()).unwrap_or(cases);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime can be made");
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: SHRINK_MAX,
+        ..Config::default()
+    };
+    let lists = proptest::collection::vec(op(), 1..OPS_MAX);
+    let outcome = TestRunner::new(config).run(&lists, |ops| {
+        runtime
+            .block_on(async { run(fixture().await, &ops).await })
+            .map_err(TestCaseError::fail)
+    });
+    match outcome {
+        Ok(()) => {}
+        Err(TestError::Fail(reason, ops)) => {
+            let (reason, ops) = shorten(reason.to_string(), ops, |ops| {
+                runtime.block_on(async { run(fixture().await, ops).await })
+            });
+            panic!("{reason}\n{}", listing(&ops));
+        }
+        Err(TestError::Abort(reason)) => panic!("the model test was aborted: {reason}"),
+    }
+}
+
+async fn run(fixture: Fixture, ops: &[Op]) -> Result<(), Disagreement> {
+    let mut pair = Pair::new(fixture).await?;
+    for (n, op) in ops.iter().enumerate() {
+        let step = async {
+            pair.apply(op).await?;
+            pair.compare().await
+        };
+        step.await
+            .map_err(|what| format!("after operation {} ({op:?}): {what}", n + 1))?;
+    }
+    pair.compare_all().await
+}
+
+/// Leaves out every single operation without which the list still fails: shrinking stops before it has tried them all.
+fn shorten(
+    mut reason: String,
+    mut ops: Vec<Op>,
+    fails: impl Fn(&[Op]) -> Result<(), Disagreement>,
+) -> (String, Vec<Op>) {
+    let mut place = 0;
+    while place < ops.len() {
+        let mut shorter = ops.clone();
+        shorter.remove(place);
+        match catch_unwind(AssertUnwindSafe(|| fails(&shorter))) {
+            Ok(Ok(())) | Err(_) => place += 1,
+            Ok(Err(other)) => {
+                (reason, ops, place) = (other, shorter, 0);
+            }
+        }
+    }
+    (reason, ops)
+}
+
+fn listing(ops: &[Op]) -> String {
+    let mut text = String::from("the shortest list of operations found:\n");
+    for (n, op) in ops.iter().enumerate() {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{:>3}. {op:?}", n + 1);
+    }
+    text
+}

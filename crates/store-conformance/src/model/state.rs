@@ -1,0 +1,173 @@
+//! What the model remembers, as plain maps, and the few things every operation does to them. Knows no store.
+
+use leasehold_core::plan::effective_limit;
+use leasehold_core::{
+    DefinitionId, ExecutionId, ExecutionStatus, FailureReason, RequestId, RequestStatus, Timestamp,
+    VersionId, WorkspaceId,
+};
+use leasehold_store::change::Event;
+use leasehold_store::definition::{Definition, Version};
+use leasehold_store::execution::Execution;
+use leasehold_store::lock::LockState;
+use leasehold_store::request::{Counts, Request};
+use leasehold_store::workspace::{SlotUse, Workspace};
+use leasehold_store::{Error, ErrorKind};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A workspace and its place in the round.
+#[derive(Clone, Debug)]
+pub(super) struct WorkspaceRow {
+    pub(super) workspace: Workspace,
+    pub(super) turn: i64,
+}
+
+/// A request and what the trait does not show of it.
+#[derive(Clone, Debug)]
+pub(super) struct RequestRow {
+    pub(super) request: Request,
+    pub(super) token: i64,
+    pub(super) dedupe_until: Option<Timestamp>,
+    /// PENDING, and not in the line yet because it was not due.
+    pub(super) waits: bool,
+}
+
+/// Everything.
+#[derive(Clone, Debug, Default)]
+pub(super) struct State {
+    pub(super) workspaces: BTreeMap<WorkspaceId, WorkspaceRow>,
+    pub(super) definitions: BTreeMap<DefinitionId, Definition>,
+    pub(super) deleted_definitions: BTreeSet<DefinitionId>,
+    pub(super) versions: BTreeMap<VersionId, Version>,
+    pub(super) requests: BTreeMap<RequestId, RequestRow>,
+    pub(super) executions: BTreeMap<ExecutionId, Execution>,
+    pub(super) events: BTreeMap<u64, Event>,
+    pub(super) next_event: u64,
+    pub(super) locks: BTreeMap<String, LockState>,
+    pub(super) admissions: i64,
+}
+
+/// A refusal by a named constraint.
+pub(super) fn refused(constraint: &str) -> Error {
+    Error::new("model", ErrorKind::Constraint(constraint.into()))
+}
+
+impl State {
+    /// Moves a request and writes the event.
+    pub(super) fn step(
+        &mut self,
+        id: RequestId,
+        to: RequestStatus,
+        now: Timestamp,
+        by: &str,
+        reason: Option<&str>,
+    ) {
+        let Some(row) = self.requests.get_mut(&id) else {
+            return;
+        };
+        let from = row.request.status;
+        assert!(from.may_become(to), "the model moves {from} to {to}");
+        row.request.status = to;
+        if to != RequestStatus::Claimed {
+            row.request.claimed_by = None;
+            row.request.lease_expires_at = None;
+        }
+        if to == RequestStatus::Pending {
+            row.request.claimed_at = None;
+        }
+        if to.is_finished() {
+            row.request.finished_at = Some(now);
+        }
+        let workspace = row.request.workspace;
+        self.record(id, workspace, Some(from), to, now, by, reason);
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "an event has this many parts")]
+    pub(super) fn record(
+        &mut self,
+        request: RequestId,
+        workspace: WorkspaceId,
+        from: Option<RequestStatus>,
+        to: RequestStatus,
+        at: Timestamp,
+        by: &str,
+        reason: Option<&str>,
+    ) {
+        let event = Event {
+            request,
+            workspace,
+            from,
+            to,
+            at,
+            by: by.into(),
+            reason: reason.map(str::to_owned),
+        };
+        self.events.insert(self.next_event, event);
+        self.next_event += 1;
+    }
+
+    /// Moves a request to FAILED for a reason.
+    pub(super) fn fail(&mut self, id: RequestId, reason: FailureReason, now: Timestamp, by: &str) {
+        self.step(id, RequestStatus::Failed, now, by, Some(reason.as_str()));
+        if let Some(row) = self.requests.get_mut(&id) {
+            row.request.failure_reason = Some(reason);
+        }
+    }
+
+    /// Forgets the execution of a request: it was definitely not started.
+    pub(super) fn drop_execution(&mut self, id: RequestId) {
+        if let Some(row) = self.requests.get_mut(&id)
+            && let Some(execution) = row.request.execution.take()
+        {
+            self.executions.remove(&execution);
+        }
+    }
+
+    /// The request of a workspace.
+    pub(super) fn own(&self, workspace: WorkspaceId, id: RequestId) -> Option<&RequestRow> {
+        let row = self.requests.get(&id)?;
+        (row.request.workspace == workspace).then_some(row)
+    }
+
+    /// Limit and use of a workspace's slots.
+    pub(super) fn slots(&self, workspace: WorkspaceId) -> Option<SlotUse> {
+        let row = &self.workspaces.get(&workspace)?.workspace;
+        let running = self
+            .executions
+            .values()
+            .filter(|e| e.workspace == workspace && e.status == ExecutionStatus::Running);
+        Some(SlotUse {
+            limit: effective_limit(row.plan, row.limit_override).unwrap_or(0),
+            in_use: u32::try_from(running.count()).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// Requests by status.
+    pub(super) fn counts(&self, workspace: WorkspaceId) -> Counts {
+        let mut counts = Counts::default();
+        for row in self.requests.values() {
+            if row.request.workspace == workspace {
+                *match row.request.status {
+                    RequestStatus::Pending => &mut counts.pending,
+                    RequestStatus::Claimed => &mut counts.claimed,
+                    RequestStatus::Dispatched => &mut counts.dispatched,
+                    RequestStatus::Completed => &mut counts.completed,
+                    RequestStatus::Failed => &mut counts.failed,
+                } += 1;
+            }
+        }
+        counts
+    }
+
+    /// Whether a workspace is there and not deleted.
+    pub(super) fn lives(&self, workspace: WorkspaceId) -> bool {
+        let row = self.workspaces.get(&workspace);
+        row.is_some_and(|row| row.workspace.deleted_at.is_none())
+    }
+
+    /// The redrive of a failed request that has not ended.
+    pub(super) fn live_redrive(&self, failed: RequestId) -> Option<RequestId> {
+        let mut all = self.requests.values().map(|row| &row.request);
+        all.find(|r| r.redrive_of == Some(failed) && !r.status.is_finished())
+            .map(|r| r.id)
+    }
+}

@@ -1,0 +1,161 @@
+//! How much a claim admits: exactly the limit in force, through pauses and changes of plan.
+
+use crate::Fixture;
+use crate::factory::ids;
+use leasehold_core::{ExecutionEnd, Plan, RequestStatus};
+use leasehold_store::request::Claimed;
+use leasehold_store::workspace::{SlotUse, WorkspaceChange};
+
+/// Each plan, and an override in its place, admits exactly its limit, in one claim and in many.
+pub async fn each_limit_is_exact(f: Fixture) {
+    for (plan, limit_override, limit) in [
+        (Plan::Free, None, 1),
+        (Plan::Pro, None, 5),
+        (Plan::Enterprise, None, 20),
+        (Plan::Enterprise, Some(0), 0),
+        (Plan::Free, Some(33), 33),
+    ] {
+        let t = f.site_of(plan, limit_override).await;
+        let asked = f.enqueue(&t, 40).await;
+        let mut admitted = ids(&f.claim(3).await);
+        admitted.extend(ids(&f.drain(1_000).await));
+        assert_eq!(
+            admitted,
+            asked[..limit as usize],
+            "{plan} {limit_override:?}"
+        );
+        assert_eq!(ids(&f.claim(10).await), []);
+        let in_use = SlotUse {
+            limit,
+            in_use: limit,
+        };
+        assert_eq!(f.slots(t.workspace).await, in_use);
+        assert_eq!(f.counts(t.workspace).await.pending, u64::from(40 - limit));
+    }
+}
+
+/// A limit larger than what waits admits all of it.
+pub async fn a_large_limit_admits_all_that_waits(f: Fixture) {
+    let t = f.site(100_000).await;
+    let asked = f.enqueue(&t, 700).await;
+    assert_eq!(ids(&f.drain(500).await), asked);
+}
+
+/// A slot is taken from the claim to the end, through DISPATCHED, and freed by the end alone.
+pub async fn a_slot_is_held_from_claim_to_end(f: Fixture) {
+    let t = f.site(1).await;
+    let asked = f.enqueue(&t, 2).await;
+    let first = f.claim_one().await;
+    assert_eq!(ids(&f.claim(10).await), []);
+    f.dispatch(&first).await;
+    assert_eq!(ids(&f.claim(10).await), []);
+    assert_eq!(f.slots(t.workspace).await.in_use, 1);
+    f.finish(first.execution, ExecutionEnd::Completed).await;
+    assert_eq!(f.slots(t.workspace).await.in_use, 0);
+    assert_eq!(ids(&f.claim(10).await), asked[1..]);
+}
+
+/// A paused workspace admits nothing and goes on at once when resumed; what it runs runs on.
+pub async fn a_paused_workspace_admits_nothing_until_resumed(f: Fixture) {
+    let t = f.site(3).await;
+    let running = f.running(&t).await;
+    let asked = f.enqueue(&t, 5).await;
+    f.set_paused(t.workspace, true).await;
+    assert_eq!(f.claim(10).await, Claimed::default());
+    let status = f.finish(running.execution, ExecutionEnd::Completed).await;
+    assert_eq!(status, RequestStatus::Completed);
+    assert_eq!(ids(&f.claim(10).await), []);
+    let late = f.enqueue(&t, 1).await;
+    assert_eq!(ids(&f.claim(10).await), []);
+    f.set_paused(t.workspace, false).await;
+    assert_eq!(ids(&f.claim(10).await), asked[..3]);
+    assert_eq!(f.counts(t.workspace).await.pending, 2 + late.len() as u64);
+}
+
+/// What becomes due while its workspace is paused is there when it resumes.
+pub async fn what_becomes_due_in_a_pause_is_not_forgotten(f: Fixture) {
+    let t = f.site(3).await;
+    let request = leasehold_store::request::NewRequest {
+        run_at: Some(f.now() + std::time::Duration::from_secs(5)),
+        ..crate::factory::new_request(&t)
+    };
+    let id = f.enqueue_one(&t, request).await;
+    f.set_paused(t.workspace, true).await;
+    f.advance(10);
+    assert_eq!(ids(&f.claim(10).await), []);
+    f.set_paused(t.workspace, false).await;
+    assert_eq!(ids(&f.claim(10).await), [id]);
+}
+
+/// Lowering 20 to 5 with twenty running lets all of them finish and admits nothing until four are left; then exactly
+/// one. Those that finish first are the ones admitted first, so the holders left are the last admitted.
+pub async fn lowering_a_limit_admits_nothing_until_fewer_run(f: Fixture) {
+    let t = f.site_of(Plan::Enterprise, None).await;
+    let asked = f.enqueue(&t, 30).await;
+    let running = f.claim(100).await.requests;
+    assert_eq!(running.len(), 20);
+    f.set_limit(t.workspace, 5).await;
+    for (done, claimed) in running.iter().take(15).enumerate() {
+        assert_eq!(ids(&f.claim(10).await), [], "{} still run", 20 - done);
+        f.finish(claimed.execution, ExecutionEnd::Completed).await;
+    }
+    assert_eq!(
+        f.slots(t.workspace).await,
+        SlotUse {
+            limit: 5,
+            in_use: 5
+        }
+    );
+    assert_eq!(ids(&f.claim(10).await), []);
+    f.finish(running[17].execution, ExecutionEnd::Failed).await;
+    assert_eq!(ids(&f.claim(10).await), asked[20..21]);
+    assert_eq!(ids(&f.claim(10).await), []);
+}
+
+/// The same by a change of plan, with the holders spread over all that were admitted.
+pub async fn lowering_a_plan_counts_holders_wherever_they_are(f: Fixture) {
+    let t = f.site_of(Plan::Enterprise, None).await;
+    f.enqueue(&t, 30).await;
+    let running = f.claim(100).await.requests;
+    let change = WorkspaceChange {
+        plan: Some(Plan::Pro),
+        ..WorkspaceChange::default()
+    };
+    f.change(t.workspace, change).await;
+    let left = [0, 3, 7, 12, 15];
+    for (n, claimed) in running.iter().enumerate() {
+        if !left.contains(&n) {
+            f.finish(claimed.execution, ExecutionEnd::Completed).await;
+            assert_eq!(ids(&f.claim(10).await), []);
+        }
+    }
+    for n in left {
+        f.finish(running[n].execution, ExecutionEnd::Completed)
+            .await;
+        assert_eq!(f.claim(10).await.requests.len(), 1);
+    }
+}
+
+/// Raising a limit admits at once, exactly the difference.
+pub async fn raising_a_limit_admits_at_once(f: Fixture) {
+    let t = f.site_of(Plan::Free, None).await;
+    let asked = f.enqueue(&t, 30).await;
+    assert_eq!(ids(&f.claim(10).await), asked[..1]);
+    let change = WorkspaceChange {
+        plan: Some(Plan::Pro),
+        ..WorkspaceChange::default()
+    };
+    f.change(t.workspace, change).await;
+    assert_eq!(ids(&f.claim(10).await), asked[1..5]);
+    f.set_limit(t.workspace, 7).await;
+    assert_eq!(ids(&f.claim(10).await), asked[5..7]);
+    f.set_limit(t.workspace, 0).await;
+    assert_eq!(ids(&f.claim(10).await), []);
+    let change = WorkspaceChange {
+        plan: Some(Plan::Enterprise),
+        limit_override: Some(None),
+        ..WorkspaceChange::default()
+    };
+    f.change(t.workspace, change).await;
+    assert_eq!(ids(&f.claim(100).await), asked[7..20]);
+}

@@ -1,0 +1,137 @@
+//! Requests that kept their execution because nobody knows whether it was started: claimed again without a second slot.
+
+use crate::Fixture;
+use crate::factory::{OWNER, ids, ok};
+use leasehold_core::{ExecutionStatus, FailureReason, RequestStatus};
+use leasehold_store::request::{Cancelled, Claimed, ExecutionOrigin, ReleaseKind, Released};
+
+/// A kept execution is taken up again: the same id, RUNNING, started now, with the next token.
+pub async fn a_kept_execution_is_taken_up_again(f: Fixture) {
+    let t = f.site(1).await;
+    let first = f.kept(&t).await;
+    f.advance(3);
+    let again = f.claim_one().await;
+    assert_eq!(again.id, first.id);
+    assert_eq!(again.execution, first.execution);
+    assert_eq!(again.origin, ExecutionOrigin::Kept);
+    assert_eq!((again.token, again.attempt_count), (first.token + 1, 1));
+    let execution = f.execution(t.workspace, again.execution).await;
+    let execution = execution.expect("it was kept");
+    assert_eq!(execution.status, ExecutionStatus::Running);
+    assert_eq!((execution.started_at, execution.error), (f.now(), None));
+    assert_eq!(f.slots(t.workspace).await.in_use, 1);
+}
+
+/// It works while the workspace is full, takes no second slot, and comes before everything else.
+pub async fn a_kept_one_comes_first_although_its_workspace_is_full(f: Fixture) {
+    let t = f.site(2).await;
+    let kept = f.kept(&t).await;
+    f.advance(1);
+    let urgent = f.enqueue_with_priority(&t, 1000).await;
+    let more = f.enqueue_with_priority(&t, 999).await;
+    let other = f.site(1).await;
+    let others = f.enqueue(&other, 1).await;
+    let claimed = f.claim(10).await;
+    assert_eq!(claimed.requests[0].id, kept.id);
+    let mut rest = ids(&claimed)[1..].to_vec();
+    rest.sort_unstable();
+    assert_eq!(rest, [urgent, others[0]]);
+    assert_eq!(f.slots(t.workspace).await.in_use, 2);
+    f.release(&claimed.requests[0], ReleaseKind::Unknown, 0)
+        .await;
+    assert_eq!(ids(&f.claim(10).await), [kept.id], "{more} must wait");
+}
+
+/// It works while the workspace is paused, and under a limit that was lowered to nothing.
+pub async fn a_kept_one_is_claimed_in_a_pause_and_above_the_limit(f: Fixture) {
+    let t = f.site(2).await;
+    let kept = [f.claimed(&t).await, f.claimed(&t).await];
+    for claimed in &kept {
+        f.release(claimed, ReleaseKind::Unknown, 0).await;
+    }
+    f.enqueue(&t, 1).await;
+    f.set_paused(t.workspace, true).await;
+    assert_eq!(ids(&f.claim(1).await), [kept[0].id]);
+    f.set_limit(t.workspace, 0).await;
+    assert_eq!(ids(&f.claim(10).await), [kept[1].id]);
+}
+
+/// Kept ones are served oldest first and count toward the batch.
+pub async fn kept_ones_are_served_oldest_first(f: Fixture) {
+    let t = f.site(9).await;
+    let asked = f.enqueue(&t, 4).await;
+    let mut claimed = f.claim(3).await.requests;
+    claimed.reverse();
+    for request in &claimed {
+        f.release(request, ReleaseKind::Unknown, 0).await;
+    }
+    let first = f.claim(2).await;
+    assert_eq!((ids(&first), first.more), (asked[..2].to_vec(), true));
+    assert_eq!(ids(&f.claim(2).await), asked[2..]);
+}
+
+/// A kept one that backs off waits for its time like any other, and keeps its slot meanwhile.
+pub async fn a_kept_one_that_backs_off_keeps_its_slot(f: Fixture) {
+    let t = f.site(1).await;
+    let claimed = f.claimed(&t).await;
+    f.release(&claimed, ReleaseKind::Unknown, 10).await;
+    f.enqueue(&t, 1).await;
+    assert_eq!(f.claim(10).await, Claimed::default());
+    assert_eq!(f.slots(t.workspace).await.in_use, 1);
+    f.advance(10);
+    assert_eq!(ids(&f.claim(10).await), [claimed.id]);
+}
+
+/// Taking a kept one up is no admission: the workspace's place in the round stays.
+pub async fn taking_one_up_again_is_not_a_turn(f: Fixture) {
+    let (one, two) = (f.site(5).await, f.site(5).await);
+    let a = f.enqueue(&one, 4).await;
+    let b = f.enqueue(&two, 4).await;
+    let first = f.claim(2).await;
+    assert_eq!(ids(&first), [a[0], b[0]]);
+    f.release(&first.requests[0], ReleaseKind::Unknown, 0).await;
+    assert_eq!(ids(&f.claim(1).await), [a[0]]);
+    assert_eq!(ids(&f.claim(2).await), [a[1], b[1]]);
+}
+
+/// Deleting the workspace or the definition does not strand what may be running: it is claimed again, so that its start
+/// is resolved and its slot freed.
+pub async fn a_kept_one_is_resolved_although_its_definition_is_gone(f: Fixture) {
+    let t = f.site(1).await;
+    let kept = f.kept(&t).await;
+    assert!(ok(f
+        .store
+        .definition_delete(t.workspace, t.definition)
+        .await));
+    let again = f.claim_one().await;
+    assert_eq!((again.id, again.origin), (kept.id, ExecutionOrigin::Kept));
+    f.release(&again, ReleaseKind::Unknown, 0).await;
+    assert!(ok(f.store.workspace_delete(t.workspace).await));
+    let again = f.claim_one().await;
+    assert_eq!((again.id, again.origin), (kept.id, ExecutionOrigin::Kept));
+}
+
+/// A wish to cancel is told at the claim, and nothing but a definite answer ends the request.
+pub async fn tells_of_a_wish_to_cancel(f: Fixture) {
+    let t = f.site(1).await;
+    let kept = f.kept(&t).await;
+    let wish = f.store.request_cancel(t.workspace, kept.id, "user");
+    assert_eq!(ok(wish.await), Cancelled::Wished(kept.execution));
+    let again = f.claim_one().await;
+    assert!(again.cancel_requested);
+    let released = f.release(&again, ReleaseKind::Unknown, 0).await;
+    assert_eq!(released, Released::Pending);
+    let again = f.claim_one().await;
+    assert!(again.cancel_requested);
+    let released = f.release(&again, ReleaseKind::NotStarted, 0).await;
+    assert_eq!(released, Released::Cancelled);
+    let request = f.request(t.workspace, kept.id).await;
+    assert_eq!(request.status, RequestStatus::Failed);
+    assert_eq!(request.failure_reason, Some(FailureReason::Cancelled));
+    let events = f.timeline(t.workspace, kept.id).await;
+    let last = events.last().expect("it has a history");
+    assert_eq!(
+        (last.from, last.by.as_str()),
+        (Some(RequestStatus::Claimed), OWNER)
+    );
+}

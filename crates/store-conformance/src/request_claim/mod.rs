@@ -1,0 +1,349 @@
+//! What a store promises about one claim: what a claimed request is, what is due, and the lock that guards it.
+
+mod capacity;
+mod kept;
+mod order;
+
+pub use capacity::*;
+pub use kept::*;
+pub use order::*;
+
+use crate::Fixture;
+use crate::factory::{LEASE, OWNER, ids, new_request, ok, params};
+use leasehold_core::{ExecutionStatus, RequestStatus};
+use leasehold_store::execution::Execution;
+use leasehold_store::fresh_id;
+use leasehold_store::lock::{LockAcquired, LockRequest, LockToken};
+use leasehold_store::request::{
+    Claim, ClaimOutcome, Claimed, ClaimedRequest, ExecutionOrigin, NewRequest, ReleaseKind, Request,
+};
+use std::time::Duration;
+
+/// A claimed request carries all that is needed to start it, and the row says who holds it until when.
+pub async fn brings_all_that_is_needed_to_start(f: Fixture) {
+    let t = f.site(1).await;
+    let new = NewRequest {
+        priority: 3,
+        trace_context: Some("trace".into()),
+        ..new_request(&t)
+    };
+    let id = f.enqueue_one(&t, new).await;
+    let before = f.request(t.workspace, id).await;
+    f.advance(2);
+    let claimed = f.claim_one().await;
+    let expected = ClaimedRequest {
+        id,
+        token: claimed.token,
+        workspace: t.workspace,
+        definition: t.definition,
+        version: t.version,
+        execution: claimed.execution,
+        origin: ExecutionOrigin::Created,
+        priority: 3,
+        params: params(),
+        attempt_count: 0,
+        dispatch_failures: 0,
+        cancel_requested: false,
+        trace_context: Some("trace".into()),
+        created_at: before.created_at,
+        lease_expires_at: f.now() + LEASE,
+    };
+    assert_eq!(claimed, expected);
+    let expected = Request {
+        status: RequestStatus::Claimed,
+        execution: Some(claimed.execution),
+        claimed_by: Some(OWNER.into()),
+        lease_expires_at: Some(f.now() + LEASE),
+        claimed_at: Some(f.now()),
+        ..before
+    };
+    assert_eq!(f.request(t.workspace, id).await, expected);
+    f.assert_timeline(
+        t.workspace,
+        id,
+        &[
+            (None, RequestStatus::Pending, crate::USER, None),
+            (
+                Some(RequestStatus::Pending),
+                RequestStatus::Claimed,
+                OWNER,
+                None,
+            ),
+        ],
+    )
+    .await;
+}
+
+/// The execution is RUNNING from the claim on: it is the slot, before anything is started.
+pub async fn makes_a_running_execution(f: Fixture) {
+    let t = f.site(1).await;
+    let claimed = f.claimed(&t).await;
+    let execution = f.execution(t.workspace, claimed.execution).await;
+    let execution = execution.expect("the execution is there");
+    let expected = Execution {
+        id: claimed.execution,
+        workspace: t.workspace,
+        request: claimed.id,
+        definition: t.definition,
+        version: t.version,
+        status: ExecutionStatus::Running,
+        admission: execution.admission,
+        started_at: f.now(),
+        finished_at: None,
+        error: None,
+    };
+    assert_eq!(execution, expected);
+    assert_eq!(f.slots(t.workspace).await.in_use, 1);
+}
+
+/// A claim takes at most its batch and says truly whether another may bring more at once.
+pub async fn takes_at_most_its_batch_and_says_whether_there_is_more(f: Fixture) {
+    let t = f.site(10).await;
+    assert_eq!(f.claim(5).await, Claimed::default());
+    let asked = f.enqueue(&t, 7).await;
+    let first = f.claim(3).await;
+    assert_eq!((ids(&first), first.more), (asked[..3].to_vec(), true));
+    let second = f.claim(3).await;
+    assert_eq!((ids(&second), second.more), (asked[3..6].to_vec(), true));
+    let mut third = f.claim(3).await;
+    assert_eq!(ids(&third), asked[6..]);
+    // A claim that ends exactly with the work may not know it; asking again must end it.
+    if third.more {
+        third = f.claim(3).await;
+        assert_eq!(ids(&third), []);
+    }
+    assert!(!third.more, "a drained store must not be asked for ever");
+}
+
+/// Going on while there is more ends, and leaves nothing behind that could be admitted.
+pub async fn going_on_while_there_is_more_drains_everything(f: Fixture) {
+    let mut waiting = 0;
+    for (limit, n) in [(3, 7), (0, 4), (50, 20), (1, 1)] {
+        let t = f.site(limit).await;
+        f.enqueue(&t, n).await;
+        waiting += n.min(limit as usize);
+    }
+    let mut admitted = 0;
+    for _ in 0..100 {
+        let claimed = f.claim(4).await;
+        admitted += claimed.requests.len();
+        if !claimed.more {
+            break;
+        }
+    }
+    assert_eq!(admitted, waiting);
+    assert_eq!(f.claim(100).await, Claimed::default());
+}
+
+/// An end and an enqueue between two claims are both seen: claims one at a time go on until nothing is left.
+pub async fn what_came_between_claims_is_not_forgotten(f: Fixture) {
+    let t = f.site(2).await;
+    let first = f.claimed(&t).await;
+    let asked = f.enqueue(&t, 2).await;
+    f.finish(first.execution, leasehold_core::ExecutionEnd::Completed)
+        .await;
+    assert_eq!(f.claim_one().await.id, asked[0]);
+    assert_eq!(f.claim_one().await.id, asked[1]);
+}
+
+/// What is not due is not claimed; it becomes claimable when the clock reaches its time.
+pub async fn takes_nothing_before_its_time(f: Fixture) {
+    let t = f.site(5).await;
+    let at = |seconds| NewRequest {
+        run_at: Some(f.now() + Duration::from_secs(seconds)),
+        ..new_request(&t)
+    };
+    let (ten, five) = (at(10), at(5));
+    let (ten, five) = (f.enqueue_one(&t, ten).await, f.enqueue_one(&t, five).await);
+    assert_eq!(f.claim(10).await, Claimed::default());
+    f.advance(4);
+    assert_eq!(ids(&f.claim(10).await), []);
+    f.advance(1);
+    assert_eq!(ids(&f.claim(10).await), [five]);
+    f.advance(60);
+    assert_eq!(ids(&f.claim(10).await), [ten]);
+}
+
+/// What is not due does not stand in the way of what is, whatever its priority.
+pub async fn what_is_not_due_stands_in_nobodys_way(f: Fixture) {
+    let t = f.site(2).await;
+    let later: Vec<NewRequest> = (0..50)
+        .map(|_| NewRequest {
+            priority: 100,
+            run_at: Some(f.now() + Duration::from_secs(60)),
+            ..new_request(&t)
+        })
+        .collect();
+    let later = f.enqueue_all(&t, later).await;
+    let due = f.enqueue(&t, 1).await[0];
+    assert_eq!(ids(&f.claim(10).await), [due]);
+    f.advance(60);
+    assert_eq!(ids(&f.claim(10).await), later[..1]);
+}
+
+/// Settling tells when the next waiting request becomes due, and makes due what has become so.
+pub async fn settling_says_when_the_next_is_due(f: Fixture) {
+    let t = f.site(5).await;
+    assert_eq!(ok(f.store.request_settle().await).next_due, None);
+    let first = f.now() + Duration::from_secs(5);
+    let second = f.now() + Duration::from_secs(9);
+    for run_at in [second, first] {
+        let request = NewRequest {
+            run_at: Some(run_at),
+            ..new_request(&t)
+        };
+        f.enqueue_one(&t, request).await;
+    }
+    assert_eq!(ok(f.store.request_settle().await).next_due, Some(first));
+    f.advance(5);
+    let settled = ok(f.store.request_settle().await);
+    assert_eq!((settled.due, settled.next_due), (1, Some(second)));
+    assert_eq!(f.claim(10).await.requests.len(), 1);
+    f.advance(4);
+    assert_eq!(f.claim(10).await.requests.len(), 1);
+    assert_eq!(ok(f.store.request_settle().await).next_due, None);
+}
+
+/// What backs off is not claimed before its delay has passed, and others go ahead meanwhile.
+pub async fn takes_nothing_that_backs_off(f: Fixture) {
+    let t = f.site(1).await;
+    let asked = f.enqueue(&t, 2).await;
+    let first = f.claim_one().await;
+    f.release(&first, ReleaseKind::NotStarted, 30).await;
+    let second = f.claim_one().await;
+    assert_eq!(second.id, asked[1]);
+    f.release(&second, ReleaseKind::NotStarted, 60).await;
+    assert_eq!(ids(&f.claim(10).await), []);
+    f.advance(30);
+    let again = f.claim_one().await;
+    assert_eq!((again.id, again.attempt_count), (asked[0], 1));
+    assert!(
+        again.token > first.token,
+        "the token rises with every claim"
+    );
+}
+
+async fn lock(f: &Fixture, owner: &str) -> LockToken {
+    let request = LockRequest {
+        name: "processExecutionQueue".into(),
+        owner: owner.into(),
+        at_most_for: Duration::from_secs(15),
+    };
+    match ok(f.store.lock_acquire(&request).await) {
+        LockAcquired::Acquired { token, .. } => token,
+        LockAcquired::Held { by, .. } => panic!("held by {by}"),
+    }
+}
+
+async fn claim_under(f: &Fixture, token: &LockToken) -> ClaimOutcome {
+    let claim = Claim {
+        owner: OWNER.into(),
+        batch: 1,
+        lease: LEASE,
+        lock: Some(token.clone()),
+    };
+    ok(f.store.request_claim(&claim).await)
+}
+
+/// A claim under a lock works while the lock is held, and claims nothing once it has expired or changed hands.
+pub async fn under_a_lock_needs_the_lock(f: Fixture) {
+    let t = f.site(10).await;
+    f.enqueue(&t, 10).await;
+    let token = lock(&f, "one").await;
+    let held = claim_under(&f, &token).await;
+    assert!(matches!(held, ClaimOutcome::Claimed(c) if c.requests.len() == 1));
+    f.advance(14);
+    assert!(ok(f
+        .store
+        .lock_extend(&token, Duration::from_secs(15))
+        .await));
+    f.advance(14);
+    let held = claim_under(&f, &token).await;
+    assert!(matches!(held, ClaimOutcome::Claimed(c) if c.requests.len() == 1));
+    f.advance(1);
+    let before = f.dump().await;
+    assert_eq!(claim_under(&f, &token).await, ClaimOutcome::LockLost);
+    assert_eq!(f.dump().await, before);
+    let next = lock(&f, "two").await;
+    let before = f.dump().await;
+    for lost in [
+        token.clone(),
+        LockToken {
+            token: token.token,
+            ..next.clone()
+        },
+        LockToken {
+            owner: "one".into(),
+            ..next.clone()
+        },
+        LockToken {
+            name: "recoverStaleQueueItems".into(),
+            ..next.clone()
+        },
+    ] {
+        assert_eq!(
+            claim_under(&f, &lost).await,
+            ClaimOutcome::LockLost,
+            "{lost:?}"
+        );
+    }
+    assert_eq!(f.dump().await, before);
+    let held = claim_under(&f, &next).await;
+    assert!(matches!(held, ClaimOutcome::Claimed(c) if c.requests.len() == 1));
+    assert!(ok(f.store.lock_release(&next, Duration::ZERO).await));
+    assert_eq!(claim_under(&f, &next).await, ClaimOutcome::LockLost);
+}
+
+/// Many claimers at once claim each request once.
+pub async fn many_at_once_claim_each_request_once(f: Fixture) {
+    let mut asked = Vec::new();
+    for _ in 0..5 {
+        let t = f.site(100).await;
+        asked.extend(f.enqueue(&t, 30).await);
+    }
+    let claimers = (0..8).map(|n| {
+        let store = f.store.clone();
+        tokio::spawn(async move {
+            let claim = Claim {
+                owner: format!("dispatcher-{n}"),
+                batch: 7,
+                lease: LEASE,
+                lock: None,
+            };
+            let mut mine = Vec::new();
+            loop {
+                let ClaimOutcome::Claimed(claimed) = ok(store.request_claim(&claim).await) else {
+                    panic!("no lock was asked for");
+                };
+                mine.extend(ids(&claimed));
+                if !claimed.more && claimed.requests.is_empty() {
+                    return mine;
+                }
+            }
+        })
+    });
+    let mut claimed = Vec::new();
+    for claimer in futures::future::join_all(claimers).await {
+        claimed.extend(claimer.expect("the claimer ended"));
+    }
+    // A claimer that met only rows others were taking may have gone home early.
+    claimed.extend(ids(&f.claim(1_000).await));
+    claimed.sort_unstable();
+    assert_eq!(claimed, asked);
+}
+
+/// A request id that does not exist claims nothing and an unknown owner's claim is nobody else's.
+pub async fn belongs_to_its_owner(f: Fixture) {
+    let t = f.site(2).await;
+    f.enqueue(&t, 2).await;
+    let one = f.claim_as("one", 1).await.requests.remove(0);
+    let two = f.claim_as("two", 1).await.requests.remove(0);
+    assert_ne!(one.id, two.id);
+    assert_ne!(one.execution, two.execution);
+    let stranger = leasehold_store::request::ClaimRef {
+        request: fresh_id(),
+        token: 1,
+    };
+    let claims = [(&one).into(), (&two).into(), stranger];
+    assert_eq!(f.renew("one", &claims).await, [one.id]);
+}

@@ -1,0 +1,237 @@
+//! What a store promises about enqueueing, without idempotency keys: pinned, all or none, in order.
+
+use crate::Fixture;
+use crate::factory::Site;
+use crate::factory::{USER, ids, new_request, ok, params};
+use leasehold_core::{Plan, RequestId, RequestStatus};
+use leasehold_store::request::{
+    Counts, Enqueue, Enqueued, EnqueuedRequest, Idempotency, NewRequest, Request,
+};
+use leasehold_store::{ErrorKind, fresh_id};
+use serde_json::json;
+use std::time::Duration;
+
+/// A request begins PENDING and is read back with everything it was enqueued with.
+pub async fn begins_pending_with_all_it_was_given(f: Fixture) {
+    let t = f.site(1).await;
+    let run_at = f.now() + Duration::from_micros(1_500_001);
+    let new = NewRequest {
+        id: fresh_id(),
+        definition: t.definition,
+        params: json!({"text": "ä\"\\\n", "n": 9007199254740993_i64, "list": [null, true, 1.5]}),
+        priority: -7,
+        run_at: Some(run_at),
+        idempotency: Some(Idempotency {
+            key: "key 1".into(),
+            window: Some(Duration::from_secs(60)),
+        }),
+        trace_context: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
+    };
+    let enqueued = f.try_enqueue(t.workspace, vec![new.clone()]).await;
+    let inserted = EnqueuedRequest {
+        id: new.id,
+        inserted: true,
+    };
+    assert_eq!(enqueued, Enqueued::All(vec![inserted]));
+    let expected = Request {
+        id: new.id,
+        workspace: t.workspace,
+        definition: t.definition,
+        version: t.version,
+        status: RequestStatus::Pending,
+        priority: -7,
+        params: new.params,
+        run_at,
+        idempotency_key: Some("key 1".into()),
+        execution: None,
+        attempt_count: 0,
+        dispatch_failures: 0,
+        failure_reason: None,
+        last_error: None,
+        redrive_of: None,
+        cancel_requested_at: None,
+        claimed_by: None,
+        lease_expires_at: None,
+        trace_context: new.trace_context,
+        created_at: f.now(),
+        claimed_at: None,
+        dispatched_at: None,
+        finished_at: None,
+    };
+    assert_eq!(f.request(t.workspace, new.id).await, expected);
+    f.assert_timeline(
+        t.workspace,
+        new.id,
+        &[(None, RequestStatus::Pending, USER, None)],
+    )
+    .await;
+}
+
+/// Without a `run_at` a request is due at once.
+pub async fn is_due_at_once_unless_told_otherwise(f: Fixture) {
+    let t = f.site(1).await;
+    let id = f.enqueue(&t, 1).await[0];
+    assert_eq!(f.request(t.workspace, id).await.run_at, f.now());
+    assert_eq!(ids(&f.claim(1).await), [id]);
+}
+
+/// Every priority of the range is kept, and one outside is refused with nothing inserted.
+pub async fn a_priority_out_of_range_is_refused(f: Fixture) {
+    let t = f.site(1).await;
+    for priority in [-1000, 1000] {
+        let id = f.enqueue_with_priority(&t, priority).await;
+        assert_eq!(f.request(t.workspace, id).await.priority, priority);
+    }
+    let before = f.dump().await;
+    for priority in [-1001, 1001] {
+        let bad = NewRequest {
+            priority,
+            ..new_request(&t)
+        };
+        let enqueue = Enqueue {
+            workspace: t.workspace,
+            requests: vec![new_request(&t), bad],
+            by: USER.into(),
+        };
+        let error = f
+            .store
+            .request_enqueue(&enqueue)
+            .await
+            .expect_err("the priority is out of range");
+        assert_eq!(error.kind, ErrorKind::Constraint("request_priority".into()));
+    }
+    assert_eq!(f.dump().await, before);
+}
+
+/// The version is pinned at enqueue: a later one does not touch what waits.
+pub async fn pins_the_version_of_the_moment(f: Fixture) {
+    let t = f.site(5).await;
+    let old = f.enqueue(&t, 1).await[0];
+    let second = f.publish(t.workspace, t.definition).await.id;
+    let new = f.enqueue(&t, 1).await[0];
+    let claimed = f.claim(2).await;
+    let versions: Vec<_> = claimed.requests.iter().map(|r| (r.id, r.version)).collect();
+    assert_eq!(versions, [(old, t.version), (new, second)]);
+    assert_eq!(f.request(t.workspace, old).await.version, t.version);
+}
+
+/// A workspace nobody made takes nothing.
+pub async fn an_unknown_workspace_is_not_found(f: Fixture) {
+    let t = f.site(1).await;
+    let enqueued = f.try_enqueue(fresh_id(), vec![new_request(&t)]).await;
+    assert_eq!(enqueued, Enqueued::WorkspaceNotFound);
+    assert_eq!(f.counts(t.workspace).await, Counts::default());
+}
+
+/// One bad request among good ones, and nothing is inserted; the answer names what is wrong.
+pub async fn is_all_or_none(f: Fixture) {
+    let t = f.site(1).await;
+    let other = f.site(1).await;
+    let draft = f.draft(t.workspace).await;
+    let deleted = f.draft(t.workspace).await;
+    f.publish(t.workspace, deleted).await;
+    assert!(ok(f.store.definition_delete(t.workspace, deleted).await));
+    let unknown = fresh_id();
+    let before = f.dump().await;
+    for (definition, expected) in [
+        (unknown, Enqueued::DefinitionNotFound(unknown)),
+        (deleted, Enqueued::DefinitionNotFound(deleted)),
+        (
+            other.definition,
+            Enqueued::DefinitionForbidden(other.definition),
+        ),
+        (draft, Enqueued::NotPublished(draft)),
+    ] {
+        let bad = NewRequest::new(fresh_id(), definition, params());
+        let requests = vec![new_request(&t), bad, new_request(&t)];
+        assert_eq!(f.try_enqueue(t.workspace, requests).await, expected);
+    }
+    assert_eq!(f.dump().await, before);
+    assert_eq!(ids(&f.claim(10).await), []);
+}
+
+/// Answers come in the order asked, whatever the order of ids.
+pub async fn answers_in_the_order_asked(f: Fixture) {
+    let t = f.site(1).await;
+    let mut requests: Vec<NewRequest> = (0..20).map(|_| new_request(&t)).collect();
+    requests.reverse();
+    requests.swap(3, 11);
+    let asked: Vec<RequestId> = requests.iter().map(|r| r.id).collect();
+    assert_eq!(f.enqueue_all(&t, requests).await, asked);
+}
+
+/// A call may carry requests of several definitions, with options of their own.
+pub async fn may_mix_definitions_and_options(f: Fixture) {
+    let t = f.site(5).await;
+    let second = f.draft(t.workspace).await;
+    let version = f.publish(t.workspace, second).await.id;
+    let other = Site {
+        definition: second,
+        version,
+        ..t
+    };
+    let later = NewRequest {
+        run_at: Some(f.now() + Duration::from_secs(5)),
+        ..new_request(&t)
+    };
+    let urgent = NewRequest {
+        priority: 9,
+        ..new_request(&other)
+    };
+    let plain = new_request(&t);
+    let asked = f.enqueue_all(&t, vec![later, urgent, plain]).await;
+    assert_eq!(f.request(t.workspace, asked[1]).await.version, version);
+    assert_eq!(ids(&f.claim(10).await), [asked[1], asked[2]]);
+    f.advance(5);
+    assert_eq!(ids(&f.claim(10).await), [asked[0]]);
+}
+
+/// A call without requests does nothing.
+pub async fn of_nothing_is_nothing(f: Fixture) {
+    let t = f.site(1).await;
+    let enqueued = f.try_enqueue(t.workspace, Vec::new()).await;
+    assert_eq!(enqueued, Enqueued::All(Vec::new()));
+    assert_eq!(f.counts(t.workspace).await, Counts::default());
+}
+
+/// An id that is taken is an error, and nothing of the call is inserted.
+pub async fn refuses_an_id_that_is_taken(f: Fixture) {
+    let t = f.site(1).await;
+    let taken = f.enqueue(&t, 1).await[0];
+    let before = f.dump().await;
+    let again = NewRequest::new(taken, t.definition, params());
+    let enqueue = Enqueue {
+        workspace: t.workspace,
+        requests: vec![new_request(&t), again],
+        by: USER.into(),
+    };
+    let error = f
+        .store
+        .request_enqueue(&enqueue)
+        .await
+        .expect_err("the id is taken");
+    assert!(!error.is_retryable(), "{error:?}");
+    assert_eq!(f.dump().await, before);
+}
+
+/// Ten thousand in one call are all there, in order.
+pub async fn of_ten_thousand_is_one_call(f: Fixture) {
+    let t = f.site_of(Plan::Free, Some(10)).await;
+    let asked = f.enqueue(&t, 10_000).await;
+    assert_eq!(f.counts(t.workspace).await.pending, 10_000);
+    assert_eq!(ids(&f.claim(100).await), asked[..10]);
+}
+
+/// Requests enqueued from many places at once are all there.
+pub async fn from_many_places_at_once_loses_nothing(f: Fixture) {
+    let t = f.site(1).await;
+    let calls = (0..20).map(|n| f.enqueue(&t, 1 + n % 5));
+    let asked: Vec<RequestId> = futures::future::join_all(calls).await.concat();
+    assert_eq!(f.counts(t.workspace).await.pending, asked.len() as u64);
+    for id in asked {
+        assert_eq!(
+            f.request(t.workspace, id).await.status,
+            RequestStatus::Pending
+        );
+    }
+}

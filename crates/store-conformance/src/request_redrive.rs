@@ -1,0 +1,249 @@
+//! What a store promises about repeating failed requests.
+
+use crate::Fixture;
+use crate::factory::{Site, USER, ids, new_request, ok};
+use leasehold_core::{ExecutionEnd, FailureReason, RequestId, RequestStatus};
+use leasehold_store::fresh_id;
+use leasehold_store::request::{
+    Fail, Idempotency, NewRequest, Redrive, RedriveMany, Redriven, Request,
+};
+
+async fn redrive(f: &Fixture, t: &Site, failed: RequestId) -> Redriven {
+    let redrive = Redrive {
+        workspace: t.workspace,
+        failed,
+        id: fresh_id(),
+        by: "boss".into(),
+    };
+    ok(f.store.request_redrive(&redrive).await)
+}
+
+async fn redrive_many(
+    f: &Fixture,
+    t: &Site,
+    reason: Option<FailureReason>,
+    limit: u32,
+) -> Vec<(RequestId, RequestId)> {
+    let redrive = RedriveMany {
+        workspace: t.workspace,
+        reason,
+        limit,
+        by: "boss".into(),
+    };
+    ok(f.store.request_redrive_many(&redrive).await)
+}
+
+/// A redrive is a new PENDING request with all of the failed one but its history and its key; the failed one stays as
+/// it is. It is pinned to the same version, also when a newer one is current.
+pub async fn is_a_new_request_like_the_failed_one(f: Fixture) {
+    let t = f.site(1).await;
+    let new = NewRequest {
+        priority: 4,
+        idempotency: Some(Idempotency {
+            key: "k".into(),
+            window: None,
+        }),
+        trace_context: Some("trace".into()),
+        ..new_request(&t)
+    };
+    let failed = f.enqueue_one(&t, new).await;
+    let claimed = f.claim_one().await;
+    f.finish(claimed.execution, ExecutionEnd::Failed).await;
+    f.publish(t.workspace, t.definition).await;
+    let before = f.request(t.workspace, failed).await;
+    let timeline = f.timeline(t.workspace, failed).await;
+    f.advance(5);
+    let Redriven::Enqueued(id) = redrive(&f, &t, failed).await else {
+        panic!("it has failed");
+    };
+    let expected = Request {
+        id,
+        status: RequestStatus::Pending,
+        run_at: f.now(),
+        idempotency_key: None,
+        execution: None,
+        attempt_count: 0,
+        dispatch_failures: 0,
+        failure_reason: None,
+        last_error: None,
+        redrive_of: Some(failed),
+        created_at: f.now(),
+        claimed_at: None,
+        dispatched_at: None,
+        finished_at: None,
+        ..before.clone()
+    };
+    assert_eq!(f.request(t.workspace, id).await, expected);
+    f.assert_timeline(
+        t.workspace,
+        id,
+        &[(None, RequestStatus::Pending, "boss", Some("redrive"))],
+    )
+    .await;
+    assert_eq!(f.request(t.workspace, failed).await, before);
+    assert_eq!(f.timeline(t.workspace, failed).await, timeline);
+    let claimed = f.claim_one().await;
+    assert_eq!((claimed.id, claimed.version), (id, t.version));
+}
+
+/// At most one redrive of a request is live; when it has ended, in any way, another may follow.
+pub async fn at_most_one_of_each_is_live(f: Fixture) {
+    let t = f.site(1).await;
+    let failed = f.failed(&t).await.id;
+    for end in [ExecutionEnd::Failed, ExecutionEnd::Completed] {
+        let Redriven::Enqueued(live) = redrive(&f, &t, failed).await else {
+            panic!("no redrive is live");
+        };
+        assert_eq!(redrive(&f, &t, failed).await, Redriven::AlreadyLive(live));
+        let claimed = f.claim_one().await;
+        assert_eq!(redrive(&f, &t, failed).await, Redriven::AlreadyLive(live));
+        f.dispatch(&claimed).await;
+        assert_eq!(redrive(&f, &t, failed).await, Redriven::AlreadyLive(live));
+        f.finish(claimed.execution, end).await;
+    }
+    let Redriven::Enqueued(live) = redrive(&f, &t, failed).await else {
+        panic!("no redrive is live");
+    };
+    ok(f.store.request_cancel(t.workspace, live, USER).await);
+    assert!(matches!(
+        redrive(&f, &t, failed).await,
+        Redriven::Enqueued(_)
+    ));
+}
+
+/// A failed redrive is a failed request: it can be redriven itself.
+pub async fn of_a_redrive_is_possible(f: Fixture) {
+    let t = f.site(1).await;
+    let failed = f.failed(&t).await.id;
+    let Redriven::Enqueued(second) = redrive(&f, &t, failed).await else {
+        panic!("it has failed");
+    };
+    let claimed = f.claim_one().await;
+    f.finish(claimed.execution, ExecutionEnd::Failed).await;
+    let Redriven::Enqueued(third) = redrive(&f, &t, second).await else {
+        panic!("it has failed too");
+    };
+    assert_eq!(f.request(t.workspace, third).await.redrive_of, Some(second));
+}
+
+/// Only what has FAILED is redriven, and only if its definition and workspace are still there.
+pub async fn needs_a_failed_request_and_a_living_definition(f: Fixture) {
+    let gone = f.site(1).await;
+    let failed_and_gone = f.failed(&gone).await.id;
+    let t = f.site(9).await;
+    let failed = f.failed(&t).await.id;
+    let completed = f.completed(&t).await.id;
+    let running = f.running(&t).await.id;
+    let claimed = f.claimed(&t).await.id;
+    let pending = f.enqueue(&t, 1).await[0];
+    let before = f.dump().await;
+    for id in [completed, running, claimed, pending] {
+        assert_eq!(redrive(&f, &t, id).await, Redriven::NotFailed);
+    }
+    assert_eq!(redrive(&f, &t, fresh_id()).await, Redriven::NotFound);
+    assert_eq!(f.dump().await, before);
+    assert!(ok(f
+        .store
+        .definition_delete(t.workspace, t.definition)
+        .await));
+    let before = f.dump().await;
+    assert_eq!(redrive(&f, &t, failed).await, Redriven::DefinitionNotFound);
+    assert_eq!(redrive_many(&f, &t, None, 10).await, []);
+    assert_eq!(f.dump().await, before);
+    assert!(ok(f.store.workspace_delete(gone.workspace).await));
+    assert_eq!(
+        redrive(&f, &gone, failed_and_gone).await,
+        Redriven::DefinitionNotFound
+    );
+    assert_eq!(redrive_many(&f, &gone, None, 10).await, []);
+}
+
+/// Many redrives of one request at once make one.
+pub async fn many_at_once_make_one(f: Fixture) {
+    let t = f.site(1).await;
+    let failed = f.failed(&t).await.id;
+    let calls = (0..20).map(|_| {
+        let store = f.store.clone();
+        let redrive = Redrive {
+            workspace: t.workspace,
+            failed,
+            id: fresh_id(),
+            by: "boss".into(),
+        };
+        tokio::spawn(async move { ok(store.request_redrive(&redrive).await) })
+    });
+    let (mut enqueued, mut live) = (Vec::new(), Vec::new());
+    for call in futures::future::join_all(calls).await {
+        match call.expect("the call ended") {
+            Redriven::Enqueued(id) => enqueued.push(id),
+            Redriven::AlreadyLive(id) => live.push(id),
+            other => panic!("unexpected: {other:?}"),
+        }
+    }
+    assert_eq!(enqueued.len(), 1);
+    assert_eq!(live, vec![enqueued[0]; 19]);
+    assert_eq!(f.counts(t.workspace).await.pending, 1);
+}
+
+/// In bulk: those never redriven, oldest first, at most `limit`, of one reason if asked.
+pub async fn in_bulk_takes_each_once(f: Fixture) {
+    let t = f.site(1).await;
+    let mut failed = Vec::new();
+    for _ in 0..5 {
+        failed.push(f.failed(&t).await.id);
+        f.advance(1);
+    }
+    let claimed = f.claimed(&t).await;
+    let fail = Fail {
+        claim: (&claimed).into(),
+        reason: FailureReason::TimedOut,
+        error: None,
+    };
+    assert!(ok(f.store.request_fail(crate::OWNER, &fail).await));
+    let completed = f.completed(&t).await;
+    assert!(matches!(
+        redrive(&f, &t, failed[1]).await,
+        Redriven::Enqueued(_)
+    ));
+    let reason = Some(FailureReason::ExecutionFailed);
+    let first = redrive_many(&f, &t, reason, 2).await;
+    let old: Vec<RequestId> = first.iter().map(|(old, _)| *old).collect();
+    assert_eq!(old, [failed[0], failed[2]]);
+    for (old, new) in &first {
+        let request = f.request(t.workspace, *new).await;
+        assert_eq!(request.redrive_of, Some(*old));
+        assert_eq!(request.status, RequestStatus::Pending);
+    }
+    let second = redrive_many(&f, &t, reason, 100).await;
+    let old: Vec<RequestId> = second.iter().map(|(old, _)| *old).collect();
+    assert_eq!(old, failed[3..]);
+    assert_eq!(redrive_many(&f, &t, reason, 100).await, []);
+    let rest = redrive_many(&f, &t, None, 100).await;
+    assert_eq!(rest.len(), 1);
+    assert_eq!(rest[0].0, claimed.id);
+    assert_eq!(f.counts(t.workspace).await.pending, 6);
+    let completed = f.request(t.workspace, completed.id).await;
+    assert_eq!(completed.status, RequestStatus::Completed);
+    assert_eq!(ids(&f.claim(10).await).len(), 1);
+}
+
+/// A bulk redrive skips what is of a deleted definition and takes the rest.
+pub async fn in_bulk_skips_what_could_only_fail_again(f: Fixture) {
+    let t = f.site(5).await;
+    f.failed(&t).await;
+    let second = f.draft(t.workspace).await;
+    let version = f.publish(t.workspace, second).await.id;
+    let other = Site {
+        definition: second,
+        version,
+        ..t
+    };
+    let good = f.failed(&other).await.id;
+    assert!(ok(f
+        .store
+        .definition_delete(t.workspace, t.definition)
+        .await));
+    let redriven = redrive_many(&f, &t, None, 10).await;
+    let old: Vec<RequestId> = redriven.iter().map(|(old, _)| *old).collect();
+    assert_eq!(old, [good]);
+}

@@ -1,0 +1,83 @@
+//! What a store promises about timelines: every transition, in order, with its time, author and reason.
+
+use crate::Fixture;
+use crate::factory::{OWNER, USER, ok};
+use leasehold_core::{ExecutionEnd, RequestStatus};
+use leasehold_store::change::Event;
+use leasehold_store::fresh_id;
+use leasehold_store::request::ReleaseKind;
+
+/// A long life reads as it was lived, each event with the time it happened.
+pub async fn tells_a_whole_life_in_order(f: Fixture) {
+    let t = f.site(1).await;
+    let start = f.now();
+    let id = f.enqueue(&t, 1).await[0];
+    f.advance(1);
+    let claimed = f.claim_as("one", 1).await.requests.remove(0);
+    f.advance(15);
+    assert_eq!(ok(f.store.request_recover("sweeper", 1).await).len(), 1);
+    let claimed_again = f.claim_one().await;
+    f.advance(1);
+    f.release(&claimed_again, ReleaseKind::Refused { max_attempts: 5 }, 0)
+        .await;
+    let third = f.claim_one().await;
+    f.advance(1);
+    f.dispatch(&third).await;
+    f.advance(1);
+    f.finish(third.execution, ExecutionEnd::TimedOut).await;
+    assert_ne!(claimed.token, third.token);
+    let at = |seconds| start + std::time::Duration::from_secs(seconds);
+    let event = |from, to, seconds, by: &str, reason: Option<&str>| Event {
+        request: id,
+        workspace: t.workspace,
+        from,
+        to,
+        at: at(seconds),
+        by: by.into(),
+        reason: reason.map(str::to_owned),
+    };
+    use RequestStatus::{Claimed, Dispatched, Failed, Pending};
+    let expected = [
+        event(None, Pending, 0, USER, None),
+        event(Some(Pending), Claimed, 1, "one", None),
+        event(Some(Claimed), Pending, 16, "sweeper", Some("lease_expired")),
+        event(Some(Pending), Claimed, 16, OWNER, None),
+        event(Some(Claimed), Pending, 17, OWNER, Some("refused")),
+        event(Some(Pending), Claimed, 17, OWNER, None),
+        event(Some(Claimed), Dispatched, 18, OWNER, None),
+        event(Some(Dispatched), Failed, 19, "engine", Some("timed_out")),
+    ];
+    assert_eq!(f.timeline(t.workspace, id).await, expected);
+}
+
+/// The moments of a request's life are its timeline's.
+pub async fn agrees_with_the_requests_own_times(f: Fixture) {
+    let t = f.site(1).await;
+    let id = f.enqueue(&t, 1).await[0];
+    f.advance(2);
+    let claimed = f.claim_one().await;
+    f.advance(3);
+    f.dispatch(&claimed).await;
+    f.advance(4);
+    f.finish(claimed.execution, ExecutionEnd::Completed).await;
+    let request = f.request(t.workspace, id).await;
+    let times: Vec<_> = f
+        .timeline(t.workspace, id)
+        .await
+        .iter()
+        .map(|e| Some(e.at))
+        .collect();
+    let own = [
+        Some(request.created_at),
+        request.claimed_at,
+        request.dispatched_at,
+        request.finished_at,
+    ];
+    assert_eq!(times, own);
+}
+
+/// A request nobody made has no history.
+pub async fn of_an_unknown_request_is_empty(f: Fixture) {
+    let t = f.site(1).await;
+    assert_eq!(f.timeline(t.workspace, fresh_id()).await, []);
+}

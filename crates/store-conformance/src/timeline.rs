@@ -1,0 +1,38 @@
+//! Timelines in a form that is short to write down in a case.
+
+use crate::Fixture;
+use leasehold_core::{RequestId, RequestStatus, WorkspaceId};
+use leasehold_store::change::Event;
+
+/// One transition: from, to, by whom, why.
+pub type Step<'a> = (
+    Option<RequestStatus>,
+    RequestStatus,
+    &'a str,
+    Option<&'a str>,
+);
+
+/// The transition of an event, without its time.
+pub fn step(event: &Event) -> Step<'_> {
+    (event.from, event.to, &event.by, event.reason.as_deref())
+}
+
+impl Fixture {
+    /// Asserts that the request's timeline is exactly this.
+    ///
+    /// # Panics
+    /// When it is not.
+    pub async fn assert_timeline(
+        &self,
+        workspace: WorkspaceId,
+        request: RequestId,
+        expected: &[Step<'_>],
+    ) {
+        let events = self.timeline(workspace, request).await;
+        let steps: Vec<Step<'_>> = events.iter().map(step).collect();
+        assert_eq!(steps, expected);
+        for event in &events {
+            assert_eq!((event.request, event.workspace), (request, workspace));
+        }
+    }
+}

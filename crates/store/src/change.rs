@@ -1,0 +1,46 @@
+//! The event log: the timeline of one request, and the stream of all changes.
+
+use leasehold_core::{RequestId, RequestStatus, Timestamp, WorkspaceId};
+
+/// One transition of one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// The request.
+    pub request: RequestId,
+    /// Whose it is.
+    pub workspace: WorkspaceId,
+    /// Where it was; none when it was enqueued.
+    pub from: Option<RequestStatus>,
+    /// Where it is.
+    pub to: RequestStatus,
+    /// When.
+    pub at: Timestamp,
+    /// Who did it.
+    pub by: String,
+    /// Why, where there is more to say than the transition itself.
+    pub reason: Option<String>,
+}
+
+/// Where to begin reading the stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ChangeStart {
+    /// At the oldest event kept.
+    Oldest,
+    /// With what commits from now on.
+    Now,
+    /// Where an earlier page ended.
+    After(ChangeCursor),
+}
+
+/// A place in the stream. Opaque: keep it and hand it back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeCursor(pub String);
+
+/// A page of the stream. Events of one request are in their order; an event that commits late comes late, and comes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangePage {
+    /// The events, maybe none.
+    pub events: Vec<Event>,
+    /// Where to go on.
+    pub cursor: ChangeCursor,
+}

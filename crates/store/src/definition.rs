@@ -1,0 +1,80 @@
+//! Definitions and their immutable versions: parameters and outcomes.
+
+use leasehold_core::{DefinitionId, Timestamp, VersionBody, VersionId, WorkspaceId};
+use serde_json::Value;
+use std::time::Duration;
+
+/// A workflow that a workspace owns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// Its id.
+    pub id: DefinitionId,
+    /// Whose it is.
+    pub workspace: WorkspaceId,
+    /// Its name, unique in the workspace among those not deleted.
+    pub name: String,
+    /// The version new requests are pinned to, none before the first was published.
+    pub current_version: Option<VersionId>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// A definition to make.
+#[derive(Clone, Debug)]
+pub struct NewDefinition {
+    /// Its id.
+    pub id: DefinitionId,
+    /// Whose it shall be.
+    pub workspace: WorkspaceId,
+    /// Its name.
+    pub name: String,
+}
+
+/// What became of making a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DefinitionCreated {
+    /// It was made.
+    Created(Definition),
+    /// Another definition of the workspace has that name.
+    NameTaken,
+    /// There is no such workspace.
+    WorkspaceNotFound,
+}
+
+/// One published form of a definition. It never changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Version {
+    /// Its id.
+    pub id: VersionId,
+    /// Whose definition it belongs to.
+    pub workspace: WorkspaceId,
+    /// The definition.
+    pub definition: DefinitionId,
+    /// 1, 2, 3 … within the definition.
+    pub number: u32,
+    /// What it runs.
+    pub body: VersionBody,
+    /// The JSON Schema that params must match.
+    pub params_schema: Option<Value>,
+    /// How long an execution may take.
+    pub execution_timeout: Option<Duration>,
+    /// When it was published.
+    pub created_at: Timestamp,
+}
+
+/// A version to publish; it becomes the definition's current one.
+#[derive(Clone, Debug)]
+pub struct NewVersion {
+    /// Its id.
+    pub id: VersionId,
+    /// Whose definition.
+    pub workspace: WorkspaceId,
+    /// The definition.
+    pub definition: DefinitionId,
+    /// What it runs.
+    pub body: VersionBody,
+    /// The JSON Schema that params must match.
+    pub params_schema: Option<Value>,
+    /// How long an execution may take.
+    pub execution_timeout: Option<Duration>,
+}

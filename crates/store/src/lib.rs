@@ -1,0 +1,30 @@
+//! The storage port: the trait every store implements, its parameters, outcomes and errors. Knows no database and no SQL.
+//!
+//! One method is one atomic transition: it happens wholly or not at all, and what it answered is durable. Expected
+//! outcomes are values; an [`Error`] is the unexpected. Every method that takes a workspace sees only that
+//! workspace's things: another's are as if they did not exist.
+
+mod clock;
+mod error;
+mod migration;
+mod page;
+mod store;
+
+pub mod change;
+pub mod definition;
+pub mod execution;
+pub mod lock;
+pub mod prune;
+pub mod request;
+pub mod workspace;
+
+pub use clock::{Clock, ManualClock};
+pub use error::{Error, ErrorKind, Result};
+pub use migration::{Migration, MigrationState, MigrationStatus, checksum};
+pub use page::Page;
+pub use store::{Capabilities, Store};
+
+/// A new time-ordered id; ids made by one process rise in the order they were made.
+pub fn fresh_id<T: From<uuid::Uuid>>() -> T {
+    uuid::Uuid::now_v7().into()
+}

@@ -1,0 +1,207 @@
+//! The trait itself: every promise a store makes, one atomic operation a method. `store-conformance` tests each sentence here.
+
+use crate::change::{ChangePage, ChangeStart, Event};
+use crate::definition::{Definition, DefinitionCreated, NewDefinition, NewVersion, Version};
+use crate::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use crate::lock::{LockAcquired, LockRequest, LockState, LockToken};
+use crate::prune::{Prune, Pruned};
+use crate::request::{
+    Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue, Enqueued, Fail,
+    Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request, RequestFilter, Settled,
+};
+use crate::workspace::{NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated};
+use crate::{MigrationStatus, Page, Result};
+use async_trait::async_trait;
+use leasehold_core::{DefinitionId, ExecutionId, RequestId, VersionId, WorkspaceId};
+use std::time::Duration;
+
+/// What stores differ in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// The store's name: `postgres` or `sqlite`.
+    pub name: &'static str,
+    /// Whether several processes may use it at once.
+    pub shared: bool,
+}
+
+/// Where everything is kept.
+#[async_trait]
+pub trait Store: Send + Sync + 'static {
+    /// What this store is and can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Brings the schema up to this program's, and says what was applied. Safe from many processes at once.
+    /// Refuses a schema that is newer or that was applied with another text.
+    async fn schema_migrate(&self) -> Result<Vec<MigrationStatus>>;
+
+    /// Every migration this program or the database knows. Changes nothing.
+    async fn schema_status(&self) -> Result<Vec<MigrationStatus>>;
+
+    /// Makes a workspace.
+    async fn workspace_create(&self, new: &NewWorkspace) -> Result<WorkspaceCreated>;
+
+    /// The workspace, its tombstone if it was deleted, or none.
+    async fn workspace_get(&self, id: WorkspaceId) -> Result<Option<Workspace>>;
+
+    /// Workspaces that are not deleted, by id.
+    async fn workspace_list(&self, page: Page<WorkspaceId>) -> Result<Vec<Workspace>>;
+
+    /// Changes plan, override or pause; none if there is no such workspace or it is deleted.
+    /// A lower limit lets what runs finish and admits nothing until fewer than it hold a slot.
+    async fn workspace_update(
+        &self,
+        id: WorkspaceId,
+        change: &WorkspaceChange,
+    ) -> Result<Option<Workspace>>;
+
+    /// Puts a tombstone: nothing can be enqueued any more, what waits fails with workspace_not_found when
+    /// claimed, what runs runs on. False if there is no such workspace or it was deleted already.
+    async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool>;
+
+    /// Limit and use of a workspace's slots, counted now.
+    async fn workspace_slots(&self, id: WorkspaceId) -> Result<Option<SlotUse>>;
+
+    /// Makes a definition without a version.
+    async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated>;
+
+    /// The definition, none if deleted.
+    async fn definition_get(
+        &self,
+        workspace: WorkspaceId,
+        id: DefinitionId,
+    ) -> Result<Option<Definition>>;
+
+    /// Definitions of a workspace, by id.
+    async fn definition_list(
+        &self,
+        workspace: WorkspaceId,
+        page: Page<DefinitionId>,
+    ) -> Result<Vec<Definition>>;
+
+    /// Puts a tombstone: what waits of it fails with definition_not_found when claimed. False if not there.
+    async fn definition_delete(&self, workspace: WorkspaceId, id: DefinitionId) -> Result<bool>;
+
+    /// Publishes the next version and makes it current; none if there is no such definition.
+    async fn version_publish(&self, new: &NewVersion) -> Result<Option<Version>>;
+
+    /// The version, also of a deleted definition.
+    async fn version_get(&self, workspace: WorkspaceId, id: VersionId) -> Result<Option<Version>>;
+
+    /// Versions of a definition by number, `page.after` being a number.
+    async fn version_list(
+        &self,
+        workspace: WorkspaceId,
+        definition: DefinitionId,
+        page: Page<u32>,
+    ) -> Result<Vec<Version>>;
+
+    /// Inserts PENDING requests, all or none, each pinned to its definition's current version. A request
+    /// whose idempotency key is held in the workspace is not inserted: the holder is returned in its place if
+    /// definition and params are the same, else the whole call is a conflict. Answers are in the order asked.
+    /// Exact under races, and free of deadlock whatever the order of keys.
+    async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued>;
+
+    /// Admits up to `batch` requests in one transaction: workspaces in turn, one admission each a turn; within
+    /// one, priority first, then oldest. Each gets a lease, the next fencing token and a RUNNING execution,
+    /// which is its slot. Requests that kept their execution come first and take no second slot. A request whose
+    /// workspace, definition or version is gone fails with its reason and takes none.
+    async fn request_claim(&self, claim: &Claim) -> Result<ClaimOutcome>;
+
+    /// Makes room and work visible to the next claim: what became due, what was enqueued, what was freed.
+    /// [`Store::request_claim`] does it itself. Says when the next waiting request becomes due.
+    async fn request_settle(&self) -> Result<Settled>;
+
+    /// Extends the leases that the owner still holds with these tokens, and returns which those are.
+    async fn request_renew(
+        &self,
+        owner: &str,
+        claims: &[ClaimRef],
+        lease: Duration,
+    ) -> Result<Vec<RequestId>>;
+
+    /// CLAIMED → DISPATCHED for each claim still held. Answers are in the order asked.
+    async fn request_dispatched(&self, owner: &str, claims: &[ClaimRef])
+    -> Result<Vec<Dispatched>>;
+
+    /// CLAIMED → PENDING for each claim still held, counted and delayed as its kind says, or → FAILED where
+    /// the kind says it is exhausted or a cancellation was wished and nothing was started. Answers in order.
+    async fn request_release(&self, owner: &str, releases: &[Release]) -> Result<Vec<Released>>;
+
+    /// CLAIMED → FAILED for a claim still held whose execution was definitely not started: it is deleted and
+    /// its slot is free. False if the lease is lost.
+    async fn request_fail(&self, owner: &str, fail: &Fail) -> Result<bool>;
+
+    /// CLAIMED → PENDING for up to `limit` requests whose lease has expired. Execution and slot stay with them:
+    /// nobody knows whether the start was sent. Idempotent, safe from everywhere at once.
+    async fn request_recover(&self, by: &str, limit: u32) -> Result<Vec<Recovered>>;
+
+    /// Fails a PENDING request without an execution at once; for any other open one stores the wish.
+    async fn request_cancel(
+        &self,
+        workspace: WorkspaceId,
+        id: RequestId,
+        by: &str,
+    ) -> Result<Cancelled>;
+
+    /// Inserts a new request like a FAILED one, with `redrive_of`. At most one live redrive of each.
+    async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven>;
+
+    /// Redrives FAILED requests that were never redriven, oldest first; pairs of failed and new.
+    async fn request_redrive_many(
+        &self,
+        redrive: &RedriveMany,
+    ) -> Result<Vec<(RequestId, RequestId)>>;
+
+    /// The request.
+    async fn request_get(&self, workspace: WorkspaceId, id: RequestId) -> Result<Option<Request>>;
+
+    /// Requests that pass the filter, newest first.
+    async fn request_list(
+        &self,
+        filter: &RequestFilter,
+        page: Page<RequestId>,
+    ) -> Result<Vec<Request>>;
+
+    /// How many requests the workspace has in each status: exact, whatever the backlog.
+    async fn request_counts(&self, workspace: WorkspaceId) -> Result<Counts>;
+
+    /// Every transition of the request, in order.
+    async fn request_timeline(&self, workspace: WorkspaceId, id: RequestId) -> Result<Vec<Event>>;
+
+    /// The execution.
+    async fn execution_get(
+        &self,
+        workspace: WorkspaceId,
+        id: ExecutionId,
+    ) -> Result<Option<Execution>>;
+
+    /// Ends executions and their requests and frees their slots. A request that was not DISPATCHED yet moves
+    /// through every status on its way, an event for each. Answers are in the order asked.
+    async fn execution_finish(
+        &self,
+        by: &str,
+        finishes: &[ExecutionFinish],
+    ) -> Result<Vec<ExecutionFinished>>;
+
+    /// RUNNING executions of all workspaces, by workspace and admission.
+    async fn execution_list_active(&self, page: Page<ActiveKey>) -> Result<Vec<Execution>>;
+
+    /// Takes a named lock that nobody holds.
+    async fn lock_acquire(&self, request: &LockRequest) -> Result<LockAcquired>;
+
+    /// Keeps a lock for `at_most_for` from now; false if it is lost.
+    async fn lock_extend(&self, token: &LockToken, at_most_for: Duration) -> Result<bool>;
+
+    /// Gives a lock back, to be free `at_least_for` after it was taken at the earliest; false if it is lost.
+    async fn lock_release(&self, token: &LockToken, at_least_for: Duration) -> Result<bool>;
+
+    /// Every named lock, by name.
+    async fn lock_list(&self) -> Result<Vec<LockState>>;
+
+    /// A page of the stream of all changes. It misses none and repeats none, whenever their transactions commit.
+    async fn change_list(&self, start: &ChangeStart, limit: u32) -> Result<ChangePage>;
+
+    /// Deletes finished requests with their executions and events, oldest first, and clears idempotency keys
+    /// whose window has passed. Call again while it finds something.
+    async fn prune(&self, prune: &Prune) -> Result<Pruned>;
+}
