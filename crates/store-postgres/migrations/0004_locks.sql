@@ -1,0 +1,27 @@
+-- Named locks in the table that a Java ShedLock shares. Its timestamps have no zone and are UTC, as ShedLock writes them.
+
+CREATE TABLE shedlock (
+    name varchar(64) NOT NULL,
+    lock_until timestamp NOT NULL,
+    locked_at timestamp NOT NULL,
+    locked_by varchar(255) NOT NULL,
+    fencing_token bigint NOT NULL DEFAULT 1,
+    CONSTRAINT shedlock_pkey PRIMARY KEY (name)
+);
+
+-- Taking a lock writes locked_at; extending or releasing one does not. So the token rises with every change of
+-- holder, also when the taker knows nothing of tokens. A taker that raises it itself is left alone.
+CREATE FUNCTION leasehold_shedlock_token() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.fencing_token := OLD.fencing_token + 1;
+    RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER shedlock_token BEFORE UPDATE ON shedlock
+    FOR EACH ROW WHEN (NEW.fencing_token = OLD.fencing_token
+        AND (OLD.locked_at IS DISTINCT FROM NEW.locked_at OR OLD.locked_by IS DISTINCT FROM NEW.locked_by))
+    EXECUTE FUNCTION leasehold_shedlock_token();
+CREATE TRIGGER shedlock_token_rises BEFORE UPDATE ON shedlock
+    FOR EACH ROW WHEN (NEW.fencing_token < OLD.fencing_token)
+    EXECUTE FUNCTION leasehold_refuse('shedlock_token_rises');

@@ -1,0 +1,766 @@
+CREATE FUNCTION public.leasehold_check_shortcuts() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (
+        SELECT 1 FROM workflow_execution e
+        WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING'
+            AND e.admission >= OLD.oldest_admission AND e.admission < NEW.oldest_admission)
+        OR (NEW.held_at_most < OLD.held_at_most
+            AND NEW.held_at_most < leasehold_running(NEW.workspace_id, NEW.oldest_admission))
+    THEN
+        RAISE EXCEPTION 'workspace % has more running executions than that', NEW.workspace_id
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'workspace_limit', TABLE = 'workspace_turn';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION public.leasehold_enqueue(workspace_id uuid, definition_id uuid, params jsonb DEFAULT 'null'::jsonb, priority integer DEFAULT 0, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, idempotency_key text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, trace_context text DEFAULT NULL::text, enqueued_by text DEFAULT 'sql'::text) RETURNS uuid
+    LANGUAGE plpgsql
+    AS $$
+#variable_conflict use_column
+DECLARE
+    definition workflow_definition;
+    request workflow_execution_queue;
+    asked ALIAS FOR idempotency_key;
+    moment timestamptz := clock_timestamp();
+BEGIN
+    PERFORM 1 FROM workspace w WHERE w.id = leasehold_enqueue.workspace_id AND w.deleted_at IS NULL;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'workspace % not found', leasehold_enqueue.workspace_id USING ERRCODE = 'no_data_found';
+    END IF;
+    SELECT d.* INTO definition FROM workflow_definition d
+    WHERE d.id = leasehold_enqueue.definition_id AND d.deleted_at IS NULL;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'definition % not found', leasehold_enqueue.definition_id USING ERRCODE = 'no_data_found';
+    ELSIF definition.workspace_id <> leasehold_enqueue.workspace_id THEN
+        RAISE EXCEPTION 'definition % belongs to another workspace', leasehold_enqueue.definition_id
+            USING ERRCODE = 'insufficient_privilege';
+    ELSIF definition.current_version_id IS NULL THEN
+        RAISE EXCEPTION 'definition % has no published version', leasehold_enqueue.definition_id
+            USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    IF octet_length(leasehold_enqueue.params::text) > 262144 THEN
+        RAISE EXCEPTION 'params must have at most 262144 bytes as JSON, have %',
+            octet_length(leasehold_enqueue.params::text) USING ERRCODE = 'program_limit_exceeded';
+    END IF;
+    IF NOT leasehold_is_shallow(leasehold_enqueue.params) THEN
+        RAISE EXCEPTION 'params must not nest deeper than 64 levels' USING ERRCODE = 'program_limit_exceeded';
+    END IF;
+    IF asked IS NOT NULL THEN
+        UPDATE workflow_execution_queue q SET idempotency_key = NULL, dedupe_until = NULL
+        WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = asked AND q.dedupe_until <= moment;
+    END IF;
+    INSERT INTO workflow_execution_queue AS q
+        (id, workspace_id, definition_id, version_id, priority, due, run_at, created_at, params, idempotency_key,
+        dedupe_until, trace_context)
+    VALUES (leasehold_uuid7(), leasehold_enqueue.workspace_id, definition.id, definition.current_version_id,
+        leasehold_enqueue.priority, coalesce(leasehold_enqueue.run_at, moment) <= moment,
+        coalesce(leasehold_enqueue.run_at, moment), moment, coalesce(leasehold_enqueue.params, 'null'), asked,
+        moment + leasehold_enqueue.dedupe_window, left(leasehold_enqueue.trace_context, 1024))
+    ON CONFLICT (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
+    RETURNING q.* INTO request;
+    IF FOUND THEN
+        INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom)
+        VALUES (request.id, request.workspace_id, 'PENDING', moment, CASE WHEN request.due THEN request.rank END,
+            CASE WHEN request.due THEN request.created_at END, leasehold_enqueue.enqueued_by);
+        RETURN request.id;
+    END IF;
+    SELECT q.* INTO request FROM workflow_execution_queue q
+    WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = asked;
+    IF request.id IS NULL THEN
+        RAISE EXCEPTION 'idempotency key "%" was just given up; try again', asked USING ERRCODE = 'serialization_failure';
+    ELSIF request.definition_id <> leasehold_enqueue.definition_id
+        OR request.params <> coalesce(leasehold_enqueue.params, 'null')
+    THEN
+        RAISE EXCEPTION 'idempotency key "%" is held by request % with other params', asked, request.id
+            USING ERRCODE = 'unique_violation', CONSTRAINT = 'request_idempotency_key';
+    END IF;
+    RETURN request.id;
+END
+$$;
+
+CREATE FUNCTION public.leasehold_execution_inserted() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM leasehold_take_slots(array_agg(i.workspace_id), array_agg(i.slots), array_agg(i.lowest))
+    FROM (
+        SELECT workspace_id, count(*) AS slots, min(admission) AS lowest
+        FROM inserted WHERE status = 'RUNNING' GROUP BY workspace_id ORDER BY workspace_id
+    ) i
+    HAVING count(*) > 0;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION public.leasehold_execution_updated() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM leasehold_take_slots(ARRAY[NEW.workspace_id], ARRAY[1], ARRAY[NEW.admission]);
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION public.leasehold_fold() RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    last request_fold;
+    seen pg_snapshot;
+    touched uuid[];
+    held uuid[];
+    events bigint;
+BEGIN
+    PERFORM pg_advisory_xact_lock(7308332186);
+    SELECT * INTO last FROM request_fold ORDER BY id DESC LIMIT 1;
+    IF pg_snapshot_xmax(last.position) > pg_snapshot_xmax(pg_current_snapshot()) THEN
+        PERFORM leasehold_rebuild();
+        RETURN 0;
+    END IF;
+
+    SELECT pg_current_snapshot(), array_agg(DISTINCT workspace_id), count(request_id) INTO seen, touched, events
+    FROM (
+        SELECT workspace_id, request_id FROM request_event WHERE xid >= pg_snapshot_xmax(last.position)
+        UNION ALL
+        SELECT workspace_id, request_id FROM request_event
+        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
+        UNION ALL
+        SELECT workspace_id, NULL FROM workspace_delta
+    ) e;
+    IF touched IS NULL THEN
+        RETURN 0;
+    END IF;
+
+    SELECT array_agg(w.id) INTO held FROM unnest(touched) AS w (id) CROSS JOIN LATERAL (
+        SELECT 1 FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1 FOR UPDATE SKIP LOCKED
+    ) t;
+
+    WITH fresh AS (
+        SELECT workspace_id, from_status, to_status, rank, line_at
+        FROM request_event WHERE xid >= pg_snapshot_xmax(last.position) AND pg_visible_in_snapshot(xid, seen)
+        UNION ALL
+        SELECT workspace_id, from_status, to_status, rank, line_at
+        FROM request_event
+        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AND pg_visible_in_snapshot(xid, seen)
+    ), parked AS (
+        DELETE FROM workspace_delta d USING unnest(held) AS h (id) WHERE d.workspace_id = h.id
+        RETURNING d.*
+    ), change AS MATERIALIZED (
+        SELECT workspace_id, bool_or(anew) AS anew, bool_or(room) AS room, min(rank) AS rank, min(line_at) AS line_at,
+            sum(pending) AS pending, sum(claimed) AS claimed, sum(dispatched) AS dispatched,
+            sum(completed) AS completed, sum(failed) AS failed
+        FROM (
+            SELECT workspace_id, false AS anew,
+                from_status IN ('CLAIMED', 'DISPATCHED') AND to_status <> 'DISPATCHED' AS room, rank, line_at,
+                (to_status = 'PENDING')::int - (from_status IS NOT DISTINCT FROM 'PENDING')::int AS pending,
+                (to_status = 'CLAIMED')::int - (from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,
+                (to_status = 'DISPATCHED')::int - (from_status IS NOT DISTINCT FROM 'DISPATCHED')::int AS dispatched,
+                (to_status = 'COMPLETED')::int AS completed,
+                (to_status = 'FAILED')::int AS failed
+            FROM fresh
+            UNION ALL
+            SELECT workspace_id, anew, room, CASE WHEN anew THEN -32768 ELSE rank END,
+                CASE WHEN anew THEN '-infinity' ELSE line_at END, pending, claimed, dispatched, completed, failed
+            FROM parked
+        ) e
+        GROUP BY workspace_id
+    ), postponed AS (
+        INSERT INTO workspace_delta
+            (workspace_id, anew, room, rank, line_at, pending, claimed, dispatched, completed, failed)
+        SELECT c.workspace_id, c.anew, coalesce(c.room, false), c.rank, c.line_at, c.pending, c.claimed, c.dispatched,
+            c.completed, c.failed
+        FROM change c LEFT JOIN unnest(held) AS h (id) ON h.id = c.workspace_id
+        WHERE h.id IS NULL AND EXISTS (SELECT 1 FROM workspace_turn t WHERE t.workspace_id = c.workspace_id)
+    ), next AS (
+        SELECT t.tid, c.*,
+            t.turn, t.deleted, t.paused, t.concurrency_limit, t.ready AS was_ready,
+            t.has_work OR c.line_at IS NOT NULL AS has_work,
+            t.has_room OR coalesce(c.room, false) OR c.anew AS has_room
+        FROM change c JOIN unnest(held) AS h (id) ON h.id = c.workspace_id
+        CROSS JOIN LATERAL (
+            SELECT ctid AS tid, * FROM workspace_turn WHERE workspace_id = c.workspace_id ORDER BY turn DESC LIMIT 1
+        ) t
+    ), placed AS (
+        SELECT *, CASE WHEN joins AND turn < last.round_from
+            THEN last.round_from - row_number() OVER (
+                PARTITION BY joins AND turn < last.round_from ORDER BY turn DESC, workspace_id DESC)
+            ELSE turn END AS place
+        FROM (
+            SELECT *, NOT was_ready AND has_work
+                AND (deleted OR (has_room AND NOT paused AND concurrency_limit > 0)) AS joins
+            FROM next
+        ) n
+    ), turned AS (
+        UPDATE workspace_turn t
+        SET pending = t.pending + p.pending, claimed = t.claimed + p.claimed, dispatched = t.dispatched + p.dispatched,
+            completed = t.completed + p.completed, failed = t.failed + p.failed,
+            has_work = p.has_work, has_room = p.has_room, ready = p.was_ready OR p.joins, turn = p.place,
+            line_rank = least(t.line_rank, p.rank),
+            line_at = CASE WHEN (p.rank, p.line_at) < (t.line_rank, t.line_at) THEN p.line_at ELSE t.line_at END,
+            line_id = CASE WHEN (p.rank, p.line_at) <= (t.line_rank, t.line_at)
+                THEN '00000000-0000-0000-0000-000000000000' ELSE t.line_id END,
+            written_by = pg_current_xact_id()
+        FROM placed p
+        WHERE t.ctid = p.tid
+        RETURNING CASE WHEN p.joins THEN t.turn END AS joined_at
+    )
+    INSERT INTO request_fold (position, parked, round_from)
+    SELECT seen, ARRAY(SELECT unnest(touched) EXCEPT SELECT unnest(held)), least(
+        coalesce((SELECT turn FROM workspace_turn WHERE ready AND turn >= last.round_from ORDER BY turn LIMIT 1), 9e18),
+        coalesce((SELECT min(joined_at) FROM turned), 9e18),
+        (SELECT last_value FROM admission_number))::bigint;
+    DELETE FROM request_fold WHERE id = last.id;
+    RETURN events;
+END
+$$;
+
+CREATE FUNCTION public.leasehold_is_shallow(document jsonb) RETURNS boolean
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+DECLARE
+    brackets text := regexp_replace(regexp_replace(document::text, '"([^"\\]|\\.)*"', '', 'g'), '[^][{}]', '', 'g');
+BEGIN
+    FOR level IN 1..64 LOOP
+        EXIT WHEN brackets = '';
+        brackets := replace(replace(brackets, '[]', '.'), '{}', '.');
+        brackets := replace(brackets, '.', '');
+    END LOOP;
+    RETURN brackets = '';
+END
+$$;
+
+CREATE FUNCTION public.leasehold_prune(completed_before timestamp with time zone, failed_before timestamp with time zone, most integer) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    folded pg_snapshot;
+    pruned bigint;
+BEGIN
+    PERFORM pg_advisory_xact_lock(7308332186);
+    PERFORM leasehold_fold();
+    SELECT position INTO folded FROM request_fold ORDER BY id DESC LIMIT 1;
+    WITH old AS (
+        (SELECT request_id AS id FROM workflow_execution
+        WHERE status = 'COMPLETED' AND finished_at < completed_before ORDER BY finished_at LIMIT most)
+        UNION ALL
+        (SELECT id FROM workflow_execution_queue WHERE failed_at < failed_before ORDER BY failed_at LIMIT most)
+        LIMIT most
+    ), doomed AS MATERIALIZED (
+        SELECT q.id FROM workflow_execution_queue q
+        WHERE q.id = ANY (ARRAY(SELECT id FROM old)) AND q.status IN ('COMPLETED', 'FAILED') AND NOT EXISTS (
+            SELECT 1 FROM request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, folded))
+        FOR UPDATE OF q SKIP LOCKED
+    ), forgotten AS (
+        DELETE FROM request_event WHERE request_id = ANY (ARRAY(SELECT id FROM doomed))
+    ), gone AS (
+        DELETE FROM workflow_execution_queue WHERE id = ANY (ARRAY(SELECT id FROM doomed))
+        RETURNING workspace_id, status
+    ), noted AS (
+        INSERT INTO workspace_delta (workspace_id, completed, failed)
+        SELECT workspace_id, -count(*) FILTER (WHERE status = 'COMPLETED'), -count(*) FILTER (WHERE status = 'FAILED')
+        FROM gone GROUP BY workspace_id
+    )
+    SELECT count(*) INTO pruned FROM gone;
+    RETURN pruned;
+END
+$$;
+
+CREATE FUNCTION public.leasehold_rebuild() RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(7308332186);
+    LOCK TABLE workflow_execution_queue, workspace_turn IN SHARE ROW EXCLUSIVE MODE;
+    UPDATE request_event SET xid = '3' WHERE xid >= pg_snapshot_xmin(pg_current_snapshot());
+    UPDATE workspace_turn t
+    SET pending = coalesce(c.pending, 0), claimed = coalesce(c.claimed, 0), dispatched = coalesce(c.dispatched, 0),
+        completed = coalesce(c.completed, 0), failed = coalesce(c.failed, 0),
+        has_work = true, has_room = true, ready = t.deleted OR (NOT t.paused AND t.concurrency_limit > 0),
+        line_rank = DEFAULT, line_at = DEFAULT, line_id = DEFAULT,
+        written_by = pg_current_xact_id()
+    FROM workspace w
+    LEFT JOIN (
+        SELECT workspace_id,
+            count(*) FILTER (WHERE status = 'PENDING') AS pending,
+            count(*) FILTER (WHERE status = 'CLAIMED') AS claimed,
+            count(*) FILTER (WHERE status = 'DISPATCHED') AS dispatched,
+            count(*) FILTER (WHERE status = 'COMPLETED') AS completed,
+            count(*) FILTER (WHERE status = 'FAILED') AS failed
+        FROM workflow_execution_queue GROUP BY workspace_id
+    ) c ON c.workspace_id = w.id
+    WHERE t.workspace_id = w.id;
+    DELETE FROM workspace_delta;
+    DELETE FROM request_fold;
+    INSERT INTO request_fold (position, round_from) VALUES (pg_current_snapshot(), 0);
+END
+$$;
+
+CREATE FUNCTION public.leasehold_refuse() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    RAISE EXCEPTION 'refused by the constraint "%" of table "%"', TG_ARGV[0], TG_TABLE_NAME
+        USING ERRCODE = 'check_violation', CONSTRAINT = TG_ARGV[0], TABLE = TG_TABLE_NAME;
+END
+$$;
+
+CREATE FUNCTION public.leasehold_ripen(now timestamp with time zone, most integer) RETURNS bigint
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    ripened bigint;
+BEGIN
+    PERFORM 1 FROM workflow_execution_queue WHERE NOT due AND run_at <= now LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN 0;
+    END IF;
+    WITH ripe AS MATERIALIZED (
+        SELECT ctid AS tid FROM workflow_execution_queue
+        WHERE NOT due AND run_at <= now
+        ORDER BY run_at LIMIT most
+        FOR UPDATE SKIP LOCKED
+    ), lined AS (
+        UPDATE workflow_execution_queue q SET due = true FROM ripe WHERE q.ctid = ripe.tid
+        RETURNING q.workspace_id, q.rank, q.created_at, q.execution_id
+    ), noted AS (
+        INSERT INTO workspace_delta (workspace_id, rank, line_at)
+        SELECT workspace_id, min(rank), min(created_at) FROM lined WHERE execution_id IS NULL GROUP BY workspace_id
+    )
+    SELECT count(*) INTO ripened FROM lined;
+    RETURN ripened;
+END
+$$;
+
+CREATE FUNCTION public.leasehold_running(workspace uuid, oldest bigint) RETURNS bigint
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT count(*) FROM workflow_execution
+    WHERE workspace_id = workspace AND status = 'RUNNING' AND admission >= oldest
+$$;
+
+CREATE FUNCTION public.leasehold_shedlock_token() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.fencing_token := OLD.fencing_token + 1;
+    RETURN NEW;
+END
+$$;
+
+CREATE FUNCTION public.leasehold_take_slots(workspaces uuid[], slots bigint[], lowest bigint[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    refused uuid;
+    served bigint;
+BEGIN
+    FOR try IN 1..2 LOOP
+        WITH taken AS (
+            UPDATE workspace_turn t
+            SET held_at_most = CASE WHEN t.held_at_most + w.slots <= t.concurrency_limit THEN t.held_at_most + w.slots
+                    ELSE leasehold_running(w.id, t.oldest_admission) END,
+                written_by = pg_current_xact_id()
+            FROM unnest(workspaces, slots, lowest) AS w (id, slots, lowest) CROSS JOIN LATERAL (
+                SELECT ctid AS tid FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1
+            ) n
+            WHERE t.ctid = n.tid
+            RETURNING t.workspace_id, t.held_at_most > t.concurrency_limit OR w.lowest < t.oldest_admission AS refused
+        )
+        SELECT count(*), (array_agg(workspace_id) FILTER (WHERE taken.refused))[1] INTO served, refused FROM taken;
+        EXIT WHEN served = cardinality(workspaces);
+        -- What the first try did write is counted a second time then: held_at_most may be too high, never too low.
+        PERFORM 1 FROM unnest(workspaces) AS w (id) CROSS JOIN LATERAL (
+            SELECT 1 FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1 FOR UPDATE
+        ) t;
+    END LOOP;
+    IF refused IS NOT NULL OR served < cardinality(workspaces) THEN
+        RAISE EXCEPTION 'workspace % has no free slot', coalesce(refused, workspaces[1])
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'workspace_limit', TABLE = 'workflow_execution';
+    END IF;
+END
+$$;
+
+CREATE FUNCTION public.leasehold_uuid7() RETURNS uuid
+    LANGUAGE sql
+    AS $$
+    SELECT encode(
+        set_byte(set_byte(
+            overlay(uuid_send(gen_random_uuid())
+                PLACING substring(int8send((extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3)
+                FROM 1 FOR 6),
+            6, (get_byte(uuid_send(gen_random_uuid()), 6) & 15) | 112),
+            8, (get_byte(uuid_send(gen_random_uuid()), 8) & 63) | 128), 'hex')::uuid
+$$;
+
+CREATE FUNCTION public.leasehold_workspace_follow() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF TG_OP = 'INSERT' THEN
+        INSERT INTO workspace_turn (workspace_id, concurrency_limit, paused, deleted)
+        VALUES (NEW.id, NEW.concurrency_limit, NEW.paused, NEW.deleted_at IS NOT NULL);
+    ELSE
+        UPDATE workspace_turn
+        SET concurrency_limit = NEW.concurrency_limit,
+            paused = NEW.paused,
+            deleted = NEW.deleted_at IS NOT NULL,
+            ready = ready AND (NEW.deleted_at IS NOT NULL OR (NOT NEW.paused AND NEW.concurrency_limit > 0)),
+            has_room = true,
+            written_by = pg_current_xact_id()
+        WHERE workspace_id = NEW.id;
+        INSERT INTO workspace_delta (workspace_id, anew) VALUES (NEW.id, true);
+    END IF;
+    RETURN NULL;
+END
+$$;
+
+CREATE FUNCTION public.leasehold_workspace_turn_once() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM 1 FROM workspace WHERE id = NEW.workspace_id FOR UPDATE;
+    IF NOT FOUND OR EXISTS (SELECT 1 FROM workspace_turn WHERE workspace_id = NEW.workspace_id) THEN
+        RAISE EXCEPTION 'workspace % has its turn already, or is none', NEW.workspace_id
+            USING ERRCODE = 'unique_violation', CONSTRAINT = 'workspace_turn_once', TABLE = 'workspace_turn';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE SEQUENCE public.admission_number
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE public.leasehold_migration (
+    number integer NOT NULL,
+    name text NOT NULL,
+    checksum bigint NOT NULL,
+    applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.request_event (
+    id bigint NOT NULL,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    request_id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    from_status text,
+    to_status text NOT NULL,
+    at timestamp with time zone NOT NULL,
+    rank smallint,
+    line_at timestamp with time zone,
+    by_whom text NOT NULL,
+    reason text
+);
+
+ALTER TABLE public.request_event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.request_event_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.request_fold (
+    id bigint NOT NULL,
+    "position" pg_snapshot NOT NULL,
+    round_from bigint NOT NULL,
+    parked uuid[] DEFAULT '{}'::uuid[] NOT NULL
+);
+
+ALTER TABLE public.request_fold ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.request_fold_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.shedlock (
+    name character varying(64) NOT NULL,
+    lock_until timestamp without time zone NOT NULL,
+    locked_at timestamp without time zone NOT NULL,
+    locked_by character varying(255) NOT NULL,
+    fencing_token bigint DEFAULT 1 NOT NULL
+);
+
+CREATE TABLE public.workflow_definition (
+    id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    name text NOT NULL,
+    current_version_id uuid,
+    versions integer DEFAULT 0 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    deleted_at timestamp with time zone,
+    CONSTRAINT workflow_definition_name_length CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+    CONSTRAINT workflow_definition_published CHECK (((current_version_id IS NULL) = (versions = 0)))
+);
+
+CREATE TABLE public.workflow_definition_version (
+    id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    definition_id uuid NOT NULL,
+    number integer NOT NULL,
+    body jsonb NOT NULL,
+    params_schema jsonb,
+    execution_timeout_ms bigint,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT workflow_definition_version_timeout CHECK ((execution_timeout_ms > 0))
+);
+
+CREATE TABLE public.workflow_execution (
+    id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    request_id uuid NOT NULL,
+    definition_id uuid NOT NULL,
+    version_id uuid NOT NULL,
+    status text NOT NULL,
+    admission bigint NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    finished_at timestamp with time zone,
+    error text,
+    CONSTRAINT execution_finished CHECK (((status = 'RUNNING'::text) = (finished_at IS NULL))),
+    CONSTRAINT execution_status CHECK ((status = ANY (ARRAY['RUNNING'::text, 'COMPLETED'::text, 'FAILED'::text, 'CANCELLED'::text])))
+)
+WITH (fillfactor='80');
+
+CREATE TABLE public.workflow_execution_queue (
+    id uuid NOT NULL,
+    workspace_id uuid NOT NULL,
+    definition_id uuid NOT NULL,
+    version_id uuid NOT NULL,
+    status text DEFAULT 'PENDING'::text NOT NULL,
+    priority smallint DEFAULT 0 NOT NULL,
+    rank smallint GENERATED ALWAYS AS ((- priority)) STORED NOT NULL,
+    due boolean,
+    attempt_count integer DEFAULT 0 NOT NULL,
+    dispatch_failures integer DEFAULT 0 NOT NULL,
+    run_at timestamp with time zone NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    claimed_at timestamp with time zone,
+    dispatched_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    failed_at timestamp with time zone GENERATED ALWAYS AS (
+CASE
+    WHEN (status = 'FAILED'::text) THEN finished_at
+    ELSE NULL::timestamp with time zone
+END) STORED,
+    cancel_requested_at timestamp with time zone,
+    lease_expires_at timestamp with time zone,
+    dedupe_until timestamp with time zone,
+    claim_token bigint DEFAULT 0 NOT NULL,
+    execution_id uuid,
+    redrive_of uuid,
+    live_redrive_of uuid,
+    redriven boolean DEFAULT false NOT NULL,
+    claimed_by text,
+    failure_reason text,
+    idempotency_key text,
+    trace_context text,
+    last_error text,
+    params jsonb DEFAULT 'null'::jsonb NOT NULL,
+    CONSTRAINT request_attempts CHECK (((dispatch_failures >= 0) AND (attempt_count >= dispatch_failures))),
+    CONSTRAINT request_claim_fields CHECK ((((status = 'CLAIMED'::text) = (claimed_by IS NOT NULL)) AND ((status = 'CLAIMED'::text) = (lease_expires_at IS NOT NULL)))),
+    CONSTRAINT request_claimed_at CHECK (
+CASE status
+    WHEN 'PENDING'::text THEN (claimed_at IS NULL)
+    WHEN 'FAILED'::text THEN true
+    ELSE (claimed_at IS NOT NULL)
+END),
+    CONSTRAINT request_dispatched_at CHECK (
+CASE
+    WHEN (status = ANY (ARRAY['DISPATCHED'::text, 'COMPLETED'::text])) THEN (dispatched_at IS NOT NULL)
+    WHEN (status = 'FAILED'::text) THEN true
+    ELSE (dispatched_at IS NULL)
+END),
+    CONSTRAINT request_due CHECK (((status = 'PENDING'::text) = (due IS NOT NULL))),
+    CONSTRAINT request_execution CHECK (((execution_id IS NOT NULL) OR (status = ANY (ARRAY['PENDING'::text, 'FAILED'::text])))),
+    CONSTRAINT request_failure_reason CHECK ((((status = 'FAILED'::text) = (failure_reason IS NOT NULL)) AND (failure_reason = ANY (ARRAY['dispatch_exhausted'::text, 'workspace_not_found'::text, 'definition_not_found'::text, 'version_not_found'::text, 'execution_failed'::text, 'timed_out'::text, 'terminated'::text, 'cancelled'::text, 'engine_lost'::text])))),
+    CONSTRAINT request_finished CHECK (((status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text])) = (finished_at IS NOT NULL))),
+    CONSTRAINT request_key_length CHECK (((length(idempotency_key) >= 1) AND (length(idempotency_key) <= 255))),
+    CONSTRAINT request_live_redrive CHECK (((redrive_of IS NULL) OR ((live_redrive_of IS NULL) = (status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text]))))),
+    CONSTRAINT request_priority CHECK (((priority >= '-1000'::integer) AND (priority <= 1000))),
+    CONSTRAINT request_redrive CHECK (((live_redrive_of IS NULL) OR (live_redrive_of = redrive_of))),
+    CONSTRAINT request_status CHECK ((status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text, 'DISPATCHED'::text, 'COMPLETED'::text, 'FAILED'::text])))
+)
+WITH (fillfactor='80');
+
+CREATE TABLE public.workspace (
+    id uuid NOT NULL,
+    name text NOT NULL,
+    plan text NOT NULL,
+    limit_override integer,
+    concurrency_limit integer GENERATED ALWAYS AS (COALESCE(limit_override,
+CASE plan
+    WHEN 'FREE'::text THEN 1
+    WHEN 'PRO'::text THEN 5
+    ELSE 20
+END)) STORED NOT NULL,
+    paused boolean DEFAULT false NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    deleted_at timestamp with time zone,
+    CONSTRAINT workspace_limit_range CHECK (((limit_override >= 0) AND (limit_override <= 100000))),
+    CONSTRAINT workspace_name_length CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+    CONSTRAINT workspace_plan CHECK ((plan = ANY (ARRAY['FREE'::text, 'PRO'::text, 'ENTERPRISE'::text])))
+);
+
+CREATE TABLE public.workspace_delta (
+    workspace_id uuid NOT NULL,
+    anew boolean DEFAULT false NOT NULL,
+    room boolean DEFAULT false NOT NULL,
+    rank smallint,
+    line_at timestamp with time zone,
+    pending bigint DEFAULT 0 NOT NULL,
+    claimed bigint DEFAULT 0 NOT NULL,
+    dispatched bigint DEFAULT 0 NOT NULL,
+    completed bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE public.workspace_turn (
+    workspace_id uuid NOT NULL,
+    concurrency_limit integer NOT NULL,
+    paused boolean NOT NULL,
+    deleted boolean DEFAULT false NOT NULL,
+    ready boolean DEFAULT false NOT NULL,
+    has_work boolean DEFAULT false NOT NULL,
+    has_room boolean DEFAULT true NOT NULL,
+    turn bigint DEFAULT 0 NOT NULL,
+    oldest_admission bigint DEFAULT 0 NOT NULL,
+    held_at_most bigint DEFAULT 0 NOT NULL,
+    line_rank smallint DEFAULT '-32768'::integer NOT NULL,
+    line_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    line_id uuid DEFAULT '00000000-0000-0000-0000-000000000000'::uuid NOT NULL,
+    pending bigint DEFAULT 0 NOT NULL,
+    claimed bigint DEFAULT 0 NOT NULL,
+    dispatched bigint DEFAULT 0 NOT NULL,
+    completed bigint DEFAULT 0 NOT NULL,
+    failed bigint DEFAULT 0 NOT NULL,
+    written_by xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    CONSTRAINT workspace_turn_limit_range CHECK (((concurrency_limit >= 0) AND (concurrency_limit <= 100000))),
+    CONSTRAINT workspace_turn_paused CHECK ((NOT (ready AND paused AND (NOT deleted))))
+)
+WITH (fillfactor='70');
+
+ALTER TABLE ONLY public.workflow_execution
+    ADD CONSTRAINT execution_request_once UNIQUE (request_id);
+
+ALTER TABLE ONLY public.leasehold_migration
+    ADD CONSTRAINT leasehold_migration_pkey PRIMARY KEY (number);
+
+ALTER TABLE ONLY public.request_event
+    ADD CONSTRAINT request_event_pkey PRIMARY KEY (request_id, id);
+
+ALTER TABLE ONLY public.request_fold
+    ADD CONSTRAINT request_fold_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.shedlock
+    ADD CONSTRAINT shedlock_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY public.workflow_definition
+    ADD CONSTRAINT workflow_definition_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.workflow_definition_version
+    ADD CONSTRAINT workflow_definition_version_number UNIQUE (definition_id, number);
+
+ALTER TABLE ONLY public.workflow_definition_version
+    ADD CONSTRAINT workflow_definition_version_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.workflow_execution
+    ADD CONSTRAINT workflow_execution_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.workflow_execution_queue
+    ADD CONSTRAINT workflow_execution_queue_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.workspace
+    ADD CONSTRAINT workspace_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.workspace_turn
+    ADD CONSTRAINT workspace_turn_pkey PRIMARY KEY (workspace_id, turn);
+
+CREATE INDEX execution_completed ON public.workflow_execution USING btree (finished_at) WHERE (status = 'COMPLETED'::text);
+
+CREATE INDEX execution_running ON public.workflow_execution USING btree (workspace_id, admission) WHERE (status = 'RUNNING'::text);
+
+CREATE INDEX request_dedupe_until ON public.workflow_execution_queue USING btree (dedupe_until) WHERE ((idempotency_key IS NOT NULL) AND (dedupe_until IS NOT NULL));
+
+CREATE INDEX request_event_commit ON public.request_event USING btree (xid, id);
+
+CREATE INDEX request_failed ON public.workflow_execution_queue USING btree (workspace_id, id) WHERE (failure_reason IS NOT NULL);
+
+CREATE INDEX request_failed_at ON public.workflow_execution_queue USING btree (failed_at) WHERE (failed_at IS NOT NULL);
+
+CREATE UNIQUE INDEX request_idempotency_key ON public.workflow_execution_queue USING btree (workspace_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+
+CREATE INDEX request_kept ON public.workflow_execution_queue USING btree (created_at, id) WHERE (due AND (execution_id IS NOT NULL));
+
+CREATE INDEX request_lease ON public.workflow_execution_queue USING btree (lease_expires_at) WHERE (lease_expires_at IS NOT NULL);
+
+CREATE INDEX request_line ON public.workflow_execution_queue USING btree (workspace_id, rank, created_at, id) WHERE (due AND (execution_id IS NULL));
+
+CREATE INDEX request_list ON public.workflow_execution_queue USING btree (workspace_id, id);
+
+CREATE INDEX request_not_due ON public.workflow_execution_queue USING btree (run_at) WHERE (NOT due);
+
+CREATE UNIQUE INDEX request_one_live_redrive ON public.workflow_execution_queue USING btree (live_redrive_of) WHERE (live_redrive_of IS NOT NULL);
+
+CREATE INDEX request_redrivable ON public.workflow_execution_queue USING btree (workspace_id, id) WHERE ((failure_reason IS NOT NULL) AND (NOT redriven));
+
+CREATE INDEX workflow_definition_list ON public.workflow_definition USING btree (workspace_id, id) WHERE (deleted_at IS NULL);
+
+CREATE UNIQUE INDEX workflow_definition_name ON public.workflow_definition USING btree (workspace_id, name) WHERE (deleted_at IS NULL);
+
+CREATE UNIQUE INDEX workspace_name ON public.workspace USING btree (name) WHERE (deleted_at IS NULL);
+
+CREATE INDEX workspace_turn_ready ON public.workspace_turn USING btree (turn, workspace_id) WHERE ready;
+
+CREATE TRIGGER execution_takes_slot AFTER INSERT ON public.workflow_execution REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION public.leasehold_execution_inserted();
+
+CREATE TRIGGER execution_takes_slot_again AFTER UPDATE ON public.workflow_execution FOR EACH ROW WHEN (((new.status = 'RUNNING'::text) AND ((old.status <> 'RUNNING'::text) OR (new.workspace_id <> old.workspace_id) OR (new.admission <> old.admission)))) EXECUTE FUNCTION public.leasehold_execution_updated();
+
+CREATE TRIGGER request_begins_pending BEFORE INSERT ON public.workflow_execution_queue FOR EACH ROW WHEN ((new.status <> 'PENDING'::text)) EXECUTE FUNCTION public.leasehold_refuse('request_transition');
+
+CREATE TRIGGER request_transition BEFORE UPDATE ON public.workflow_execution_queue FOR EACH ROW WHEN (((old.status <> new.status) AND (NOT
+        CASE old.status
+            WHEN 'PENDING'::text THEN ((new.status = 'CLAIMED'::text) OR ((new.status = 'FAILED'::text) AND (new.failure_reason = ANY (ARRAY['cancelled'::text, 'workspace_not_found'::text, 'definition_not_found'::text, 'version_not_found'::text]))))
+            WHEN 'CLAIMED'::text THEN (new.status = ANY (ARRAY['DISPATCHED'::text, 'PENDING'::text, 'FAILED'::text]))
+            WHEN 'DISPATCHED'::text THEN (new.status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text]))
+            ELSE false
+        END))) EXECUTE FUNCTION public.leasehold_refuse('request_transition');
+
+CREATE TRIGGER shedlock_token BEFORE UPDATE ON public.shedlock FOR EACH ROW WHEN (((new.fencing_token = old.fencing_token) AND ((old.locked_at IS DISTINCT FROM new.locked_at) OR ((old.locked_by)::text IS DISTINCT FROM (new.locked_by)::text)))) EXECUTE FUNCTION public.leasehold_shedlock_token();
+
+CREATE TRIGGER shedlock_token_rises BEFORE UPDATE ON public.shedlock FOR EACH ROW WHEN ((new.fencing_token < old.fencing_token)) EXECUTE FUNCTION public.leasehold_refuse('shedlock_token_rises');
+
+CREATE TRIGGER workflow_definition_version_is_immutable BEFORE UPDATE ON public.workflow_definition_version FOR EACH ROW EXECUTE FUNCTION public.leasehold_refuse('workflow_definition_version_is_immutable');
+
+CREATE TRIGGER workspace_insert_turn AFTER INSERT ON public.workspace FOR EACH ROW EXECUTE FUNCTION public.leasehold_workspace_follow();
+
+CREATE TRIGGER workspace_is_kept BEFORE DELETE ON public.workspace FOR EACH ROW EXECUTE FUNCTION public.leasehold_refuse('workspace_is_kept');
+
+CREATE TRIGGER workspace_turn_is_kept BEFORE DELETE ON public.workspace_turn FOR EACH ROW EXECUTE FUNCTION public.leasehold_refuse('workspace_turn_is_kept');
+
+CREATE TRIGGER workspace_turn_once BEFORE INSERT ON public.workspace_turn FOR EACH ROW EXECUTE FUNCTION public.leasehold_workspace_turn_once();
+
+CREATE TRIGGER workspace_turn_shortcuts BEFORE UPDATE ON public.workspace_turn FOR EACH ROW WHEN (((new.oldest_admission > old.oldest_admission) OR (new.held_at_most < old.held_at_most))) EXECUTE FUNCTION public.leasehold_check_shortcuts();
+
+CREATE TRIGGER workspace_turn_stays BEFORE UPDATE ON public.workspace_turn FOR EACH ROW WHEN ((old.workspace_id <> new.workspace_id)) EXECUTE FUNCTION public.leasehold_refuse('workspace_turn_once');
+
+CREATE TRIGGER workspace_update_turn AFTER UPDATE ON public.workspace FOR EACH ROW WHEN (((old.concurrency_limit IS DISTINCT FROM new.concurrency_limit) OR (old.paused IS DISTINCT FROM new.paused) OR (old.deleted_at IS DISTINCT FROM new.deleted_at))) EXECUTE FUNCTION public.leasehold_workspace_follow();
+
+ALTER TABLE ONLY public.workflow_execution
+    ADD CONSTRAINT execution_request FOREIGN KEY (request_id) REFERENCES public.workflow_execution_queue(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.workflow_definition_version
+    ADD CONSTRAINT workflow_definition_version_definition FOREIGN KEY (definition_id) REFERENCES public.workflow_definition(id);
+
+ALTER TABLE ONLY public.workflow_definition
+    ADD CONSTRAINT workflow_definition_workspace FOREIGN KEY (workspace_id) REFERENCES public.workspace(id);

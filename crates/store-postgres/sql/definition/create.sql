@@ -1,0 +1,11 @@
+-- Makes a definition in a workspace that is not deleted. One row always: whether there is a workspace, and the definition if made.
+WITH owner AS (
+    SELECT id FROM workspace WHERE id = $3 AND deleted_at IS NULL FOR KEY SHARE
+), made AS (
+    INSERT INTO workflow_definition (id, workspace_id, name, created_at)
+    SELECT $2, owner.id, $4, coalesce($1::timestamptz, statement_timestamp()) FROM owner
+    ON CONFLICT (workspace_id, name) WHERE deleted_at IS NULL DO NOTHING
+    RETURNING id, workspace_id, name, current_version_id, created_at
+)
+SELECT EXISTS (SELECT 1 FROM owner) AS owned, made.*
+FROM (SELECT 1) one LEFT JOIN made ON true

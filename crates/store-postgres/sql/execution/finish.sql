@@ -1,0 +1,28 @@
+-- Ends RUNNING executions whose requests are DISPATCHED, and those requests. Returns what ended.
+WITH clock AS MATERIALIZED (
+    SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
+), held AS MATERIALIZED (
+    SELECT e.id, q.id AS request_id, a.execution_status, a.request_status, a.error,
+        CASE WHEN a.reason = 'terminated' AND q.cancel_requested_at IS NOT NULL THEN 'cancelled' ELSE a.reason END AS reason
+    FROM unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[])
+        AS a (id, execution_status, request_status, reason, error)
+    JOIN workflow_execution e ON e.id = a.id
+    JOIN workflow_execution_queue q ON q.id = e.request_id
+    WHERE e.finished_at IS NULL AND q.execution_id = e.id AND q.status = 'DISPATCHED'
+    ORDER BY q.id FOR UPDATE OF q, e
+), ended AS (
+    UPDATE workflow_execution e
+    SET status = h.execution_status, finished_at = clock.now, error = h.error
+    FROM held h, clock WHERE e.id = h.id
+), moved AS (
+    UPDATE workflow_execution_queue q
+    SET status = h.request_status, finished_at = clock.now, failure_reason = h.reason, live_redrive_of = NULL,
+        attempt_count = q.attempt_count + (h.reason IS NOT NULL)::integer,
+        last_error = coalesce(h.error, q.last_error)
+    FROM held h, clock WHERE q.id = h.request_id
+    RETURNING q.id, q.workspace_id, q.execution_id, q.status, q.failure_reason
+), logged AS (
+    INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason)
+    SELECT m.id, m.workspace_id, 'DISPATCHED', m.status, clock.now, $2, m.failure_reason FROM moved m, clock
+)
+SELECT execution_id, id, status FROM moved

@@ -1,0 +1,9 @@
+-- Takes a lock that nobody holds; no row if someone does.
+INSERT INTO shedlock AS held (name, lock_until, locked_at, locked_by)
+SELECT $2, clock.now + $4::bigint * interval '1 microsecond', clock.now, $3
+FROM (SELECT timezone('utc', coalesce($1::timestamptz, statement_timestamp())) AS now) clock
+ON CONFLICT (name) DO UPDATE
+SET lock_until = excluded.lock_until, locked_at = excluded.locked_at, locked_by = excluded.locked_by,
+    fencing_token = held.fencing_token + 1
+WHERE held.lock_until <= timezone('utc', coalesce($1::timestamptz, clock_timestamp()))
+RETURNING fencing_token, timezone('utc', lock_until) AS lock_until

@@ -1,0 +1,2 @@
+-- Applied migrations.
+SELECT number, name, checksum FROM leasehold_migration ORDER BY number

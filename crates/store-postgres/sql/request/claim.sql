@@ -1,0 +1,155 @@
+-- Admits up to $2 requests: kept executions first, then workspaces in turn. Always returns at least one row; see the last SELECT.
+WITH clock AS MATERIALIZED (
+    SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
+), fence AS MATERIALIZED (
+    SELECT 1 FROM shedlock, clock
+    WHERE name = $6 AND locked_by = $7 AND fencing_token = $8 AND lock_until > timezone('utc', clock.now)
+    FOR SHARE OF shedlock
+), allowed AS MATERIALIZED (
+    SELECT $6::text IS NULL OR EXISTS (SELECT 1 FROM fence) AS ok
+), kept AS MATERIALIZED (
+    SELECT ctid AS tid, execution_id, created_at, id
+    FROM workflow_execution_queue
+    WHERE due AND execution_id IS NOT NULL AND (SELECT ok FROM allowed)
+    ORDER BY created_at, id LIMIT $2
+    FOR UPDATE SKIP LOCKED
+), resumed AS (
+    UPDATE workflow_execution SET started_at = (SELECT now FROM clock), error = NULL
+    WHERE id = ANY (ARRAY(SELECT execution_id FROM kept)) AND finished_at IS NULL
+    RETURNING id
+), wanted AS MATERIALIZED (
+    SELECT $2 - count(*) AS n FROM kept
+), fold AS MATERIALIZED (
+    SELECT round_from, parked FROM request_fold ORDER BY id DESC LIMIT 1
+), locked AS MATERIALIZED (
+    SELECT ctid AS tid, * FROM workspace_turn
+    WHERE ready AND (SELECT ok FROM allowed)
+        AND turn >= (SELECT round_from FROM fold)
+        AND NOT (workspace_id = ANY ((SELECT parked FROM fold)::uuid[]))
+    ORDER BY turn, workspace_id LIMIT (SELECT n FROM wanted)
+    FOR UPDATE SKIP LOCKED
+), fresh AS (
+    SELECT *, ((SELECT n FROM wanted) + count(*) OVER () - 1) / count(*) OVER () AS share
+    FROM locked WHERE pg_visible_in_snapshot(written_by, pg_current_snapshot())
+), room AS (
+    SELECT f.*, r.oldest, CASE WHEN f.counted THEN r.running ELSE f.held_at_most END AS running,
+        CASE WHEN f.deleted THEN f.share
+            WHEN f.counted THEN greatest(0, least(f.share, f.concurrency_limit - r.running))
+            ELSE f.share END AS want
+    FROM (SELECT *, held_at_most + share >= concurrency_limit AS counted FROM fresh) f CROSS JOIN LATERAL (
+        SELECT count(*) AS running, min(e.admission) AS oldest
+        FROM workflow_execution e
+        WHERE f.counted AND e.workspace_id = f.workspace_id AND e.status = 'RUNNING'
+            AND e.admission >= f.oldest_admission
+    ) r
+), line AS MATERIALIZED (
+    SELECT r.*, l.*,
+        row_number() OVER (PARTITION BY r.workspace_id ORDER BY l.rank, l.created_at, l.id) AS place
+    FROM room r LEFT JOIN LATERAL (
+        SELECT q.ctid AS request_tid, q.id, q.rank, q.created_at, q.definition_id, q.version_id
+        FROM workflow_execution_queue q
+        WHERE q.workspace_id = r.workspace_id AND q.due AND q.execution_id IS NULL
+            AND (q.rank, q.created_at, q.id) >= (r.line_rank, r.line_at, r.line_id)
+        ORDER BY q.rank, q.created_at, q.id
+        -- One more than wanted shows whether there is more.
+        LIMIT CASE WHEN r.want > 0 THEN r.want + 1 ELSE 0 END
+    ) l ON true
+), picked AS MATERIALIZED (
+    SELECT l.* FROM line l JOIN workflow_execution_queue q ON q.ctid = l.request_tid
+    WHERE l.place <= l.want
+    FOR UPDATE OF q SKIP LOCKED
+), numbered AS MATERIALIZED (
+    SELECT p.*, nextval('admission_number') AS admission, ($5::uuid[])[p.ordinal] AS execution_id
+    FROM (
+        SELECT p.*, row_number() OVER (ORDER BY p.place, p.turn, p.workspace_id) AS ordinal,
+            CASE WHEN p.deleted THEN 'workspace_not_found'
+                WHEN (SELECT d.id FROM workflow_definition d
+                    WHERE d.id = p.definition_id AND d.deleted_at IS NULL) IS NULL THEN 'definition_not_found'
+                WHEN (SELECT v.id FROM workflow_definition_version v
+                    WHERE v.id = p.version_id) IS NULL THEN 'version_not_found' END AS refusal
+        FROM picked p
+        ORDER BY p.place, p.turn, p.workspace_id
+        LIMIT (SELECT n FROM wanted)
+    ) p
+), claimed AS (
+    UPDATE workflow_execution_queue q
+    SET status = CASE WHEN c.refusal IS NULL THEN 'CLAIMED' ELSE 'FAILED' END,
+        due = NULL,
+        claim_token = q.claim_token + 1,
+        execution_id = CASE WHEN c.refusal IS NULL THEN c.execution_id END,
+        claimed_at = CASE WHEN c.refusal IS NULL THEN clock.now END,
+        claimed_by = CASE WHEN c.refusal IS NULL THEN $3 END,
+        lease_expires_at = CASE WHEN c.refusal IS NULL THEN clock.now + $4::bigint * interval '1 microsecond' END,
+        failure_reason = c.refusal,
+        finished_at = CASE WHEN c.refusal IS NOT NULL THEN clock.now END,
+        live_redrive_of = CASE WHEN c.refusal IS NULL THEN q.live_redrive_of END,
+        attempt_count = q.attempt_count + (c.refusal IS NOT NULL)::integer
+    FROM (
+        SELECT tid, execution_id, row_number() OVER (ORDER BY created_at, id) AS place, NULL AS refusal, true AS kept
+        FROM kept WHERE execution_id IN (SELECT id FROM resumed)
+        UNION ALL
+        SELECT request_tid, execution_id, ordinal, refusal, false FROM numbered
+    ) c, clock
+    WHERE q.ctid = c.tid
+    RETURNING q.*, c.kept, c.place
+), admitted AS (
+    INSERT INTO workflow_execution
+        (id, workspace_id, request_id, definition_id, version_id, status, admission, started_at)
+    SELECT n.execution_id, n.workspace_id, n.id, n.definition_id, n.version_id, 'RUNNING', n.admission, clock.now
+    FROM numbered n, clock WHERE n.refusal IS NULL
+), logged AS (
+    INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason)
+    SELECT c.id, c.workspace_id, 'PENDING', c.status, clock.now, $3, c.failure_reason
+    FROM claimed c, clock
+), outcome AS (
+    SELECT tid, turn, deleted, concurrency_limit, oldest_admission, line_rank, line_at, line_id, running, oldest, want,
+        counted, max(admission) AS last_admission, min(admission) AS first_admission,
+        count(admission) FILTER (WHERE refusal IS NULL) AS admitted,
+        count(admission) AS taken,
+        count(id) FILTER (WHERE admission IS NULL) AS seen,
+        -- Places are counted from 1: unless a row between was locked by someone else, those taken are the first.
+        CASE WHEN coalesce(max(place) FILTER (WHERE admission IS NOT NULL), 0) = count(admission)
+            THEN least(count(admission) + 1, count(id) FILTER (WHERE admission IS NULL)) END AS next,
+        array_agg(rank ORDER BY place) FILTER (WHERE admission IS NULL) AS ranks,
+        array_agg(created_at ORDER BY place) FILTER (WHERE admission IS NULL) AS times,
+        array_agg(id ORDER BY place) FILTER (WHERE admission IS NULL) AS ids
+    FROM (
+        SELECT l.*, NULL::bigint AS admission, NULL AS refusal FROM line l
+        UNION ALL
+        SELECT tid, workspace_id, concurrency_limit, paused, deleted, ready, has_work, has_room, turn, oldest_admission,
+            held_at_most, line_rank, line_at, line_id, pending, claimed, dispatched, completed, failed, written_by,
+            share, counted, oldest, running, want, request_tid, id, rank, created_at, definition_id, version_id, place, admission, refusal
+        FROM numbered
+    ) s
+    GROUP BY tid, turn, deleted, concurrency_limit, oldest_admission, line_rank, line_at, line_id, running, oldest, want,
+        counted
+), turned AS (
+    UPDATE workspace_turn t
+    SET turn = coalesce(o.last_admission, o.turn),
+        has_work = o.more_work,
+        has_room = o.more_room,
+        ready = o.more_work AND o.more_room,
+        -- Moving it costs a check, so it moves in strides; what it has not passed is at most a stride of numbers.
+        oldest_admission = CASE
+            WHEN o.counted AND coalesce(o.oldest, o.first_admission, o.turn) - o.oldest_admission > 1000
+            THEN coalesce(o.oldest, o.first_admission, o.turn) ELSE o.oldest_admission END,
+        line_rank = coalesce(o.ranks[o.next], o.line_rank),
+        line_at = coalesce(o.times[o.next], o.line_at),
+        line_id = coalesce(o.ids[o.next], o.line_id),
+        written_by = pg_current_xact_id()
+    FROM (
+        SELECT *, want = 0 OR taken < seen AS more_work,
+            -- What was not counted leaves room even if all that may be held is held.
+            deleted OR NOT counted OR running + admitted < concurrency_limit AS more_room
+        FROM outcome
+    ) o
+    WHERE t.ctid = o.tid
+)
+SELECT (SELECT ok FROM allowed) AS lock_held,
+    (SELECT count(*) FROM kept) - (SELECT count(*) FROM resumed) AS gone,
+    (SELECT count(*) FROM locked) AS looked_at,
+    c.id, c.workspace_id, c.definition_id, c.version_id, c.execution_id, c.claim_token, c.kept, c.priority, c.params,
+    c.attempt_count, c.dispatch_failures, c.cancel_requested_at IS NOT NULL AS cancel_requested, c.trace_context,
+    c.created_at, c.lease_expires_at, c.failure_reason
+FROM (SELECT 1) one LEFT JOIN claimed c ON true
+ORDER BY c.kept DESC, c.place

@@ -1,0 +1,27 @@
+-- The folded counts of a workspace plus what is still to be folded.
+SELECT (t.pending + coalesce(e.pending, 0))::bigint AS pending, (t.claimed + coalesce(e.claimed, 0))::bigint AS claimed,
+    (t.dispatched + coalesce(e.dispatched, 0))::bigint AS dispatched,
+    (t.completed + coalesce(e.completed, 0))::bigint AS completed, (t.failed + coalesce(e.failed, 0))::bigint AS failed
+FROM (SELECT * FROM workspace_turn WHERE workspace_id = $1 ORDER BY turn DESC LIMIT 1) t,
+    (SELECT position FROM request_fold ORDER BY id DESC LIMIT 1) f,
+    LATERAL (
+        SELECT sum(pending) AS pending, sum(claimed) AS claimed, sum(dispatched) AS dispatched,
+            sum(completed) AS completed, sum(failed) AS failed
+        FROM (
+            SELECT (to_status = 'PENDING')::int - (from_status IS NOT DISTINCT FROM 'PENDING')::int AS pending,
+                (to_status = 'CLAIMED')::int - (from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,
+                (to_status = 'DISPATCHED')::int - (from_status IS NOT DISTINCT FROM 'DISPATCHED')::int AS dispatched,
+                (to_status = 'COMPLETED')::int AS completed,
+                (to_status = 'FAILED')::int AS failed
+            FROM (
+                SELECT workspace_id, from_status, to_status FROM request_event
+                WHERE xid >= pg_snapshot_xmax(f.position)
+                UNION ALL
+                SELECT workspace_id, from_status, to_status FROM request_event
+                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+            ) fresh
+            WHERE workspace_id = $1
+            UNION ALL
+            SELECT pending, claimed, dispatched, completed, failed FROM workspace_delta WHERE workspace_id = $1
+        ) d
+    ) e

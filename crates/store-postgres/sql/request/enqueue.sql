@@ -1,0 +1,40 @@
+-- Inserts requests, all or none. Returns either the first problem or the ids inserted; a key that is held inserts nothing.
+WITH clock AS MATERIALIZED (
+    SELECT coalesce($1::timestamptz, clock_timestamp()) AS now
+), asked AS MATERIALIZED (
+    SELECT a.*, d.id AS known_id, d.workspace_id AS owner_id, d.current_version_id
+    FROM unnest($4::uuid[], $5::uuid[], $6::jsonb[], $7::smallint[], $8::timestamptz[], $9::text[], $10::bigint[], $11::text[])
+        WITH ORDINALITY AS a (id, definition_id, params, priority, run_at, key, dedupe_window, trace_context, place)
+    LEFT JOIN workflow_definition d ON d.id = a.definition_id AND d.deleted_at IS NULL
+), problem AS MATERIALIZED (
+    SELECT 'workspace_not_found' AS problem, NULL::uuid AS definition_id
+    WHERE NOT EXISTS (SELECT 1 FROM workspace WHERE id = $2 AND deleted_at IS NULL)
+    UNION ALL
+    (SELECT CASE WHEN known_id IS NULL THEN 'definition_not_found'
+            WHEN owner_id <> $2 THEN 'definition_forbidden'
+            ELSE 'not_published' END, definition_id
+    FROM asked
+    WHERE known_id IS NULL OR owner_id <> $2 OR current_version_id IS NULL
+    ORDER BY place LIMIT 1)
+    LIMIT 1
+), inserted AS (
+    INSERT INTO workflow_execution_queue
+        (id, workspace_id, definition_id, version_id, priority, due, run_at, created_at, params, idempotency_key,
+        dedupe_until, trace_context)
+    SELECT a.id, $2, a.definition_id, a.current_version_id, a.priority, coalesce(a.run_at, clock.now) <= clock.now,
+        coalesce(a.run_at, clock.now), clock.now, a.params, a.key,
+        clock.now + a.dedupe_window * interval '1 microsecond', a.trace_context
+    FROM asked a, clock
+    WHERE NOT EXISTS (SELECT 1 FROM problem)
+    -- In the order of keys, so that calls which share keys wait for each other in one direction only.
+    ORDER BY a.key COLLATE "C" NULLS FIRST, a.place
+    ON CONFLICT (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
+    RETURNING id, workspace_id, due, rank, created_at
+), logged AS (
+    INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom)
+    SELECT id, workspace_id, 'PENDING', created_at, CASE WHEN due THEN rank END, CASE WHEN due THEN created_at END, $3
+    FROM inserted ORDER BY id
+)
+SELECT problem, definition_id, NULL::uuid AS id FROM problem
+UNION ALL
+SELECT NULL, NULL, id FROM inserted

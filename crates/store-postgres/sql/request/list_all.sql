@@ -1,0 +1,10 @@
+-- Requests of all workspaces before $1, newest first, with filters.
+SELECT id, workspace_id, definition_id, version_id, status, priority, params, run_at, idempotency_key, execution_id,
+    attempt_count, dispatch_failures, failure_reason, last_error, redrive_of, cancel_requested_at, claimed_by,
+    lease_expires_at, trace_context, created_at, claimed_at, dispatched_at, finished_at
+FROM workflow_execution_queue
+WHERE true
+    AND id < coalesce($1, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)
+    AND ($2::text IS NULL OR status = $2) AND ($3::uuid IS NULL OR definition_id = $3)
+    AND ($4::text IS NULL OR failure_reason = $4)
+ORDER BY id DESC LIMIT $5

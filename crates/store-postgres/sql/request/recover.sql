@@ -1,0 +1,18 @@
+-- CLAIMED → PENDING for up to $3 requests whose lease has expired; they keep their executions.
+WITH clock AS MATERIALIZED (
+    SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
+), stale AS MATERIALIZED (
+    SELECT id FROM workflow_execution_queue
+    WHERE lease_expires_at <= (SELECT now FROM clock)
+    ORDER BY lease_expires_at LIMIT $3 FOR UPDATE SKIP LOCKED
+), moved AS (
+    UPDATE workflow_execution_queue q
+    SET status = 'PENDING', due = true, attempt_count = q.attempt_count + 1, claimed_at = NULL, claimed_by = NULL,
+        lease_expires_at = NULL
+    FROM stale WHERE q.id = stale.id AND q.status = 'CLAIMED'
+    RETURNING q.id, q.workspace_id, q.execution_id
+), logged AS (
+    INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason)
+    SELECT moved.id, moved.workspace_id, 'CLAIMED', 'PENDING', clock.now, $2, 'lease_expired' FROM moved, clock
+)
+SELECT id, workspace_id, execution_id FROM moved

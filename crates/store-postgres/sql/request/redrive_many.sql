@@ -1,0 +1,32 @@
+-- Redrives up to $4 FAILED requests of a workspace that were never redriven, with the new ids $5.
+WITH clock AS MATERIALIZED (
+    SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
+), failed AS MATERIALIZED (
+    SELECT f.*, row_number() OVER (ORDER BY f.id) AS place
+    FROM (
+        SELECT q.id, q.workspace_id, q.definition_id, q.version_id, q.priority, q.params, q.trace_context
+        FROM workflow_execution_queue q
+        WHERE q.workspace_id = $2 AND q.failure_reason IS NOT NULL AND ($3::text IS NULL OR q.failure_reason = $3)
+            AND NOT q.redriven
+            AND EXISTS (
+                SELECT 1 FROM workflow_definition d JOIN workspace w ON w.id = d.workspace_id
+                WHERE d.id = q.definition_id AND d.deleted_at IS NULL AND w.deleted_at IS NULL)
+        ORDER BY q.id LIMIT $4
+        FOR UPDATE SKIP LOCKED
+    ) f
+), inserted AS (
+    INSERT INTO workflow_execution_queue
+        (id, workspace_id, definition_id, version_id, priority, due, run_at, created_at, params, trace_context,
+        redrive_of, live_redrive_of)
+    SELECT ($5::uuid[])[f.place], f.workspace_id, f.definition_id, f.version_id, f.priority, true, clock.now, clock.now,
+        f.params, f.trace_context, f.id, f.id
+    FROM failed f, clock ORDER BY f.place
+    ON CONFLICT (live_redrive_of) WHERE live_redrive_of IS NOT NULL DO NOTHING
+    RETURNING id, workspace_id, rank, created_at, redrive_of
+), marked AS (
+    UPDATE workflow_execution_queue SET redriven = true WHERE id = ANY (ARRAY(SELECT redrive_of FROM inserted))
+), logged AS (
+    INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom, reason)
+    SELECT id, workspace_id, 'PENDING', created_at, rank, created_at, $6, 'redrive' FROM inserted
+)
+SELECT redrive_of, id FROM inserted ORDER BY redrive_of

@@ -1,0 +1,41 @@
+-- Gives back or up the claims that $2 still holds. Per claim: keep its execution, count a dispatch failure, at how many it
+-- is exhausted, the delay, the error, and a reason where it is given up outright.
+WITH clock AS MATERIALIZED (
+    SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
+), held AS MATERIALIZED (
+    SELECT q.id, q.execution_id, c.keep, c.counted, c.delay, c.error, c.word,
+        CASE WHEN c.reason IS NOT NULL THEN c.reason
+            WHEN NOT c.keep AND q.cancel_requested_at IS NOT NULL THEN 'cancelled'
+            WHEN c.counted AND q.dispatch_failures + 1 >= c.max_attempts THEN 'dispatch_exhausted' END AS reason
+    FROM unnest($3::uuid[], $4::bigint[], $5::boolean[], $6::boolean[], $7::integer[], $8::bigint[], $9::text[],
+        $10::text[], $11::text[]) AS c (id, token, keep, counted, max_attempts, delay, error, reason, word)
+    JOIN workflow_execution_queue q ON q.id = c.id
+    WHERE q.claim_token = c.token AND q.claimed_by = $2 AND q.status = 'CLAIMED'
+    ORDER BY q.id FOR UPDATE OF q
+), moved AS (
+    UPDATE workflow_execution_queue q
+    SET status = CASE WHEN h.reason IS NULL THEN 'PENDING' ELSE 'FAILED' END,
+        due = CASE WHEN h.reason IS NULL THEN h.delay = 0 END,
+        run_at = CASE WHEN h.reason IS NULL THEN clock.now + h.delay * interval '1 microsecond' ELSE q.run_at END,
+        execution_id = CASE WHEN h.keep THEN q.execution_id END,
+        attempt_count = q.attempt_count + 1,
+        dispatch_failures = q.dispatch_failures + h.counted::integer,
+        claimed_at = CASE WHEN h.reason IS NOT NULL THEN q.claimed_at END,
+        claimed_by = NULL,
+        lease_expires_at = NULL,
+        finished_at = CASE WHEN h.reason IS NOT NULL THEN clock.now END,
+        failure_reason = h.reason,
+        live_redrive_of = CASE WHEN h.reason IS NULL THEN q.live_redrive_of END,
+        last_error = coalesce(h.error, q.last_error)
+    FROM held h, clock WHERE q.id = h.id
+    RETURNING q.id, q.workspace_id, q.status, q.due, q.rank, q.created_at, q.execution_id, q.failure_reason, h.word
+), freed AS (
+    DELETE FROM workflow_execution WHERE id = ANY (ARRAY(SELECT execution_id FROM held WHERE NOT keep))
+), logged AS (
+    INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, rank, line_at, by_whom, reason)
+    SELECT m.id, m.workspace_id, 'CLAIMED', m.status, clock.now,
+        CASE WHEN m.due AND m.execution_id IS NULL THEN m.rank END,
+        CASE WHEN m.due AND m.execution_id IS NULL THEN m.created_at END, $2, coalesce(m.failure_reason, m.word)
+    FROM moved m, clock
+)
+SELECT id, failure_reason FROM moved

@@ -1,0 +1,6 @@
+-- Puts a tombstone on a workspace.
+UPDATE workspace
+SET deleted_at = coalesce($1::timestamptz, statement_timestamp()),
+    updated_at = coalesce($1::timestamptz, statement_timestamp())
+WHERE id = $2 AND deleted_at IS NULL
+RETURNING id

@@ -1,0 +1,91 @@
+//! Which of the port's errors a PostgreSQL error is. The one place that decides it.
+
+use deadpool_postgres::PoolError;
+use leasehold_store::{Error, ErrorKind};
+use tokio_postgres::error::{DbError, SqlState};
+
+/// Turns a driver's error into the port's.
+pub(crate) fn postgres(
+    context: &'static str,
+) -> impl Fn(tokio_postgres::Error) -> Error + Copy + Send + Sync {
+    move |error| {
+        let kind = match error.as_db_error() {
+            Some(db) => database(db),
+            None if error.is_closed() || has_io_source(&error) => {
+                ErrorKind::Unavailable(chain(&error))
+            }
+            None => ErrorKind::Broken(chain(&error)),
+        };
+        Error::new(context, kind).because(error)
+    }
+}
+
+/// Turns a pool's error into the port's.
+pub(crate) fn pool(context: &'static str) -> impl Fn(PoolError) -> Error {
+    move |error| match error {
+        PoolError::Backend(error) => {
+            let mut mapped = postgres(context)(error);
+            if let ErrorKind::Broken(text) = mapped.kind {
+                mapped.kind = ErrorKind::Unavailable(text);
+            }
+            mapped
+        }
+        other => Error::new(context, ErrorKind::Unavailable(other.to_string())).because(other),
+    }
+}
+
+/// A row that the program cannot read.
+pub(crate) fn unreadable(
+    context: &'static str,
+    error: impl std::error::Error + Send + Sync + 'static,
+) -> Error {
+    Error::new(context, ErrorKind::Broken(error.to_string())).because(error)
+}
+
+fn database(error: &DbError) -> ErrorKind {
+    let code = error.code();
+    let text = error.message().to_owned();
+    if *code == SqlState::T_R_SERIALIZATION_FAILURE
+        || *code == SqlState::T_R_DEADLOCK_DETECTED
+        || *code == SqlState::LOCK_NOT_AVAILABLE
+        || *code == SqlState::QUERY_CANCELED
+    {
+        return ErrorKind::Contended(text);
+    }
+    if *code == SqlState::UNDEFINED_TABLE || *code == SqlState::UNDEFINED_FUNCTION {
+        return ErrorKind::Schema(format!(
+            "the database has no Leasehold schema yet ({text}); run the migrations"
+        ));
+    }
+    match code.code().get(..2) {
+        Some("23") => ErrorKind::Constraint(error.constraint().unwrap_or(code.code()).to_owned()),
+        Some("22") => ErrorKind::Value(text),
+        Some("08" | "57" | "25") => ErrorKind::Unavailable(text),
+        Some("53") if *code == SqlState::TOO_MANY_CONNECTIONS => ErrorKind::Unavailable(text),
+        Some("28") => ErrorKind::Unavailable(text),
+        Some("3D") => ErrorKind::Unavailable(text),
+        _ => ErrorKind::Broken(format!("{text} (SQLSTATE {})", code.code())),
+    }
+}
+
+fn has_io_source(error: &tokio_postgres::Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        if cause.is::<std::io::Error>() {
+            return true;
+        }
+        source = cause.source();
+    }
+    false
+}
+
+fn chain(error: &tokio_postgres::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
+}

@@ -1,0 +1,159 @@
+//! Executions in PostgreSQL, and their ends.
+
+use crate::error::postgres;
+use crate::pool;
+use crate::row;
+use crate::store::{PostgresStore, sql};
+use leasehold_core::{ExecutionId, ExecutionStatus, RequestStatus, WorkspaceId};
+use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use leasehold_store::{Page, Result};
+use std::collections::{HashMap, HashSet};
+use tokio_postgres::{GenericClient, Statement};
+use uuid::Uuid;
+
+pub(crate) async fn get(
+    store: &PostgresStore,
+    workspace: WorkspaceId,
+    id: ExecutionId,
+) -> Result<Option<Execution>> {
+    let row = store
+        .maybe(
+            "execution_get",
+            sql!("execution/get"),
+            &[&workspace.0, &id.0],
+        )
+        .await?;
+    row.map(|row| row::execution(&row)).transpose()
+}
+
+pub(crate) async fn list_active(
+    store: &PostgresStore,
+    page: Page<ActiveKey>,
+) -> Result<Vec<Execution>> {
+    let workspace = page.after.map(|key| key.workspace.0);
+    let admission = page.after.map(|key| key.admission);
+    let rows = store
+        .many(
+            "execution_list_active",
+            sql!("execution/list_active"),
+            &[&workspace, &admission, &page.rows()],
+        )
+        .await?;
+    rows.iter().map(row::execution).collect()
+}
+
+const CONTEXT: &str = "execution_finish";
+
+/// The columns of a finish call.
+#[derive(Default)]
+struct Ends<'a> {
+    ids: Vec<Uuid>,
+    execution_statuses: Vec<&'static str>,
+    request_statuses: Vec<&'static str>,
+    reasons: Vec<Option<&'static str>>,
+    errors: Vec<Option<&'a str>>,
+}
+
+impl<'a> Ends<'a> {
+    fn push(&mut self, finish: &'a ExecutionFinish) {
+        let reason = finish.end.failure_reason();
+        let status = if reason.is_none() {
+            RequestStatus::Completed
+        } else {
+            RequestStatus::Failed
+        };
+        self.ids.push(finish.execution.0);
+        self.execution_statuses
+            .push(ExecutionStatus::Running.after(finish.end).as_str());
+        self.request_statuses.push(status.as_str());
+        self.reasons.push(reason.map(|reason| reason.as_str()));
+        self.errors.push(finish.error.as_deref());
+    }
+}
+
+type Finished = HashMap<Uuid, ExecutionFinished>;
+
+pub(crate) async fn finish(
+    store: &PostgresStore,
+    by: &str,
+    finishes: &[ExecutionFinish],
+) -> Result<Vec<ExecutionFinished>> {
+    let mut ends = Ends::default();
+    let mut asked = HashSet::new();
+    for finish in finishes {
+        if asked.insert(finish.execution) {
+            ends.push(finish);
+        }
+    }
+    let mut client = pool::take(&store.pool, CONTEXT).await?;
+    let statement = client
+        .prepare_cached(sql!("execution/finish"))
+        .await
+        .map_err(postgres(CONTEXT))?;
+    let mut finished = end_dispatched(store, &**client, &statement, by, &ends).await?;
+    if finished.len() < ends.ids.len() {
+        let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
+        for step in [
+            sql!("execution/pass_claimed"),
+            sql!("execution/pass_dispatched"),
+        ] {
+            transaction
+                .execute(step, &[&store.now(), &by, &ends.ids])
+                .await
+                .map_err(postgres(CONTEXT))?;
+        }
+        finished.extend(end_dispatched(store, &*transaction, &statement, by, &ends).await?);
+        transaction.commit().await.map_err(postgres(CONTEXT))?;
+    }
+    let known = if finished.len() < ends.ids.len() {
+        let rows = client
+            .query(sql!("execution/known"), &[&ends.ids])
+            .await
+            .map_err(postgres(CONTEXT))?;
+        rows.iter().map(|row| row.get::<_, Uuid>("id")).collect()
+    } else {
+        HashSet::new()
+    };
+    // The first of equal ids takes the outcome away, so that the later ones find it finished already.
+    Ok(finishes
+        .iter()
+        .map(|finish| match finished.get_mut(&finish.execution.0) {
+            Some(outcome) => std::mem::replace(outcome, ExecutionFinished::AlreadyFinished),
+            None if known.contains(&finish.execution.0) => ExecutionFinished::AlreadyFinished,
+            None => ExecutionFinished::NotFound,
+        })
+        .collect())
+}
+
+async fn end_dispatched(
+    store: &PostgresStore,
+    client: &impl GenericClient,
+    statement: &Statement,
+    by: &str,
+    ends: &Ends<'_>,
+) -> Result<Finished> {
+    let rows = client
+        .query(
+            statement,
+            &[
+                &store.now(),
+                &by,
+                &ends.ids,
+                &ends.execution_statuses,
+                &ends.request_statuses,
+                &ends.reasons,
+                &ends.errors,
+            ],
+        )
+        .await
+        .map_err(postgres(CONTEXT))?;
+    rows.iter()
+        .map(|row| {
+            let outcome = ExecutionFinished::Finished {
+                request: row::id(row, "id"),
+                status: row::named(row, "status")?,
+            };
+            Ok((row.get("execution_id"), outcome))
+        })
+        .collect()
+}

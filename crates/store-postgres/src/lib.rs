@@ -1,0 +1,23 @@
+//! The PostgreSQL store: the port's promises kept by PostgreSQL 14 or newer. Knows SQL and nothing of HTTP or engines.
+//!
+//! SQL lives in `sql/<noun>/<verb>.sql`, one statement each, and in `migrations/`. How claiming works, and why, is in
+//! `docs/adr/0001-the-claim.md`.
+
+mod change;
+mod definition;
+mod error;
+mod execution;
+mod lock;
+mod migrate;
+mod options;
+mod pool;
+mod prune;
+mod request;
+mod row;
+mod store;
+mod version;
+mod workspace;
+
+pub use migrate::MIGRATIONS;
+pub use options::PostgresOptions;
+pub use store::PostgresStore;

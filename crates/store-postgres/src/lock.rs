@@ -1,0 +1,100 @@
+//! Named locks in PostgreSQL.
+
+use crate::row::micros;
+use crate::store::{PostgresStore, sql};
+use leasehold_store::Result;
+use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
+use std::time::Duration;
+
+pub(crate) async fn acquire(store: &PostgresStore, request: &LockRequest) -> Result<LockAcquired> {
+    loop {
+        let taken = store
+            .maybe(
+                "lock_acquire",
+                sql!("lock/acquire"),
+                &[
+                    &store.now(),
+                    &request.name,
+                    &request.owner,
+                    &micros(request.at_most_for),
+                ],
+            )
+            .await?;
+        if let Some(row) = taken {
+            let token = LockToken {
+                name: request.name.clone(),
+                owner: request.owner.clone(),
+                token: row.get("fencing_token"),
+            };
+            return Ok(LockAcquired::Acquired {
+                token,
+                until: row.get("lock_until"),
+            });
+        }
+        let holder = store
+            .maybe("lock_acquire", sql!("lock/holder"), &[&request.name])
+            .await?;
+        if let Some(row) = holder {
+            return Ok(LockAcquired::Held {
+                by: row.get("locked_by"),
+                until: row.get("lock_until"),
+            });
+        }
+    }
+}
+
+pub(crate) async fn extend(
+    store: &PostgresStore,
+    token: &LockToken,
+    at_most_for: Duration,
+) -> Result<bool> {
+    let row = store
+        .maybe(
+            "lock_extend",
+            sql!("lock/extend"),
+            &[
+                &store.now(),
+                &token.name,
+                &token.owner,
+                &token.token,
+                &micros(at_most_for),
+            ],
+        )
+        .await?;
+    Ok(row.is_some())
+}
+
+pub(crate) async fn release(
+    store: &PostgresStore,
+    token: &LockToken,
+    at_least_for: Duration,
+) -> Result<bool> {
+    let row = store
+        .maybe(
+            "lock_release",
+            sql!("lock/release"),
+            &[
+                &store.now(),
+                &token.name,
+                &token.owner,
+                &token.token,
+                &micros(at_least_for),
+            ],
+        )
+        .await?;
+    Ok(row.is_some())
+}
+
+pub(crate) async fn list(store: &PostgresStore) -> Result<Vec<LockState>> {
+    let rows = store.many("lock_list", sql!("lock/list"), &[]).await?;
+    Ok(rows
+        .iter()
+        .map(|row| LockState {
+            name: row.get("name"),
+            owner: row.get("locked_by"),
+            locked_at: row.get("locked_at"),
+            until: row.get("lock_until"),
+            token: row.get("fencing_token"),
+        })
+        .collect())
+}

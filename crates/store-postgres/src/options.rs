@@ -1,0 +1,29 @@
+//! How to reach a database and how much of it to use.
+
+use leasehold_store::Clock;
+use std::time::Duration;
+
+/// How a [`crate::PostgresStore`] connects.
+#[derive(Clone, Debug)]
+pub struct PostgresOptions {
+    /// `postgres://user:password@host:port/database`, with `?sslmode=require` where TLS is a must.
+    pub url: String,
+    /// Connections at most.
+    pub max_connections: usize,
+    /// How long to wait for a connection before the store counts as unavailable.
+    pub connect_timeout: Duration,
+    /// Whose clock judges.
+    pub clock: Clock,
+}
+
+impl PostgresOptions {
+    /// Ordinary settings for a database.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            max_connections: 10,
+            connect_timeout: Duration::from_secs(5),
+            clock: Clock::Database,
+        }
+    }
+}

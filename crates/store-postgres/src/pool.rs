@@ -1,0 +1,67 @@
+//! Connections: made with TLS where the server speaks it, set up alike, and kept in a pool.
+
+use crate::error;
+use crate::options::PostgresOptions;
+use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod};
+use leasehold_store::{Error, ErrorKind, Result};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_postgres::Config;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+const SETTLE_IN: &str = include_str!("../sql/session/settle_in.sql");
+
+/// Makes the pool; connects to nothing yet.
+pub(crate) fn build(options: &PostgresOptions) -> Result<Pool> {
+    let broken = |text: String| Error::new("connecting", ErrorKind::Value(text));
+    let mut config: Config = options
+        .url
+        .parse()
+        .map_err(|error| broken(format!("the database URL is not valid: {error}")))?;
+    config.connect_timeout(options.connect_timeout);
+    // A server that vanished without a word is noticed in seconds, not in hours.
+    config.keepalives_idle(Duration::from_secs(10));
+    config.tcp_user_timeout(Duration::from_secs(20));
+    if config.get_application_name().is_none() {
+        config.application_name("leasehold");
+    }
+    let manager = Manager::from_config(
+        config,
+        tls().map_err(|error| broken(format!("TLS cannot be set up: {error}")))?,
+        ManagerConfig {
+            recycling_method: RecyclingMethod::Fast,
+        },
+    );
+    Pool::builder(manager)
+        .max_size(options.max_connections)
+        .runtime(deadpool_postgres::Runtime::Tokio1)
+        .wait_timeout(Some(options.connect_timeout))
+        .create_timeout(Some(options.connect_timeout))
+        .post_create(Hook::async_fn(|client, _| {
+            Box::pin(async move {
+                client
+                    .batch_execute(SETTLE_IN)
+                    .await
+                    .map_err(HookError::Backend)
+            })
+        }))
+        .build()
+        .map_err(|error| broken(error.to_string()))
+}
+
+/// One connection, for as long as it is kept.
+pub(crate) async fn take(pool: &Pool, context: &'static str) -> Result<Object> {
+    pool.get().await.map_err(error::pool(context))
+}
+
+fn tls() -> std::result::Result<MakeRustlsConnect, rustls::Error> {
+    let roots = rustls::RootCertStore {
+        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+    };
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(MakeRustlsConnect::new(config))
+}

@@ -1,0 +1,104 @@
+//! Cancelling what is open and redriving what has failed.
+
+use crate::row::{self, maybe_id, named};
+use crate::store::{PostgresStore, sql};
+use leasehold_core::limits::SWEEP_MAX_BATCH;
+use leasehold_core::{ExecutionId, RequestId, RequestStatus, WorkspaceId};
+use leasehold_store::request::{Cancelled, Redrive, RedriveMany, Redriven};
+use leasehold_store::{Error, ErrorKind, Result, fresh_id};
+use uuid::Uuid;
+
+pub(crate) async fn cancel(
+    store: &PostgresStore,
+    workspace: WorkspaceId,
+    id: RequestId,
+    by: &str,
+) -> Result<Cancelled> {
+    let row = store
+        .maybe(
+            "request_cancel",
+            sql!("request/cancel"),
+            &[&store.now(), &workspace.0, &id.0, &by],
+        )
+        .await?;
+    let Some(row) = row else {
+        return Ok(Cancelled::NotFound);
+    };
+    let execution = maybe_id::<ExecutionId>(&row, "execution_id");
+    Ok(match (named(&row, "status")?, execution) {
+        (RequestStatus::Pending, None) => Cancelled::Cancelled,
+        (RequestStatus::Pending | RequestStatus::Claimed, Some(execution)) => {
+            Cancelled::Wished(execution)
+        }
+        (RequestStatus::Dispatched, Some(execution)) => Cancelled::Running(execution),
+        (RequestStatus::Completed | RequestStatus::Failed, _) => Cancelled::AlreadyFinished,
+        (RequestStatus::Claimed | RequestStatus::Dispatched, None) => {
+            let text = format!("request {id} is admitted but has no execution");
+            return Err(Error::new("request_cancel", ErrorKind::Broken(text)));
+        }
+    })
+}
+
+pub(crate) async fn redrive(store: &PostgresStore, redrive: &Redrive) -> Result<Redriven> {
+    const CONTEXT: &str = "request_redrive";
+    loop {
+        let row = store
+            .maybe(
+                CONTEXT,
+                sql!("request/redrive"),
+                &[
+                    &store.now(),
+                    &redrive.workspace.0,
+                    &redrive.failed.0,
+                    &redrive.id.0,
+                    &redrive.by,
+                ],
+            )
+            .await?;
+        let Some(row) = row else {
+            return Ok(Redriven::NotFound);
+        };
+        if let Some(new) = maybe_id(&row, "inserted") {
+            return Ok(Redriven::Enqueued(new));
+        }
+        if named::<RequestStatus>(&row, "status")? != RequestStatus::Failed {
+            return Ok(Redriven::NotFailed);
+        }
+        if !row.get::<_, bool>("alive") {
+            return Ok(Redriven::DefinitionNotFound);
+        }
+        let live = store
+            .maybe(CONTEXT, sql!("request/live_redrive"), &[&redrive.failed.0])
+            .await?;
+        // None: it ended between the two statements, so the way is free now.
+        if let Some(row) = live {
+            return Ok(Redriven::AlreadyLive(row::id(&row, "id")));
+        }
+    }
+}
+
+pub(crate) async fn redrive_many(
+    store: &PostgresStore,
+    redrive: &RedriveMany,
+) -> Result<Vec<(RequestId, RequestId)>> {
+    let limit = redrive.limit.min(SWEEP_MAX_BATCH);
+    let ids: Vec<Uuid> = (0..limit).map(|_| fresh_id()).collect();
+    let rows = store
+        .many(
+            "request_redrive_many",
+            sql!("request/redrive_many"),
+            &[
+                &store.now(),
+                &redrive.workspace.0,
+                &redrive.reason.map(|reason| reason.as_str()),
+                &i64::from(limit),
+                &ids,
+                &redrive.by,
+            ],
+        )
+        .await?;
+    Ok(rows
+        .iter()
+        .map(|row| (row::id(row, "redrive_of"), row::id(row, "id")))
+        .collect())
+}

@@ -1,0 +1,179 @@
+//! Claiming: settle, then one statement that does it all.
+
+use crate::error::postgres;
+use crate::pool;
+use crate::row::{self, maybe_id, maybe_named, micros};
+use crate::store::{PostgresStore, sql};
+use deadpool_postgres::Object;
+use leasehold_core::limits::CLAIM_MAX_BATCH;
+use leasehold_core::{FailureReason, RequestId};
+use leasehold_store::request::{
+    Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail, Settled,
+};
+use leasehold_store::{Result, fresh_id};
+use std::collections::HashSet;
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+const CONTEXT: &str = "request_claim";
+/// Requests that may become due in one settling.
+const RIPEN_AT_MOST: i32 = 1_000;
+/// How often to look again when all that was looked at had nothing to give.
+const LOOKS: usize = 100;
+
+pub(crate) async fn settle(store: &PostgresStore) -> Result<Settled> {
+    let client = pool::take(&store.pool, "request_settle").await?;
+    settle_on(store, &client).await
+}
+
+async fn settle_on(store: &PostgresStore, client: &Object) -> Result<Settled> {
+    let statement = client
+        .prepare_cached(sql!("request/settle"))
+        .await
+        .map_err(postgres("request_settle"))?;
+    let row = client
+        .query_one(&statement, &[&store.now(), &RIPEN_AT_MOST])
+        .await
+        .map_err(postgres("request_settle"))?;
+    Ok(Settled {
+        due: row::count(&row, "due")?,
+        next_due: row.get("next_due"),
+    })
+}
+
+pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimOutcome> {
+    let client = pool::take(&store.pool, CONTEXT).await?;
+    let statement = client
+        .prepare_cached(sql!("request/claim"))
+        .await
+        .map_err(postgres(CONTEXT))?;
+    let mut replaced = HashSet::new();
+    let mut claimed = Claimed::default();
+    for _ in 0..LOOKS {
+        settle_on(store, &client).await?;
+        let rows = look(store, &client, &statement, claim).await?;
+        let Some(first) = rows.first() else { break };
+        if !first.get::<_, bool>("lock_held") {
+            return Ok(ClaimOutcome::LockLost);
+        }
+        let gone: i64 = first.get("gone");
+        if gone > 0 {
+            replaced.extend(put_back_in_line(&client).await?);
+        }
+        let unreadable = collect(&rows, &replaced, &mut claimed)?;
+        if !unreadable.is_empty() {
+            give_up(store, claim, &unreadable).await?;
+            claimed.rejected.extend(
+                unreadable
+                    .iter()
+                    .map(|claim| (claim.request, FailureReason::DispatchExhausted)),
+            );
+        }
+        let looked_at: i64 = first.get("looked_at");
+        claimed.more = looked_at > 0 || gone > 0 || !claimed.requests.is_empty();
+        if !claimed.requests.is_empty() || !claimed.rejected.is_empty() || !claimed.more {
+            break;
+        }
+    }
+    Ok(ClaimOutcome::Claimed(claimed))
+}
+
+async fn look(
+    store: &PostgresStore,
+    client: &Object,
+    statement: &tokio_postgres::Statement,
+    claim: &Claim,
+) -> Result<Vec<Row>> {
+    let batch = claim.batch.min(CLAIM_MAX_BATCH);
+    let executions: Vec<Uuid> = (0..batch).map(|_| fresh_id()).collect();
+    let lock = claim.lock.as_ref();
+    client
+        .query(
+            statement,
+            &[
+                &store.now(),
+                &i64::from(batch),
+                &claim.owner,
+                &micros(claim.lease),
+                &executions,
+                &lock.map(|lock| lock.name.as_str()),
+                &lock.map(|lock| lock.owner.as_str()),
+                &lock.map(|lock| lock.token),
+            ],
+        )
+        .await
+        .map_err(postgres(CONTEXT))
+}
+
+async fn put_back_in_line(client: &Object) -> Result<Vec<RequestId>> {
+    let rows = client
+        .query(sql!("request/orphan"), &[])
+        .await
+        .map_err(postgres(CONTEXT))?;
+    let requests: Vec<RequestId> = rows.iter().map(|row| row::id(row, "id")).collect();
+    for request in &requests {
+        tracing::warn!(%request, "execution not found for retry; a new one will be created");
+    }
+    Ok(requests)
+}
+
+/// Fails requests whose params cannot be read, so that they do not come back for ever.
+async fn give_up(store: &PostgresStore, claim: &Claim, unreadable: &[ClaimRef]) -> Result<()> {
+    for held in unreadable {
+        let fail = Fail {
+            claim: *held,
+            reason: FailureReason::DispatchExhausted,
+            error: Some("the params cannot be read: they nest too deep".to_owned()),
+        };
+        super::resolve::fail(store, &claim.owner, &fail).await?;
+    }
+    Ok(())
+}
+
+/// Sorts the rows of a claim; returns those whose params cannot be read.
+fn collect(
+    rows: &[Row],
+    replaced: &HashSet<RequestId>,
+    claimed: &mut Claimed,
+) -> Result<Vec<ClaimRef>> {
+    let mut unreadable = Vec::new();
+    for row in rows {
+        let Some(id) = maybe_id::<RequestId>(row, "id") else {
+            continue;
+        };
+        if let Some(reason) = maybe_named::<FailureReason>(row, "failure_reason")? {
+            claimed.rejected.push((id, reason));
+            continue;
+        }
+        let Ok(params) = row::json(row, "params") else {
+            unreadable.push(ClaimRef {
+                request: id,
+                token: row.get("claim_token"),
+            });
+            continue;
+        };
+        let origin = match (row.get::<_, bool>("kept"), replaced.contains(&id)) {
+            (true, _) => ExecutionOrigin::Kept,
+            (false, true) => ExecutionOrigin::Replaced,
+            (false, false) => ExecutionOrigin::Created,
+        };
+        claimed.requests.push(ClaimedRequest {
+            id,
+            token: row.get("claim_token"),
+            workspace: row::id(row, "workspace_id"),
+            definition: row::id(row, "definition_id"),
+            version: row::id(row, "version_id"),
+            execution: row::id(row, "execution_id"),
+            origin,
+            priority: row.get("priority"),
+            params,
+            attempt_count: row.get::<_, i32>("attempt_count").unsigned_abs(),
+            dispatch_failures: row.get::<_, i32>("dispatch_failures").unsigned_abs(),
+            cancel_requested: row.get("cancel_requested"),
+            trace_context: row.get("trace_context"),
+            created_at: row.get("created_at"),
+            lease_expires_at: row.get("lease_expires_at"),
+        });
+    }
+    Ok(unreadable)
+}

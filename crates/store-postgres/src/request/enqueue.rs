@@ -1,0 +1,258 @@
+//! Enqueueing: one statement; with idempotency keys a transaction that also asks who holds them.
+
+use crate::error::postgres;
+use crate::pool;
+use crate::row::micros;
+use crate::store::{PostgresStore, sql};
+use leasehold_core::{DefinitionId, RequestId, Timestamp};
+use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, NewRequest};
+use leasehold_store::{Error, ErrorKind, Result};
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+use tokio_postgres::{GenericClient, Row};
+use uuid::Uuid;
+
+const CONTEXT: &str = "request_enqueue";
+/// How often to look again for the holder of a key that was given up between two statements.
+const TRIES: usize = 5;
+
+/// The columns of an enqueue call, without repeated keys.
+#[derive(Default)]
+struct Columns<'a> {
+    ids: Vec<Uuid>,
+    definitions: Vec<Uuid>,
+    params: Vec<&'a Value>,
+    priorities: Vec<i16>,
+    run_ats: Vec<Option<Timestamp>>,
+    keys: Vec<Option<&'a str>>,
+    windows: Vec<Option<i64>>,
+    traces: Vec<Option<&'a str>>,
+}
+
+impl<'a> Columns<'a> {
+    fn push(&mut self, new: &'a NewRequest) {
+        self.ids.push(new.id.0);
+        self.definitions.push(new.definition.0);
+        self.params.push(&new.params);
+        self.priorities.push(new.priority);
+        self.run_ats.push(new.run_at);
+        self.keys
+            .push(new.idempotency.as_ref().map(|i| i.key.as_str()));
+        self.windows
+            .push(new.idempotency.as_ref().and_then(|i| i.window).map(micros));
+        self.traces.push(new.trace_context.as_deref());
+    }
+
+    fn has_keys(&self) -> bool {
+        self.keys.iter().any(Option::is_some)
+    }
+}
+
+/// Splits a call into what to insert and, for keys used twice in it, the position of the first use.
+fn columns(requests: &[NewRequest]) -> std::result::Result<(Columns<'_>, Vec<usize>), Enqueued> {
+    let mut columns = Columns::default();
+    let mut first_use: HashMap<&str, usize> = HashMap::new();
+    let mut stands_for = Vec::with_capacity(requests.len());
+    for (position, new) in requests.iter().enumerate() {
+        let first = match &new.idempotency {
+            Some(idempotency) => *first_use.entry(&idempotency.key).or_insert(position),
+            None => position,
+        };
+        let original = &requests[first];
+        if first == position {
+            columns.push(new);
+        } else if original.definition != new.definition || original.params != new.params {
+            let key = new
+                .idempotency
+                .as_ref()
+                .map(|i| i.key.clone())
+                .unwrap_or_default();
+            return Err(Enqueued::KeyConflict {
+                key,
+                held_by: original.id,
+            });
+        }
+        stands_for.push(first);
+    }
+    Ok((columns, stands_for))
+}
+
+pub(crate) async fn enqueue(store: &PostgresStore, enqueue: &Enqueue) -> Result<Enqueued> {
+    for new in &enqueue.requests {
+        leasehold_core::json::check_shape(&new.params)
+            .map_err(|problem| Error::new(CONTEXT, ErrorKind::Value(problem.to_string())))?;
+    }
+    let (columns, stands_for) = match columns(&enqueue.requests) {
+        Ok(split) => split,
+        Err(conflict) => return Ok(conflict),
+    };
+    let outcome = if columns.has_keys() {
+        with_keys(store, enqueue, &columns).await?
+    } else {
+        let client = pool::take(&store.pool, CONTEXT).await?;
+        let statement = client
+            .prepare_cached(sql!("request/enqueue"))
+            .await
+            .map_err(postgres(CONTEXT))?;
+        read(&insert(store, &**client, &statement, enqueue, &columns).await?)
+    };
+    let inserted = match outcome {
+        Ok(inserted) => inserted,
+        Err(problem) => return Ok(problem),
+    };
+    // A repeated key stands for its first use, and only that one can have been inserted.
+    let answers = stands_for.iter().enumerate().map(|(position, &first)| {
+        let asked = enqueue.requests[first].id;
+        match inserted.get(&asked) {
+            Some(holder) => EnqueuedRequest {
+                id: *holder,
+                inserted: false,
+            },
+            None => EnqueuedRequest {
+                id: asked,
+                inserted: position == first,
+            },
+        }
+    });
+    Ok(Enqueued::All(answers.collect()))
+}
+
+/// The requests that were not inserted, each with the holder of its key; or why nothing was.
+type Inserted = std::result::Result<HashMap<RequestId, RequestId>, Enqueued>;
+
+async fn insert(
+    store: &PostgresStore,
+    client: &impl GenericClient,
+    statement: &tokio_postgres::Statement,
+    enqueue: &Enqueue,
+    columns: &Columns<'_>,
+) -> Result<Vec<Row>> {
+    client
+        .query(
+            statement,
+            &[
+                &store.now(),
+                &enqueue.workspace.0,
+                &enqueue.by,
+                &columns.ids,
+                &columns.definitions,
+                &columns.params,
+                &columns.priorities,
+                &columns.run_ats,
+                &columns.keys,
+                &columns.windows,
+                &columns.traces,
+            ],
+        )
+        .await
+        .map_err(postgres(CONTEXT))
+}
+
+fn read(rows: &[Row]) -> Inserted {
+    let Some(problem) = rows
+        .first()
+        .and_then(|row| row.get::<_, Option<&str>>("problem"))
+    else {
+        return Ok(HashMap::new());
+    };
+    let definition = DefinitionId(
+        rows[0]
+            .get::<_, Option<Uuid>>("definition_id")
+            .unwrap_or_default(),
+    );
+    Err(match problem {
+        "workspace_not_found" => Enqueued::WorkspaceNotFound,
+        "definition_not_found" => Enqueued::DefinitionNotFound(definition),
+        "definition_forbidden" => Enqueued::DefinitionForbidden(definition),
+        _ => Enqueued::NotPublished(definition),
+    })
+}
+
+async fn with_keys(
+    store: &PostgresStore,
+    enqueue: &Enqueue,
+    columns: &Columns<'_>,
+) -> Result<Inserted> {
+    let mut client = pool::take(&store.pool, CONTEXT).await?;
+    let keys: Vec<&str> = columns.keys.iter().flatten().copied().collect();
+    let statement = client
+        .prepare_cached(sql!("request/enqueue"))
+        .await
+        .map_err(postgres(CONTEXT))?;
+    let forget = client
+        .prepare_cached(sql!("request/forget_keys"))
+        .await
+        .map_err(postgres(CONTEXT))?;
+    for _ in 0..TRIES {
+        // On its own, before the insert: a key whose window has passed is free whatever becomes of this call.
+        client
+            .execute(&forget, &[&store.now(), &enqueue.workspace.0, &keys])
+            .await
+            .map_err(postgres(CONTEXT))?;
+        let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
+        let rows = insert(store, &*transaction, &statement, enqueue, columns).await?;
+        if let Err(problem) = read(&rows) {
+            return Ok(Err(problem));
+        }
+        if rows.len() == columns.ids.len() {
+            transaction.commit().await.map_err(postgres(CONTEXT))?;
+            return Ok(Ok(HashMap::new()));
+        }
+        let inserted: HashSet<Uuid> = rows.iter().map(|row| row.get("id")).collect();
+        match holders(&*transaction, enqueue, columns, &inserted).await? {
+            Some(Ok(holders)) => {
+                transaction.commit().await.map_err(postgres(CONTEXT))?;
+                return Ok(Ok(holders));
+            }
+            Some(Err(conflict)) => return Ok(Err(conflict)),
+            None => transaction.rollback().await.map_err(postgres(CONTEXT))?,
+        }
+    }
+    let text = "idempotency keys are given up and taken again all the time".to_owned();
+    Err(Error::new(CONTEXT, ErrorKind::Contended(text)))
+}
+
+/// Who holds the keys of the requests that were not inserted; none if a key has no holder any more.
+async fn holders(
+    client: &impl GenericClient,
+    enqueue: &Enqueue,
+    columns: &Columns<'_>,
+    inserted: &HashSet<Uuid>,
+) -> Result<Option<Inserted>> {
+    let missing: Vec<usize> = (0..columns.ids.len())
+        .filter(|&at| !inserted.contains(&columns.ids[at]))
+        .collect();
+    let keys: Vec<Option<&str>> = missing.iter().map(|&at| columns.keys[at]).collect();
+    let definitions: Vec<Uuid> = missing.iter().map(|&at| columns.definitions[at]).collect();
+    let params: Vec<&Value> = missing.iter().map(|&at| columns.params[at]).collect();
+    let rows = client
+        .query(
+            sql!("request/holders"),
+            &[&enqueue.workspace.0, &keys, &definitions, &params],
+        )
+        .await
+        .map_err(postgres(CONTEXT))?;
+    let found: HashMap<&str, &Row> = rows
+        .iter()
+        .map(|row| (row.get("idempotency_key"), row))
+        .collect();
+    let mut holders = HashMap::new();
+    for &at in &missing {
+        let Some(key) = columns.keys[at] else {
+            return Ok(None);
+        };
+        let Some(row) = found.get(key) else {
+            return Ok(None);
+        };
+        let holder = RequestId(row.get("id"));
+        if !row.get::<_, bool>("same") {
+            let key = key.to_owned();
+            return Ok(Some(Err(Enqueued::KeyConflict {
+                key,
+                held_by: holder,
+            })));
+        }
+        holders.insert(RequestId(columns.ids[at]), holder);
+    }
+    Ok(Some(Ok(holders)))
+}

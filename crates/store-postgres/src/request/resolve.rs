@@ -1,0 +1,208 @@
+//! What a claimer does with its claims: renew, mark dispatched, give back, give up; and what happens when it dies.
+
+use crate::row::{self, maybe_named, micros};
+use crate::store::{PostgresStore, sql};
+use leasehold_core::limits::SWEEP_MAX_BATCH;
+use leasehold_core::{FailureReason, RequestId, RequestStatus};
+use leasehold_store::Result;
+use leasehold_store::request::{
+    ClaimRef, Dispatched, Fail, Recovered, Release, ReleaseKind, Released,
+};
+use std::collections::HashMap;
+use std::time::Duration;
+use uuid::Uuid;
+
+fn split(claims: impl Iterator<Item = ClaimRef>) -> (Vec<Uuid>, Vec<i64>) {
+    claims.map(|claim| (claim.request.0, claim.token)).unzip()
+}
+
+pub(crate) async fn renew(
+    store: &PostgresStore,
+    owner: &str,
+    claims: &[ClaimRef],
+    lease: Duration,
+) -> Result<Vec<RequestId>> {
+    let (ids, tokens) = split(claims.iter().copied());
+    let rows = store
+        .many(
+            "request_renew",
+            sql!("request/renew"),
+            &[&store.now(), &owner, &ids, &tokens, &micros(lease)],
+        )
+        .await?;
+    Ok(rows.iter().map(|row| row::id(row, "id")).collect())
+}
+
+pub(crate) async fn dispatched(
+    store: &PostgresStore,
+    owner: &str,
+    claims: &[ClaimRef],
+) -> Result<Vec<Dispatched>> {
+    let (ids, tokens) = split(claims.iter().copied());
+    let rows = store
+        .many(
+            "request_dispatched",
+            sql!("request/dispatched"),
+            &[&store.now(), &owner, &ids, &tokens],
+        )
+        .await?;
+    let moved: Vec<RequestId> = rows.iter().map(|row| row::id(row, "id")).collect();
+    let lost: Vec<Uuid> = if moved.len() == claims.len() {
+        Vec::new()
+    } else {
+        ids.iter()
+            .copied()
+            .filter(|id| !moved.contains(&RequestId(*id)))
+            .collect()
+    };
+    let states = if lost.is_empty() {
+        HashMap::new()
+    } else {
+        states(store, &lost).await?
+    };
+    Ok(claims
+        .iter()
+        .map(|claim| match states.get(&claim.request) {
+            _ if moved.contains(&claim.request) => Dispatched::Dispatched,
+            Some((status, _)) if status.is_finished() => Dispatched::AlreadyFinished,
+            Some((RequestStatus::Dispatched, token)) if *token == claim.token => {
+                Dispatched::Dispatched
+            }
+            _ => Dispatched::LeaseLost,
+        })
+        .collect())
+}
+
+async fn states(
+    store: &PostgresStore,
+    ids: &[Uuid],
+) -> Result<HashMap<RequestId, (RequestStatus, i64)>> {
+    let rows = store
+        .many("request_dispatched", sql!("request/state"), &[&ids])
+        .await?;
+    rows.iter()
+        .map(|row| {
+            Ok((
+                row::id(row, "id"),
+                (row::named(row, "status")?, row.get("claim_token")),
+            ))
+        })
+        .collect()
+}
+
+pub(crate) async fn release(
+    store: &PostgresStore,
+    owner: &str,
+    releases: &[Release],
+) -> Result<Vec<Released>> {
+    let reasons = vec![None; releases.len()];
+    let moved = give_away(store, "request_release", owner, releases, &reasons).await?;
+    Ok(releases
+        .iter()
+        .map(|release| match moved.get(&release.claim.request) {
+            None => Released::LeaseLost,
+            Some(None) => Released::Pending,
+            Some(Some(FailureReason::Cancelled)) => Released::Cancelled,
+            Some(Some(_)) => Released::Exhausted,
+        })
+        .collect())
+}
+
+pub(crate) async fn fail(store: &PostgresStore, owner: &str, fail: &Fail) -> Result<bool> {
+    let release = Release {
+        claim: fail.claim,
+        kind: ReleaseKind::NotStarted,
+        delay: Duration::ZERO,
+        error: fail.error.clone(),
+    };
+    let moved = give_away(
+        store,
+        "request_fail",
+        owner,
+        &[release],
+        &[Some(fail.reason.as_str())],
+    )
+    .await?;
+    Ok(!moved.is_empty())
+}
+
+async fn give_away(
+    store: &PostgresStore,
+    context: &'static str,
+    owner: &str,
+    releases: &[Release],
+    reasons: &[Option<&str>],
+) -> Result<HashMap<RequestId, Option<FailureReason>>> {
+    let (ids, tokens) = split(releases.iter().map(|release| release.claim));
+    let keep: Vec<bool> = releases
+        .iter()
+        .map(|r| r.kind == ReleaseKind::Unknown)
+        .collect();
+    let counted: Vec<bool> = releases
+        .iter()
+        .map(|r| matches!(r.kind, ReleaseKind::Refused { .. }))
+        .collect();
+    let most: Vec<i32> = releases
+        .iter()
+        .map(|release| match release.kind {
+            ReleaseKind::Refused { max_attempts } => {
+                i32::try_from(max_attempts).unwrap_or(i32::MAX)
+            }
+            ReleaseKind::Unknown | ReleaseKind::NotStarted => i32::MAX,
+        })
+        .collect();
+    let words: Vec<&str> = releases
+        .iter()
+        .map(|release| match release.kind {
+            ReleaseKind::Refused { .. } => "refused",
+            ReleaseKind::Unknown => "unknown",
+            ReleaseKind::NotStarted => "not_started",
+        })
+        .collect();
+    let delays: Vec<i64> = releases
+        .iter()
+        .map(|release| micros(release.delay))
+        .collect();
+    let errors: Vec<Option<&str>> = releases.iter().map(|r| r.error.as_deref()).collect();
+    let rows = store
+        .many(
+            context,
+            sql!("request/release"),
+            &[
+                &store.now(),
+                &owner,
+                &ids,
+                &tokens,
+                &keep,
+                &counted,
+                &most,
+                &delays,
+                &errors,
+                &reasons,
+                &words,
+            ],
+        )
+        .await?;
+    rows.iter()
+        .map(|row| Ok((row::id(row, "id"), maybe_named(row, "failure_reason")?)))
+        .collect()
+}
+
+pub(crate) async fn recover(store: &PostgresStore, by: &str, limit: u32) -> Result<Vec<Recovered>> {
+    let limit = i64::from(limit.min(SWEEP_MAX_BATCH));
+    let rows = store
+        .many(
+            "request_recover",
+            sql!("request/recover"),
+            &[&store.now(), &by, &limit],
+        )
+        .await?;
+    Ok(rows
+        .iter()
+        .map(|row| Recovered {
+            request: row::id(row, "id"),
+            workspace: row::id(row, "workspace_id"),
+            execution: row::id(row, "execution_id"),
+        })
+        .collect())
+}

@@ -1,0 +1,332 @@
+//! The store itself: holds the pool and delegates every operation to the file of its noun.
+
+use crate::error::postgres;
+use crate::options::PostgresOptions;
+use crate::{
+    change, definition, execution, lock, migrate, pool, prune, request, version, workspace,
+};
+use async_trait::async_trait;
+use deadpool_postgres::Pool;
+use leasehold_core::{DefinitionId, ExecutionId, RequestId, Timestamp, VersionId, WorkspaceId};
+use leasehold_store::change::{ChangePage, ChangeStart, Event};
+use leasehold_store::definition::{
+    Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
+};
+use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
+use leasehold_store::prune::{Prune, Pruned};
+use leasehold_store::request::{
+    Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue, Enqueued, Fail,
+    Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request, RequestFilter, Settled,
+};
+use leasehold_store::workspace::{
+    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
+};
+use leasehold_store::{Capabilities, Clock, MigrationStatus, Page, Result, Store};
+use std::time::Duration;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+/// The text of `sql/<noun>/<verb>.sql`.
+macro_rules! sql {
+    ($path:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/", $path, ".sql"))
+    };
+}
+pub(crate) use sql;
+
+/// Everything kept in PostgreSQL. Clones share their connections.
+#[derive(Clone, Debug)]
+pub struct PostgresStore {
+    pub(crate) pool: Pool,
+    clock: Clock,
+}
+
+pub(crate) type Params<'a> = [&'a (dyn ToSql + Sync)];
+
+impl PostgresStore {
+    /// Prepares to connect; the first operation does. Call [`Store::schema_migrate`] before others.
+    pub fn new(options: &PostgresOptions) -> Result<Self> {
+        Ok(Self {
+            pool: pool::build(options)?,
+            clock: options.clock.clone(),
+        })
+    }
+
+    /// The test's time, or none for the database's.
+    pub(crate) fn now(&self) -> Option<Timestamp> {
+        self.clock.now()
+    }
+
+    pub(crate) async fn many(
+        &self,
+        context: &'static str,
+        sql: &str,
+        params: &Params<'_>,
+    ) -> Result<Vec<Row>> {
+        let client = pool::take(&self.pool, context).await?;
+        let statement = client
+            .prepare_cached(sql)
+            .await
+            .map_err(postgres(context))?;
+        client
+            .query(&statement, params)
+            .await
+            .map_err(postgres(context))
+    }
+
+    pub(crate) async fn maybe(
+        &self,
+        context: &'static str,
+        sql: &str,
+        params: &Params<'_>,
+    ) -> Result<Option<Row>> {
+        Ok(self.many(context, sql, params).await?.into_iter().next())
+    }
+
+    pub(crate) async fn one(
+        &self,
+        context: &'static str,
+        sql: &str,
+        params: &Params<'_>,
+    ) -> Result<Row> {
+        let client = pool::take(&self.pool, context).await?;
+        let statement = client
+            .prepare_cached(sql)
+            .await
+            .map_err(postgres(context))?;
+        client
+            .query_one(&statement, params)
+            .await
+            .map_err(postgres(context))
+    }
+
+    pub(crate) async fn execute(
+        &self,
+        context: &'static str,
+        sql: &str,
+        params: &Params<'_>,
+    ) -> Result<u64> {
+        let client = pool::take(&self.pool, context).await?;
+        let statement = client
+            .prepare_cached(sql)
+            .await
+            .map_err(postgres(context))?;
+        client
+            .execute(&statement, params)
+            .await
+            .map_err(postgres(context))
+    }
+}
+
+#[async_trait]
+impl Store for PostgresStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "postgres",
+            shared: true,
+        }
+    }
+
+    async fn schema_migrate(&self) -> Result<Vec<MigrationStatus>> {
+        migrate::up(self).await
+    }
+
+    async fn schema_status(&self) -> Result<Vec<MigrationStatus>> {
+        migrate::status(self).await
+    }
+
+    async fn workspace_create(&self, new: &NewWorkspace) -> Result<WorkspaceCreated> {
+        workspace::create(self, new).await
+    }
+
+    async fn workspace_get(&self, id: WorkspaceId) -> Result<Option<Workspace>> {
+        workspace::get(self, id).await
+    }
+
+    async fn workspace_list(&self, page: Page<WorkspaceId>) -> Result<Vec<Workspace>> {
+        workspace::list(self, page).await
+    }
+
+    async fn workspace_update(
+        &self,
+        id: WorkspaceId,
+        change: &WorkspaceChange,
+    ) -> Result<Option<Workspace>> {
+        workspace::update(self, id, change).await
+    }
+
+    async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool> {
+        workspace::delete(self, id).await
+    }
+
+    async fn workspace_slots(&self, id: WorkspaceId) -> Result<Option<SlotUse>> {
+        workspace::slots(self, id).await
+    }
+
+    async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated> {
+        definition::create(self, new).await
+    }
+
+    async fn definition_get(
+        &self,
+        workspace: WorkspaceId,
+        id: DefinitionId,
+    ) -> Result<Option<Definition>> {
+        definition::get(self, workspace, id).await
+    }
+
+    async fn definition_list(
+        &self,
+        workspace: WorkspaceId,
+        page: Page<DefinitionId>,
+    ) -> Result<Vec<Definition>> {
+        definition::list(self, workspace, page).await
+    }
+
+    async fn definition_delete(&self, workspace: WorkspaceId, id: DefinitionId) -> Result<bool> {
+        definition::delete(self, workspace, id).await
+    }
+
+    async fn version_publish(&self, new: &NewVersion) -> Result<Option<Version>> {
+        version::publish(self, new).await
+    }
+
+    async fn version_get(&self, workspace: WorkspaceId, id: VersionId) -> Result<Option<Version>> {
+        version::get(self, workspace, id).await
+    }
+
+    async fn version_list(
+        &self,
+        workspace: WorkspaceId,
+        definition: DefinitionId,
+        page: Page<u32>,
+    ) -> Result<Vec<Version>> {
+        version::list(self, workspace, definition, page).await
+    }
+
+    async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued> {
+        request::enqueue::enqueue(self, enqueue).await
+    }
+
+    async fn request_claim(&self, claim: &Claim) -> Result<ClaimOutcome> {
+        request::claim::claim(self, claim).await
+    }
+
+    async fn request_settle(&self) -> Result<Settled> {
+        request::claim::settle(self).await
+    }
+
+    async fn request_renew(
+        &self,
+        owner: &str,
+        claims: &[ClaimRef],
+        lease: Duration,
+    ) -> Result<Vec<RequestId>> {
+        request::resolve::renew(self, owner, claims, lease).await
+    }
+
+    async fn request_dispatched(
+        &self,
+        owner: &str,
+        claims: &[ClaimRef],
+    ) -> Result<Vec<Dispatched>> {
+        request::resolve::dispatched(self, owner, claims).await
+    }
+
+    async fn request_release(&self, owner: &str, releases: &[Release]) -> Result<Vec<Released>> {
+        request::resolve::release(self, owner, releases).await
+    }
+
+    async fn request_fail(&self, owner: &str, fail: &Fail) -> Result<bool> {
+        request::resolve::fail(self, owner, fail).await
+    }
+
+    async fn request_recover(&self, by: &str, limit: u32) -> Result<Vec<Recovered>> {
+        request::resolve::recover(self, by, limit).await
+    }
+
+    async fn request_cancel(
+        &self,
+        workspace: WorkspaceId,
+        id: RequestId,
+        by: &str,
+    ) -> Result<Cancelled> {
+        request::cancel::cancel(self, workspace, id, by).await
+    }
+
+    async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven> {
+        request::cancel::redrive(self, redrive).await
+    }
+
+    async fn request_redrive_many(
+        &self,
+        redrive: &RedriveMany,
+    ) -> Result<Vec<(RequestId, RequestId)>> {
+        request::cancel::redrive_many(self, redrive).await
+    }
+
+    async fn request_get(&self, workspace: WorkspaceId, id: RequestId) -> Result<Option<Request>> {
+        request::read::get(self, workspace, id).await
+    }
+
+    async fn request_list(
+        &self,
+        filter: &RequestFilter,
+        page: Page<RequestId>,
+    ) -> Result<Vec<Request>> {
+        request::read::list(self, filter, page).await
+    }
+
+    async fn request_counts(&self, workspace: WorkspaceId) -> Result<Counts> {
+        request::read::counts(self, workspace).await
+    }
+
+    async fn request_timeline(&self, workspace: WorkspaceId, id: RequestId) -> Result<Vec<Event>> {
+        request::read::timeline(self, workspace, id).await
+    }
+
+    async fn execution_get(
+        &self,
+        workspace: WorkspaceId,
+        id: ExecutionId,
+    ) -> Result<Option<Execution>> {
+        execution::get(self, workspace, id).await
+    }
+
+    async fn execution_finish(
+        &self,
+        by: &str,
+        finishes: &[ExecutionFinish],
+    ) -> Result<Vec<ExecutionFinished>> {
+        execution::finish(self, by, finishes).await
+    }
+
+    async fn execution_list_active(&self, page: Page<ActiveKey>) -> Result<Vec<Execution>> {
+        execution::list_active(self, page).await
+    }
+
+    async fn lock_acquire(&self, request: &LockRequest) -> Result<LockAcquired> {
+        lock::acquire(self, request).await
+    }
+
+    async fn lock_extend(&self, token: &LockToken, at_most_for: Duration) -> Result<bool> {
+        lock::extend(self, token, at_most_for).await
+    }
+
+    async fn lock_release(&self, token: &LockToken, at_least_for: Duration) -> Result<bool> {
+        lock::release(self, token, at_least_for).await
+    }
+
+    async fn lock_list(&self) -> Result<Vec<LockState>> {
+        lock::list(self).await
+    }
+
+    async fn change_list(&self, start: &ChangeStart, limit: u32) -> Result<ChangePage> {
+        change::list(self, start, limit).await
+    }
+
+    async fn prune(&self, prune: &Prune) -> Result<Pruned> {
+        prune::prune(self, prune).await
+    }
+}

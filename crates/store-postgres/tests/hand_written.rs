@@ -1,0 +1,353 @@
+//! What somebody could do by hand in the database, and what the database itself says to it.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use leasehold_core::{ExecutionEnd, Plan, RequestStatus, WorkspaceId};
+use leasehold_store::Page;
+use leasehold_store::request::{ClaimedRequest, ExecutionOrigin, ReleaseKind, RequestFilter};
+use leasehold_store::workspace::WorkspaceChange;
+use leasehold_store_conformance::{Fixture, Site, clock};
+use leasehold_testkit::TestDatabase;
+use std::sync::Arc;
+use support::raw::{connect, refused_by};
+use tokio_postgres::Client;
+use uuid::Uuid;
+
+struct Hand {
+    fixture: Fixture,
+    client: Client,
+    database: TestDatabase,
+}
+
+async fn hand() -> Hand {
+    let clock = clock();
+    let database = support::database().await;
+    let store = support::store(&database, clock.clone());
+    let client = connect(&database).await;
+    Hand {
+        fixture: Fixture::new(Arc::new(store), clock),
+        client,
+        database,
+    }
+}
+
+const RUN: &str = include_str!("sql/execution_run.sql");
+const ISOLATIONS: [&str; 3] = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
+
+/// Inserts a RUNNING execution for a waiting request.
+async fn run(client: &Client, request: Uuid) -> Result<u64, tokio_postgres::Error> {
+    client.execute(RUN, &[&Uuid::now_v7(), &request]).await
+}
+
+async fn in_use(hand: &Hand, workspace: WorkspaceId) -> u32 {
+    hand.fixture
+        .store
+        .workspace_slots(workspace)
+        .await
+        .unwrap()
+        .unwrap()
+        .in_use
+}
+
+async fn set_limit(hand: &Hand, site: &Site, limit: u32) {
+    let change = WorkspaceChange {
+        limit_override: Some(Some(limit)),
+        ..Default::default()
+    };
+    hand.fixture
+        .store
+        .workspace_update(site.workspace, &change)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn one_execution_too_many_is_refused() {
+    let hand = hand().await;
+    let site = hand.fixture.site(2).await;
+    let waiting = hand.fixture.enqueue(&site, 3).await;
+    assert_eq!(run(&hand.client, waiting[0].0).await.unwrap(), 1);
+    assert_eq!(run(&hand.client, waiting[1].0).await.unwrap(), 1);
+    assert_eq!(
+        refused_by(run(&hand.client, waiting[2].0).await),
+        "workspace_limit"
+    );
+    assert_eq!(in_use(&hand, site.workspace).await, 2);
+}
+
+#[tokio::test]
+async fn an_ended_execution_does_not_run_again_without_room() {
+    let hand = hand().await;
+    let site = hand.fixture.site(1).await;
+    let ended = hand.fixture.running(&site).await;
+    hand.fixture
+        .finish(ended.execution, ExecutionEnd::Completed)
+        .await;
+    let again = include_str!("sql/execution_run_again.sql");
+    let holder = hand.fixture.running(&site).await;
+    let outcome = hand.client.execute(again, &[&ended.execution.0]).await;
+    assert_eq!(refused_by(outcome), "workspace_limit");
+    hand.fixture
+        .finish(holder.execution, ExecutionEnd::Completed)
+        .await;
+    assert_eq!(
+        hand.client
+            .execute(again, &[&ended.execution.0])
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(in_use(&hand, site.workspace).await, 1);
+}
+
+#[tokio::test]
+async fn an_execution_cannot_move_into_a_full_workspace_or_one_that_is_none() {
+    let hand = hand().await;
+    let full = hand.fixture.site(1).await;
+    hand.fixture.running(&full).await;
+    let other = hand.fixture.site(5).await;
+    let moved = hand.fixture.running(&other).await;
+    let sql = include_str!("sql/execution_move.sql");
+    for target in [full.workspace.0, Uuid::now_v7()] {
+        let outcome = hand
+            .client
+            .execute(sql, &[&moved.execution.0, &target])
+            .await;
+        assert_eq!(refused_by(outcome), "workspace_limit");
+    }
+}
+
+#[tokio::test]
+async fn the_shortcuts_of_the_count_cannot_be_turned_against_it() {
+    let hand = hand().await;
+    let site = hand.fixture.site(3).await;
+    for _ in 0..3 {
+        hand.fixture.running(&site).await;
+    }
+    for sql in [
+        include_str!("sql/turn_forget_held.sql"),
+        include_str!("sql/turn_skip_running.sql"),
+    ] {
+        let outcome = hand.client.execute(sql, &[&site.workspace.0]).await;
+        assert_eq!(refused_by(outcome), "workspace_limit");
+    }
+    let second = include_str!("sql/turn_second.sql");
+    let outcome = hand.client.execute(second, &[&site.workspace.0]).await;
+    assert_eq!(refused_by(outcome), "workspace_turn_once");
+}
+
+/// Two transactions that each see one free slot, at every isolation level: one gets it.
+#[tokio::test]
+async fn the_last_slot_goes_to_one_of_two_transactions() {
+    for isolation in ISOLATIONS {
+        let hand = hand().await;
+        let site = hand.fixture.site(3).await;
+        hand.fixture.running(&site).await;
+        hand.fixture.running(&site).await;
+        let waiting = hand.fixture.enqueue(&site, 2).await;
+        let first = connect(&hand.database).await;
+        let second = connect(&hand.database).await;
+        let begin = include_str!("sql/begin_and_look.sql").replace("{isolation}", isolation);
+        first.batch_execute(&begin).await.unwrap();
+        second.batch_execute(&begin).await.unwrap();
+        run(&first, waiting[0].0).await.unwrap();
+        let late = tokio::spawn(async move { run(&second, waiting[1].0).await });
+        let blocked = include_str!("sql/someone_waits.sql");
+        let waits = leasehold_testkit::eventually(std::time::Duration::from_secs(10), || async {
+            hand.client
+                .query_one(blocked, &[])
+                .await
+                .unwrap()
+                .get::<_, i64>("waiting")
+                > 0
+        })
+        .await;
+        assert!(
+            waits,
+            "the second transaction waits for the first ({isolation})"
+        );
+        first.batch_execute("COMMIT").await.unwrap();
+        assert!(late.await.unwrap().is_err(), "{isolation}");
+        assert_eq!(in_use(&hand, site.workspace).await, 3, "{isolation}");
+    }
+}
+
+/// The holders sit anywhere in the order of admission; what counts is how many they are.
+#[tokio::test]
+async fn lowering_twenty_to_five_admits_nothing_until_four_are_left() {
+    let hand = hand().await;
+    let site = hand.fixture.site(20).await;
+    hand.fixture.enqueue(&site, 40).await;
+    let running = hand.fixture.drain(20).await.requests;
+    assert_eq!(running.len(), 20);
+    for (position, request) in running.iter().enumerate() {
+        if ![0, 3, 7, 12, 15].contains(&position) {
+            hand.fixture
+                .finish(request.execution, ExecutionEnd::Completed)
+                .await;
+        }
+    }
+    set_limit(&hand, &site, 5).await;
+    assert_eq!(hand.fixture.drain(10).await.requests, []);
+    let filter = RequestFilter {
+        workspace: Some(site.workspace),
+        status: Some(RequestStatus::Pending),
+        ..RequestFilter::default()
+    };
+    let waiting = hand
+        .fixture
+        .store
+        .request_list(&filter, Page::first(1))
+        .await
+        .unwrap()[0]
+        .id;
+    assert_eq!(
+        refused_by(run(&hand.client, waiting.0).await),
+        "workspace_limit"
+    );
+    hand.fixture
+        .finish(running[7].execution, ExecutionEnd::Failed)
+        .await;
+    assert_eq!(hand.fixture.drain(10).await.requests.len(), 1);
+    assert_eq!(in_use(&hand, site.workspace).await, 5);
+}
+
+#[tokio::test]
+async fn every_other_transition_is_refused() {
+    use RequestStatus as S;
+    let hand = hand().await;
+    let site = hand.fixture.site(9).await;
+    let failed = hand.fixture.failed(&site).await.id;
+    let completed = hand.fixture.completed(&site).await.id;
+    let dispatched = hand.fixture.running(&site).await.id;
+    let claimed = hand.fixture.claimed(&site).await.id;
+    let pending = hand.fixture.enqueue(&site, 1).await[0];
+    let set = include_str!("sql/request_set_status.sql");
+    for (from, id) in [
+        (S::Pending, pending),
+        (S::Claimed, claimed),
+        (S::Dispatched, dispatched),
+        (S::Completed, completed),
+        (S::Failed, failed),
+    ] {
+        for to in S::ALL
+            .into_iter()
+            .filter(|to| *to != from && !from.may_become(*to))
+        {
+            let outcome = hand.client.execute(set, &[&id.0, &to.as_str()]).await;
+            assert_eq!(refused_by(outcome), "request_transition", "{from} → {to}");
+        }
+    }
+    let exhausted = include_str!("sql/request_fail_pending.sql");
+    let outcome = hand.client.execute(exhausted, &[&pending.0]).await;
+    assert_eq!(refused_by(outcome), "request_transition");
+}
+
+#[tokio::test]
+async fn what_is_immutable_or_kept_stays() {
+    let hand = hand().await;
+    let site = hand.fixture.site(1).await;
+    for (sql, name) in [
+        (
+            include_str!("sql/version_change.sql"),
+            "workflow_definition_version_is_immutable",
+        ),
+        (
+            include_str!("sql/workspace_remove.sql"),
+            "workspace_is_kept",
+        ),
+        (
+            include_str!("sql/turn_remove.sql"),
+            "workspace_turn_is_kept",
+        ),
+    ] {
+        assert_eq!(
+            refused_by(hand.client.execute(sql, &[&site.workspace.0]).await),
+            name
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_plan_changed_by_hand_is_in_force_at_once_and_plans_mean_what_the_core_says() {
+    let hand = hand().await;
+    let site = hand.fixture.site(1).await;
+    hand.fixture.enqueue(&site, 30).await;
+    let sql = include_str!("sql/workspace_set_plan.sql");
+    for plan in Plan::ALL {
+        hand.client
+            .execute(sql, &[&site.workspace.0, &plan.as_str()])
+            .await
+            .unwrap();
+        hand.fixture.drain(50).await;
+        assert_eq!(
+            in_use(&hand, site.workspace).await,
+            plan.max_concurrent_executions()
+        );
+    }
+}
+
+#[tokio::test]
+async fn params_too_deep_to_read_end_their_request_and_no_other() {
+    let hand = hand().await;
+    let site = hand.fixture.site(5).await;
+    let asked = hand.fixture.enqueue(&site, 3).await;
+    let sql = include_str!("sql/request_deep_params.sql");
+    hand.client.execute(sql, &[&asked[1].0]).await.unwrap();
+    let claimed = hand.fixture.drain(10).await;
+    assert_eq!(
+        claimed.requests.iter().map(|r| r.id).collect::<Vec<_>>(),
+        [asked[0], asked[2]]
+    );
+    assert_eq!(
+        claimed.rejected.iter().map(|r| r.0).collect::<Vec<_>>(),
+        [asked[1]]
+    );
+    assert_eq!(in_use(&hand, site.workspace).await, 2);
+}
+
+#[tokio::test]
+async fn an_execution_that_vanished_is_replaced() {
+    let hand = hand().await;
+    let site = hand.fixture.site(1).await;
+    let first = hand.fixture.claimed(&site).await;
+    hand.fixture.release(&first, ReleaseKind::Unknown, 0).await;
+    let sql = include_str!("sql/execution_remove.sql");
+    hand.client
+        .execute(sql, &[&first.execution.0])
+        .await
+        .unwrap();
+    let again = hand.fixture.drain(5).await.requests;
+    assert_eq!(again.len(), 1);
+    assert_eq!(again[0].id, first.id);
+    assert_eq!(again[0].origin, ExecutionOrigin::Replaced);
+    assert_ne!(again[0].execution, first.execution);
+}
+
+/// Somebody left a transaction open that changed a workspace: that one waits, the others do not.
+#[tokio::test]
+async fn a_forgotten_transaction_on_one_workspace_holds_up_no_other() {
+    let hand = hand().await;
+    let stuck = hand.fixture.site(5).await;
+    let other = hand.fixture.site(5).await;
+    hand.client.batch_execute("BEGIN").await.unwrap();
+    let sql = include_str!("sql/workspace_set_plan.sql");
+    hand.client
+        .execute(sql, &[&stuck.workspace.0, &"ENTERPRISE"])
+        .await
+        .unwrap();
+    let waiting = hand.fixture.enqueue(&stuck, 2).await;
+    let asked = hand.fixture.enqueue(&other, 2).await;
+    let ids = |claimed: Vec<ClaimedRequest>| claimed.iter().map(|r| r.id).collect::<Vec<_>>();
+    assert_eq!(ids(hand.fixture.drain(10).await.requests), asked);
+    let counts = hand
+        .fixture
+        .store
+        .request_counts(stuck.workspace)
+        .await
+        .unwrap();
+    assert_eq!(counts.pending, 2, "counted although not folded");
+    hand.client.batch_execute("COMMIT").await.unwrap();
+    assert_eq!(ids(hand.fixture.drain(10).await.requests), waiting);
+}

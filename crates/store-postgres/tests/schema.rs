@@ -1,0 +1,101 @@
+//! `schema.sql` is what the migrations make. `cargo xtask schema` writes it anew.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use leasehold_store::{MigrationState, Store};
+use leasehold_store_postgres::{MIGRATIONS, PostgresOptions, PostgresStore};
+use leasehold_testkit::TestPostgres;
+use std::process::Command;
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.sql");
+
+fn dump(url: &str) -> String {
+    let programs = leasehold_testkit::postgres_programs().expect("run `cargo xtask setup`");
+    let output = Command::new(programs.join("pg_dump"))
+        .args(["--schema-only", "--no-owner", "--no-privileges", url])
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let text = String::from_utf8(output.stdout).unwrap();
+    let noise = ["--", "SET ", "\\restrict", "\\unrestrict"];
+    let lines = text.lines().filter(|line| {
+        !line.contains("pg_catalog.set_config") && !noise.iter().any(|n| line.starts_with(n))
+    });
+    let mut kept: Vec<&str> = lines.collect();
+    kept.dedup_by(|a, b| a.is_empty() && b.is_empty());
+    format!("{}\n", kept.join("\n").trim())
+}
+
+#[tokio::test]
+async fn the_dumped_schema_is_true() {
+    let database = support::database().await;
+    let dumped = dump(database.url());
+    if std::env::var_os("LEASEHOLD_BLESS").is_some() {
+        std::fs::write(FILE, &dumped).unwrap();
+    }
+    let kept = std::fs::read_to_string(FILE).unwrap_or_default();
+    assert_eq!(
+        kept, dumped,
+        "schema.sql is out of date: run `cargo xtask schema`"
+    );
+}
+
+#[tokio::test]
+async fn migrating_again_changes_nothing() {
+    let database = support::database().await;
+    let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
+    let before = dump(database.url());
+    assert_eq!(store.schema_migrate().await.unwrap(), []);
+    assert_eq!(dump(database.url()), before);
+    let status = store.schema_status().await.unwrap();
+    assert_eq!(status.len(), MIGRATIONS.len());
+    assert!(status.iter().all(|m| m.state == MigrationState::Applied));
+}
+
+#[tokio::test]
+async fn an_empty_database_has_everything_pending_and_many_may_migrate_at_once() {
+    let database = TestPostgres::shared().fresh_database(None).await;
+    let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
+    let status = store.schema_status().await.unwrap();
+    assert!(status.iter().all(|m| m.state == MigrationState::Pending));
+    let many = (0..5).map(|_| {
+        let store = store.clone();
+        tokio::spawn(async move { store.schema_migrate().await.unwrap().len() })
+    });
+    let mut applied = Vec::new();
+    for one in many {
+        applied.push(one.await.unwrap());
+    }
+    applied.sort_unstable();
+    assert_eq!(applied, [0, 0, 0, 0, MIGRATIONS.len()]);
+}
+
+#[tokio::test]
+async fn a_newer_or_changed_schema_is_refused_with_what_to_do() {
+    let database = support::database().await;
+    let client = support::raw::connect(&database).await;
+    let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
+    client
+        .batch_execute(include_str!("sql/migration_newer.sql"))
+        .await
+        .unwrap();
+    let error = store.schema_migrate().await.unwrap_err().to_string();
+    assert!(
+        error.contains("newer Leasehold (migration 0999_future"),
+        "{error}"
+    );
+    client
+        .batch_execute(include_str!("sql/migration_changed.sql"))
+        .await
+        .unwrap();
+    let error = store.schema_migrate().await.unwrap_err().to_string();
+    assert!(
+        error.contains("0001_workspaces was applied with another text"),
+        "{error}"
+    );
+}

@@ -1,0 +1,2 @@
+-- Begins a transaction that has looked at the executions.
+BEGIN; SET TRANSACTION ISOLATION LEVEL {isolation}; SELECT count(*) FROM workflow_execution

@@ -1,0 +1,2 @@
+-- Moves an execution to another workspace.
+UPDATE workflow_execution SET workspace_id = $2 WHERE id = $1

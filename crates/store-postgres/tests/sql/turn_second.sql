@@ -1,0 +1,2 @@
+-- A second turn row of a workspace.
+INSERT INTO workspace_turn (workspace_id, concurrency_limit, paused, turn) VALUES ($1, 100, false, 1000000)

@@ -1,0 +1,2 @@
+-- Takes a workspace away.
+DELETE FROM workspace WHERE id = $1

@@ -1,0 +1,27 @@
+//! A plain connection, for what a person could do by hand.
+
+use leasehold_testkit::TestDatabase;
+use tokio_postgres::{Client, NoTls};
+
+/// Connects; the connection ends with the client.
+pub(crate) async fn connect(database: &TestDatabase) -> Client {
+    let (client, connection) = tokio_postgres::connect(database.url(), NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// The constraint that refused a statement.
+#[allow(dead_code, reason = "not every test is refused")]
+pub(crate) fn refused_by<T: std::fmt::Debug>(outcome: Result<T, tokio_postgres::Error>) -> String {
+    let error = outcome.expect_err("the database should have refused");
+    let error = error
+        .as_db_error()
+        .expect("an error of the database")
+        .clone();
+    error
+        .constraint()
+        .unwrap_or_else(|| error.code().code())
+        .to_owned()
+}
