@@ -1,0 +1,18 @@
+-- Named locks, with the columns a Java ShedLock has.
+
+CREATE TABLE shedlock (
+    name TEXT NOT NULL,
+    lock_until INTEGER NOT NULL,
+    locked_at INTEGER NOT NULL,
+    locked_by TEXT NOT NULL,
+    fencing_token INTEGER NOT NULL DEFAULT 1,
+    CONSTRAINT shedlock_pkey PRIMARY KEY (name),
+    CONSTRAINT shedlock_name_length CHECK (length(name) BETWEEN 1 AND 64)
+) STRICT;
+
+-- Rises with every change of holder, also when someone takes the lock who does not know the token.
+CREATE TRIGGER shedlock_token AFTER UPDATE OF locked_at, locked_by ON shedlock
+WHEN NEW.fencing_token = OLD.fencing_token AND (NEW.locked_at <> OLD.locked_at OR NEW.locked_by <> OLD.locked_by)
+BEGIN
+    UPDATE shedlock SET fencing_token = OLD.fencing_token + 1 WHERE name = NEW.name;
+END;

@@ -1,0 +1,7 @@
+-- Takes a lock that nobody holds; the token rises also when the same owner takes it again.
+INSERT INTO shedlock (name, lock_until, locked_at, locked_by) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (name) DO UPDATE
+SET lock_until = excluded.lock_until, locked_at = excluded.locked_at, locked_by = excluded.locked_by,
+    fencing_token = fencing_token + 1
+WHERE lock_until <= ?3
+RETURNING fencing_token

@@ -1,0 +1,2 @@
+-- Deletes a request; its execution goes with it.
+DELETE FROM workflow_execution_queue WHERE id = ?1

@@ -1,0 +1,4 @@
+-- CLAIMED → DISPATCHED.
+UPDATE workflow_execution_queue
+SET status = 'DISPATCHED', claimed_by = NULL, lease_expires_at = NULL, dispatched_at = ?2
+WHERE id = ?1

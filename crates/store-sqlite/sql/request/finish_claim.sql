@@ -1,0 +1,5 @@
+-- PENDING → CLAIMED in passing, for a request whose execution ended before anybody claimed it again.
+UPDATE workflow_execution_queue
+SET status = 'CLAIMED', due = NULL, execution_id = ?2, execution_lost = 0, claimed_by = ?3, lease_expires_at = ?4,
+    claimed_at = ?4
+WHERE id = ?1

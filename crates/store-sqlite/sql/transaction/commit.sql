@@ -1,0 +1,2 @@
+-- Makes a whole group durable.
+COMMIT

@@ -1,0 +1,2 @@
+-- Begins one operation of a group.
+SAVEPOINT operation

@@ -1,0 +1,2 @@
+-- Keeps what one operation of a group did.
+RELEASE operation

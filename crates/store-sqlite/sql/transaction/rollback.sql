@@ -1,0 +1,2 @@
+-- Gives a whole group up.
+ROLLBACK

@@ -1,0 +1,155 @@
+//! What SQLite's errors mean to a caller. The only place that reads SQLite's codes and messages.
+
+use leasehold_store::{Error, ErrorKind};
+use rusqlite::ffi::{self, ErrorCode};
+
+/// What went wrong inside an operation, before it is known which operation it was.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// SQLite says so.
+    Sqlite(rusqlite::Error),
+    /// This store says so.
+    Refused(ErrorKind),
+}
+
+impl From<rusqlite::Error> for Fault {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sqlite(error)
+    }
+}
+
+impl From<ErrorKind> for Fault {
+    fn from(kind: ErrorKind) -> Self {
+        Self::Refused(kind)
+    }
+}
+
+impl Fault {
+    pub(crate) fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Sqlite(error) => kind(error),
+            Self::Refused(kind) => kind.clone(),
+        }
+    }
+
+    pub(crate) fn during(self, context: &'static str) -> Error {
+        let error = Error::new(context, self.kind());
+        match self {
+            Self::Sqlite(source) => error.because(source),
+            Self::Refused(_) => error,
+        }
+    }
+
+    /// Whether the named constraint refused it.
+    pub(crate) fn is_refused_by(&self, constraint: &str) -> bool {
+        matches!(self.kind(), ErrorKind::Constraint(name) if name == constraint)
+    }
+}
+
+fn kind(error: &rusqlite::Error) -> ErrorKind {
+    match error {
+        rusqlite::Error::SqliteFailure(failure, message) => {
+            failure_kind(*failure, message.as_deref().unwrap_or_default())
+        }
+        // A statement that does not even prepare: the tables it needs are not there.
+        rusqlite::Error::SqlInputError { msg, .. } => prepare_kind(msg),
+        rusqlite::Error::ToSqlConversionFailure(source) => ErrorKind::Value(source.to_string()),
+        other => ErrorKind::Broken(other.to_string()),
+    }
+}
+
+fn failure_kind(failure: ffi::Error, message: &str) -> ErrorKind {
+    let text = if message.is_empty() {
+        failure.to_string()
+    } else {
+        message.to_owned()
+    };
+    match failure.code {
+        ErrorCode::ConstraintViolation => constraint_kind(failure.extended_code, message),
+        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => ErrorKind::Contended(text),
+        ErrorCode::TooBig | ErrorCode::TypeMismatch => ErrorKind::Value(text),
+        ErrorCode::CannotOpen | ErrorCode::OperationInterrupted => ErrorKind::Unavailable(text),
+        ErrorCode::Unknown => prepare_kind(&text),
+        _ => ErrorKind::Broken(text),
+    }
+}
+
+fn prepare_kind(message: &str) -> ErrorKind {
+    if message.starts_with("no such table") || message.starts_with("no such column") {
+        return ErrorKind::Schema(format!(
+            "the schema does not fit this program ({message}); run the migrations"
+        ));
+    }
+    ErrorKind::Broken(message.to_owned())
+}
+
+fn constraint_kind(extended: i32, message: &str) -> ErrorKind {
+    match extended {
+        ffi::SQLITE_CONSTRAINT_CHECK => {
+            ErrorKind::Constraint(after_colon(message).unwrap_or(message).to_owned())
+        }
+        // The message is what the trigger raised: the constraint's name.
+        ffi::SQLITE_CONSTRAINT_TRIGGER => ErrorKind::Constraint(message.to_owned()),
+        ffi::SQLITE_CONSTRAINT_UNIQUE
+        | ffi::SQLITE_CONSTRAINT_PRIMARYKEY
+        | ffi::SQLITE_CONSTRAINT_ROWID => {
+            ErrorKind::Constraint(unique_name(after_colon(message).unwrap_or(message)))
+        }
+        // SQLite does not say which one.
+        ffi::SQLITE_CONSTRAINT_FOREIGNKEY => ErrorKind::Constraint("foreign_key".to_owned()),
+        ffi::SQLITE_CONSTRAINT_NOTNULL => ErrorKind::Constraint(format!(
+            "{}_not_null",
+            after_colon(message).unwrap_or(message).replace('.', "_")
+        )),
+        ffi::SQLITE_CONSTRAINT_DATATYPE => ErrorKind::Value(message.to_owned()),
+        _ => ErrorKind::Constraint(message.to_owned()),
+    }
+}
+
+fn after_colon(message: &str) -> Option<&str> {
+    message.split_once(": ").map(|(_, name)| name)
+}
+
+/// SQLite names the columns of a unique constraint; everybody else names the constraint.
+fn unique_name(columns: &str) -> String {
+    const NAMES: [(&str, &str); 13] = [
+        ("workspace.id", "workspace_pkey"),
+        ("workspace.name", "workspace_name"),
+        ("workspace_turn.workspace_id", "workspace_turn_pkey"),
+        ("workflow_definition.id", "workflow_definition_pkey"),
+        (
+            "workflow_definition.workspace_id, workflow_definition.name",
+            "workflow_definition_name",
+        ),
+        (
+            "workflow_definition_version.id",
+            "workflow_definition_version_pkey",
+        ),
+        (
+            "workflow_definition_version.definition_id, workflow_definition_version.number",
+            "workflow_definition_version_number",
+        ),
+        (
+            "workflow_execution_queue.id",
+            "workflow_execution_queue_pkey",
+        ),
+        (
+            "workflow_execution_queue.workspace_id, workflow_execution_queue.idempotency_key",
+            "request_idempotency_key",
+        ),
+        (
+            "workflow_execution_queue.live_redrive_of",
+            "request_one_live_redrive",
+        ),
+        ("workflow_execution.id", "workflow_execution_pkey"),
+        ("workflow_execution.request_id", "execution_request_once"),
+        (
+            "workflow_execution.workspace_id, workflow_execution.slot",
+            "execution_slot_once",
+        ),
+    ];
+    NAMES
+        .into_iter()
+        .find(|(known, _)| *known == columns)
+        .map_or_else(|| columns.to_owned(), |(_, name)| name.to_owned())
+}

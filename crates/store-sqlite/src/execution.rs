@@ -1,0 +1,168 @@
+//! Executions: reading them, and ending them together with their requests.
+
+use crate::error::Fault;
+use crate::request::event::Subject;
+use crate::request::resolve::mark_dispatched;
+use crate::row::{Columns, Text, after_id, blob};
+use crate::session::Session;
+use leasehold_core::{
+    ExecutionEnd, ExecutionId, ExecutionStatus, FailureReason, RequestStatus, WorkspaceId,
+};
+use leasehold_store::Page;
+use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use rusqlite::{Row, params};
+
+const GET: &str = include_str!("../sql/execution/get.sql");
+const LIST_ACTIVE: &str = include_str!("../sql/execution/list_active.sql");
+const FIND: &str = include_str!("../sql/execution/to_finish.sql");
+const FINISH: &str = include_str!("../sql/execution/finish.sql");
+const REQUEST_CLAIM: &str = include_str!("../sql/request/finish_claim.sql");
+const REQUEST_FINISH: &str = include_str!("../sql/request/finish.sql");
+
+pub(crate) fn get(
+    session: &Session<'_>,
+    workspace: WorkspaceId,
+    id: ExecutionId,
+) -> Result<Option<Execution>, Fault> {
+    session.maybe(GET, [blob(workspace), blob(id)], execution)
+}
+
+pub(crate) fn list_active(
+    session: &Session<'_>,
+    page: Page<ActiveKey>,
+) -> Result<Vec<Execution>, Fault> {
+    let row = params![
+        after_id(page.after.map(|key| key.workspace)),
+        page.after.map_or(0, |key| key.admission),
+        page.rows()
+    ];
+    session.all(LIST_ACTIVE, row, execution)
+}
+
+pub(crate) fn finish(
+    session: &Session<'_>,
+    by: &str,
+    finishes: &[ExecutionFinish],
+) -> Result<Vec<ExecutionFinished>, Fault> {
+    finishes
+        .iter()
+        .map(|finish| finish_one(session, by, finish))
+        .collect()
+}
+
+/// An execution and its request before they end.
+struct Open {
+    execution: ExecutionStatus,
+    subject: Subject,
+    status: RequestStatus,
+    cancel_requested: bool,
+}
+
+fn finish_one(
+    session: &Session<'_>,
+    by: &str,
+    finish: &ExecutionFinish,
+) -> Result<ExecutionFinished, Fault> {
+    let found = session.maybe(FIND, [blob(finish.execution)], |row| {
+        Ok(Open {
+            execution: row.word("execution_status")?,
+            subject: Subject {
+                request: row.id("id")?,
+                workspace: row.id("workspace_id")?,
+            },
+            status: row.word("status")?,
+            cancel_requested: row.get("cancel_requested")?,
+        })
+    })?;
+    let Some(open) = found else {
+        return Ok(ExecutionFinished::NotFound);
+    };
+    if open.execution != ExecutionStatus::Running {
+        return Ok(ExecutionFinished::AlreadyFinished);
+    }
+    let row = params![
+        blob(finish.execution),
+        open.execution.after(finish.end).as_str(),
+        session.now,
+        finish.error.as_deref().map(Text)
+    ];
+    session.run(FINISH, row)?;
+    let request = open.subject.request;
+    let status = match open.status {
+        ended @ (RequestStatus::Completed | RequestStatus::Failed) => ended,
+        RequestStatus::Pending | RequestStatus::Claimed | RequestStatus::Dispatched => {
+            bring_to_dispatched(session, by, finish.execution, &open)?;
+            end_request(session, by, finish, &open)?
+        }
+    };
+    Ok(ExecutionFinished::Finished { request, status })
+}
+
+/// Moves the request through every status it has not been in yet.
+fn bring_to_dispatched(
+    session: &Session<'_>,
+    by: &str,
+    execution: ExecutionId,
+    open: &Open,
+) -> Result<(), Fault> {
+    let subject = open.subject;
+    if open.status == RequestStatus::Pending {
+        let row = params![
+            blob(subject.request),
+            blob(execution),
+            Text(by),
+            session.now
+        ];
+        session.run(REQUEST_CLAIM, row)?;
+        let (from, to) = (RequestStatus::Pending, RequestStatus::Claimed);
+        subject.moved(session, Some(from), to, by, None)?;
+    }
+    if open.status != RequestStatus::Dispatched {
+        mark_dispatched(session, subject, by)?;
+    }
+    Ok(())
+}
+
+fn end_request(
+    session: &Session<'_>,
+    by: &str,
+    finish: &ExecutionFinish,
+    open: &Open,
+) -> Result<RequestStatus, Fault> {
+    let reason = match (finish.end, open.cancel_requested) {
+        // Giving up an unknown start ends in a termination that was wished.
+        (ExecutionEnd::Terminated, true) => Some(FailureReason::Cancelled),
+        (end, _) => end.failure_reason(),
+    };
+    let status = match reason {
+        None => RequestStatus::Completed,
+        Some(_) => RequestStatus::Failed,
+    };
+    let reason = reason.map(FailureReason::as_str);
+    let row = params![
+        blob(open.subject.request),
+        status.as_str(),
+        reason,
+        finish.error.as_deref().map(Text),
+        session.now
+    ];
+    session.run(REQUEST_FINISH, row)?;
+    let from = Some(RequestStatus::Dispatched);
+    open.subject.moved(session, from, status, by, reason)?;
+    Ok(status)
+}
+
+fn execution(row: &Row<'_>) -> Result<Execution, Fault> {
+    Ok(Execution {
+        id: row.id("id")?,
+        workspace: row.id("workspace_id")?,
+        request: row.id("request_id")?,
+        definition: row.id("definition_id")?,
+        version: row.id("version_id")?,
+        status: row.word("status")?,
+        admission: row.get("admission")?,
+        started_at: row.time("started_at")?,
+        finished_at: row.time_or_none("finished_at")?,
+        error: row.get("error")?,
+    })
+}

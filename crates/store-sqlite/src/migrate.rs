@@ -1,0 +1,110 @@
+//! Applies the numbered migrations once each, and refuses a file that another program's migrations made.
+
+use crate::error::Fault;
+use crate::session::Session;
+use leasehold_store::{ErrorKind, Migration, MigrationState, MigrationStatus};
+
+const CREATE: &str = include_str!("../sql/migration/create.sql");
+const EXISTS: &str = include_str!("../sql/migration/exists.sql");
+const LIST: &str = include_str!("../sql/migration/list.sql");
+const RECORD: &str = include_str!("../sql/migration/record.sql");
+
+/// Every migration of this program, in order.
+pub const MIGRATIONS: &[Migration] = leasehold_store::migrations! {
+    1 => "0001_workspaces",
+    2 => "0002_definitions",
+    3 => "0003_requests",
+    4 => "0004_locks",
+    5 => "0005_folding",
+    6 => "0006_transactional_enqueue",
+};
+
+/// Brings the schema up to this program's, and returns what was applied now.
+pub(crate) fn migrate(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Fault> {
+    session.run(CREATE, [])?;
+    let before = status(session)?;
+    refuse_foreign(&before)?;
+    let mut applied = Vec::new();
+    for migration in pending(&before) {
+        session.run_all(migration.sql)?;
+        let row = (
+            migration.number,
+            migration.name,
+            migration.checksum(),
+            session.now,
+        );
+        session.run(RECORD, row)?;
+        applied.push(seen(migration, MigrationState::Applied));
+    }
+    Ok(applied)
+}
+
+/// Every migration this program or the file knows, by number.
+pub(crate) fn status(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Fault> {
+    let mut found = Vec::new();
+    if session.one(EXISTS, [], |row| Ok(row.get::<_, bool>(0)?))? {
+        found = session.all(LIST, [], |row| {
+            Ok((
+                row.get::<_, u32>(0)?,
+                row.get::<_, String>(1)?,
+                row.get::<_, i64>(2)?,
+            ))
+        })?;
+    }
+    let mut all: Vec<MigrationStatus> = MIGRATIONS
+        .iter()
+        .map(|known| {
+            let state = match found.iter().find(|(number, ..)| *number == known.number) {
+                None => MigrationState::Pending,
+                Some((_, _, sum)) if *sum == known.checksum() => MigrationState::Applied,
+                Some(_) => MigrationState::Changed,
+            };
+            seen(known, state)
+        })
+        .collect();
+    let strangers = found
+        .into_iter()
+        .filter(|(number, ..)| MIGRATIONS.iter().all(|known| known.number != *number));
+    all.extend(strangers.map(|(number, name, _)| MigrationStatus {
+        number,
+        name,
+        state: MigrationState::Unknown,
+    }));
+    all.sort_by_key(|status| status.number);
+    Ok(all)
+}
+
+fn seen(migration: &Migration, state: MigrationState) -> MigrationStatus {
+    MigrationStatus {
+        number: migration.number,
+        name: migration.name.to_owned(),
+        state,
+    }
+}
+
+fn pending(before: &[MigrationStatus]) -> impl Iterator<Item = &'static Migration> {
+    MIGRATIONS.iter().filter(|migration| {
+        before.iter().any(|status| {
+            status.number == migration.number && status.state == MigrationState::Pending
+        })
+    })
+}
+
+fn refuse_foreign(before: &[MigrationStatus]) -> Result<(), Fault> {
+    for status in before {
+        let (number, name) = (status.number, &status.name);
+        let text = match status.state {
+            MigrationState::Applied | MigrationState::Pending => continue,
+            MigrationState::Changed => format!(
+                "migration {number:04}_{name} was applied to this file with another text than this program's: \
+                 start the program that applied it, or restore a backup made before it"
+            ),
+            MigrationState::Unknown => format!(
+                "migration {number:04}_{name} was applied to this file by a newer program and is not known here: \
+                 start that program or a newer one, or restore a backup made before the upgrade"
+            ),
+        };
+        return Err(ErrorKind::Schema(text).into());
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! Redrive: a new request like a failed one, which stays as it is. At most one redrive of each is open.
+
+use crate::definition;
+use crate::error::Fault;
+use crate::request::event::Subject;
+use crate::row::{Columns, blob};
+use crate::session::Session;
+use crate::workspace;
+use leasehold_core::{DefinitionId, FailureReason, RequestId, RequestStatus, WorkspaceId};
+use leasehold_store::fresh_id;
+use leasehold_store::request::{Redrive, RedriveMany, Redriven};
+use rusqlite::params;
+
+const FIND: &str = include_str!("../../sql/request/to_redrive.sql");
+const REDRIVE: &str = include_str!("../../sql/request/redrive.sql");
+const NEVER_REDRIVEN: &str = include_str!("../../sql/request/never_redriven.sql");
+
+pub(crate) fn redrive(session: &Session<'_>, redrive: &Redrive) -> Result<Redriven, Fault> {
+    let ids = [blob(redrive.workspace), blob(redrive.failed)];
+    let found = session.maybe(FIND, ids, |row| {
+        let status: RequestStatus = row.word("status")?;
+        let definition: DefinitionId = row.id("definition_id")?;
+        Ok((status, definition, row.id_or_none("live")?))
+    })?;
+    Ok(match found {
+        None => Redriven::NotFound,
+        Some((status, ..)) if status != RequestStatus::Failed => Redriven::NotFailed,
+        Some((_, _, Some(live))) => Redriven::AlreadyLive(live),
+        Some((_, definition, None))
+            if !definition::is_open(session, redrive.workspace, definition)? =>
+        {
+            Redriven::DefinitionNotFound
+        }
+        Some((_, _, None)) => {
+            let (failed, id) = (redrive.failed, redrive.id);
+            insert(session, redrive.workspace, failed, id, &redrive.by)?;
+            Redriven::Enqueued(id)
+        }
+    })
+}
+
+pub(crate) fn redrive_many(
+    session: &Session<'_>,
+    many: &RedriveMany,
+) -> Result<Vec<(RequestId, RequestId)>, Fault> {
+    if !workspace::is_open(session, many.workspace)? {
+        return Ok(Vec::new());
+    }
+    let row = params![
+        blob(many.workspace),
+        many.reason.map(FailureReason::as_str),
+        many.limit
+    ];
+    let failed: Vec<RequestId> = session.all(NEVER_REDRIVEN, row, |row| row.id("id"))?;
+    failed
+        .into_iter()
+        .map(|failed| {
+            let id = fresh_id();
+            insert(session, many.workspace, failed, id, &many.by)?;
+            Ok((failed, id))
+        })
+        .collect()
+}
+
+fn insert(
+    session: &Session<'_>,
+    workspace: WorkspaceId,
+    failed: RequestId,
+    id: RequestId,
+    by: &str,
+) -> Result<(), Fault> {
+    session.run(REDRIVE, params![blob(failed), blob(id), session.now])?;
+    let subject = Subject {
+        request: id,
+        workspace,
+    };
+    subject.moved(session, None, RequestStatus::Pending, by, Some("redrive"))
+}

@@ -1,0 +1,116 @@
+//! What an operation sees of the database: statements by their text, and the one moment it judges by. Knows no table.
+
+use crate::error::Fault;
+use leasehold_core::Timestamp;
+use leasehold_store::Clock;
+use rusqlite::{Connection, Params, Row, Statement, StatementStatus};
+use std::cell::Cell;
+
+/// One operation's view of a connection.
+pub(crate) struct Session<'c> {
+    connection: &'c Connection,
+    /// The moment the operation judges by, in microseconds: taken once, when it begins.
+    pub(crate) now: i64,
+    cost: Cell<Cost>,
+}
+
+/// What statements cost SQLite, whatever machine they ran on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// Instructions of SQLite's virtual machine, those of triggers included.
+    pub steps: u64,
+    /// Rows stepped over in scans without an index.
+    pub scanned: u64,
+    /// Sorts that no index did.
+    pub sorts: u64,
+    /// Statements run.
+    pub statements: u64,
+}
+
+impl<'c> Session<'c> {
+    pub(crate) fn new(connection: &'c Connection, clock: &Clock) -> Self {
+        let now = clock.now().unwrap_or_else(Timestamp::now);
+        Self {
+            connection,
+            now: now.as_microsecond(),
+            cost: Cell::default(),
+        }
+    }
+
+    /// Runs a statement and returns how many rows it wrote itself.
+    pub(crate) fn run(&self, sql: &str, params: impl Params) -> Result<usize, Fault> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let written = statement.execute(params);
+        self.count(&statement);
+        Ok(written?)
+    }
+
+    /// The first row, if there is any.
+    pub(crate) fn maybe<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Fault> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        let found = match rows.next()? {
+            Some(row) => Some(read(row)?),
+            None => None,
+        };
+        // A statement that also writes is done only when it has been stepped to its end.
+        while rows.next()?.is_some() {}
+        drop(rows);
+        self.count(&statement);
+        Ok(found)
+    }
+
+    /// The one row that must be there.
+    pub(crate) fn one<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        self.maybe(sql, params, read)?
+            .ok_or(Fault::Sqlite(rusqlite::Error::QueryReturnedNoRows))
+    }
+
+    /// Every row.
+    pub(crate) fn all<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        mut read: impl FnMut(&Row<'_>) -> Result<T, Fault>,
+    ) -> Result<Vec<T>, Fault> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut rows = statement.query(params)?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push(read(row)?);
+        }
+        drop(rows);
+        self.count(&statement);
+        Ok(found)
+    }
+
+    /// Runs the many statements of a migration.
+    pub(crate) fn run_all(&self, sql: &str) -> Result<(), Fault> {
+        Ok(self.connection.execute_batch(sql)?)
+    }
+
+    /// What the operation has cost so far.
+    pub(crate) fn cost(&self) -> Cost {
+        self.cost.get()
+    }
+
+    fn count(&self, statement: &Statement<'_>) {
+        let taken = |status| u64::try_from(statement.reset_status(status)).unwrap_or_default();
+        let mut cost = self.cost.get();
+        cost.steps += taken(StatementStatus::VmStep);
+        cost.scanned += taken(StatementStatus::FullscanStep);
+        cost.sorts += taken(StatementStatus::Sort);
+        cost.statements += 1;
+        self.cost.set(cost);
+    }
+}

@@ -1,0 +1,191 @@
+//! The schema and the statements on it: the dump is true, everything prepares, nothing hot scans, foreign schemas are refused.
+#![allow(clippy::unwrap_used)]
+
+use leasehold_core::Plan;
+use leasehold_store::{ErrorKind, MigrationState, Store};
+use leasehold_store_sqlite::{MIGRATIONS, SqliteOptions, SqliteStore};
+use leasehold_testkit::TempDir;
+use rusqlite::Connection;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const DUMP: &str = include_str!("../sql/schema/dump.sql");
+const EXPLAIN: &str = include_str!("sql/explain.sql");
+const MIGRATION_CHANGE: &str = include_str!("sql/migration_change.sql");
+const MIGRATION_ADD: &str = include_str!("sql/migration_add.sql");
+const LIMIT_OF_PLAN: &str = include_str!("sql/limit_of_plan.sql");
+
+async fn migrated() -> (TempDir, SqliteStore, Connection) {
+    let folder = leasehold_testkit::temp_dir();
+    let file = folder.path().join("leasehold.db");
+    let store = SqliteStore::open(&file, &SqliteOptions::default()).unwrap();
+    store.schema_migrate().await.unwrap();
+    let connection = Connection::open(&file).unwrap();
+    (folder, store, connection)
+}
+
+fn statements() -> Vec<PathBuf> {
+    fn walk(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            if entry.path().is_dir() {
+                walk(&entry.path(), found);
+            } else {
+                found.push(entry.path());
+            }
+        }
+    }
+    let mut found = Vec::new();
+    walk(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("sql"),
+        &mut found,
+    );
+    found.sort();
+    assert!(found.len() > 50);
+    found
+}
+
+#[tokio::test]
+async fn the_dump_is_the_schema() {
+    let (_folder, _store, connection) = migrated().await;
+    let mut statement = connection.prepare(DUMP).unwrap();
+    let parts: Vec<String> = statement
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let dump = format!(
+        "-- The schema that the migrations make. Written by tests/schema.rs; LEASEHOLD_BLESS=1 rewrites it.\n\n{};\n",
+        parts.join(";\n\n")
+    );
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema.sql");
+    if std::env::var_os("LEASEHOLD_BLESS").is_some() {
+        fs::write(&path, &dump).unwrap();
+    }
+    let kept = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept.replace('\r', "") == dump,
+        "schema.sql is not what the migrations make; set LEASEHOLD_BLESS=1 and run this test again"
+    );
+}
+
+#[tokio::test]
+async fn every_statement_is_one_statement_with_a_comment_and_prepares() {
+    let (_folder, _store, connection) = migrated().await;
+    for file in statements() {
+        let text = fs::read_to_string(&file).unwrap();
+        assert!(text.starts_with("-- "), "{}", file.display());
+        connection
+            .prepare(&text)
+            .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    }
+}
+
+/// Lists that show everything walk everything; the schema itself is small.
+const MAY_SCAN: [&str; 4] = [
+    "lock/list.sql",
+    "migration/exists.sql",
+    "migration/list.sql",
+    "schema/dump.sql",
+];
+/// Sorts at most twice its limit, two sorted halves of it.
+const MAY_SORT: [&str; 2] = ["prune/finished.sql", "schema/dump.sql"];
+
+#[tokio::test]
+async fn no_statement_scans_a_table_or_sorts_a_backlog() {
+    let (_folder, _store, connection) = migrated().await;
+    for file in statements() {
+        let name = file.display().to_string().replace('\\', "/");
+        let ends = |names: &[&str]| names.iter().any(|end| name.ends_with(end));
+        if name.contains("/transaction/") || name.ends_with("migration/create.sql") {
+            continue;
+        }
+        let text = format!("{EXPLAIN} {}", fs::read_to_string(&file).unwrap());
+        let mut statement = connection.prepare(&text).unwrap();
+        for number in 1..=statement.parameter_count() {
+            statement.raw_bind_parameter(number, 1).unwrap();
+        }
+        let mut rows = statement.raw_query();
+        while let Some(row) = rows.next().unwrap() {
+            let plan: String = row.get("detail").unwrap();
+            let scans = plan.starts_with("SCAN") && !plan.contains("CONSTANT ROW");
+            assert!(
+                !scans || ends(&MAY_SCAN) || ends(&MAY_SORT),
+                "{name}: {plan}"
+            );
+            let sorts = plan.contains("TEMP B-TREE");
+            assert!(!sorts || ends(&MAY_SORT), "{name}: {plan}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_schema_gives_each_plan_the_limit_the_core_gives_it() {
+    let (_folder, store, connection) = migrated().await;
+    for plan in Plan::ALL {
+        let new = leasehold_store::workspace::NewWorkspace {
+            id: leasehold_store::fresh_id(),
+            name: plan.to_string(),
+            plan,
+            limit_override: None,
+        };
+        store.workspace_create(&new).await.unwrap();
+        let limit: u32 = connection
+            .query_row(LIMIT_OF_PLAN, [plan.as_str()], |row| row.get(0))
+            .unwrap();
+        assert_eq!(limit, plan.max_concurrent_executions());
+    }
+}
+
+#[tokio::test]
+async fn migrating_again_changes_nothing_and_the_status_says_so() {
+    let (_folder, store, _connection) = migrated().await;
+    assert_eq!(store.schema_migrate().await.unwrap(), []);
+    let status = store.schema_status().await.unwrap();
+    assert_eq!(status.len(), MIGRATIONS.len());
+    assert!(status.iter().all(|s| s.state == MigrationState::Applied));
+}
+
+#[tokio::test]
+async fn an_empty_file_has_everything_pending_and_says_what_to_do() {
+    let folder = leasehold_testkit::temp_dir();
+    let file = folder.path().join("leasehold.db");
+    let store = SqliteStore::open(file, &SqliteOptions::default()).unwrap();
+    let status = store.schema_status().await.unwrap();
+    assert!(status.iter().all(|s| s.state == MigrationState::Pending));
+    let id = leasehold_store::fresh_id();
+    for error in [
+        store.workspace_get(id).await.err(),
+        store.workspace_delete(id).await.err(),
+    ] {
+        let ErrorKind::Schema(text) = error.unwrap().kind else {
+            panic!("a missing schema is not told apart");
+        };
+        assert!(text.contains("run the migrations"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_changed_migration_is_refused() {
+    let (_folder, store, connection) = migrated().await;
+    connection.execute_batch(MIGRATION_CHANGE).unwrap();
+    let error = store.schema_migrate().await.unwrap_err();
+    let ErrorKind::Schema(text) = error.kind else {
+        panic!("{error}");
+    };
+    assert!(text.contains("0003_requests") && text.contains("another text"));
+    let status = store.schema_status().await.unwrap();
+    assert_eq!(status[2].state, MigrationState::Changed);
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused() {
+    let (_folder, store, connection) = migrated().await;
+    connection.execute_batch(MIGRATION_ADD).unwrap();
+    let error = store.schema_migrate().await.unwrap_err();
+    let ErrorKind::Schema(text) = error.kind else {
+        panic!("{error}");
+    };
+    assert!(text.contains("0999_future") && text.contains("newer program"));
+    let status = store.schema_status().await.unwrap();
+    assert_eq!(status.last().unwrap().state, MigrationState::Unknown);
+}

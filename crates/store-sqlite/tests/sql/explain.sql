@@ -1,0 +1,2 @@
+-- Put before a statement, says how it would be run.
+EXPLAIN QUERY PLAN

@@ -1,0 +1,2 @@
+-- Writes a word.
+INSERT INTO word (text) VALUES (?1)

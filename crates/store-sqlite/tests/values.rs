@@ -1,0 +1,87 @@
+//! Values at the edge of what can be kept: what is accepted is read back as it was, what is not is refused at once.
+#![allow(clippy::unwrap_used)]
+
+use leasehold_store::request::{Enqueue, NewRequest};
+use leasehold_store::{Clock, Error, ErrorKind, Store};
+use leasehold_store_conformance::factory::new_request;
+use leasehold_store_conformance::{Fixture, Site, USER, clock};
+use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+async fn fixture() -> Fixture {
+    let clock = clock();
+    let options = SqliteOptions {
+        clock: Clock::Manual(clock.clone()),
+        ..SqliteOptions::default()
+    };
+    let store = SqliteStore::open_in_memory(&options).unwrap();
+    store.schema_migrate().await.unwrap();
+    Fixture::new(Arc::new(store), clock)
+}
+
+fn with(site: &Site, params: Value) -> NewRequest {
+    NewRequest {
+        params,
+        ..new_request(site)
+    }
+}
+
+async fn refusal(f: &Fixture, site: &Site, params: Value) -> Error {
+    let enqueue = Enqueue {
+        workspace: site.workspace,
+        requests: vec![with(site, params)],
+        by: USER.into(),
+    };
+    f.store.request_enqueue(&enqueue).await.unwrap_err()
+}
+
+fn nested(levels: usize) -> Value {
+    (1..levels).fold(json!([]), |inner, _| json!([inner]))
+}
+
+#[tokio::test]
+async fn a_document_too_deep_to_be_read_back_is_refused_and_strands_nobody() {
+    let f = fixture().await;
+    let t = f.site(10).await;
+    let error = refusal(&f, &t, nested(128)).await;
+    assert!(matches!(error.kind, ErrorKind::Value(_)), "{error}");
+    let deepest = f.enqueue_one(&t, with(&t, nested(127))).await;
+    let other = f.enqueue(&t, 1).await[0];
+    let claimed = f.claim(10).await.requests;
+    assert_eq!(claimed.len(), 2);
+    assert_eq!((claimed[0].id, claimed[1].id), (deepest, other));
+    assert_eq!(claimed[0].params, nested(127));
+}
+
+#[tokio::test]
+async fn a_document_with_nul_is_refused_wherever_it_is() {
+    let f = fixture().await;
+    let t = f.site(10).await;
+    for params in [json!("a\0b"), json!({"a\0b": 1}), json!([{"a": ["\0"]}])] {
+        let error = refusal(&f, &t, params).await;
+        assert!(matches!(error.kind, ErrorKind::Value(_)), "{error}");
+    }
+    // The same letters, written out, are no NUL.
+    let written_out = json!("a\\u0000b");
+    let id = f.enqueue_one(&t, with(&t, written_out.clone())).await;
+    assert_eq!(f.request(t.workspace, id).await.params, written_out);
+}
+
+#[tokio::test]
+async fn numbers_come_back_to_the_last_digit() {
+    let f = fixture().await;
+    let t = f.site(10).await;
+    let params = json!([
+        0.1 + 0.2,
+        5e-324,
+        f64::MAX,
+        -0.0,
+        1.0,
+        u64::MAX,
+        i64::MIN,
+        31.245_270_191_439_438
+    ]);
+    let id = f.enqueue_one(&t, with(&t, params.clone())).await;
+    assert_eq!(f.request(t.workspace, id).await.params, params);
+}
