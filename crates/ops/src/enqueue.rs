@@ -1,0 +1,211 @@
+//! Enqueueing: sizes, ranges and the version's params schema are checked, then the store inserts all or none.
+
+use crate::schema::{self, Schemas};
+use leasehold_core::json::{self, JsonProblem};
+use leasehold_core::limits::{
+    DEDUPE_WINDOW_MAX_DAYS, ENQUEUE_MAX_REQUESTS, IDEMPOTENCY_KEY_MAX_CHARS, NAME_MAX_CHARS,
+    PARAMS_MAX_BYTES, PRIORITY_RANGE, TRACE_CONTEXT_MAX_CHARS,
+};
+use leasehold_core::text::{self, TextProblem};
+use leasehold_core::{DefinitionId, RequestId};
+use leasehold_store::Store;
+use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, NewRequest};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+/// Why nothing was enqueued.
+#[derive(Debug, Error)]
+pub enum EnqueueError {
+    /// No request, or too many.
+    #[error("an enqueue call takes 1 to {ENQUEUE_MAX_REQUESTS} requests, not {0}")]
+    Count(usize),
+    /// Params that cannot be kept.
+    #[error("requests[{index}].params: {problem}")]
+    Params {
+        /// Position in the call.
+        index: usize,
+        /// What is wrong, and where.
+        problem: JsonProblem,
+    },
+    /// Params that do not match the version's declared schema.
+    #[error("requests[{index}].params{path}: {problem}")]
+    Schema {
+        /// Position in the call.
+        index: usize,
+        /// JSON pointer into the params.
+        path: String,
+        /// What is wrong there.
+        problem: String,
+    },
+    /// A priority out of range.
+    #[error("requests[{index}].priority must be between {} and {}, not {priority}", PRIORITY_RANGE.start(), PRIORITY_RANGE.end())]
+    Priority {
+        /// Position in the call.
+        index: usize,
+        /// What was given.
+        priority: i16,
+    },
+    /// A text that is not acceptable.
+    #[error("{field} {problem}")]
+    Text {
+        /// Which one.
+        field: String,
+        /// What is wrong with it.
+        problem: TextProblem,
+    },
+    /// A dedupe window of nothing or of more than a year.
+    #[error("requests[{0}].dedupe_window must be between 1 ms and {DEDUPE_WINDOW_MAX_DAYS} days")]
+    Window(usize),
+    /// There is no such workspace.
+    #[error("there is no such workspace")]
+    WorkspaceNotFound,
+    /// There is no such definition.
+    #[error("there is no definition {0}")]
+    DefinitionNotFound(DefinitionId),
+    /// The definition is another workspace's.
+    #[error("definition {0} belongs to another workspace")]
+    DefinitionForbidden(DefinitionId),
+    /// The definition has no version yet.
+    #[error("definition {0} has no published version")]
+    NotPublished(DefinitionId),
+    /// The idempotency key is held with other params.
+    #[error("idempotency key `{key}` is held by request {held_by} with other params")]
+    KeyConflict {
+        /// The key.
+        key: String,
+        /// Who holds it.
+        held_by: RequestId,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] leasehold_store::Error),
+}
+
+/// Enqueues requests. Keep one: it remembers compiled schemas.
+#[derive(Debug, Default)]
+pub struct Enqueuer {
+    schemas: Schemas,
+}
+
+impl Enqueuer {
+    /// Checks and inserts all requests of the call, or none.
+    ///
+    /// Params are checked against the version that is current when the call comes in.
+    pub async fn enqueue(
+        &self,
+        store: &dyn Store,
+        call: &Enqueue,
+    ) -> Result<Vec<EnqueuedRequest>, EnqueueError> {
+        check(call)?;
+        self.check_schemas(store, call).await?;
+        match store.request_enqueue(call).await? {
+            Enqueued::All(requests) => Ok(requests),
+            Enqueued::WorkspaceNotFound => Err(EnqueueError::WorkspaceNotFound),
+            Enqueued::DefinitionNotFound(id) => Err(EnqueueError::DefinitionNotFound(id)),
+            Enqueued::DefinitionForbidden(id) => Err(EnqueueError::DefinitionForbidden(id)),
+            Enqueued::NotPublished(id) => Err(EnqueueError::NotPublished(id)),
+            Enqueued::KeyConflict { key, held_by } => {
+                Err(EnqueueError::KeyConflict { key, held_by })
+            }
+        }
+    }
+
+    async fn check_schemas(&self, store: &dyn Store, call: &Enqueue) -> Result<(), EnqueueError> {
+        let mut validators = HashMap::new();
+        for (index, new) in call.requests.iter().enumerate() {
+            let validator = match validators.entry(new.definition) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => {
+                    unknown.insert(self.validator(store, call, new.definition).await?)
+                }
+            };
+            let mismatch = validator
+                .as_ref()
+                .and_then(|schema| schema::mismatch(schema, &new.params));
+            if let Some((path, problem)) = mismatch {
+                return Err(EnqueueError::Schema {
+                    index,
+                    path,
+                    problem,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The compiled schema of the definition's current version. A definition that cannot be enqueued has none; the
+    /// store says why.
+    async fn validator(
+        &self,
+        store: &dyn Store,
+        call: &Enqueue,
+        definition: DefinitionId,
+    ) -> Result<Option<Arc<jsonschema::Validator>>, EnqueueError> {
+        let definition = store.definition_get(call.workspace, definition).await?;
+        let Some(version) = definition.and_then(|definition| definition.current_version) else {
+            return Ok(None);
+        };
+        if let Some(known) = self.schemas.get(version) {
+            return Ok(known);
+        }
+        let document = store
+            .version_get(call.workspace, version)
+            .await?
+            .and_then(|v| v.params_schema);
+        // Publishing compiled it once, so it compiles again.
+        let validator = document
+            .and_then(|document| schema::compile(&document).ok())
+            .map(Arc::new);
+        self.schemas.keep(version, validator.clone());
+        Ok(validator)
+    }
+}
+
+fn check(call: &Enqueue) -> Result<(), EnqueueError> {
+    if !(1..=ENQUEUE_MAX_REQUESTS).contains(&call.requests.len()) {
+        return Err(EnqueueError::Count(call.requests.len()));
+    }
+    check_text("by".to_owned(), &call.by, NAME_MAX_CHARS)?;
+    call.requests
+        .iter()
+        .enumerate()
+        .try_for_each(|(index, new)| check_one(index, new))
+}
+
+fn check_one(index: usize, new: &NewRequest) -> Result<(), EnqueueError> {
+    json::check(&new.params, PARAMS_MAX_BYTES)
+        .map_err(|problem| EnqueueError::Params { index, problem })?;
+    if !PRIORITY_RANGE.contains(&new.priority) {
+        return Err(EnqueueError::Priority {
+            index,
+            priority: new.priority,
+        });
+    }
+    if let Some(trace) = &new.trace_context {
+        check_text(
+            format!("requests[{index}].trace_context"),
+            trace,
+            TRACE_CONTEXT_MAX_CHARS,
+        )?;
+    }
+    if let Some(idempotency) = &new.idempotency {
+        let field = format!("requests[{index}].idempotency_key");
+        check_text(field, &idempotency.key, IDEMPOTENCY_KEY_MAX_CHARS)?;
+        let longest = Duration::from_secs(u64::from(DEDUPE_WINDOW_MAX_DAYS) * 86_400);
+        let range = Duration::from_millis(1)..=longest;
+        if idempotency
+            .window
+            .is_some_and(|window| !range.contains(&window))
+        {
+            return Err(EnqueueError::Window(index));
+        }
+    }
+    Ok(())
+}
+
+fn check_text(field: String, value: &str, max: usize) -> Result<(), EnqueueError> {
+    text::check(value, max).map_err(|problem| EnqueueError::Text { field, problem })
+}

@@ -1,0 +1,52 @@
+//! Publishing a version: what it runs and what params it takes are checked before anything is stored.
+
+use crate::schema;
+use leasehold_core::json::{self, JsonProblem};
+use leasehold_core::limits::SCHEMA_MAX_BYTES;
+use leasehold_core::version::VersionProblem;
+use leasehold_store::Store;
+use leasehold_store::definition::{NewVersion, Version};
+use std::time::Duration;
+use thiserror::Error;
+
+/// Why a version was not published.
+#[derive(Debug, Error)]
+pub enum PublishError {
+    /// There is no such definition in the workspace.
+    #[error("there is no such definition")]
+    DefinitionNotFound,
+    /// Its graph or binding is not acceptable.
+    #[error(transparent)]
+    Body(#[from] VersionProblem),
+    /// Its params schema is not a document that can be kept.
+    #[error("params_schema: {0}")]
+    SchemaDocument(JsonProblem),
+    /// Its params schema is no JSON Schema.
+    #[error("params_schema is no valid JSON Schema: {0}")]
+    Schema(String),
+    /// Its timeout is shorter than can be told.
+    #[error("execution_timeout must be at least one millisecond")]
+    Timeout,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] leasehold_store::Error),
+}
+
+/// Publishes a version and makes it the definition's current one.
+pub async fn publish(store: &dyn Store, new: &NewVersion) -> Result<Version, PublishError> {
+    new.body.validate()?;
+    if let Some(document) = &new.params_schema {
+        json::check(document, SCHEMA_MAX_BYTES).map_err(PublishError::SchemaDocument)?;
+        schema::compile(document).map_err(PublishError::Schema)?;
+    }
+    if new
+        .execution_timeout
+        .is_some_and(|timeout| timeout < Duration::from_millis(1))
+    {
+        return Err(PublishError::Timeout);
+    }
+    store
+        .version_publish(new)
+        .await?
+        .ok_or(PublishError::DefinitionNotFound)
+}

@@ -1,0 +1,229 @@
+//! What is checked before a request reaches the store, on SQLite in memory.
+#![allow(clippy::unwrap_used)]
+
+use leasehold_core::{DefinitionId, Plan, VersionBody, WorkspaceId};
+use leasehold_ops::{EnqueueError, Enqueuer, PublishError, publish};
+use leasehold_store::definition::{NewDefinition, NewVersion};
+use leasehold_store::request::{Enqueue, Idempotency, NewRequest};
+use leasehold_store::workspace::NewWorkspace;
+use leasehold_store::{Store, fresh_id};
+use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+struct Place {
+    store: SqliteStore,
+    workspace: WorkspaceId,
+    definition: DefinitionId,
+}
+
+impl Place {
+    async fn new() -> Self {
+        let store = SqliteStore::open_in_memory(&SqliteOptions::default()).unwrap();
+        store.schema_migrate().await.unwrap();
+        let (workspace, definition) = (fresh_id(), fresh_id());
+        let new = NewWorkspace {
+            id: workspace,
+            name: "acme".into(),
+            plan: Plan::Free,
+            limit_override: None,
+        };
+        store.workspace_create(&new).await.unwrap();
+        let new = NewDefinition {
+            id: definition,
+            workspace,
+            name: "order".into(),
+        };
+        store.definition_create(&new).await.unwrap();
+        Self {
+            store,
+            workspace,
+            definition,
+        }
+    }
+
+    async fn publish(&self, params_schema: Option<Value>) -> Result<(), PublishError> {
+        let body = VersionBody::Binding {
+            workflow_type: "Order".into(),
+            task_queue: "q".into(),
+        };
+        let new = NewVersion {
+            id: fresh_id(),
+            workspace: self.workspace,
+            definition: self.definition,
+            body,
+            params_schema,
+            execution_timeout: None,
+        };
+        publish(&self.store, &new).await.map(drop)
+    }
+
+    fn request(&self, params: Value) -> NewRequest {
+        NewRequest::new(fresh_id(), self.definition, params)
+    }
+
+    async fn enqueue(&self, requests: Vec<NewRequest>) -> Result<usize, EnqueueError> {
+        let call = Enqueue {
+            workspace: self.workspace,
+            requests,
+            by: "test".into(),
+        };
+        Enqueuer::default()
+            .enqueue(&self.store, &call)
+            .await
+            .map(|requests| requests.len())
+    }
+
+    async fn pending(&self) -> u64 {
+        self.store
+            .request_counts(self.workspace)
+            .await
+            .unwrap()
+            .pending
+    }
+}
+
+#[tokio::test]
+async fn params_that_do_not_match_the_schema_are_refused_with_their_path_and_nothing_is_inserted() {
+    let place = Place::new().await;
+    let schema = json!({
+        "type": "object",
+        "required": ["order"],
+        "properties": {"order": {"type": "object", "properties": {"id": {"type": "integer"}}}}
+    });
+    place.publish(Some(schema)).await.unwrap();
+    let good = place.request(json!({"order": {"id": 1}}));
+    let bad = place.request(json!({"order": {"id": "one"}}));
+    let error = place
+        .enqueue(vec![good.clone(), bad])
+        .await
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        r#"requests[1].params/order/id: "one" is not of type "integer""#
+    );
+    assert_eq!(place.pending().await, 0);
+    assert_eq!(place.enqueue(vec![good]).await.unwrap(), 1);
+    assert_eq!(place.pending().await, 1);
+}
+
+#[tokio::test]
+async fn each_limit_is_named_when_it_is_broken() {
+    let place = Place::new().await;
+    place.publish(None).await.unwrap();
+    let with = |change: fn(&mut NewRequest)| {
+        let mut request = place.request(json!(null));
+        change(&mut request);
+        vec![request]
+    };
+    let key = |key: &str, window| {
+        Some(Idempotency {
+            key: key.into(),
+            window,
+        })
+    };
+    let cases = [
+        (
+            Vec::new(),
+            "an enqueue call takes 1 to 10000 requests, not 0",
+        ),
+        (
+            vec![place.request(json!(1)); 10_001],
+            "an enqueue call takes 1 to 10000 requests, not 10001",
+        ),
+        (
+            vec![place.request(json!("x".repeat(262_143)))],
+            "requests[0].params: must have at most 262144 bytes as JSON, has 262145",
+        ),
+        (
+            vec![place.request(json!({"a": ["\0"]}))],
+            "requests[0].params: at /a/0: must not contain NUL characters",
+        ),
+        (
+            with(|r| r.priority = 1001),
+            "requests[0].priority must be between -1000 and 1000, not 1001",
+        ),
+        (
+            vec![NewRequest {
+                idempotency: key("", None),
+                ..place.request(json!(1))
+            }],
+            "requests[0].idempotency_key must not be empty",
+        ),
+        (
+            vec![NewRequest {
+                idempotency: key(&"k".repeat(256), None),
+                ..place.request(json!(1))
+            }],
+            "requests[0].idempotency_key must have at most 255 characters, has 256",
+        ),
+        (
+            vec![NewRequest {
+                idempotency: key("k", Some(Duration::ZERO)),
+                ..place.request(json!(1))
+            }],
+            "requests[0].dedupe_window must be between 1 ms and 366 days",
+        ),
+        (
+            with(|r| r.trace_context = Some("a\nb".into())),
+            "requests[0].trace_context must not contain control characters (found U+000A)",
+        ),
+    ];
+    for (requests, expected) in cases {
+        assert_eq!(
+            place.enqueue(requests).await.unwrap_err().to_string(),
+            expected
+        );
+    }
+    assert_eq!(place.pending().await, 0);
+}
+
+#[tokio::test]
+async fn a_definition_that_is_not_there_not_ours_or_not_published_is_told_apart() {
+    let place = Place::new().await;
+    let unknown = NewRequest::new(fresh_id(), fresh_id(), json!(1));
+    let error = place.enqueue(vec![unknown]).await.unwrap_err();
+    assert!(
+        matches!(error, EnqueueError::DefinitionNotFound(_)),
+        "{error}"
+    );
+    let error = place
+        .enqueue(vec![place.request(json!(1))])
+        .await
+        .unwrap_err();
+    assert!(matches!(error, EnqueueError::NotPublished(_)), "{error}");
+    let other = NewWorkspace {
+        id: fresh_id(),
+        name: "other".into(),
+        plan: Plan::Free,
+        limit_override: None,
+    };
+    place.store.workspace_create(&other).await.unwrap();
+    let call = Enqueue {
+        workspace: other.id,
+        requests: vec![place.request(json!(1))],
+        by: "x".into(),
+    };
+    let error = Enqueuer::default()
+        .enqueue(&place.store, &call)
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, EnqueueError::DefinitionForbidden(_)),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_schema_that_is_none_is_not_published_and_no_schema_reaches_outside() {
+    let place = Place::new().await;
+    let error = place
+        .publish(Some(json!({"type": "no such type"})))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, PublishError::Schema(_)), "{error}");
+    let outside = json!({"$ref": "http://127.0.0.1:9/schema.json"});
+    let error = place.publish(Some(outside)).await.unwrap_err();
+    assert!(matches!(error, PublishError::Schema(_)), "{error}");
+}
