@@ -22,7 +22,7 @@ pub const LOCK_NAME_MAX_CHARS: usize = 64;
 pub const CLAIM_MAX_BATCH: u32 = 1_000;
 /// Rows one page of a list may hold.
 pub const PAGE_MAX: u32 = 1_000;
-/// Requests one prune or bulk redrive call may touch.
+/// Requests one recovery or bulk redrive call may touch; pruning takes fewer, since claims wait for it.
 pub const SWEEP_MAX_BATCH: u32 = 10_000;
 /// Characters kept of an error message.
 pub const ERROR_MAX_CHARS: usize = 4_000;

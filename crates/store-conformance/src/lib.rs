@@ -31,6 +31,7 @@ pub mod model;
 pub mod storm;
 pub mod timeline;
 
+pub mod bounds;
 pub mod change;
 pub mod definition;
 pub mod execution_finish;

@@ -131,6 +131,31 @@ pub async fn with_an_old_token_is_lost(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
+/// What has ended answers so to whoever held it once, also when its last claim was another's or nobody's.
+pub async fn with_an_old_token_what_has_ended_is_already_finished(f: Fixture) {
+    let t = f.site(2).await;
+    f.enqueue(&t, 2).await;
+    let old = f.claim(2).await.requests;
+    f.advance(15);
+    assert_eq!(ok(f.store.request_recover("sweeper", 10).await).len(), 2);
+    f.finish(old[0].execution, ExecutionEnd::Completed).await;
+    let new = f.claim_as("another", 1).await.requests;
+    assert_eq!((new[0].id, new[0].token), (old[1].id, old[1].token + 1));
+    let claims: Vec<ClaimRef> = old.iter().map(ClaimRef::from).collect();
+    let before = f.dump().await;
+    let answers = ok(f.store.request_dispatched(OWNER, &claims).await);
+    assert_eq!(
+        answers,
+        [Dispatched::AlreadyFinished, Dispatched::LeaseLost]
+    );
+    assert_eq!(f.dump().await, before);
+    f.finish(new[0].execution, ExecutionEnd::Failed).await;
+    let before = f.dump().await;
+    let answers = ok(f.store.request_dispatched(OWNER, &claims).await);
+    assert_eq!(answers, [Dispatched::AlreadyFinished; 2]);
+    assert_eq!(f.dump().await, before);
+}
+
 /// An expired claim that nobody recovered can still be marked.
 pub async fn an_expired_claim_can_still_be_marked(f: Fixture) {
     let t = f.site(1).await;

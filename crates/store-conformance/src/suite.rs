@@ -131,6 +131,7 @@ macro_rules! suite {
                 after_the_end_is_already_finished
                 answers_each_in_order
                 with_an_old_token_is_lost
+                with_an_old_token_what_has_ended_is_already_finished
                 an_expired_claim_can_still_be_marked
             }
             request_release {
@@ -229,6 +230,11 @@ macro_rules! suite {
                 takes_the_oldest_first_and_at_most_its_limit
                 clears_keys_whose_window_has_passed
                 leaves_a_redrive_alone
+            }
+            bounds {
+                a_claim_takes_no_more_than_one_may
+                sweeps_asked_for_everything_end
+                pages_hold_no_more_than_one_may
             }
             isolation {
                 anothers_definitions_do_not_exist

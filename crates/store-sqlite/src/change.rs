@@ -24,7 +24,7 @@ pub(crate) fn list(
             return Ok(page(Vec::new(), last));
         }
     };
-    let found = session.all(LIST, params![after, limit.min(PAGE_MAX)], |row| {
+    let found = session.all(LIST, params![after, limit.clamp(1, PAGE_MAX)], |row| {
         Ok((row.get::<_, i64>("id")?, event::event(row)?))
     })?;
     let last = found.last().map_or(after, |(id, _)| *id);

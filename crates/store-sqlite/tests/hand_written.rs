@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::{ExecutionEnd, ExecutionId, FailureReason, RequestId, RequestStatus};
-use leasehold_store::request::{Claimed, ClaimedRequest, ExecutionOrigin, ReleaseKind};
-use leasehold_store::{Clock, Store};
-use leasehold_store_conformance::{Fixture, OWNER, Site, clock};
+use leasehold_store::request::{
+    Claimed, ClaimedRequest, ExecutionOrigin, ReleaseKind, RequestFilter,
+};
+use leasehold_store::{Clock, Page, Store};
+use leasehold_store_conformance::{Fixture, OWNER, Site, USER, clock};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use rusqlite::{Connection, Params, params};
 use std::sync::Arc;
@@ -22,6 +24,7 @@ const LIMIT_SET: &str = include_str!("sql/limit_set.sql");
 const ROOM_CLAIM: &str = include_str!("sql/room_claim.sql");
 const REQUEST_SET_STATUS: &str = include_str!("sql/request_set_status.sql");
 const REQUEST_BREAK: &str = include_str!("sql/request_break.sql");
+const REQUEST_SET_PARAMS: &str = include_str!("sql/request_set_params.sql");
 const VERSION_DELETE: &str = include_str!("sql/version_delete.sql");
 const BEGIN: &str = include_str!("../sql/transaction/begin.sql");
 const ROLLBACK: &str = include_str!("../sql/transaction/rollback.sql");
@@ -262,6 +265,68 @@ async fn a_request_whose_version_vanished_fails_without_a_slot() {
         [(asked[0], FailureReason::VersionNotFound)]
     );
     assert_eq!(room.in_use(&t).await, 0);
+    room.assert_no_drift();
+}
+
+/// What SQLite takes for JSON and this program cannot read: nested too deep, a number too large.
+fn unreadable() -> [String; 2] {
+    [
+        format!("{}{}", "[".repeat(500), "]".repeat(500)),
+        "1e999".to_owned(),
+    ]
+}
+
+#[tokio::test]
+async fn params_that_cannot_be_read_end_their_request_and_no_other() {
+    use RequestStatus::{Claimed, Failed, Pending};
+    for text in unreadable() {
+        let room = Room::new().await;
+        let t = room.f.site(5).await;
+        let asked = room.f.enqueue(&t, 3).await;
+        room.write(REQUEST_SET_PARAMS, params![bytes(asked[1]), text]);
+        let claimed = room.f.claim(10).await;
+        let ids: Vec<RequestId> = claimed.requests.iter().map(|r| r.id).collect();
+        assert_eq!(ids, [asked[0], asked[2]]);
+        let reason = FailureReason::DispatchExhausted;
+        assert_eq!(claimed.rejected, [(asked[1], reason)]);
+        assert!(!claimed.more);
+        assert_eq!(room.in_use(&t).await, 2);
+        room.f
+            .assert_timeline(
+                t.workspace,
+                asked[1],
+                &[
+                    (None, Pending, USER, None),
+                    (Some(Pending), Claimed, OWNER, None),
+                    (Some(Claimed), Failed, OWNER, Some("dispatch_exhausted")),
+                ],
+            )
+            .await;
+        let request = room.f.request(t.workspace, asked[1]).await;
+        assert_eq!(request.params, "(these params cannot be read)");
+        assert_eq!(request.failure_reason, Some(reason));
+        assert!(request.last_error.unwrap().contains("cannot be read"));
+        let filter = RequestFilter::default();
+        let list = room.f.store.request_list(&filter, Page::first(10));
+        assert_eq!(list.await.unwrap().len(), 3);
+        room.assert_no_drift();
+    }
+}
+
+#[tokio::test]
+async fn params_that_became_unreadable_in_a_retry_free_the_slot_too() {
+    let room = Room::new().await;
+    let t = room.f.site(1).await;
+    let kept = room.f.kept(&t).await;
+    room.write(REQUEST_SET_PARAMS, params![bytes(kept.id), unreadable()[0]]);
+    let next = room.f.enqueue(&t, 1).await;
+    let claimed = room.f.claim(10).await;
+    assert_eq!(
+        claimed.rejected,
+        [(kept.id, FailureReason::DispatchExhausted)]
+    );
+    assert_eq!(claimed.requests[0].id, next[0]);
+    assert_eq!(room.in_use(&t).await, 1);
     room.assert_no_drift();
 }
 

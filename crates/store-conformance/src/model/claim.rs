@@ -1,6 +1,7 @@
 //! The model's claim: kept executions first, then workspaces in turn, one step each.
 
 use super::state::State;
+use leasehold_core::limits::CLAIM_MAX_BATCH;
 use leasehold_core::{
     ExecutionId, ExecutionStatus, FailureReason, RequestId, RequestStatus, Timestamp, WorkspaceId,
 };
@@ -27,7 +28,7 @@ impl State {
         }
         self.settle(now);
         let mut claimed = Claimed::default();
-        let batch = claim.batch as usize;
+        let batch = claim.batch.min(CLAIM_MAX_BATCH) as usize;
         while claimed.requests.len() < batch {
             let Some(id) = self.next_kept(now) else { break };
             let taken = self.take(id, claim, now, ExecutionOrigin::Kept);

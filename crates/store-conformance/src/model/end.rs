@@ -1,6 +1,7 @@
 //! How requests end in the model: cancelled, finished by their execution, pruned.
 
 use super::state::State;
+use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{
     ExecutionEnd, ExecutionStatus, FailureReason, RequestId, RequestStatus, Timestamp, WorkspaceId,
 };
@@ -119,7 +120,8 @@ impl State {
             })
             .collect();
         ended.sort_unstable();
-        ended.truncate(prune.limit as usize);
+        let limit = prune.limit.min(SWEEP_MAX_BATCH);
+        ended.truncate(limit as usize);
         for (_, id) in &ended {
             self.drop_execution(*id);
             self.requests.remove(id);
@@ -128,7 +130,7 @@ impl State {
         let mut keys = 0;
         for row in self.requests.values_mut() {
             let passed = row.dedupe_until.is_some_and(|until| until <= now);
-            if passed && row.request.idempotency_key.is_some() && keys < u64::from(prune.limit) {
+            if passed && row.request.idempotency_key.is_some() && keys < u64::from(limit) {
                 row.request.idempotency_key = None;
                 row.dedupe_until = None;
                 keys += 1;

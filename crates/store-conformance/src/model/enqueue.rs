@@ -1,7 +1,7 @@
 //! The model's enqueue and redrive: requests that come into being.
 
 use super::state::{RequestRow, State, refused};
-use leasehold_core::limits::PRIORITY_RANGE;
+use leasehold_core::limits::{PRIORITY_RANGE, SWEEP_MAX_BATCH};
 use leasehold_core::{RequestId, RequestStatus, Timestamp};
 use leasehold_store::Result;
 use leasehold_store::request::{
@@ -170,7 +170,7 @@ impl State {
             .collect();
         let mut pairs = Vec::new();
         for failed in failed {
-            if pairs.len() == redrive.limit as usize {
+            if pairs.len() == redrive.limit.min(SWEEP_MAX_BATCH) as usize {
                 break;
             }
             let one = Redrive {

@@ -12,9 +12,22 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(super) struct Round {
     moment: u64,
     ready_since: BTreeMap<WorkspaceId, u64>,
-    served: BTreeMap<WorkspaceId, u64>,
-    /// Served by a rejection in the claim at hand: where in it, its answer does not say.
-    vague: BTreeSet<WorkspaceId>,
+    served: BTreeMap<WorkspaceId, Span>,
+    /// The claim at hand, if its answer does not say in which order it served.
+    unordered: Option<Unordered>,
+}
+
+/// When something happened: not before `earliest`, not after `latest`.
+#[derive(Clone, Copy)]
+struct Span {
+    earliest: u64,
+    latest: u64,
+}
+
+/// A claim that both admitted and rejected: how the two were mixed is not told.
+struct Unordered {
+    span: Span,
+    serves: BTreeSet<WorkspaceId>,
 }
 
 impl Round {
@@ -29,22 +42,42 @@ impl Round {
         }
     }
 
+    /// Begins a claim that served the owners of what it admitted and of what it rejected, each in this order.
+    fn begin(&mut self, admitted: &[WorkspaceId], rejected: &[WorkspaceId]) {
+        let told = admitted.is_empty() || rejected.is_empty();
+        let all = || admitted.iter().chain(rejected).copied();
+        self.unordered = (!told).then(|| Unordered {
+            span: Span {
+                earliest: self.moment + 1,
+                latest: self.moment + all().count() as u64,
+            },
+            serves: all().collect(),
+        });
+    }
+
     /// Notes an admission. Nobody is served twice while another was ready all the time and was not served.
     fn serve(&mut self, workspace: WorkspaceId) -> Result<(), Disagreement> {
         let before = self.served.get(&workspace).copied();
         for (other, since) in &self.ready_since {
-            let served = self.served.get(other).copied();
+            let served = self.served.get(other).map(|span| span.latest);
+            let here = self.unordered.as_ref();
+            // Only what is certain: the other may have come first in a claim that served it too.
             let waited = *other != workspace
-                && before.is_some_and(|before| *since <= before)
-                && served < before
-                && !self.vague.contains(other)
-                && !self.vague.contains(&workspace);
+                && !here.is_some_and(|claim| claim.serves.contains(other))
+                && before.is_some_and(|before| {
+                    *since <= before.earliest && served < Some(before.earliest)
+                });
             if waited {
                 return Err(format!("{workspace} was served twice while {other} waited"));
             }
         }
         self.moment += 1;
-        self.served.insert(workspace, self.moment);
+        let exact = Span {
+            earliest: self.moment,
+            latest: self.moment,
+        };
+        let span = self.unordered.as_ref().map_or(exact, |claim| claim.span);
+        self.served.insert(workspace, span);
         Ok(())
     }
 }
@@ -80,7 +113,6 @@ pub(super) fn follow(
         return Err("a kept execution does not come first".into());
     }
     admissions(state, round, claim, (&new, &real.rejected), now)?;
-    round.vague.clear();
     let left = state.next_kept(now).is_some() || state.next_turn(now).is_some();
     if left && !real.more {
         return Err("there is more, but the claim denies it".into());
@@ -95,11 +127,15 @@ fn admissions(
     (admitted, rejected): (&[&ClaimedRequest], &[(RequestId, FailureReason)]),
     now: Timestamp,
 ) -> Result<(), Disagreement> {
-    let (mut admitted, mut rejected) = (admitted.iter().peekable(), rejected.iter().peekable());
     let owner = |state: &State, id| state.requests.get(&id).map(|row| row.request.workspace);
-    for (id, _) in rejected.clone() {
-        round.vague.extend(owner(state, *id));
-    }
+    let owners = |ids: &mut dyn Iterator<Item = RequestId>| -> Vec<WorkspaceId> {
+        ids.filter_map(|id| owner(state, id)).collect()
+    };
+    round.begin(
+        &owners(&mut admitted.iter().map(|r| r.id)),
+        &owners(&mut rejected.iter().map(|r| r.0)),
+    );
+    let (mut admitted, mut rejected) = (admitted.iter().peekable(), rejected.iter().peekable());
     while admitted.peek().is_some() || rejected.peek().is_some() {
         // Only the order of admissions among themselves and of rejections among themselves is told.
         let next_up = |state: &State, id: RequestId| {
@@ -139,4 +175,54 @@ fn admissions(
         round.look(state, now);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two workspaces that are ready all the time.
+    fn two() -> (Round, WorkspaceId, WorkspaceId) {
+        let (one, other) = (leasehold_store::fresh_id(), leasehold_store::fresh_id());
+        let round = Round {
+            ready_since: [(one, 0), (other, 0)].into(),
+            ..Round::default()
+        };
+        (round, one, other)
+    }
+
+    #[test]
+    fn who_is_served_twice_while_another_waits_is_found() {
+        let (mut round, one, other) = two();
+        round.begin(&[one, one], &[]);
+        assert!(round.serve(one).is_ok());
+        assert!(round.serve(one).is_err());
+        let (mut round, one, _) = two();
+        round.begin(&[], &[one]);
+        assert!(round.serve(one).is_ok());
+        round.begin(&[one, other], &[]);
+        assert!(round.serve(one).is_err());
+    }
+
+    /// The store rejected, then admitted; that order is not told, and the other one is assumed.
+    #[test]
+    fn an_order_that_is_not_told_is_not_held_against_a_store_later() {
+        let (mut round, one, other) = two();
+        round.begin(&[other], &[one]);
+        assert!(round.serve(other).is_ok());
+        assert!(round.serve(one).is_ok());
+        round.begin(&[one, other], &[]);
+        assert!(round.serve(one).is_ok());
+        assert!(round.serve(other).is_ok());
+        round.begin(&[other], &[]);
+        assert!(round.serve(other).is_err(), "from here on it is certain");
+    }
+
+    #[test]
+    fn whom_a_mixed_claim_passed_over_has_waited() {
+        let (mut round, one, _) = two();
+        round.begin(&[one], &[one]);
+        assert!(round.serve(one).is_ok());
+        assert!(round.serve(one).is_err());
+    }
 }

@@ -48,11 +48,12 @@ impl State {
             return Dispatched::Dispatched;
         }
         match self.requests.get(&claim.request) {
-            Some(row) if row.token == claim.token => match row.request.status {
-                RequestStatus::Dispatched => Dispatched::Dispatched,
-                RequestStatus::Completed | RequestStatus::Failed => Dispatched::AlreadyFinished,
-                RequestStatus::Pending | RequestStatus::Claimed => Dispatched::LeaseLost,
-            },
+            Some(row) if row.request.status.is_finished() => Dispatched::AlreadyFinished,
+            Some(row)
+                if row.request.status == RequestStatus::Dispatched && row.token == claim.token =>
+            {
+                Dispatched::Dispatched
+            }
             _ => Dispatched::LeaseLost,
         }
     }

@@ -18,6 +18,7 @@ pub use op::Op;
 pub use run::model_test;
 
 use async_trait::async_trait;
+use leasehold_core::limits::{PAGE_MAX, SWEEP_MAX_BATCH};
 use leasehold_core::{
     DefinitionId, ExecutionId, ExecutionStatus, RequestId, Timestamp, VersionId, WorkspaceId,
 };
@@ -219,7 +220,7 @@ impl Store for Model {
     async fn request_recover(&self, by: &str, limit: u32) -> Result<Vec<Recovered>> {
         let (mut state, now) = (self.state(), self.now());
         let mut expired = state.expired(now);
-        expired.truncate(limit as usize);
+        expired.truncate(limit.min(SWEEP_MAX_BATCH) as usize);
         Ok(state.recover(by, &expired, now))
     }
 
@@ -336,7 +337,8 @@ impl Store for Model {
             ChangeStart::Now => state.next_event,
             ChangeStart::After(cursor) => cursor.0.parse().unwrap_or(state.next_event),
         };
-        let page: Vec<_> = state.events.range(from..).take(limit as usize).collect();
+        let limit = limit.clamp(1, PAGE_MAX) as usize;
+        let page: Vec<_> = state.events.range(from..).take(limit).collect();
         let next = page.last().map_or(from, |(number, _)| **number + 1);
         Ok(ChangePage {
             events: page.into_iter().map(|(_, event)| event.clone()).collect(),

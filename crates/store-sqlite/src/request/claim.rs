@@ -3,13 +3,17 @@
 use crate::error::Fault;
 use crate::lock;
 use crate::request::event::Subject;
-use crate::request::settle;
+use crate::request::{resolve, settle};
 use crate::row::{Columns, Text, blob, later, moment};
 use crate::session::Session;
+use leasehold_core::limits::CLAIM_MAX_BATCH;
 use leasehold_core::{ExecutionId, FailureReason, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::fresh_id;
-use leasehold_store::request::{Claim, ClaimOutcome, Claimed, ClaimedRequest, ExecutionOrigin};
+use leasehold_store::request::{
+    Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail,
+};
 use rusqlite::{Row, params};
+use serde_json::Value;
 
 const KEPT: &str = include_str!("../../sql/request/claim_kept.sql");
 const LOSE_EXECUTION: &str = include_str!("../../sql/request/lose_execution.sql");
@@ -68,7 +72,8 @@ struct Round<'a> {
 impl Round<'_> {
     fn is_full(&self) -> bool {
         let taken = self.claimed.requests.len() + self.claimed.rejected.len();
-        taken >= usize::try_from(self.claim.batch).unwrap_or(usize::MAX)
+        let batch = self.claim.batch.min(CLAIM_MAX_BATCH);
+        taken >= usize::try_from(batch).unwrap_or(usize::MAX)
     }
 
     /// Requests that kept their execution hold their slot already: they need no turn and no room.
@@ -161,7 +166,11 @@ impl Round<'_> {
         execution: ExecutionId,
         origin: ExecutionOrigin,
     ) -> Result<(), Fault> {
-        let mut request = found.request;
+        let Candidate {
+            mut request,
+            readable,
+            ..
+        } = found;
         let row = params![
             blob(request.id),
             blob(execution),
@@ -178,10 +187,33 @@ impl Round<'_> {
             None,
         )?;
         request.token += 1;
+        if !readable {
+            return self.give_up(&request);
+        }
         request.execution = execution;
         request.origin = origin;
         request.lease_expires_at = moment(self.lease_expires_at)?;
         self.claimed.requests.push(request);
+        Ok(())
+    }
+
+    /// Fails a request whose params no program can be given, so that it does not come back for ever. It was claimed first:
+    /// from PENDING a request fails only for reasons that are known before it is admitted.
+    fn give_up(&mut self, request: &ClaimedRequest) -> Result<(), Fault> {
+        let reason = FailureReason::DispatchExhausted;
+        let fail = Fail {
+            claim: ClaimRef {
+                request: request.id,
+                token: request.token,
+            },
+            reason,
+            error: Some(
+                "the params cannot be read: they nest too deep, or a number is too large"
+                    .to_owned(),
+            ),
+        };
+        resolve::fail(self.session, &self.claim.owner, &fail)?;
+        self.claimed.rejected.push((request.id, reason));
         Ok(())
     }
 
@@ -226,6 +258,8 @@ pub(crate) fn fail_pending(
 struct Candidate {
     request: ClaimedRequest,
     execution_lost: bool,
+    /// Whether its params are those in the database: somebody can write there what this program cannot read.
+    readable: bool,
 }
 
 fn subject(request: &ClaimedRequest) -> Subject {
@@ -238,6 +272,8 @@ fn subject(request: &ClaimedRequest) -> Subject {
 fn candidate(row: &Row<'_>) -> Result<Candidate, Fault> {
     let id: RequestId = row.id("id")?;
     let created_at = row.time("created_at")?;
+    let params = row.json("params").ok();
+    let readable = params.is_some();
     let request = ClaimedRequest {
         id,
         token: row.get("claim_token")?,
@@ -247,7 +283,7 @@ fn candidate(row: &Row<'_>) -> Result<Candidate, Fault> {
         execution: ExecutionId(uuid::Uuid::nil()),
         origin: ExecutionOrigin::Created,
         priority: row.get("priority")?,
-        params: row.json("params")?,
+        params: params.unwrap_or(Value::Null),
         attempt_count: row.get("attempt_count")?,
         dispatch_failures: row.get("dispatch_failures")?,
         cancel_requested: row.get("cancel_requested")?,
@@ -258,5 +294,6 @@ fn candidate(row: &Row<'_>) -> Result<Candidate, Fault> {
     Ok(Candidate {
         request,
         execution_lost: row.get("execution_lost")?,
+        readable,
     })
 }

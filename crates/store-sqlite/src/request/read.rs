@@ -9,6 +9,10 @@ use leasehold_store::Page;
 use leasehold_store::change::Event;
 use leasehold_store::request::{Request, RequestFilter};
 use rusqlite::{Row, params};
+use serde_json::Value;
+
+/// Shown in place of params that this program cannot read: one such request must not hide a list of others.
+const UNREADABLE: &str = "(these params cannot be read)";
 
 const GET: &str = include_str!("../../sql/request/get.sql");
 const LIST: &str = include_str!("../../sql/request/list.sql");
@@ -71,7 +75,9 @@ fn request(row: &Row<'_>) -> Result<Request, Fault> {
         version: row.id("version_id")?,
         status: row.word("status")?,
         priority: row.get("priority")?,
-        params: row.json("params")?,
+        params: row
+            .json("params")
+            .unwrap_or_else(|_| Value::String(UNREADABLE.to_owned())),
         run_at: row.time("run_at")?,
         idempotency_key: row.get("idempotency_key")?,
         execution: row.id_or_none("execution_id")?,

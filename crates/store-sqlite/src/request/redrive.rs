@@ -6,6 +6,7 @@ use crate::request::event::Subject;
 use crate::row::{Columns, blob};
 use crate::session::Session;
 use crate::workspace;
+use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{DefinitionId, FailureReason, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::fresh_id;
 use leasehold_store::request::{Redrive, RedriveMany, Redriven};
@@ -49,7 +50,7 @@ pub(crate) fn redrive_many(
     let row = params![
         blob(many.workspace),
         many.reason.map(FailureReason::as_str),
-        many.limit
+        many.limit.min(SWEEP_MAX_BATCH)
     ];
     let failed: Vec<RequestId> = session.all(NEVER_REDRIVEN, row, |row| row.id("id"))?;
     failed

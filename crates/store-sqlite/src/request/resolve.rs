@@ -4,6 +4,7 @@ use crate::error::Fault;
 use crate::request::event::Subject;
 use crate::row::{Columns, Text, blob, later};
 use crate::session::Session;
+use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{ExecutionId, FailureReason, RequestId, RequestStatus};
 use leasehold_store::ErrorKind;
 use leasehold_store::request::{
@@ -54,17 +55,20 @@ fn dispatched_one(
     owner: &str,
     claim: ClaimRef,
 ) -> Result<Dispatched, Fault> {
-    let Some(found) = find(session, claim)? else {
+    let Some(found) = find(session, claim.request)? else {
         return Ok(Dispatched::LeaseLost);
     };
-    if found.is_held_by(owner) {
+    if found.is_held(owner, claim) {
         mark_dispatched(session, found.subject, owner)?;
         return Ok(Dispatched::Dispatched);
     }
     Ok(match found.status {
+        // Whoever claimed it last: there is nothing left to mark.
         RequestStatus::Completed | RequestStatus::Failed => Dispatched::AlreadyFinished,
-        RequestStatus::Dispatched => Dispatched::Dispatched,
-        RequestStatus::Pending | RequestStatus::Claimed => Dispatched::LeaseLost,
+        RequestStatus::Dispatched if found.token == claim.token => Dispatched::Dispatched,
+        RequestStatus::Dispatched | RequestStatus::Pending | RequestStatus::Claimed => {
+            Dispatched::LeaseLost
+        }
     })
 }
 
@@ -91,8 +95,7 @@ pub(crate) fn release(
 }
 
 fn release_one(session: &Session<'_>, owner: &str, release: &Release) -> Result<Released, Fault> {
-    let held = find(session, release.claim)?.filter(|found| found.is_held_by(owner));
-    let Some(held) = held else {
+    let Some(held) = held(session, owner, release.claim)? else {
         return Ok(Released::LeaseLost);
     };
     let error = release.error.as_deref();
@@ -151,8 +154,7 @@ fn back_to_pending(
 }
 
 pub(crate) fn fail(session: &Session<'_>, owner: &str, fail: &Fail) -> Result<bool, Fault> {
-    let held = find(session, fail.claim)?.filter(|found| found.is_held_by(owner));
-    let Some(held) = held else {
+    let Some(held) = held(session, owner, fail.claim)? else {
         return Ok(false);
     };
     give_up(session, owner, &held, fail.reason, fail.error.as_deref())?;
@@ -186,6 +188,7 @@ pub(crate) fn recover(
     by: &str,
     limit: u32,
 ) -> Result<Vec<Recovered>, Fault> {
+    let limit = limit.min(SWEEP_MAX_BATCH);
     let expired = session.all(EXPIRED, params![session.now, limit], |row| {
         let execution: Option<ExecutionId> = row.id_or_none("execution_id")?;
         Ok(Recovered {
@@ -208,19 +211,23 @@ pub(crate) fn recover(
     Ok(expired)
 }
 
-/// A request whose claim has the token that was asked for, whatever became of it.
+/// What became of a request that somebody claimed.
 struct Held {
     subject: Subject,
     status: RequestStatus,
     claimed_by: Option<String>,
+    /// Of its last claim.
+    token: i64,
     execution: Option<ExecutionId>,
     dispatch_failures: u32,
     cancel_requested: bool,
 }
 
 impl Held {
-    fn is_held_by(&self, owner: &str) -> bool {
-        self.status == RequestStatus::Claimed && self.claimed_by.as_deref() == Some(owner)
+    fn is_held(&self, owner: &str, claim: ClaimRef) -> bool {
+        self.status == RequestStatus::Claimed
+            && self.claimed_by.as_deref() == Some(owner)
+            && self.token == claim.token
     }
 
     fn delete_execution(&self, session: &Session<'_>) -> Result<(), Fault> {
@@ -231,20 +238,24 @@ impl Held {
     }
 }
 
-fn find(session: &Session<'_>, claim: ClaimRef) -> Result<Option<Held>, Fault> {
-    let found = session.maybe(HELD, [blob(claim.request)], |row| {
-        let held = Held {
+/// The claim, if its owner still has it.
+fn held(session: &Session<'_>, owner: &str, claim: ClaimRef) -> Result<Option<Held>, Fault> {
+    Ok(find(session, claim.request)?.filter(|found| found.is_held(owner, claim)))
+}
+
+fn find(session: &Session<'_>, request: RequestId) -> Result<Option<Held>, Fault> {
+    session.maybe(HELD, [blob(request)], |row| {
+        Ok(Held {
             subject: Subject {
                 request: row.id("id")?,
                 workspace: row.id("workspace_id")?,
             },
             status: row.word("status")?,
             claimed_by: row.get("claimed_by")?,
+            token: row.get("claim_token")?,
             execution: row.id_or_none("execution_id")?,
             dispatch_failures: row.get("dispatch_failures")?,
             cancel_requested: row.get("cancel_requested")?,
-        };
-        Ok((held, row.get::<_, i64>("claim_token")?))
-    })?;
-    Ok(found.and_then(|(held, token)| (token == claim.token).then_some(held)))
+        })
+    })
 }
