@@ -1,13 +1,24 @@
 CREATE FUNCTION public.leasehold_check_shortcuts() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
     IF EXISTS (
         SELECT 1 FROM workflow_execution e
         WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING'
-            AND e.admission >= OLD.oldest_admission AND e.admission < NEW.oldest_admission)
+            AND e.admission >= OLD.oldest_admission AND e.admission < NEW.oldest_admission
+            AND NOT (e.admission = ANY (NEW.stragglers)))
+        OR EXISTS (
+        SELECT 1 FROM (SELECT unnest(OLD.stragglers) EXCEPT SELECT unnest(NEW.stragglers)) AS s (admission)
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM workflow_execution e
+            WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING' AND e.admission = s.admission
+            LIMIT 1
+        ) e)
         OR (NEW.held_at_most < OLD.held_at_most
-            AND NEW.held_at_most < leasehold_running(NEW.workspace_id, NEW.oldest_admission))
+            AND NEW.held_at_most < leasehold_running(NEW.workspace_id, NEW.oldest_admission, NEW.stragglers))
     THEN
         RAISE EXCEPTION 'workspace % has more running executions than that', NEW.workspace_id
             USING ERRCODE = 'check_violation', CONSTRAINT = 'workspace_limit', TABLE = 'workspace_turn';
@@ -16,8 +27,20 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.leasehold_cluster() RETURNS bigint
+    LANGUAGE sql STABLE
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+    SELECT system_identifier FROM pg_control_system()
+$$;
+
 CREATE FUNCTION public.leasehold_enqueue(workspace_id uuid, definition_id uuid, params jsonb DEFAULT 'null'::jsonb, priority integer DEFAULT 0, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, idempotency_key text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, trace_context text DEFAULT NULL::text, enqueued_by text DEFAULT 'sql'::text) RETURNS uuid
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -45,8 +68,9 @@ BEGIN
         RAISE EXCEPTION 'params must have at most 262144 bytes as JSON, have %',
             octet_length(leasehold_enqueue.params::text) USING ERRCODE = 'program_limit_exceeded';
     END IF;
-    IF NOT leasehold_is_shallow(leasehold_enqueue.params) THEN
-        RAISE EXCEPTION 'params must not nest deeper than 64 levels' USING ERRCODE = 'program_limit_exceeded';
+    IF NOT leasehold_is_readable(leasehold_enqueue.params) THEN
+        RAISE EXCEPTION 'params must not nest deeper than 64 levels, nor hold numbers beyond 1.7e308'
+            USING ERRCODE = 'program_limit_exceeded';
     END IF;
     IF asked IS NOT NULL THEN
         UPDATE workflow_execution_queue q SET idempotency_key = NULL, dedupe_until = NULL
@@ -83,6 +107,9 @@ $$;
 
 CREATE FUNCTION public.leasehold_execution_inserted() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
     PERFORM leasehold_take_slots(array_agg(i.workspace_id), array_agg(i.slots), array_agg(i.lowest))
@@ -97,6 +124,9 @@ $$;
 
 CREATE FUNCTION public.leasehold_execution_updated() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
     PERFORM leasehold_take_slots(ARRAY[NEW.workspace_id], ARRAY[1], ARRAY[NEW.admission]);
@@ -106,6 +136,9 @@ $$;
 
 CREATE FUNCTION public.leasehold_fold() RETURNS bigint
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
 DECLARE
     last request_fold;
@@ -116,7 +149,10 @@ DECLARE
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
     SELECT * INTO last FROM request_fold ORDER BY id DESC LIMIT 1;
-    IF pg_snapshot_xmax(last.position) > pg_snapshot_xmax(pg_current_snapshot()) THEN
+    IF last.cluster <> leasehold_cluster()
+        OR pg_snapshot_xmax(last.position) > pg_snapshot_xmax(pg_current_snapshot())
+        OR last.round_from > (SELECT last_value FROM admission_number)
+    THEN
         PERFORM leasehold_rebuild();
         RETURN 0;
     END IF;
@@ -217,12 +253,18 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_is_shallow(document jsonb) RETURNS boolean
+CREATE FUNCTION public.leasehold_is_readable(document jsonb) RETURNS boolean
     LANGUAGE plpgsql IMMUTABLE
-    AS $$
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $_$
 DECLARE
     brackets text := regexp_replace(regexp_replace(document::text, '"([^"\\]|\\.)*"', '', 'g'), '[^][{}]', '', 'g');
 BEGIN
+    IF jsonb_path_exists(document, '$.** ? (@.type() == "number" && (@ > 1.7e308 || @ < -1.7e308))') THEN
+        RETURN false;
+    END IF;
     FOR level IN 1..64 LOOP
         EXIT WHEN brackets = '';
         brackets := replace(replace(brackets, '[]', '.'), '{}', '.');
@@ -230,10 +272,13 @@ BEGIN
     END LOOP;
     RETURN brackets = '';
 END
-$$;
+$_$;
 
 CREATE FUNCTION public.leasehold_prune(completed_before timestamp with time zone, failed_before timestamp with time zone, most integer) RETURNS bigint
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
 DECLARE
     folded pg_snapshot;
@@ -270,11 +315,14 @@ $$;
 
 CREATE FUNCTION public.leasehold_rebuild() RETURNS void
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
     LOCK TABLE workflow_execution_queue, workspace_turn IN SHARE ROW EXCLUSIVE MODE;
-    UPDATE request_event SET xid = '3' WHERE xid >= pg_snapshot_xmin(pg_current_snapshot());
+    UPDATE request_event SET xid = '3';
     UPDATE workspace_turn t
     SET pending = coalesce(c.pending, 0), claimed = coalesce(c.claimed, 0), dispatched = coalesce(c.dispatched, 0),
         completed = coalesce(c.completed, 0), failed = coalesce(c.failed, 0),
@@ -292,14 +340,22 @@ BEGIN
         FROM workflow_execution_queue GROUP BY workspace_id
     ) c ON c.workspace_id = w.id
     WHERE t.workspace_id = w.id;
+    PERFORM setval('admission_number', greatest(
+        (SELECT last_value FROM admission_number),
+        (SELECT max(turn) FROM workspace_turn),
+        (SELECT max(admission) FROM workflow_execution)));
     DELETE FROM workspace_delta;
     DELETE FROM request_fold;
-    INSERT INTO request_fold (position, round_from) VALUES (pg_current_snapshot(), 0);
+    INSERT INTO request_fold (position, round_from)
+    SELECT pg_current_snapshot(), coalesce(min(turn), 0) FROM workspace_turn;
 END
 $$;
 
 CREATE FUNCTION public.leasehold_refuse() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
     RAISE EXCEPTION 'refused by the constraint "%" of table "%"', TG_ARGV[0], TG_TABLE_NAME
@@ -309,6 +365,9 @@ $$;
 
 CREATE FUNCTION public.leasehold_ripen(now timestamp with time zone, most integer) RETURNS bigint
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
 DECLARE
     ripened bigint;
@@ -317,6 +376,8 @@ BEGIN
     IF NOT FOUND THEN
         RETURN 0;
     END IF;
+    -- The fold's lock comes first wherever both are taken.
+    PERFORM pg_advisory_xact_lock(7308332186);
     WITH ripe AS MATERIALIZED (
         SELECT ctid AS tid FROM workflow_execution_queue
         WHERE NOT due AND run_at <= now
@@ -334,15 +395,30 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_running(workspace uuid, oldest bigint) RETURNS bigint
+CREATE FUNCTION public.leasehold_running(workspace uuid, oldest bigint, stragglers bigint[]) RETURNS bigint
     LANGUAGE sql STABLE
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
-    SELECT count(*) FROM workflow_execution
-    WHERE workspace_id = workspace AND status = 'RUNNING' AND admission >= oldest
+    SELECT (
+        SELECT count(*) FROM workflow_execution
+        WHERE workspace_id = workspace AND status = 'RUNNING' AND admission >= oldest
+    ) + (
+        -- One by one: as a condition on the whole they would be looked for among all that ever ran.
+        SELECT count(*) FROM unnest(stragglers) AS s (admission) CROSS JOIN LATERAL (
+            SELECT 1 FROM workflow_execution e
+            WHERE e.workspace_id = workspace AND e.status = 'RUNNING' AND e.admission = s.admission
+            LIMIT 1
+        ) e
+    )
 $$;
 
 CREATE FUNCTION public.leasehold_shedlock_token() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
     NEW.fencing_token := OLD.fencing_token + 1;
@@ -352,6 +428,9 @@ $$;
 
 CREATE FUNCTION public.leasehold_take_slots(workspaces uuid[], slots bigint[], lowest bigint[]) RETURNS void
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
 DECLARE
     refused uuid;
@@ -361,12 +440,13 @@ BEGIN
         WITH taken AS (
             UPDATE workspace_turn t
             SET held_at_most = CASE WHEN t.held_at_most + w.slots <= t.concurrency_limit THEN t.held_at_most + w.slots
-                    ELSE leasehold_running(w.id, t.oldest_admission) END,
+                    ELSE leasehold_running(w.id, t.oldest_admission, t.stragglers) END,
                 written_by = pg_current_xact_id()
             FROM unnest(workspaces, slots, lowest) AS w (id, slots, lowest) CROSS JOIN LATERAL (
-                SELECT ctid AS tid FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1
+                SELECT ctid AS tid, written_by FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1
             ) n
-            WHERE t.ctid = n.tid
+            -- written_by too, since older releases do not check ctid again after waiting for the row.
+            WHERE t.ctid = n.tid AND t.written_by = n.written_by
             RETURNING t.workspace_id, t.held_at_most > t.concurrency_limit OR w.lowest < t.oldest_admission AS refused
         )
         SELECT count(*), (array_agg(workspace_id) FILTER (WHERE taken.refused))[1] INTO served, refused FROM taken;
@@ -385,6 +465,9 @@ $$;
 
 CREATE FUNCTION public.leasehold_uuid7() RETURNS uuid
     LANGUAGE sql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
     SELECT encode(
         set_byte(set_byte(
@@ -397,6 +480,9 @@ $$;
 
 CREATE FUNCTION public.leasehold_workspace_follow() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
     IF TG_OP = 'INSERT' THEN
@@ -417,8 +503,29 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.leasehold_workspace_turn_limit() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+BEGIN
+    PERFORM 1 FROM workspace w
+    WHERE w.id = NEW.workspace_id AND w.concurrency_limit = NEW.concurrency_limit AND w.paused = NEW.paused
+        AND (w.deleted_at IS NOT NULL) = NEW.deleted;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the turn of workspace % does not follow it', NEW.workspace_id
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'workspace_turn_limit', TABLE = 'workspace_turn';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
 CREATE FUNCTION public.leasehold_workspace_turn_once() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
     PERFORM 1 FROM workspace WHERE id = NEW.workspace_id FOR UPDATE;
@@ -471,7 +578,8 @@ CREATE TABLE public.request_fold (
     id bigint NOT NULL,
     "position" pg_snapshot NOT NULL,
     round_from bigint NOT NULL,
-    parked uuid[] DEFAULT '{}'::uuid[] NOT NULL
+    parked uuid[] DEFAULT '{}'::uuid[] NOT NULL,
+    cluster bigint DEFAULT public.leasehold_cluster() NOT NULL
 );
 
 ALTER TABLE public.request_fold ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -574,6 +682,7 @@ CASE status
     WHEN 'FAILED'::text THEN true
     ELSE (claimed_at IS NOT NULL)
 END),
+    CONSTRAINT request_dedupe_until CHECK ((dedupe_until < '9999-01-01 00:00:00+00'::timestamp with time zone)),
     CONSTRAINT request_dispatched_at CHECK (
 CASE
     WHEN (status = ANY (ARRAY['DISPATCHED'::text, 'COMPLETED'::text])) THEN (dispatched_at IS NOT NULL)
@@ -588,6 +697,7 @@ END),
     CONSTRAINT request_live_redrive CHECK (((redrive_of IS NULL) OR ((live_redrive_of IS NULL) = (status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text]))))),
     CONSTRAINT request_priority CHECK (((priority >= '-1000'::integer) AND (priority <= 1000))),
     CONSTRAINT request_redrive CHECK (((live_redrive_of IS NULL) OR (live_redrive_of = redrive_of))),
+    CONSTRAINT request_run_at CHECK (((run_at >= '0001-01-01 00:00:00+00'::timestamp with time zone) AND (run_at < '9999-01-01 00:00:00+00'::timestamp with time zone))),
     CONSTRAINT request_status CHECK ((status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text, 'DISPATCHED'::text, 'COMPLETED'::text, 'FAILED'::text])))
 )
 WITH (fillfactor='80');
@@ -635,6 +745,7 @@ CREATE TABLE public.workspace_turn (
     has_room boolean DEFAULT true NOT NULL,
     turn bigint DEFAULT 0 NOT NULL,
     oldest_admission bigint DEFAULT 0 NOT NULL,
+    stragglers bigint[] DEFAULT '{}'::bigint[] NOT NULL,
     held_at_most bigint DEFAULT 0 NOT NULL,
     line_rank smallint DEFAULT '-32768'::integer NOT NULL,
     line_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
@@ -706,7 +817,7 @@ CREATE INDEX request_lease ON public.workflow_execution_queue USING btree (lease
 
 CREATE INDEX request_line ON public.workflow_execution_queue USING btree (workspace_id, rank, created_at, id) WHERE (due AND (execution_id IS NULL));
 
-CREATE INDEX request_list ON public.workflow_execution_queue USING btree (workspace_id, id);
+CREATE UNIQUE INDEX request_list ON public.workflow_execution_queue USING btree (workspace_id, id);
 
 CREATE INDEX request_not_due ON public.workflow_execution_queue USING btree (run_at) WHERE (NOT due);
 
@@ -722,11 +833,15 @@ CREATE UNIQUE INDEX workspace_name ON public.workspace USING btree (name) WHERE 
 
 CREATE INDEX workspace_turn_ready ON public.workspace_turn USING btree (turn, workspace_id) WHERE ready;
 
+CREATE TRIGGER execution_identity BEFORE UPDATE ON public.workflow_execution FOR EACH ROW WHEN (((old.id <> new.id) OR (old.workspace_id <> new.workspace_id) OR (old.request_id <> new.request_id))) EXECUTE FUNCTION public.leasehold_refuse('execution_identity');
+
 CREATE TRIGGER execution_takes_slot AFTER INSERT ON public.workflow_execution REFERENCING NEW TABLE AS inserted FOR EACH STATEMENT EXECUTE FUNCTION public.leasehold_execution_inserted();
 
-CREATE TRIGGER execution_takes_slot_again AFTER UPDATE ON public.workflow_execution FOR EACH ROW WHEN (((new.status = 'RUNNING'::text) AND ((old.status <> 'RUNNING'::text) OR (new.workspace_id <> old.workspace_id) OR (new.admission <> old.admission)))) EXECUTE FUNCTION public.leasehold_execution_updated();
+CREATE TRIGGER execution_takes_slot_again AFTER UPDATE ON public.workflow_execution FOR EACH ROW WHEN (((new.status = 'RUNNING'::text) AND ((old.status <> 'RUNNING'::text) OR (new.admission <> old.admission)))) EXECUTE FUNCTION public.leasehold_execution_updated();
 
 CREATE TRIGGER request_begins_pending BEFORE INSERT ON public.workflow_execution_queue FOR EACH ROW WHEN ((new.status <> 'PENDING'::text)) EXECUTE FUNCTION public.leasehold_refuse('request_transition');
+
+CREATE TRIGGER request_identity BEFORE UPDATE ON public.workflow_execution_queue FOR EACH ROW WHEN (((old.id <> new.id) OR (old.workspace_id <> new.workspace_id))) EXECUTE FUNCTION public.leasehold_refuse('request_identity');
 
 CREATE TRIGGER request_transition BEFORE UPDATE ON public.workflow_execution_queue FOR EACH ROW WHEN (((old.status <> new.status) AND (NOT
         CASE old.status
@@ -748,16 +863,18 @@ CREATE TRIGGER workspace_is_kept BEFORE DELETE ON public.workspace FOR EACH ROW 
 
 CREATE TRIGGER workspace_turn_is_kept BEFORE DELETE ON public.workspace_turn FOR EACH ROW EXECUTE FUNCTION public.leasehold_refuse('workspace_turn_is_kept');
 
+CREATE TRIGGER workspace_turn_limit BEFORE UPDATE ON public.workspace_turn FOR EACH ROW WHEN (((old.concurrency_limit <> new.concurrency_limit) OR (old.paused <> new.paused) OR (old.deleted <> new.deleted))) EXECUTE FUNCTION public.leasehold_workspace_turn_limit();
+
 CREATE TRIGGER workspace_turn_once BEFORE INSERT ON public.workspace_turn FOR EACH ROW EXECUTE FUNCTION public.leasehold_workspace_turn_once();
 
-CREATE TRIGGER workspace_turn_shortcuts BEFORE UPDATE ON public.workspace_turn FOR EACH ROW WHEN (((new.oldest_admission > old.oldest_admission) OR (new.held_at_most < old.held_at_most))) EXECUTE FUNCTION public.leasehold_check_shortcuts();
+CREATE TRIGGER workspace_turn_shortcuts BEFORE UPDATE ON public.workspace_turn FOR EACH ROW WHEN (((new.oldest_admission > old.oldest_admission) OR (new.stragglers <> old.stragglers) OR (new.held_at_most < old.held_at_most))) EXECUTE FUNCTION public.leasehold_check_shortcuts();
 
 CREATE TRIGGER workspace_turn_stays BEFORE UPDATE ON public.workspace_turn FOR EACH ROW WHEN ((old.workspace_id <> new.workspace_id)) EXECUTE FUNCTION public.leasehold_refuse('workspace_turn_once');
 
 CREATE TRIGGER workspace_update_turn AFTER UPDATE ON public.workspace FOR EACH ROW WHEN (((old.concurrency_limit IS DISTINCT FROM new.concurrency_limit) OR (old.paused IS DISTINCT FROM new.paused) OR (old.deleted_at IS DISTINCT FROM new.deleted_at))) EXECUTE FUNCTION public.leasehold_workspace_follow();
 
 ALTER TABLE ONLY public.workflow_execution
-    ADD CONSTRAINT execution_request FOREIGN KEY (request_id) REFERENCES public.workflow_execution_queue(id) ON DELETE CASCADE;
+    ADD CONSTRAINT execution_request FOREIGN KEY (workspace_id, request_id) REFERENCES public.workflow_execution_queue(workspace_id, id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.workflow_definition_version
     ADD CONSTRAINT workflow_definition_version_definition FOREIGN KEY (definition_id) REFERENCES public.workflow_definition(id);

@@ -26,8 +26,10 @@ CREATE SEQUENCE admission_number;
 -- One row a workspace. turn: its place in the round, the number of its last admission; whoever has the lowest is
 -- served next.
 -- ready, has_work and has_room may be true for nothing, which costs a look, but are never false by mistake: whoever
--- clears one holds the row and has seen every transaction that wrote it (written_by).
--- oldest_admission: no RUNNING execution of the workspace has a lower number, so none below it need be looked at.
+-- clears one holds the row and has seen every transaction that wrote it (written_by). They follow the event log; after
+-- requests or executions were changed by hand without their events, leasehold_rebuild() sets all of it right.
+-- oldest_admission: no RUNNING execution of the workspace has a lower number, but for those in stragglers, so that
+-- nothing else below it need be looked at.
 -- held_at_most: at least as many as there are RUNNING executions. Admission raises it, the end of an execution does
 -- not lower it; only where it leaves no room are the executions counted, which sets it to the truth.
 -- line_*: no request that waits in the workspace's line comes before this key.
@@ -43,6 +45,7 @@ CREATE TABLE workspace_turn (
     has_room boolean NOT NULL DEFAULT true,
     turn bigint NOT NULL DEFAULT 0,
     oldest_admission bigint NOT NULL DEFAULT 0,
+    stragglers bigint[] NOT NULL DEFAULT '{}',
     held_at_most bigint NOT NULL DEFAULT 0,
     line_rank smallint NOT NULL DEFAULT -32768,
     line_at timestamptz NOT NULL DEFAULT '-infinity',
@@ -131,6 +134,24 @@ CREATE TRIGGER workspace_turn_once BEFORE INSERT ON workspace_turn
     FOR EACH ROW EXECUTE FUNCTION leasehold_workspace_turn_once();
 CREATE TRIGGER workspace_turn_is_kept BEFORE DELETE ON workspace_turn
     FOR EACH ROW EXECUTE FUNCTION leasehold_refuse('workspace_turn_is_kept');
+-- The limit of the turn row is the workspace's own, and no other.
+CREATE FUNCTION leasehold_workspace_turn_limit() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM workspace w
+    WHERE w.id = NEW.workspace_id AND w.concurrency_limit = NEW.concurrency_limit AND w.paused = NEW.paused
+        AND (w.deleted_at IS NOT NULL) = NEW.deleted;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'the turn of workspace % does not follow it', NEW.workspace_id
+            USING ERRCODE = 'check_violation', CONSTRAINT = 'workspace_turn_limit', TABLE = 'workspace_turn';
+    END IF;
+    RETURN NEW;
+END
+$$;
+
+CREATE TRIGGER workspace_turn_limit BEFORE UPDATE ON workspace_turn
+    FOR EACH ROW WHEN (OLD.concurrency_limit <> NEW.concurrency_limit OR OLD.paused <> NEW.paused
+        OR OLD.deleted <> NEW.deleted)
+    EXECUTE FUNCTION leasehold_workspace_turn_limit();
 CREATE TRIGGER workspace_turn_stays BEFORE UPDATE ON workspace_turn
     FOR EACH ROW WHEN (OLD.workspace_id <> NEW.workspace_id)
     EXECUTE FUNCTION leasehold_refuse('workspace_turn_once');

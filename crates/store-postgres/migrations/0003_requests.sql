@@ -35,6 +35,9 @@ CREATE TABLE workflow_execution_queue (
     params jsonb NOT NULL DEFAULT 'null',
     CONSTRAINT workflow_execution_queue_pkey PRIMARY KEY (id),
     CONSTRAINT request_status CHECK (status IN ('PENDING', 'CLAIMED', 'DISPATCHED', 'COMPLETED', 'FAILED')),
+    -- What every program can read: PostgreSQL knows times that others do not.
+    CONSTRAINT request_run_at CHECK (run_at >= '0001-01-01 00:00:00+00' AND run_at < '9999-01-01 00:00:00+00'),
+    CONSTRAINT request_dedupe_until CHECK (dedupe_until < '9999-01-01 00:00:00+00'),
     CONSTRAINT request_priority CHECK (priority BETWEEN -1000 AND 1000),
     CONSTRAINT request_due CHECK ((status = 'PENDING') = (due IS NOT NULL)),
     CONSTRAINT request_claim_fields CHECK (
@@ -67,7 +70,7 @@ CREATE INDEX request_line ON workflow_execution_queue (workspace_id, rank, creat
 CREATE INDEX request_kept ON workflow_execution_queue (created_at, id) WHERE due AND execution_id IS NOT NULL;
 CREATE INDEX request_not_due ON workflow_execution_queue (run_at) WHERE NOT due;
 CREATE INDEX request_lease ON workflow_execution_queue (lease_expires_at) WHERE lease_expires_at IS NOT NULL;
-CREATE INDEX request_list ON workflow_execution_queue (workspace_id, id);
+CREATE UNIQUE INDEX request_list ON workflow_execution_queue (workspace_id, id);
 CREATE INDEX request_failed ON workflow_execution_queue (workspace_id, id) WHERE failure_reason IS NOT NULL;
 CREATE INDEX request_redrivable ON workflow_execution_queue (workspace_id, id)
     WHERE failure_reason IS NOT NULL AND NOT redriven;
@@ -91,6 +94,10 @@ CREATE TRIGGER request_transition BEFORE UPDATE ON workflow_execution_queue
         ELSE false END))
     EXECUTE FUNCTION leasehold_refuse('request_transition');
 
+CREATE TRIGGER request_identity BEFORE UPDATE ON workflow_execution_queue
+    FOR EACH ROW WHEN (OLD.id <> NEW.id OR OLD.workspace_id <> NEW.workspace_id)
+    EXECUTE FUNCTION leasehold_refuse('request_identity');
+
 -- A RUNNING execution is the use of a slot; there is no other record of it.
 CREATE TABLE workflow_execution (
     id uuid NOT NULL,
@@ -105,7 +112,8 @@ CREATE TABLE workflow_execution (
     error text,
     CONSTRAINT workflow_execution_pkey PRIMARY KEY (id),
     CONSTRAINT execution_request_once UNIQUE (request_id),
-    CONSTRAINT execution_request FOREIGN KEY (request_id) REFERENCES workflow_execution_queue (id) ON DELETE CASCADE,
+    CONSTRAINT execution_request FOREIGN KEY (workspace_id, request_id)
+        REFERENCES workflow_execution_queue (workspace_id, id) ON DELETE CASCADE,
     CONSTRAINT execution_status CHECK (status IN ('RUNNING', 'COMPLETED', 'FAILED', 'CANCELLED')),
     CONSTRAINT execution_finished CHECK ((status = 'RUNNING') = (finished_at IS NULL))
 ) WITH (fillfactor = 80);
@@ -113,9 +121,19 @@ CREATE TABLE workflow_execution (
 CREATE INDEX execution_running ON workflow_execution (workspace_id, admission) WHERE status = 'RUNNING';
 CREATE INDEX execution_completed ON workflow_execution (finished_at) WHERE status = 'COMPLETED';
 
-CREATE FUNCTION leasehold_running(workspace uuid, oldest bigint) RETURNS bigint LANGUAGE sql STABLE AS $$
-    SELECT count(*) FROM workflow_execution
-    WHERE workspace_id = workspace AND status = 'RUNNING' AND admission >= oldest
+CREATE FUNCTION leasehold_running(workspace uuid, oldest bigint, stragglers bigint[]) RETURNS bigint
+LANGUAGE sql STABLE AS $$
+    SELECT (
+        SELECT count(*) FROM workflow_execution
+        WHERE workspace_id = workspace AND status = 'RUNNING' AND admission >= oldest
+    ) + (
+        -- One by one: as a condition on the whole they would be looked for among all that ever ran.
+        SELECT count(*) FROM unnest(stragglers) AS s (admission) CROSS JOIN LATERAL (
+            SELECT 1 FROM workflow_execution e
+            WHERE e.workspace_id = workspace AND e.status = 'RUNNING' AND e.admission = s.admission
+            LIMIT 1
+        ) e
+    )
 $$;
 
 -- No workspace has more RUNNING executions than its limit, whoever writes. The turn row is written, not only locked,
@@ -131,12 +149,13 @@ BEGIN
         WITH taken AS (
             UPDATE workspace_turn t
             SET held_at_most = CASE WHEN t.held_at_most + w.slots <= t.concurrency_limit THEN t.held_at_most + w.slots
-                    ELSE leasehold_running(w.id, t.oldest_admission) END,
+                    ELSE leasehold_running(w.id, t.oldest_admission, t.stragglers) END,
                 written_by = pg_current_xact_id()
             FROM unnest(workspaces, slots, lowest) AS w (id, slots, lowest) CROSS JOIN LATERAL (
-                SELECT ctid AS tid FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1
+                SELECT ctid AS tid, written_by FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1
             ) n
-            WHERE t.ctid = n.tid
+            -- written_by too, since older releases do not check ctid again after waiting for the row.
+            WHERE t.ctid = n.tid AND t.written_by = n.written_by
             RETURNING t.workspace_id, t.held_at_most > t.concurrency_limit OR w.lowest < t.oldest_admission AS refused
         )
         SELECT count(*), (array_agg(workspace_id) FILTER (WHERE taken.refused))[1] INTO served, refused FROM taken;
@@ -176,19 +195,29 @@ CREATE TRIGGER execution_takes_slot AFTER INSERT ON workflow_execution
     REFERENCING NEW TABLE AS inserted
     FOR EACH STATEMENT EXECUTE FUNCTION leasehold_execution_inserted();
 CREATE TRIGGER execution_takes_slot_again AFTER UPDATE ON workflow_execution
-    FOR EACH ROW WHEN (NEW.status = 'RUNNING' AND (OLD.status <> 'RUNNING'
-        OR NEW.workspace_id <> OLD.workspace_id OR NEW.admission <> OLD.admission))
+    FOR EACH ROW WHEN (NEW.status = 'RUNNING' AND (OLD.status <> 'RUNNING' OR NEW.admission <> OLD.admission))
     EXECUTE FUNCTION leasehold_execution_updated();
+CREATE TRIGGER execution_identity BEFORE UPDATE ON workflow_execution
+    FOR EACH ROW WHEN (OLD.id <> NEW.id OR OLD.workspace_id <> NEW.workspace_id OR OLD.request_id <> NEW.request_id)
+    EXECUTE FUNCTION leasehold_refuse('execution_identity');
 
--- The two shortcuts of the count are checked when they move the way that could hide an execution.
+-- The shortcuts of the count are checked when they move in a way that could hide an execution.
 CREATE FUNCTION leasehold_check_shortcuts() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (
         SELECT 1 FROM workflow_execution e
         WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING'
-            AND e.admission >= OLD.oldest_admission AND e.admission < NEW.oldest_admission)
+            AND e.admission >= OLD.oldest_admission AND e.admission < NEW.oldest_admission
+            AND NOT (e.admission = ANY (NEW.stragglers)))
+        OR EXISTS (
+        SELECT 1 FROM (SELECT unnest(OLD.stragglers) EXCEPT SELECT unnest(NEW.stragglers)) AS s (admission)
+        CROSS JOIN LATERAL (
+            SELECT 1 FROM workflow_execution e
+            WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING' AND e.admission = s.admission
+            LIMIT 1
+        ) e)
         OR (NEW.held_at_most < OLD.held_at_most
-            AND NEW.held_at_most < leasehold_running(NEW.workspace_id, NEW.oldest_admission))
+            AND NEW.held_at_most < leasehold_running(NEW.workspace_id, NEW.oldest_admission, NEW.stragglers))
     THEN
         RAISE EXCEPTION 'workspace % has more running executions than that', NEW.workspace_id
             USING ERRCODE = 'check_violation', CONSTRAINT = 'workspace_limit', TABLE = 'workspace_turn';
@@ -198,7 +227,8 @@ END
 $$;
 
 CREATE TRIGGER workspace_turn_shortcuts BEFORE UPDATE ON workspace_turn
-    FOR EACH ROW WHEN (NEW.oldest_admission > OLD.oldest_admission OR NEW.held_at_most < OLD.held_at_most)
+    FOR EACH ROW WHEN (NEW.oldest_admission > OLD.oldest_admission OR NEW.stragglers <> OLD.stragglers
+        OR NEW.held_at_most < OLD.held_at_most)
     EXECUTE FUNCTION leasehold_check_shortcuts();
 
 -- xid says which transaction wrote the event, so a reader that keeps its snapshot finds what committed since,
@@ -220,6 +250,11 @@ CREATE TABLE request_event (
 
 CREATE INDEX request_event_commit ON request_event (xid, id);
 
+-- Which cluster of databases this is: its transaction numbers mean nothing in another.
+CREATE FUNCTION leasehold_cluster() RETURNS bigint LANGUAGE sql STABLE AS $$
+    SELECT system_identifier FROM pg_control_system()
+$$;
+
 -- The snapshot up to which events are folded into workspace_turn; a number below which no ready workspace has its turn;
 -- and the workspaces whose turn row was busy, which wait for the next fold: the row with the highest id. A new row each time and never an update, so that finding it stays one step even
 -- while an old snapshot keeps its dead predecessors.
@@ -228,6 +263,7 @@ CREATE TABLE request_fold (
     position pg_snapshot NOT NULL,
     round_from bigint NOT NULL,
     parked uuid[] NOT NULL DEFAULT '{}',
+    cluster bigint NOT NULL DEFAULT (leasehold_cluster()),
     CONSTRAINT request_fold_pkey PRIMARY KEY (id)
 );
 

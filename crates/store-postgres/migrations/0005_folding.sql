@@ -1,12 +1,13 @@
 -- How what was appended becomes visible to claims: one fold at a time brings workspace_turn up to date.
 
--- Counts everything anew. Needed after a dump was restored into a cluster whose transaction numbers are lower than
--- those written in the rows; leasehold_fold notices and calls it.
+-- Counts everything anew, and looks at every workspace anew. Needed after the rows came into another cluster, by a
+-- restored dump or by replication, because the transaction numbers in them mean nothing there; leasehold_fold notices
+-- and calls it. Also the repair after requests or executions were changed by hand without their events.
 CREATE FUNCTION leasehold_rebuild() RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
     LOCK TABLE workflow_execution_queue, workspace_turn IN SHARE ROW EXCLUSIVE MODE;
-    UPDATE request_event SET xid = '3' WHERE xid >= pg_snapshot_xmin(pg_current_snapshot());
+    UPDATE request_event SET xid = '3';
     UPDATE workspace_turn t
     SET pending = coalesce(c.pending, 0), claimed = coalesce(c.claimed, 0), dispatched = coalesce(c.dispatched, 0),
         completed = coalesce(c.completed, 0), failed = coalesce(c.failed, 0),
@@ -24,9 +25,14 @@ BEGIN
         FROM workflow_execution_queue GROUP BY workspace_id
     ) c ON c.workspace_id = w.id
     WHERE t.workspace_id = w.id;
+    PERFORM setval('admission_number', greatest(
+        (SELECT last_value FROM admission_number),
+        (SELECT max(turn) FROM workspace_turn),
+        (SELECT max(admission) FROM workflow_execution)));
     DELETE FROM workspace_delta;
     DELETE FROM request_fold;
-    INSERT INTO request_fold (position, round_from) VALUES (pg_current_snapshot(), 0);
+    INSERT INTO request_fold (position, round_from)
+    SELECT pg_current_snapshot(), coalesce(min(turn), 0) FROM workspace_turn;
 END
 $$;
 
@@ -47,7 +53,10 @@ DECLARE
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
     SELECT * INTO last FROM request_fold ORDER BY id DESC LIMIT 1;
-    IF pg_snapshot_xmax(last.position) > pg_snapshot_xmax(pg_current_snapshot()) THEN
+    IF last.cluster <> leasehold_cluster()
+        OR pg_snapshot_xmax(last.position) > pg_snapshot_xmax(pg_current_snapshot())
+        OR last.round_from > (SELECT last_value FROM admission_number)
+    THEN
         PERFORM leasehold_rebuild();
         RETURN 0;
     END IF;
@@ -158,6 +167,8 @@ BEGIN
     IF NOT FOUND THEN
         RETURN 0;
     END IF;
+    -- The fold's lock comes first wherever both are taken.
+    PERFORM pg_advisory_xact_lock(7308332186);
     WITH ripe AS MATERIALIZED (
         SELECT ctid AS tid FROM workflow_execution_queue
         WHERE NOT due AND run_at <= now

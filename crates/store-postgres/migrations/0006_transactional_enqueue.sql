@@ -11,12 +11,15 @@ CREATE FUNCTION leasehold_uuid7() RETURNS uuid LANGUAGE sql VOLATILE AS $$
             8, (get_byte(uuid_send(gen_random_uuid()), 8) & 63) | 128), 'hex')::uuid
 $$;
 
--- Whether a document nests at most 64 deep: what remains of it without strings and scalars is empty after taking away
--- the innermost brackets that often.
-CREATE FUNCTION leasehold_is_shallow(document jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+-- Whether every program can read a document: its numbers are within those of a double, and it nests at most 64 deep: what
+-- remains of it without strings and scalars is empty after taking away the innermost brackets that often.
+CREATE FUNCTION leasehold_is_readable(document jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
     brackets text := regexp_replace(regexp_replace(document::text, '"([^"\\]|\\.)*"', '', 'g'), '[^][{}]', '', 'g');
 BEGIN
+    IF jsonb_path_exists(document, '$.** ? (@.type() == "number" && (@ > 1.7e308 || @ < -1.7e308))') THEN
+        RETURN false;
+    END IF;
     FOR level IN 1..64 LOOP
         EXIT WHEN brackets = '';
         brackets := replace(replace(brackets, '[]', '.'), '{}', '.');
@@ -40,7 +43,7 @@ CREATE FUNCTION leasehold_enqueue(
     dedupe_window interval DEFAULT NULL,
     trace_context text DEFAULT NULL,
     enqueued_by text DEFAULT 'sql'
-) RETURNS uuid LANGUAGE plpgsql AS $$
+) RETURNS uuid LANGUAGE plpgsql SECURITY DEFINER AS $$
 #variable_conflict use_column
 DECLARE
     definition workflow_definition;
@@ -67,8 +70,9 @@ BEGIN
         RAISE EXCEPTION 'params must have at most 262144 bytes as JSON, have %',
             octet_length(leasehold_enqueue.params::text) USING ERRCODE = 'program_limit_exceeded';
     END IF;
-    IF NOT leasehold_is_shallow(leasehold_enqueue.params) THEN
-        RAISE EXCEPTION 'params must not nest deeper than 64 levels' USING ERRCODE = 'program_limit_exceeded';
+    IF NOT leasehold_is_readable(leasehold_enqueue.params) THEN
+        RAISE EXCEPTION 'params must not nest deeper than 64 levels, nor hold numbers beyond 1.7e308'
+            USING ERRCODE = 'program_limit_exceeded';
     END IF;
     IF asked IS NOT NULL THEN
         UPDATE workflow_execution_queue q SET idempotency_key = NULL, dedupe_until = NULL
@@ -100,5 +104,24 @@ BEGIN
             USING ERRCODE = 'unique_violation', CONSTRAINT = 'request_idempotency_key';
     END IF;
     RETURN request.id;
+END
+$$;
+
+REVOKE ALL ON FUNCTION leasehold_enqueue FROM PUBLIC;
+
+-- Every function sees the tables of this schema, not temporary or other ones of the same names that a caller may have;
+-- and reads them through their indexes in order, whatever the caller's settings and the statistics of the moment.
+DO $$
+DECLARE
+    function regprocedure;
+BEGIN
+    FOR function IN
+        SELECT p.oid FROM pg_proc p
+        WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'leasehold\_%'
+    LOOP
+        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', function, current_schema());
+        EXECUTE format('ALTER FUNCTION %s SET enable_seqscan = off', function);
+        EXECUTE format('ALTER FUNCTION %s SET enable_bitmapscan = off', function);
+    END LOOP;
 END
 $$;

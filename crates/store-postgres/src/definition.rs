@@ -23,7 +23,7 @@ pub(crate) async fn create(
             row.get::<_, bool>("owned"),
             row.get::<_, Option<Uuid>>("id"),
         ) {
-            (_, Some(_)) => DefinitionCreated::Created(row::definition(&row)),
+            (_, Some(_)) => DefinitionCreated::Created(row::definition(&row)?),
             (true, None) => DefinitionCreated::NameTaken,
             (false, None) => DefinitionCreated::WorkspaceNotFound,
         },
@@ -42,7 +42,7 @@ pub(crate) async fn get(
             &[&workspace.0, &id.0],
         )
         .await?;
-    Ok(row.as_ref().map(row::definition))
+    row.as_ref().map(row::definition).transpose()
 }
 
 pub(crate) async fn list(
@@ -58,7 +58,7 @@ pub(crate) async fn list(
             &[&workspace.0, &after, &page.rows()],
         )
         .await?;
-    Ok(rows.iter().map(row::definition).collect())
+    rows.iter().map(row::definition).collect()
 }
 
 pub(crate) async fn delete(

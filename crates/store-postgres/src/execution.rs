@@ -6,7 +6,7 @@ use crate::row;
 use crate::store::{PostgresStore, sql};
 use leasehold_core::{ExecutionId, ExecutionStatus, RequestStatus, WorkspaceId};
 use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
-use leasehold_store::{Page, Result};
+use leasehold_store::{Error, ErrorKind, Page, Result};
 use std::collections::{HashMap, HashSet};
 use tokio_postgres::{GenericClient, Statement};
 use uuid::Uuid;
@@ -93,6 +93,10 @@ pub(crate) async fn finish(
     let mut finished = end_dispatched(store, &**client, &statement, by, &ends).await?;
     if finished.len() < ends.ids.len() {
         let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
+        transaction
+            .query(sql!("execution/lock"), &[&ends.ids])
+            .await
+            .map_err(postgres(CONTEXT))?;
         for step in [
             sql!("execution/pass_claimed"),
             sql!("execution/pass_dispatched"),
@@ -106,11 +110,7 @@ pub(crate) async fn finish(
         transaction.commit().await.map_err(postgres(CONTEXT))?;
     }
     let known = if finished.len() < ends.ids.len() {
-        let rows = client
-            .query(sql!("execution/known"), &[&ends.ids])
-            .await
-            .map_err(postgres(CONTEXT))?;
-        rows.iter().map(|row| row.get::<_, Uuid>("id")).collect()
+        ended(&**client, &ends).await?
     } else {
         HashSet::new()
     };
@@ -123,6 +123,23 @@ pub(crate) async fn finish(
             None => ExecutionFinished::NotFound,
         })
         .collect())
+}
+
+/// Which of the executions have ended. One that has not is nobody's: its request has another.
+async fn ended(client: &impl GenericClient, ends: &Ends<'_>) -> Result<HashSet<Uuid>> {
+    let rows = client
+        .query(sql!("execution/known"), &[&ends.ids])
+        .await
+        .map_err(postgres(CONTEXT))?;
+    rows.iter()
+        .map(|row| match (row.get("id"), row.get("ended")) {
+            (id, true) => Ok(id),
+            (id, false) => {
+                let text = format!("execution {id} runs, but its request has another");
+                Err(Error::new(CONTEXT, ErrorKind::Broken(text)))
+            }
+        })
+        .collect()
 }
 
 async fn end_dispatched(

@@ -1,6 +1,6 @@
 //! Named locks in PostgreSQL.
 
-use crate::row::micros;
+use crate::row::{self, micros};
 use crate::store::{PostgresStore, sql};
 use leasehold_store::Result;
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
@@ -28,7 +28,7 @@ pub(crate) async fn acquire(store: &PostgresStore, request: &LockRequest) -> Res
             };
             return Ok(LockAcquired::Acquired {
                 token,
-                until: row.get("lock_until"),
+                until: row::time(&row, "lock_until")?,
             });
         }
         let holder = store
@@ -37,7 +37,7 @@ pub(crate) async fn acquire(store: &PostgresStore, request: &LockRequest) -> Res
         if let Some(row) = holder {
             return Ok(LockAcquired::Held {
                 by: row.get("locked_by"),
-                until: row.get("lock_until"),
+                until: row::time(&row, "lock_until")?,
             });
         }
     }
@@ -87,14 +87,15 @@ pub(crate) async fn release(
 
 pub(crate) async fn list(store: &PostgresStore) -> Result<Vec<LockState>> {
     let rows = store.many("lock_list", sql!("lock/list"), &[]).await?;
-    Ok(rows
-        .iter()
-        .map(|row| LockState {
-            name: row.get("name"),
-            owner: row.get("locked_by"),
-            locked_at: row.get("locked_at"),
-            until: row.get("lock_until"),
-            token: row.get("fencing_token"),
+    rows.iter()
+        .map(|row| {
+            Ok(LockState {
+                name: row.get("name"),
+                owner: row.get("locked_by"),
+                locked_at: row::time(row, "locked_at")?,
+                until: row::time(row, "lock_until")?,
+                token: row.get("fencing_token"),
+            })
         })
-        .collect())
+        .collect()
 }

@@ -2,12 +2,14 @@
 
 use crate::row;
 use crate::store::{PostgresStore, sql};
-use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_store::Result;
 use leasehold_store::prune::{Prune, Pruned};
 
+/// Requests that go in one transaction, since claims wait for it.
+const AT_ONCE: u32 = 500;
+
 pub(crate) async fn prune(store: &PostgresStore, prune: &Prune) -> Result<Pruned> {
-    let limit = prune.limit.min(SWEEP_MAX_BATCH).cast_signed();
+    let limit = prune.limit.min(AT_ONCE).cast_signed();
     let row = store
         .one(
             "prune",

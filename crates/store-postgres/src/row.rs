@@ -1,9 +1,7 @@
 //! Rows as the port's types, and the port's times as the database's numbers.
 
 use crate::error::unreadable;
-use leasehold_core::{
-    DefinitionId, ExecutionId, FailureReason, RequestId, Timestamp, VersionId, WorkspaceId,
-};
+use leasehold_core::{DefinitionId, ExecutionId, FailureReason, RequestId, VersionId, WorkspaceId};
 use leasehold_store::change::Event;
 use leasehold_store::definition::{Definition, Version};
 use leasehold_store::execution::Execution;
@@ -14,7 +12,11 @@ use serde_json::Value;
 use std::str::FromStr;
 use std::time::Duration;
 use tokio_postgres::Row;
+use tokio_postgres::types::FromSql;
 use uuid::Uuid;
+
+/// Shown in place of params that this program cannot read: one such request must not hide a list of others.
+const UNREADABLE: &str = "(these params cannot be read)";
 
 /// A duration in the unit that statements take.
 pub(crate) fn micros(duration: Duration) -> i64 {
@@ -63,6 +65,12 @@ where
     T::try_from(row.get::<_, i32>(column)).map_err(|error| unreadable("reading a row", error))
 }
 
+/// Reads a time or nothing; PostgreSQL knows times that this program cannot read.
+pub(crate) fn time<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> Result<T> {
+    row.try_get(column)
+        .map_err(|error| unreadable("reading a time", error))
+}
+
 /// Reads a JSON column; one nested too deep for this program cannot be read.
 pub(crate) fn json(row: &Row, column: &str) -> Result<Value> {
     row.try_get(column)
@@ -90,19 +98,19 @@ pub(crate) fn workspace(row: &Row) -> Result<Workspace> {
             .transpose()
             .map_err(|error| unreadable("reading a row", error))?,
         paused: row.get("paused"),
-        created_at: row.get("created_at"),
-        deleted_at: row.get("deleted_at"),
+        created_at: time(row, "created_at")?,
+        deleted_at: time(row, "deleted_at")?,
     })
 }
 
-pub(crate) fn definition(row: &Row) -> Definition {
-    Definition {
+pub(crate) fn definition(row: &Row) -> Result<Definition> {
+    Ok(Definition {
         id: id::<DefinitionId>(row, "id"),
         workspace: id(row, "workspace_id"),
         name: row.get("name"),
         current_version: maybe_id(row, "current_version_id"),
-        created_at: row.get("created_at"),
-    }
+        created_at: time(row, "created_at")?,
+    })
 }
 
 pub(crate) fn version(row: &Row) -> Result<Version> {
@@ -119,7 +127,7 @@ pub(crate) fn version(row: &Row) -> Result<Version> {
         execution_timeout: row
             .get::<_, Option<i64>>("execution_timeout_ms")
             .map(|ms| Duration::from_millis(ms.unsigned_abs())),
-        created_at: row.get("created_at"),
+        created_at: time(row, "created_at")?,
     })
 }
 
@@ -131,8 +139,8 @@ pub(crate) fn request(row: &Row) -> Result<Request> {
         version: id(row, "version_id"),
         status: named(row, "status")?,
         priority: row.get("priority"),
-        params: json(row, "params")?,
-        run_at: row.get("run_at"),
+        params: json(row, "params").unwrap_or_else(|_| Value::String(UNREADABLE.to_owned())),
+        run_at: time(row, "run_at")?,
         idempotency_key: row.get("idempotency_key"),
         execution: maybe_id::<ExecutionId>(row, "execution_id"),
         attempt_count: small(row, "attempt_count")?,
@@ -140,14 +148,14 @@ pub(crate) fn request(row: &Row) -> Result<Request> {
         failure_reason: maybe_named::<FailureReason>(row, "failure_reason")?,
         last_error: row.get("last_error"),
         redrive_of: maybe_id(row, "redrive_of"),
-        cancel_requested_at: row.get("cancel_requested_at"),
+        cancel_requested_at: time(row, "cancel_requested_at")?,
         claimed_by: row.get("claimed_by"),
-        lease_expires_at: row.get("lease_expires_at"),
+        lease_expires_at: time(row, "lease_expires_at")?,
         trace_context: row.get("trace_context"),
-        created_at: row.get("created_at"),
-        claimed_at: row.get("claimed_at"),
-        dispatched_at: row.get("dispatched_at"),
-        finished_at: row.get("finished_at"),
+        created_at: time(row, "created_at")?,
+        claimed_at: time(row, "claimed_at")?,
+        dispatched_at: time(row, "dispatched_at")?,
+        finished_at: time(row, "finished_at")?,
     })
 }
 
@@ -160,8 +168,8 @@ pub(crate) fn execution(row: &Row) -> Result<Execution> {
         version: id(row, "version_id"),
         status: named(row, "status")?,
         admission: row.get("admission"),
-        started_at: row.get::<_, Timestamp>("started_at"),
-        finished_at: row.get("finished_at"),
+        started_at: time(row, "started_at")?,
+        finished_at: time(row, "finished_at")?,
         error: row.get("error"),
     })
 }
@@ -172,7 +180,7 @@ pub(crate) fn event(row: &Row) -> Result<Event, Error> {
         workspace: id(row, "workspace_id"),
         from: maybe_named(row, "from_status")?,
         to: named(row, "to_status")?,
-        at: row.get("at"),
+        at: time(row, "at")?,
         by: row.get("by_whom"),
         reason: row.get("reason"),
     })

@@ -102,20 +102,56 @@ async fn an_ended_execution_does_not_run_again_without_room() {
 }
 
 #[tokio::test]
-async fn an_execution_cannot_move_into_a_full_workspace_or_one_that_is_none() {
+async fn an_execution_runs_in_the_workspace_of_its_request_and_stays_there() {
     let hand = hand().await;
-    let full = hand.fixture.site(1).await;
-    hand.fixture.running(&full).await;
+    let one = hand.fixture.site(1).await;
+    let waiting = hand.fixture.enqueue(&one, 1).await[0];
     let other = hand.fixture.site(5).await;
-    let moved = hand.fixture.running(&other).await;
-    let sql = include_str!("sql/execution_move.sql");
-    for target in [full.workspace.0, Uuid::now_v7()] {
-        let outcome = hand
-            .client
-            .execute(sql, &[&moved.execution.0, &target])
-            .await;
-        assert_eq!(refused_by(outcome), "workspace_limit");
-    }
+    let elsewhere = include_str!("sql/execution_run_elsewhere.sql");
+    let outcome = hand
+        .client
+        .execute(
+            elsewhere,
+            &[&Uuid::now_v7(), &waiting.0, &other.workspace.0],
+        )
+        .await;
+    assert_eq!(refused_by(outcome), "execution_request");
+    hand.fixture.drain(5).await;
+    let running = hand.fixture.running(&other).await;
+    let outcome = hand
+        .client
+        .execute(
+            include_str!("sql/execution_move.sql"),
+            &[&running.execution.0, &one.workspace.0],
+        )
+        .await;
+    assert_eq!(refused_by(outcome), "execution_identity");
+}
+
+/// What a caller calls its own tables does not matter, and a turn row cannot be given another limit.
+#[tokio::test]
+async fn the_limit_is_the_workspaces_own_and_no_other_table_stands_in_for_it() {
+    let hand = hand().await;
+    let site = hand.fixture.site(1).await;
+    let waiting = hand.fixture.enqueue(&site, 3).await;
+    let outcome = hand
+        .client
+        .execute(
+            include_str!("sql/turn_raise_limit.sql"),
+            &[&site.workspace.0],
+        )
+        .await;
+    assert_eq!(refused_by(outcome), "workspace_turn_limit");
+    hand.client
+        .batch_execute(include_str!("sql/turn_shadow.sql"))
+        .await
+        .unwrap();
+    run(&hand.client, waiting[0].0).await.unwrap();
+    assert_eq!(
+        refused_by(run(&hand.client, waiting[1].0).await),
+        "workspace_limit"
+    );
+    assert_eq!(in_use(&hand, site.workspace).await, 1);
 }
 
 #[tokio::test]
@@ -308,21 +344,86 @@ async fn params_too_deep_to_read_end_their_request_and_no_other() {
 }
 
 #[tokio::test]
-async fn an_execution_that_vanished_is_replaced() {
+async fn a_kept_execution_that_vanished_or_ended_is_replaced() {
+    for sql in [
+        include_str!("sql/execution_remove.sql"),
+        include_str!("sql/execution_end.sql"),
+    ] {
+        let hand = hand().await;
+        let site = hand.fixture.site(1).await;
+        let first = hand.fixture.claimed(&site).await;
+        hand.fixture.release(&first, ReleaseKind::Unknown, 0).await;
+        hand.client
+            .execute(sql, &[&first.execution.0])
+            .await
+            .unwrap();
+        let again = hand.fixture.drain(5).await.requests;
+        assert_eq!(again.len(), 1);
+        assert_eq!(again[0].id, first.id);
+        assert_eq!(again[0].origin, ExecutionOrigin::Replaced);
+        assert_ne!(again[0].execution, first.execution);
+    }
+}
+
+/// Ending executions by hand writes no events; the repair finds what they would have told.
+#[tokio::test]
+async fn a_rebuild_sets_right_what_hands_did() {
     let hand = hand().await;
     let site = hand.fixture.site(1).await;
-    let first = hand.fixture.claimed(&site).await;
-    hand.fixture.release(&first, ReleaseKind::Unknown, 0).await;
-    let sql = include_str!("sql/execution_remove.sql");
+    let first = hand.fixture.running(&site).await;
+    let waiting = hand.fixture.enqueue(&site, 1).await;
+    hand.fixture.drain(5).await;
     hand.client
-        .execute(sql, &[&first.execution.0])
+        .execute(include_str!("sql/execution_end.sql"), &[&first.execution.0])
         .await
         .unwrap();
-    let again = hand.fixture.drain(5).await.requests;
-    assert_eq!(again.len(), 1);
-    assert_eq!(again[0].id, first.id);
-    assert_eq!(again[0].origin, ExecutionOrigin::Replaced);
-    assert_ne!(again[0].execution, first.execution);
+    assert_eq!(hand.fixture.drain(5).await.requests, []);
+    hand.client
+        .batch_execute(include_str!("sql/rebuild.sql"))
+        .await
+        .unwrap();
+    let claimed = hand.fixture.drain(5).await.requests;
+    assert_eq!(claimed.iter().map(|r| r.id).collect::<Vec<_>>(), waiting);
+    let counts = hand
+        .fixture
+        .store
+        .request_counts(site.workspace)
+        .await
+        .unwrap();
+    assert_eq!(
+        (counts.pending, counts.claimed, counts.dispatched),
+        (0, 1, 1)
+    );
+}
+
+/// As after a restored dump or replication into another cluster: numbers of transactions and admissions mean nothing.
+#[tokio::test]
+async fn rows_that_came_from_another_cluster_are_counted_anew() {
+    let hand = hand().await;
+    let site = hand.fixture.site(2).await;
+    hand.fixture.running(&site).await;
+    hand.fixture.enqueue(&site, 5).await;
+    hand.client
+        .batch_execute(include_str!("sql/another_cluster.sql"))
+        .await
+        .unwrap();
+    let claimed = hand.fixture.drain(10).await.requests;
+    assert_eq!(claimed.len(), 1);
+    hand.fixture.enqueue(&site, 1).await;
+    hand.fixture
+        .finish(claimed[0].execution, ExecutionEnd::Completed)
+        .await;
+    assert_eq!(hand.fixture.drain(10).await.requests.len(), 1);
+    let counts = hand
+        .fixture
+        .store
+        .request_counts(site.workspace)
+        .await
+        .unwrap();
+    assert_eq!(
+        (counts.pending, counts.dispatched, counts.completed),
+        (4, 1, 1)
+    );
 }
 
 /// Somebody left a transaction open that changed a workspace: that one waits, the others do not.

@@ -1,2 +1,2 @@
--- Which of the executions exist.
-SELECT id FROM workflow_execution WHERE id = ANY ($1)
+-- Which of the executions exist, and whether they have ended.
+SELECT id, finished_at IS NOT NULL AS ended FROM workflow_execution WHERE id = ANY ($1)

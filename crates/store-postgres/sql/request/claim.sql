@@ -32,15 +32,25 @@ WITH clock AS MATERIALIZED (
     SELECT *, ((SELECT n FROM wanted) + count(*) OVER () - 1) / count(*) OVER () AS share
     FROM locked WHERE pg_visible_in_snapshot(written_by, pg_current_snapshot())
 ), room AS (
-    SELECT f.*, r.oldest, CASE WHEN f.counted THEN r.running ELSE f.held_at_most END AS running,
-        CASE WHEN f.deleted THEN f.share
-            WHEN f.counted THEN greatest(0, least(f.share, f.concurrency_limit - r.running))
-            ELSE f.share END AS want
+    SELECT f.tid, f.workspace_id, f.turn, f.deleted, f.concurrency_limit, f.oldest_admission, f.stragglers,
+        f.line_rank, f.line_at, f.line_id, f.counted, r.alive,
+        CASE WHEN f.counted THEN cardinality(r.alive) ELSE f.held_at_most END AS running,
+        CASE WHEN f.deleted OR NOT f.counted THEN f.share
+            ELSE greatest(0, least(f.share, f.concurrency_limit - cardinality(r.alive))) END AS want
     FROM (SELECT *, held_at_most + share >= concurrency_limit AS counted FROM fresh) f CROSS JOIN LATERAL (
-        SELECT count(*) AS running, min(e.admission) AS oldest
-        FROM workflow_execution e
-        WHERE f.counted AND e.workspace_id = f.workspace_id AND e.status = 'RUNNING'
-            AND e.admission >= f.oldest_admission
+        SELECT ARRAY(
+            SELECT e.admission FROM unnest(f.stragglers) AS s (admission) CROSS JOIN LATERAL (
+                SELECT e.admission FROM workflow_execution e
+                WHERE f.counted AND e.workspace_id = f.workspace_id AND e.status = 'RUNNING'
+                    AND e.admission = s.admission
+                LIMIT 1
+            ) e
+            UNION ALL
+            SELECT e.admission FROM workflow_execution e
+            WHERE f.counted AND e.workspace_id = f.workspace_id AND e.status = 'RUNNING'
+                AND e.admission >= f.oldest_admission
+            ORDER BY 1
+        ) AS alive
     ) r
 ), line AS MATERIALIZED (
     SELECT r.*, l.*,
@@ -56,7 +66,7 @@ WITH clock AS MATERIALIZED (
     ) l ON true
 ), picked AS MATERIALIZED (
     SELECT l.* FROM line l JOIN workflow_execution_queue q ON q.ctid = l.request_tid
-    WHERE l.place <= l.want
+    WHERE l.place <= l.want AND q.due AND q.execution_id IS NULL
     FOR UPDATE OF q SKIP LOCKED
 ), numbered AS MATERIALIZED (
     SELECT p.*, nextval('admission_number') AS admission, ($5::uuid[])[p.ordinal] AS execution_id
@@ -102,8 +112,9 @@ WITH clock AS MATERIALIZED (
     SELECT c.id, c.workspace_id, 'PENDING', c.status, clock.now, $3, c.failure_reason
     FROM claimed c, clock
 ), outcome AS (
-    SELECT tid, turn, deleted, concurrency_limit, oldest_admission, line_rank, line_at, line_id, running, oldest, want,
-        counted, max(admission) AS last_admission, min(admission) AS first_admission,
+    SELECT tid, turn, deleted, concurrency_limit, oldest_admission, stragglers, line_rank, line_at, line_id, counted,
+        alive, running, want,
+        max(admission) AS last_admission,
         count(admission) FILTER (WHERE refusal IS NULL) AS admitted,
         count(admission) AS taken,
         count(id) FILTER (WHERE admission IS NULL) AS seen,
@@ -114,25 +125,27 @@ WITH clock AS MATERIALIZED (
         array_agg(created_at ORDER BY place) FILTER (WHERE admission IS NULL) AS times,
         array_agg(id ORDER BY place) FILTER (WHERE admission IS NULL) AS ids
     FROM (
-        SELECT l.*, NULL::bigint AS admission, NULL AS refusal FROM line l
+        SELECT tid, turn, deleted, concurrency_limit, oldest_admission, stragglers, line_rank, line_at, line_id, counted,
+            alive, running, want, place, rank, created_at, id, NULL::bigint AS admission, NULL AS refusal
+        FROM line
         UNION ALL
-        SELECT tid, workspace_id, concurrency_limit, paused, deleted, ready, has_work, has_room, turn, oldest_admission,
-            held_at_most, line_rank, line_at, line_id, pending, claimed, dispatched, completed, failed, written_by,
-            share, counted, oldest, running, want, request_tid, id, rank, created_at, definition_id, version_id, place, admission, refusal
+        SELECT tid, turn, deleted, concurrency_limit, oldest_admission, stragglers, line_rank, line_at, line_id, counted,
+            alive, running, want, place, rank, created_at, id, admission, refusal
         FROM numbered
     ) s
-    GROUP BY tid, turn, deleted, concurrency_limit, oldest_admission, line_rank, line_at, line_id, running, oldest, want,
-        counted
+    GROUP BY tid, turn, deleted, concurrency_limit, oldest_admission, stragglers, line_rank, line_at, line_id, counted,
+        alive, running, want
 ), turned AS (
     UPDATE workspace_turn t
-    SET turn = coalesce(o.last_admission, o.turn),
+    -- A workspace whose line is locked by someone has had its turn all the same, or it would be in everybody's way.
+    SET turn = coalesce(o.last_admission,
+            CASE WHEN o.want > 0 AND o.seen > 0 THEN nextval('admission_number') END, o.turn),
         has_work = o.more_work,
         has_room = o.more_room,
         ready = o.more_work AND o.more_room,
-        -- Moving it costs a check, so it moves in strides; what it has not passed is at most a stride of numbers.
-        oldest_admission = CASE
-            WHEN o.counted AND coalesce(o.oldest, o.first_admission, o.turn) - o.oldest_admission > 1000
-            THEN coalesce(o.oldest, o.first_admission, o.turn) ELSE o.oldest_admission END,
+        oldest_admission = CASE WHEN o.strides THEN o.stride_to ELSE o.oldest_admission END,
+        stragglers = CASE WHEN o.strides THEN ARRAY(SELECT a FROM unnest(o.alive) a WHERE a < o.stride_to)
+            ELSE o.stragglers END,
         line_rank = coalesce(o.ranks[o.next], o.line_rank),
         line_at = coalesce(o.times[o.next], o.line_at),
         line_id = coalesce(o.ids[o.next], o.line_id),
@@ -140,7 +153,11 @@ WITH clock AS MATERIALIZED (
     FROM (
         SELECT *, want = 0 OR taken < seen AS more_work,
             -- What was not counted leaves room even if all that may be held is held.
-            deleted OR NOT counted OR running + admitted < concurrency_limit AS more_room
+            deleted OR NOT counted OR running + admitted < concurrency_limit AS more_room,
+            -- Moving oldest_admission costs a check, so it moves in strides: to the last turn, and leaves at most a
+            -- hundred stragglers behind.
+            coalesce(alive[101], turn) AS stride_to,
+            counted AND coalesce(alive[101], turn) - oldest_admission > 1000 AS strides
         FROM outcome
     ) o
     WHERE t.ctid = o.tid

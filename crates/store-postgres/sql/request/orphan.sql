@@ -1,9 +1,14 @@
--- Puts requests whose kept execution is gone back into the line, and has their workspaces looked at anew.
-WITH lost AS (
-    UPDATE workflow_execution_queue q SET execution_id = NULL
+-- Puts requests whose kept execution is gone or ended back into the line, and has their workspaces looked at anew.
+WITH lost AS MATERIALIZED (
+    SELECT q.id, q.workspace_id FROM workflow_execution_queue q
     WHERE q.due AND q.execution_id IS NOT NULL AND NOT EXISTS (
         SELECT 1 FROM workflow_execution e WHERE e.id = q.execution_id AND e.finished_at IS NULL)
-    RETURNING q.id, q.workspace_id, q.execution_id
+    ORDER BY q.created_at, q.id LIMIT 1000
+    FOR UPDATE OF q SKIP LOCKED
+), cleared AS (
+    DELETE FROM workflow_execution WHERE request_id = ANY (ARRAY(SELECT id FROM lost)) AND finished_at IS NOT NULL
+), lined AS (
+    UPDATE workflow_execution_queue q SET execution_id = NULL FROM lost WHERE q.id = lost.id
 ), noted AS (
     INSERT INTO workspace_delta (workspace_id, anew) SELECT DISTINCT workspace_id, true FROM lost
 )

@@ -1,5 +1,7 @@
 -- Settings of every connection: plans that do not flip while a table is young, no waiting without end, durable commits.
 SELECT set_config('enable_seqscan', 'off', false),
+    set_config('enable_bitmapscan', 'off', false),
+    set_config('default_transaction_isolation', 'read committed', false),
     set_config('jit', 'off', false),
     set_config('plan_cache_mode', 'force_generic_plan', false),
     set_config('lock_timeout', '10s', false),

@@ -37,7 +37,7 @@ async fn settle_on(store: &PostgresStore, client: &Object) -> Result<Settled> {
         .map_err(postgres("request_settle"))?;
     Ok(Settled {
         due: row::count(&row, "due")?,
-        next_due: row.get("next_due"),
+        next_due: row::time(&row, "next_due")?,
     })
 }
 
@@ -123,7 +123,10 @@ async fn give_up(store: &PostgresStore, claim: &Claim, unreadable: &[ClaimRef]) 
         let fail = Fail {
             claim: *held,
             reason: FailureReason::DispatchExhausted,
-            error: Some("the params cannot be read: they nest too deep".to_owned()),
+            error: Some(
+                "the params cannot be read: they nest too deep, or a number is too large"
+                    .to_owned(),
+            ),
         };
         super::resolve::fail(store, &claim.owner, &fail).await?;
     }
@@ -171,8 +174,8 @@ fn collect(
             dispatch_failures: row.get::<_, i32>("dispatch_failures").unsigned_abs(),
             cancel_requested: row.get("cancel_requested"),
             trace_context: row.get("trace_context"),
-            created_at: row.get("created_at"),
-            lease_expires_at: row.get("lease_expires_at"),
+            created_at: row::time(row, "created_at")?,
+            lease_expires_at: row::time(row, "lease_expires_at")?,
         });
     }
     Ok(unreadable)

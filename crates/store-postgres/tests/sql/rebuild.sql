@@ -1,0 +1,2 @@
+-- The repair.
+SELECT leasehold_rebuild()
