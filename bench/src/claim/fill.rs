@@ -1,0 +1,111 @@
+//! What a store holds before a case is measured. Says it in numbers; each store has its own way to get there.
+
+/// More than is ever admitted, so that claims can go on.
+pub(crate) const NO_LIMIT: u32 = 100_000;
+
+/// Workspaces and their requests.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Fill {
+    pub(crate) crowds: Vec<Crowd>,
+    pub(crate) lines: Vec<Line>,
+}
+
+/// Workspaces, numbered from `first`, with one definition each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Crowd {
+    pub(crate) first: u32,
+    pub(crate) count: u32,
+    pub(crate) limit: u32,
+    pub(crate) paused: bool,
+}
+
+/// Requests that wait, dealt out in turn to the workspaces from number `first` on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Line {
+    pub(crate) first: u32,
+    pub(crate) workspaces: u32,
+    pub(crate) requests: u32,
+    /// Not due before so many seconds.
+    pub(crate) seconds: u32,
+    /// How often the engine has refused each.
+    pub(crate) refusals: u32,
+}
+
+impl Fill {
+    /// `pending` requests in line in `workspaces` workspaces.
+    pub(crate) fn backlog(pending: u32, workspaces: u32, limit: u32) -> Self {
+        Self {
+            crowds: vec![Crowd {
+                first: 0,
+                count: workspaces,
+                limit,
+                paused: false,
+            }],
+            lines: vec![Line {
+                first: 0,
+                workspaces,
+                requests: pending,
+                seconds: 0,
+                refusals: 0,
+            }],
+        }
+    }
+
+    /// The same with `count` requests before them that cannot be admitted.
+    pub(crate) fn behind(mut self, obstacle: Obstacle, count: u32) -> Self {
+        let line = self.lines[0];
+        let blocked = match obstacle {
+            Obstacle::NotDue => Line {
+                seconds: 86_400,
+                ..line
+            },
+            Obstacle::BackingOff => Line {
+                seconds: 3_600,
+                refusals: 3,
+                ..line
+            },
+            Obstacle::Paused => {
+                self.crowds.push(Crowd {
+                    first: line.workspaces,
+                    paused: true,
+                    ..self.crowds[0]
+                });
+                Line {
+                    first: line.workspaces,
+                    ..line
+                }
+            }
+        };
+        self.lines.insert(
+            0,
+            Line {
+                requests: count,
+                ..blocked
+            },
+        );
+        self
+    }
+}
+
+/// Why requests that wait cannot be admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// Their time has not come.
+    NotDue,
+    /// The engine refused them and they wait to be tried again.
+    BackingOff,
+    /// Their workspaces are held.
+    Paused,
+}
+
+impl Obstacle {
+    pub(crate) const ALL: [Self; 3] = [Self::NotDue, Self::BackingOff, Self::Paused];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::NotDue => "not_due",
+            Self::BackingOff => "backing_off",
+            Self::Paused => "paused",
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The PostgreSQL store to measure on: a server of its own, a database a case. Its cost is read from the tables' statistics.
+
+use super::fill::{Fill, Line};
+use super::ground::{Ground, Opened};
+use anyhow::{Result, ensure};
+use async_trait::async_trait;
+use leasehold_store::Store;
+use leasehold_store_postgres::{PostgresOptions, PostgresStore};
+use leasehold_testkit::{Cluster, TestDatabase, TestPostgres, eventually};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_postgres::{Client, NoTls};
+
+/// A statement that the store's own test of the claim's cost uses as well.
+macro_rules! test_sql {
+    ($name:literal) => {
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../crates/store-postgres/tests/sql/claim_cost_",
+            $name,
+            ".sql"
+        ))
+    };
+}
+
+const FILL_WORKSPACES: &str = test_sql!("fill_workspaces");
+const FILL_REQUESTS: &str = test_sql!("fill_requests");
+const SETTLE: &str = test_sql!("settle");
+const TOUCHED: &str = test_sql!("touched");
+const SNAPSHOT: &str = test_sql!("snapshot");
+const CONNECTED: &str = include_str!("../../sql/postgres/connected.sql");
+const CHECKPOINT: &str = include_str!("../../sql/postgres/checkpoint.sql");
+
+/// The name of the connections whose end is waited for.
+const CLAIMERS: &str = "claimers";
+const CLOSE_LIMIT: Duration = Duration::from_secs(30);
+/// Connections that fill requests in at once.
+const FILLERS: u32 = 2;
+
+/// A server with one database at a time.
+pub(crate) struct PostgresGround {
+    // Dropped in this order: the database is dropped while its server runs.
+    pinned: Option<Client>,
+    client: Option<Client>,
+    database: Option<TestDatabase>,
+    server: TestPostgres,
+    _cluster: Cluster,
+}
+
+impl PostgresGround {
+    /// Starts the server: durable, with room for the largest case, and nothing in the background that touches buffers.
+    pub(crate) fn start() -> Result<Self> {
+        let cluster = Cluster::start(&[
+            ("shared_buffers", "1GB"),
+            ("max_wal_size", "8GB"),
+            ("checkpoint_timeout", "1h"),
+            ("autovacuum", "off"),
+        ])?;
+        Ok(Self {
+            pinned: None,
+            client: None,
+            database: None,
+            server: TestPostgres::at(cluster.url()),
+            _cluster: cluster,
+        })
+    }
+
+    fn database(&self) -> Result<(&TestDatabase, &Client)> {
+        match (&self.database, &self.client) {
+            (Some(database), Some(client)) => Ok((database, client)),
+            _ => anyhow::bail!("nothing is filled in yet"),
+        }
+    }
+}
+
+#[async_trait]
+impl Ground for PostgresGround {
+    fn name(&self) -> &'static str {
+        "postgres"
+    }
+
+    fn title(&self) -> &'static str {
+        "PostgreSQL: durable commits, shared_buffers 1 GB, client and server on this machine"
+    }
+
+    fn unit(&self) -> &'static str {
+        "buffers"
+    }
+
+    async fn fill(&mut self, fill: &Fill) -> Result<()> {
+        (self.pinned, self.client, self.database) = (None, None, None);
+        let database = self.server.fresh_database(None).await;
+        let store = PostgresStore::new(&PostgresOptions::new(database.url()))?;
+        store.schema_migrate().await?;
+        drop(store);
+        let client = connect(database.url()).await?;
+        for crowd in &fill.crowds {
+            let (first, last) = (
+                i64::from(crowd.first),
+                i64::from(crowd.first + crowd.count) - 1,
+            );
+            let limit = i32::try_from(crowd.limit)?;
+            client
+                .execute(FILL_WORKSPACES, &[&first, &last, &limit, &crowd.paused])
+                .await?;
+        }
+        let mut numbered = 0;
+        for line in &fill.lines {
+            fill_line(database.url(), line, numbered).await?;
+            numbered += i64::from(line.requests);
+        }
+        client.batch_execute(SETTLE).await?;
+        client.batch_execute(CHECKPOINT).await?;
+        self.client = Some(client);
+        self.database = Some(database);
+        Ok(())
+    }
+
+    async fn open(&mut self, claimers: usize) -> Result<Box<dyn Opened>> {
+        let (database, _) = self.database()?;
+        let watcher = connect(database.url()).await?;
+        Ok(Box::new(OpenedPostgres {
+            before: touched(&watcher).await?,
+            store: Arc::new(PostgresStore::new(&PostgresOptions {
+                max_connections: claimers,
+                ..PostgresOptions::new(format!("{}?application_name={CLAIMERS}", database.url()))
+            })?),
+            watcher,
+        }))
+    }
+
+    async fn pin(&mut self) -> Result<()> {
+        let client = connect(self.database()?.0.url()).await?;
+        client.batch_execute(SNAPSHOT).await?;
+        self.pinned = Some(client);
+        Ok(())
+    }
+}
+
+struct OpenedPostgres {
+    store: Arc<PostgresStore>,
+    watcher: Client,
+    before: i64,
+}
+
+#[async_trait]
+impl Opened for OpenedPostgres {
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store) as Arc<dyn Store>
+    }
+
+    fn claimed(&self) {}
+
+    /// A connection hands in its statistics when it ends, at the latest; so the store's are ended and waited for.
+    async fn close(self: Box<Self>) -> Result<u64> {
+        let Self {
+            store,
+            watcher,
+            before,
+        } = *self;
+        drop(store);
+        let closed = eventually(CLOSE_LIMIT, async || {
+            let row = watcher.query_one(CONNECTED, &[&CLAIMERS]).await;
+            row.is_ok_and(|row| row.get::<_, i64>(0) == 0)
+        });
+        ensure!(closed.await, "the claimers' connections did not end");
+        Ok(u64::try_from(touched(&watcher).await? - before)?)
+    }
+}
+
+async fn touched(watcher: &Client) -> Result<i64> {
+    Ok(watcher.query_one(TOUCHED, &[]).await?.get(0))
+}
+
+async fn fill_line(url: &str, line: &Line, numbered: i64) -> Result<()> {
+    let share = line.requests.div_ceil(FILLERS);
+    let parts = (0..FILLERS).map(async |part| {
+        let begin = (share * part).min(line.requests);
+        let count = i64::from(share.min(line.requests - begin));
+        let first = numbered + i64::from(begin);
+        let (workspace, workspaces) = (i64::from(line.first), i64::from(line.workspaces));
+        let (seconds, refusals) = (i64::from(line.seconds), i32::try_from(line.refusals)?);
+        connect(url)
+            .await?
+            .execute(
+                FILL_REQUESTS,
+                &[&count, &first, &workspace, &workspaces, &seconds, &refusals],
+            )
+            .await?;
+        anyhow::Ok(())
+    });
+    futures::future::try_join_all(parts).await?;
+    Ok(())
+}
+
+async fn connect(url: &str) -> Result<Client> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    // A broken connection shows in the client's own calls.
+    tokio::spawn(connection);
+    Ok(client)
+}

@@ -1,0 +1,139 @@
+//! The SQLite store to measure on: a file in a temporary folder, synced at every commit. Its cost is counted by the store.
+
+use super::fill::Fill;
+use super::ground::{Ground, Opened};
+use anyhow::{Context, Result};
+use async_trait::async_trait;
+use jiff::Timestamp;
+use leasehold_store::Store;
+use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
+use leasehold_testkit::{TempDir, temp_dir};
+use rusqlite::{Connection, params};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const FILL_WORKSPACES: &str = include_str!("../../sql/sqlite/fill_workspaces.sql");
+const FILL_DEFINITIONS: &str = include_str!("../../sql/sqlite/fill_definitions.sql");
+const FILL_VERSIONS: &str = include_str!("../../sql/sqlite/fill_versions.sql");
+const FILL_REQUESTS: &str = include_str!("../../sql/sqlite/fill_requests.sql");
+const FILL_EVENTS: &str = include_str!("../../sql/sqlite/fill_events.sql");
+const SNAPSHOT: &str = include_str!("../../sql/sqlite/snapshot.sql");
+
+/// Pages the filling connection keeps in memory, in KiB.
+const FILL_CACHE_KIB: i64 = 1024 * 1024;
+
+/// One file at a time.
+#[derive(Default)]
+pub(crate) struct SqliteGround {
+    // Dropped in this order: connections close before their folder goes.
+    pinned: Option<Connection>,
+    folder: Option<TempDir>,
+}
+
+impl SqliteGround {
+    fn file(&self) -> Result<PathBuf> {
+        let folder = self.folder.as_ref().context("nothing is filled in yet")?;
+        Ok(folder.path().join("leasehold.db"))
+    }
+}
+
+#[async_trait]
+impl Ground for SqliteGround {
+    fn name(&self) -> &'static str {
+        "sqlite"
+    }
+
+    fn title(&self) -> &'static str {
+        "SQLite: one file, synced to disk at every commit"
+    }
+
+    fn unit(&self) -> &'static str {
+        "vm steps"
+    }
+
+    async fn fill(&mut self, fill: &Fill) -> Result<()> {
+        self.pinned = None;
+        self.folder = Some(temp_dir());
+        let file = self.file()?;
+        let store = SqliteStore::open(&file, &SqliteOptions::default())?;
+        store.schema_migrate().await?;
+        drop(store);
+        let fill = fill.clone();
+        tokio::task::spawn_blocking(move || fill_file(&file, &fill)).await?
+    }
+
+    async fn open(&mut self, _claimers: usize) -> Result<Box<dyn Opened>> {
+        Ok(Box::new(OpenedSqlite {
+            store: Arc::new(SqliteStore::open(self.file()?, &SqliteOptions::default())?),
+            steps: AtomicU64::new(0),
+        }))
+    }
+
+    async fn pin(&mut self) -> Result<()> {
+        let connection = Connection::open(self.file()?)?;
+        connection.execute_batch(SNAPSHOT)?;
+        self.pinned = Some(connection);
+        Ok(())
+    }
+}
+
+struct OpenedSqlite {
+    store: Arc<SqliteStore>,
+    steps: AtomicU64,
+}
+
+#[async_trait]
+impl Opened for OpenedSqlite {
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store) as Arc<dyn Store>
+    }
+
+    fn claimed(&self) {
+        // Among many claimers this may be another's claim: the sum is about right, as all are alike.
+        self.steps
+            .fetch_add(self.store.claim_cost().steps, Ordering::Relaxed);
+    }
+
+    async fn close(self: Box<Self>) -> Result<u64> {
+        Ok(self.steps.into_inner())
+    }
+}
+
+/// All in one transaction and without syncing: how long filling takes is not what is measured.
+fn fill_file(file: &Path, fill: &Fill) -> Result<()> {
+    let mut connection = Connection::open(file)?;
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "cache_size", -FILL_CACHE_KIB)?;
+    let now = Timestamp::now().as_microsecond();
+    let transaction = connection.transaction()?;
+    for crowd in &fill.crowds {
+        let (first, last) = (crowd.first, crowd.first + crowd.count - 1);
+        let workspaces = params![first, last, crowd.limit, crowd.paused, now];
+        transaction.execute(FILL_WORKSPACES, workspaces)?;
+        transaction.execute(FILL_DEFINITIONS, params![first, last, now])?;
+        transaction.execute(FILL_VERSIONS, params![first, last, now])?;
+    }
+    let mut numbered = 0;
+    for line in &fill.lines {
+        let due = now + i64::from(line.seconds) * 1_000_000;
+        transaction.execute(
+            FILL_REQUESTS,
+            params![
+                line.requests,
+                numbered,
+                line.first,
+                line.workspaces,
+                now,
+                due,
+                line.refusals
+            ],
+        )?;
+        numbered += line.requests;
+    }
+    transaction.execute(FILL_EVENTS, [])?;
+    transaction.commit()?;
+    connection.pragma_update(None, "wal_checkpoint", "TRUNCATE")?;
+    Ok(())
+}

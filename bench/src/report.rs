@@ -1,0 +1,135 @@
+//! Results as JSON lines for programs or as a table for people. Knows nothing of what was measured.
+
+use serde_json::{Map, Value, json};
+use std::io::IsTerminal;
+
+/// How results are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// One JSON object a line and metric.
+    Json,
+    /// A table under a heading.
+    Table,
+}
+
+impl Format {
+    /// A table for a terminal and JSON for anything else, unless one was asked for.
+    pub(crate) fn chosen(json: bool, table: bool) -> Self {
+        if json || !(table || std::io::stdout().is_terminal()) {
+            Self::Json
+        } else {
+            Self::Table
+        }
+    }
+}
+
+/// One number of a result.
+#[derive(Clone, Debug)]
+pub(crate) struct Metric {
+    pub(crate) name: &'static str,
+    pub(crate) value: f64,
+    pub(crate) unit: String,
+}
+
+/// One result: what it is about, in fields, and its numbers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    fields: Map<String, Value>,
+    metrics: Vec<Metric>,
+}
+
+impl Outcome {
+    /// Adds a field that tells it from others.
+    pub(crate) fn field(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.fields.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Adds a number.
+    pub(crate) fn metric(mut self, name: &'static str, value: f64, unit: &str) -> Self {
+        let unit = unit.to_owned();
+        self.metrics.push(Metric { name, value, unit });
+        self
+    }
+
+    /// One line a metric, each with all fields.
+    pub(crate) fn lines(&self, bench: &str) -> Vec<String> {
+        self.metrics
+            .iter()
+            .map(|metric| {
+                let mut line = Map::new();
+                line.insert("bench".to_owned(), json!(bench));
+                line.extend(self.fields.clone());
+                line.insert("metric".to_owned(), json!(metric.name));
+                line.insert("value".to_owned(), json!(rounded(metric.value)));
+                line.insert("unit".to_owned(), json!(metric.unit));
+                Value::Object(line).to_string()
+            })
+            .collect()
+    }
+}
+
+/// Three digits that mean something are enough for small numbers, and no fraction for large ones.
+fn rounded(value: f64) -> f64 {
+    if value >= 1_000.0 {
+        value.round()
+    } else {
+        (value * 100.0).round() / 100.0
+    }
+}
+
+/// A whole number with a comma at every thousand.
+pub(crate) fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value < 0.0 {
+        format!("-{text}")
+    } else {
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_told_apart() {
+        for (value, text) in [
+            (0.4, "0"),
+            (999.0, "999"),
+            (1_000.0, "1,000"),
+            (1_234_567.8, "1,234,568"),
+            (-12_345.0, "-12,345"),
+        ] {
+            assert_eq!(grouped(value), text);
+        }
+    }
+
+    #[test]
+    fn a_line_has_the_fields_and_one_metric() {
+        let outcome = Outcome::default()
+            .field("store", "sqlite")
+            .field("pending", 1_000)
+            .metric("rate", 12_345.678, "requests/s")
+            .metric("buffers", 33.333, "buffers/request");
+        let lines: Vec<Value> = outcome
+            .lines("claim")
+            .iter()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                json!({"bench": "claim", "store": "sqlite", "pending": 1000, "metric": "rate", "value": 12346.0, "unit": "requests/s"}),
+                json!({"bench": "claim", "store": "sqlite", "pending": 1000, "metric": "buffers", "value": 33.33, "unit": "buffers/request"}),
+            ]
+        );
+    }
+}
