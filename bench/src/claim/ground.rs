@@ -37,6 +37,6 @@ pub(crate) trait Opened: Send + Sync {
     /// Called by each claimer right after its claim.
     fn claimed(&self);
 
-    /// Closes the store and says what all of it cost.
-    async fn close(self: Box<Self>) -> Result<u64>;
+    /// Closes the store and says what each of the admitted requests cost.
+    async fn close(self: Box<Self>, admitted: u32) -> Result<f64>;
 }

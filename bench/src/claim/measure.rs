@@ -47,11 +47,10 @@ pub(crate) async fn measure(ground: &mut dyn Ground, pace: Pace) -> Result<Measu
     let admitted = together(&*opened, pace).await?;
     let seconds = begun.elapsed().as_secs_f64();
     ensure!(admitted > 0, "nothing could be admitted");
-    let cost = opened.close().await?;
     Ok(Measured {
         admitted,
         rate: f64::from(admitted) / seconds,
-        cost: cost as f64 / f64::from(admitted + warmed_up),
+        cost: opened.close(admitted + warmed_up).await?,
     })
 }
 
@@ -73,7 +72,7 @@ pub(crate) async fn admit(ground: &mut dyn Ground, pace: Pace, finishing: bool) 
         }
     }
     drop(store);
-    opened.close().await?;
+    opened.close(admitted).await?;
     Ok(())
 }
 
@@ -107,7 +106,7 @@ async fn together(opened: &dyn Opened, pace: Pace) -> Result<u32> {
     Ok(futures::future::try_join_all(claimers).await?.iter().sum())
 }
 
-async fn claim(store: &dyn Store, batch: u32) -> Result<Claimed> {
+pub(crate) async fn claim(store: &dyn Store, batch: u32) -> Result<Claimed> {
     let claim = Claim {
         owner: "bench".to_owned(),
         batch,

@@ -152,7 +152,7 @@ impl Opened for OpenedPostgres {
     fn claimed(&self) {}
 
     /// A connection hands in its statistics when it ends, at the latest; so the store's are ended and waited for.
-    async fn close(self: Box<Self>) -> Result<u64> {
+    async fn close(self: Box<Self>, admitted: u32) -> Result<f64> {
         let Self {
             store,
             watcher,
@@ -164,7 +164,8 @@ impl Opened for OpenedPostgres {
             row.is_ok_and(|row| row.get::<_, i64>(0) == 0)
         });
         ensure!(closed.await, "the claimers' connections did not end");
-        Ok(u64::try_from(touched(&watcher).await? - before)?)
+        let touched = touched(&watcher).await? - before;
+        Ok(touched as f64 / f64::from(admitted.max(1)))
     }
 }
 

@@ -204,8 +204,9 @@ impl Show {
         if self.format == Format::Table {
             println!(
                 "\nThe last column is what one admission costs the database, whatever machine it\n\
-                 runs on: steps of SQLite's virtual machine, buffers that PostgreSQL touches. What\n\
-                 matters is that it stays about the same down a table. The rate is this machine's."
+                 runs on: pages that SQLite reads with next to no cache, buffers that PostgreSQL\n\
+                 touches. What matters is that it stays about the same down a table: an index\n\
+                 grows a level deeper now and then. The rate is this machine's."
             );
         }
     }

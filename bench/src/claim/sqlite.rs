@@ -1,7 +1,8 @@
-//! The SQLite store to measure on: a file in a temporary folder, synced at every commit. Its cost is counted by the store.
+//! The SQLite store to measure on: a file in a temporary folder, synced at every commit. Its cost is the pages it reads when it may keep next to none.
 
 use super::fill::Fill;
 use super::ground::{Ground, Opened};
+use super::measure::claim;
 use anyhow::{Context, Result};
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -22,6 +23,16 @@ const SNAPSHOT: &str = include_str!("../../sql/sqlite/snapshot.sql");
 
 /// Pages the filling connection keeps in memory, in KiB.
 const FILL_CACHE_KIB: i64 = 1024 * 1024;
+
+/// What the kernel has read for this process, in bytes: with next to no cache of its own, SQLite reads a page each time it
+/// touches one.
+const READ_SO_FAR: &str = "/proc/self/io";
+const PAGE_BYTES: f64 = 4096.0;
+/// Memory for pages while they are counted, in KiB.
+const THRIFTY_KIB: u32 = 4;
+/// Claims that are counted, and the size of each.
+const COUNTED: u32 = 2;
+const COUNTED_BATCH: u32 = 100;
 
 /// One file at a time.
 #[derive(Default)]
@@ -49,7 +60,11 @@ impl Ground for SqliteGround {
     }
 
     fn unit(&self) -> &'static str {
-        "vm steps"
+        if read_so_far().is_some() {
+            "pages"
+        } else {
+            "vm steps"
+        }
     }
 
     async fn fill(&mut self, fill: &Fill) -> Result<()> {
@@ -64,8 +79,10 @@ impl Ground for SqliteGround {
     }
 
     async fn open(&mut self, _claimers: usize) -> Result<Box<dyn Opened>> {
+        let file = self.file()?;
         Ok(Box::new(OpenedSqlite {
-            store: Arc::new(SqliteStore::open(self.file()?, &SqliteOptions::default())?),
+            pages: pages(&file).await?,
+            store: Arc::new(SqliteStore::open(&file, &SqliteOptions::default())?),
             steps: AtomicU64::new(0),
         }))
     }
@@ -78,8 +95,33 @@ impl Ground for SqliteGround {
     }
 }
 
+/// Pages read for each admitted request; none where the kernel does not tell, or nothing could be admitted.
+async fn pages(file: &Path) -> Result<Option<f64>> {
+    let options = SqliteOptions {
+        cache_kib: THRIFTY_KIB,
+        ..SqliteOptions::default()
+    };
+    let store = SqliteStore::open(file, &options)?;
+    let Some(before) = read_so_far() else {
+        return Ok(None);
+    };
+    let mut admitted = 0;
+    for _ in 0..COUNTED {
+        admitted += claim(&store, COUNTED_BATCH).await?.requests.len();
+    }
+    let read = read_so_far().unwrap_or(before) - before;
+    Ok((admitted > 0).then(|| read as f64 / PAGE_BYTES / admitted as f64))
+}
+
+fn read_so_far() -> Option<u64> {
+    let text = std::fs::read_to_string(READ_SO_FAR).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("rchar: "))?;
+    line.trim().parse().ok()
+}
+
 struct OpenedSqlite {
     store: Arc<SqliteStore>,
+    pages: Option<f64>,
     steps: AtomicU64,
 }
 
@@ -95,8 +137,9 @@ impl Opened for OpenedSqlite {
             .fetch_add(self.store.claim_cost().steps, Ordering::Relaxed);
     }
 
-    async fn close(self: Box<Self>) -> Result<u64> {
-        Ok(self.steps.into_inner())
+    async fn close(self: Box<Self>, admitted: u32) -> Result<f64> {
+        let steps = self.steps.into_inner() as f64 / f64::from(admitted.max(1));
+        Ok(self.pages.unwrap_or(steps))
     }
 }
 
