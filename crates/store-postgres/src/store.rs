@@ -6,7 +6,7 @@ use crate::{
     change, definition, execution, lock, migrate, pool, prune, request, version, workspace,
 };
 use async_trait::async_trait;
-use deadpool_postgres::Pool;
+use deadpool_postgres::{Object, Pool};
 use leasehold_core::{DefinitionId, ExecutionId, RequestId, Timestamp, VersionId, WorkspaceId};
 use leasehold_store::change::{ChangePage, ChangeStart, Event};
 use leasehold_store::definition::{
@@ -24,8 +24,8 @@ use leasehold_store::workspace::{
 };
 use leasehold_store::{Capabilities, Clock, MigrationStatus, Page, Result, Store};
 use std::time::Duration;
-use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Row, Statement};
 
 /// The text of `sql/<noun>/<verb>.sql`.
 macro_rules! sql {
@@ -58,17 +58,22 @@ impl PostgresStore {
         self.clock.now()
     }
 
+    async fn prepare(&self, context: &'static str, sql: &str) -> Result<(Object, Statement)> {
+        let client = pool::take(&self.pool, context).await?;
+        let statement = client
+            .prepare_cached(sql)
+            .await
+            .map_err(postgres(context))?;
+        Ok((client, statement))
+    }
+
     pub(crate) async fn many(
         &self,
         context: &'static str,
         sql: &str,
         params: &Params<'_>,
     ) -> Result<Vec<Row>> {
-        let client = pool::take(&self.pool, context).await?;
-        let statement = client
-            .prepare_cached(sql)
-            .await
-            .map_err(postgres(context))?;
+        let (client, statement) = self.prepare(context, sql).await?;
         client
             .query(&statement, params)
             .await
@@ -90,11 +95,7 @@ impl PostgresStore {
         sql: &str,
         params: &Params<'_>,
     ) -> Result<Row> {
-        let client = pool::take(&self.pool, context).await?;
-        let statement = client
-            .prepare_cached(sql)
-            .await
-            .map_err(postgres(context))?;
+        let (client, statement) = self.prepare(context, sql).await?;
         client
             .query_one(&statement, params)
             .await
@@ -107,11 +108,7 @@ impl PostgresStore {
         sql: &str,
         params: &Params<'_>,
     ) -> Result<u64> {
-        let client = pool::take(&self.pool, context).await?;
-        let statement = client
-            .prepare_cached(sql)
-            .await
-            .map_err(postgres(context))?;
+        let (client, statement) = self.prepare(context, sql).await?;
         client
             .execute(&statement, params)
             .await
