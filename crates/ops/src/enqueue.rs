@@ -7,7 +7,7 @@ use leasehold_core::limits::{
     PARAMS_MAX_BYTES, PRIORITY_RANGE, TRACE_CONTEXT_MAX_CHARS,
 };
 use leasehold_core::text::{self, TextProblem};
-use leasehold_core::{DefinitionId, RequestId};
+use leasehold_core::{DefinitionId, RequestId, VersionId, WorkspaceId};
 use leasehold_store::Store;
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, NewRequest};
 use std::collections::HashMap;
@@ -91,36 +91,44 @@ pub struct Enqueuer {
 }
 
 impl Enqueuer {
-    /// Checks and inserts all requests of the call, or none.
-    ///
-    /// Params are checked against the version that is current when the call comes in.
+    /// Checks and inserts all requests of the call, or none. Params are checked against the version that each request
+    /// is pinned to: where another is published meanwhile, they are checked again.
     pub async fn enqueue(
         &self,
         store: &dyn Store,
         call: &Enqueue,
     ) -> Result<Vec<EnqueuedRequest>, EnqueueError> {
         check(call)?;
-        self.check_schemas(store, call).await?;
-        match store.request_enqueue(call).await? {
-            Enqueued::All(requests) => Ok(requests),
-            Enqueued::WorkspaceNotFound => Err(EnqueueError::WorkspaceNotFound),
-            Enqueued::DefinitionNotFound(id) => Err(EnqueueError::DefinitionNotFound(id)),
-            Enqueued::DefinitionForbidden(id) => Err(EnqueueError::DefinitionForbidden(id)),
-            Enqueued::NotPublished(id) => Err(EnqueueError::NotPublished(id)),
-            Enqueued::KeyConflict { key, held_by } => {
-                Err(EnqueueError::KeyConflict { key, held_by })
-            }
+        let mut call = call.clone();
+        loop {
+            self.check_schemas(store, &mut call).await?;
+            return match store.request_enqueue(&call).await? {
+                Enqueued::VersionMoved(_) => continue,
+                Enqueued::All(requests) => Ok(requests),
+                Enqueued::WorkspaceNotFound => Err(EnqueueError::WorkspaceNotFound),
+                Enqueued::DefinitionNotFound(id) => Err(EnqueueError::DefinitionNotFound(id)),
+                Enqueued::DefinitionForbidden(id) => Err(EnqueueError::DefinitionForbidden(id)),
+                Enqueued::NotPublished(id) => Err(EnqueueError::NotPublished(id)),
+                Enqueued::KeyConflict { key, held_by } => {
+                    Err(EnqueueError::KeyConflict { key, held_by })
+                }
+            };
         }
     }
 
-    async fn check_schemas(&self, store: &dyn Store, call: &Enqueue) -> Result<(), EnqueueError> {
-        let mut validators = HashMap::new();
-        for (index, new) in call.requests.iter().enumerate() {
-            let validator = match validators.entry(new.definition) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(unknown) => {
-                    unknown.insert(self.validator(store, call, new.definition).await?)
-                }
+    async fn check_schemas(
+        &self,
+        store: &dyn Store,
+        call: &mut Enqueue,
+    ) -> Result<(), EnqueueError> {
+        let mut known = HashMap::new();
+        for (index, new) in call.requests.iter_mut().enumerate() {
+            let (version, validator) = match known.entry(new.definition) {
+                Entry::Occupied(seen) => seen.into_mut(),
+                Entry::Vacant(unseen) => unseen.insert(
+                    self.validator(store, call.workspace, new.definition)
+                        .await?,
+                ),
             };
             let mismatch = validator
                 .as_ref()
@@ -132,27 +140,28 @@ impl Enqueuer {
                     problem,
                 });
             }
+            new.checked_against = *version;
         }
         Ok(())
     }
 
-    /// The compiled schema of the definition's current version. A definition that cannot be enqueued has none; the
+    /// The definition's current version and its compiled schema. A definition that cannot be enqueued has none; the
     /// store says why.
     async fn validator(
         &self,
         store: &dyn Store,
-        call: &Enqueue,
+        workspace: WorkspaceId,
         definition: DefinitionId,
-    ) -> Result<Option<Arc<jsonschema::Validator>>, EnqueueError> {
-        let definition = store.definition_get(call.workspace, definition).await?;
+    ) -> Result<(Option<VersionId>, Validator), EnqueueError> {
+        let definition = store.definition_get(workspace, definition).await?;
         let Some(version) = definition.and_then(|definition| definition.current_version) else {
-            return Ok(None);
+            return Ok((None, None));
         };
         if let Some(known) = self.schemas.get(version) {
-            return Ok(known);
+            return Ok((Some(version), known));
         }
         let document = store
-            .version_get(call.workspace, version)
+            .version_get(workspace, version)
             .await?
             .and_then(|v| v.params_schema);
         // Publishing compiled it once, so it compiles again.
@@ -160,9 +169,11 @@ impl Enqueuer {
             .and_then(|document| schema::compile(&document).ok())
             .map(Arc::new);
         self.schemas.keep(version, validator.clone());
-        Ok(validator)
+        Ok((Some(version), validator))
     }
 }
+
+type Validator = Option<Arc<jsonschema::Validator>>;
 
 fn check(call: &Enqueue) -> Result<(), EnqueueError> {
     if !(1..=ENQUEUE_MAX_REQUESTS).contains(&call.requests.len()) {

@@ -26,6 +26,7 @@ pub async fn begins_pending_with_all_it_was_given(f: Fixture) {
             window: Some(Duration::from_secs(60)),
         }),
         trace_context: Some("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".into()),
+        checked_against: Some(t.version),
     };
     let enqueued = f.try_enqueue(t.workspace, vec![new.clone()]).await;
     let inserted = EnqueuedRequest {
@@ -148,6 +149,22 @@ pub async fn is_all_or_none(f: Fixture) {
     }
     assert_eq!(f.dump().await, before);
     assert_eq!(ids(&f.claim(10).await), []);
+}
+
+/// Params checked against a version are pinned to that version or not enqueued at all.
+pub async fn refuses_params_checked_against_an_older_version(f: Fixture) {
+    let t = f.site(1).await;
+    let mut new = new_request(&t);
+    new.checked_against = Some(t.version);
+    let newer = f.publish(t.workspace, t.definition).await;
+    let requests = vec![new_request(&t), new.clone()];
+    let refused = f.try_enqueue(t.workspace, requests).await;
+    assert_eq!(refused, Enqueued::VersionMoved(t.definition));
+    assert_eq!(f.counts(t.workspace).await, Counts::default());
+    new.checked_against = Some(newer.id);
+    f.enqueue_all(&t, vec![new.clone()]).await;
+    let request = ok(f.store.request_get(t.workspace, new.id).await);
+    assert_eq!(request.map(|r| r.version), Some(newer.id));
 }
 
 /// Answers come in the order asked, whatever the order of ids.

@@ -58,6 +58,7 @@ macro_rules! suite {
                 pins_the_version_of_the_moment
                 an_unknown_workspace_is_not_found
                 is_all_or_none
+                refuses_params_checked_against_an_older_version
                 answers_in_the_order_asked
                 may_mix_definitions_and_options
                 of_nothing_is_nothing

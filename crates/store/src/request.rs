@@ -88,6 +88,8 @@ pub struct NewRequest {
     pub idempotency: Option<Idempotency>,
     /// The caller's trace context.
     pub trace_context: Option<String>,
+    /// The version that the params were checked against; none where they were not.
+    pub checked_against: Option<VersionId>,
 }
 
 /// What makes a repeated enqueue the same, and for how long.
@@ -110,6 +112,7 @@ impl NewRequest {
             run_at: None,
             idempotency: None,
             trace_context: None,
+            checked_against: None,
         }
     }
 }
@@ -127,6 +130,8 @@ pub enum Enqueued {
     DefinitionForbidden(DefinitionId),
     /// The definition has no version yet. Nothing was inserted.
     NotPublished(DefinitionId),
+    /// Another version is current than the one the params were checked against. Nothing was inserted.
+    VersionMoved(DefinitionId),
     /// The key is held by a request with other params or another definition. Nothing was inserted.
     KeyConflict {
         /// The key.

@@ -97,7 +97,8 @@ pub trait Store: Send + Sync + 'static {
 
     /// Inserts PENDING requests, all or none, each pinned to its definition's current version. A request
     /// whose idempotency key is held in the workspace is not inserted: the holder is returned in its place if
-    /// definition and params are the same, else the whole call is a conflict. Answers are in the order asked.
+    /// definition and params are the same, else the whole call is a conflict. A request checked against a version that
+    /// is no longer current refuses the call as well. Answers are in the order asked.
     /// Exact under races, and free of deadlock whatever the order of keys.
     async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued>;
 

@@ -45,6 +45,12 @@ impl State {
         let Some(version) = definition.current_version else {
             return Ok(Err(Enqueued::NotPublished(new.definition)));
         };
+        if new
+            .checked_against
+            .is_some_and(|checked| checked != version)
+        {
+            return Ok(Err(Enqueued::VersionMoved(new.definition)));
+        }
         if let Some(held) = self.key_holder(enqueue, new, now) {
             return Ok(held);
         }

@@ -3,8 +3,9 @@ WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, clock_timestamp()) AS now
 ), asked AS MATERIALIZED (
     SELECT a.*, d.id AS known_id, d.workspace_id AS owner_id, d.current_version_id
-    FROM unnest($4::uuid[], $5::uuid[], $6::jsonb[], $7::smallint[], $8::timestamptz[], $9::text[], $10::bigint[], $11::text[])
-        WITH ORDINALITY AS a (id, definition_id, params, priority, run_at, key, dedupe_window, trace_context, place)
+    FROM unnest($4::uuid[], $5::uuid[], $6::jsonb[], $7::smallint[], $8::timestamptz[], $9::text[], $10::bigint[], $11::text[],
+        $12::uuid[])
+        WITH ORDINALITY AS a (id, definition_id, params, priority, run_at, key, dedupe_window, trace_context, checked, place)
     LEFT JOIN workflow_definition d ON d.id = a.definition_id AND d.deleted_at IS NULL
 ), problem AS MATERIALIZED (
     SELECT 'workspace_not_found' AS problem, NULL::uuid AS definition_id
@@ -12,9 +13,10 @@ WITH clock AS MATERIALIZED (
     UNION ALL
     (SELECT CASE WHEN known_id IS NULL THEN 'definition_not_found'
             WHEN owner_id <> $2 THEN 'definition_forbidden'
-            ELSE 'not_published' END, definition_id
+            WHEN current_version_id IS NULL THEN 'not_published'
+            ELSE 'version_moved' END, definition_id
     FROM asked
-    WHERE known_id IS NULL OR owner_id <> $2 OR current_version_id IS NULL
+    WHERE known_id IS NULL OR owner_id <> $2 OR current_version_id IS NULL OR checked <> current_version_id
     ORDER BY place LIMIT 1)
     LIMIT 1
 ), inserted AS (

@@ -27,6 +27,7 @@ struct Columns<'a> {
     keys: Vec<Option<&'a str>>,
     windows: Vec<Option<i64>>,
     traces: Vec<Option<&'a str>>,
+    checked: Vec<Option<Uuid>>,
 }
 
 impl<'a> Columns<'a> {
@@ -41,6 +42,7 @@ impl<'a> Columns<'a> {
         self.windows
             .push(new.idempotency.as_ref().and_then(|i| i.window).map(micros));
         self.traces.push(new.trace_context.as_deref());
+        self.checked.push(new.checked_against.map(Uuid::from));
     }
 
     fn has_keys(&self) -> bool {
@@ -142,6 +144,7 @@ async fn insert(
                 &columns.keys,
                 &columns.windows,
                 &columns.traces,
+                &columns.checked,
             ],
         )
         .await
@@ -164,6 +167,7 @@ fn read(rows: &[Row]) -> Inserted {
         "workspace_not_found" => Enqueued::WorkspaceNotFound,
         "definition_not_found" => Enqueued::DefinitionNotFound(definition),
         "definition_forbidden" => Enqueued::DefinitionForbidden(definition),
+        "version_moved" => Enqueued::VersionMoved(definition),
         _ => Enqueued::NotPublished(definition),
     })
 }

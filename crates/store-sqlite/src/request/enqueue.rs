@@ -33,6 +33,7 @@ struct New {
     run_at: Option<i64>,
     idempotency: Option<Idempotency>,
     trace_context: Option<String>,
+    checked_against: Option<VersionId>,
 }
 
 impl Call {
@@ -46,6 +47,7 @@ impl Call {
                 run_at: new.run_at.map(|at| at.as_microsecond()),
                 idempotency: new.idempotency.clone(),
                 trace_context: new.trace_context.clone(),
+                checked_against: new.checked_against,
             })
         });
         Ok(Self {
@@ -70,6 +72,12 @@ pub(crate) fn enqueue(session: &Session<'_>, call: &Call) -> Result<Effect<Enque
                 Err(refusal) => return Ok(Effect::Undo(refusal)),
             },
         };
+        if new
+            .checked_against
+            .is_some_and(|checked| checked != version)
+        {
+            return Ok(Effect::Undo(Enqueued::VersionMoved(new.definition)));
+        }
         match holder(session, call.workspace, new)? {
             None => {
                 insert(session, call, new, version)?;
