@@ -151,6 +151,7 @@ impl State {
         request.params = old.params;
         request.trace_context = old.trace_context;
         request.redrive_of = Some(old.id);
+        self.redriven.insert(old.id);
         self.insert(request, None, now, &redrive.by, Some("redrive"));
         Redriven::Enqueued(redrive.id)
     }
@@ -163,13 +164,12 @@ impl State {
         choose: &mut dyn FnMut(RequestId) -> RequestId,
     ) -> Vec<(RequestId, RequestId)> {
         let all = self.requests.values().map(|row| &row.request);
-        let redriven: Vec<RequestId> = all.clone().filter_map(|r| r.redrive_of).collect();
         let failed: Vec<RequestId> = all
             .filter(|r| {
                 r.workspace == redrive.workspace
                     && r.status == RequestStatus::Failed
                     && redrive.reason.is_none_or(|x| r.failure_reason == Some(x))
-                    && !redriven.contains(&r.id)
+                    && !self.redriven.contains(&r.id)
                     && !self.deleted_definitions.contains(&r.definition)
             })
             .map(|r| r.id)

@@ -3,7 +3,7 @@
 use super::op::{Op, op};
 use super::pair::{Disagreement, Pair};
 use crate::Fixture;
-use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -14,8 +14,8 @@ const OPS_MAX: usize = 60;
 /// Every try of a shorter list needs a fresh store.
 const SHRINK_MAX: u32 = 400;
 
-/// Compares the stores that `fixture` makes with the model, over `cases` random lists of operations
-/// (`LEASEHOLD_MODEL_CASES` in the environment overrules the number).
+/// Compares the stores that `fixture` makes with the model, over `cases` random lists of operations, the same in every
+/// run. `LEASEHOLD_MODEL_CASES` in the environment overrules the number, and then the lists are new ones each time.
 ///
 /// Call it from an ordinary `#[test]`: it brings its own runtime.
 ///
@@ -26,8 +26,10 @@ where
     F: Fn() -> Fut,
     Fut: Future<Output = Fixture>,
 {
-    let asked = std::env::var(CASES_VARIABLE).ok();
-    let cases = asked.and_then(|n| n.parse().ok()).unwrap_or(cases);
+    let asked: Option<u32> = std::env::var(CASES_VARIABLE)
+        .ok()
+        .and_then(|n| n.parse().ok());
+    let cases = asked.unwrap_or(cases);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -39,7 +41,11 @@ where
         ..Config::default()
     };
     let lists = proptest::collection::vec(op(), 1..OPS_MAX);
-    let outcome = TestRunner::new(config).run(&lists, |ops| {
+    let mut runner = match asked {
+        Some(_) => TestRunner::new(config),
+        None => TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha)),
+    };
+    let outcome = runner.run(&lists, |ops| {
         runtime
             .block_on(async { run(fixture().await, &ops).await })
             .map_err(TestCaseError::fail)

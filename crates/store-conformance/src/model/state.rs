@@ -44,6 +44,8 @@ pub(super) struct State {
     pub(super) next_event: u64,
     pub(super) locks: BTreeMap<String, LockState>,
     pub(super) admissions: i64,
+    /// Requests that were ever redriven, also after their redrives were pruned.
+    pub(super) redriven: BTreeSet<RequestId>,
 }
 
 /// A refusal by a named constraint.

@@ -4,6 +4,7 @@ use crate::error::postgres;
 use crate::pool;
 use crate::row::micros;
 use crate::store::{PostgresStore, sql};
+use deadpool_postgres::Transaction;
 use leasehold_core::{DefinitionId, RequestId, Timestamp};
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, NewRequest};
 use leasehold_store::{Error, ErrorKind, Result};
@@ -43,6 +44,24 @@ impl<'a> Columns<'a> {
             .push(new.idempotency.as_ref().and_then(|i| i.window).map(micros));
         self.traces.push(new.trace_context.as_deref());
         self.checked.push(new.checked_against.map(Uuid::from));
+    }
+
+    /// The same columns for some of the requests.
+    fn only(&self, positions: &[usize]) -> Self {
+        fn pick<T: Clone>(column: &[T], positions: &[usize]) -> Vec<T> {
+            positions.iter().map(|&at| column[at].clone()).collect()
+        }
+        Self {
+            ids: pick(&self.ids, positions),
+            definitions: pick(&self.definitions, positions),
+            params: pick(&self.params, positions),
+            priorities: pick(&self.priorities, positions),
+            run_ats: pick(&self.run_ats, positions),
+            keys: pick(&self.keys, positions),
+            windows: pick(&self.windows, positions),
+            traces: pick(&self.traces, positions),
+            checked: pick(&self.checked, positions),
+        }
     }
 
     fn has_keys(&self) -> bool {
@@ -178,37 +197,14 @@ async fn with_keys(
     columns: &Columns<'_>,
 ) -> Result<Inserted> {
     let mut client = pool::take(&store.pool, CONTEXT).await?;
-    let keys: Vec<&str> = columns.keys.iter().flatten().copied().collect();
-    let statement = client
-        .prepare_cached(sql!("request/enqueue"))
-        .await
-        .map_err(postgres(CONTEXT))?;
-    let forget = client
-        .prepare_cached(sql!("request/forget_keys"))
-        .await
-        .map_err(postgres(CONTEXT))?;
     for _ in 0..TRIES {
-        // On its own, before the insert: a key whose window has passed is free whatever becomes of this call.
-        client
-            .execute(&forget, &[&store.now(), &enqueue.workspace.0, &keys])
-            .await
-            .map_err(postgres(CONTEXT))?;
         let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
-        let rows = insert(store, &*transaction, &statement, enqueue, columns).await?;
-        if let Err(problem) = read(&rows) {
-            return Ok(Err(problem));
-        }
-        if rows.len() == columns.ids.len() {
-            transaction.commit().await.map_err(postgres(CONTEXT))?;
-            return Ok(Ok(HashMap::new()));
-        }
-        let inserted: HashSet<Uuid> = rows.iter().map(|row| row.get("id")).collect();
-        match holders(&*transaction, enqueue, columns, &inserted).await? {
+        match insert_or_find(store, &transaction, enqueue, columns).await? {
             Some(Ok(holders)) => {
                 transaction.commit().await.map_err(postgres(CONTEXT))?;
                 return Ok(Ok(holders));
             }
-            Some(Err(conflict)) => return Ok(Err(conflict)),
+            Some(Err(refusal)) => return Ok(Err(refusal)),
             None => transaction.rollback().await.map_err(postgres(CONTEXT))?,
         }
     }
@@ -216,47 +212,92 @@ async fn with_keys(
     Err(Error::new(CONTEXT, ErrorKind::Contended(text)))
 }
 
-/// Who holds the keys of the requests that were not inserted; none if a key has no holder any more.
-async fn holders(
-    client: &impl GenericClient,
+/// Inserts what it can and finds the holders of the other keys; none if a key was given up meanwhile. Keys whose window
+/// has passed are cleared only after all others were inserted: whoever waits for such a key holds nothing that somebody
+/// who is still inserting could come to wait for behind it.
+async fn insert_or_find(
+    store: &PostgresStore,
+    transaction: &Transaction<'_>,
     enqueue: &Enqueue,
     columns: &Columns<'_>,
-    inserted: &HashSet<Uuid>,
 ) -> Result<Option<Inserted>> {
-    let missing: Vec<usize> = (0..columns.ids.len())
-        .filter(|&at| !inserted.contains(&columns.ids[at]))
-        .collect();
-    let keys: Vec<Option<&str>> = missing.iter().map(|&at| columns.keys[at]).collect();
-    let definitions: Vec<Uuid> = missing.iter().map(|&at| columns.definitions[at]).collect();
-    let params: Vec<&Value> = missing.iter().map(|&at| columns.params[at]).collect();
-    let rows = client
-        .query(
-            sql!("request/holders"),
-            &[&enqueue.workspace.0, &keys, &definitions, &params],
-        )
+    let statement = transaction
+        .prepare_cached(sql!("request/enqueue"))
         .await
         .map_err(postgres(CONTEXT))?;
-    let found: HashMap<&str, &Row> = rows
+    let mut missing: Vec<usize> = (0..columns.ids.len()).collect();
+    let mut cleared = false;
+    loop {
+        let rest = columns.only(&missing);
+        let rows = insert(store, &**transaction, &statement, enqueue, &rest).await?;
+        if let Err(problem) = read(&rows) {
+            return Ok(Some(Err(problem)));
+        }
+        let inserted: HashSet<Uuid> = rows.iter().map(|row| row.get("id")).collect();
+        missing.retain(|&at| !inserted.contains(&columns.ids[at]));
+        if missing.is_empty() {
+            return Ok(Some(Ok(HashMap::new())));
+        }
+        let rest = columns.only(&missing);
+        let held = holders(store, transaction, enqueue, &rest).await?;
+        let passed: Vec<&str> = held
+            .iter()
+            .filter(|row| row.get("passed"))
+            .map(|row| row.get("idempotency_key"))
+            .collect();
+        if passed.is_empty() || cleared {
+            return Ok(judge(&held, &rest));
+        }
+        transaction
+            .execute(
+                sql!("request/forget_keys"),
+                &[&store.now(), &enqueue.workspace.0, &passed],
+            )
+            .await
+            .map_err(postgres(CONTEXT))?;
+        cleared = true;
+    }
+}
+
+async fn holders(
+    store: &PostgresStore,
+    transaction: &Transaction<'_>,
+    enqueue: &Enqueue,
+    columns: &Columns<'_>,
+) -> Result<Vec<Row>> {
+    transaction
+        .query(
+            sql!("request/holders"),
+            &[
+                &store.now(),
+                &enqueue.workspace.0,
+                &columns.keys,
+                &columns.definitions,
+                &columns.params,
+            ],
+        )
+        .await
+        .map_err(postgres(CONTEXT))
+}
+
+/// The holder of each request's key, or the first that holds it with something else; none if one has no holder.
+fn judge(held: &[Row], columns: &Columns<'_>) -> Option<Inserted> {
+    let found: HashMap<&str, &Row> = held
         .iter()
         .map(|row| (row.get("idempotency_key"), row))
         .collect();
     let mut holders = HashMap::new();
-    for &at in &missing {
-        let Some(key) = columns.keys[at] else {
-            return Ok(None);
-        };
-        let Some(row) = found.get(key) else {
-            return Ok(None);
-        };
+    for (id, key) in columns.ids.iter().zip(&columns.keys) {
+        let key = (*key)?;
+        let row = found.get(key)?;
         let holder = RequestId(row.get("id"));
         if !row.get::<_, bool>("same") {
-            let key = key.to_owned();
-            return Ok(Some(Err(Enqueued::KeyConflict {
-                key,
+            return Some(Err(Enqueued::KeyConflict {
+                key: key.to_owned(),
                 held_by: holder,
-            })));
+            }));
         }
-        holders.insert(RequestId(columns.ids[at]), holder);
+        holders.insert(RequestId(*id), holder);
     }
-    Ok(Some(Ok(holders)))
+    Some(Ok(holders))
 }
