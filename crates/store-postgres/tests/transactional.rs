@@ -237,3 +237,25 @@ async fn what_cannot_be_enqueued_is_refused_by_name() {
         0
     );
 }
+
+/// PostgreSQL knows numbers and times that other programs cannot read back.
+#[tokio::test]
+async fn numbers_and_times_that_only_postgres_knows_are_refused() {
+    let (fixture, database) = fixture().await;
+    let site = fixture.site(5).await;
+    let client = connect(&database).await;
+    for (sql, code) in [
+        (include_str!("sql/enqueue_huge_number.sql"), "54000"),
+        (include_str!("sql/enqueue_never.sql"), "23514"),
+    ] {
+        let refused = client
+            .query_one(sql, &[&site.workspace.0, &site.definition.0])
+            .await;
+        assert_eq!(
+            refused.unwrap_err().as_db_error().unwrap().code().code(),
+            code
+        );
+    }
+    let counts = fixture.store.request_counts(site.workspace).await.unwrap();
+    assert_eq!(counts.pending, 0);
+}
