@@ -5,6 +5,7 @@ mod support;
 
 use leasehold_core::{ExecutionEnd, Plan, RequestStatus, WorkspaceId};
 use leasehold_store::Page;
+use leasehold_store::execution::{ExecutionFinish, ExecutionFinished};
 use leasehold_store::request::{ClaimedRequest, ExecutionOrigin, ReleaseKind, RequestFilter};
 use leasehold_store::workspace::WorkspaceChange;
 use leasehold_store_conformance::{Fixture, Site, clock};
@@ -451,4 +452,41 @@ async fn a_forgotten_transaction_on_one_workspace_holds_up_no_other() {
     assert_eq!(counts.pending, 2, "counted although not folded");
     hand.client.batch_execute("COMMIT").await.unwrap();
     assert_eq!(ids(hand.fixture.drain(10).await.requests), waiting);
+}
+
+/// Recovery of the claim commits while the end is being written: the end must not be taken for an old one.
+#[tokio::test]
+async fn an_end_that_races_recovery_ends_the_execution() {
+    let hand = hand().await;
+    let site = hand.fixture.site(1).await;
+    let claimed = hand.fixture.claimed(&site).await;
+    let recovering = connect(&hand.database).await;
+    recovering.batch_execute("BEGIN").await.unwrap();
+    let recover = include_str!("sql/request_recover.sql");
+    recovering.execute(recover, &[&claimed.id.0]).await.unwrap();
+    let store = hand.fixture.store.clone();
+    let finish = ExecutionFinish {
+        execution: claimed.execution,
+        end: ExecutionEnd::Completed,
+        error: None,
+    };
+    let ending = tokio::spawn(async move { store.execution_finish("x", &[finish]).await });
+    let blocked = include_str!("sql/someone_waits.sql");
+    let waits = leasehold_testkit::eventually(std::time::Duration::from_secs(10), || async {
+        hand.client
+            .query_one(blocked, &[])
+            .await
+            .unwrap()
+            .get::<_, i64>("waiting")
+            > 0
+    })
+    .await;
+    assert!(waits, "the end waits for the recovery");
+    recovering.batch_execute("COMMIT").await.unwrap();
+    let ended = ExecutionFinished::Finished {
+        request: claimed.id,
+        status: RequestStatus::Completed,
+    };
+    assert_eq!(ending.await.unwrap().unwrap(), [ended]);
+    assert_eq!(in_use(&hand, site.workspace).await, 0);
 }
