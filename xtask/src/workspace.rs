@@ -12,11 +12,11 @@ pub(crate) fn root() -> PathBuf {
     xtask.parent().unwrap_or(Path::new(".")).to_owned()
 }
 
-/// The private folder for programs that set-up downloads; it goes with `cargo clean`.
-pub(crate) fn tools() -> PathBuf {
+/// The build folder; what set-up downloads lies in it too, and goes with `cargo clean`.
+pub(crate) fn target() -> PathBuf {
     let target =
         env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    root().join(target).join("tools")
+    root().join(target)
 }
 
 /// The cargo that runs us, in the workspace's folder.

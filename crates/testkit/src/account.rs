@@ -1,13 +1,13 @@
-//! Whose account a server runs under: PostgreSQL refuses root, so root starts it as the user `postgres`.
+//! Whose account a server runs under: our own, except that PostgreSQL refuses root and runs as `postgres` then.
 
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-const SERVER_USER: &str = "postgres";
+const POSTGRES_USER: &str = "postgres";
 
-/// The account of the servers started here: our own, or that of `postgres` when we are root.
+/// The account of a server: our own, or that of `postgres`.
 #[derive(Clone, Copy)]
 pub(crate) struct Account {
     /// User and group to change to; none when we run servers as ourselves.
@@ -15,9 +15,18 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    pub(crate) fn for_servers() -> io::Result<Self> {
+    /// The account we run under ourselves.
+    pub(crate) fn ours() -> Self {
+        Self { change_to: None }
+    }
+
+    /// One that PostgreSQL accepts: our own, or that of `postgres` when we are root.
+    pub(crate) fn for_postgres() -> io::Result<Self> {
         let change_to = if ask_id(&["-u"])? == 0 {
-            Some((ask_id(&["-u", SERVER_USER])?, ask_id(&["-g", SERVER_USER])?))
+            Some((
+                ask_id(&["-u", POSTGRES_USER])?,
+                ask_id(&["-g", POSTGRES_USER])?,
+            ))
         } else {
             None
         };
@@ -38,7 +47,7 @@ impl Account {
 
     /// Makes an empty folder that only this account (and root) can read.
     pub(crate) fn make_folder(self) -> io::Result<PathBuf> {
-        let pattern = std::env::temp_dir().join("leasehold-pg-XXXXXXXX");
+        let pattern = std::env::temp_dir().join("leasehold-XXXXXXXX");
         let output = self
             .command("mktemp")
             .arg("-d")

@@ -1,32 +1,53 @@
 //! A throwaway PostgreSQL cluster: its folder, port and settings. Speaks to the server by signals only, never by SQL.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
+use std::ffi::OsString;
+use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
 use crate::account::Account;
 use crate::programs::postgres_programs;
-use crate::server_process::ServerProcess;
+use crate::server::{Server, ServerKind};
 
-/// Below the ports that systems hand out to outgoing connections, so that a server can stop and have its port back.
-const FIRST_PORT: u16 = 20_000;
-const PORTS: u16 = 12_000;
-/// A port can be taken between the choice and the start, and the last children of a killed server need a moment to go.
-const START_ATTEMPTS: u32 = 5;
+/// Becomes the server; makes the cluster first.
+const POSTGRES: &str = include_str!("postgres.sh");
 
 /// A private PostgreSQL server in a folder of its own, on a free loopback port, that a test may stop, kill and restart.
 ///
 /// It has `track_commit_timestamp` on and is as durable as a real one (`fsync` and `synchronous_commit` are on). It ends,
 /// and its folder goes, when the handle is dropped or the process ends, even by `kill -9`. All methods block the thread.
 pub struct Cluster {
-    account: Account,
+    server: Server<Postgres>,
+}
+
+struct Postgres {
     programs: PathBuf,
-    folder: PathBuf,
-    port: u16,
     settings: Vec<(String, String)>,
-    process: Option<ServerProcess>,
+}
+
+impl ServerKind for Postgres {
+    const NAME: &'static str = "PostgreSQL";
+    const END_SIGNAL: &'static str = "QUIT";
+
+    fn command(&self, folder: &Path, port: u16) -> Vec<OsString> {
+        let mut command: Vec<OsString> = ["sh", "-c", POSTGRES, "sh"].map(OsString::from).into();
+        command.push(self.programs.clone().into());
+        command.push(folder.join("data").into());
+        let port = ("port".to_owned(), port.to_string());
+        for (name, value) in std::iter::once(&port).chain(&self.settings) {
+            command.push("-c".into());
+            command.push(format!("{name}={value}").into());
+        }
+        command
+    }
+
+    /// The server writes its state into its pid file; an older server's file names another pid.
+    fn is_ready(&self, folder: &Path, _port: u16, pid: u32) -> bool {
+        let file = fs::read_to_string(folder.join("data/postmaster.pid")).unwrap_or_default();
+        let mut lines = file.lines();
+        lines.next() == Some(pid.to_string().as_str())
+            && lines.nth(6).is_some_and(|state| state.trim() == "ready")
+    }
 }
 
 /// Starts a private cluster for one test; later settings win over the usual ones.
@@ -50,105 +71,61 @@ impl Cluster {
         let programs = postgres_programs().ok_or_else(|| {
             io::Error::other("PostgreSQL is not installed; run: cargo xtask setup")
         })?;
-        let account = Account::for_servers()?;
         let mut all = usual_settings(&programs);
         all.extend(
             settings
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
         );
-        let mut cluster = Self {
-            account,
-            folder: account.make_folder()?,
+        let kind = Postgres {
             programs,
-            port: 0,
             settings: all,
-            process: None,
         };
-        cluster.launch(true)?;
-        Ok(cluster)
+        Ok(Self {
+            server: Server::start(Account::for_postgres()?, kind)?,
+        })
     }
 
     /// The address of the maintenance database.
     #[must_use]
     pub fn url(&self) -> String {
-        format!("postgres://postgres@127.0.0.1:{}/postgres", self.port)
+        format!(
+            "postgres://postgres@127.0.0.1:{}/postgres",
+            self.server.port()
+        )
     }
 
     /// The process id of the server that was started last.
     #[must_use]
     pub fn server_pid(&self) -> Option<u32> {
-        self.process.as_ref().map(ServerProcess::pid)
+        self.server.pid()
     }
 
     /// The folder that holds the cluster (`data`) and the server's messages (`log`).
     #[must_use]
     pub fn folder(&self) -> &Path {
-        &self.folder
+        self.server.folder()
     }
 
     /// Stops the server in order: transactions are rolled back, everything is written (`pg_ctl stop -m fast`).
     pub fn stop(&mut self) -> io::Result<()> {
-        self.end("INT")
+        self.server.end("INT")
     }
 
     /// Kills the server with `kill -9`, as a failing machine would; its backends follow at once.
     pub fn kill(&mut self) -> io::Result<()> {
-        self.end("KILL")
+        self.server.end("KILL")
     }
 
     /// Starts a stopped or killed server again on the same data and the same port.
     pub fn start_again(&mut self) -> io::Result<()> {
-        self.launch(false)
+        self.server.start_again()
     }
 
     /// Crashes the server (`pg_ctl stop -m immediate`) and starts it again: it recovers from its log.
     pub fn restart_immediate(&mut self) -> io::Result<()> {
-        self.end("QUIT")?;
-        self.launch(false)
-    }
-
-    fn end(&mut self, signal: &str) -> io::Result<()> {
-        match &mut self.process {
-            Some(process) => process.stop(signal),
-            None => Err(io::Error::other("this cluster failed to start before")),
-        }
-    }
-
-    /// Starts a server on the folder, then sends the watchdog of the one before away: one always guards the folder.
-    fn launch(&mut self, choose_port: bool) -> io::Result<()> {
-        let mut attempt = 1;
-        loop {
-            if choose_port {
-                self.port = free_port()?;
-            }
-            let mut process =
-                ServerProcess::start(self.account, &self.programs, &self.folder, &self.options())?;
-            if let Some(before) = self.process.take() {
-                before.leave()?;
-            }
-            let error = match process.wait_ready() {
-                Ok(()) => {
-                    self.process = Some(process);
-                    return Ok(());
-                }
-                Err(error) => error,
-            };
-            if attempt == START_ATTEMPTS {
-                return Err(error);
-            }
-            attempt += 1;
-            process.stop("QUIT")?;
-            self.process = Some(process);
-        }
-    }
-
-    fn options(&self) -> Vec<String> {
-        let port = ("port".to_owned(), self.port.to_string());
-        std::iter::once(&port)
-            .chain(&self.settings)
-            .flat_map(|(name, value)| ["-c".to_owned(), format!("{name}={value}")])
-            .collect()
+        self.server.end("QUIT")?;
+        self.server.start_again()
     }
 }
 
@@ -169,12 +146,4 @@ fn usual_settings(programs: &Path) -> Vec<(String, String)> {
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect()
-}
-
-fn free_port() -> io::Result<u16> {
-    let offset = RandomState::new().build_hasher().finish() % u64::from(PORTS);
-    (0..PORTS)
-        .map(|step| FIRST_PORT + (u16::try_from(offset).unwrap_or(0) + step) % PORTS)
-        .find(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok())
-        .ok_or_else(|| io::Error::other("no free loopback port"))
 }

@@ -1,9 +1,7 @@
 //! One test's database: its name, its address, its end. Does not know what is in it.
 
-use std::process;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio_postgres::{Config, NoTls};
 
@@ -79,17 +77,6 @@ pub(crate) fn with_database(server_url: &str, name: &str) -> String {
     format!("{}/{name}{options}", &address[..host_ends])
 }
 
-/// Unique on the server among all processes of a test run.
-pub(crate) fn unique_name() -> String {
-    static COUNT: AtomicU32 = AtomicU32::new(0);
-    // Process ids repeat, also across containers that share a server; the clock tells them apart.
-    let nanos = SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos());
-    let count = COUNT.fetch_add(1, Ordering::Relaxed);
-    format!("test_{}_{count}_{nanos:x}", process::id())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,10 +96,5 @@ mod tests {
         ] {
             assert_eq!(with_database(server, "t"), expected);
         }
-    }
-
-    #[test]
-    fn names_do_not_repeat() {
-        assert_ne!(unique_name(), unique_name());
     }
 }

@@ -1,4 +1,4 @@
-//! Real servers for tests: throwaway PostgreSQL, one database a test, temporary folders, bounded waits.
+//! Real servers for tests: throwaway PostgreSQL and Temporal, programs under test, a fault proxy, bounded waits.
 //!
 //! It knows nothing of Leasehold's own crates, so that every one of them can use it in its tests. It is for tests only:
 //! what goes wrong here panics with a sentence that says what to do.
@@ -22,8 +22,15 @@
 
 mod account;
 mod cluster;
+mod port;
+mod process;
 mod programs;
+mod python;
+mod server;
 mod server_process;
+mod temporal;
+mod tools;
+mod unique;
 mod wait;
 
 #[cfg(feature = "database")]
@@ -33,12 +40,21 @@ mod folder;
 #[cfg(feature = "database")]
 mod postgres;
 #[cfg(feature = "database")]
+mod proxy;
+#[cfg(feature = "database")]
 mod statement;
 #[cfg(feature = "database")]
 mod template;
 
 pub use cluster::{Cluster, fresh_cluster};
+pub use process::Process;
 pub use programs::{POSTGRES_BIN_VARIABLE, postgres_programs, postgres_version};
+pub use python::python_worker;
+pub use temporal::{TEMPORAL_VARIABLE, TemporalOptions, TestTemporal};
+pub use tools::{
+    PYTHON_PATH_VARIABLE, PythonPackage, TEMPORAL_CLI, TEMPORAL_CLI_VARIABLE, TEMPORAL_PYTHON_SDK,
+    temporal_cli,
+};
 pub use wait::wait_until;
 
 #[cfg(feature = "database")]
@@ -47,6 +63,8 @@ pub use database::TestDatabase;
 pub use folder::temp_dir;
 #[cfg(feature = "database")]
 pub use postgres::{SERVER_VARIABLE, TestPostgres};
+#[cfg(feature = "database")]
+pub use proxy::{FaultProxy, Traffic};
 #[cfg(feature = "database")]
 pub use tempfile::TempDir;
 #[cfg(feature = "database")]

@@ -5,8 +5,9 @@ use std::sync::OnceLock;
 use tokio_postgres::{Client, Config, NoTls};
 
 use crate::cluster::{Cluster, fresh_cluster};
-use crate::database::{TestDatabase, unique_name};
+use crate::database::TestDatabase;
 use crate::statement::{DATABASE_CREATE, fill};
+use crate::unique::unique_name;
 
 /// Holds the address of the server to test on; `cargo xtask test` sets it.
 pub const SERVER_VARIABLE: &str = "LEASEHOLD_TEST_PG";

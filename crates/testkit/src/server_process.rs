@@ -1,5 +1,6 @@
 //! One run of a server, from its start to its end, under its watchdog. Knows signals and pipes, not settings or ports.
 
+use std::ffi::OsString;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -26,17 +27,19 @@ pub(crate) struct ServerProcess {
 }
 
 impl ServerProcess {
+    /// Runs the command; `signal` is what ends it when its owner has ended.
     pub(crate) fn start(
         account: Account,
-        programs: &Path,
         folder: &Path,
-        options: &[String],
+        signal: &str,
+        command: &[OsString],
     ) -> io::Result<Self> {
         let mut watchdog = account
             .command("sh")
             .args(["-c", WATCHDOG, "sh"])
-            .args([programs, folder])
-            .args(options)
+            .arg(folder)
+            .arg(signal)
+            .args(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -55,7 +58,7 @@ impl ServerProcess {
             let _ = output.read_to_end(&mut Vec::new());
         });
         let Ok(server) = first_line.trim().parse() else {
-            let error = failure(folder, first_line.trim());
+            let error = failure(folder, "the watchdog did not start");
             drop(orders);
             watchdog.wait()?;
             return Err(error);
@@ -74,21 +77,15 @@ impl ServerProcess {
         self.server
     }
 
-    /// Waits until the server takes connections.
-    pub(crate) fn wait_ready(&self) -> io::Result<()> {
-        let settled = wait_until(START_LIMIT, || self.is_ready() || self.ended.is_finished());
+    /// Waits until the server is ready, and fails when it ends instead.
+    pub(crate) fn wait_ready(&self, mut is_ready: impl FnMut(u32) -> bool) -> io::Result<()> {
+        let settled = wait_until(START_LIMIT, || {
+            self.ended.is_finished() || is_ready(self.server)
+        });
         if settled && !self.ended.is_finished() {
             return Ok(());
         }
         Err(failure(&self.folder, "the server did not start"))
-    }
-
-    /// The server writes its state into its pid file; an older server's file names another pid.
-    fn is_ready(&self) -> bool {
-        let file = fs::read_to_string(self.folder.join("data/postmaster.pid")).unwrap_or_default();
-        let mut lines = file.lines();
-        lines.next() == Some(self.server.to_string().as_str())
-            && lines.nth(6).is_some_and(|state| state.trim() == "ready")
     }
 
     /// Stops the server with that signal and waits for its end; the folder stays.
@@ -124,5 +121,5 @@ fn failure(folder: &Path, what: &str) -> io::Error {
     let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
     let lines: Vec<&str> = log.lines().collect();
     let tail = lines[lines.len().saturating_sub(10)..].join("\n");
-    io::Error::other(format!("PostgreSQL: {what}\n{tail}"))
+    io::Error::other(format!("{what}\n{tail}"))
 }

@@ -1,40 +1,29 @@
-# Runs one PostgreSQL server for as long as the process that started this shell lives.
+# Runs one server for as long as the process that started this shell lives.
 #
-#   sh -c "$(cat watchdog.sh)" sh PROGRAMS FOLDER [options for postgres]
+#   sh -c "$(cat watchdog.sh)" sh FOLDER SIGNAL COMMAND [arguments of the command]
 #
-# It makes the cluster in FOLDER/data if it is not there yet, starts the server and prints its pid. Then it reads
-# orders: a signal name stops the server with that signal and keeps the folder; a second line says that another
-# watchdog has taken the folder over. When standard input closes instead, the owner has ended, in whatever way:
-# the server is stopped and the folder removed.
-programs=$1
-folder=$2
+# It starts the server and prints its pid. Then it reads orders: a signal name stops the server with that signal and
+# keeps the folder; a second line says that another watchdog has taken the folder over. When standard input closes
+# instead, the owner has ended, in whatever way: the server is stopped with SIGNAL and the folder removed.
+folder=$1
+signal=$2
 shift 2
-
-if [ ! -e "$folder/data/PG_VERSION" ]; then
-    if ! "$programs/initdb" -D "$folder/data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --no-sync \
-        >"$folder/log" 2>&1 </dev/null; then
-        echo "initdb failed"
-        read -r _
-        rm -rf "$folder"
-        exit 1
-    fi
-fi
 
 # The server and its children keep our standard output open as their descriptor 3: the owner sees its end only when
 # the last of them is gone, which is when the next server can use the folder.
-"$programs/postgres" -D "$folder/data" "$@" 3>&1 >>"$folder/log" 2>&1 </dev/null &
+"$@" 3>&1 >>"$folder/log" 2>&1 </dev/null &
 server=$!
 echo "$server"
 exec >/dev/null 2>&1
 
-if read -r signal; then
-    kill -s "$signal" "$server"
+if read -r order; then
+    kill -s "$order" "$server"
     wait "$server"
     read -r _ || rm -rf "$folder"
 else
     # Asked again and again: a server that has only just started does not listen to signals yet.
     tries=0
-    while kill -s QUIT "$server" && [ "$tries" -lt 50 ]; do
+    while kill -s "$signal" "$server" && [ "$tries" -lt 50 ]; do
         tries=$((tries + 1))
         sleep 0.2
     done

@@ -3,6 +3,8 @@
 use super::finding::Finding;
 
 const OURS: &str = "leasehold-";
+/// The binary's package, in the room `cli`; it has no room's name.
+const BINARY: &str = "leasehold";
 /// What brings IO, a clock or a protocol with it: nothing for the pure core.
 const NOT_FOR_CORE: [&str; 8] = [
     "tokio",
@@ -14,11 +16,19 @@ const NOT_FOR_CORE: [&str; 8] = [
     "temporalio-client",
     "temporalio-sdk",
 ];
+/// What speaks to Temporal, and the one room that does.
+const TEMPORAL: [&str; 3] = ["temporalio-", "tonic", "prost"];
+const SPEAKS_TEMPORAL: &str = "engine-temporal";
 const PORTS: [&str; 2] = ["store", "engine"];
-/// They see ports only: the binary brings the adapters.
-const BEHIND_PORTS: [&str; 4] = ["ops", "runtime", "server", "client"];
 /// For tests only, except among themselves and in the tools.
 const DEV_ONLY: [&str; 2] = ["testkit", "store-conformance"];
+
+/// Whether a dependency is built into what is shipped, or only into tests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Build,
+    Test,
+}
 
 pub(super) fn point_inwards(path: &str, text: &str) -> Vec<Finding> {
     let Some(room) = path
@@ -29,8 +39,11 @@ pub(super) fn point_inwards(path: &str, text: &str) -> Vec<Finding> {
     };
     dependencies(text)
         .into_iter()
-        .filter_map(|(line, dependency)| {
-            let reason = forbidden(room, &dependency)?;
+        .filter_map(|(line, used, dependency)| {
+            let reason = match used {
+                Use::Build => forbidden(room, &dependency),
+                Use::Test => forbidden_in_tests(room, &dependency),
+            }?;
             let message = format!("{room} must not depend on {dependency}: {reason}");
             Some(Finding::new(path, line, message))
         })
@@ -39,34 +52,55 @@ pub(super) fn point_inwards(path: &str, text: &str) -> Vec<Finding> {
 
 /// Why this room may not have that dependency.
 fn forbidden(room: &str, dependency: &str) -> Option<&'static str> {
+    if dependency == BINARY {
+        return Some("the binary sees everything, and nobody sees it");
+    }
     let Some(other) = dependency.strip_prefix(OURS) else {
-        return (room == "core" && NOT_FOR_CORE.contains(&dependency))
-            .then_some("the core is pure");
+        return forbidden_of_others(room, dependency);
     };
-    if room == "core" {
-        return Some("the core stands alone");
-    }
-    if PORTS.contains(&room) && other != "core" {
-        return Some("a port sees the core only");
-    }
-    if is_adapter(room) && other != "core" && !PORTS.contains(&other) {
-        return Some("an adapter sees the core and the ports, never another adapter");
-    }
-    if BEHIND_PORTS.contains(&room) && is_adapter(other) {
-        return Some("it sees ports only");
-    }
     if DEV_ONLY.contains(&other) && !DEV_ONLY.contains(&room) {
         return Some("that crate is for tests: use [dev-dependencies]");
     }
-    None
+    let inwards = other == "core" || PORTS.contains(&other);
+    match room {
+        "core" => Some("the core stands alone"),
+        "testkit" => Some("the testkit knows none of our crates, so that all can use it"),
+        "store" | "engine" => (other != "core").then_some("a port sees the core only"),
+        "ops" | "runtime" => (!inwards).then_some("it sees the core and the ports only"),
+        "client" => (other != "core").then_some("it sees the core, and the server by HTTP only"),
+        "server" => (!inwards && !["ops", "client"].contains(&other))
+            .then_some("it sees the core, the ports, ops and client only"),
+        _ if is_adapter(room) => {
+            (!inwards).then_some("an adapter sees the core and the ports, never another adapter")
+        }
+        _ => None,
+    }
+}
+
+/// Tests are free to bring what they need, with two exceptions.
+fn forbidden_in_tests(room: &str, dependency: &str) -> Option<&'static str> {
+    let other = dependency.strip_prefix(OURS)?;
+    if room == "testkit" {
+        return Some("the testkit knows none of our crates, also not in its tests");
+    }
+    (is_adapter(room) && is_adapter(other))
+        .then_some("an adapter never sees another, also not in its tests")
+}
+
+fn forbidden_of_others(room: &str, dependency: &str) -> Option<&'static str> {
+    if room == "core" && NOT_FOR_CORE.contains(&dependency) {
+        return Some("the core is pure");
+    }
+    let speaks = TEMPORAL.iter().any(|start| dependency.starts_with(start));
+    (speaks && room != SPEAKS_TEMPORAL).then_some("engine-temporal alone speaks to Temporal")
 }
 
 fn is_adapter(room: &str) -> bool {
     !DEV_ONLY.contains(&room) && (room.starts_with("store-") || room.starts_with("engine-"))
 }
 
-/// The packages a crate is built with, by line; those for its tests are left out.
-fn dependencies(manifest: &str) -> Vec<(usize, String)> {
+/// The packages a crate is built and tested with, by line.
+fn dependencies(manifest: &str) -> Vec<(usize, Use, String)> {
     let mut section = String::new();
     let mut found = Vec::new();
     for (index, line) in manifest.lines().enumerate() {
@@ -75,24 +109,32 @@ fn dependencies(manifest: &str) -> Vec<(usize, String)> {
             section = header.trim_end_matches(']').to_owned();
             // [dependencies.name], and the same for one target
             if let Some((before, name)) = section.rsplit_once('.')
-                && is_build_section(before)
+                && let Some(used) = section_use(before)
             {
-                found.push((index + 1, name.to_owned()));
+                found.push((index + 1, used, name.to_owned()));
             }
-        } else if is_build_section(&section)
+        } else if let Some(used) = section_use(&section)
             && let Some((name, value)) = line.split_once('=')
             && !line.starts_with('#')
         {
             let name = name.split('.').next().unwrap_or(name);
-            found.push((index + 1, renamed(value).unwrap_or(name).trim().to_owned()));
+            let name = renamed(value).unwrap_or(name).trim();
+            found.push((index + 1, used, name.to_owned()));
         }
     }
     found
 }
 
-fn is_build_section(section: &str) -> bool {
-    ["dependencies", "build-dependencies"].contains(&section)
-        || (section.starts_with("target.") && section.ends_with(".dependencies"))
+fn section_use(section: &str) -> Option<Use> {
+    let kind = match section.rsplit_once('.') {
+        Some((target, kind)) if target.starts_with("target.") => kind,
+        _ => section,
+    };
+    match kind {
+        "dependencies" | "build-dependencies" => Some(Use::Build),
+        "dev-dependencies" => Some(Use::Test),
+        _ => None,
+    }
 }
 
 /// The real name in `other = { package = "name" }`.
@@ -105,35 +147,43 @@ fn renamed(value: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn found(room: &str, dependency: &str) -> usize {
+    fn found(room: &str, section: &str, dependency: &str) -> usize {
         let manifest =
-            format!("[package]\nname = \"x\"\n[dependencies]\n{dependency}.workspace = true\n");
+            format!("[package]\nname = \"x\"\n[{section}]\n{dependency}.workspace = true\n");
         point_inwards(&format!("crates/{room}/Cargo.toml"), &manifest).len()
     }
 
     #[test]
     fn every_wrong_direction_is_found() {
         for dependency in NOT_FOR_CORE {
-            assert_eq!(found("core", dependency), 1, "{dependency}");
+            assert_eq!(found("core", "dependencies", dependency), 1, "{dependency}");
         }
-        for (room, other) in [
-            ("core", "store"),
-            ("store", "ops"),
-            ("engine", "store"),
-            ("store-postgres", "store-sqlite"),
-            ("engine-temporal", "store-sqlite"),
-            ("store-sqlite", "ops"),
-            ("ops", "store-postgres"),
-            ("runtime", "engine-temporal"),
-            ("server", "store-sqlite"),
-            ("cli", "testkit"),
-            ("ops", "store-conformance"),
+        for (room, dependency) in [
+            ("core", "leasehold-store"),
+            ("store", "leasehold-ops"),
+            ("engine", "leasehold-store"),
+            ("store-postgres", "leasehold-store-sqlite"),
+            ("engine-temporal", "leasehold-store-sqlite"),
+            ("engine-temporal", "leasehold-runtime"),
+            ("store-sqlite", "leasehold-ops"),
+            ("ops", "leasehold-store-postgres"),
+            ("ops", "leasehold-runtime"),
+            ("runtime", "leasehold-engine-temporal"),
+            ("runtime", "leasehold-ops"),
+            ("runtime", "temporalio-client"),
+            ("cli", "temporalio-common"),
+            ("server", "tonic"),
+            ("server", "leasehold-store-sqlite"),
+            ("server", "leasehold-runtime"),
+            ("server", "leasehold"),
+            ("client", "leasehold-server"),
+            ("client", "leasehold-store"),
+            ("cli", "leasehold-testkit"),
+            ("ops", "leasehold-store-conformance"),
+            ("testkit", "leasehold-core"),
         ] {
-            assert_eq!(
-                found(room, &format!("leasehold-{other}")),
-                1,
-                "{room} on {other}"
-            );
+            let count = found(room, "dependencies", dependency);
+            assert_eq!(count, 1, "{room} on {dependency}");
         }
     }
 
@@ -142,13 +192,39 @@ mod tests {
         for (room, dependency) in [
             ("core", "uuid"),
             ("store", "leasehold-core"),
+            ("engine", "leasehold-core"),
             ("store-postgres", "leasehold-store"),
             ("engine-embedded", "leasehold-store"),
+            ("engine-temporal", "leasehold-engine"),
+            ("engine-temporal", "temporalio-client"),
             ("ops", "leasehold-engine"),
+            ("runtime", "leasehold-store"),
+            ("server", "leasehold-ops"),
             ("cli", "leasehold-store-sqlite"),
+            ("cli", "leasehold-runtime"),
             ("store-conformance", "leasehold-testkit"),
         ] {
-            assert_eq!(found(room, dependency), 0, "{room} on {dependency}");
+            let count = found(room, "dependencies", dependency);
+            assert_eq!(count, 0, "{room} on {dependency}");
+        }
+    }
+
+    #[test]
+    fn tests_are_free_except_that_adapters_and_the_testkit_stay_apart() {
+        for (room, dependency, count) in [
+            ("core", "tokio", 0),
+            ("core", "leasehold-testkit", 0),
+            ("store-postgres", "leasehold-store-conformance", 0),
+            ("runtime", "leasehold-store-postgres", 0),
+            ("runtime", "leasehold-engine-temporal", 0),
+            ("ops", "leasehold-store-sqlite", 0),
+            ("cli", "temporalio-client", 0),
+            ("store-sqlite", "leasehold-store-postgres", 1),
+            ("engine-temporal", "leasehold-store-postgres", 1),
+            ("testkit", "leasehold-store", 1),
+        ] {
+            let seen = found(room, "dev-dependencies", dependency);
+            assert_eq!(seen, count, "{room} on {dependency}");
         }
     }
 
@@ -156,10 +232,12 @@ mod tests {
     fn all_ways_to_write_a_dependency_are_read() {
         let manifest = "[dependencies]\na = \"1\"\nb.workspace = true\nc = { package = \"d\", version = \"1\" }\n# x = 1\n\
              [dependencies.e]\nversion = \"1\"\n[target.'cfg(unix)'.dependencies]\nf = \"1\"\n[dev-dependencies]\ng = \"1\"\n";
-        let names: Vec<String> = dependencies(manifest)
+        let names: Vec<(Use, String)> = dependencies(manifest)
             .into_iter()
-            .map(|(_, name)| name)
+            .map(|(_, used, name)| (used, name))
             .collect();
-        assert_eq!(names, ["a", "b", "d", "e", "f"]);
+        let build = ["a", "b", "d", "e", "f"].map(|name| (Use::Build, name.to_owned()));
+        let test = [(Use::Test, "g".to_owned())];
+        assert_eq!(names, [&build[..], &test].concat());
     }
 }

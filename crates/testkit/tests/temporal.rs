@@ -1,0 +1,164 @@
+//! Temporal servers: shared and private, ended and started again, through the proxy, with a worker in Python.
+#![allow(clippy::unwrap_used)]
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use leasehold_testkit::{
+    FaultProxy, Process, TEMPORAL_CLI_VARIABLE, TEMPORAL_VARIABLE, TemporalOptions, TestTemporal,
+    python_worker, temporal_cli, wait_until,
+};
+
+const LIMIT: Duration = Duration::from_secs(60);
+const ECHO: [&str; 6] = [
+    "--type",
+    "Echo",
+    "--task-queue",
+    "echo",
+    "--input",
+    "\"hello\"",
+];
+
+fn start_workflow(server: &TestTemporal, namespace: &str, id: &str) -> std::io::Result<String> {
+    let mut arguments = vec!["workflow", "start", "--workflow-id", id];
+    arguments.extend(["--namespace", namespace]);
+    arguments.extend(ECHO);
+    server.cli(&arguments)
+}
+
+fn describe(server: &TestTemporal, namespace: &str, id: &str) -> std::io::Result<String> {
+    let describe = ["workflow", "describe", "--workflow-id", id];
+    let mut arguments = describe.to_vec();
+    arguments.extend(["--namespace", namespace, "--output", "json"]);
+    server.cli(&arguments)
+}
+
+fn is_alive(pid: u32) -> bool {
+    let order = format!("kill -0 {pid} 2>/dev/null");
+    let status = Command::new("sh").args(["-c", &order]).status();
+    status.unwrap().success()
+}
+
+#[test]
+fn namespaces_on_the_shared_server_do_not_see_each_other() {
+    let server = TestTemporal::shared();
+    let (one, other) = (server.fresh_namespace(), server.fresh_namespace());
+    start_workflow(server, &one, "w").unwrap();
+    assert!(describe(server, &one, "w").unwrap().contains("RUNNING"));
+    let error = describe(server, &other, "w").unwrap_err();
+    assert!(error.to_string().contains("not found"), "{error}");
+}
+
+#[test]
+fn a_server_on_a_file_survives_a_kill_and_a_stop_on_its_port() {
+    let options = TemporalOptions::default()
+        .on_file()
+        .namespace("tenants")
+        .search_attribute("Tenant", "Keyword");
+    let mut server = TestTemporal::start(options).unwrap();
+    let address = server.address().to_owned();
+    start_workflow(&server, "tenants", "kept").unwrap();
+
+    for kill in [true, false] {
+        if kill {
+            server.kill().unwrap();
+        } else {
+            server.stop().unwrap();
+        }
+        assert!(describe(&server, "tenants", "kept").is_err());
+        server.start_again().unwrap();
+        assert_eq!(server.address(), address);
+        assert!(describe(&server, "tenants", "kept").is_ok());
+    }
+}
+
+#[test]
+fn servers_side_by_side_do_not_collide_and_leave_nothing() {
+    let start = || TestTemporal::start(TemporalOptions::default()).unwrap();
+    let servers = std::thread::scope(|scope| {
+        let starting: Vec<_> = (0..3).map(|_| scope.spawn(start)).collect();
+        let started = starting.into_iter().map(|server| server.join().unwrap());
+        started.collect::<Vec<_>>()
+    });
+    for server in servers {
+        start_workflow(&server, "default", "w").unwrap();
+        let folder = server.folder().unwrap().to_owned();
+        let pid = server.server_pid().unwrap();
+        assert!(folder.exists() && is_alive(pid));
+        drop(server);
+        assert!(!folder.exists() && !is_alive(pid));
+    }
+}
+
+#[test]
+fn a_server_that_cannot_start_says_why() {
+    let options = TemporalOptions::default().search_attribute("Tenant", "NoSuchType");
+    let error = TestTemporal::start(options).err().unwrap();
+    assert!(error.to_string().contains("NoSuchType"), "{error}");
+}
+
+#[test]
+fn a_server_ends_when_its_owner_is_killed() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_testkit-hold-server"));
+    command.arg("temporal").env_remove(TEMPORAL_VARIABLE);
+    let mut holder = Process::spawn(command);
+    let line = holder.wait_for_line(LIMIT, |_| true);
+    let (pid, folder) = line.split_once(' ').unwrap();
+    let (pid, folder) = (pid.parse().unwrap(), Path::new(folder));
+    assert!(is_alive(pid) && folder.exists());
+    holder.kill();
+    assert!(wait_until(LIMIT, || !is_alive(pid)));
+    assert!(wait_until(LIMIT, || !folder.exists()));
+}
+
+#[tokio::test]
+async fn a_client_of_temporal_goes_on_when_what_was_held_passes() {
+    let server = TestTemporal::shared();
+    let namespace = server.fresh_namespace();
+    let proxy = FaultProxy::to(server.address()).await;
+    proxy.hold_answers();
+    let mut command = Command::new(temporal_cli().unwrap());
+    command
+        .args(["workflow", "start", "--workflow-id", "held"])
+        .args(["--namespace", &namespace, "--address", &proxy.address()])
+        .args(ECHO);
+    let mut client = Process::spawn(command);
+    // The greeting of HTTP/2 is held already, so the client has not come to its start.
+    proxy.held_answers(1).await;
+    assert!(describe(server, &namespace, "held").is_err());
+    proxy.pass();
+    assert!(client.wait(LIMIT).success(), "{}", client.log());
+    assert!(describe(server, &namespace, "held").is_ok());
+}
+
+#[test]
+fn a_python_worker_runs_a_workflow() {
+    let server = TestTemporal::shared();
+    let namespace = server.fresh_namespace();
+    let script = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/echo_worker.py"));
+    let worker = python_worker(script, &[server.address(), &namespace]);
+    worker.wait_for_line(LIMIT, |line| line == "ready");
+    start_workflow(server, &namespace, "echo").unwrap();
+    let arguments = ["workflow", "result", "--workflow-id", "echo"];
+    let result = server
+        .cli(&[&arguments[..], &["--namespace", &namespace]].concat())
+        .unwrap();
+    assert!(result.contains("hello"), "{result}\n{}", worker.log());
+}
+
+#[test]
+fn a_missing_cli_is_named() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_testkit-hold-server"));
+    command
+        .arg("temporal")
+        .env_remove(TEMPORAL_VARIABLE)
+        .env(TEMPORAL_CLI_VARIABLE, "/no/such/program");
+    let mut holder = Process::spawn(command);
+    assert!(!holder.wait(LIMIT).success());
+    assert!(
+        holder.log().contains("/no/such/program"),
+        "{}",
+        holder.log()
+    );
+}
