@@ -1,5 +1,6 @@
 //! The pure domain: what requests, executions and graphs are and what they may become. Knows no IO, no async, no clock, no randomness, no SQL, no HTTP.
 
+pub mod breaker;
 pub mod execution;
 pub mod failure;
 pub mod graph;

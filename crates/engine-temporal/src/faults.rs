@@ -1,0 +1,234 @@
+//! Answers no real server can be made to give, injected below the SDK: every code, lost details, and what is sent along.
+
+use crate::connect::Link;
+use crate::{TemporalEngine, TemporalOptions};
+use leasehold_core::{
+    DefinitionId, ExecutionEnd, ExecutionId, RequestId, Timestamp, VersionBody, VersionId,
+    WorkspaceId,
+};
+use leasehold_engine::{Description, Engine, Error, Start, StartOutcome, StartVersion};
+use prost::Message;
+use serde_json::json;
+use std::sync::{Arc, Mutex};
+use temporalio_client::callback_based::{
+    CallbackBasedGrpcService, GrpcRequest, GrpcSuccessResponse,
+};
+use temporalio_client::tonic::{Code, Status};
+use temporalio_common::protos::temporal::api::enums::v1::WorkflowExecutionStatus;
+use temporalio_common::protos::temporal::api::workflow::v1::WorkflowExecutionInfo;
+use temporalio_common::protos::temporal::api::workflowservice::v1::DescribeWorkflowExecutionResponse;
+use uuid::Uuid;
+
+type Answer = Result<Vec<u8>, Status>;
+
+/// An engine whose server is `answer`, asked with the name of the call; connecting always works.
+fn engine(answer: impl Fn(&GrpcRequest) -> Answer + Send + Sync + 'static) -> TemporalEngine {
+    let options = TemporalOptions {
+        address: "http://fault".to_owned(),
+        api_key: Some("secret".to_owned().into()),
+        ..TemporalOptions::default()
+    };
+    let mut connection = options.connection().unwrap();
+    connection.service_override = Some(CallbackBasedGrpcService {
+        callback: Arc::new(move |request| {
+            let answer = match request.rpc.as_str() {
+                "GetSystemInfo" => Ok(Vec::new()),
+                _ => answer(&request),
+            };
+            let answer = answer.map(|proto| GrpcSuccessResponse {
+                headers: Default::default(),
+                proto,
+            });
+            Box::pin(std::future::ready(answer))
+        }),
+    });
+    TemporalEngine {
+        link: Link::new(connection, options.connect_timeout),
+        options: options.into(),
+    }
+}
+
+fn always(code: Code) -> TemporalEngine {
+    engine(move |_| Err(Status::new(code, "injected")))
+}
+
+fn start() -> Start {
+    Start {
+        execution: ExecutionId(Uuid::nil()),
+        request: RequestId(Uuid::nil()),
+        workspace: WorkspaceId(Uuid::nil()),
+        definition: DefinitionId(Uuid::nil()),
+        version: Arc::new(StartVersion {
+            id: VersionId(Uuid::nil()),
+            body: VersionBody::Binding {
+                workflow_type: "Order".to_owned(),
+                task_queue: "orders".to_owned(),
+            },
+            execution_timeout: None,
+        }),
+        priority: 0,
+        params: json!(null),
+    }
+}
+
+#[tokio::test]
+async fn every_code_has_its_outcome() {
+    let refused = |error| StartOutcome::Refused { error };
+    let unknown = |error| StartOutcome::Unknown { error };
+    let reached = |error| StartOutcome::Unavailable {
+        error,
+        reached: true,
+    };
+    let untouched = |error| StartOutcome::Unavailable {
+        error,
+        reached: false,
+    };
+    let table: [(Code, &dyn Fn(String) -> StartOutcome); 15] = [
+        (Code::Cancelled, &unknown),
+        (Code::Unknown, &unknown),
+        (Code::InvalidArgument, &refused),
+        (Code::DeadlineExceeded, &unknown),
+        (Code::NotFound, &untouched),
+        (Code::PermissionDenied, &untouched),
+        (Code::ResourceExhausted, &reached),
+        (Code::FailedPrecondition, &reached),
+        (Code::Aborted, &unknown),
+        (Code::OutOfRange, &unknown),
+        (Code::Unimplemented, &untouched),
+        (Code::Internal, &unknown),
+        (Code::Unavailable, &reached),
+        (Code::DataLoss, &unknown),
+        (Code::Unauthenticated, &untouched),
+    ];
+    for (code, outcome) in table {
+        assert_eq!(
+            always(code).start(&start()).await,
+            outcome(format!("{code:?}: injected"))
+        );
+    }
+    let ok = engine(|_| Ok(Vec::new()));
+    assert_eq!(ok.start(&start()).await, StartOutcome::Started);
+    let exists = always(Code::AlreadyExists).start(&start()).await;
+    assert!(
+        matches!(&exists, StartOutcome::Unknown { error } if error.contains("the workflow id is taken")),
+        "{exists:?}"
+    );
+}
+
+#[tokio::test]
+async fn every_code_is_an_error_of_every_other_call() {
+    let failed = [
+        Code::InvalidArgument,
+        Code::AlreadyExists,
+        Code::OutOfRange,
+        Code::Internal,
+        Code::DataLoss,
+    ];
+    for code in (1..=16).map(Code::from_i32) {
+        let engine = always(code);
+        let execution = start().execution;
+        let mut errors = vec![
+            engine.describe(execution).await.unwrap_err(),
+            engine.health().await.unwrap_err(),
+            engine.pollers(&start().version.body).await.unwrap_err(),
+            engine
+                .ended_since(Timestamp::UNIX_EPOCH, None)
+                .await
+                .unwrap_err(),
+        ];
+        if code != Code::AlreadyExists {
+            errors.push(engine.cancel(execution, "").await.unwrap_err());
+            errors.push(engine.terminate(execution, "").await.unwrap_err());
+        }
+        for error in errors {
+            assert_eq!(
+                matches!(error, Error::Failed(_)),
+                failed.contains(&code),
+                "{code:?}: {error}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_message_the_server_cannot_read_is_refused() {
+    for message in [
+        "grpc: received message larger than max (5000000 vs. 4194304)",
+        "grpc: received message after decompression larger than max 4194304",
+    ] {
+        let engine = engine(move |_| Err(Status::resource_exhausted(message)));
+        let outcome = engine.start(&start()).await;
+        assert!(
+            matches!(outcome, StartOutcome::Refused { .. }),
+            "{outcome:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_end_whose_last_event_cannot_be_read_is_still_an_end() {
+    let engine = engine(|request| match request.rpc.as_str() {
+        "DescribeWorkflowExecution" => Ok(described(WorkflowExecutionStatus::Failed as i32)),
+        _ => Err(Status::unavailable("injected")),
+    });
+    assert_eq!(
+        engine.describe(start().execution).await,
+        Ok(Description::Ended {
+            end: ExecutionEnd::Failed,
+            error: Some("the workflow failed".to_owned()),
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_status_nobody_knows_is_neither_open_nor_ended() {
+    for status in [0, 99] {
+        let engine = engine(move |_| Ok(described(status)));
+        let error = engine.describe(start().execution).await.unwrap_err();
+        assert!(matches!(error, Error::Failed(_)), "{error}");
+    }
+}
+
+fn described(status: i32) -> Vec<u8> {
+    let info = WorkflowExecutionInfo {
+        status,
+        ..WorkflowExecutionInfo::default()
+    };
+    DescribeWorkflowExecutionResponse {
+        workflow_execution_info: Some(info),
+        ..DescribeWorkflowExecutionResponse::default()
+    }
+    .encode_to_vec()
+}
+
+#[tokio::test]
+async fn every_call_goes_out_once_with_the_key_and_a_deadline() {
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    let seen = calls.clone();
+    let engine = engine(move |request| {
+        let header = |name| request.headers[name].to_str().unwrap().to_owned();
+        let call = (request.rpc.clone(), header("authorization"));
+        seen.lock().unwrap().push(call);
+        assert!(!header("grpc-timeout").is_empty());
+        assert_eq!(header("temporal-namespace"), "default");
+        Err(Status::unavailable("injected"))
+    });
+    engine.start(&start()).await;
+    let _ = engine.describe(start().execution).await;
+    let _ = engine.cancel(start().execution, "").await;
+    let _ = engine.terminate(start().execution, "").await;
+    let _ = engine.health().await;
+    let calls = calls.lock().unwrap();
+    let names: Vec<&str> = calls.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "StartWorkflowExecution",
+            "DescribeWorkflowExecution",
+            "RequestCancelWorkflowExecution",
+            "TerminateWorkflowExecution",
+            "DescribeNamespace",
+        ]
+    );
+    assert!(calls.iter().all(|(_, key)| key == "Bearer secret"));
+}

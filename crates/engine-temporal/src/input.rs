@@ -1,0 +1,92 @@
+//! What a workflow is started with: its input, memo and priority, as Temporal wants them. Sends nothing.
+
+use leasehold_core::graph::Graph;
+use leasehold_core::{DefinitionId, ExecutionId, RequestId, VersionBody, VersionId, WorkspaceId};
+use leasehold_engine::Start;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::HashMap;
+use temporalio_common::protos::temporal::api::common::v1::{Memo, Payload, Payloads, Priority};
+
+/// The memo's field that tells our workflows from others.
+const MEMO_REQUEST: &str = "requestId";
+
+/// The one argument of every workflow.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Input<'a> {
+    execution_id: ExecutionId,
+    workspace_id: WorkspaceId,
+    workflow_definition_id: DefinitionId,
+    workflow_version_id: VersionId,
+    node_ids: Vec<&'a str>,
+    params: &'a Value,
+    graph: Option<&'a Graph>,
+}
+
+pub(crate) fn input(start: &Start) -> serde_json::Result<Payloads> {
+    let body = &start.version.body;
+    let input = Input {
+        execution_id: start.execution,
+        workspace_id: start.workspace,
+        workflow_definition_id: start.definition,
+        workflow_version_id: start.version.id,
+        node_ids: body.node_ids(),
+        params: &start.params,
+        graph: match body {
+            VersionBody::Graph(graph) => Some(graph),
+            VersionBody::Binding { .. } => None,
+        },
+    };
+    Ok(Payloads {
+        payloads: vec![json(&input)?],
+    })
+}
+
+pub(crate) fn memo(start: &Start) -> serde_json::Result<Memo> {
+    let fields = HashMap::from([
+        ("workspaceId".to_owned(), json(&start.workspace)?),
+        ("workflowDefinitionId".to_owned(), json(&start.definition)?),
+        (MEMO_REQUEST.to_owned(), json(&start.request)?),
+    ]);
+    Ok(Memo { fields })
+}
+
+/// Whether a workflow with that memo was started for this request.
+pub(crate) fn is_memo_of(start: &Start, memo: Option<&Memo>) -> bool {
+    let said = memo.and_then(|memo| memo.fields.get(MEMO_REQUEST));
+    let read = said.and_then(|said| serde_json::from_slice::<RequestId>(&said.data).ok());
+    read == Some(start.request)
+}
+
+/// Temporal knows five priorities, 1 the most urgent. Workspaces share a task queue evenly.
+///
+/// | request's priority | Temporal's |
+/// |---|---|
+/// | 100 and above | 1 |
+/// | 1 to 99 | 2 |
+/// | 0 | 3 |
+/// | -99 to -1 | 4 |
+/// | -100 and below | 5 |
+pub(crate) fn priority(start: &Start) -> Priority {
+    let priority_key = match start.priority {
+        100.. => 1,
+        1..=99 => 2,
+        0 => 3,
+        -99..=-1 => 4,
+        ..=-100 => 5,
+    };
+    Priority {
+        priority_key,
+        fairness_key: start.workspace.to_string(),
+        ..Priority::default()
+    }
+}
+
+fn json(value: &impl Serialize) -> serde_json::Result<Payload> {
+    Ok(Payload {
+        metadata: HashMap::from([("encoding".to_owned(), b"json/plain".to_vec())]),
+        data: serde_json::to_vec(value)?,
+        ..Payload::default()
+    })
+}

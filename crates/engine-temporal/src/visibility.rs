@@ -1,0 +1,99 @@
+//! What Temporal tells about many workflows, queues and namespaces: hints and health. Nothing here frees a slot.
+
+use crate::codes::error;
+use crate::{TemporalEngine, WORKFLOW_ID_PREFIX};
+use leasehold_core::{Timestamp, VersionBody};
+use leasehold_engine::{EndedPage, Error, Result};
+use std::time::Duration;
+use temporalio_common::protos::temporal::api::enums::v1::{NamespaceState, TaskQueueType};
+use temporalio_common::protos::temporal::api::taskqueue::v1::TaskQueue;
+use temporalio_common::protos::temporal::api::workflow::v1::WorkflowExecutionInfo;
+use temporalio_common::protos::temporal::api::workflowservice::v1::{
+    DescribeNamespaceRequest, DescribeTaskQueueRequest, ListWorkflowExecutionsRequest,
+};
+
+/// The most a server gives unless its operator allows more.
+const PAGE_SIZE: i32 = 1000;
+
+/// Longest time to wait for a sign of life.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
+
+impl TemporalEngine {
+    pub(crate) async fn list_ended(
+        &self,
+        since: Timestamp,
+        page: Option<Vec<u8>>,
+    ) -> Result<EndedPage> {
+        let request = ListWorkflowExecutionsRequest {
+            namespace: self.options.namespace.clone(),
+            page_size: PAGE_SIZE,
+            next_page_token: page.unwrap_or_default(),
+            query: format!(
+                "CloseTime >= '{since}' AND WorkflowId STARTS_WITH '{WORKFLOW_ID_PREFIX}' \
+                 AND ExecutionStatus != 'ContinuedAsNew'"
+            ),
+        };
+        let sent = self.link.call(
+            self.options.call_timeout,
+            request,
+            async |mut service, request| service.list_workflow_executions(request).await,
+        );
+        let answer = sent.await.map_err(|trouble| error(&trouble))?;
+        Ok(EndedPage {
+            executions: answer
+                .executions
+                .iter()
+                .filter_map(|seen| crate::execution_id(&seen.execution.as_ref()?.workflow_id))
+                .collect(),
+            newest: answer.executions.iter().filter_map(close_time).max(),
+            next: Some(answer.next_page_token).filter(|token| !token.is_empty()),
+        })
+    }
+
+    /// Workers that have asked for work within the last minutes.
+    pub(crate) async fn count_pollers(&self, body: &VersionBody) -> Result<usize> {
+        let (_, task_queue) = self.runs_as(body);
+        let request = DescribeTaskQueueRequest {
+            namespace: self.options.namespace.clone(),
+            task_queue: Some(TaskQueue {
+                name: task_queue.to_owned(),
+                ..TaskQueue::default()
+            }),
+            task_queue_type: TaskQueueType::Workflow.into(),
+            ..DescribeTaskQueueRequest::default()
+        };
+        let sent = self.link.call(
+            self.options.call_timeout,
+            request,
+            async |mut service, request| service.describe_task_queue(request).await,
+        );
+        let answer = sent.await.map_err(|trouble| error(&trouble))?;
+        Ok(answer.pollers.len())
+    }
+
+    /// Proves the connection, the credentials, the namespace and the server's database, at the price of one small read.
+    pub(crate) async fn check_namespace(&self) -> Result<()> {
+        let request = DescribeNamespaceRequest {
+            namespace: self.options.namespace.clone(),
+            ..DescribeNamespaceRequest::default()
+        };
+        let sent = self.link.call(
+            self.options.call_timeout.min(HEALTH_TIMEOUT),
+            request,
+            async |mut service, request| service.describe_namespace(request).await,
+        );
+        let answer = sent.await.map_err(|trouble| error(&trouble))?;
+        match answer.namespace_info.map(|namespace| namespace.state()) {
+            Some(NamespaceState::Registered) => Ok(()),
+            state => Err(Error::Unavailable(format!(
+                "the namespace {} takes no starts: {state:?}",
+                self.options.namespace
+            ))),
+        }
+    }
+}
+
+fn close_time(seen: &WorkflowExecutionInfo) -> Option<Timestamp> {
+    let time = seen.close_time.as_ref()?;
+    Timestamp::new(time.seconds, time.nanos).ok()
+}

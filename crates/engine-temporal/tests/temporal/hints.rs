@@ -1,0 +1,92 @@
+//! What ended lately, who works on a queue, whether starts would be served.
+
+use crate::worker::Worker;
+use crate::{PATIENCE, bound_to, engine, order};
+use leasehold_core::{ExecutionId, Timestamp, VersionBody};
+use leasehold_engine::Engine;
+use leasehold_testkit::{TestTemporal, eventually};
+use std::collections::HashSet;
+use uuid::Uuid;
+
+/// Everything that ended since then, and the latest of these ends.
+async fn ended_since(since: Timestamp) -> (HashSet<ExecutionId>, Option<Timestamp>) {
+    let engine = engine();
+    let (mut executions, mut newest, mut next) = (HashSet::new(), None, None);
+    loop {
+        let page = engine.ended_since(since, next).await.unwrap();
+        executions.extend(page.executions);
+        newest = newest.max(page.newest);
+        next = page.next;
+        if next.is_none() {
+            return (executions, newest);
+        }
+    }
+}
+
+#[tokio::test]
+async fn ends_are_seen_and_what_is_open_or_somebody_elses_is_not() {
+    let engine = engine();
+    let before = Timestamp::now();
+    let (open, done, stopped) = (order(), order(), order());
+    for start in [&open, &done, &stopped] {
+        engine.start(start).await;
+    }
+    Worker::of(&done).await.complete().await;
+    engine.terminate(stopped.execution, "stop").await.unwrap();
+    let stranger = format!("execution-of-{}", Uuid::now_v7());
+    let server = TestTemporal::shared();
+    let start = ["workflow", "start", "--type", "Other", "--task-queue", "q"];
+    server
+        .cli(&[&start[..], &["--workflow-id", &stranger]].concat())
+        .unwrap();
+    server
+        .cli(&["workflow", "terminate", "--workflow-id", &stranger])
+        .unwrap();
+    let seen = eventually(PATIENCE, async || {
+        let (ended, _) = ended_since(before).await;
+        ended.contains(&done.execution) && ended.contains(&stopped.execution)
+    });
+    assert!(seen.await);
+    let (ended, newest) = ended_since(before).await;
+    assert!(!ended.contains(&open.execution));
+    assert!(newest.unwrap() >= before);
+    let (later, _) = ended_since(Timestamp::now() + PATIENCE).await;
+    assert!(later.is_empty());
+}
+
+#[tokio::test]
+async fn a_continued_workflow_has_not_ended() {
+    let (engine, start) = (engine(), order());
+    let before = Timestamp::now();
+    engine.start(&start).await;
+    Worker::of(&start).await.continue_as_new(0).await;
+    let marker = order();
+    engine.start(&marker).await;
+    engine.terminate(marker.execution, "stop").await.unwrap();
+    let seen = eventually(PATIENCE, async || {
+        ended_since(before).await.0.contains(&marker.execution)
+    });
+    assert!(seen.await);
+    assert!(!ended_since(before).await.0.contains(&start.execution));
+}
+
+#[tokio::test]
+async fn pollers_are_counted() {
+    let (engine, start) = (engine(), order());
+    let body = &start.version.body;
+    assert_eq!(engine.pollers(body).await, Ok(Some(0)));
+    engine.start(&start).await;
+    Worker::of(&start).await.take().await;
+    assert_eq!(engine.pollers(body).await, Ok(Some(1)));
+    let VersionBody::Binding { task_queue, .. } = body else {
+        panic!("a binding");
+    };
+    let same_queue = bound_to("Other", task_queue);
+    assert_eq!(engine.pollers(&same_queue.version.body).await, Ok(Some(1)));
+}
+
+#[tokio::test]
+async fn a_server_that_serves_is_healthy() {
+    assert_eq!(engine().health().await, Ok(()));
+    assert_eq!(engine().name(), "temporal");
+}

@@ -1,0 +1,87 @@
+//! The Temporal engine against a real Temporal server: what is started, what is told of it, what happens when it is away.
+
+#![allow(clippy::unwrap_used)]
+
+mod calls;
+mod endings;
+mod hints;
+mod outage;
+mod proxy;
+mod starts;
+mod stops;
+mod tls;
+mod worker;
+
+use leasehold_core::{DefinitionId, ExecutionId, RequestId, VersionBody, VersionId, WorkspaceId};
+use leasehold_engine::{Start, StartVersion};
+use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
+use leasehold_testkit::TestTemporal;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Long enough for a slow machine; what is waited for comes much sooner.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn options() -> TemporalOptions {
+    TemporalOptions {
+        address: TestTemporal::shared().address().to_owned(),
+        ..TemporalOptions::default()
+    }
+}
+
+fn engine() -> TemporalEngine {
+    TemporalEngine::new(options()).unwrap()
+}
+
+/// An execution of a binding to `Order` on a task queue that nobody else uses.
+fn order() -> Start {
+    bound_to("Order", &format!("orders-{}", Uuid::now_v7()))
+}
+
+fn bound_to(workflow_type: &str, task_queue: &str) -> Start {
+    start_of(VersionBody::Binding {
+        workflow_type: workflow_type.to_owned(),
+        task_queue: task_queue.to_owned(),
+    })
+}
+
+fn start_of(body: VersionBody) -> Start {
+    Start {
+        execution: ExecutionId(Uuid::now_v7()),
+        request: RequestId(Uuid::now_v7()),
+        workspace: WorkspaceId(Uuid::now_v7()),
+        definition: DefinitionId(Uuid::now_v7()),
+        version: Arc::new(StartVersion {
+            id: VersionId(Uuid::now_v7()),
+            body,
+            execution_timeout: None,
+        }),
+        priority: 0,
+        params: json!({"amount": 42}),
+    }
+}
+
+/// The same start with a time limit.
+fn limited(start: Start, limit: Duration) -> Start {
+    let version = StartVersion {
+        execution_timeout: Some(limit),
+        ..(*start.version).clone()
+    };
+    Start {
+        version: Arc::new(version),
+        ..start
+    }
+}
+
+fn workflow_id(start: &Start) -> String {
+    format!("execution-{}", start.execution)
+}
+
+fn task_queue(start: &Start) -> &str {
+    match &start.version.body {
+        VersionBody::Binding { task_queue, .. } => task_queue,
+        VersionBody::Graph(_) => "leasehold",
+    }
+}

@@ -1,0 +1,104 @@
+//! A TCP proxy that can hold back the server's answers, break its connections, or stop accepting. Knows no protocol.
+
+use std::net::SocketAddr;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Forward,
+    HoldAnswers,
+}
+
+pub(crate) struct Proxy {
+    address: SocketAddr,
+    mode: watch::Sender<Mode>,
+    /// Ends with the proxy, and all its connections with it.
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Proxy {
+    pub(crate) async fn to(server: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let mode = watch::Sender::new(Mode::Forward);
+        let (watched, server) = (mode.subscribe(), server.to_owned());
+        let task = tokio::spawn(async move {
+            let mut connections = JoinSet::new();
+            loop {
+                let (client, _) = listener.accept().await.unwrap();
+                let server = TcpStream::connect(&server).await.unwrap();
+                let (from_client, to_client) = client.into_split();
+                let (from_server, to_server) = server.into_split();
+                connections.spawn(forward(from_client, to_server));
+                connections.spawn(answer(from_server, to_client, watched.clone()));
+            }
+        });
+        Self {
+            address,
+            mode,
+            task,
+        }
+    }
+
+    pub(crate) fn address(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// From now on the server hears everything, and nobody hears the server.
+    pub(crate) fn hold_answers(&self) {
+        self.mode.send_replace(Mode::HoldAnswers);
+    }
+
+    /// Lets through what was held back, and all that follows.
+    pub(crate) fn release_answers(&self) {
+        self.mode.send_replace(Mode::Forward);
+    }
+
+    /// Breaks all connections; from now on connecting is not refused, it just never succeeds.
+    pub(crate) async fn swallow_connections(self) -> Blackhole {
+        self.task.abort();
+        let _ = self.task.await;
+        Blackhole::at(self.address).await
+    }
+}
+
+/// A port where connecting hangs: its queue of connections is full, so the system drops further ones.
+pub(crate) struct Blackhole {
+    _listener: TcpListener,
+    _filling: Vec<TcpStream>,
+}
+
+impl Blackhole {
+    async fn at(address: SocketAddr) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_reuseaddr(true).unwrap();
+        socket.bind(address).unwrap();
+        let listener = socket.listen(0).unwrap();
+        let filling = vec![TcpStream::connect(address).await.unwrap()];
+        Self {
+            _listener: listener,
+            _filling: filling,
+        }
+    }
+}
+
+async fn forward(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unpin) {
+    let _ = tokio::io::copy(&mut from, &mut to).await;
+}
+
+async fn answer(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    mut mode: watch::Receiver<Mode>,
+) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(length @ 1..) = from.read(&mut buffer).await {
+        let _ = mode.wait_for(|mode| *mode == Mode::Forward).await;
+        if to.write_all(&buffer[..length]).await.is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Starts: what reaches the server, what a repetition is, what is refused, whose a taken id is.
+
+use crate::calls::{describe, history};
+use crate::worker::{Worker, failure};
+use crate::{bound_to, engine, limited, options, order, start_of, task_queue, workflow_id};
+use leasehold_core::graph::{Edge, Graph, Node};
+use leasehold_core::{ExecutionEnd, RequestId, VersionBody};
+use leasehold_engine::{Description, Engine, Start, StartOutcome};
+use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
+use leasehold_testkit::TestTemporal;
+use serde_json::{Value, json};
+use std::time::Duration;
+use temporalio_common::protos::temporal::api::common::v1::Payload;
+use temporalio_common::protos::temporal::api::enums::v1::TaskQueueKind;
+use temporalio_common::protos::temporal::api::history::v1::WorkflowExecutionStartedEventAttributes;
+use temporalio_common::protos::temporal::api::history::v1::history_event::Attributes;
+use uuid::Uuid;
+
+async fn started(start: &Start) -> WorkflowExecutionStartedEventAttributes {
+    let first = history(&workflow_id(start)).await.remove(0);
+    match first.attributes {
+        Some(Attributes::WorkflowExecutionStartedEventAttributes(started)) => started,
+        other => panic!("the first event is {other:?}"),
+    }
+}
+
+fn read(payload: &Payload) -> Value {
+    assert_eq!(payload.metadata["encoding"], b"json/plain");
+    serde_json::from_slice(&payload.data).unwrap()
+}
+
+#[tokio::test]
+async fn a_binding_is_started_with_its_type_queue_and_one_json_argument() {
+    let start = limited(order(), Duration::from_secs(90));
+    assert_eq!(engine().start(&start).await, StartOutcome::Started);
+    let seen = started(&start).await;
+    assert_eq!(seen.workflow_type.unwrap().name, "Order");
+    let queue = seen.task_queue.unwrap();
+    assert_eq!(queue.name, task_queue(&start));
+    assert_eq!(queue.kind(), TaskQueueKind::Normal);
+    assert_eq!(seen.workflow_execution_timeout.unwrap().seconds, 90);
+    assert_eq!(seen.identity, "leasehold");
+    assert!(seen.retry_policy.is_none());
+    let arguments = seen.input.unwrap().payloads;
+    assert_eq!(arguments.len(), 1);
+    assert_eq!(
+        read(&arguments[0]),
+        json!({
+            "executionId": start.execution,
+            "workspaceId": start.workspace,
+            "workflowDefinitionId": start.definition,
+            "workflowVersionId": start.version.id,
+            "nodeIds": [],
+            "params": {"amount": 42},
+            "graph": null,
+        })
+    );
+}
+
+#[tokio::test]
+async fn a_graph_goes_to_the_graph_workers_with_its_nodes_in_order() {
+    let delay = |id: &str| Node::Delay {
+        id: id.to_owned(),
+        milliseconds: 5,
+    };
+    let graph = Graph {
+        nodes: vec![delay("second"), delay("first")],
+        edges: vec![Edge {
+            from: "first".to_owned(),
+            to: "second".to_owned(),
+        }],
+    };
+    let start = start_of(VersionBody::Graph(graph.clone()));
+    assert_eq!(engine().start(&start).await, StartOutcome::Started);
+    let seen = started(&start).await;
+    assert_eq!(seen.workflow_type.unwrap().name, "LeaseholdGraph");
+    assert_eq!(seen.task_queue.unwrap().name, "leasehold");
+    assert_eq!(
+        seen.workflow_execution_timeout.unwrap_or_default().seconds,
+        0
+    );
+    let argument = read(&seen.input.unwrap().payloads[0]);
+    assert_eq!(argument["nodeIds"], json!(["first", "second"]));
+    assert_eq!(argument["graph"], serde_json::to_value(&graph).unwrap());
+}
+
+#[tokio::test]
+async fn the_memo_says_whose_a_workflow_is() {
+    let start = order();
+    engine().start(&start).await;
+    let fields = describe(&workflow_id(&start)).await.memo.unwrap().fields;
+    assert_eq!(fields.len(), 3);
+    assert_eq!(read(&fields["workspaceId"]), json!(start.workspace));
+    assert_eq!(
+        read(&fields["workflowDefinitionId"]),
+        json!(start.definition)
+    );
+    assert_eq!(read(&fields["requestId"]), json!(start.request));
+}
+
+#[tokio::test]
+async fn priorities_become_temporals_five_and_workspaces_share_evenly() {
+    let engine = engine();
+    for (ours, temporals) in [
+        (1000, 1),
+        (100, 1),
+        (99, 2),
+        (1, 2),
+        (0, 3),
+        (-1, 4),
+        (-99, 4),
+        (-100, 5),
+        (-1000, 5),
+    ] {
+        let start = Start {
+            priority: ours,
+            ..order()
+        };
+        assert_eq!(engine.start(&start).await, StartOutcome::Started);
+        let seen = started(&start).await.priority.unwrap();
+        assert_eq!(seen.priority_key, temporals, "{ours}");
+        assert_eq!(seen.fairness_key, start.workspace.to_string());
+    }
+}
+
+#[tokio::test]
+async fn a_repeated_start_is_the_same_start() {
+    let start = order();
+    let engine = engine();
+    assert_eq!(engine.start(&start).await, StartOutcome::Started);
+    let run = describe(&workflow_id(&start)).await.execution;
+    assert_eq!(engine.start(&start).await, StartOutcome::Started);
+    assert_eq!(describe(&workflow_id(&start)).await.execution, run);
+}
+
+#[tokio::test]
+async fn starts_of_one_execution_at_once_start_one() {
+    let start = order();
+    let engine = engine();
+    let starts = (0..20).map(|_| engine.start(&start));
+    for outcome in futures::future::join_all(starts).await {
+        assert_eq!(outcome, StartOutcome::Started);
+    }
+    let seen = describe(&workflow_id(&start)).await;
+    assert_eq!(seen.first_run_id, seen.execution.unwrap().run_id);
+}
+
+#[tokio::test]
+async fn a_start_after_the_end_says_so_and_starts_nothing() {
+    let start = order();
+    let engine = engine();
+    engine.start(&start).await;
+    engine.terminate(start.execution, "enough").await.unwrap();
+    let run = describe(&workflow_id(&start)).await.execution;
+    assert_eq!(
+        engine.start(&start).await,
+        StartOutcome::AlreadyStarted { ended: true }
+    );
+    assert_eq!(describe(&workflow_id(&start)).await.execution, run);
+}
+
+#[tokio::test]
+async fn a_continued_workflow_is_still_ours() {
+    let start = order();
+    let engine = engine();
+    engine.start(&start).await;
+    let mut worker = Worker::of(&start).await;
+    worker.continue_as_new(0).await;
+    assert_eq!(
+        engine.start(&start).await,
+        StartOutcome::AlreadyStarted { ended: false }
+    );
+    assert_eq!(
+        engine.describe(start.execution).await,
+        Ok(Description::Open)
+    );
+    worker.complete().await;
+    assert_eq!(
+        engine.start(&start).await,
+        StartOutcome::AlreadyStarted { ended: true }
+    );
+}
+
+#[tokio::test]
+async fn a_retried_workflow_is_still_ours_and_open_until_its_last_attempt() {
+    let start = order();
+    let engine = engine();
+    engine.start(&start).await;
+    let mut worker = Worker::of(&start).await;
+    worker.continue_as_new(2).await;
+    worker.fail(failure(&["first attempt"])).await;
+    assert_eq!(
+        engine.describe(start.execution).await,
+        Ok(Description::Open)
+    );
+    assert_eq!(
+        engine.start(&start).await,
+        StartOutcome::AlreadyStarted { ended: false }
+    );
+    worker.fail(failure(&["last attempt"])).await;
+    assert_eq!(
+        engine.describe(start.execution).await,
+        Ok(Description::Ended {
+            end: ExecutionEnd::Failed,
+            error: Some("last attempt".to_owned()),
+        })
+    );
+    assert_eq!(
+        engine.start(&start).await,
+        StartOutcome::AlreadyStarted { ended: true }
+    );
+}
+
+#[tokio::test]
+async fn a_reset_workflow_is_still_ours() {
+    let start = order();
+    let engine = engine();
+    engine.start(&start).await;
+    let mut worker = Worker::of(&start).await;
+    worker.complete().await;
+    let id = workflow_id(&start);
+    let reset = ["workflow", "reset", "--type", "FirstWorkflowTask"];
+    let arguments = [&reset[..], &["--workflow-id", &id, "--reason", "again"]].concat();
+    TestTemporal::shared().cli(&arguments).unwrap();
+    assert_eq!(
+        engine.describe(start.execution).await,
+        Ok(Description::Open)
+    );
+    assert_eq!(engine.start(&start).await, StartOutcome::Started);
+}
+
+#[tokio::test]
+async fn an_id_that_somebody_else_took_is_refused() {
+    let start = order();
+    let id = workflow_id(&start);
+    let taken = ["workflow", "start", "--type", "Other", "--task-queue", "q"];
+    TestTemporal::shared()
+        .cli(&[&taken[..], &["--workflow-id", &id]].concat())
+        .unwrap();
+    let refused = StartOutcome::Refused {
+        error: "the workflow id is taken by a workflow that Leasehold did not start".to_owned(),
+    };
+    assert_eq!(engine().start(&start).await, refused);
+    let other_request = order();
+    engine().start(&other_request).await;
+    let mixed_up = Start {
+        request: RequestId(Uuid::now_v7()),
+        ..other_request
+    };
+    assert_eq!(
+        engine().start(&mixed_up).await,
+        StartOutcome::Started,
+        "an execution is its start, whatever else is said"
+    );
+}
+
+#[tokio::test]
+async fn what_temporal_cannot_take_is_refused() {
+    let engine = engine();
+    let too_long = "x".repeat(1001);
+    let too_large = Start {
+        params: json!("x".repeat(3 * 1024 * 1024)),
+        ..order()
+    };
+    for start in [
+        bound_to(&too_long, "orders"),
+        bound_to("Order", &too_long),
+        bound_to("", "orders"),
+        too_large,
+    ] {
+        let outcome = engine.start(&start).await;
+        assert!(
+            matches!(outcome, StartOutcome::Refused { .. }),
+            "{outcome:?}"
+        );
+        assert_eq!(
+            engine.describe(start.execution).await,
+            Ok(Description::NotFound)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_message_larger_than_the_server_reads_is_refused() {
+    let start = Start {
+        // It is sent compressed; the server's limit of 4 MB is on what it unpacks.
+        params: json!("x".repeat(6 * 1024 * 1024)),
+        ..order()
+    };
+    let outcome = engine().start(&start).await;
+    assert!(
+        matches!(outcome, StartOutcome::Refused { .. }),
+        "{outcome:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_missing_namespace_is_the_engines_trouble() {
+    let lost = TemporalEngine::new(TemporalOptions {
+        namespace: "nowhere".to_owned(),
+        ..options()
+    })
+    .unwrap();
+    let outcome = lost.start(&order()).await;
+    assert!(
+        matches!(&outcome, StartOutcome::Unavailable { reached: false, error } if error.contains("nowhere")),
+        "{outcome:?}"
+    );
+}

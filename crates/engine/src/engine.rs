@@ -1,0 +1,44 @@
+//! The trait itself: every question an engine answers.
+
+use crate::describe::{Description, EndedPage};
+use crate::error::Result;
+use crate::start::{Start, StartOutcome};
+use async_trait::async_trait;
+use leasehold_core::{ExecutionId, Timestamp, VersionBody};
+
+/// Whatever runs executions. Every call is bounded in time by the engine itself.
+#[async_trait]
+pub trait Engine: Send + Sync + 'static {
+    /// The engine's name: `temporal` or `embedded`.
+    fn name(&self) -> &'static str;
+
+    /// Starts an execution. However often it is called for one execution, one is started.
+    async fn start(&self, start: &Start) -> StartOutcome;
+
+    /// What the engine knows of an execution now. This is the proof on which slots are freed.
+    async fn describe(&self, execution: ExecutionId) -> Result<Description>;
+
+    /// Asks an execution to end itself; it may take its time, or not listen.
+    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<Told>;
+
+    /// Ends an execution without asking it.
+    async fn terminate(&self, execution: ExecutionId, reason: &str) -> Result<Told>;
+
+    /// Executions that ended at `since` or later by the engine's clock, as far as it has noticed, page by page. Hints only.
+    async fn ended_since(&self, since: Timestamp, page: Option<Vec<u8>>) -> Result<EndedPage>;
+
+    /// How many workers ask for the work of such a version; none where the engine runs it itself.
+    async fn pollers(&self, body: &VersionBody) -> Result<Option<usize>>;
+
+    /// Whether it would serve a start now.
+    async fn health(&self) -> Result<()>;
+}
+
+/// What became of telling an execution to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// The engine took note. It says the same of an execution that has ended already, if it still knows it.
+    Told,
+    /// The engine does not know such an execution.
+    NotFound,
+}
