@@ -89,6 +89,7 @@ BEGIN
         INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom)
         VALUES (request.id, request.workspace_id, 'PENDING', moment, CASE WHEN request.due THEN request.rank END,
             CASE WHEN request.due THEN request.created_at END, leasehold_enqueue.enqueued_by);
+        PERFORM leasehold_wake();
         RETURN request.id;
     END IF;
     SELECT q.* INTO request FROM workflow_execution_queue q
@@ -478,6 +479,21 @@ CREATE FUNCTION public.leasehold_uuid7() RETURNS uuid
             8, (get_byte(uuid_send(gen_random_uuid()), 8) & 63) | 128), 'hex')::uuid
 $$;
 
+CREATE FUNCTION public.leasehold_wake() RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    -- A transaction that notified cannot be prepared for two-phase commit.
+    IF pg_catalog.pg_try_advisory_xact_lock_shared(7308332187)
+        OR pg_catalog.current_setting('leasehold.notify', true) = 'off'
+    THEN
+        RETURN false;
+    END IF;
+    PERFORM pg_catalog.pg_notify('leasehold', 'work');
+    RETURN true;
+END
+$$;
+
 CREATE FUNCTION public.leasehold_workspace_follow() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'public', 'pg_temp'
@@ -674,7 +690,15 @@ END) STORED,
     trace_context text,
     last_error text,
     params jsonb DEFAULT 'null'::jsonb NOT NULL,
+    cancel_force boolean DEFAULT false NOT NULL,
+    cancel_told_at timestamp with time zone,
+    cancel_untold timestamp with time zone GENERATED ALWAYS AS (
+CASE
+    WHEN ((status = 'DISPATCHED'::text) AND (cancel_told_at IS NULL)) THEN cancel_requested_at
+    ELSE NULL::timestamp with time zone
+END) STORED,
     CONSTRAINT request_attempts CHECK (((dispatch_failures >= 0) AND (attempt_count >= dispatch_failures))),
+    CONSTRAINT request_cancel CHECK (((cancel_requested_at IS NOT NULL) OR ((NOT cancel_force) AND (cancel_told_at IS NULL)))),
     CONSTRAINT request_claim_fields CHECK ((((status = 'CLAIMED'::text) = (claimed_by IS NOT NULL)) AND ((status = 'CLAIMED'::text) = (lease_expires_at IS NOT NULL)))),
     CONSTRAINT request_claimed_at CHECK (
 CASE status
@@ -800,6 +824,8 @@ ALTER TABLE ONLY public.workspace_turn
 CREATE INDEX execution_completed ON public.workflow_execution USING btree (finished_at) WHERE (status = 'COMPLETED'::text);
 
 CREATE INDEX execution_running ON public.workflow_execution USING btree (workspace_id, admission) WHERE (status = 'RUNNING'::text);
+
+CREATE INDEX request_cancel_untold ON public.workflow_execution_queue USING btree (cancel_untold, id) WHERE (cancel_untold IS NOT NULL);
 
 CREATE INDEX request_dedupe_until ON public.workflow_execution_queue USING btree (dedupe_until) WHERE ((idempotency_key IS NOT NULL) AND (dedupe_until IS NOT NULL));
 

@@ -224,7 +224,11 @@ CREATE TABLE workflow_execution_queue (
     idempotency_key TEXT,
     trace_context TEXT,
     last_error TEXT,
-    params TEXT NOT NULL DEFAULT 'null',
+    params TEXT NOT NULL DEFAULT 'null', cancel_force INTEGER NOT NULL DEFAULT 0
+    CONSTRAINT request_cancel_force CHECK (cancel_force IN (0, 1)), cancel_told_at INTEGER
+    CONSTRAINT request_cancel CHECK (
+        cancel_requested_at IS NOT NULL OR (cancel_force = 0 AND cancel_told_at IS NULL)
+    ),
     CONSTRAINT workflow_execution_queue_pkey PRIMARY KEY (id),
     CONSTRAINT request_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (id),
     CONSTRAINT request_id_length CHECK (length(id) = 16),
@@ -259,6 +263,9 @@ CREATE TABLE workflow_execution_queue (
     CONSTRAINT request_key_length CHECK (length(idempotency_key) BETWEEN 1 AND 255),
     CONSTRAINT request_params CHECK (json_valid(params))
 ) STRICT;
+
+CREATE INDEX request_cancel_untold ON workflow_execution_queue (status, cancel_requested_at, id)
+    WHERE status = 'DISPATCHED' AND cancel_requested_at IS NOT NULL AND cancel_told_at IS NULL;
 
 CREATE INDEX request_dedupe_until ON workflow_execution_queue (dedupe_until)
     WHERE idempotency_key IS NOT NULL AND dedupe_until IS NOT NULL;

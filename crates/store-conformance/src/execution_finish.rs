@@ -173,7 +173,7 @@ pub async fn terminated_on_a_wish_is_cancelled(f: Fixture) {
     ] {
         let t = f.site(1).await;
         let running = f.running(&t).await;
-        ok(f.store.request_cancel(t.workspace, running.id, USER).await);
+        f.cancel(t.workspace, running.id).await;
         f.finish(running.execution, end).await;
         let request = f.request(t.workspace, running.id).await;
         assert_eq!(request.failure_reason, Some(reason), "{end:?}");
@@ -187,7 +187,7 @@ pub async fn terminated_on_a_wish_is_cancelled(f: Fixture) {
 pub async fn completed_in_spite_of_a_wish_is_completed(f: Fixture) {
     let t = f.site(1).await;
     let running = f.running(&t).await;
-    ok(f.store.request_cancel(t.workspace, running.id, USER).await);
+    f.cancel(t.workspace, running.id).await;
     assert_eq!(
         f.finish(running.execution, ExecutionEnd::Completed).await,
         Completed

@@ -9,8 +9,8 @@ use leasehold_store::change::Event;
 use leasehold_store::definition::{DefinitionCreated, NewDefinition, NewVersion, Version};
 use leasehold_store::execution::{Execution, ExecutionFinish, ExecutionFinished};
 use leasehold_store::request::{
-    Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, Counts, Dispatched, Enqueue, Enqueued,
-    NewRequest, Release, ReleaseKind, Released, Request,
+    Cancel, Cancelled, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, Counts, Dispatched,
+    Enqueue, Enqueued, NewRequest, Release, ReleaseKind, Released, Request,
 };
 use leasehold_store::workspace::{
     NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
@@ -214,6 +214,8 @@ impl Fixture {
             let next = self.claim(batch).await;
             all.requests.extend(next.requests);
             all.rejected.extend(next.rejected);
+            all.at_capacity.extend(next.at_capacity);
+            all.next_due_in = next.next_due_in;
             all.more = next.more;
         }
         panic!("there is always more: a drain never ends");
@@ -299,6 +301,33 @@ impl Fixture {
         let answers = ok(self.store.request_release(OWNER, &[release]).await);
         assert_eq!(answers.len(), 1, "one answer for one release");
         answers[0]
+    }
+
+    /// Cancels as [`USER`], asking what runs.
+    pub async fn cancel(&self, workspace: WorkspaceId, request: RequestId) -> Cancelled {
+        self.cancel_by(USER, workspace, request, false).await
+    }
+
+    /// Cancels as [`USER`], without asking what runs.
+    pub async fn cancel_forced(&self, workspace: WorkspaceId, request: RequestId) -> Cancelled {
+        self.cancel_by(USER, workspace, request, true).await
+    }
+
+    /// Cancels.
+    pub async fn cancel_by(
+        &self,
+        by: &str,
+        workspace: WorkspaceId,
+        request: RequestId,
+        force: bool,
+    ) -> Cancelled {
+        let cancel = Cancel {
+            workspace,
+            request,
+            force,
+            by: by.into(),
+        };
+        ok(self.store.request_cancel(&cancel).await)
     }
 
     /// Ends an execution that runs.

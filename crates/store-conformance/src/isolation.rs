@@ -83,8 +83,8 @@ pub async fn anothers_requests_do_not_exist(f: Fixture) {
     for id in &theirs.requests {
         assert_eq!(ok(f.store.request_get(me, *id).await), None);
         assert_eq!(f.timeline(me, *id).await, []);
-        let cancelled = f.store.request_cancel(me, *id, USER);
-        assert_eq!(ok(cancelled.await), Cancelled::NotFound);
+        let cancelled = f.cancel(me, *id);
+        assert_eq!(cancelled.await, Cancelled::NotFound);
         let redrive = Redrive {
             workspace: me,
             failed: *id,

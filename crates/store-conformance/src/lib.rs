@@ -36,6 +36,7 @@ pub mod change;
 pub mod definition;
 pub mod execution_finish;
 pub mod execution_list_active;
+pub mod execution_list_running;
 pub mod isolation;
 pub mod lock;
 pub mod prune;
@@ -54,6 +55,7 @@ pub mod request_release;
 pub mod request_renew;
 pub mod request_timeline;
 pub mod transition;
+pub mod wake;
 pub mod workspace;
 
 pub use factory::{LEASE, OWNER, Site, USER};

@@ -6,8 +6,8 @@ use crate::invariants;
 use leasehold_core::{ExecutionEnd, FailureReason, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::request::{
-    Claim, ClaimOutcome, ClaimedRequest, Enqueue, Enqueued, Fail, Idempotency, NewRequest, Release,
-    ReleaseKind,
+    Cancel, Claim, ClaimOutcome, ClaimedRequest, Enqueue, Enqueued, Fail, Idempotency, NewRequest,
+    Release, ReleaseKind,
 };
 use leasehold_store::workspace::WorkspaceChange;
 use leasehold_store::{ManualClock, Store};
@@ -177,7 +177,15 @@ impl Storm {
             };
             let site = self.site(&mut dice);
             if let Some(id) = some {
-                ok(self.store.request_cancel(site.workspace, id, USER).await);
+                let cancel = Cancel {
+                    workspace: site.workspace,
+                    request: id,
+                    force: dice.roll(2) == 0,
+                    by: USER.into(),
+                };
+                ok(self.store.request_cancel(&cancel).await);
+                let untold = ok(self.store.request_cancel_list(5).await);
+                ok(self.store.request_cancel_told(&untold).await);
             }
             if let Some(limit) = limits.get(dice.roll(limits.len() as u64 + 3) as usize) {
                 let change = WorkspaceChange {

@@ -56,7 +56,7 @@ pub async fn follow_every_transition(f: Fixture) {
     assert_eq!(f.counts(w).await, counts([4, 0, 0, 1, 1]));
     f.finish(claimed[1].execution, ExecutionEnd::Failed).await;
     assert_eq!(f.counts(w).await, counts([3, 0, 0, 1, 2]));
-    ok(f.store.request_cancel(w, asked[5], USER).await);
+    f.cancel(w, asked[5]).await;
     assert_eq!(f.counts(w).await, counts([2, 0, 0, 1, 3]));
     let redrive = Redrive {
         workspace: w,

@@ -4,7 +4,7 @@ use crate::Fixture;
 use crate::factory::{OWNER, USER, claim_refs, ok};
 use leasehold_core::{ExecutionEnd, RequestStatus};
 use leasehold_store::fresh_id;
-use leasehold_store::request::{ClaimRef, Dispatched, ReleaseKind, Request};
+use leasehold_store::request::{CancelWish, ClaimRef, Dispatched, ReleaseKind, Request};
 
 /// CLAIMED becomes DISPATCHED: the lease is gone, the slot stays, claimed_at stays.
 pub async fn ends_the_lease_and_keeps_the_slot(f: Fixture) {
@@ -163,4 +163,29 @@ pub async fn an_expired_claim_can_still_be_marked(f: Fixture) {
     f.advance(3600);
     f.dispatch(&claimed).await;
     assert_eq!(ok(f.store.request_recover("sweeper", 10).await), []);
+}
+
+/// A wish that came while it was being started is told with the mark, each time, and the engine is still to be told.
+pub async fn tells_of_a_wish_to_cancel(f: Fixture) {
+    let t = f.site(2).await;
+    f.enqueue(&t, 2).await;
+    let claimed = f.claim(2).await;
+    let wished = &claimed.requests[1];
+    f.cancel(t.workspace, wished.id).await;
+    assert_eq!(ok(f.store.request_cancel_list(10).await), []);
+    let claims = claim_refs(&claimed);
+    for _ in 0..2 {
+        let answers = f.store.request_dispatched(OWNER, &claims);
+        assert_eq!(
+            ok(answers.await),
+            [Dispatched::Dispatched, Dispatched::Cancelling]
+        );
+    }
+    let wish = CancelWish {
+        request: wished.id,
+        workspace: t.workspace,
+        execution: wished.execution,
+        force: false,
+    };
+    assert_eq!(ok(f.store.request_cancel_list(10).await), [wish]);
 }

@@ -1,7 +1,7 @@
 //! What a store promises about lists of requests: complete, newest first, without repeats, filtered.
 
 use crate::Fixture;
-use crate::factory::{Site, USER, ok};
+use crate::factory::{Site, ok};
 use leasehold_core::{DefinitionId, FailureReason, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::Page;
 use leasehold_store::request::{Request, RequestFilter};
@@ -23,9 +23,7 @@ async fn mixed(f: &Fixture) -> (Site, Site, Vec<Request>) {
         f.running(site).await;
         f.claimed(site).await;
         let cancelled = f.enqueue(site, 1).await[0];
-        ok(f.store
-            .request_cancel(site.workspace, cancelled, USER)
-            .await);
+        f.cancel(site.workspace, cancelled).await;
     }
     for site in [&t, &other, &other_definition] {
         f.enqueue(site, 3).await;

@@ -1,7 +1,7 @@
 //! What a store promises about repeating failed requests.
 
 use crate::Fixture;
-use crate::factory::{Site, USER, ids, new_request, ok};
+use crate::factory::{Site, ids, new_request, ok};
 use leasehold_core::{ExecutionEnd, FailureReason, RequestId, RequestStatus};
 use leasehold_store::fresh_id;
 use leasehold_store::request::{
@@ -104,7 +104,7 @@ pub async fn at_most_one_of_each_is_live(f: Fixture) {
     let Redriven::Enqueued(live) = redrive(&f, &t, failed).await else {
         panic!("no redrive is live");
     };
-    ok(f.store.request_cancel(t.workspace, live, USER).await);
+    f.cancel(t.workspace, live).await;
     assert!(matches!(
         redrive(&f, &t, failed).await,
         Redriven::Enqueued(_)

@@ -204,8 +204,8 @@ pub async fn with_a_wish_to_cancel_ends_when_definite(f: Fixture) {
     ] {
         let t = f.site(1).await;
         let claimed = f.claimed(&t).await;
-        let wish = f.store.request_cancel(t.workspace, claimed.id, USER);
-        assert_eq!(ok(wish.await), Cancelled::Wished(claimed.execution));
+        let wish = f.cancel(t.workspace, claimed.id);
+        assert_eq!(wish.await, Cancelled::Wished(claimed.execution));
         assert_eq!(f.release(&claimed, kind, 60).await, expected, "{kind:?}");
         let request = f.request(t.workspace, claimed.id).await;
         assert_eq!(request.attempt_count, 1);

@@ -86,6 +86,7 @@ macro_rules! suite {
                 takes_nothing_before_its_time
                 what_is_not_due_stands_in_nobodys_way
                 settling_says_when_the_next_is_due
+                says_how_long_until_the_next_is_due
                 takes_nothing_that_backs_off
                 under_a_lock_needs_the_lock
                 many_at_once_claim_each_request_once
@@ -98,6 +99,8 @@ macro_rules! suite {
                 lowering_a_limit_admits_nothing_until_fewer_run
                 lowering_a_plan_counts_holders_wherever_they_are
                 raising_a_limit_admits_at_once
+                tells_of_each_workspace_that_it_filled
+                what_takes_no_slot_fills_nothing
                 a_kept_execution_is_taken_up_again
                 a_kept_one_comes_first_although_its_workspace_is_full
                 a_kept_one_is_claimed_in_a_pause_and_above_the_limit
@@ -134,6 +137,7 @@ macro_rules! suite {
                 with_an_old_token_is_lost
                 with_an_old_token_what_has_ended_is_already_finished
                 an_expired_claim_can_still_be_marked
+                tells_of_a_wish_to_cancel
             }
             request_release {
                 each_kind_counts_and_keeps_what_it_should
@@ -163,6 +167,9 @@ macro_rules! suite {
                 of_one_whose_start_is_open_is_a_wish
                 of_one_that_runs_is_for_the_engine
                 of_one_that_has_ended_changes_nothing
+                of_what_runs_is_listed_until_the_engine_is_told
+                forced_is_told_although_the_lesser_wish_was
+                of_what_does_not_run_is_not_listed
             }
             request_redrive {
                 is_a_new_request_like_the_failed_one
@@ -203,6 +210,11 @@ macro_rules! suite {
             execution_list_active {
                 has_every_running_one_by_workspace_and_admission
                 goes_on_behind_one_that_ended
+            }
+            execution_list_running {
+                has_those_that_run
+                of_nothing_is_nothing
+                takes_many_at_once
             }
             lock {
                 a_free_one_is_taken
@@ -257,6 +269,16 @@ macro_rules! suite {
                 what_was_not_started_does_not_end
                 what_is_not_failed_is_not_redriven
                 a_claim_obeys_only_its_owner_and_token
+            }
+            wake {
+                new_work_wakes
+                a_freed_slot_wakes
+                a_claim_given_back_wakes
+                a_changed_workspace_wakes
+                a_ring_before_the_wait_is_not_lost
+                nothing_else_wakes
+                a_wish_to_cancel_what_runs_wakes
+                kinds_are_apart
             }
             race {
                 everything_at_once_keeps_every_promise

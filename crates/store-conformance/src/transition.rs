@@ -46,7 +46,7 @@ async fn subjects(f: &Fixture) -> (Site, Vec<Subject>) {
     f.release(&backing_off, ReleaseKind::NotStarted, 600).await;
     f.set_paused(t.workspace, true).await;
     let waiting = f.enqueue(&t, 2).await;
-    ok(f.store.request_cancel(t.workspace, waiting[1], USER).await);
+    f.cancel(t.workspace, waiting[1]).await;
     let plain = |what, status, request| Subject {
         what,
         status,
@@ -170,14 +170,8 @@ pub async fn what_has_ended_stays_as_it_is(f: Fixture) {
     f.advance(1);
     let before = f.dump().await;
     for subject in subjects.iter().filter(|s| s.status.is_finished()) {
-        let cancelled = f
-            .store
-            .request_cancel(t.workspace, subject.claim.request, USER);
-        assert_eq!(
-            ok(cancelled.await),
-            Cancelled::AlreadyFinished,
-            "{subject:?}"
-        );
+        let cancelled = f.cancel(t.workspace, subject.claim.request).await;
+        assert_eq!(cancelled, Cancelled::AlreadyFinished, "{subject:?}");
         let request = f.request(t.workspace, subject.claim.request).await;
         let Some(execution) = request.execution else {
             continue;

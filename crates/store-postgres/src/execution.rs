@@ -42,6 +42,21 @@ pub(crate) async fn list_active(
     rows.iter().map(row::execution).collect()
 }
 
+pub(crate) async fn list_running(
+    store: &PostgresStore,
+    ids: &[ExecutionId],
+) -> Result<Vec<Execution>> {
+    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+    let rows = store
+        .many(
+            "execution_list_running",
+            sql!("execution/list_running"),
+            &[&ids],
+        )
+        .await?;
+    rows.iter().map(row::execution).collect()
+}
+
 const CONTEXT: &str = "execution_finish";
 
 /// The columns of a finish call.
@@ -109,6 +124,7 @@ pub(crate) async fn finish(
         finished.extend(end_dispatched(store, &*transaction, &statement, by, &ends).await?);
         transaction.commit().await.map_err(postgres(CONTEXT))?;
     }
+    store.wakes.ring_for_work(!finished.is_empty());
     let known = if finished.len() < ends.ids.len() {
         ended(&**client, &ends).await?
     } else {

@@ -7,6 +7,7 @@ mod change;
 mod definition;
 mod error;
 mod execution;
+mod listener;
 mod lock;
 mod migrate;
 mod options;
@@ -16,6 +17,7 @@ mod request;
 mod row;
 mod store;
 mod version;
+mod wake;
 mod workspace;
 
 pub use migrate::MIGRATIONS;

@@ -14,6 +14,8 @@ pub const MIGRATIONS: &[Migration] = leasehold_store::migrations! {
     4 => "0004_locks",
     5 => "0005_folding",
     6 => "0006_transactional_enqueue",
+    7 => "0007_cancellation",
+    8 => "0008_wakeups",
 };
 
 const CONTEXT: &str = "migrating";

@@ -12,6 +12,9 @@ pub struct PostgresOptions {
     pub max_connections: usize,
     /// How long to wait for a connection before the store counts as unavailable.
     pub connect_timeout: Duration,
+    /// Whether to listen for what other processes do, on a connection of its own. Without it only this process wakes those
+    /// who wait here. It must be off behind a pooler that gives each transaction another connection.
+    pub notify: bool,
     /// Whose clock judges.
     pub clock: Clock,
 }
@@ -23,6 +26,7 @@ impl PostgresOptions {
             url: url.into(),
             max_connections: 10,
             connect_timeout: Duration::from_secs(5),
+            notify: true,
             clock: Clock::Database,
         }
     }

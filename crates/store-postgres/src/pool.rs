@@ -11,9 +11,18 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 const SETTLE_IN: &str = include_str!("../sql/session/settle_in.sql");
 
-/// Makes the pool; connects to nothing yet.
-pub(crate) fn build(options: &PostgresOptions) -> Result<Pool> {
-    let broken = |text: String| Error::new("connecting", ErrorKind::Value(text));
+/// How every connection is made.
+#[derive(Clone)]
+pub(crate) struct Address {
+    pub(crate) config: Config,
+    pub(crate) tls: MakeRustlsConnect,
+}
+
+fn broken(text: String) -> Error {
+    Error::new("connecting", ErrorKind::Value(text))
+}
+
+pub(crate) fn address(options: &PostgresOptions) -> Result<Address> {
     let mut config: Config = options
         .url
         .parse()
@@ -25,9 +34,15 @@ pub(crate) fn build(options: &PostgresOptions) -> Result<Pool> {
     if config.get_application_name().is_none() {
         config.application_name("leasehold");
     }
+    let tls = tls().map_err(|error| broken(format!("TLS cannot be set up: {error}")))?;
+    Ok(Address { config, tls })
+}
+
+/// Makes the pool; connects to nothing yet.
+pub(crate) fn build(options: &PostgresOptions, address: Address) -> Result<Pool> {
     let manager = Manager::from_config(
-        config,
-        tls().map_err(|error| broken(format!("TLS cannot be set up: {error}")))?,
+        address.config,
+        address.tls,
         ManagerConfig {
             recycling_method: RecyclingMethod::Fast,
         },

@@ -2,6 +2,7 @@
 
 use crate::error::postgres;
 use crate::options::PostgresOptions;
+use crate::wake::Wakes;
 use crate::{
     change, definition, execution, lock, migrate, pool, prune, request, version, workspace,
 };
@@ -16,13 +17,16 @@ use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, Executio
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
 use leasehold_store::request::{
-    Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue, Enqueued, Fail,
-    Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request, RequestFilter, Settled,
+    Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
+    Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
+    RequestFilter, Settled,
 };
+use leasehold_store::wake::Wake;
 use leasehold_store::workspace::{
     NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
 };
 use leasehold_store::{Capabilities, Clock, MigrationStatus, Page, Result, Store};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Statement};
@@ -39,6 +43,7 @@ pub(crate) use sql;
 #[derive(Clone, Debug)]
 pub struct PostgresStore {
     pub(crate) pool: Pool,
+    pub(crate) wakes: Arc<Wakes>,
     clock: Clock,
 }
 
@@ -47,8 +52,10 @@ pub(crate) type Params<'a> = [&'a (dyn ToSql + Sync)];
 impl PostgresStore {
     /// Prepares to connect; the first operation does. Call [`Store::schema_migrate`] before others.
     pub fn new(options: &PostgresOptions) -> Result<Self> {
+        let address = pool::address(options)?;
         Ok(Self {
-            pool: pool::build(options)?,
+            pool: pool::build(options, address.clone())?,
+            wakes: Arc::new(Wakes::new(options.notify.then_some(address))),
             clock: options.clock.clone(),
         })
     }
@@ -243,13 +250,16 @@ impl Store for PostgresStore {
         request::resolve::recover(self, by, limit).await
     }
 
-    async fn request_cancel(
-        &self,
-        workspace: WorkspaceId,
-        id: RequestId,
-        by: &str,
-    ) -> Result<Cancelled> {
-        request::cancel::cancel(self, workspace, id, by).await
+    async fn request_cancel(&self, cancel: &Cancel) -> Result<Cancelled> {
+        request::cancel::cancel(self, cancel).await
+    }
+
+    async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelWish>> {
+        request::cancel::cancel_list(self, limit).await
+    }
+
+    async fn request_cancel_told(&self, wishes: &[CancelWish]) -> Result<()> {
+        request::cancel::cancel_told(self, wishes).await
     }
 
     async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven> {
@@ -299,6 +309,10 @@ impl Store for PostgresStore {
         execution::finish(self, by, finishes).await
     }
 
+    async fn execution_list_running(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>> {
+        execution::list_running(self, ids).await
+    }
+
     async fn execution_list_active(&self, page: Page<ActiveKey>) -> Result<Vec<Execution>> {
         execution::list_active(self, page).await
     }
@@ -321,6 +335,22 @@ impl Store for PostgresStore {
 
     async fn change_list(&self, start: &ChangeStart, limit: u32) -> Result<ChangePage> {
         change::list(self, start, limit).await
+    }
+
+    async fn wake_arm(&self) -> Result<bool> {
+        Ok(self.wakes.arm().await)
+    }
+
+    async fn wake_wait(&self, wake: Wake) {
+        self.wakes.wait(wake).await;
+    }
+
+    async fn wake_ring(&self, wake: Wake) -> Result<()> {
+        self.wakes.ring(wake);
+        let context = "wake_ring";
+        self.execute(context, sql!("wake/ring"), &[&wake.as_str()])
+            .await
+            .map(drop)
     }
 
     async fn prune(&self, prune: &Prune) -> Result<Pruned> {

@@ -72,6 +72,7 @@ pub(crate) async fn update(
             ],
         )
         .await?;
+    store.wakes.ring_for_work(row.is_some());
     row.map(|row| row::workspace(&row)).transpose()
 }
 
@@ -83,6 +84,7 @@ pub(crate) async fn delete(store: &PostgresStore, id: WorkspaceId) -> Result<boo
             &[&store.now(), &id.0],
         )
         .await?;
+    store.wakes.ring_for_work(row.is_some());
     Ok(row.is_some())
 }
 

@@ -10,10 +10,13 @@ use leasehold_core::{
 };
 use leasehold_store::Page;
 use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use leasehold_store::wake::Wake;
 use rusqlite::{Row, params};
+use serde_json::Value;
 
 const GET: &str = include_str!("../sql/execution/get.sql");
 const LIST_ACTIVE: &str = include_str!("../sql/execution/list_active.sql");
+const LIST_RUNNING: &str = include_str!("../sql/execution/list_running.sql");
 const FIND: &str = include_str!("../sql/execution/to_finish.sql");
 const FINISH: &str = include_str!("../sql/execution/finish.sql");
 const REQUEST_CLAIM: &str = include_str!("../sql/request/finish_claim.sql");
@@ -37,6 +40,14 @@ pub(crate) fn list_active(
         page.rows()
     ];
     session.all(LIST_ACTIVE, row, execution)
+}
+
+pub(crate) fn list_running(
+    session: &Session<'_>,
+    ids: &[ExecutionId],
+) -> Result<Vec<Execution>, Fault> {
+    let ids: Vec<String> = ids.iter().map(|id| id.0.simple().to_string()).collect();
+    session.all(LIST_RUNNING, [Value::from(ids).to_string()], execution)
 }
 
 pub(crate) fn finish(
@@ -87,6 +98,7 @@ fn finish_one(
         finish.error.as_deref().map(Text)
     ];
     session.run(FINISH, row)?;
+    session.ring(Wake::Work);
     let request = open.subject.request;
     let status = match open.status {
         ended @ (RequestStatus::Completed | RequestStatus::Failed) => ended,

@@ -23,6 +23,7 @@ mod row;
 mod session;
 mod store;
 mod version;
+mod wake;
 mod workspace;
 mod writer;
 

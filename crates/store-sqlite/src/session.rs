@@ -3,8 +3,9 @@
 use crate::error::Fault;
 use leasehold_core::Timestamp;
 use leasehold_store::Clock;
+use leasehold_store::wake::Wake;
 use rusqlite::{Connection, Params, Row, Statement, StatementStatus};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 /// One operation's view of a connection.
 pub(crate) struct Session<'c> {
@@ -12,6 +13,8 @@ pub(crate) struct Session<'c> {
     /// The moment the operation judges by, in microseconds: taken once, when it begins.
     pub(crate) now: i64,
     cost: Cell<Cost>,
+    /// What to ring for once what was written is durable.
+    rings: RefCell<Vec<Wake>>,
 }
 
 /// What statements cost SQLite, whatever machine they ran on.
@@ -34,6 +37,7 @@ impl<'c> Session<'c> {
             connection,
             now: now.as_microsecond(),
             cost: Cell::default(),
+            rings: RefCell::default(),
         }
     }
 
@@ -102,6 +106,19 @@ impl<'c> Session<'c> {
     /// What the operation has cost so far.
     pub(crate) fn cost(&self) -> Cost {
         self.cost.get()
+    }
+
+    /// Has sleepers woken once what was written is durable.
+    pub(crate) fn ring(&self, wake: Wake) {
+        let mut rings = self.rings.borrow_mut();
+        if !rings.contains(&wake) {
+            rings.push(wake);
+        }
+    }
+
+    /// What to ring for; nothing from now on.
+    pub(crate) fn take_rings(&self) -> Vec<Wake> {
+        self.rings.take()
     }
 
     fn count(&self, statement: &Statement<'_>) {

@@ -12,9 +12,11 @@ use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, Executio
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
 use leasehold_store::request::{
-    Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue, Enqueued, Fail,
-    Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request, RequestFilter, Settled,
+    Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
+    Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
+    RequestFilter, Settled,
 };
+use leasehold_store::wake::Wake;
 use leasehold_store::workspace::{
     NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
 };
@@ -201,17 +203,21 @@ impl Store for SqliteStore {
             .await
     }
 
-    async fn request_cancel(
-        &self,
-        workspace: WorkspaceId,
-        id: RequestId,
-        by: &str,
-    ) -> Result<Cancelled> {
-        let by = by.to_owned();
-        self.write("request_cancel", move |s| {
-            cancel::cancel(s, workspace, id, &by)
-        })
-        .await
+    async fn request_cancel(&self, cancel: &Cancel) -> Result<Cancelled> {
+        let cancel = cancel.clone();
+        self.write("request_cancel", move |s| cancel::cancel(s, &cancel))
+            .await
+    }
+
+    async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelWish>> {
+        self.read("request_cancel_list", move |s| cancel::list(s, limit))
+            .await
+    }
+
+    async fn request_cancel_told(&self, wishes: &[CancelWish]) -> Result<()> {
+        let wishes = wishes.to_vec();
+        self.write("request_cancel_told", move |s| cancel::told(s, &wishes))
+            .await
     }
 
     async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven> {
@@ -279,6 +285,14 @@ impl Store for SqliteStore {
         .await
     }
 
+    async fn execution_list_running(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>> {
+        let ids = ids.to_vec();
+        self.read("execution_list_running", move |s| {
+            execution::list_running(s, &ids)
+        })
+        .await
+    }
+
     async fn execution_list_active(&self, page: Page<ActiveKey>) -> Result<Vec<Execution>> {
         self.read("execution_list_active", move |s| {
             execution::list_active(s, page)
@@ -314,6 +328,19 @@ impl Store for SqliteStore {
         let start = start.clone();
         self.read("change_list", move |s| change::list(s, &start, limit))
             .await
+    }
+
+    async fn wake_arm(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    async fn wake_wait(&self, wake: Wake) {
+        self.writer.bells().wait(wake).await;
+    }
+
+    async fn wake_ring(&self, wake: Wake) -> Result<()> {
+        self.writer.bells().ring(wake);
+        Ok(())
     }
 
     async fn prune(&self, prune: &Prune) -> Result<Pruned> {

@@ -6,6 +6,7 @@ use crate::session::Session;
 use leasehold_core::WorkspaceId;
 use leasehold_store::Page;
 use leasehold_store::request::Counts;
+use leasehold_store::wake::Wake;
 use leasehold_store::workspace::{
     NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
 };
@@ -58,11 +59,19 @@ pub(crate) fn update(
         change.paused,
         session.now
     ];
-    session.maybe(UPDATE, row, workspace)
+    let updated = session.maybe(UPDATE, row, workspace)?;
+    if updated.is_some() {
+        session.ring(Wake::Work);
+    }
+    Ok(updated)
 }
 
 pub(crate) fn delete(session: &Session<'_>, id: WorkspaceId) -> Result<bool, Fault> {
-    Ok(session.run(DELETE, params![blob(id), session.now])? > 0)
+    let deleted = session.run(DELETE, params![blob(id), session.now])? > 0;
+    if deleted {
+        session.ring(Wake::Work);
+    }
+    Ok(deleted)
 }
 
 /// Whether the workspace is there and not deleted.

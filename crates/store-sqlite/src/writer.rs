@@ -6,9 +6,12 @@
 use crate::error::Fault;
 use crate::options::SqliteOptions;
 use crate::session::Session;
+use crate::wake::Bells;
+use leasehold_store::wake::Wake;
 use leasehold_store::{Error, ErrorKind, Result};
 use rusqlite::Connection;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 use tokio::sync::{mpsc, oneshot};
@@ -34,15 +37,18 @@ pub(crate) enum Effect<T> {
 /// The way to the thread that writes. Dropping it ends the thread and closes its connection.
 pub(crate) struct Writer {
     line: Option<mpsc::Sender<Box<dyn Operation>>>,
+    bells: Arc<Bells>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
     pub(crate) fn start(connection: Connection, options: &SqliteOptions) -> Result<Self> {
         let (line, waiting) = mpsc::channel(options.max_waiting.max(1));
+        let bells: Arc<Bells> = Arc::default();
         let mut desk = Desk {
             connection,
             options: options.clone(),
+            bells: Arc::clone(&bells),
             waiting,
         };
         let thread = std::thread::Builder::new()
@@ -53,8 +59,14 @@ impl Writer {
             })?;
         Ok(Self {
             line: Some(line),
+            bells,
             thread: Some(thread),
         })
+    }
+
+    /// What is rung after a commit that gives sleepers something to do.
+    pub(crate) fn bells(&self) -> &Bells {
+        &self.bells
     }
 
     /// Runs an operation in a group and answers when the group is durable.
@@ -82,6 +94,7 @@ impl Writer {
             context,
             operation: Some(operation),
             outcome: None,
+            rings: Vec::new(),
             reply,
         });
         let line = self.line.as_ref().ok_or_else(gone)?;
@@ -104,14 +117,15 @@ impl Drop for Writer {
 trait Operation: Send {
     /// Runs it in a savepoint and keeps its outcome for later.
     fn run(&mut self, session: &Session<'_>);
-    /// Answers it, now that it is known what became of the group.
-    fn answer(self: Box<Self>, group: &std::result::Result<(), ErrorKind>);
+    /// Rings and answers for it, now that it is known what became of the group.
+    fn answer(self: Box<Self>, group: &std::result::Result<(), ErrorKind>, bells: &Bells);
 }
 
 struct Write<T, F> {
     context: &'static str,
     operation: Option<F>,
     outcome: Option<Result<T>>,
+    rings: Vec<Wake>,
     reply: oneshot::Sender<Result<T>>,
 }
 
@@ -123,10 +137,11 @@ where
     fn run(&mut self, session: &Session<'_>) {
         if let Some(operation) = self.operation.take() {
             self.outcome = Some(guarded(session, operation).map_err(|f| f.during(self.context)));
+            self.rings = session.take_rings();
         }
     }
 
-    fn answer(self: Box<Self>, group: &std::result::Result<(), ErrorKind>) {
+    fn answer(self: Box<Self>, group: &std::result::Result<(), ErrorKind>, bells: &Bells) {
         let failed = |kind: ErrorKind| Err(Error::new(self.context, kind));
         let outcome = match (self.outcome, group) {
             (Some(Ok(_)), Err(kind)) => failed(kind.clone()),
@@ -134,6 +149,9 @@ where
             (None, Err(kind)) => failed(kind.clone()),
             (None, Ok(())) => failed(ErrorKind::Broken("the operation was not run".to_owned())),
         };
+        if outcome.is_ok() {
+            self.rings.iter().for_each(|wake| bells.ring(*wake));
+        }
         // Whoever asked may have gone away; what was written stays written.
         let _ = self.reply.send(outcome);
     }
@@ -154,6 +172,7 @@ where
         Err(ErrorKind::Broken(format!("the operation panicked: {said}")).into())
     });
     let undo = || {
+        session.take_rings();
         session.run(OPERATION_UNDO, [])?;
         session.run(OPERATION_KEEP, [])
     };
@@ -172,6 +191,7 @@ where
 struct Desk {
     connection: Connection,
     options: SqliteOptions,
+    bells: Arc<Bells>,
     waiting: mpsc::Receiver<Box<dyn Operation>>,
 }
 
@@ -185,7 +205,7 @@ impl Desk {
                 let _ = self.session().run(ROLLBACK, []);
             }
             for operation in group {
-                operation.answer(&outcome);
+                operation.answer(&outcome, &self.bells);
             }
         }
     }

@@ -179,8 +179,7 @@ async fn bring(room: &Room, t: &Site, to: RequestStatus) -> RequestId {
         return id;
     }
     if to == RequestStatus::Failed {
-        let cancelled = room.f.store.request_cancel(t.workspace, id, OWNER).await;
-        cancelled.unwrap();
+        room.f.cancel(t.workspace, id).await;
         return id;
     }
     let claimed: ClaimedRequest = room.f.claim_one().await;
@@ -226,8 +225,7 @@ async fn exactly_the_transitions_of_the_core_are_accepted() {
         }
         if from == RequestStatus::Pending {
             room.assert_refused("request_claim_fields", REQUEST_BREAK, [bytes(id)]);
-            let cancelled = room.f.store.request_cancel(t.workspace, id, OWNER).await;
-            cancelled.unwrap();
+            room.f.cancel(t.workspace, id).await;
         }
     }
     room.assert_no_drift();

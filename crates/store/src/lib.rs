@@ -16,6 +16,7 @@ pub mod execution;
 pub mod lock;
 pub mod prune;
 pub mod request;
+pub mod wake;
 pub mod workspace;
 
 pub use clock::{Clock, ManualClock};

@@ -181,6 +181,21 @@ pub struct Claimed {
     pub rejected: Vec<(RequestId, FailureReason)>,
     /// Whether another claim may bring more at once.
     pub more: bool,
+    /// Workspaces that this claim filled while they have more waiting.
+    pub at_capacity: Vec<AtCapacity>,
+    /// How long until the next waiting request becomes due, by the store's clock; none if none waits for its time.
+    pub next_due_in: Option<Duration>,
+}
+
+/// A workspace that is full while it has more waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AtCapacity {
+    /// Which.
+    pub workspace: WorkspaceId,
+    /// How many executions hold a slot.
+    pub active: u32,
+    /// How many may.
+    pub limit: u32,
 }
 
 /// An admitted request: all that is needed to start it.
@@ -252,6 +267,8 @@ impl From<&ClaimedRequest> for ClaimRef {
 pub enum Dispatched {
     /// It is DISPATCHED now.
     Dispatched,
+    /// It is DISPATCHED now, and someone wished to cancel it meanwhile.
+    Cancelling,
     /// Its execution has ended already.
     AlreadyFinished,
     /// The claim is not held any more.
@@ -319,6 +336,32 @@ pub struct Recovered {
     pub workspace: WorkspaceId,
     /// The execution it keeps.
     pub execution: ExecutionId,
+}
+
+/// A request to cancel.
+#[derive(Clone, Debug)]
+pub struct Cancel {
+    /// Whose it is.
+    pub workspace: WorkspaceId,
+    /// Which.
+    pub request: RequestId,
+    /// Whether a running execution is ended without being asked. A later call can ask for it where an earlier did not.
+    pub force: bool,
+    /// Who asks.
+    pub by: String,
+}
+
+/// A wish to cancel what runs that the engine has not been told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CancelWish {
+    /// The request.
+    pub request: RequestId,
+    /// Whose it is.
+    pub workspace: WorkspaceId,
+    /// What runs.
+    pub execution: ExecutionId,
+    /// Whether it is ended without being asked.
+    pub force: bool,
 }
 
 /// What became of a cancellation.

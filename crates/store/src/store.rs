@@ -6,9 +6,11 @@ use crate::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished}
 use crate::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use crate::prune::{Prune, Pruned};
 use crate::request::{
-    Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue, Enqueued, Fail,
-    Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request, RequestFilter, Settled,
+    Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
+    Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
+    RequestFilter, Settled,
 };
+use crate::wake::Wake;
 use crate::workspace::{NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated};
 use crate::{MigrationStatus, Page, Result};
 use async_trait::async_trait;
@@ -137,12 +139,13 @@ pub trait Store: Send + Sync + 'static {
     async fn request_recover(&self, by: &str, limit: u32) -> Result<Vec<Recovered>>;
 
     /// Fails a PENDING request without an execution at once; for any other open one stores the wish.
-    async fn request_cancel(
-        &self,
-        workspace: WorkspaceId,
-        id: RequestId,
-        by: &str,
-    ) -> Result<Cancelled>;
+    async fn request_cancel(&self, cancel: &Cancel) -> Result<Cancelled>;
+
+    /// Wishes to cancel DISPATCHED requests that no engine has been told of, oldest first.
+    async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelWish>>;
+
+    /// Remembers that the engine was told of these wishes. One that asks for more meanwhile (`force`) stays listed.
+    async fn request_cancel_told(&self, wishes: &[CancelWish]) -> Result<()>;
 
     /// Inserts a new request like a FAILED one, with `redrive_of`. At most one live redrive of each.
     async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven>;
@@ -184,6 +187,9 @@ pub trait Store: Send + Sync + 'static {
         finishes: &[ExecutionFinish],
     ) -> Result<Vec<ExecutionFinished>>;
 
+    /// Those of these executions that are RUNNING, in any order.
+    async fn execution_list_running(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>>;
+
     /// RUNNING executions of all workspaces, by workspace and admission.
     async fn execution_list_active(&self, page: Page<ActiveKey>) -> Result<Vec<Execution>>;
 
@@ -201,6 +207,18 @@ pub trait Store: Send + Sync + 'static {
 
     /// A page of the stream of all changes. It misses none and repeats none, whenever their transactions commit.
     async fn change_list(&self, start: &ChangeStart, limit: u32) -> Result<ChangePage>;
+
+    /// Says that the caller is about to sleep until [`Wake::Work`]: whatever gives it work from now on wakes it. What was
+    /// committed before does not, so the caller looks once more before it sleeps. False where the store cannot promise
+    /// it now; then only looking from time to time helps.
+    async fn wake_arm(&self) -> Result<bool>;
+
+    /// Returns when there may be something to do, never before it was rung for; two rings may be one. Rings that came while nobody
+    /// waited are not lost. One waiter a kind.
+    async fn wake_wait(&self, wake: Wake);
+
+    /// Wakes whoever waits for it, here and in the other processes that use the store.
+    async fn wake_ring(&self, wake: Wake) -> Result<()>;
 
     /// Deletes finished requests with their executions and events, oldest first, and clears idempotency keys
     /// whose window has passed. Call again while it finds something.

@@ -8,8 +8,8 @@ use leasehold_core::{FailureReason, RequestId};
 use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::prune::Prune;
 use leasehold_store::request::{
-    Claim, ClaimOutcome, ClaimRef, Enqueue, Enqueued, Fail, Idempotency, NewRequest, Redrive,
-    RedriveMany, Release, ReleaseKind,
+    Cancel, Claim, ClaimOutcome, ClaimRef, Enqueue, Enqueued, Fail, Idempotency, NewRequest,
+    Redrive, RedriveMany, Release, ReleaseKind,
 };
 use leasehold_store::workspace::WorkspaceChange;
 use leasehold_store::{Store, fresh_id};
@@ -47,6 +47,7 @@ impl Pair {
             }
             Op::Settle
             | Op::Cancel { .. }
+            | Op::TellCancel { .. }
             | Op::Finish { .. }
             | Op::Redrive { .. }
             | Op::Prune { .. } => self.apply_to_any(op).await,
@@ -222,6 +223,31 @@ impl Pair {
         }
     }
 
+    async fn cancel(&self, request: u8, force: bool) -> Result<(), Disagreement> {
+        let Some((workspace, request)) = self.any_request(request) else {
+            return Ok(());
+        };
+        let cancel = Cancel {
+            workspace,
+            request,
+            force,
+            by: USER.into(),
+        };
+        let call = async |store: &dyn Store| store.request_cancel(&cancel).await;
+        self.both("request_cancel", call).await.map(drop)
+    }
+
+    /// Wishes that are outdated ask for something else than what was wished.
+    async fn tell_cancel(&self, limit: u32, outdated: bool) -> Result<(), Disagreement> {
+        let list = async |store: &dyn Store| store.request_cancel_list(limit).await;
+        let mut wishes = self.both("request_cancel_list", list).await?;
+        for wish in &mut wishes {
+            wish.force ^= outdated;
+        }
+        let told = async |store: &dyn Store| store.request_cancel_told(&wishes).await;
+        self.both("request_cancel_told", told).await
+    }
+
     /// Which of the expired a bounded sweep takes is the store's choice.
     async fn recover(&self, limit: u32) -> Result<(), Disagreement> {
         let real = self.real.store.request_recover("sweeper", limit).await;
@@ -278,14 +304,8 @@ impl Pair {
                 };
                 self.both("execution_finish", call).await.map(drop)
             }
-            Op::Cancel { request } => {
-                let Some((workspace, id)) = self.any_request(request) else {
-                    return Ok(());
-                };
-                let cancel =
-                    async |store: &dyn Store| store.request_cancel(workspace, id, USER).await;
-                self.both("request_cancel", cancel).await.map(drop)
-            }
+            Op::Cancel { request, force } => self.cancel(request, force).await,
+            Op::TellCancel { limit, outdated } => self.tell_cancel(limit, outdated).await,
             Op::Redrive { request } => {
                 let Some((workspace, failed)) = self.any_request(request) else {
                     return Ok(());

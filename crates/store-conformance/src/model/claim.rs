@@ -7,8 +7,10 @@ use leasehold_core::{
 };
 use leasehold_store::execution::Execution;
 use leasehold_store::request::{
-    Claim, ClaimOutcome, Claimed, ClaimedRequest, ExecutionOrigin, Settled,
+    AtCapacity, Claim, ClaimOutcome, Claimed, ClaimedRequest, ExecutionOrigin, Settled,
 };
+use std::collections::BTreeSet;
+use std::time::Duration;
 
 impl State {
     /// Claims; `execution` chooses the id of a new execution.
@@ -26,8 +28,10 @@ impl State {
                 return ClaimOutcome::LockLost;
             }
         }
-        self.settle(now);
-        let mut claimed = Claimed::default();
+        let mut claimed = Claimed {
+            next_due_in: self.settle(now).next_due.map(|at| until(now, at)),
+            ..Claimed::default()
+        };
         let batch = claim.batch.min(CLAIM_MAX_BATCH) as usize;
         while claimed.requests.len() < batch {
             let Some(id) = self.next_kept(now) else { break };
@@ -52,7 +56,26 @@ impl State {
             }
         }
         claimed.more = self.next_kept(now).is_some() || self.next_turn(now).is_some();
+        claimed.at_capacity = self.filled(&claimed.requests, now);
         ClaimOutcome::Claimed(claimed)
+    }
+
+    /// The workspaces whose last slot one of these admissions took while they have more waiting, by id.
+    pub(super) fn filled(&self, admitted: &[ClaimedRequest], now: Timestamp) -> Vec<AtCapacity> {
+        let new = admitted
+            .iter()
+            .filter(|r| r.origin != ExecutionOrigin::Kept);
+        let workspaces: BTreeSet<WorkspaceId> = new.map(|r| r.workspace).collect();
+        let filled = workspaces.into_iter().filter_map(|workspace| {
+            let slots = self.slots(workspace)?;
+            let full = slots.in_use >= slots.limit && self.best(workspace, now).is_some();
+            (full && self.lives(workspace)).then_some(AtCapacity {
+                workspace,
+                active: slots.in_use,
+                limit: slots.limit,
+            })
+        });
+        filled.collect()
     }
 
     fn is_kept(&self, execution: Option<ExecutionId>) -> bool {
@@ -204,4 +227,9 @@ impl State {
         }
         settled
     }
+}
+
+/// How long from one moment to another, nothing if it has passed.
+pub(super) fn until(now: Timestamp, at: Timestamp) -> Duration {
+    Duration::try_from(at.duration_since(now)).unwrap_or_default()
 }

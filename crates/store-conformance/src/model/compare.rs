@@ -4,10 +4,11 @@ use super::pair::{Disagreement, Pair, same};
 use crate::dump::Dump;
 use crate::factory::ok;
 use crate::{Fixture, invariants};
-use leasehold_core::FailureReason;
+use leasehold_core::{ExecutionId, FailureReason};
 use leasehold_store::Page;
 use leasehold_store::execution::Execution;
 use leasehold_store::request::{Request, RequestFilter};
+use std::collections::BTreeSet;
 
 impl Pair {
     /// After each operation: every request, count, slot and running execution, and the history of what moved.
@@ -31,6 +32,12 @@ impl Pair {
             "running executions",
             &running(&self.real).await,
             &running(&self.model).await,
+        )?;
+        let ids: Vec<ExecutionId> = self.inner.state().executions.keys().copied().collect();
+        same(
+            "running ones of all executions",
+            &running_of(&self.real, &ids).await,
+            &running_of(&self.model, &ids).await,
         )?;
         for (workspace, request) in self.moved() {
             let real = self.real.timeline(workspace, request).await;
@@ -60,6 +67,11 @@ async fn running(f: &Fixture) -> Vec<Execution> {
         execution.admission = 0;
     }
     all
+}
+
+async fn running_of(f: &Fixture, ids: &[ExecutionId]) -> BTreeSet<ExecutionId> {
+    let running = ok(f.store.execution_list_running(ids).await);
+    running.iter().map(|execution| execution.id).collect()
 }
 
 /// Whether the wish is noted where it was carried out at once is the store's choice.

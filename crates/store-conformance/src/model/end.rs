@@ -3,21 +3,16 @@
 use super::state::State;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{
-    ExecutionEnd, ExecutionStatus, FailureReason, RequestId, RequestStatus, Timestamp, WorkspaceId,
+    ExecutionEnd, ExecutionStatus, FailureReason, RequestId, RequestStatus, Timestamp,
 };
 use leasehold_store::execution::{ExecutionFinish, ExecutionFinished};
 use leasehold_store::prune::{Prune, Pruned};
-use leasehold_store::request::Cancelled;
+use leasehold_store::request::{Cancel, CancelWish, Cancelled};
 
 impl State {
-    pub(super) fn cancel(
-        &mut self,
-        workspace: WorkspaceId,
-        id: RequestId,
-        by: &str,
-        now: Timestamp,
-    ) -> Cancelled {
-        let Some(row) = self.own(workspace, id) else {
+    pub(super) fn cancel(&mut self, cancel: &Cancel, now: Timestamp) -> Cancelled {
+        let id = cancel.request;
+        let Some(row) = self.own(cancel.workspace, id) else {
             return Cancelled::NotFound;
         };
         let (status, execution) = (row.request.status, row.request.execution);
@@ -30,14 +25,44 @@ impl State {
             }
             (RequestStatus::Dispatched, Some(execution)) => Cancelled::Running(execution),
             (RequestStatus::Pending | RequestStatus::Claimed | RequestStatus::Dispatched, None) => {
-                self.fail(id, FailureReason::Cancelled, now, by);
+                self.fail(id, FailureReason::Cancelled, now, &cancel.by);
                 return Cancelled::Cancelled;
             }
         };
         if let Some(row) = self.requests.get_mut(&id) {
             row.request.cancel_requested_at.get_or_insert(now);
+            row.cancel_force |= cancel.force;
+            row.cancel_told &= !cancel.force;
         }
         outcome
+    }
+
+    /// Wishes to cancel what runs that the engine was not told of, oldest first.
+    pub(super) fn untold(&self) -> Vec<CancelWish> {
+        let mut untold: Vec<_> = self
+            .requests
+            .values()
+            .filter(|row| row.request.status == RequestStatus::Dispatched && !row.cancel_told)
+            .filter_map(|row| {
+                let wish = CancelWish {
+                    request: row.request.id,
+                    workspace: row.request.workspace,
+                    execution: row.request.execution?,
+                    force: row.cancel_force,
+                };
+                Some((row.request.cancel_requested_at?, wish))
+            })
+            .collect();
+        untold.sort_by_key(|(at, wish)| (*at, wish.request));
+        untold.into_iter().map(|(_, wish)| wish).collect()
+    }
+
+    pub(super) fn told(&mut self, wish: &CancelWish) {
+        if self.untold().contains(wish)
+            && let Some(row) = self.requests.get_mut(&wish.request)
+        {
+            row.cancel_told = true;
+        }
     }
 
     pub(super) fn finish(

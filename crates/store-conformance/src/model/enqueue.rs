@@ -124,6 +124,8 @@ impl State {
             request,
             token: 0,
             dedupe_until,
+            cancel_force: false,
+            cancel_told: false,
         };
         self.requests.insert(id, row);
         self.record(id, workspace, None, RequestStatus::Pending, now, by, reason);

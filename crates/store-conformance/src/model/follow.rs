@@ -1,6 +1,7 @@
 //! Whether a claim is one a store may make. Whose turn it is when a workspace joins the round is the store's choice, and so
 //! is a claim that stops early and says that there is more; everything else about a claim is determined.
 
+use super::claim::until;
 use super::pair::{Disagreement, same};
 use super::state::State;
 use leasehold_core::{ExecutionId, FailureReason, RequestId, Timestamp, WorkspaceId};
@@ -90,7 +91,8 @@ pub(super) fn follow(
     real: &Claimed,
     now: Timestamp,
 ) -> Result<(), Disagreement> {
-    state.settle(now);
+    let next_due_in = state.settle(now).next_due.map(|at| until(now, at));
+    same("next due", &real.next_due_in, &next_due_in)?;
     round.look(state, now);
     let handled = real.requests.len() + real.rejected.len();
     if handled > claim.batch as usize {
@@ -113,6 +115,10 @@ pub(super) fn follow(
         return Err("a kept execution does not come first".into());
     }
     admissions(state, round, claim, (&new, &real.rejected), now)?;
+    let mut at_capacity = real.at_capacity.clone();
+    at_capacity.sort_by_key(|full| full.workspace);
+    let filled = state.filled(&real.requests, now);
+    same("workspaces at capacity", &at_capacity, &filled)?;
     let left = state.next_kept(now).is_some() || state.next_turn(now).is_some();
     if left && !real.more {
         return Err("there is more, but the claim denies it".into());

@@ -45,16 +45,24 @@ impl State {
             if let Some(row) = self.requests.get_mut(&claim.request) {
                 row.request.dispatched_at = Some(now);
             }
-            return Dispatched::Dispatched;
+            return self.marked(claim.request);
         }
         match self.requests.get(&claim.request) {
             Some(row) if row.request.status.is_finished() => Dispatched::AlreadyFinished,
             Some(row)
                 if row.request.status == RequestStatus::Dispatched && row.token == claim.token =>
             {
-                Dispatched::Dispatched
+                self.marked(claim.request)
             }
             _ => Dispatched::LeaseLost,
+        }
+    }
+
+    /// What a DISPATCHED request is to its claimer.
+    fn marked(&self, id: RequestId) -> Dispatched {
+        match self.requests.get(&id) {
+            Some(row) if row.request.cancel_requested_at.is_some() => Dispatched::Cancelling,
+            _ => Dispatched::Dispatched,
         }
     }
 

@@ -13,6 +13,7 @@ mod op;
 mod pair;
 mod run;
 mod state;
+mod wake;
 
 pub use op::Op;
 pub use run::model_test;
@@ -30,20 +31,25 @@ use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, Executio
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
 use leasehold_store::request::{
-    Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue, Enqueued, Fail,
-    Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request, RequestFilter, Settled,
+    Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
+    Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
+    RequestFilter, Settled,
 };
+use leasehold_store::wake::Wake;
 use leasehold_store::workspace::{
     NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
 };
 use leasehold_store::{Capabilities, ManualClock, MigrationStatus, Page, Result, Store, fresh_id};
 use state::State;
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use wake::Bells;
 
 /// A store in memory, on a clock that a test moves.
 pub struct Model {
     state: Mutex<State>,
+    bells: Bells,
     clock: ManualClock,
 }
 
@@ -52,6 +58,7 @@ impl Model {
     pub fn new(clock: ManualClock) -> Self {
         Self {
             state: Mutex::default(),
+            bells: Bells::default(),
             clock,
         }
     }
@@ -63,6 +70,10 @@ impl Model {
     fn now(&self) -> Timestamp {
         self.clock.now()
     }
+}
+
+fn inserts(enqueued: &Enqueued) -> bool {
+    matches!(enqueued, Enqueued::All(all) if all.iter().any(|answer| answer.inserted))
 }
 
 /// The rows after a page's key, in rising order of `key`.
@@ -111,11 +122,15 @@ impl Store for Model {
         id: WorkspaceId,
         change: &WorkspaceChange,
     ) -> Result<Option<Workspace>> {
-        self.state().update_workspace(id, change)
+        let updated = self.state().update_workspace(id, change)?;
+        self.bells.ring_for_work(updated.is_some());
+        Ok(updated)
     }
 
     async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool> {
-        Ok(self.state().delete_workspace(id, self.now()))
+        let deleted = self.state().delete_workspace(id, self.now());
+        self.bells.ring_for_work(deleted);
+        Ok(deleted)
     }
 
     async fn workspace_slots(&self, id: WorkspaceId) -> Result<Option<SlotUse>> {
@@ -174,7 +189,9 @@ impl Store for Model {
     }
 
     async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued> {
-        self.state().enqueue(enqueue, self.now())
+        let enqueued = self.state().enqueue(enqueue, self.now())?;
+        self.bells.ring_for_work(inserts(&enqueued));
+        Ok(enqueued)
     }
 
     async fn request_claim(&self, claim: &Claim) -> Result<ClaimOutcome> {
@@ -204,37 +221,64 @@ impl Store for Model {
         let marks = claims
             .iter()
             .map(|claim| state.dispatched(owner, claim, now));
-        Ok(marks.collect())
+        let marks: Vec<Dispatched> = marks.collect();
+        if marks.contains(&Dispatched::Cancelling) {
+            self.bells.ring(Wake::Cancel);
+        }
+        Ok(marks)
     }
 
     async fn request_release(&self, owner: &str, releases: &[Release]) -> Result<Vec<Released>> {
         let (mut state, now) = (self.state(), self.now());
         let backs = releases.iter().map(|back| state.release(owner, back, now));
-        Ok(backs.collect())
+        let backs: Vec<Released> = backs.collect();
+        self.bells
+            .ring_for_work(backs.iter().any(|back| *back != Released::LeaseLost));
+        Ok(backs)
     }
 
     async fn request_fail(&self, owner: &str, fail: &Fail) -> Result<bool> {
-        Ok(self.state().give_up(owner, fail, self.now()))
+        let failed = self.state().give_up(owner, fail, self.now());
+        self.bells.ring_for_work(failed);
+        Ok(failed)
     }
 
     async fn request_recover(&self, by: &str, limit: u32) -> Result<Vec<Recovered>> {
         let (mut state, now) = (self.state(), self.now());
         let mut expired = state.expired(now);
         expired.truncate(limit.min(SWEEP_MAX_BATCH) as usize);
+        self.bells.ring_for_work(!expired.is_empty());
         Ok(state.recover(by, &expired, now))
     }
 
-    async fn request_cancel(
-        &self,
-        workspace: WorkspaceId,
-        id: RequestId,
-        by: &str,
-    ) -> Result<Cancelled> {
-        Ok(self.state().cancel(workspace, id, by, self.now()))
+    async fn request_cancel(&self, cancel: &Cancel) -> Result<Cancelled> {
+        let (mut state, now) = (self.state(), self.now());
+        let cancelled = state.cancel(cancel, now);
+        match cancelled {
+            Cancelled::Wished(_) => self.bells.ring(Wake::Work),
+            Cancelled::Running(_) => self.bells.ring(Wake::Cancel),
+            Cancelled::Cancelled | Cancelled::AlreadyFinished | Cancelled::NotFound => {}
+        }
+        Ok(cancelled)
+    }
+
+    async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelWish>> {
+        let mut untold = self.state().untold();
+        untold.truncate(limit.min(SWEEP_MAX_BATCH) as usize);
+        Ok(untold)
+    }
+
+    async fn request_cancel_told(&self, wishes: &[CancelWish]) -> Result<()> {
+        let mut state = self.state();
+        wishes.iter().for_each(|wish| state.told(wish));
+        Ok(())
     }
 
     async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven> {
-        Ok(self.state().redrive(redrive, self.now()))
+        let redriven = self.state().redrive(redrive, self.now());
+        self.bells
+            .ring_for_work(matches!(redriven, Redriven::Enqueued(_)));
+        Ok(redriven)
     }
 
     async fn request_redrive_many(
@@ -242,7 +286,9 @@ impl Store for Model {
         redrive: &RedriveMany,
     ) -> Result<Vec<(RequestId, RequestId)>> {
         let now = self.now();
-        Ok(self.state().redrive_many(redrive, now, &mut |_| fresh_id()))
+        let redriven = self.state().redrive_many(redrive, now, &mut |_| fresh_id());
+        self.bells.ring_for_work(!redriven.is_empty());
+        Ok(redriven)
     }
 
     async fn request_get(&self, workspace: WorkspaceId, id: RequestId) -> Result<Option<Request>> {
@@ -298,7 +344,18 @@ impl Store for Model {
     ) -> Result<Vec<ExecutionFinished>> {
         let (mut state, now) = (self.state(), self.now());
         let ends = finishes.iter().map(|finish| state.finish(by, finish, now));
-        Ok(ends.collect())
+        let ends: Vec<ExecutionFinished> = ends.collect();
+        let ended = |end: &ExecutionFinished| matches!(end, ExecutionFinished::Finished { .. });
+        self.bells.ring_for_work(ends.iter().any(ended));
+        Ok(ends)
+    }
+
+    async fn execution_list_running(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>> {
+        let state = self.state();
+        let ids: BTreeSet<&ExecutionId> = ids.iter().collect();
+        let known = ids.into_iter().filter_map(|id| state.executions.get(id));
+        let running = known.filter(|e| e.status == ExecutionStatus::Running);
+        Ok(running.cloned().collect())
     }
 
     async fn execution_list_active(&self, at: Page<ActiveKey>) -> Result<Vec<Execution>> {
@@ -344,6 +401,19 @@ impl Store for Model {
             events: page.into_iter().map(|(_, event)| event.clone()).collect(),
             cursor: ChangeCursor(next.to_string()),
         })
+    }
+
+    async fn wake_arm(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    async fn wake_wait(&self, wake: Wake) {
+        self.bells.wait(wake).await;
+    }
+
+    async fn wake_ring(&self, wake: Wake) -> Result<()> {
+        self.bells.ring(wake);
+        Ok(())
     }
 
     async fn prune(&self, prune: &Prune) -> Result<Pruned> {

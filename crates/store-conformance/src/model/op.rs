@@ -66,6 +66,12 @@ pub enum Op {
     },
     Cancel {
         request: u8,
+        force: bool,
+    },
+    /// Tells the engine of wishes to cancel, and of them it is noted.
+    TellCancel {
+        limit: u32,
+        outdated: bool,
     },
     Finish {
         pick: Pick,
@@ -200,7 +206,10 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
         8 => pick().prop_map(|pick| Op::Dispatched { pick }),
         10 => release(),
         2 => pick().prop_map(|pick| Op::Fail { pick }),
-        5 => any::<u8>().prop_map(|request| Op::Cancel { request }),
+        5 => (any::<u8>(), prop::bool::weighted(0.3))
+            .prop_map(|(request, force)| Op::Cancel { request, force }),
+        2 => (1..4u32, prop::bool::weighted(0.2))
+            .prop_map(|(limit, outdated)| Op::TellCancel { limit, outdated }),
         12 => (pick(), end, any::<bool>())
             .prop_map(|(pick, end, error)| Op::Finish { pick, end, error }),
         3 => any::<u8>().prop_map(|request| Op::Redrive { request }),

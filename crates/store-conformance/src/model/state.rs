@@ -29,6 +29,10 @@ pub(super) struct RequestRow {
     pub(super) dedupe_until: Option<Timestamp>,
     /// PENDING, and not in the line yet because it was not due.
     pub(super) waits: bool,
+    /// Whether what runs is ended without being asked.
+    pub(super) cancel_force: bool,
+    /// Whether the engine was told of the wish to cancel.
+    pub(super) cancel_told: bool,
 }
 
 /// Everything.

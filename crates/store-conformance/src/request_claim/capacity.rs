@@ -3,7 +3,7 @@
 use crate::Fixture;
 use crate::factory::ids;
 use leasehold_core::{ExecutionEnd, Plan, RequestStatus};
-use leasehold_store::request::Claimed;
+use leasehold_store::request::{AtCapacity, Claimed, ReleaseKind};
 use leasehold_store::workspace::{SlotUse, WorkspaceChange};
 
 /// Each plan, and an override in its place, admits exactly its limit, in one claim and in many.
@@ -158,4 +158,46 @@ pub async fn raising_a_limit_admits_at_once(f: Fixture) {
     };
     f.change(t.workspace, change).await;
     assert_eq!(ids(&f.claim(100).await), asked[7..20]);
+}
+
+/// A claim tells of each workspace whose last slot it took while more waits there, once, and of no other.
+pub async fn tells_of_each_workspace_that_it_filled(f: Fixture) {
+    let (filled, exact, roomy) = (f.site(2).await, f.site(1).await, f.site(5).await);
+    f.enqueue(&filled, 4).await;
+    f.enqueue(&exact, 1).await;
+    f.enqueue(&roomy, 4).await;
+    let claimed = f.drain(100).await;
+    assert_eq!(claimed.requests.len(), 7);
+    let full = AtCapacity {
+        workspace: filled.workspace,
+        active: 2,
+        limit: 2,
+    };
+    assert_eq!(claimed.at_capacity, [full]);
+    f.enqueue(&exact, 1).await;
+    assert_eq!(f.claim(100).await.at_capacity, [], "it was full before");
+    let first = claimed
+        .requests
+        .iter()
+        .find(|r| r.workspace == filled.workspace);
+    let first = first.expect("it was claimed");
+    f.finish(first.execution, ExecutionEnd::Completed).await;
+    assert_eq!(f.claim(1).await.at_capacity, [full]);
+    f.set_limit(filled.workspace, 4).await;
+    assert_eq!(f.claim(100).await.at_capacity, [], "nothing waits any more");
+}
+
+/// What takes no slot fills nothing: an execution that was kept, a request that is rejected, a deleted workspace.
+pub async fn what_takes_no_slot_fills_nothing(f: Fixture) {
+    let t = f.site(1).await;
+    let kept = f.claimed(&t).await;
+    f.enqueue(&t, 1).await;
+    f.release(&kept, ReleaseKind::Unknown, 0).await;
+    let again = f.claim(10).await;
+    assert_eq!((ids(&again), again.at_capacity), (vec![kept.id], vec![]));
+    let gone = f.site(1).await;
+    f.enqueue(&gone, 3).await;
+    assert!(f.store.workspace_delete(gone.workspace).await.is_ok());
+    let rejected = f.claim(2).await;
+    assert_eq!((rejected.rejected.len(), rejected.at_capacity), (2, vec![]));
 }

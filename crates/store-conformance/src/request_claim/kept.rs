@@ -4,6 +4,7 @@ use crate::Fixture;
 use crate::factory::{OWNER, ids, ok};
 use leasehold_core::{ExecutionStatus, FailureReason, RequestStatus};
 use leasehold_store::request::{Cancelled, Claimed, ExecutionOrigin, ReleaseKind, Released};
+use std::time::Duration;
 
 /// A kept execution is taken up again: the same id, RUNNING, started now, with the next token.
 pub async fn a_kept_execution_is_taken_up_again(f: Fixture) {
@@ -76,7 +77,11 @@ pub async fn a_kept_one_that_backs_off_keeps_its_slot(f: Fixture) {
     let claimed = f.claimed(&t).await;
     f.release(&claimed, ReleaseKind::Unknown, 10).await;
     f.enqueue(&t, 1).await;
-    assert_eq!(f.claim(10).await, Claimed::default());
+    let nothing = Claimed {
+        next_due_in: Some(Duration::from_secs(10)),
+        ..Claimed::default()
+    };
+    assert_eq!(f.claim(10).await, nothing);
     assert_eq!(f.slots(t.workspace).await.in_use, 1);
     f.advance(10);
     assert_eq!(ids(&f.claim(10).await), [claimed.id]);
@@ -115,8 +120,8 @@ pub async fn a_kept_one_is_resolved_although_its_definition_is_gone(f: Fixture) 
 pub async fn tells_of_a_wish_to_cancel(f: Fixture) {
     let t = f.site(1).await;
     let kept = f.kept(&t).await;
-    let wish = f.store.request_cancel(t.workspace, kept.id, "user");
-    assert_eq!(ok(wish.await), Cancelled::Wished(kept.execution));
+    let wish = f.cancel(t.workspace, kept.id);
+    assert_eq!(wish.await, Cancelled::Wished(kept.execution));
     let again = f.claim_one().await;
     assert!(again.cancel_requested);
     let released = f.release(&again, ReleaseKind::Unknown, 0).await;

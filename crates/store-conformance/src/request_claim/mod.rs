@@ -155,7 +155,11 @@ pub async fn takes_nothing_before_its_time(f: Fixture) {
     };
     let (ten, five) = (at(10), at(5));
     let (ten, five) = (f.enqueue_one(&t, ten).await, f.enqueue_one(&t, five).await);
-    assert_eq!(f.claim(10).await, Claimed::default());
+    let nothing = Claimed {
+        next_due_in: Some(Duration::from_secs(5)),
+        ..Claimed::default()
+    };
+    assert_eq!(f.claim(10).await, nothing);
     f.advance(4);
     assert_eq!(ids(&f.claim(10).await), []);
     f.advance(1);
@@ -202,6 +206,35 @@ pub async fn settling_says_when_the_next_is_due(f: Fixture) {
     f.advance(4);
     assert_eq!(f.claim(10).await.requests.len(), 1);
     assert_eq!(ok(f.store.request_settle().await).next_due, None);
+}
+
+/// A claim says how long the next request that waits for its time still waits, whatever else it finds.
+pub async fn says_how_long_until_the_next_is_due(f: Fixture) {
+    let t = f.site(5).await;
+    assert_eq!(f.claim(10).await.next_due_in, None);
+    for seconds in [9, 5] {
+        let request = NewRequest {
+            run_at: Some(f.now() + Duration::from_secs(seconds)),
+            ..new_request(&t)
+        };
+        f.enqueue_one(&t, request).await;
+    }
+    assert_eq!(f.claim(10).await.next_due_in, Some(Duration::from_secs(5)));
+    f.clock.advance(Duration::from_micros(1_500_001));
+    f.enqueue(&t, 1).await;
+    let claimed = f.claim(10).await;
+    assert_eq!(
+        (claimed.requests.len(), claimed.next_due_in),
+        (1, Some(Duration::from_micros(3_499_999)))
+    );
+    f.clock.advance(Duration::from_micros(3_499_999));
+    let claimed = f.claim(10).await;
+    assert_eq!(
+        (claimed.requests.len(), claimed.next_due_in),
+        (1, Some(Duration::from_secs(4)))
+    );
+    f.advance(4);
+    assert_eq!(f.drain(10).await.next_due_in, None);
 }
 
 /// What backs off is not claimed before its delay has passed, and others go ahead meanwhile.

@@ -1,4 +1,5 @@
--- Fails a request that waits without an execution; keeps the wish for any other open one. Returns what it was before.
+-- Fails a request that waits without an execution; keeps the wish for any other open one, and rings for whoever carries it
+-- out. Returns what it was before. $5: what runs is ended without being asked, which is told to the engine anew.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), target AS MATERIALIZED (
@@ -11,13 +12,18 @@ WITH clock AS MATERIALIZED (
         finished_at = CASE WHEN t.at_once THEN clock.now END,
         failure_reason = CASE WHEN t.at_once THEN 'cancelled' END,
         live_redrive_of = CASE WHEN NOT t.at_once THEN q.live_redrive_of END,
-        cancel_requested_at = CASE WHEN t.at_once THEN NULL ELSE coalesce(q.cancel_requested_at, clock.now) END
+        cancel_requested_at = CASE WHEN NOT t.at_once THEN coalesce(q.cancel_requested_at, clock.now) END,
+        cancel_force = NOT t.at_once AND (q.cancel_force OR $5),
+        cancel_told_at = CASE WHEN NOT t.at_once AND NOT $5 THEN q.cancel_told_at END
     FROM target t, clock
     WHERE q.id = t.id AND t.status IN ('PENDING', 'CLAIMED', 'DISPATCHED')
-    RETURNING q.id, q.workspace_id, q.status
+    RETURNING q.id, q.workspace_id, q.status, q.cancel_untold
 ), logged AS (
     INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason)
     SELECT failed.id, failed.workspace_id, 'PENDING', 'FAILED', clock.now, $4, 'cancelled'
     FROM failed, clock WHERE failed.status = 'FAILED'
 )
-SELECT status, execution_id FROM target
+SELECT t.status, t.execution_id, f.cancel_untold IS NOT NULL AS untold,
+    CASE WHEN f.cancel_untold IS NOT NULL THEN pg_notify('leasehold', 'cancel') END AS rung,
+    CASE WHEN f.status = 'PENDING' THEN (SELECT leasehold_wake()) END AS woken
+FROM target t LEFT JOIN failed f ON f.id = t.id

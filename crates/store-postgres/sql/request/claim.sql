@@ -161,12 +161,20 @@ WITH clock AS MATERIALIZED (
         FROM outcome
     ) o
     WHERE t.ctid = o.tid
+    RETURNING t.workspace_id, o.concurrency_limit, o.running + o.admitted AS active,
+        o.taken < o.seen AND o.admitted > 0 AND NOT o.more_room AS filled
+), at_capacity AS (
+    SELECT array_agg(workspace_id) AS workspaces, array_agg(active) AS active, array_agg(concurrency_limit) AS limits
+    FROM turned WHERE filled
 )
 SELECT (SELECT ok FROM allowed) AS lock_held,
     (SELECT count(*) FROM kept) - (SELECT count(*) FROM resumed) AS gone,
     (SELECT count(*) FROM locked) AS looked_at,
     c.id, c.workspace_id, c.definition_id, c.version_id, c.execution_id, c.claim_token, c.kept, c.priority, c.params,
     c.attempt_count, c.dispatch_failures, c.cancel_requested_at IS NOT NULL AS cancel_requested, c.trace_context,
-    c.created_at, c.lease_expires_at, c.failure_reason
+    c.created_at, c.lease_expires_at, c.failure_reason,
+    f.workspaces AS full_workspaces, f.active AS full_active, f.limits AS full_limits
 FROM (SELECT 1) one LEFT JOIN claimed c ON true
+-- Once for all, in the row of the first turn.
+LEFT JOIN at_capacity f ON NOT c.kept AND c.place = 1
 ORDER BY c.kept DESC, c.place

@@ -1,4 +1,4 @@
--- CLAIMED → DISPATCHED for the claims that $2 still holds.
+-- CLAIMED → DISPATCHED for the claims that $2 still holds. Rings where one was wished to be cancelled meanwhile.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), held AS MATERIALIZED (
@@ -10,9 +10,11 @@ WITH clock AS MATERIALIZED (
     UPDATE workflow_execution_queue q
     SET status = 'DISPATCHED', dispatched_at = clock.now, claimed_by = NULL, lease_expires_at = NULL
     FROM held, clock WHERE q.id = held.id
-    RETURNING q.id, q.workspace_id
+    RETURNING q.id, q.workspace_id, q.cancel_requested_at
 ), logged AS (
     INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom)
     SELECT moved.id, moved.workspace_id, 'CLAIMED', 'DISPATCHED', clock.now, $2 FROM moved, clock
 )
-SELECT id FROM moved
+SELECT id, cancel_requested_at IS NOT NULL AS wished,
+    CASE WHEN cancel_requested_at IS NOT NULL THEN pg_notify('leasehold', 'cancel') END AS rung
+FROM moved

@@ -37,6 +37,6 @@ WITH clock AS MATERIALIZED (
     SELECT id, workspace_id, 'PENDING', created_at, CASE WHEN due THEN rank END, CASE WHEN due THEN created_at END, $3
     FROM inserted ORDER BY id
 )
-SELECT problem, definition_id, NULL::uuid AS id FROM problem
+SELECT problem, definition_id, NULL::uuid AS id, NULL AS woken FROM problem
 UNION ALL
-SELECT NULL, NULL, id FROM inserted
+SELECT NULL, NULL, id, (SELECT leasehold_wake()) FROM inserted

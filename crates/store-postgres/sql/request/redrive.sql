@@ -21,4 +21,5 @@ WITH clock AS MATERIALIZED (
     INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom, reason)
     SELECT id, workspace_id, 'PENDING', created_at, rank, created_at, $5, 'redrive' FROM inserted
 )
-SELECT f.status, f.alive, i.id AS inserted FROM failed f LEFT JOIN inserted i ON true
+SELECT f.status, f.alive, i.id AS inserted, CASE WHEN i.id IS NOT NULL THEN (SELECT leasehold_wake()) END AS woken
+FROM failed f LEFT JOIN inserted i ON true

@@ -29,4 +29,4 @@ WITH clock AS MATERIALIZED (
     INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom, reason)
     SELECT id, workspace_id, 'PENDING', created_at, rank, created_at, $6, 'redrive' FROM inserted
 )
-SELECT redrive_of, id FROM inserted ORDER BY redrive_of
+SELECT redrive_of, id, (SELECT leasehold_wake()) AS woken FROM inserted ORDER BY redrive_of

@@ -38,4 +38,4 @@ WITH clock AS MATERIALIZED (
         CASE WHEN m.due AND m.execution_id IS NULL THEN m.created_at END, $2, coalesce(m.failure_reason, m.word)
     FROM moved m, clock
 )
-SELECT id, failure_reason FROM moved
+SELECT id, failure_reason, (SELECT leasehold_wake()) AS woken FROM moved

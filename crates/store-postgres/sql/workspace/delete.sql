@@ -3,4 +3,4 @@ UPDATE workspace
 SET deleted_at = coalesce($1::timestamptz, statement_timestamp()),
     updated_at = coalesce($1::timestamptz, statement_timestamp())
 WHERE id = $2 AND deleted_at IS NULL
-RETURNING id
+RETURNING id, (SELECT leasehold_wake()) AS woken

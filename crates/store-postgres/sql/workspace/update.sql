@@ -5,4 +5,4 @@ SET plan = coalesce($3, plan),
     paused = coalesce($6, paused),
     updated_at = coalesce($1::timestamptz, statement_timestamp())
 WHERE id = $2 AND deleted_at IS NULL
-RETURNING id, name, plan, limit_override, paused, created_at, deleted_at
+RETURNING id, name, plan, limit_override, paused, created_at, deleted_at, (SELECT leasehold_wake()) AS woken

@@ -1,42 +1,86 @@
-//! Cancelling what is open and redriving what has failed.
+//! Cancelling what is open, telling the engine of it, and redriving what has failed.
 
 use crate::row::{self, maybe_id, named};
 use crate::store::{PostgresStore, sql};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
-use leasehold_core::{ExecutionId, RequestId, RequestStatus, WorkspaceId};
-use leasehold_store::request::{Cancelled, Redrive, RedriveMany, Redriven};
+use leasehold_core::{ExecutionId, RequestId, RequestStatus};
+use leasehold_store::request::{Cancel, CancelWish, Cancelled, Redrive, RedriveMany, Redriven};
+use leasehold_store::wake::Wake;
 use leasehold_store::{Error, ErrorKind, Result, fresh_id};
 use uuid::Uuid;
 
-pub(crate) async fn cancel(
-    store: &PostgresStore,
-    workspace: WorkspaceId,
-    id: RequestId,
-    by: &str,
-) -> Result<Cancelled> {
+pub(crate) async fn cancel(store: &PostgresStore, cancel: &Cancel) -> Result<Cancelled> {
     let row = store
         .maybe(
             "request_cancel",
             sql!("request/cancel"),
-            &[&store.now(), &workspace.0, &id.0, &by],
+            &[
+                &store.now(),
+                &cancel.workspace.0,
+                &cancel.request.0,
+                &cancel.by,
+                &cancel.force,
+            ],
         )
         .await?;
     let Some(row) = row else {
         return Ok(Cancelled::NotFound);
     };
     let execution = maybe_id::<ExecutionId>(&row, "execution_id");
+    if row.get("untold") {
+        store.wakes.ring(Wake::Cancel);
+    }
     Ok(match (named(&row, "status")?, execution) {
         (RequestStatus::Pending, None) => Cancelled::Cancelled,
-        (RequestStatus::Pending | RequestStatus::Claimed, Some(execution)) => {
+        (RequestStatus::Pending, Some(execution)) => {
+            store.wakes.ring(Wake::Work);
             Cancelled::Wished(execution)
         }
+        (RequestStatus::Claimed, Some(execution)) => Cancelled::Wished(execution),
         (RequestStatus::Dispatched, Some(execution)) => Cancelled::Running(execution),
         (RequestStatus::Completed | RequestStatus::Failed, _) => Cancelled::AlreadyFinished,
         (RequestStatus::Claimed | RequestStatus::Dispatched, None) => {
-            let text = format!("request {id} is admitted but has no execution");
+            let text = format!(
+                "request {} is admitted but has no execution",
+                cancel.request
+            );
             return Err(Error::new("request_cancel", ErrorKind::Broken(text)));
         }
     })
+}
+
+pub(crate) async fn cancel_list(store: &PostgresStore, limit: u32) -> Result<Vec<CancelWish>> {
+    let limit = i64::from(limit.min(SWEEP_MAX_BATCH));
+    let rows = store
+        .many(
+            "request_cancel_list",
+            sql!("request/cancel_list"),
+            &[&limit],
+        )
+        .await?;
+    Ok(rows
+        .iter()
+        .map(|row| CancelWish {
+            request: row::id(row, "id"),
+            workspace: row::id(row, "workspace_id"),
+            execution: row::id(row, "execution_id"),
+            force: row.get("cancel_force"),
+        })
+        .collect())
+}
+
+pub(crate) async fn cancel_told(store: &PostgresStore, wishes: &[CancelWish]) -> Result<()> {
+    let requests: Vec<Uuid> = wishes.iter().map(|wish| wish.request.0).collect();
+    let executions: Vec<Uuid> = wishes.iter().map(|wish| wish.execution.0).collect();
+    let forces: Vec<bool> = wishes.iter().map(|wish| wish.force).collect();
+    store
+        .execute(
+            "request_cancel_told",
+            sql!("request/cancel_told"),
+            &[&store.now(), &requests, &executions, &forces],
+        )
+        .await
+        .map(drop)
 }
 
 pub(crate) async fn redrive(store: &PostgresStore, redrive: &Redrive) -> Result<Redriven> {
@@ -59,6 +103,7 @@ pub(crate) async fn redrive(store: &PostgresStore, redrive: &Redrive) -> Result<
             return Ok(Redriven::NotFound);
         };
         if let Some(new) = maybe_id(&row, "inserted") {
+            store.wakes.ring(Wake::Work);
             return Ok(Redriven::Enqueued(new));
         }
         if named::<RequestStatus>(&row, "status")? != RequestStatus::Failed {
@@ -97,6 +142,7 @@ pub(crate) async fn redrive_many(
             ],
         )
         .await?;
+    store.wakes.ring_for_work(!rows.is_empty());
     Ok(rows
         .iter()
         .map(|row| (row::id(row, "redrive_of"), row::id(row, "id")))

@@ -6,12 +6,14 @@ use crate::row::{self, maybe_id, maybe_named, micros};
 use crate::store::{PostgresStore, sql};
 use deadpool_postgres::Object;
 use leasehold_core::limits::CLAIM_MAX_BATCH;
-use leasehold_core::{FailureReason, RequestId};
+use leasehold_core::{FailureReason, RequestId, WorkspaceId};
 use leasehold_store::request::{
-    Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail, Settled,
+    AtCapacity, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail,
+    Settled,
 };
 use leasehold_store::{Result, fresh_id};
 use std::collections::HashSet;
+use std::time::Duration;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -23,10 +25,11 @@ const LOOKS: usize = 100;
 
 pub(crate) async fn settle(store: &PostgresStore) -> Result<Settled> {
     let client = pool::take(&store.pool, "request_settle").await?;
-    settle_on(store, &client).await
+    Ok(settle_on(store, &client).await?.0)
 }
 
-async fn settle_on(store: &PostgresStore, client: &Object) -> Result<Settled> {
+/// Settles, and says how long until the next waiting request becomes due.
+async fn settle_on(store: &PostgresStore, client: &Object) -> Result<(Settled, Option<Duration>)> {
     let statement = client
         .prepare_cached(sql!("request/settle"))
         .await
@@ -35,10 +38,18 @@ async fn settle_on(store: &PostgresStore, client: &Object) -> Result<Settled> {
         .query_one(&statement, &[&store.now(), &RIPEN_AT_MOST])
         .await
         .map_err(postgres("request_settle"))?;
-    Ok(Settled {
+    let settled = Settled {
         due: row::count(&row, "due")?,
         next_due: row::time(&row, "next_due")?,
-    })
+    };
+    let next: Option<i64> = row.get("next_due_in");
+    let next_in = if settled.due >= u64::from(RIPEN_AT_MOST.unsigned_abs()) {
+        // There may be more of them.
+        Some(Duration::ZERO)
+    } else {
+        next.map(|micros| Duration::from_micros(micros.max(0).unsigned_abs()))
+    };
+    Ok((settled, next_in))
 }
 
 pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimOutcome> {
@@ -50,7 +61,7 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
     let mut replaced = HashSet::new();
     let mut claimed = Claimed::default();
     for _ in 0..LOOKS {
-        settle_on(store, &client).await?;
+        claimed.next_due_in = settle_on(store, &client).await?.1;
         let rows = look(store, &client, &statement, claim).await?;
         let Some(first) = rows.first() else { break };
         if !first.get::<_, bool>("lock_held") {
@@ -74,6 +85,9 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
         if !claimed.requests.is_empty() || !claimed.rejected.is_empty() || !claimed.more {
             break;
         }
+    }
+    if !claimed.requests.is_empty() || !claimed.rejected.is_empty() {
+        store.wakes.awake();
     }
     Ok(ClaimOutcome::Claimed(claimed))
 }
@@ -141,6 +155,7 @@ fn collect(
 ) -> Result<Vec<ClaimRef>> {
     let mut unreadable = Vec::new();
     for row in rows {
+        claimed.at_capacity.extend(at_capacity(row));
         let Some(id) = maybe_id::<RequestId>(row, "id") else {
             continue;
         };
@@ -179,4 +194,20 @@ fn collect(
         });
     }
     Ok(unreadable)
+}
+
+/// The workspaces that the claim filled; all are in one of its rows.
+fn at_capacity(row: &Row) -> Vec<AtCapacity> {
+    let workspaces: Option<Vec<Uuid>> = row.get("full_workspaces");
+    let active: Option<Vec<i64>> = row.get("full_active");
+    let limits: Option<Vec<i32>> = row.get("full_limits");
+    let each = workspaces.into_iter().flatten();
+    each.zip(active.into_iter().flatten())
+        .zip(limits.into_iter().flatten())
+        .map(|((workspace, active), limit)| AtCapacity {
+            workspace: WorkspaceId(workspace),
+            active: u32::try_from(active).unwrap_or(u32::MAX),
+            limit: limit.unsigned_abs(),
+        })
+        .collect()
 }

@@ -135,7 +135,11 @@ pub(crate) async fn enqueue(store: &PostgresStore, enqueue: &Enqueue) -> Result<
             },
         }
     });
-    Ok(Enqueued::All(answers.collect()))
+    let answers: Vec<EnqueuedRequest> = answers.collect();
+    store
+        .wakes
+        .ring_for_work(answers.iter().any(|answer| answer.inserted));
+    Ok(Enqueued::All(answers))
 }
 
 /// The requests that were not inserted, each with the holder of its key; or why nothing was.

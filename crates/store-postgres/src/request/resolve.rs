@@ -8,8 +8,10 @@ use leasehold_store::Result;
 use leasehold_store::request::{
     ClaimRef, Dispatched, Fail, Recovered, Release, ReleaseKind, Released,
 };
+use leasehold_store::wake::Wake;
 use std::collections::HashMap;
 use std::time::Duration;
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 fn split(claims: impl Iterator<Item = ClaimRef>) -> (Vec<Uuid>, Vec<i64>) {
@@ -46,15 +48,18 @@ pub(crate) async fn dispatched(
             &[&store.now(), &owner, &ids, &tokens],
         )
         .await?;
-    let moved: Vec<RequestId> = rows.iter().map(|row| row::id(row, "id")).collect();
-    let lost: Vec<Uuid> = if moved.len() == claims.len() {
-        Vec::new()
-    } else {
-        ids.iter()
-            .copied()
-            .filter(|id| !moved.contains(&RequestId(*id)))
-            .collect()
-    };
+    let moved: HashMap<RequestId, Dispatched> = rows
+        .iter()
+        .map(|row| (row::id(row, "id"), marked(row)))
+        .collect();
+    if moved.values().any(|mark| *mark == Dispatched::Cancelling) {
+        store.wakes.ring(Wake::Cancel);
+    }
+    let lost: Vec<Uuid> = ids
+        .iter()
+        .copied()
+        .filter(|id| !moved.contains_key(&RequestId(*id)))
+        .collect();
     let states = if lost.is_empty() {
         HashMap::new()
     } else {
@@ -62,30 +67,49 @@ pub(crate) async fn dispatched(
     };
     Ok(claims
         .iter()
-        .map(|claim| match states.get(&claim.request) {
-            _ if moved.contains(&claim.request) => Dispatched::Dispatched,
-            Some((status, _)) if status.is_finished() => Dispatched::AlreadyFinished,
-            Some((RequestStatus::Dispatched, token)) if *token == claim.token => {
-                Dispatched::Dispatched
-            }
-            _ => Dispatched::LeaseLost,
-        })
+        .map(
+            |claim| match (moved.get(&claim.request), states.get(&claim.request)) {
+                (Some(marked), _) => *marked,
+                (None, Some(state)) if state.status.is_finished() => Dispatched::AlreadyFinished,
+                (None, Some(state))
+                    if state.status == RequestStatus::Dispatched && state.token == claim.token =>
+                {
+                    state.marked
+                }
+                (None, _) => Dispatched::LeaseLost,
+            },
+        )
         .collect())
 }
 
-async fn states(
-    store: &PostgresStore,
-    ids: &[Uuid],
-) -> Result<HashMap<RequestId, (RequestStatus, i64)>> {
+/// What a DISPATCHED request is to its claimer.
+fn marked(row: &Row) -> Dispatched {
+    if row.get("wished") {
+        Dispatched::Cancelling
+    } else {
+        Dispatched::Dispatched
+    }
+}
+
+/// Where a request is that was not moved.
+struct State {
+    status: RequestStatus,
+    token: i64,
+    marked: Dispatched,
+}
+
+async fn states(store: &PostgresStore, ids: &[Uuid]) -> Result<HashMap<RequestId, State>> {
     let rows = store
         .many("request_dispatched", sql!("request/state"), &[&ids])
         .await?;
     rows.iter()
         .map(|row| {
-            Ok((
-                row::id(row, "id"),
-                (row::named(row, "status")?, row.get("claim_token")),
-            ))
+            let state = State {
+                status: row::named(row, "status")?,
+                token: row.get("claim_token"),
+                marked: marked(row),
+            };
+            Ok((row::id(row, "id"), state))
         })
         .collect()
 }
@@ -183,6 +207,7 @@ async fn give_away(
             ],
         )
         .await?;
+    store.wakes.ring_for_work(!rows.is_empty());
     rows.iter()
         .map(|row| Ok((row::id(row, "id"), maybe_named(row, "failure_reason")?)))
         .collect()
@@ -197,6 +222,7 @@ pub(crate) async fn recover(store: &PostgresStore, by: &str, limit: u32) -> Resu
             &[&store.now(), &by, &limit],
         )
         .await?;
+    store.wakes.ring_for_work(!rows.is_empty());
     Ok(rows
         .iter()
         .map(|row| Recovered {

@@ -10,10 +10,11 @@ use leasehold_core::limits::CLAIM_MAX_BATCH;
 use leasehold_core::{ExecutionId, FailureReason, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::fresh_id;
 use leasehold_store::request::{
-    Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail,
+    AtCapacity, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail,
 };
 use rusqlite::{Row, params};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 const KEPT: &str = include_str!("../../sql/request/claim_kept.sql");
 const LOSE_EXECUTION: &str = include_str!("../../sql/request/lose_execution.sql");
@@ -24,6 +25,7 @@ const REJECT: &str = include_str!("../../sql/request/reject.sql");
 const MORE: &str = include_str!("../../sql/request/more.sql");
 const TURN: &str = include_str!("../../sql/workspace/turn.sql");
 const FULL: &str = include_str!("../../sql/workspace/full.sql");
+const FILLED: &str = include_str!("../../sql/workspace/filled.sql");
 const EMPTY: &str = include_str!("../../sql/workspace/empty.sql");
 const EXECUTION_CREATE: &str = include_str!("../../sql/execution/create.sql");
 const EXECUTION_RESUME: &str = include_str!("../../sql/execution/resume.sql");
@@ -44,10 +46,12 @@ pub(crate) fn claim(session: &Session<'_>, claim: &Claim) -> Result<ClaimOutcome
         claim,
         lease_expires_at: later(session.now, claim.lease),
         admission: first,
+        admitting: BTreeSet::new(),
         claimed: Claimed::default(),
     };
     round.take_kept()?;
     round.take_turns()?;
+    round.find_filled()?;
     let Round {
         admission,
         mut claimed,
@@ -56,6 +60,7 @@ pub(crate) fn claim(session: &Session<'_>, claim: &Claim) -> Result<ClaimOutcome
     if admission != first {
         session.run(ADMISSION_ADVANCE, [admission])?;
     }
+    claimed.next_due_in = settle::next_due_in(session)?;
     claimed.more = session.one(MORE, [session.now], |row| Ok(row.get(0)?))?;
     Ok(ClaimOutcome::Claimed(claimed))
 }
@@ -66,6 +71,8 @@ struct Round<'a> {
     lease_expires_at: i64,
     /// The number of the last admission.
     admission: i64,
+    /// Workspaces that something was admitted of.
+    admitting: BTreeSet<WorkspaceId>,
     claimed: Claimed,
 }
 
@@ -128,6 +135,23 @@ impl Round<'_> {
         Ok(())
     }
 
+    /// Notes the workspaces whose last slot was taken while they have more waiting.
+    fn find_filled(&mut self) -> Result<(), Fault> {
+        for workspace in &self.admitting {
+            let filled = self.session.maybe(FILLED, [blob(*workspace)], |row| {
+                let limit = row.get("concurrency_limit")?;
+                Ok(AtCapacity {
+                    workspace: *workspace,
+                    // One is never admitted beyond the limit, so a full workspace has just as many.
+                    active: limit,
+                    limit,
+                })
+            })?;
+            self.claimed.at_capacity.extend(filled);
+        }
+        Ok(())
+    }
+
     /// Creates the execution, which takes the slot, and claims the request.
     fn start(&mut self, found: Candidate) -> Result<(), Fault> {
         let request = &found.request;
@@ -152,6 +176,7 @@ impl Round<'_> {
             Err(fault) => return Err(fault),
         }
         self.admission += 1;
+        self.admitting.insert(request.workspace);
         let origin = if found.execution_lost {
             ExecutionOrigin::Replaced
         } else {

@@ -9,6 +9,7 @@ use crate::writer::Effect;
 use leasehold_core::{DefinitionId, RequestId, RequestStatus, VersionId, WorkspaceId};
 use leasehold_store::ErrorKind;
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, Idempotency};
+use leasehold_store::wake::Wake;
 use rusqlite::params;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -177,6 +178,7 @@ fn insert(session: &Session<'_>, call: &Call, new: &New, version: VersionId) -> 
         session.now
     ];
     session.run(ENQUEUE, row)?;
+    session.ring(Wake::Work);
     let subject = Subject {
         request: new.id,
         workspace: call.workspace,

@@ -10,6 +10,7 @@ use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{DefinitionId, FailureReason, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::fresh_id;
 use leasehold_store::request::{Redrive, RedriveMany, Redriven};
+use leasehold_store::wake::Wake;
 use rusqlite::params;
 
 const FIND: &str = include_str!("../../sql/request/to_redrive.sql");
@@ -71,6 +72,7 @@ fn insert(
     by: &str,
 ) -> Result<(), Fault> {
     session.run(REDRIVE, params![blob(failed), blob(id), session.now])?;
+    session.ring(Wake::Work);
     let subject = Subject {
         request: id,
         workspace,

@@ -10,6 +10,7 @@ use leasehold_store::ErrorKind;
 use leasehold_store::request::{
     ClaimRef, Dispatched, Fail, Recovered, Release, ReleaseKind, Released,
 };
+use leasehold_store::wake::Wake;
 use rusqlite::params;
 use std::time::Duration;
 
@@ -60,12 +61,15 @@ fn dispatched_one(
     };
     if found.is_held(owner, claim) {
         mark_dispatched(session, found.subject, owner)?;
-        return Ok(Dispatched::Dispatched);
+        if found.cancel_requested {
+            session.ring(Wake::Cancel);
+        }
+        return Ok(found.marked());
     }
     Ok(match found.status {
         // Whoever claimed it last: there is nothing left to mark.
         RequestStatus::Completed | RequestStatus::Failed => Dispatched::AlreadyFinished,
-        RequestStatus::Dispatched if found.token == claim.token => Dispatched::Dispatched,
+        RequestStatus::Dispatched if found.token == claim.token => found.marked(),
         RequestStatus::Dispatched | RequestStatus::Pending | RequestStatus::Claimed => {
             Dispatched::LeaseLost
         }
@@ -148,6 +152,7 @@ fn back_to_pending(
         session.now
     ];
     session.run(RELEASE, row)?;
+    session.ring(Wake::Work);
     let (from, to) = (RequestStatus::Claimed, RequestStatus::Pending);
     held.subject
         .moved(session, Some(from), to, owner, Some(word))
@@ -178,6 +183,7 @@ fn give_up(
         session.now
     ];
     session.run(FAIL, row)?;
+    session.ring(Wake::Work);
     let (from, to) = (RequestStatus::Claimed, RequestStatus::Failed);
     held.subject
         .moved(session, Some(from), to, owner, Some(reason.as_str()))
@@ -201,6 +207,7 @@ pub(crate) fn recover(
     })?;
     for found in &expired {
         session.run(RECOVER, [blob(found.request)])?;
+        session.ring(Wake::Work);
         let subject = Subject {
             request: found.request,
             workspace: found.workspace,
@@ -228,6 +235,15 @@ impl Held {
         self.status == RequestStatus::Claimed
             && self.claimed_by.as_deref() == Some(owner)
             && self.token == claim.token
+    }
+
+    /// What it is to its claimer once it is DISPATCHED.
+    fn marked(&self) -> Dispatched {
+        if self.cancel_requested {
+            Dispatched::Cancelling
+        } else {
+            Dispatched::Dispatched
+        }
     }
 
     fn delete_execution(&self, session: &Session<'_>) -> Result<(), Fault> {

@@ -5,6 +5,7 @@ use crate::row::moment;
 use crate::session::Session;
 use leasehold_store::request::Settled;
 use rusqlite::params;
+use std::time::Duration;
 
 const SETTLE: &str = include_str!("../../sql/request/settle.sql");
 const NEXT_DUE: &str = include_str!("../../sql/request/next_due.sql");
@@ -14,11 +15,19 @@ const BATCH: u32 = 1_000;
 
 pub(crate) fn settle(session: &Session<'_>) -> Result<Settled, Fault> {
     let due = promote(session)?;
-    let next = session.maybe(NEXT_DUE, [], |row| moment(row.get(0)?))?;
-    Ok(Settled {
-        due,
-        next_due: next,
-    })
+    let next_due = next_due(session)?.map(moment).transpose()?;
+    Ok(Settled { due, next_due })
+}
+
+/// How long until the next request that waits for its time becomes due.
+pub(crate) fn next_due_in(session: &Session<'_>) -> Result<Option<Duration>, Fault> {
+    let left =
+        |at: i64| Duration::from_micros(at.saturating_sub(session.now).max(0).unsigned_abs());
+    Ok(next_due(session)?.map(left))
+}
+
+fn next_due(session: &Session<'_>) -> Result<Option<i64>, Fault> {
+    session.maybe(NEXT_DUE, [], |row| Ok(row.get(0)?))
 }
 
 pub(crate) fn promote(session: &Session<'_>) -> Result<u64, Fault> {

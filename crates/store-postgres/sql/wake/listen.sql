@@ -1,0 +1,2 @@
+-- From here on notifications arrive.
+LISTEN leasehold

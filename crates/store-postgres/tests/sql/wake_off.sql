@@ -1,0 +1,2 @@
+-- No notifications from this session.
+SET leasehold.notify = off
