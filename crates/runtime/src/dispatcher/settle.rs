@@ -1,0 +1,232 @@
+//! Writes down what became of claims, many in a few statements. What the store did not take is kept for another try.
+
+use super::start::Resolution;
+use super::{Shared, log};
+use leasehold_core::RequestStatus;
+use leasehold_store::Result;
+use leasehold_store::execution::ExecutionFinished;
+use leasehold_store::request::{ClaimRef, ClaimedRequest, Dispatched, Fail, Release, Released};
+
+/// A claim and what became of it.
+#[derive(Debug)]
+pub(super) struct Settlement {
+    pub(super) claimed: ClaimedRequest,
+    pub(super) resolution: Resolution,
+}
+
+impl Settlement {
+    pub(super) fn claim(&self) -> ClaimRef {
+        ClaimRef::from(&self.claimed)
+    }
+}
+
+/// What writing down brought.
+#[derive(Debug, Default)]
+pub(super) struct Settled {
+    pub(super) done: Vec<ClaimRef>,
+    pub(super) left: Vec<Settlement>,
+    pub(super) error: Option<leasehold_store::Error>,
+    pub(super) tally: Tally,
+}
+
+/// How claims ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub(super) dispatched: u64,
+    pub(super) released: u64,
+    pub(super) failed: u64,
+    pub(super) lost: u64,
+}
+
+impl Tally {
+    pub(super) fn add(&mut self, more: Tally) {
+        self.dispatched += more.dispatched;
+        self.released += more.released;
+        self.failed += more.failed;
+        self.lost += more.lost;
+    }
+}
+
+pub(super) async fn settle(shared: &Shared, batch: Vec<Settlement>) -> Settled {
+    let mut settled = Settled::default();
+    let (mut started, mut ended, mut released, mut failed) = (vec![], vec![], vec![], vec![]);
+    for item in batch {
+        match item.resolution {
+            Resolution::Dispatched => started.push(item),
+            Resolution::Ended(_) => ended.push(item),
+            Resolution::Release { .. } => released.push(item),
+            Resolution::Fail(..) => failed.push(item),
+            Resolution::Lost => {
+                log::lease_lost(&item.claimed);
+                settled.tally.lost += 1;
+                settled.done.push(item.claim());
+            }
+        }
+    }
+    for items in [started, ended, released] {
+        settled.write(shared, items).await;
+    }
+    for item in failed {
+        settled.write(shared, vec![item]).await;
+    }
+    settled
+}
+
+impl Settled {
+    /// Writes settlements of one kind in one statement. If the store will never take it, each is written alone: one that cannot be
+    /// written must not keep the others from it.
+    async fn write(&mut self, shared: &Shared, items: Vec<Settlement>) {
+        match write(shared, &items).await {
+            Ok(tally) => self.note(&items, tally),
+            Err(error) if error.is_retryable() => self.keep(items, error),
+            Err(_) => {
+                for item in items {
+                    self.write_alone(shared, item).await;
+                }
+            }
+        }
+    }
+
+    async fn write_alone(&mut self, shared: &Shared, item: Settlement) {
+        match write(shared, std::slice::from_ref(&item)).await {
+            Ok(tally) => self.note(&[item], tally),
+            Err(error) if error.is_retryable() => self.keep(vec![item], error),
+            Err(error) => {
+                // Its lease runs out, and recovery takes it for what it is: a start that nobody knows of.
+                log::unwritable(&item.claimed, &error);
+                self.tally.lost += 1;
+                self.done.push(item.claim());
+            }
+        }
+    }
+
+    fn note(&mut self, items: &[Settlement], tally: Tally) {
+        self.tally.add(tally);
+        self.done.extend(items.iter().map(Settlement::claim));
+    }
+
+    fn keep(&mut self, items: Vec<Settlement>, error: leasehold_store::Error) {
+        self.error = Some(error);
+        self.left.extend(items);
+    }
+}
+
+/// Writes settlements that are all of one kind.
+async fn write(shared: &Shared, items: &[Settlement]) -> Result<Tally> {
+    let Some(first) = items.first() else {
+        return Ok(Tally::default());
+    };
+    match first.resolution {
+        Resolution::Dispatched => mark_dispatched(shared, items).await,
+        Resolution::Ended(_) => finish(shared, items).await,
+        Resolution::Release { .. } => release(shared, items).await,
+        Resolution::Fail(..) => fail(shared, first).await,
+        Resolution::Lost => Ok(Tally::default()),
+    }
+}
+
+async fn mark_dispatched(shared: &Shared, items: &[Settlement]) -> Result<Tally> {
+    let mut tally = Tally::default();
+    let claims: Vec<ClaimRef> = items.iter().map(Settlement::claim).collect();
+    let answers = shared
+        .store
+        .request_dispatched(&shared.options.owner, &claims)
+        .await?;
+    for (item, answer) in items.iter().zip(answers) {
+        match answer {
+            Dispatched::Dispatched | Dispatched::Cancelling | Dispatched::AlreadyFinished => {
+                log::dispatched(&item.claimed);
+                tally.dispatched += 1;
+            }
+            Dispatched::LeaseLost => {
+                log::lease_lost(&item.claimed);
+                tally.lost += 1;
+            }
+        }
+    }
+    Ok(tally)
+}
+
+async fn finish(shared: &Shared, items: &[Settlement]) -> Result<Tally> {
+    let mut tally = Tally::default();
+    let ends: Vec<_> = items
+        .iter()
+        .filter_map(|item| match &item.resolution {
+            Resolution::Ended(finish) => Some(finish.clone()),
+            _ => None,
+        })
+        .collect();
+    let answers = shared
+        .store
+        .execution_finish(&shared.options.owner, &ends)
+        .await?;
+    for answer in answers {
+        match answer {
+            ExecutionFinished::Finished {
+                status: RequestStatus::Failed,
+                ..
+            } => tally.failed += 1,
+            ExecutionFinished::Finished { .. } => tally.dispatched += 1,
+            ExecutionFinished::AlreadyFinished | ExecutionFinished::NotFound => tally.lost += 1,
+        }
+    }
+    Ok(tally)
+}
+
+async fn release(shared: &Shared, items: &[Settlement]) -> Result<Tally> {
+    let mut tally = Tally::default();
+    let releases: Vec<Release> = items
+        .iter()
+        .filter_map(|item| match &item.resolution {
+            Resolution::Release { kind, delay, error } => Some(Release {
+                claim: item.claim(),
+                kind: *kind,
+                delay: *delay,
+                error: error.clone(),
+            }),
+            _ => None,
+        })
+        .collect();
+    let answers = shared
+        .store
+        .request_release(&shared.options.owner, &releases)
+        .await?;
+    for (item, answer) in items.iter().zip(answers) {
+        match answer {
+            Released::Pending => tally.released += 1,
+            Released::Exhausted => {
+                log::exhausted(&item.claimed, shared.options.max_attempts);
+                tally.failed += 1;
+            }
+            Released::Cancelled => tally.failed += 1,
+            Released::LeaseLost => {
+                log::lease_lost(&item.claimed);
+                tally.lost += 1;
+            }
+        }
+    }
+    Ok(tally)
+}
+
+async fn fail(shared: &Shared, item: &Settlement) -> Result<Tally> {
+    let Resolution::Fail(reason, error) = &item.resolution else {
+        return Ok(Tally::default());
+    };
+    let fail = Fail {
+        claim: item.claim(),
+        reason: *reason,
+        error: Some(error.clone()),
+    };
+    let held = shared
+        .store
+        .request_fail(&shared.options.owner, &fail)
+        .await?;
+    if held {
+        log::rejected(item.claimed.id, *reason);
+    }
+    Ok(Tally {
+        failed: u64::from(held),
+        lost: u64::from(!held),
+        ..Tally::default()
+    })
+}

@@ -1,0 +1,206 @@
+//! One claimed request: the engine is asked to start it, and the answer decides what becomes of the claim. See ADR 3.
+
+use super::held::Watch;
+use super::{Shared, log};
+use futures::FutureExt;
+use leasehold_core::retry::Backoff;
+use leasehold_core::{ExecutionEnd, FailureReason};
+use leasehold_engine::{Description, Start, StartOutcome};
+use leasehold_store::execution::ExecutionFinish;
+use leasehold_store::request::{ClaimedRequest, ExecutionOrigin, ReleaseKind};
+use serde_json::Value;
+use std::panic::AssertUnwindSafe;
+use std::time::Duration;
+
+/// What becomes of a claim.
+#[derive(Debug)]
+pub(super) enum Resolution {
+    /// The engine has it.
+    Dispatched,
+    /// The engine has it no more: it has ended.
+    Ended(ExecutionFinish),
+    /// Back to PENDING, or further if its kind says so.
+    Release {
+        kind: ReleaseKind,
+        delay: Duration,
+        error: Option<String>,
+    },
+    /// It cannot be started at all.
+    Fail(FailureReason, String),
+    /// The claim is not ours any more; whoever has it decides.
+    Lost,
+}
+
+/// Resolves one claim. Whatever goes wrong in here concerns this claim alone.
+pub(super) async fn resolve(
+    shared: &Shared,
+    claimed: &mut ClaimedRequest,
+    watch: &Watch,
+) -> Resolution {
+    let params = std::mem::take(&mut claimed.params);
+    let attempt = AssertUnwindSafe(attempt(shared, claimed, params, watch)).catch_unwind();
+    match tokio::time::timeout(shared.options.start_timeout, attempt).await {
+        Ok(Ok(resolution)) => resolution,
+        Ok(Err(_panic)) => {
+            log::broken(claimed);
+            unknown(shared, claimed, "starting it panicked".to_owned())
+        }
+        Err(_elapsed) => {
+            let error = format!("no answer within {:?}", shared.options.start_timeout);
+            shared.gate.started(&StartOutcome::Unknown {
+                error: error.clone(),
+            });
+            unknown(shared, claimed, error)
+        }
+    }
+}
+
+async fn attempt(
+    shared: &Shared,
+    claimed: &ClaimedRequest,
+    params: Value,
+    watch: &Watch,
+) -> Resolution {
+    let version = shared
+        .versions
+        .get(&*shared.store, claimed.workspace, claimed.version)
+        .await;
+    let version = match version {
+        Ok(Some(version)) => version,
+        Ok(None) if claimed.origin == ExecutionOrigin::Kept => {
+            return unknown(shared, claimed, "its version cannot be found".to_owned());
+        }
+        Ok(None) => {
+            return Resolution::Fail(
+                FailureReason::VersionNotFound,
+                "its version is gone".to_owned(),
+            );
+        }
+        Err(error) => {
+            return not_sent(
+                shared,
+                claimed,
+                format!("its version cannot be read: {error}"),
+            );
+        }
+    };
+    if !watch.holds() {
+        return Resolution::Lost;
+    }
+    log::dispatching(claimed);
+    let start = Start {
+        execution: claimed.execution,
+        request: claimed.id,
+        workspace: claimed.workspace,
+        definition: claimed.definition,
+        version,
+        priority: claimed.priority,
+        params,
+    };
+    let outcome = shared.engine.start(&start).await;
+    log::answered(claimed, &outcome);
+    shared.gate.started(&outcome);
+    let given_up = claimed.cancel_requested && claimed.origin == ExecutionOrigin::Kept;
+    match outcome {
+        StartOutcome::Started | StartOutcome::AlreadyStarted { .. } if given_up => {
+            give_up(shared, claimed).await
+        }
+        StartOutcome::Started | StartOutcome::AlreadyStarted { ended: false } => {
+            Resolution::Dispatched
+        }
+        StartOutcome::AlreadyStarted { ended: true } => ended(shared, claimed).await,
+        StartOutcome::Refused { error } => refused(shared, claimed, error).await,
+        StartOutcome::Unknown { error } => unknown(shared, claimed, error),
+        StartOutcome::Unavailable {
+            error,
+            reached: true,
+        } => unknown(shared, claimed, error),
+        StartOutcome::Unavailable {
+            error,
+            reached: false,
+        } => not_sent(shared, claimed, error),
+    }
+}
+
+/// An unknown start that nobody wants any more was made definite by starting it; now it is ended, so that no late start can be.
+async fn give_up(shared: &Shared, claimed: &ClaimedRequest) -> Resolution {
+    let reason = "cancelled through Leasehold before its start was certain";
+    if let Err(error) = shared.engine.terminate(claimed.execution, reason).await {
+        return unknown(shared, claimed, error.to_string());
+    }
+    ended(shared, claimed).await
+}
+
+/// The engine said that it has ended; how, only describing tells.
+async fn ended(shared: &Shared, claimed: &ClaimedRequest) -> Resolution {
+    match shared.engine.describe(claimed.execution).await {
+        Ok(Description::Ended { end, error }) => finished(claimed, end, error),
+        // Following will find it, or find that it is lost.
+        Ok(Description::Open | Description::NotFound) | Err(_) => Resolution::Dispatched,
+    }
+}
+
+/// A refusal of a start that may have been sent before says nothing about the earlier one.
+async fn refused(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolution {
+    if claimed.origin == ExecutionOrigin::Kept {
+        match shared.engine.describe(claimed.execution).await {
+            Ok(Description::Open) => return Resolution::Dispatched,
+            Ok(Description::Ended { end, error }) => return finished(claimed, end, error),
+            Ok(Description::NotFound) => {}
+            Err(unsure) => return unknown(shared, claimed, unsure.to_string()),
+        }
+    }
+    log::refused(claimed, &error);
+    Resolution::Release {
+        kind: ReleaseKind::Refused {
+            max_attempts: shared.options.max_attempts,
+        },
+        delay: delay(shared.options.backoff, claimed.dispatch_failures),
+        error: Some(error),
+    }
+}
+
+fn finished(claimed: &ClaimedRequest, end: ExecutionEnd, error: Option<String>) -> Resolution {
+    Resolution::Ended(ExecutionFinish {
+        execution: claimed.execution,
+        end,
+        error,
+    })
+}
+
+/// This call sent nothing. An earlier one may have.
+fn not_sent(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolution {
+    match claimed.origin {
+        ExecutionOrigin::Kept => unknown(shared, claimed, error),
+        ExecutionOrigin::Created | ExecutionOrigin::Replaced => Resolution::Release {
+            kind: ReleaseKind::NotStarted,
+            delay: delay(shared.options.backoff, 0),
+            error: Some(error),
+        },
+    }
+}
+
+fn unknown(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolution {
+    log::unknown(claimed, &error);
+    Resolution::Release {
+        kind: ReleaseKind::Unknown,
+        delay: delay(shared.options.backoff, claimed.attempt_count),
+        error: Some(error),
+    }
+}
+
+/// What becomes of a claim that was never sent because the dispatcher stops.
+pub(super) fn unsent(claimed: &ClaimedRequest) -> Resolution {
+    Resolution::Release {
+        kind: match claimed.origin {
+            ExecutionOrigin::Kept => ReleaseKind::Unknown,
+            ExecutionOrigin::Created | ExecutionOrigin::Replaced => ReleaseKind::NotStarted,
+        },
+        delay: Duration::ZERO,
+        error: None,
+    }
+}
+
+fn delay(backoff: Backoff, failures: u32) -> Duration {
+    backoff.delay(failures.saturating_add(1), fastrand::f64())
+}

@@ -1,0 +1,122 @@
+//! All services of one instance, started together and stopped together.
+
+use crate::canceller::{Canceller, CancellerOptions};
+use crate::dispatcher::{Dispatcher, DispatcherOptions};
+use crate::follower::{Follower, FollowerOptions};
+use crate::gate::Gate;
+use crate::prober::{Prober, ProberOptions};
+use crate::recoverer::{Recoverer, RecovererOptions};
+use crate::service::{self, Service};
+use crate::sweeper::{Sweeper, SweeperOptions};
+use leasehold_core::breaker::BreakerSettings;
+use leasehold_engine::Engine;
+use leasehold_store::Store;
+use std::sync::Arc;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+/// How an instance works.
+#[derive(Clone, Debug)]
+pub struct RuntimeOptions {
+    /// Whether this instance dispatches; if not, it sweeps and follows all the same.
+    pub dispatch: bool,
+    /// How requests are admitted and started.
+    pub dispatcher: DispatcherOptions,
+    /// When the engine counts as down, and how its load grows when it comes back.
+    pub breaker: BreakerSettings,
+    /// How the engine's health is asked for.
+    pub prober: ProberOptions,
+    /// How expired claims are taken back.
+    pub recoverer: RecovererOptions,
+    /// How ended executions are found.
+    pub follower: FollowerOptions,
+    /// How open executions are swept.
+    pub sweeper: SweeperOptions,
+    /// How cancellations are delivered.
+    pub canceller: CancellerOptions,
+}
+
+impl RuntimeOptions {
+    /// The defaults, for this owner.
+    pub fn new(owner: impl Into<String>) -> Self {
+        Self {
+            dispatch: true,
+            dispatcher: DispatcherOptions::new(owner),
+            breaker: BreakerSettings::default(),
+            prober: ProberOptions::default(),
+            recoverer: RecovererOptions::default(),
+            follower: FollowerOptions::default(),
+            sweeper: SweeperOptions::default(),
+            canceller: CancellerOptions::default(),
+        }
+    }
+}
+
+/// The running services of an instance.
+pub struct Runtime {
+    stop: CancellationToken,
+    tasks: JoinSet<()>,
+    gate: Arc<Gate>,
+}
+
+impl Runtime {
+    /// Starts all services. They run until [`Runtime::stop`].
+    pub fn start(store: Arc<dyn Store>, engine: Arc<dyn Engine>, options: RuntimeOptions) -> Self {
+        let owner = options.dispatcher.owner.clone();
+        let mut breaker = options.breaker;
+        breaker.full = u32::try_from(options.dispatcher.concurrency).unwrap_or(u32::MAX);
+        let gate = Arc::new(Gate::new(breaker));
+        let stop = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        let services: Vec<Box<dyn Service>> = vec![
+            Box::new(Prober::new(engine.clone(), gate.clone(), options.prober)),
+            Box::new(Recoverer::new(store.clone(), &owner, options.recoverer)),
+            Box::new(Follower::new(
+                store.clone(),
+                engine.clone(),
+                &owner,
+                options.follower,
+            )),
+            Box::new(Sweeper::new(
+                store.clone(),
+                engine.clone(),
+                &owner,
+                options.sweeper,
+            )),
+            Box::new(Canceller::new(
+                store.clone(),
+                engine.clone(),
+                options.canceller,
+            )),
+        ];
+        for service in services {
+            let stop = stop.clone();
+            tasks.spawn(async move { service::run(&*service, &stop).await });
+        }
+        if options.dispatch {
+            let dispatcher = Dispatcher::new(store, engine, gate.clone(), options.dispatcher);
+            let stop = stop.clone();
+            tasks.spawn(async move { dispatcher.run(&stop).await });
+        }
+        Self { stop, tasks, gate }
+    }
+
+    /// The breaker, to be looked at.
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
+    /// Returns when a service has ended that should not have: only a panic does that.
+    pub async fn broken(&mut self) -> Option<String> {
+        match self.tasks.join_next().await {
+            Some(Err(error)) => Some(error.to_string()),
+            Some(Ok(())) | None => Some("a service ended by itself".to_owned()),
+        }
+    }
+
+    /// Stops all services; each finishes or gives back what it holds.
+    pub async fn stop(mut self) {
+        self.stop.cancel();
+        while self.tasks.join_next().await.is_some() {}
+    }
+}

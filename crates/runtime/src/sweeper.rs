@@ -1,0 +1,184 @@
+//! Asks the engine about everything that is open here, slowly and without end: the net under the follower's hints.
+
+use crate::error::Result;
+use crate::lock::{Lock, LockOptions};
+use crate::proof::Proof;
+use crate::service::{Next, Service};
+use async_trait::async_trait;
+use leasehold_core::{ExecutionEnd, ExecutionId, RequestStatus};
+use leasehold_engine::Engine;
+use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish};
+use leasehold_store::{Page, Store};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+
+const LOCK: &str = "sweepOpenExecutions";
+
+/// How open executions are swept.
+#[derive(Clone, Debug)]
+pub struct SweeperOptions {
+    /// How long from the end of one pass to the next.
+    pub interval: Duration,
+    /// How many executions are asked about a second, at most.
+    pub rate: u32,
+    /// How many at once.
+    pub concurrency: usize,
+    /// How long the engine must not know a dispatched execution before it counts as lost.
+    pub lost_after: Duration,
+    /// The lock that keeps all but one instance from sweeping.
+    pub lock: LockOptions,
+}
+
+impl Default for SweeperOptions {
+    fn default() -> Self {
+        Self {
+            interval: Duration::from_secs(60),
+            rate: 50,
+            concurrency: 8,
+            lost_after: Duration::from_secs(30),
+            lock: LockOptions::default(),
+        }
+    }
+}
+
+/// Asks about everything that is open.
+pub struct Sweeper {
+    proof: Proof,
+    lock: Lock,
+    options: SweeperOptions,
+    place: Mutex<Place>,
+}
+
+#[derive(Default)]
+struct Place {
+    after: Option<ActiveKey>,
+    next_pass: Option<Instant>,
+    /// How many passes have ended.
+    pass: u64,
+    /// Open here, unknown to the engine.
+    missing: HashMap<ExecutionId, Missing>,
+}
+
+struct Missing {
+    since: Instant,
+    /// The pass that saw it last.
+    pass: u64,
+}
+
+impl Sweeper {
+    /// A sweeper that signs as `owner`.
+    pub fn new(
+        store: Arc<dyn Store>,
+        engine: Arc<dyn Engine>,
+        owner: &str,
+        options: SweeperOptions,
+    ) -> Self {
+        Self {
+            lock: Lock::new(store.clone(), LOCK, owner, options.lock),
+            proof: Proof {
+                store,
+                engine,
+                owner: owner.to_owned(),
+                concurrency: options.concurrency,
+            },
+            options,
+            place: Mutex::new(Place::default()),
+        }
+    }
+
+    /// A start that is not resolved yet is not lost: the engine may never have heard of it. Only DISPATCHED proves that it had.
+    async fn lost(&self, place: &mut Place, missing: Vec<Execution>) -> Result<()> {
+        let now = Instant::now();
+        let mut ends = Vec::new();
+        for execution in missing {
+            let pass = place.pass;
+            let seen = place
+                .missing
+                .entry(execution.id)
+                .or_insert(Missing { since: now, pass });
+            seen.pass = pass;
+            if now - seen.since < self.options.lost_after {
+                continue;
+            }
+            let request = self
+                .proof
+                .store
+                .request_get(execution.workspace, execution.request)
+                .await?;
+            let dispatched = request.is_some_and(|request| {
+                request.status == RequestStatus::Dispatched
+                    && request.execution == Some(execution.id)
+            });
+            if dispatched {
+                ends.push(ExecutionFinish {
+                    execution: execution.id,
+                    end: ExecutionEnd::Lost,
+                    error: Some("the engine does not know the execution any more".to_owned()),
+                });
+            }
+        }
+        for id in self.proof.finish(ends).await? {
+            place.missing.remove(&id);
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Service for Sweeper {
+    fn name(&self) -> &'static str {
+        "sweeper"
+    }
+
+    async fn run_once(&self) -> Result<Next> {
+        let mut place = self.place.lock().await;
+        let keep_alive = self.lock.options().keep_alive_every();
+        if self.lock.keep().await?.is_none() {
+            *place = Place::default();
+            return Ok(Next::After(keep_alive));
+        }
+        if let Some(pass) = place.next_pass {
+            let wait = pass.saturating_duration_since(Instant::now());
+            if !wait.is_zero() {
+                return Ok(Next::After(wait.min(keep_alive)));
+            }
+            place.next_pass = None;
+        }
+        let rate = self.options.rate.max(1);
+        let page = self
+            .proof
+            .store
+            .execution_list_active(Page {
+                after: place.after,
+                limit: rate,
+            })
+            .await?;
+        let Some(last) = page.last() else {
+            place.after = None;
+            // What was missing and was not seen missing in this pass has ended or come back. A pass may take long, so no clock
+            // decides this.
+            let pass = place.pass;
+            place.missing.retain(|_, missing| missing.pass == pass);
+            place.pass += 1;
+            place.next_pass = Some(Instant::now() + self.options.interval);
+            return Ok(Next::Again);
+        };
+        let next = ActiveKey {
+            workspace: last.workspace,
+            admission: last.admission,
+        };
+        let proven = self.proof.of(page).await?;
+        self.lost(&mut place, proven.missing).await?;
+        if let Some(error) = proven.failed {
+            return Err(error.into());
+        }
+        place.after = Some(next);
+        Ok(Next::After(Duration::from_secs(1)))
+    }
+
+    async fn stopped(&self) {
+        self.lock.close().await;
+    }
+}

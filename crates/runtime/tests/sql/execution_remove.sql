@@ -1,0 +1,2 @@
+-- Takes an execution away.
+DELETE FROM workflow_execution WHERE id = $1

@@ -1,0 +1,9 @@
+-- Makes the table of named locks anew.
+CREATE TABLE shedlock (
+    name varchar(64) NOT NULL,
+    lock_until timestamp NOT NULL,
+    locked_at timestamp NOT NULL,
+    locked_by varchar(255) NOT NULL,
+    fencing_token bigint NOT NULL DEFAULT 1,
+    CONSTRAINT shedlock_pkey PRIMARY KEY (name)
+)

@@ -1,0 +1,2 @@
+-- Takes the table of named locks away.
+DROP TABLE shedlock

@@ -1,0 +1,2 @@
+-- Takes a version away.
+DELETE FROM workflow_definition_version WHERE id = $1
