@@ -1,0 +1,217 @@
+//! Every setting of the server: defaults, then a file, then the environment, then flags. `docs/operations/settings.md` says why each is as it is.
+
+mod check;
+mod runtime;
+mod span;
+
+pub(crate) use runtime::{
+    CancelSettings, DispatchSettings, FollowSettings, RecoverySettings, SweepSettings,
+};
+pub(crate) use span::Span;
+
+use anyhow::{Context, Result};
+use config::{Config, Environment, File, FileFormat};
+use leasehold_runtime::RuntimeOptions;
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// All of them.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Settings {
+    pub(crate) store: StoreSettings,
+    pub(crate) engine: EngineSettings,
+    pub(crate) temporal: TemporalSettings,
+    pub(crate) dispatch: DispatchSettings,
+    pub(crate) recovery: RecoverySettings,
+    pub(crate) follow: FollowSettings,
+    pub(crate) sweep: SweepSettings,
+    pub(crate) cancel: CancelSettings,
+    pub(crate) log: LogSettings,
+}
+
+/// Where everything is kept.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct StoreSettings {
+    pub(crate) url: String,
+    pub(crate) max_connections: usize,
+    pub(crate) notify: bool,
+    pub(crate) patience: Span,
+}
+
+impl Default for StoreSettings {
+    fn default() -> Self {
+        Self {
+            url: "sqlite:leasehold-data/leasehold.db".to_owned(),
+            max_connections: 10,
+            notify: true,
+            patience: Span(Duration::from_secs(30)),
+        }
+    }
+}
+
+/// What executions are started in.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct EngineSettings {
+    pub(crate) kind: EngineKind,
+    pub(crate) enabled: bool,
+    pub(crate) breaker_threshold: u32,
+    pub(crate) breaker_ramp_from: u32,
+    pub(crate) probe_interval: Span,
+    pub(crate) probe_interval_when_open: Span,
+}
+
+/// The engines there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum EngineKind {
+    /// A Temporal server.
+    #[default]
+    Temporal,
+}
+
+impl Default for EngineSettings {
+    fn default() -> Self {
+        let options = RuntimeOptions::new("");
+        Self {
+            kind: EngineKind::default(),
+            enabled: true,
+            breaker_threshold: options.breaker.threshold,
+            breaker_ramp_from: options.breaker.ramp_from,
+            probe_interval: Span(options.prober.interval),
+            probe_interval_when_open: Span(options.prober.interval_when_open),
+        }
+    }
+}
+
+/// How to reach Temporal.
+#[derive(Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct TemporalSettings {
+    pub(crate) address: String,
+    pub(crate) namespace: String,
+    pub(crate) tls: bool,
+    pub(crate) tls_ca_file: Option<PathBuf>,
+    pub(crate) tls_domain: Option<String>,
+    pub(crate) tls_certificate_file: Option<PathBuf>,
+    pub(crate) tls_key_file: Option<PathBuf>,
+    pub(crate) api_key: Option<String>,
+    pub(crate) graph_workflow_type: String,
+    pub(crate) graph_task_queue: String,
+    pub(crate) connect_timeout: Span,
+    pub(crate) call_timeout: Span,
+}
+
+impl std::fmt::Debug for TemporalSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TemporalSettings")
+            .field("address", &self.address)
+            .field("namespace", &self.namespace)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for TemporalSettings {
+    fn default() -> Self {
+        let options = leasehold_engine_temporal::TemporalOptions::default();
+        Self {
+            address: options.address,
+            namespace: options.namespace,
+            tls: false,
+            tls_ca_file: None,
+            tls_domain: None,
+            tls_certificate_file: None,
+            tls_key_file: None,
+            api_key: None,
+            graph_workflow_type: options.graph_workflow_type,
+            graph_task_queue: options.graph_task_queue,
+            connect_timeout: Span(options.connect_timeout),
+            call_timeout: Span(options.call_timeout),
+        }
+    }
+}
+
+/// What is logged, and how.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct LogSettings {
+    pub(crate) level: String,
+    pub(crate) format: LogFormat,
+}
+
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For machines.
+    Json,
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        Self {
+            level: "info".to_owned(),
+            format: LogFormat::Text,
+        }
+    }
+}
+
+impl Settings {
+    /// Defaults, then the file, then `LEASEHOLD_…` variables, then what the flags set.
+    pub(crate) fn read(file: Option<&Path>, flags: &[(&str, String)]) -> Result<Self> {
+        let mut builder = Config::builder();
+        if let Some(file) = file {
+            let text = std::fs::read_to_string(file).with_context(|| {
+                format!("the configuration file {} cannot be read", file.display())
+            })?;
+            builder = builder.add_source(File::from_str(&text, FileFormat::Toml));
+        }
+        builder = builder.add_source(
+            Environment::with_prefix("LEASEHOLD")
+                .prefix_separator("__")
+                .separator("__")
+                .try_parsing(true),
+        );
+        for (key, value) in flags {
+            builder = builder.set_override(*key, value.as_str())?;
+        }
+        let settings: Self =
+            builder
+                .build()
+                .and_then(Config::try_deserialize)
+                .context(match file {
+                    Some(file) => format!(
+                        "the configuration ({} and LEASEHOLD__… variables)",
+                        file.display()
+                    ),
+                    None => "the configuration (LEASEHOLD__… variables)".to_owned(),
+                })?;
+        settings.check()?;
+        Ok(settings)
+    }
+
+    /// The options of the services.
+    pub(crate) fn runtime(&self, owner: &str) -> RuntimeOptions {
+        let mut options = RuntimeOptions::new(owner);
+        options.dispatch = self.engine.enabled;
+        options.breaker.threshold = self.engine.breaker_threshold;
+        options.breaker.ramp_from = self.engine.breaker_ramp_from;
+        options.prober.interval = self.engine.probe_interval.0;
+        options.prober.interval_when_open = self.engine.probe_interval_when_open.0;
+        options.dispatcher = self.dispatch.options(owner);
+        options.recoverer = self.recovery.options();
+        options.follower = self.follow.options();
+        options.sweeper = self.sweep.options();
+        options.canceller = self.cancel.options();
+        options
+    }
+}
+
+#[cfg(test)]
+mod tests;

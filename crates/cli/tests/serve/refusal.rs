@@ -1,0 +1,114 @@
+//! Settings that cannot work are refused with one clear line; what may come right by itself is waited for.
+
+use crate::program::{self, Program};
+use crate::site::Site;
+use crate::temporal::Namespace;
+use crate::{PATIENCE, blocking, database};
+use leasehold_testkit::TestTemporal;
+use serde_json::json;
+
+/// The one line it ends with.
+fn refused(program: &Program) -> String {
+    let mut process = program.spawn();
+    let status = blocking(|| process.wait(PATIENCE));
+    let log = process.log();
+    assert!(!status.success(), "{log}");
+    let errors: Vec<&str> = log
+        .lines()
+        .filter(|line| line.starts_with("error: "))
+        .collect();
+    assert_eq!(errors.len(), 1, "{log}");
+    errors[0].to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_that_cannot_work_are_named() {
+    // If it were not refused, it should do no harm.
+    let folder = leasehold_testkit::temp_dir();
+    let url = format!("sqlite:{}/leasehold.db", folder.path().display());
+    let bare = Program::default().set("store.url", &url);
+    let cases = [
+        (bare.clone().flag("--stoer"), "--stoer"),
+        (bare.clone().flag("--engine").flag("other"), "other"),
+        (bare.clone().flag("--config").flag("none.toml"), "none.toml"),
+        (
+            bare.clone().set("store.url", "mysql://somewhere/db"),
+            "store.url",
+        ),
+        (
+            bare.clone()
+                .set("store.url", "postgres://me@db/x?sslmode=maybe"),
+            "store.url",
+        ),
+        (bare.clone().set("dispatch.batch", "10"), "batch"),
+        (
+            bare.clone().set("dispatch.batch_size", "0"),
+            "dispatch.batch_size: must be from 1 to 1000, is 0",
+        ),
+        (
+            bare.clone().set("dispatch.claim_lease", "soon"),
+            "`soon` is no length of time",
+        ),
+        (bare.clone().set("log.level", "loud"), "log.level"),
+        (
+            bare.clone()
+                .set("store.url", "sqlite:/proc/nowhere/leasehold.db"),
+            "/proc/nowhere",
+        ),
+    ];
+    for (program, named) in cases {
+        let line = refused(&program);
+        assert!(line.contains(named), "{line:?} does not name {named:?}");
+    }
+    for (name, value) in [
+        ("temporal.address", "not an address"),
+        ("temporal.tls_certificate_file", "alone.pem"),
+        ("temporal.namespace", " "),
+    ] {
+        let line = refused(&bare.clone().set(name, value));
+        assert!(line.contains("emporal"), "{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_does_not_come_is_waited_for_and_then_named_without_its_password() {
+    let database = database::fresh().await;
+    let (_, place) = database.url().split_once('@').unwrap();
+    let (server, _) = place.split_once('/').unwrap();
+    for url in [
+        "postgres://me:hush-hush@127.0.0.1:1/db".to_owned(),
+        format!("postgres://postgres:hush-hush@{server}/no_such_database"),
+    ] {
+        let program = Program::default()
+            .set("store.url", &url)
+            .set("store.patience", "1500ms");
+        let line = refused(&program);
+        assert!(
+            line.contains("postgres:***@") || line.contains("me:***@"),
+            "{line}"
+        );
+        assert!(!line.contains("hush-hush"), "{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_namespace_that_is_missing_is_waited_for() {
+    let database = database::fresh().await;
+    let server = blocking(TestTemporal::shared);
+    // A name that no other test has.
+    let name = format!("late-{}", database.name().replace('_', "-"));
+    let mut serve = Program::new(database.url(), server.address(), &name).start();
+    program::said(&serve, "the engine is unavailable", 1).await;
+    let log = serve.log();
+    assert!(log.contains(&name), "{log}");
+    let site = Site::new(database::store(database.url()), 10).await;
+    let id = site.enqueue(json!({"do": "wait"})).await;
+
+    let create = ["operator", "namespace", "create", "--namespace", &name];
+    blocking(|| server.cli(&create)).unwrap();
+    let request = site.dispatched(id).await;
+    assert_eq!(request.dispatch_failures, 0);
+    let namespace = Namespace::named(server, &name);
+    assert!(namespace.knows(request.execution.unwrap()));
+    program::stop(&mut serve);
+}

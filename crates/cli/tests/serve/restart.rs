@@ -1,0 +1,96 @@
+//! PostgreSQL crashes and comes back, three times, while requests come and executions end.
+
+use crate::program::{self, Program};
+use crate::site::Site;
+use crate::temporal::{self, Namespace};
+use crate::{PATIENCE, blocking, database};
+use leasehold_core::{RequestId, RequestStatus};
+use leasehold_testkit::fresh_cluster;
+use serde_json::json;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::time::interval;
+
+const PACE: Duration = Duration::from_millis(50);
+const TRY_EVERY: Duration = Duration::from_millis(50);
+const CRASHES: u64 = 3;
+/// Requests that end between two crashes.
+const BETWEEN: u64 = 30;
+
+/// Enqueues under one key after the other until told to stop. A key is repeated until the answer has come.
+async fn load(site: Arc<Site>, stop: Arc<AtomicBool>) -> HashMap<String, RequestId> {
+    let mut enqueued = HashMap::new();
+    let mut pace = interval(PACE);
+    while !stop.load(Ordering::Relaxed) {
+        pace.tick().await;
+        let key = format!("order {}", enqueued.len());
+        let mut tries = interval(TRY_EVERY);
+        let id = loop {
+            tries.tick().await;
+            if let Ok(id) = site.enqueue_once(&key, json!({"do": "complete"})).await {
+                break id;
+            }
+        };
+        enqueued.insert(key, id);
+    }
+    enqueued
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgresql_that_crashes_three_times_loses_and_doubles_nothing() {
+    // A server that crashes loses nothing by this, only a machine that does; and it is back sooner.
+    let mut cluster = blocking(|| fresh_cluster(&[("fsync", "off")]));
+    let store = database::store(&cluster.url());
+    store.schema_migrate().await.unwrap();
+    let namespace = Namespace::fresh();
+    let mut serve = Program::new(&cluster.url(), namespace.address(), &namespace.name)
+        .quick()
+        .start();
+    let pid = serve.pid();
+    let _worker = namespace.worker();
+    let site = Arc::new(Site::new(store, 1000).await);
+    let stop = Arc::new(AtomicBool::new(false));
+    let load = tokio::spawn(load(Arc::clone(&site), Arc::clone(&stop)));
+    let mut ended = 0;
+    for _ in 0..CRASHES {
+        site.until("ended between crashes", |counts| {
+            counts.completed >= ended + BETWEEN
+        })
+        .await;
+        blocking(|| cluster.restart_immediate()).unwrap();
+        ended = site.counts_again().await.completed;
+    }
+    site.until("ended after the last", |counts| {
+        counts.completed >= ended + BETWEEN
+    })
+    .await;
+    stop.store(true, Ordering::Relaxed);
+    let enqueued = load.await.unwrap();
+    site.until_for(PATIENCE, "all completed", |counts| {
+        counts.completed == enqueued.len() as u64
+    })
+    .await;
+
+    let requests = site.all().await;
+    assert_eq!(requests.len(), enqueued.len());
+    let keys: HashSet<_> = requests
+        .iter()
+        .filter_map(|request| request.idempotency_key.as_deref())
+        .collect();
+    assert_eq!(keys.len(), enqueued.len(), "a key has two requests");
+    for request in &requests {
+        let key = request.idempotency_key.as_deref().unwrap();
+        assert_eq!(enqueued[key], request.id, "{request:?}");
+        assert_eq!(request.status, RequestStatus::Completed, "{request:?}");
+        assert_eq!(request.dispatch_failures, 0, "{request:?}");
+    }
+    let runs = namespace.closed_runs(requests.len()).await;
+    temporal::assert_one_run_each(&runs, requests.iter().map(|request| request.execution));
+    assert_eq!(site.slots().await.in_use, 0);
+    assert!(serve.is_running());
+    assert_eq!(serve.pid(), pid);
+    println!("{} requests, {CRASHES} crashes", requests.len());
+    program::stop(&mut serve);
+}

@@ -1,0 +1,181 @@
+//! What Temporal says through its own command line: which workflows there are, when each began and ended. Knows no store.
+
+use crate::{PATIENCE, blocking};
+use leasehold_core::{ExecutionId, Timestamp, WorkspaceId};
+use leasehold_testkit::{Process, TestTemporal, eventually, python_worker};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::HashSet;
+use std::future::ready;
+use std::path::Path;
+
+/// A namespace of a Temporal server, seen from outside.
+pub(crate) struct Namespace<'a> {
+    pub(crate) server: &'a TestTemporal,
+    pub(crate) name: String,
+}
+
+/// A run of a workflow, as Temporal lists it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Run {
+    pub(crate) execution: Ids,
+    #[serde(rename = "type")]
+    pub(crate) workflow_type: Name,
+    pub(crate) start_time: Timestamp,
+    pub(crate) close_time: Option<Timestamp>,
+    pub(crate) status: String,
+    pub(crate) memo: Memo,
+    pub(crate) task_queue: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Ids {
+    pub(crate) workflow_id: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Name {
+    pub(crate) name: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Memo {
+    pub(crate) fields: Value,
+}
+
+pub(crate) fn workflow_id(execution: ExecutionId) -> String {
+    format!("execution-{execution}")
+}
+
+impl Namespace<'static> {
+    /// A new one on the server that tests share.
+    pub(crate) fn fresh() -> Self {
+        Self::on(blocking(TestTemporal::shared))
+    }
+}
+
+impl<'a> Namespace<'a> {
+    /// A new one on this server.
+    pub(crate) fn on(server: &'a TestTemporal) -> Self {
+        let name = blocking(|| server.fresh_namespace());
+        Self { server, name }
+    }
+
+    /// One that is there.
+    pub(crate) fn named(server: &'a TestTemporal, name: &str) -> Self {
+        let name = name.to_owned();
+        Self { server, name }
+    }
+
+    pub(crate) fn address(&self) -> &'a str {
+        self.server.address()
+    }
+
+    fn cli(&self, arguments: &[&str]) -> std::io::Result<String> {
+        let arguments = [arguments, &["--namespace", &self.name]].concat();
+        blocking(|| self.server.cli(&arguments))
+    }
+
+    /// Every run of every workflow.
+    pub(crate) fn runs(&self) -> Vec<Run> {
+        let printed = self
+            .cli(&["workflow", "list", "--output", "jsonl"])
+            .unwrap();
+        let lines = printed.lines().filter(|line| !line.trim().is_empty());
+        lines
+            .map(|line| {
+                serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+            })
+            .collect()
+    }
+
+    /// Every run, once there are so many that have closed: lists come a little late.
+    pub(crate) async fn closed_runs(&self, count: usize) -> Vec<Run> {
+        self.runs_when(count, |run| run.close_time.is_some()).await
+    }
+
+    /// Every run, once there are so many.
+    pub(crate) async fn all_runs(&self, count: usize) -> Vec<Run> {
+        self.runs_when(count, |_| true).await
+    }
+
+    async fn runs_when(&self, count: usize, fits: impl Fn(&Run) -> bool) -> Vec<Run> {
+        let mut runs = Vec::new();
+        let complete = eventually(PATIENCE, || {
+            runs = self.runs();
+            ready(runs.iter().filter(|run| fits(run)).count() >= count)
+        });
+        assert!(complete.await, "not {count} runs: {runs:?}");
+        runs
+    }
+
+    /// Whether it knows the execution; by id, so it need not be listed yet.
+    pub(crate) fn knows(&self, execution: ExecutionId) -> bool {
+        let id = workflow_id(execution);
+        let answer = self.cli(&["workflow", "describe", "--workflow-id", &id]);
+        match answer {
+            Ok(_) => true,
+            Err(error) if error.to_string().contains("not found") => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    pub(crate) fn terminate(&self, execution: ExecutionId, reason: &str) {
+        let id = workflow_id(execution);
+        let order = ["workflow", "terminate", "--workflow-id", &id];
+        self.cli(&[&order[..], &["--reason", reason]].concat())
+            .unwrap();
+    }
+
+    pub(crate) fn cancel(&self, execution: ExecutionId) {
+        let id = workflow_id(execution);
+        self.cli(&["workflow", "cancel", "--workflow-id", &id])
+            .unwrap();
+    }
+
+    /// A worker made with Temporal's Python SDK, when it has begun to work.
+    pub(crate) fn worker(&self) -> Process {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let script = folder.join("tests/serve/worker.py");
+        let worker = python_worker(&script, &[self.address(), &self.name]);
+        blocking(|| worker.wait_for_line(PATIENCE, |line| line == "ready"));
+        worker
+    }
+}
+
+/// Every execution has one workflow with one run, and there is no other.
+pub(crate) fn assert_one_run_each(
+    runs: &[Run],
+    executions: impl IntoIterator<Item = Option<ExecutionId>>,
+) {
+    let expected: HashSet<String> = executions
+        .into_iter()
+        .map(|execution| workflow_id(execution.expect("every request has an execution")))
+        .collect();
+    let ids = runs.iter().map(|run| run.execution.workflow_id.clone());
+    let found: HashSet<String> = ids.collect();
+    assert_eq!(found, expected);
+    assert_eq!(runs.len(), expected.len(), "a workflow ran twice: {runs:?}");
+}
+
+/// The most workflows of a workspace that were open at one moment, by Temporal's own times.
+pub(crate) fn most_open(runs: &[Run], workspace: WorkspaceId) -> usize {
+    let workspace = Value::String(workspace.to_string());
+    let mut changes = Vec::new();
+    for run in runs {
+        if run.memo.fields["workspaceId"] == workspace {
+            changes.push((run.start_time, 1));
+            changes.extend(run.close_time.map(|at| (at, -1)));
+        }
+    }
+    // What closes at the same moment as another begins goes first.
+    changes.sort();
+    let mut open = 0i64;
+    let counts = changes.into_iter().map(|(_, change)| {
+        open += change;
+        open
+    });
+    usize::try_from(counts.max().unwrap_or(0)).unwrap()
+}
