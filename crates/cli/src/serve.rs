@@ -101,17 +101,19 @@ async fn serve(settings: Settings) -> Result<()> {
         "leasehold is running"
     );
     let mut runtime = Runtime::start(store, engine, settings.runtime(&owner));
-    let name = tokio::select! {
-        name = signals.next() => name,
+    let broken = tokio::select! {
+        name = signals.next() => {
+            tracing::info!(
+                signal = name,
+                "stopping: no more is admitted, what is under way is finished or given back"
+            );
+            None
+        }
         broken = runtime.broken() => {
-            runtime.stop().await;
-            bail!("a service has broken: {}", broken.unwrap_or_default());
+            tracing::error!(error = broken, "a service has broken; stopping");
+            Some(broken)
         }
     };
-    tracing::info!(
-        signal = name,
-        "stopping: no more is admitted, what is under way is finished or given back"
-    );
     let limit = settings.dispatch.drain_timeout.0 + LAST_WORDS;
     tokio::select! {
         () = runtime.stop() => tracing::info!("stopped"),
@@ -120,7 +122,10 @@ async fn serve(settings: Settings) -> Result<()> {
         }
         name = signals.next() => bail!("told to stop again ({name}); left at once"),
     }
-    Ok(())
+    match broken {
+        Some(broken) => bail!("a service has broken: {broken}"),
+        None => Ok(()),
+    }
 }
 
 /// A name for this process that no other has or had.

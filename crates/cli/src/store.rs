@@ -69,15 +69,15 @@ pub(crate) fn shown(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_owned();
     };
-    let rest = match rest.rsplit_once('@') {
+    // First the query: it may hold a password, and an `@` too.
+    let rest = rest.split('?').next().unwrap_or_default();
+    match rest.rsplit_once('@') {
         Some((user, host)) => match user.split_once(':') {
-            Some((name, _password)) => format!("{name}:***@{host}"),
-            None => rest.to_owned(),
+            Some((name, _password)) => format!("{scheme}://{name}:***@{host}"),
+            None => format!("{scheme}://{rest}"),
         },
-        None => rest.to_owned(),
-    };
-    let query = rest.find('?').unwrap_or(rest.len());
-    format!("{scheme}://{}", &rest[..query])
+        None => format!("{scheme}://{rest}"),
+    }
 }
 
 #[cfg(test)]
@@ -92,7 +92,7 @@ mod tests {
                 "postgres://me:***@db:5432/x",
             ),
             ("postgres://me:se@cret@db/x", "postgres://me:***@db/x"),
-            ("postgres://me@db/x?password=secret", "postgres://me@db/x"),
+            ("postgres://me@db/x?password=se@cret", "postgres://me@db/x"),
             ("postgres://db/x", "postgres://db/x"),
             ("sqlite:some/file.db", "sqlite:some/file.db"),
         ];

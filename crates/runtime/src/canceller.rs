@@ -49,7 +49,8 @@ impl Canceller {
         }
     }
 
-    async fn deliver(&self, wish: CancelWish) -> leasehold_engine::Result<CancelWish> {
+    /// Delivers one wish and takes note of it, whatever becomes of the others.
+    async fn deliver(&self, wish: CancelWish) -> Result<()> {
         let reason = "cancelled through Leasehold";
         let told = if wish.force {
             self.engine.terminate(wish.execution, reason).await?
@@ -59,12 +60,15 @@ impl Canceller {
         match told {
             Told::Told => {
                 tracing::info!(request = %wish.request, execution = %wish.execution, force = wish.force,
-                "cancellation delivered to the engine")
+                    "cancellation delivered to the engine");
             }
-            Told::NotFound => tracing::warn!(request = %wish.request, execution = %wish.execution,
-                "the engine does not know the execution to cancel; following will find out"),
+            Told::NotFound => {
+                tracing::warn!(request = %wish.request, execution = %wish.execution,
+                    "the engine does not know the execution to cancel; following will find out");
+            }
         }
-        Ok(wish)
+        self.store.request_cancel_told(&[wish]).await?;
+        Ok(())
     }
 }
 
@@ -77,25 +81,17 @@ impl Service for Canceller {
     async fn run_once(&self) -> Result<Next> {
         let wishes = self.store.request_cancel_list(self.options.batch).await?;
         let full = wishes.len() >= self.options.batch as usize;
+        let any = !wishes.is_empty();
         let answers: Vec<_> = futures::stream::iter(wishes)
             .map(|wish| self.deliver(wish))
             .buffer_unordered(self.options.concurrency.max(1))
             .collect()
             .await;
-        let mut told = Vec::new();
-        let mut failed = None;
-        for answer in answers {
-            match answer {
-                Ok(wish) => told.push(wish),
-                Err(error) => failed = Some(error),
-            }
-        }
-        if !told.is_empty() {
-            self.store.request_cancel_told(&told).await?;
+        if any {
             self.store.wake_ring(Wake::Ended).await?;
         }
-        match failed {
-            Some(error) => Err(error.into()),
+        match answers.into_iter().find_map(Result::err) {
+            Some(error) => Err(error),
             None if full => Ok(Next::Again),
             None => Ok(Next::After(self.options.interval)),
         }

@@ -122,9 +122,12 @@ impl Follower {
                 .await?
                 .or(failed);
             page = ended.next;
-            // A long look must not lose the lock, and ends if it did.
-            if page.is_none() || self.lock.keep().await?.is_none() {
+            if page.is_none() {
                 break;
+            }
+            // A long look must not lose the lock; whoever has it then looks.
+            if self.lock.keep().await?.is_none() {
+                return Ok(());
             }
         }
         if let Some(error) = failed {

@@ -87,9 +87,15 @@ impl Lock {
         finished(async move { inner.keep().await }).await
     }
 
-    /// Takes note that the store said the lock is lost.
-    pub async fn forget(&self) {
-        if self.0.state.lock().await.held.take().is_some() {
+    /// Takes note that the store said the lock is lost with this token; it may have been taken again with another.
+    pub async fn forget(&self, lost: Option<LockToken>) {
+        let mut state = self.0.state.lock().await;
+        if state
+            .held
+            .as_ref()
+            .is_some_and(|held| Some(&held.token) == lost.as_ref())
+        {
+            state.held = None;
             self.0.say_lost();
         }
     }
@@ -129,7 +135,8 @@ impl Inner {
         }
         let asked = Instant::now();
         if let Some(mine) = state.held.as_mut() {
-            if asked - mine.confirmed < self.options.keep_alive_every() {
+            // Half, since whoever keeps it alive comes a little early at times.
+            if asked - mine.confirmed < self.options.keep_alive_every() / 2 {
                 return Ok(Some(mine.token.clone()));
             }
             let extended = self

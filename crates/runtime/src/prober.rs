@@ -27,6 +27,9 @@ impl Default for ProberOptions {
     }
 }
 
+/// How long an engine that says it is well, but does not start anything, is left alone at most.
+const LONGEST_REST: Duration = Duration::from_secs(30);
+
 /// Feeds the breaker with the engine's health.
 pub struct Prober {
     engine: Arc<dyn Engine>,
@@ -52,6 +55,14 @@ impl Service for Prober {
     }
 
     async fn run_once(&self) -> Result<Next> {
+        let open = self.gate.state() == BreakerState::Open;
+        let rest = self.gate.rest(
+            self.options.interval_when_open,
+            self.options.interval.max(LONGEST_REST),
+        );
+        if open && !rest.is_zero() {
+            return Ok(Next::After(rest));
+        }
         let health = self.engine.health().await;
         self.gate.probed(health.map_err(|error| error.to_string()));
         Ok(Next::After(match self.gate.state() {

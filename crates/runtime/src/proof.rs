@@ -7,9 +7,13 @@ use leasehold_engine::{Description, Engine, Error};
 use leasehold_store::Store;
 use leasehold_store::execution::{Execution, ExecutionFinish, ExecutionFinished};
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// Ends written at once: a slot need not wait until all of a long list is proven.
 const WRITE_EVERY: usize = 100;
+/// How long ends wait for others to be written with them.
+const WRITE_AFTER: Duration = Duration::from_millis(500);
 
 pub(crate) struct Proof {
     pub(crate) store: Arc<dyn Store>,
@@ -23,6 +27,8 @@ pub(crate) struct Proof {
 pub(crate) struct Proven {
     /// Ended there, and here now.
     pub(crate) ended: Vec<ExecutionId>,
+    /// How many it knew, ended or not.
+    pub(crate) known: usize,
     /// Unknown there.
     pub(crate) missing: Vec<Execution>,
     /// Why the engine was not there to answer for some.
@@ -39,14 +45,29 @@ impl Proof {
             .buffer_unordered(self.concurrency.max(1));
         let mut proven = Proven::default();
         let mut ends = Vec::new();
-        while let Some((execution, answer)) = answers.next().await {
+        loop {
+            let next = match timeout(WRITE_AFTER, answers.next()).await {
+                Ok(next) => next,
+                // The others take their time; what is known need not wait for them.
+                Err(_elapsed) => {
+                    let ended = self.finish(std::mem::take(&mut ends)).await?;
+                    proven.ended.extend(ended);
+                    continue;
+                }
+            };
+            let Some((execution, answer)) = next else {
+                break;
+            };
             match answer {
-                Ok(Description::Ended { end, error }) => ends.push(ExecutionFinish {
-                    execution: execution.id,
-                    end,
-                    error,
-                }),
-                Ok(Description::Open) => {}
+                Ok(Description::Ended { end, error }) => {
+                    proven.known += 1;
+                    ends.push(ExecutionFinish {
+                        execution: execution.id,
+                        end,
+                        error,
+                    });
+                }
+                Ok(Description::Open) => proven.known += 1,
                 Ok(Description::NotFound) => proven.missing.push(execution),
                 // One strange answer must not hold up the others for ever; the sweep asks again.
                 Err(Error::Failed(error)) => {

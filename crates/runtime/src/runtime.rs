@@ -107,10 +107,10 @@ impl Runtime {
     }
 
     /// Returns when a service has ended that should not have: only a panic does that.
-    pub async fn broken(&mut self) -> Option<String> {
+    pub async fn broken(&mut self) -> String {
         match self.tasks.join_next().await {
-            Some(Err(error)) => Some(error.to_string()),
-            Some(Ok(())) | None => Some("a service ended by itself".to_owned()),
+            Some(Err(error)) => error.to_string(),
+            Some(Ok(())) | None => "a service ended by itself".to_owned(),
         }
     }
 

@@ -27,6 +27,9 @@ pub struct SweeperOptions {
     pub concurrency: usize,
     /// How long the engine must not know a dispatched execution before it counts as lost.
     pub lost_after: Duration,
+    /// How many executions may be given up as lost after a pass in which the engine knew none at all: more look like the wrong
+    /// engine or namespace.
+    pub lost_at_most: usize,
     /// The lock that keeps all but one instance from sweeping.
     pub lock: LockOptions,
 }
@@ -38,6 +41,7 @@ impl Default for SweeperOptions {
             rate: 50,
             concurrency: 8,
             lost_after: Duration::from_secs(30),
+            lost_at_most: 10,
             lock: LockOptions::default(),
         }
     }
@@ -57,12 +61,15 @@ struct Place {
     next_pass: Option<Instant>,
     /// How many passes have ended.
     pass: u64,
-    /// Open here, unknown to the engine.
+    /// Whether the engine knew anything that was asked about in this pass.
+    knew_any: bool,
+    /// DISPATCHED here, unknown to the engine.
     missing: HashMap<ExecutionId, Missing>,
 }
 
 struct Missing {
     since: Instant,
+    first_pass: u64,
     /// The pass that saw it last.
     pass: u64,
 }
@@ -88,20 +95,11 @@ impl Sweeper {
         }
     }
 
-    /// A start that is not resolved yet is not lost: the engine may never have heard of it. Only DISPATCHED proves that it had.
-    async fn lost(&self, place: &mut Place, missing: Vec<Execution>) -> Result<()> {
+    /// Takes note of executions that the engine does not know. Only DISPATCHED proves that it ever did, and it must have been
+    /// so before the engine was asked: so it counts from the first pass that found it DISPATCHED, and is decided by a later one.
+    async fn miss(&self, place: &mut Place, missing: Vec<Execution>) -> Result<()> {
         let now = Instant::now();
-        let mut ends = Vec::new();
         for execution in missing {
-            let pass = place.pass;
-            let seen = place
-                .missing
-                .entry(execution.id)
-                .or_insert(Missing { since: now, pass });
-            seen.pass = pass;
-            if now - seen.since < self.options.lost_after {
-                continue;
-            }
             let request = self
                 .proof
                 .store
@@ -111,15 +109,48 @@ impl Sweeper {
                 request.status == RequestStatus::Dispatched
                     && request.execution == Some(execution.id)
             });
-            if dispatched {
-                ends.push(ExecutionFinish {
-                    execution: execution.id,
-                    end: ExecutionEnd::Lost,
-                    error: Some("the engine does not know the execution any more".to_owned()),
-                });
+            if !dispatched {
+                place.missing.remove(&execution.id);
+                continue;
             }
+            let pass = place.pass;
+            let seen = place.missing.entry(execution.id).or_insert(Missing {
+                since: now,
+                first_pass: pass,
+                pass,
+            });
+            seen.pass = pass;
         }
-        for id in self.proof.finish(ends).await? {
+        Ok(())
+    }
+
+    /// Ends what was missing for long enough, when a pass is over.
+    async fn give_up_lost(&self, place: &mut Place) -> Result<()> {
+        let pass = place.pass;
+        // What was not missing in this pass has ended or come back. A pass may take long, so no clock decides this.
+        place.missing.retain(|_, missing| missing.pass == pass);
+        let lost: Vec<ExecutionId> = place
+            .missing
+            .iter()
+            .filter(|(_, missing)| {
+                missing.first_pass != pass && missing.since.elapsed() >= self.options.lost_after
+            })
+            .map(|(id, _)| *id)
+            .collect();
+        if !place.knew_any && lost.len() > self.options.lost_at_most {
+            tracing::error!(
+                missing = lost.len(),
+                "the engine knows none of the open executions; is it the right one, with the right namespace? \
+                nothing is given up as lost (sweep.lost_at_most)"
+            );
+            return Ok(());
+        }
+        let ends = lost.iter().map(|id| ExecutionFinish {
+            execution: *id,
+            end: ExecutionEnd::Lost,
+            error: Some("the engine does not know the execution any more".to_owned()),
+        });
+        for id in self.proof.finish(ends.collect()).await? {
             place.missing.remove(&id);
         }
         Ok(())
@@ -156,12 +187,10 @@ impl Service for Sweeper {
             })
             .await?;
         let Some(last) = page.last() else {
+            self.give_up_lost(&mut place).await?;
             place.after = None;
-            // What was missing and was not seen missing in this pass has ended or come back. A pass may take long, so no clock
-            // decides this.
-            let pass = place.pass;
-            place.missing.retain(|_, missing| missing.pass == pass);
             place.pass += 1;
+            place.knew_any = false;
             place.next_pass = Some(Instant::now() + self.options.interval);
             return Ok(Next::Again);
         };
@@ -169,12 +198,14 @@ impl Service for Sweeper {
             workspace: last.workspace,
             admission: last.admission,
         };
+        // Whatever comes of this page, the next one is swept too: one that cannot be asked about must not hold up the others.
+        place.after = Some(next);
         let proven = self.proof.of(page).await?;
-        self.lost(&mut place, proven.missing).await?;
+        place.knew_any |= proven.known > 0;
+        self.miss(&mut place, proven.missing).await?;
         if let Some(error) = proven.failed {
             return Err(error.into());
         }
-        place.after = Some(next);
         Ok(Next::After(Duration::from_secs(1)))
     }
 

@@ -53,6 +53,19 @@ pub async fn of_one_that_is_not_due_is_at_once(f: Fixture) {
     assert_eq!(ids(&f.claim(10).await), []);
 }
 
+/// It holds a slot that nobody wants any more.
+pub async fn of_an_unknown_start_ends_its_wait(f: Fixture) {
+    let t = f.site(1).await;
+    let claimed = f.claimed(&t).await;
+    f.release(&claimed, ReleaseKind::Unknown, 300).await;
+    assert_eq!(ids(&f.claim(10).await), []);
+    let wish = f.cancel(t.workspace, claimed.id).await;
+    assert_eq!(wish, Cancelled::Wished(claimed.execution));
+    let again = f.claim_one().await;
+    assert_eq!(again.execution, claimed.execution);
+    assert!(again.cancel_requested);
+}
+
 /// One being started, or whose start is unknown, keeps the wish; the first wish's time stays.
 pub async fn of_one_whose_start_is_open_is_a_wish(f: Fixture) {
     let t = f.site(2).await;

@@ -165,6 +165,7 @@ macro_rules! suite {
                 of_one_that_waits_is_at_once
                 of_one_that_is_not_due_is_at_once
                 of_one_whose_start_is_open_is_a_wish
+                of_an_unknown_start_ends_its_wait
                 of_one_that_runs_is_for_the_engine
                 of_one_that_has_ended_changes_nothing
                 of_what_runs_is_listed_until_the_engine_is_told

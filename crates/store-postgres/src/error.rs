@@ -61,7 +61,8 @@ fn database(error: &DbError) -> ErrorKind {
         Some("23") => ErrorKind::Constraint(error.constraint().unwrap_or(code.code()).to_owned()),
         Some("22") => ErrorKind::Value(text),
         Some("08" | "57" | "25") => ErrorKind::Unavailable(text),
-        Some("53") if *code == SqlState::TOO_MANY_CONNECTIONS => ErrorKind::Unavailable(text),
+        // Full disk, no memory, too many connections; and trouble of the operating system. Somebody will mend it.
+        Some("53" | "58") => ErrorKind::Unavailable(text),
         Some("28") => ErrorKind::Unavailable(text),
         Some("3D") => ErrorKind::Unavailable(text),
         _ => ErrorKind::Broken(format!("{text} (SQLSTATE {})", code.code())),

@@ -2,7 +2,9 @@
 
 use crate::error;
 use crate::options::PostgresOptions;
-use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, RecyclingMethod};
+use deadpool_postgres::{
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod,
+};
 use leasehold_store::{Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,6 +12,9 @@ use tokio_postgres::Config;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 const SETTLE_IN: &str = include_str!("../sql/session/settle_in.sql");
+const FORGET_PLANS: &str = include_str!("../sql/session/forget_plans.sql");
+/// A connection that is used a lot plans anew after so many uses.
+const PLANS_HOLD_FOR: usize = 1_000;
 
 /// How every connection is made.
 #[derive(Clone)]
@@ -30,6 +35,8 @@ pub(crate) fn address(options: &PostgresOptions) -> Result<Address> {
     config.connect_timeout(options.connect_timeout);
     // A server that vanished without a word is noticed in seconds, not in hours.
     config.keepalives_idle(Duration::from_secs(10));
+    config.keepalives_interval(Duration::from_secs(5));
+    config.keepalives_retries(3);
     config.tcp_user_timeout(Duration::from_secs(20));
     if config.get_application_name().is_none() {
         config.application_name("leasehold");
@@ -49,6 +56,8 @@ pub(crate) fn build(options: &PostgresOptions, address: Address) -> Result<Pool>
     );
     Pool::builder(manager)
         .max_size(options.max_connections)
+        // The connection used last is the one with its plans and catalogue at hand.
+        .queue_mode(QueueMode::Lifo)
         .runtime(deadpool_postgres::Runtime::Tokio1)
         .wait_timeout(Some(options.connect_timeout))
         .create_timeout(Some(options.connect_timeout))
@@ -60,8 +69,26 @@ pub(crate) fn build(options: &PostgresOptions, address: Address) -> Result<Pool>
                     .map_err(HookError::Backend)
             })
         }))
+        .post_recycle(Hook::async_fn(|client, metrics| {
+            let uses = metrics.recycle_count + 1;
+            Box::pin(async move {
+                if !outgrown(uses) {
+                    return Ok(());
+                }
+                client
+                    .batch_execute(FORGET_PLANS)
+                    .await
+                    .map_err(HookError::Backend)
+            })
+        }))
         .build()
         .map_err(|error| broken(error.to_string()))
+}
+
+/// Whether plans may have been outgrown. A plan made for a table with a page or two reads all of it each time, and would be
+/// kept while the table grows: until somebody analyzes it, and that is a minute at best. So plans are short-lived at first.
+fn outgrown(uses: usize) -> bool {
+    uses.is_power_of_two() || uses.is_multiple_of(PLANS_HOLD_FOR)
 }
 
 /// One connection, for as long as it is kept.

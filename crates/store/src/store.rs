@@ -138,7 +138,8 @@ pub trait Store: Send + Sync + 'static {
     /// nobody knows whether the start was sent. Idempotent, safe from everywhere at once.
     async fn request_recover(&self, by: &str, limit: u32) -> Result<Vec<Recovered>>;
 
-    /// Fails a PENDING request without an execution at once; for any other open one stores the wish.
+    /// Fails a PENDING request without an execution at once; for any other open one stores the wish. One whose
+    /// start is unknown becomes due at once, so that whoever claims it can give it up.
     async fn request_cancel(&self, cancel: &Cancel) -> Result<Cancelled>;
 
     /// Wishes to cancel DISPATCHED requests that no engine has been told of, oldest first.

@@ -1,18 +1,34 @@
 //! Numbers that cannot work, refused at the start and by name.
 
+use super::Span;
 use anyhow::{Result, bail};
-use leasehold_core::limits::CLAIM_MAX_BATCH;
+use leasehold_core::limits::{CLAIM_MAX_BATCH, NODE_ID_MAX_CHARS};
 use std::time::Duration;
+
+/// Longer is a slip of the pen.
+const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl super::Settings {
     /// Refuses numbers that cannot work, by name.
     pub(super) fn check(&self) -> Result<()> {
         self.check_counts()?;
         self.check_times()?;
-        if self.dispatch.start_timeout.0 <= self.temporal.call_timeout.0 {
+        let temporal = self.temporal.call_timeout.0 + self.temporal.connect_timeout.0;
+        if self.dispatch.start_timeout.0 <= temporal {
             bail!(
-                "dispatch.start_timeout: must be longer than temporal.call_timeout, which passes first"
+                "dispatch.start_timeout: must be longer than temporal.connect_timeout and temporal.call_timeout together, which pass first"
             );
+        }
+        for (name, value) in [
+            (
+                "temporal.graph_workflow_type",
+                &self.temporal.graph_workflow_type,
+            ),
+            ("temporal.graph_task_queue", &self.temporal.graph_task_queue),
+        ] {
+            if let Err(problem) = leasehold_core::text::check(value, NODE_ID_MAX_CHARS) {
+                bail!("{name}: {problem}");
+            }
         }
         Ok(())
     }
@@ -62,37 +78,75 @@ impl super::Settings {
     }
 
     fn check_times(&self) -> Result<()> {
-        let dispatch = &self.dispatch;
-        let shortest = Duration::from_millis(10);
-        let times = [
-            ("dispatch.poll_interval", dispatch.poll_interval),
-            ("dispatch.claim_lease", dispatch.claim_lease),
-            ("dispatch.start_timeout", dispatch.start_timeout),
-            ("dispatch.backoff_base", dispatch.backoff_base),
-            ("dispatch.backoff_max", dispatch.backoff_max),
-            ("dispatch.lock_at_most_for", dispatch.lock_at_most_for),
-            ("dispatch.lock_retry", dispatch.lock_retry),
-            ("recovery.interval", self.recovery.interval),
-            ("recovery.lock_at_most_for", self.recovery.lock_at_most_for),
-            ("follow.interval", self.follow.interval),
-            ("follow.wide_interval", self.follow.wide_interval),
-            ("follow.lock_at_most_for", self.follow.lock_at_most_for),
-            ("sweep.interval", self.sweep.interval),
-            ("sweep.lock_at_most_for", self.sweep.lock_at_most_for),
-            ("cancel.interval", self.cancel.interval),
-            ("engine.probe_interval", self.engine.probe_interval),
-            (
-                "engine.probe_interval_when_open",
-                self.engine.probe_interval_when_open,
-            ),
-            ("temporal.connect_timeout", self.temporal.connect_timeout),
-            ("temporal.call_timeout", self.temporal.call_timeout),
-        ];
-        for (name, value) in times {
-            if value.0 < shortest {
-                bail!("{name}: must be at least 10ms");
+        for (name, value, least) in self.times() {
+            if value.0 < least {
+                bail!("{name}: must be at least {least:?}");
+            }
+            if value.0 > LONGEST {
+                bail!("{name}: must be at most a day");
             }
         }
         Ok(())
+    }
+
+    /// Every length of time, and the shortest that can work.
+    fn times(&self) -> [(&'static str, Span, Duration); 28] {
+        let (any, tick, second) = (
+            Duration::ZERO,
+            Duration::from_millis(10),
+            Duration::from_secs(1),
+        );
+        let (dispatch, recovery, follow) = (&self.dispatch, &self.recovery, &self.follow);
+        let (sweep, engine, temporal) = (&self.sweep, &self.engine, &self.temporal);
+        [
+            ("dispatch.poll_interval", dispatch.poll_interval, tick),
+            ("dispatch.linger", dispatch.linger, any),
+            ("dispatch.claim_lease", dispatch.claim_lease, second),
+            ("dispatch.start_timeout", dispatch.start_timeout, tick),
+            ("dispatch.backoff_base", dispatch.backoff_base, tick),
+            ("dispatch.backoff_max", dispatch.backoff_max, tick),
+            (
+                "dispatch.lock_at_most_for",
+                dispatch.lock_at_most_for,
+                second,
+            ),
+            (
+                "dispatch.lock_at_least_for",
+                dispatch.lock_at_least_for,
+                any,
+            ),
+            ("dispatch.lock_retry", dispatch.lock_retry, tick),
+            ("dispatch.drain_timeout", dispatch.drain_timeout, any),
+            ("recovery.interval", recovery.interval, tick),
+            (
+                "recovery.lock_at_most_for",
+                recovery.lock_at_most_for,
+                second,
+            ),
+            (
+                "recovery.lock_at_least_for",
+                recovery.lock_at_least_for,
+                any,
+            ),
+            ("follow.interval", follow.interval, tick),
+            ("follow.overlap", follow.overlap, any),
+            ("follow.wide_overlap", follow.wide_overlap, any),
+            ("follow.wide_interval", follow.wide_interval, tick),
+            ("follow.catch_up", follow.catch_up, any),
+            ("follow.lock_at_most_for", follow.lock_at_most_for, second),
+            ("sweep.interval", sweep.interval, tick),
+            ("sweep.lost_after", sweep.lost_after, second),
+            ("sweep.lock_at_most_for", sweep.lock_at_most_for, second),
+            ("cancel.interval", self.cancel.interval, tick),
+            ("engine.probe_interval", engine.probe_interval, tick),
+            (
+                "engine.probe_interval_when_open",
+                engine.probe_interval_when_open,
+                tick,
+            ),
+            ("temporal.connect_timeout", temporal.connect_timeout, tick),
+            ("temporal.call_timeout", temporal.call_timeout, tick),
+            ("store.patience", self.store.patience, any),
+        ]
     }
 }

@@ -13,6 +13,7 @@ use anyhow::{Context, Result};
 use config::{Config, Environment, File, FileFormat};
 use leasehold_runtime::RuntimeOptions;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -165,6 +166,14 @@ impl Default for LogSettings {
 impl Settings {
     /// Defaults, then the file, then `LEASEHOLD_…` variables, then what the flags set.
     pub(crate) fn read(file: Option<&Path>, flags: &[(&str, String)]) -> Result<Self> {
+        Self::merge(file, None, flags)
+    }
+
+    fn merge(
+        file: Option<&Path>,
+        variables: Option<HashMap<String, String>>,
+        flags: &[(&str, String)],
+    ) -> Result<Self> {
         let mut builder = Config::builder();
         if let Some(file) = file {
             let text = std::fs::read_to_string(file).with_context(|| {
@@ -176,7 +185,7 @@ impl Settings {
             Environment::with_prefix("LEASEHOLD")
                 .prefix_separator("__")
                 .separator("__")
-                .try_parsing(true),
+                .source(variables),
         );
         for (key, value) in flags {
             builder = builder.set_override(*key, value.as_str())?;

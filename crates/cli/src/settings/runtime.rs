@@ -179,6 +179,7 @@ pub(crate) struct SweepSettings {
     pub(crate) rate: u32,
     pub(crate) concurrency: usize,
     pub(crate) lost_after: Span,
+    pub(crate) lost_at_most: usize,
     pub(crate) lock_at_most_for: Span,
 }
 
@@ -190,6 +191,7 @@ impl Default for SweepSettings {
             rate: options.rate,
             concurrency: options.concurrency,
             lost_after: Span(options.lost_after),
+            lost_at_most: options.lost_at_most,
             lock_at_most_for: Span(options.lock.at_most_for),
         }
     }
@@ -202,6 +204,7 @@ impl SweepSettings {
             rate: self.rate,
             concurrency: self.concurrency,
             lost_after: self.lost_after.0,
+            lost_at_most: self.lost_at_most,
             lock: LockOptions {
                 at_most_for: self.lock_at_most_for.0,
                 at_least_for: Duration::ZERO,

@@ -58,6 +58,14 @@ fn what_is_wrong_is_named() {
             "[sweep]\ninterval = \"0s\"\n",
             "sweep.interval: must be at least 10ms",
         ),
+        (
+            "[dispatch]\nclaim_lease = \"10ms\"\n",
+            "dispatch.claim_lease: must be at least 1s",
+        ),
+        (
+            "[follow]\ncatch_up = \"1000000h\"\n",
+            "follow.catch_up: must be at most a day",
+        ),
         ("[engine]\nkind = \"other\"\n", "other"),
         ("[nonsense]\n", "nonsense"),
     ];
@@ -88,4 +96,23 @@ fn the_page_of_settings_has_a_line_for_each_with_its_default() {
             );
         }
     }
+}
+
+#[test]
+fn a_variable_is_taken_as_it_is_written() {
+    let variables = std::collections::HashMap::from([
+        (
+            "LEASEHOLD__TEMPORAL__NAMESPACE".to_owned(),
+            "007".to_owned(),
+        ),
+        (
+            "LEASEHOLD__DISPATCH__BATCH_SIZE".to_owned(),
+            "12".to_owned(),
+        ),
+        ("LEASEHOLD__ENGINE__ENABLED".to_owned(), "false".to_owned()),
+    ]);
+    let settings = Settings::merge(None, Some(variables), &[]).unwrap();
+    assert_eq!(settings.temporal.namespace, "007");
+    assert_eq!(settings.dispatch.batch_size, 12);
+    assert!(!settings.engine.enabled);
 }

@@ -2,8 +2,9 @@
 
 use super::held::{Held, Watch};
 use super::look::{self, Look};
-use super::settle::{self, Settled, Settlement, Tally};
+use super::settle::{Settled, Settlement, Tally};
 use super::start;
+use super::tasks::{Event, Tasks};
 use super::{Cycle, Dispatcher, Shared, log};
 use crate::error::{Error, Result};
 use crate::troubles::Troubles;
@@ -19,36 +20,36 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-enum Event {
-    Claimed {
-        asked: Instant,
-        outcome: leasehold_store::Result<ClaimOutcome>,
-    },
-    Resolved(Settlement),
-    Settled(Settled),
-    Renewed {
-        asked: Instant,
-        claims: Vec<ClaimRef>,
-        outcome: leasehold_store::Result<Vec<RequestId>>,
-    },
-    Armed(leasehold_store::Result<bool>),
-    LockKept(Result<Option<LockToken>>),
-}
+/// How long the outcome of a start waits for others to be written down with it, while others are under way. An engine that
+/// takes two hundred starts a second then costs a third of the transactions.
+const COMPANY: Duration = Duration::from_millis(20);
+
+/// How long to wait before a claim is tried again that the store did not do.
+const CLAIM_AGAIN: Duration = Duration::from_millis(500);
+/// Batches that a report tells of; a cycle may last for days.
+const REMEMBERED_BATCHES: usize = 1_000;
 
 struct Run<'a> {
     dispatcher: &'a Dispatcher,
     shared: Arc<Shared>,
     lock: Option<LockToken>,
-    events: mpsc::UnboundedSender<Event>,
+    tasks: Tasks,
     look: Look,
     claiming: bool,
     settling: bool,
     renewing: bool,
+    keeping: bool,
+    /// Since when whatever gives work wakes us, if that began in this cycle.
+    armed_at: Option<Instant>,
+    /// When the next waiting request becomes due.
+    next_due: Option<Instant>,
     queued: VecDeque<(ClaimedRequest, Watch)>,
     under_way: usize,
     held: Held,
     unsettled: Vec<Settlement>,
     settle_at: Option<Instant>,
+    /// When what is not written down yet has waited long enough for company.
+    gathered_at: Option<Instant>,
     troubles: Troubles,
     failed: Option<Error>,
     batches: Vec<usize>,
@@ -66,18 +67,25 @@ pub(super) async fn run(
     let options = &dispatcher.shared.options;
     let mut run = Run {
         dispatcher,
+        tasks: Tasks {
+            shared: shared.clone(),
+            events,
+        },
         shared,
         lock,
-        events,
         look: if armed { Look::LastTime } else { Look::Now },
         claiming: false,
         settling: false,
         renewing: false,
+        keeping: false,
+        armed_at: None,
+        next_due: None,
         queued: VecDeque::new(),
         under_way: 0,
         held: Held::default(),
         unsettled: Vec::new(),
         settle_at: None,
+        gathered_at: None,
         troubles: Troubles::of("writing down starts"),
         failed: None,
         batches: Vec::new(),
@@ -89,15 +97,17 @@ pub(super) async fn run(
     keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut give_up_at = None;
     loop {
-        run.advance();
-        if run.is_over() || give_up_at.is_some_and(|at| Instant::now() >= at) {
+        // Read once: what is not due now must not fall between two looks at the clock.
+        let now = Instant::now();
+        run.advance(now);
+        if run.is_over() || give_up_at.is_some_and(|at| now >= at) {
             return run.report();
         }
         tokio::select! {
             event = inbox.recv() => if let Some(event) = event { run.take(event) },
             _ = renew.tick() => run.renew(),
             _ = keep_alive.tick() => run.keep_lock(),
-            () = until(run.wakes_at()) => {}
+            () = until(run.wakes_at(now)) => {}
             () = until(give_up_at) => {}
             () = dispatcher.shared.gate.widened() => {}
             () = dispatcher.shared.store.wake_wait(Wake::Work), if run.look.may_wake() => run.woken(),
@@ -118,7 +128,7 @@ async fn until(at: Option<Instant>) {
 
 impl Run<'_> {
     /// Sets going whatever can go.
-    fn advance(&mut self) {
+    fn advance(&mut self, now: Instant) {
         let allowance = self
             .shared
             .gate
@@ -132,22 +142,34 @@ impl Run<'_> {
             let Some((claimed, watch)) = self.queued.pop_front() else {
                 break;
             };
-            self.start(claimed, watch);
+            self.under_way += 1;
+            self.tasks.start(claimed, watch);
         }
-        if matches!(self.look, Look::Resting(at) if due(Some(at))) {
+        if matches!(self.look, Look::Resting(at) if now >= at) {
             self.arm();
         }
-        self.claim(allowance);
-        if !self.settling && !self.unsettled.is_empty() && due(self.settle_at) {
+        self.claim(allowance, now);
+        if self.may_settle(now) {
             self.settle();
         }
     }
 
-    fn claim(&mut self, allowance: usize) {
+    /// Outcomes are written down in company while there is more to come, and at once when there is not.
+    fn may_settle(&mut self, now: Instant) -> bool {
+        let waits = self.settle_at.is_some_and(|at| now < at);
+        if self.settling || self.unsettled.is_empty() || waits {
+            return false;
+        }
+        let gathered = *self.gathered_at.get_or_insert(now + COMPANY);
+        let many = self.unsettled.len() * 2 >= self.shared.options.concurrency;
+        many || self.under_way == 0 || now >= gathered
+    }
+
+    fn claim(&mut self, allowance: usize, now: Instant) {
         let options = &self.shared.options;
         // Half of what can be under way is enough in reserve while the next claim runs.
         let enough = self.queued.len() * 2 > options.concurrency;
-        if !self.look.is_due() || self.claiming || enough {
+        if !self.look.is_due(now) || self.claiming || enough {
             return;
         }
         let room = if allowance >= options.concurrency {
@@ -168,38 +190,18 @@ impl Run<'_> {
             lease: options.claim_lease,
             lock: self.lock.clone(),
         };
-        let (shared, events) = (self.shared.clone(), self.events.clone());
-        tokio::spawn(async move {
-            let asked = Instant::now();
-            let outcome = shared.store.request_claim(&claim).await;
-            let _ = events.send(Event::Claimed { asked, outcome });
-        });
-    }
-
-    fn start(&mut self, mut claimed: ClaimedRequest, watch: Watch) {
-        self.under_way += 1;
-        let (shared, events) = (self.shared.clone(), self.events.clone());
-        tokio::spawn(async move {
-            let resolution = start::resolve(&shared, &mut claimed, &watch).await;
-            let _ = events.send(Event::Resolved(Settlement {
-                claimed,
-                resolution,
-            }));
-        });
+        self.tasks.claim(claim);
     }
 
     fn settle(&mut self) {
         self.settling = true;
         self.settle_at = None;
+        self.gathered_at = None;
         let batch = std::mem::take(&mut self.unsettled);
         for settlement in &batch {
             self.held.settling(settlement.claim());
         }
-        let (shared, events) = (self.shared.clone(), self.events.clone());
-        tokio::spawn(async move {
-            let settled = settle::settle(&shared, batch).await;
-            let _ = events.send(Event::Settled(settled));
-        });
+        self.tasks.settle(batch);
     }
 
     fn renew(&mut self) {
@@ -207,49 +209,38 @@ impl Run<'_> {
             return;
         }
         self.renewing = true;
-        let claims = self.held.claims();
-        let (shared, events) = (self.shared.clone(), self.events.clone());
-        tokio::spawn(async move {
-            let asked = Instant::now();
-            let options = &shared.options;
-            let outcome = shared
-                .store
-                .request_renew(&options.owner, &claims, options.claim_lease)
-                .await;
-            let _ = events.send(Event::Renewed {
-                asked,
-                claims,
-                outcome,
-            });
-        });
+        self.tasks.renew(self.held.claims());
     }
 
     fn keep_lock(&mut self) {
         let Some(lock) = self.dispatcher.lock.clone() else {
             return;
         };
-        let events = self.events.clone();
-        tokio::spawn(async move {
-            let _ = events.send(Event::LockKept(lock.keep().await));
-        });
+        if std::mem::replace(&mut self.keeping, true) {
+            return;
+        }
+        self.tasks.keep(lock);
     }
 
     fn arm(&mut self) {
         self.look = Look::Arming;
-        let (shared, events) = (self.shared.clone(), self.events.clone());
-        tokio::spawn(async move {
-            let _ = events.send(Event::Armed(shared.store.wake_arm().await));
-        });
+        self.tasks.arm();
     }
 
     fn take(&mut self, event: Event) {
         match event {
-            Event::Claimed { asked, outcome } => {
+            Event::Claimed {
+                asked,
+                lock,
+                outcome,
+            } => {
                 self.claiming = false;
                 match outcome {
                     Ok(ClaimOutcome::Claimed(claimed)) => self.claimed(claimed, asked),
-                    Ok(ClaimOutcome::LockLost) => self.lost_lock(),
-                    Err(error) => self.fail(error.into()),
+                    // Of a token that was lost and taken again meanwhile it says nothing new.
+                    Ok(ClaimOutcome::LockLost) if lock == self.lock => self.lost_lock(),
+                    Ok(ClaimOutcome::LockLost) => {}
+                    Err(error) => self.claim_failed(error.into()),
                 }
             }
             Event::Resolved(settlement) => {
@@ -265,18 +256,27 @@ impl Run<'_> {
             Event::Armed(armed) => {
                 let armed = armed.unwrap_or(false);
                 self.dispatcher.armed.store(armed, Ordering::Relaxed);
+                self.armed_at = Some(Instant::now());
                 if self.look == Look::Arming {
-                    self.look = if armed {
-                        Look::LastTime
+                    if armed {
+                        self.look = Look::LastTime;
                     } else {
-                        Look::Asleep(Instant::now() + self.shared.options.poll_interval)
-                    };
+                        self.fall_asleep();
+                    }
                 }
             }
             // Another token if it was lost and taken again; what is claimed from now on is guarded by that one.
-            Event::LockKept(Ok(Some(token))) => self.lock = Some(token),
-            Event::LockKept(Ok(None)) => self.lost_lock(),
-            Event::LockKept(Err(error)) => self.fail(error),
+            Event::LockKept(kept) => {
+                self.keeping = false;
+                match kept {
+                    Ok(Some(token)) => self.lock = Some(token),
+                    Ok(None) => self.lost_lock(),
+                    // The claim itself finds out whether it is still held.
+                    Err(error) => {
+                        tracing::warn!(%error, "the lock could not be kept alive; trying again")
+                    }
+                }
+            }
         }
     }
 
@@ -287,11 +287,15 @@ impl Run<'_> {
             log::rejected(*request, *reason);
         }
         let brought = claimed.requests.len() + claimed.rejected.len();
+        self.failed = None;
+        self.next_due = claimed.next_due_in.map(|due| Instant::now() + due);
         if brought == 0 {
-            return self.brought_nothing(claimed.next_due_in);
+            return self.brought_nothing(asked);
         }
         log::claimed(brought);
-        self.batches.push(brought);
+        if self.batches.len() < REMEMBERED_BATCHES {
+            self.batches.push(brought);
+        }
         self.tally.failed += claimed.rejected.len() as u64;
         self.dispatcher.armed.store(false, Ordering::Relaxed);
         self.dispatcher.fruitless.store(0, Ordering::Relaxed);
@@ -311,16 +315,19 @@ impl Run<'_> {
         }
     }
 
-    fn brought_nothing(&mut self, next_due_in: Option<Duration>) {
+    /// A look that began before we were armed may have missed what found us awake, so it does not count as the last.
+    fn brought_nothing(&mut self, asked: Instant) {
         match self.look {
-            Look::Now | Look::At(_) | Look::Asleep(_) => {
-                if self.dispatcher.armed.load(Ordering::Relaxed) {
-                    self.fall_asleep(next_due_in);
-                } else {
+            Look::Now | Look::At(_) | Look::Asleep(_) | Look::LastTime => {
+                let armed = self.dispatcher.armed.load(Ordering::Relaxed);
+                if !armed {
                     self.rest();
+                } else if self.armed_at.is_some_and(|at| asked < at) {
+                    self.look = Look::LastTime;
+                } else {
+                    self.fall_asleep();
                 }
             }
-            Look::LastTime => self.fall_asleep(next_due_in),
             Look::Resting(_) | Look::Arming | Look::Never => {}
         }
     }
@@ -332,10 +339,9 @@ impl Run<'_> {
         self.look = Look::Resting(Instant::now() + look::rest_after(times));
     }
 
-    fn fall_asleep(&mut self, next_due_in: Option<Duration>) {
-        let poll = self.shared.options.poll_interval;
-        let wait = next_due_in.map_or(poll, |due| due.min(poll));
-        self.look = Look::Asleep(Instant::now() + wait);
+    fn fall_asleep(&mut self) {
+        let poll = Instant::now() + self.shared.options.poll_interval;
+        self.look = Look::Asleep(self.next_due.map_or(poll, |due| due.min(poll)));
     }
 
     fn settled(&mut self, settled: Settled) {
@@ -347,9 +353,7 @@ impl Run<'_> {
         match settled.error {
             None => self.troubles.fine(),
             Some(error) => {
-                let error = Error::from(error);
-                self.settle_at = Some(Instant::now() + self.troubles.failed(&error));
-                self.fail(error);
+                self.settle_at = Some(Instant::now() + self.troubles.failed(&error.into()));
             }
         }
         self.unsettled.extend(settled.left);
@@ -376,7 +380,8 @@ impl Run<'_> {
                     self.held.remove(claim);
                 }
             }
-            Err(error) => self.fail(error.into()),
+            // The next renewal comes long before the leases end.
+            Err(error) => tracing::warn!(%error, "claims could not be renewed; trying again"),
         }
     }
 
@@ -388,17 +393,20 @@ impl Run<'_> {
     }
 
     fn lost_lock(&mut self) {
-        self.lock = None;
         self.look = Look::Never;
         self.give_back_queued();
         if let Some(lock) = self.dispatcher.lock.clone() {
-            tokio::spawn(async move { lock.forget().await });
+            let lost = self.lock.take();
+            tokio::spawn(async move { lock.forget(lost).await });
         }
     }
 
-    fn fail(&mut self, error: Error) {
+    /// Tried again while other work is under way; if there is none the cycle ends, and the next one tries.
+    fn claim_failed(&mut self, error: Error) {
+        if self.look != Look::Never {
+            self.look = Look::At(Instant::now() + CLAIM_AGAIN);
+        }
         self.failed = Some(error);
-        self.look = Look::Never;
     }
 
     fn stop(&mut self) {
@@ -408,7 +416,7 @@ impl Run<'_> {
 
     fn give_back_queued(&mut self) {
         for (claimed, _) in self.queued.drain(..) {
-            let resolution = start::unsent(&claimed);
+            let resolution = start::unsent(&claimed, Duration::ZERO, None);
             self.unsettled.push(Settlement {
                 claimed,
                 resolution,
@@ -416,10 +424,9 @@ impl Run<'_> {
         }
     }
 
-    fn wakes_at(&self) -> Option<Instant> {
+    fn wakes_at(&self, now: Instant) -> Option<Instant> {
         // What is due already waits for room, not for time.
-        let now = Instant::now();
-        [self.look.at(), self.settle_at]
+        [self.look.at(), self.settle_at, self.gathered_at]
             .into_iter()
             .flatten()
             .filter(|at| *at > now)
@@ -433,7 +440,8 @@ impl Run<'_> {
             && !self.settling
             && self.unsettled.is_empty();
         let shut = self.shared.gate.allowance() == 0;
-        idle && (shut || matches!(self.look, Look::Asleep(_) | Look::Never))
+        let done = matches!(self.look, Look::Asleep(_) | Look::Never);
+        idle && (shut || done || self.failed.is_some())
     }
 
     fn report(self) -> Result<Cycle> {
@@ -454,8 +462,4 @@ impl Run<'_> {
             look_again_in,
         })
     }
-}
-
-fn due(at: Option<Instant>) -> bool {
-    at.is_none_or(|at| Instant::now() >= at)
 }

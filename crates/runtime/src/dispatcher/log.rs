@@ -13,7 +13,7 @@ pub(super) fn at_capacity(full: &AtCapacity) {
 }
 
 pub(super) fn rejected(request: RequestId, reason: FailureReason) {
-    tracing::warn!(%request, %reason, "request failed: something it needs is gone");
+    tracing::warn!(%request, %reason, "request failed: it cannot be started");
 }
 
 pub(super) fn dispatching(claimed: &ClaimedRequest) {
@@ -34,8 +34,13 @@ pub(super) fn refused(claimed: &ClaimedRequest, error: &str) {
         error, "Failed to start workflow: the engine refuses it");
 }
 
+pub(super) fn unreadable(claimed: &ClaimedRequest, error: &leasehold_store::Error) {
+    tracing::error!(request = %claimed.id, version = %claimed.version, attempt_count = claimed.attempt_count, %error,
+        "Error processing queue item: its version cannot be read by this program; was it published by a newer one?");
+}
+
 pub(super) fn exhausted(claimed: &ClaimedRequest, max_attempts: u32) {
-    tracing::error!(request = %claimed.id, max_attempts, "request failed: the engine refused it as often as is tried");
+    tracing::warn!(request = %claimed.id, max_attempts, "request failed: the engine refused it as often as is tried");
 }
 
 pub(super) fn unknown(claimed: &ClaimedRequest, error: &str) {
@@ -53,5 +58,5 @@ pub(super) fn unwritable(claimed: &ClaimedRequest, error: &leasehold_store::Erro
 }
 
 pub(super) fn lease_lost(claimed: &ClaimedRequest) {
-    tracing::warn!(request = %claimed.id, execution = %claimed.execution, "claim lost; another dispatcher resolves it");
+    tracing::warn!(request = %claimed.id, execution = %claimed.execution, "claim lost; whoever has it now resolves it");
 }

@@ -22,10 +22,10 @@ pub(super) enum Look {
 }
 
 impl Look {
-    pub(super) fn is_due(self) -> bool {
+    pub(super) fn is_due(self, now: Instant) -> bool {
         match self {
             Self::Now | Self::LastTime => true,
-            Self::At(at) | Self::Asleep(at) => Instant::now() >= at,
+            Self::At(at) | Self::Asleep(at) => now >= at,
             Self::Resting(_) | Self::Arming | Self::Never => false,
         }
     }

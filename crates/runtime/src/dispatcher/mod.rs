@@ -6,6 +6,7 @@ mod log;
 mod look;
 mod settle;
 mod start;
+mod tasks;
 mod versions;
 
 use crate::error::Result;
@@ -174,9 +175,11 @@ impl Dispatcher {
                 }
                 Ok(None) => {
                     troubles.fine();
+                    self.armed.store(false, Ordering::Relaxed);
                     self.stand_by(stop).await;
                 }
                 Err(error) => {
+                    self.armed.store(false, Ordering::Relaxed);
                     let wait = troubles.failed(&error);
                     tokio::select! {
                         () = stop.cancelled() => {}

@@ -5,12 +5,16 @@ use super::{Shared, log};
 use futures::FutureExt;
 use leasehold_core::retry::Backoff;
 use leasehold_core::{ExecutionEnd, FailureReason};
-use leasehold_engine::{Description, Start, StartOutcome};
+use leasehold_engine::{Description, Start, StartOutcome, StartVersion};
 use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::request::{ClaimedRequest, ExecutionOrigin, ReleaseKind};
 use serde_json::Value;
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
+
+/// The longest wait of an unknown start.
+const UNKNOWN_WAITS_AT_MOST: Duration = Duration::from_secs(30);
 
 /// What becomes of a claim.
 #[derive(Debug)]
@@ -61,28 +65,9 @@ async fn attempt(
     params: Value,
     watch: &Watch,
 ) -> Resolution {
-    let version = shared
-        .versions
-        .get(&*shared.store, claimed.workspace, claimed.version)
-        .await;
-    let version = match version {
-        Ok(Some(version)) => version,
-        Ok(None) if claimed.origin == ExecutionOrigin::Kept => {
-            return unknown(shared, claimed, "its version cannot be found".to_owned());
-        }
-        Ok(None) => {
-            return Resolution::Fail(
-                FailureReason::VersionNotFound,
-                "its version is gone".to_owned(),
-            );
-        }
-        Err(error) => {
-            return not_sent(
-                shared,
-                claimed,
-                format!("its version cannot be read: {error}"),
-            );
-        }
+    let version = match version(shared, claimed).await {
+        Ok(version) => version,
+        Err(resolution) => return resolution,
     };
     if !watch.holds() {
         return Resolution::Lost;
@@ -114,12 +99,50 @@ async fn attempt(
         StartOutcome::Unavailable {
             error,
             reached: true,
-        } => unknown(shared, claimed, error),
+        } => {
+            log::unknown(claimed, &error);
+            // The breaker is the brake; once the engine is back this one need not wait.
+            Resolution::Release {
+                kind: ReleaseKind::Unknown,
+                delay: delay(shared.options.backoff, 0),
+                error: Some(error),
+            }
+        }
         StartOutcome::Unavailable {
             error,
             reached: false,
         } => not_sent(shared, claimed, error),
     }
+}
+
+/// What to start, or what becomes of the claim without it.
+async fn version(
+    shared: &Shared,
+    claimed: &ClaimedRequest,
+) -> Result<Arc<StartVersion>, Resolution> {
+    let found = shared
+        .versions
+        .get(&*shared.store, claimed.workspace, claimed.version)
+        .await;
+    let error = match found {
+        Ok(Some(version)) => return Ok(version),
+        Ok(None) if claimed.origin == ExecutionOrigin::Kept => {
+            let error = "its version cannot be found".to_owned();
+            return Err(unknown(shared, claimed, error));
+        }
+        Ok(None) => {
+            let error = "its version is gone".to_owned();
+            return Err(Resolution::Fail(FailureReason::VersionNotFound, error));
+        }
+        Err(error) => error,
+    };
+    let text = format!("its version cannot be read: {error}");
+    if error.is_retryable() {
+        return Err(not_sent(shared, claimed, text));
+    }
+    log::unreadable(claimed, &error);
+    let delay = delay(shared.options.backoff, claimed.attempt_count);
+    Err(unsent(claimed, delay, Some(text)))
 }
 
 /// An unknown start that nobody wants any more was made definite by starting it; now it is ended, so that no late start can be.
@@ -168,36 +191,34 @@ fn finished(claimed: &ClaimedRequest, end: ExecutionEnd, error: Option<String>) 
     })
 }
 
-/// This call sent nothing. An earlier one may have.
+/// This call sent nothing, and not for any fault of the request.
 fn not_sent(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolution {
-    match claimed.origin {
-        ExecutionOrigin::Kept => unknown(shared, claimed, error),
-        ExecutionOrigin::Created | ExecutionOrigin::Replaced => Resolution::Release {
-            kind: ReleaseKind::NotStarted,
-            delay: delay(shared.options.backoff, 0),
-            error: Some(error),
-        },
-    }
+    unsent(claimed, delay(shared.options.backoff, 0), Some(error))
 }
 
 fn unknown(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolution {
     log::unknown(claimed, &error);
     Resolution::Release {
         kind: ReleaseKind::Unknown,
-        delay: delay(shared.options.backoff, claimed.attempt_count),
+        // It holds a slot meanwhile, so it does not wait for long.
+        delay: delay(shared.options.backoff, claimed.attempt_count).min(UNKNOWN_WAITS_AT_MOST),
         error: Some(error),
     }
 }
 
-/// What becomes of a claim that was never sent because the dispatcher stops.
-pub(super) fn unsent(claimed: &ClaimedRequest) -> Resolution {
+/// What becomes of a claim that was not sent now. An earlier one may have been.
+pub(super) fn unsent(
+    claimed: &ClaimedRequest,
+    delay: Duration,
+    error: Option<String>,
+) -> Resolution {
     Resolution::Release {
         kind: match claimed.origin {
             ExecutionOrigin::Kept => ReleaseKind::Unknown,
             ExecutionOrigin::Created | ExecutionOrigin::Replaced => ReleaseKind::NotStarted,
         },
-        delay: Duration::ZERO,
-        error: None,
+        delay,
+        error,
     }
 }
 

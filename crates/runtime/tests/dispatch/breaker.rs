@@ -2,7 +2,7 @@
 
 use crate::cast::{cycle, round};
 use crate::faulty_engine::Fault;
-use crate::scene::{On, Scene, Setup};
+use crate::scene::{On, Scene, Setup, until};
 use leasehold_core::RequestStatus;
 use leasehold_core::breaker::{BreakerSettings, BreakerState};
 
@@ -27,7 +27,11 @@ async fn after_an_outage_the_load_grows_in_steps(on: On) {
     round(&prober).await;
     assert_eq!(scene.gate.allowance(), 0);
     scene.engine.set_healthy(true);
-    round(&prober).await;
+    until("its health was asked for again", async || {
+        round(&prober).await;
+        scene.gate.allowance() > 0
+    })
+    .await;
     assert_eq!(scene.gate.allowance(), 1);
     assert_eq!(cycle(&scene.dispatcher()).await.dispatched, 20);
     let under_way = scene.engine.calls().under_way;
@@ -52,7 +56,11 @@ async fn bad_health_stops_claiming(on: On) {
     assert_eq!(scene.store.calls("request_claim"), 0);
     assert_eq!(scene.get(&site, id).await.attempt_count, 0);
     scene.engine.set_healthy(true);
-    round(&scene.prober()).await;
+    until("its health was asked for again", async || {
+        round(&scene.prober()).await;
+        scene.gate.allowance() > 0
+    })
+    .await;
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
 }
 

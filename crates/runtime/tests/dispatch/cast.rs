@@ -121,6 +121,15 @@ impl Scene {
         Sweeper::new(store, engine, "sweeper", sweeping(lost_after))
     }
 
+    /// One that gives up nothing where the engine knows nothing.
+    pub(crate) fn careful_sweeper(&self) -> Sweeper {
+        let options = SweeperOptions {
+            lost_at_most: 0,
+            ..sweeping(Duration::ZERO)
+        };
+        Sweeper::new(self.store.clone(), self.engine.clone(), "sweeper", options)
+    }
+
     pub(crate) fn canceller(&self) -> Canceller {
         let (store, engine) = (self.store.clone(), self.engine.clone());
         Canceller::new(store, engine, CancellerOptions::default())

@@ -44,8 +44,19 @@ pub(crate) struct Calls {
     pub(crate) terminations: usize,
 }
 
+/// What happens when it is asked about one execution.
+#[derive(Clone)]
+pub(crate) enum Blur {
+    /// The engine does not answer.
+    Unavailable,
+    /// The engine is asked; its answer waits for a permit.
+    WaitsAfter(Arc<Semaphore>),
+}
+
 #[derive(Default)]
 struct State {
+    blurred: HashMap<ExecutionId, Blur>,
+    descriptions: usize,
     of_request: HashMap<RequestId, VecDeque<Fault>>,
     of_all: Option<Fault>,
     unhealthy: bool,
@@ -80,6 +91,16 @@ impl FaultyEngine {
     }
 
     /// Whether it says that it is well.
+    /// From now on it is so when it is asked about this execution.
+    pub(crate) fn blur(&self, execution: ExecutionId, blur: Blur) {
+        self.state.lock().unwrap().blurred.insert(execution, blur);
+    }
+
+    /// How often it has answered about an execution.
+    pub(crate) fn descriptions(&self) -> usize {
+        self.state.lock().unwrap().descriptions
+    }
+
     pub(crate) fn set_healthy(&self, healthy: bool) {
         self.state.lock().unwrap().unhealthy = !healthy;
     }
@@ -160,7 +181,16 @@ impl Engine for FaultyEngine {
     }
 
     async fn describe(&self, execution: ExecutionId) -> Result<Description> {
-        self.real.describe(execution).await
+        let blur = self.state.lock().unwrap().blurred.get(&execution).cloned();
+        if matches!(blur, Some(Blur::Unavailable)) {
+            return Err(Error::Unavailable("injected".to_owned()));
+        }
+        let answer = self.real.describe(execution).await;
+        self.state.lock().unwrap().descriptions += 1;
+        if let Some(Blur::WaitsAfter(barrier)) = blur {
+            pass(&barrier).await;
+        }
+        answer
     }
 
     async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<Told> {

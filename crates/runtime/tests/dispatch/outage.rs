@@ -28,7 +28,10 @@ async fn engine_down_at_dispatch(on: On) {
     let dispatcher = scene.dispatcher();
     assert_eq!(cycle(&dispatcher).await.released, 10);
     assert_eq!(scene.gate.state(), BreakerState::Open);
-    logs::assert_once(Level::ERROR, &["the engine is unavailable; dispatch waits"]);
+    logs::assert_once(
+        Level::ERROR,
+        &["the engine is unavailable; nothing is dispatched"],
+    );
     // While it is open nothing is even claimed.
     scene.wait_out();
     assert_eq!(cycle(&dispatcher).await.batches, [0; 0]);

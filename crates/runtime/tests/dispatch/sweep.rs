@@ -1,7 +1,7 @@
 //! The sweep: finds what hints missed, and tells what the engine has lost from what it may never have heard of.
 
 use crate::cast::{cycle, round};
-use crate::faulty_engine::{Fault, barrier};
+use crate::faulty_engine::{Blur, Fault, barrier};
 use crate::logs;
 use crate::scene::{On, Scene, until};
 use crate::temporal::operator;
@@ -10,13 +10,16 @@ use leasehold_engine::{Description, Engine};
 use leasehold_runtime::Service;
 use leasehold_store::Store;
 use leasehold_store::lock::LockRequest;
+use std::sync::Arc;
 use std::time::Duration;
 use tracing::Level;
 
 scenarios! {
     both: the_sweep_finds_what_hints_missed, an_execution_the_engine_lost_fails_after_missing_twice,
         an_unknown_start_that_the_engine_does_not_know_is_left_alone,
-        a_claimed_start_that_the_engine_does_not_know_is_left_alone, only_one_instance_sweeps;
+        a_claimed_start_that_the_engine_does_not_know_is_left_alone, only_one_instance_sweeps,
+        a_start_that_arrives_while_the_sweep_looks_is_not_lost, one_that_cannot_be_asked_about_holds_up_no_other,
+        an_engine_that_knows_nothing_is_not_believed;
 }
 
 async fn the_sweep_finds_what_hints_missed(on: On) {
@@ -109,4 +112,79 @@ async fn only_one_instance_sweeps(on: On) {
     scene.store.lock_acquire(&lock).await.unwrap();
     round(&scene.sweeper(Duration::ZERO)).await;
     assert_eq!(scene.store.calls("execution_list_active"), 0);
+}
+
+async fn a_start_that_arrives_while_the_sweep_looks_is_not_lost(on: On) {
+    let scene = Scene::still(on).await;
+    let site = scene.site(1).await;
+    let id = scene.enqueue_one(&site).await;
+    scene.engine.inject(id, &[Fault::CallLost]);
+    let dispatcher = scene.dispatcher();
+    cycle(&dispatcher).await;
+    let sweeper = Arc::new(scene.sweeper(Duration::ZERO));
+    for _ in 0..4 {
+        sweeper.run_once().await.unwrap();
+    }
+    let hold = barrier();
+    let execution = scene.execution(&site, id).await;
+    scene.engine.blur(execution, Blur::WaitsAfter(hold.clone()));
+    let before = scene.engine.descriptions();
+    let looking = tokio::spawn({
+        let sweeper = sweeper.clone();
+        async move {
+            for _ in 0..4 {
+                sweeper.run_once().await.unwrap();
+            }
+        }
+    });
+    until("the engine said that it does not know it", async || {
+        scene.engine.descriptions() > before
+    })
+    .await;
+    scene.wait_out();
+    assert_eq!(cycle(&dispatcher).await.dispatched, 1);
+    hold.add_permits(1_000);
+    looking.await.unwrap();
+    assert_eq!(scene.status(&site, id).await, RequestStatus::Dispatched);
+    assert_eq!(scene.in_use(&site).await, 1);
+}
+
+async fn one_that_cannot_be_asked_about_holds_up_no_other(on: On) {
+    let scene = Scene::new(on).await;
+    let site = scene.site(3).await;
+    let ids = scene.enqueue(&site, 3).await;
+    cycle(&scene.dispatcher()).await;
+    let first = scene.execution(&site, ids[0]).await;
+    scene.engine.blur(first, Blur::Unavailable);
+    let sweeper = scene.sweeper(Duration::from_secs(60));
+    assert!(sweeper.run_once().await.is_err(), "it says so");
+    let last = scene.execution(&site, ids[2]).await;
+    scene.engine.terminate(last, "stop").await.unwrap();
+    until("the others are swept", async || {
+        let _ = sweeper.run_once().await;
+        scene.status(&site, ids[2]).await == RequestStatus::Failed
+    })
+    .await;
+    assert_eq!(scene.status(&site, ids[0]).await, RequestStatus::Dispatched);
+}
+
+async fn an_engine_that_knows_nothing_is_not_believed(on: On) {
+    let scene = Scene::new(on).await;
+    let site = scene.site(1).await;
+    let id = scene.enqueue_one(&site).await;
+    cycle(&scene.dispatcher()).await;
+    let execution = scene.execution(&site, id).await;
+    operator(&["delete", "--yes"], execution);
+    until("Temporal has forgotten it", async || {
+        scene.engine.describe(execution).await == Ok(Description::NotFound)
+    })
+    .await;
+    let sweeper = scene.careful_sweeper();
+    until("it says so", async || {
+        sweeper.run_once().await.unwrap();
+        logs::count(Level::ERROR, &["knows none of the open executions"]) > 0
+    })
+    .await;
+    assert_eq!(scene.status(&site, id).await, RequestStatus::Dispatched);
+    assert_eq!(scene.in_use(&site).await, 1);
 }

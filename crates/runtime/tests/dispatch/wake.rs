@@ -9,7 +9,7 @@ use std::time::Duration;
 scenarios! {
     both: a_new_request_wakes_it, a_time_that_comes_wakes_it, a_raised_limit_wakes_it, a_freed_slot_wakes_it,
         a_workspace_that_goes_on_wakes_it;
-    postgres: a_request_of_another_process_wakes_it, without_notifications_the_poll_finds_it;
+    postgres: a_request_of_another_process_wakes_it, a_time_that_comes_is_kept_without_notifications, without_notifications_the_poll_finds_it;
 }
 
 /// Waits until a dispatcher has nothing to do and sleeps.
@@ -45,6 +45,25 @@ async fn a_time_that_comes_wakes_it(on: On) {
         .await;
     let request = scene.get(&site, ids[0]).await;
     assert!(request.claimed_at.unwrap() >= request.run_at);
+    running.stop().await;
+}
+
+async fn a_time_that_comes_is_kept_without_notifications() {
+    let setup = Setup {
+        deaf: true,
+        ..Setup::default()
+    };
+    let scene = Scene::with(On::Postgres, setup).await;
+    let site = scene.site(1).await;
+    let at = Timestamp::now() + Duration::from_millis(700);
+    let ids = scene
+        .enqueue_with(&site, 1, |new| new.run_at = Some(at))
+        .await;
+    // It never polls, so only the time itself can tell it.
+    let running = scene.run(options("dispatcher"));
+    scene
+        .until_all(&site, &ids, RequestStatus::Dispatched)
+        .await;
     running.stop().await;
 }
 

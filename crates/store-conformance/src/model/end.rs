@@ -31,6 +31,10 @@ impl State {
         };
         if let Some(row) = self.requests.get_mut(&id) {
             row.request.cancel_requested_at.get_or_insert(now);
+            if status == RequestStatus::Pending {
+                row.request.run_at = row.request.run_at.min(now);
+                row.waits = false;
+            }
             row.cancel_force |= cancel.force;
             row.cancel_told &= !cancel.force;
         }

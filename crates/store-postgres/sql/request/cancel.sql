@@ -8,7 +8,9 @@ WITH clock AS MATERIALIZED (
 ), failed AS (
     UPDATE workflow_execution_queue q
     SET status = CASE WHEN t.at_once THEN 'FAILED' ELSE q.status END,
-        due = CASE WHEN NOT t.at_once THEN q.due END,
+        -- One that waits with an execution is given up as soon as it is claimed: no reason to wait for its time.
+        due = CASE WHEN NOT t.at_once AND t.status = 'PENDING' THEN true END,
+        run_at = CASE WHEN NOT t.at_once AND t.status = 'PENDING' THEN least(q.run_at, clock.now) ELSE q.run_at END,
         finished_at = CASE WHEN t.at_once THEN clock.now END,
         failure_reason = CASE WHEN t.at_once THEN 'cancelled' END,
         live_redrive_of = CASE WHEN NOT t.at_once THEN q.live_redrive_of END,
