@@ -6,7 +6,14 @@
 )]
 
 mod claim;
+mod dispatch;
+mod engine;
+mod ground;
+mod processor;
 mod report;
+mod sheet;
+mod tenants;
+mod usage;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -23,11 +30,17 @@ struct Arguments {
 enum Bench {
     /// The claim: requests admitted per second, and what each costs the database.
     Claim(claim::Options),
+    /// Dispatch: starts per second beside a bare client, and how soon a request is dispatched.
+    Dispatch(dispatch::Options),
+    /// Many tenants: a noisy neighbour, what limits cost, how many workspaces there may be.
+    Tenants(tenants::Options),
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
     match Arguments::parse().bench {
         Bench::Claim(options) => claim::run(options).await,
+        Bench::Dispatch(options) => dispatch::run(options).await,
+        Bench::Tenants(options) => tenants::run(options).await,
     }
 }

@@ -52,6 +52,19 @@ impl Outcome {
         self
     }
 
+    /// Adds a number if there is one.
+    pub(crate) fn maybe(self, name: &'static str, value: Option<f64>, unit: &str) -> Self {
+        match value {
+            Some(value) => self.metric(name, value, unit),
+            None => self,
+        }
+    }
+
+    /// Its numbers.
+    pub(crate) fn metrics(&self) -> &[Metric] {
+        &self.metrics
+    }
+
     /// One line a metric, each with all fields.
     pub(crate) fn lines(&self, bench: &str) -> Vec<String> {
         self.metrics
@@ -76,6 +89,21 @@ fn rounded(value: f64) -> f64 {
     } else {
         (value * 100.0).round() / 100.0
     }
+}
+
+/// The middle one of some numbers; nothing has the middle zero.
+pub(crate) fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+/// The value below which that share of the numbers lies.
+pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    let place = (values.len() as f64 * share).ceil() as usize;
+    let place = place.clamp(1, values.len().max(1)) - 1;
+    values.get(place).copied().unwrap_or_default()
 }
 
 /// A whole number with a comma at every thousand.
@@ -110,6 +138,16 @@ mod tests {
         ] {
             assert_eq!(grouped(value), text);
         }
+    }
+
+    #[test]
+    fn medians_and_percentiles_are_values_that_were_seen() {
+        let hundred: Vec<f64> = (1..=100).rev().map(f64::from).collect();
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(percentile(&hundred, 0.5), 50.0);
+        assert_eq!(percentile(&hundred, 0.99), 99.0);
+        assert_eq!(percentile(&hundred, 1.0), 100.0);
+        assert_eq!(percentile(&[], 0.5), 0.0);
     }
 
     #[test]

@@ -1,10 +1,9 @@
 //! The cases of the bench, one after the other: fill, measure, show. Knows no database and no layout.
 
 use super::Options;
-use super::fill::{Fill, NO_LIMIT, Obstacle};
-use super::ground::Ground;
 use super::measure::{Measured, Pace, admit, measure};
 use super::show::{Case, Kind, Show};
+use crate::ground::{Fill, Ground, NO_LIMIT, Obstacle};
 use anyhow::Result;
 
 /// A rate is taken over so many requests at most.

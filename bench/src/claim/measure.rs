@@ -1,6 +1,6 @@
 //! Claims through the port and counts: how many, how long, at what cost. Knows no database and prints nothing.
 
-use super::ground::{Ground, Opened};
+use crate::ground::{Ground, Opened};
 use anyhow::{Result, bail, ensure};
 use leasehold_core::ExecutionEnd;
 use leasehold_store::Store;
@@ -9,6 +9,8 @@ use leasehold_store::request::{Claim, ClaimOutcome, Claimed, ClaimedRequest};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+/// Who claims.
+pub(crate) const OWNER: &str = "bench";
 const LEASE: Duration = Duration::from_secs(15);
 /// Claims that find nothing, although there is more, before a claimer gives up.
 const PATIENCE: u32 = 100;
@@ -68,7 +70,7 @@ pub(crate) async fn admit(ground: &mut dyn Ground, pace: Pace, finishing: bool) 
         admitted += u32::try_from(claimed.requests.len())?;
         if finishing {
             let finishes: Vec<_> = claimed.requests.iter().map(completed).collect();
-            store.execution_finish("bench", &finishes).await?;
+            store.execution_finish(OWNER, &finishes).await?;
         }
     }
     drop(store);
@@ -108,7 +110,7 @@ async fn together(opened: &dyn Opened, pace: Pace) -> Result<u32> {
 
 pub(crate) async fn claim(store: &dyn Store, batch: u32) -> Result<Claimed> {
     let claim = Claim {
-        owner: "bench".to_owned(),
+        owner: OWNER.to_owned(),
         batch,
         lease: LEASE,
         lock: None,
@@ -119,7 +121,7 @@ pub(crate) async fn claim(store: &dyn Store, batch: u32) -> Result<Claimed> {
     }
 }
 
-fn completed(request: &ClaimedRequest) -> ExecutionFinish {
+pub(crate) fn completed(request: &ClaimedRequest) -> ExecutionFinish {
     ExecutionFinish {
         execution: request.execution,
         end: ExecutionEnd::Completed,

@@ -1,27 +1,18 @@
 //! The claim's bench: which cases, on which stores. How one is measured is in `measure`, how it is shown in `show`.
 
 mod case;
-mod fill;
-mod ground;
 mod measure;
-mod postgres;
 mod show;
-mod sqlite;
 
+pub(crate) use measure::{OWNER, claim, completed};
+
+use crate::ground::Which;
 use crate::report::Format;
 use anyhow::{Result, ensure};
 use case::Cases;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use leasehold_core::limits::CLAIM_MAX_BATCH;
 use show::Show;
-
-/// Which store to measure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Which {
-    Postgres,
-    Sqlite,
-    Both,
-}
 
 /// What can be asked of the bench.
 #[derive(Args, Clone, Debug)]
@@ -87,13 +78,8 @@ pub(crate) async fn run(options: Options) -> Result<()> {
     let options = options.settled()?;
     let mut show = Show::new(Format::chosen(options.json, options.table));
     show.introduce(&options);
-    if options.store != Which::Postgres {
-        let mut ground = sqlite::SqliteGround::default();
-        Cases::new(&mut ground, &mut show, &options).run().await?;
-    }
-    if options.store != Which::Sqlite {
-        let mut ground = postgres::PostgresGround::start()?;
-        Cases::new(&mut ground, &mut show, &options).run().await?;
+    for mut ground in options.store.grounds()? {
+        Cases::new(&mut *ground, &mut show, &options).run().await?;
     }
     show.conclude();
     Ok(())

@@ -2,9 +2,8 @@
 
 use super::Options;
 use super::case::MEASURED_AT_MOST;
-use super::fill::Obstacle;
-use super::ground::Ground;
 use super::measure::Measured;
+use crate::ground::{Ground, Obstacle};
 use crate::report::{Format, Outcome, grouped};
 use std::io::{IsTerminal, Write};
 

@@ -149,7 +149,17 @@ BEGIN
         WITH taken AS (
             UPDATE workspace_turn t
             SET held_at_most = CASE WHEN t.held_at_most + w.slots <= t.concurrency_limit THEN t.held_at_most + w.slots
-                    ELSE leasehold_running(w.id, t.oldest_admission, t.stragglers) END,
+                    -- leasehold_running, written out here and below: the call costs more than the count.
+                    ELSE (
+                        SELECT count(*) FROM workflow_execution e
+                        WHERE e.workspace_id = w.id AND e.status = 'RUNNING' AND e.admission >= t.oldest_admission
+                    ) + (
+                        SELECT count(*) FROM unnest(t.stragglers) AS s (admission) CROSS JOIN LATERAL (
+                            SELECT 1 FROM workflow_execution e
+                            WHERE e.workspace_id = w.id AND e.status = 'RUNNING' AND e.admission = s.admission
+                            LIMIT 1
+                        ) e
+                    ) END,
                 written_by = pg_current_xact_id()
             FROM unnest(workspaces, slots, lowest) AS w (id, slots, lowest) CROSS JOIN LATERAL (
                 SELECT ctid AS tid, written_by FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1
@@ -203,22 +213,38 @@ CREATE TRIGGER execution_identity BEFORE UPDATE ON workflow_execution
 
 -- The shortcuts of the count are checked when they move in a way that could hide an execution.
 CREATE FUNCTION leasehold_check_shortcuts() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    hides boolean := false;
 BEGIN
-    IF EXISTS (
-        SELECT 1 FROM workflow_execution e
-        WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING'
-            AND e.admission >= OLD.oldest_admission AND e.admission < NEW.oldest_admission
-            AND NOT (e.admission = ANY (NEW.stragglers)))
-        OR EXISTS (
-        SELECT 1 FROM (SELECT unnest(OLD.stragglers) EXCEPT SELECT unnest(NEW.stragglers)) AS s (admission)
-        CROSS JOIN LATERAL (
+    IF NEW.oldest_admission > OLD.oldest_admission THEN
+        hides := EXISTS (
             SELECT 1 FROM workflow_execution e
-            WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING' AND e.admission = s.admission
-            LIMIT 1
-        ) e)
-        OR (NEW.held_at_most < OLD.held_at_most
-            AND NEW.held_at_most < leasehold_running(NEW.workspace_id, NEW.oldest_admission, NEW.stragglers))
-    THEN
+            WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING'
+                AND e.admission >= OLD.oldest_admission AND e.admission < NEW.oldest_admission
+                AND NOT (e.admission = ANY (NEW.stragglers)));
+    END IF;
+    IF NEW.stragglers <> OLD.stragglers THEN
+        hides := hides OR EXISTS (
+            SELECT 1 FROM (SELECT unnest(OLD.stragglers) EXCEPT SELECT unnest(NEW.stragglers)) AS s (admission)
+            CROSS JOIN LATERAL (
+                SELECT 1 FROM workflow_execution e
+                WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING' AND e.admission = s.admission
+                LIMIT 1
+            ) e);
+    END IF;
+    IF NEW.held_at_most < OLD.held_at_most THEN
+        hides := hides OR NEW.held_at_most < (
+            SELECT count(*) FROM workflow_execution e
+            WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING' AND e.admission >= NEW.oldest_admission
+        ) + (
+            SELECT count(*) FROM unnest(NEW.stragglers) AS s (admission) CROSS JOIN LATERAL (
+                SELECT 1 FROM workflow_execution e
+                WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING' AND e.admission = s.admission
+                LIMIT 1
+            ) e
+        );
+    END IF;
+    IF hides THEN
         RAISE EXCEPTION 'workspace % has more running executions than that', NEW.workspace_id
             USING ERRCODE = 'check_violation', CONSTRAINT = 'workspace_limit', TABLE = 'workspace_turn';
     END IF;

@@ -53,7 +53,7 @@ DECLARE
 BEGIN
     PERFORM pg_advisory_xact_lock(7308332186);
     SELECT * INTO last FROM request_fold ORDER BY id DESC LIMIT 1;
-    IF last.cluster <> leasehold_cluster()
+    IF last.cluster <> (SELECT system_identifier FROM pg_control_system())
         OR pg_snapshot_xmax(last.position) > pg_snapshot_xmax(pg_current_snapshot())
         OR last.round_from > (SELECT last_value FROM admission_number)
     THEN
@@ -113,7 +113,9 @@ BEGIN
         SELECT c.workspace_id, c.anew, coalesce(c.room, false), c.rank, c.line_at, c.pending, c.claimed, c.dispatched,
             c.completed, c.failed
         FROM change c LEFT JOIN unnest(held) AS h (id) ON h.id = c.workspace_id
-        WHERE h.id IS NULL AND EXISTS (SELECT 1 FROM workspace_turn t WHERE t.workspace_id = c.workspace_id)
+        -- Asked for the few that are busy, one by one: as a join it may read every workspace's row.
+        WHERE CASE WHEN h.id IS NULL
+            THEN EXISTS (SELECT 1 FROM workspace_turn t WHERE t.workspace_id = c.workspace_id) END
     ), next AS (
         SELECT t.tid, c.*,
             t.turn, t.deleted, t.paused, t.concurrency_limit, t.ready AS was_ready,
@@ -147,8 +149,8 @@ BEGIN
         WHERE t.ctid = p.tid
         RETURNING CASE WHEN p.joins THEN t.turn END AS joined_at
     )
-    INSERT INTO request_fold (position, parked, round_from)
-    SELECT seen, ARRAY(SELECT unnest(touched) EXCEPT SELECT unnest(held)), least(
+    INSERT INTO request_fold (position, cluster, parked, round_from)
+    SELECT seen, last.cluster, ARRAY(SELECT unnest(touched) EXCEPT SELECT unnest(held)), least(
         coalesce((SELECT turn FROM workspace_turn WHERE ready AND turn >= last.round_from ORDER BY turn LIMIT 1), 9e18),
         coalesce((SELECT min(joined_at) FROM turned), 9e18),
         (SELECT last_value FROM admission_number))::bigint;

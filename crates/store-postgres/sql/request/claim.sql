@@ -51,6 +51,8 @@ WITH clock AS MATERIALIZED (
                 AND e.admission >= f.oldest_admission
             ORDER BY 1
         ) AS alive
+        -- Keeps the count from being repeated wherever it is used.
+        OFFSET 0
     ) r
 ), line AS MATERIALIZED (
     SELECT r.*, l.*,

@@ -1,5 +1,7 @@
 //! What a store holds before a case is measured. Says it in numbers; each store has its own way to get there.
 
+use leasehold_core::Plan;
+
 /// More than is ever admitted, so that claims can go on.
 pub(crate) const NO_LIMIT: u32 = 100_000;
 
@@ -49,6 +51,65 @@ impl Fill {
                 refusals: 0,
             }],
         }
+    }
+
+    /// Workspaces of the three plans, a third each, with nothing to do.
+    pub(crate) fn plans(workspaces: u32) -> Self {
+        let mut crowds = Vec::new();
+        let mut first = 0;
+        for (left, plan) in [3, 2, 1].into_iter().zip(Plan::ALL) {
+            let count = (workspaces - first) / left;
+            if count > 0 {
+                crowds.push(Crowd {
+                    first,
+                    count,
+                    limit: plan.max_concurrent_executions(),
+                    paused: false,
+                });
+            }
+            first += count;
+        }
+        Self {
+            crowds,
+            lines: Vec::new(),
+        }
+    }
+
+    /// Workspaces with nothing to do.
+    pub(crate) fn idle(workspaces: u32, limit: u32) -> Self {
+        Self {
+            lines: Vec::new(),
+            ..Self::backlog(0, workspaces, limit)
+        }
+    }
+
+    /// The same with more workspaces of that limit.
+    pub(crate) fn and(mut self, count: u32, limit: u32) -> Self {
+        let first = self.workspaces();
+        self.crowds.push(Crowd {
+            first,
+            count,
+            limit,
+            paused: false,
+        });
+        self
+    }
+
+    /// The same with requests that wait in the workspaces from number `first` on.
+    pub(crate) fn waiting(mut self, requests: u32, first: u32, workspaces: u32) -> Self {
+        self.lines.push(Line {
+            first,
+            workspaces,
+            requests,
+            seconds: 0,
+            refusals: 0,
+        });
+        self
+    }
+
+    /// How many workspaces there are.
+    pub(crate) fn workspaces(&self) -> u32 {
+        self.crowds.iter().map(|crowd| crowd.count).sum()
     }
 
     /// The same with `count` requests before them that cannot be admitted.

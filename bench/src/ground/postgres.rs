@@ -1,9 +1,10 @@
 //! The PostgreSQL store to measure on: a server of its own, a database a case. Its cost is read from the tables' statistics.
 
-use super::fill::{Fill, Line};
-use super::ground::{Ground, Opened};
+use super::{Fill, Ground, Line, Meter, Opened, Reading, Site, StatementCost};
+use crate::processor;
 use anyhow::{Result, ensure};
 use async_trait::async_trait;
+use leasehold_core::{DefinitionId, WorkspaceId};
 use leasehold_store::Store;
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_testkit::{Cluster, TestDatabase, TestPostgres, eventually};
@@ -30,6 +31,12 @@ const TOUCHED: &str = test_sql!("touched");
 const SNAPSHOT: &str = test_sql!("snapshot");
 const CONNECTED: &str = include_str!("../../sql/postgres/connected.sql");
 const CHECKPOINT: &str = include_str!("../../sql/postgres/checkpoint.sql");
+const SITES: &str = include_str!("../../sql/postgres/sites.sql");
+const WRITTEN: &str = include_str!("../../sql/postgres/written.sql");
+const COUNT_STATEMENTS: &str = include_str!("../../sql/postgres/count_statements.sql");
+const FORGET_STATEMENTS: &str = include_str!("../../sql/postgres/forget_statements.sql");
+const STATEMENTS: &str = include_str!("../../sql/postgres/statements.sql");
+const COSTLIEST: &str = include_str!("../../sql/postgres/costliest.sql");
 
 /// The name of the connections whose end is waited for.
 const CLAIMERS: &str = "claimers";
@@ -44,7 +51,7 @@ pub(crate) struct PostgresGround {
     client: Option<Client>,
     database: Option<TestDatabase>,
     server: TestPostgres,
-    _cluster: Cluster,
+    cluster: Cluster,
 }
 
 impl PostgresGround {
@@ -61,7 +68,7 @@ impl PostgresGround {
             client: None,
             database: None,
             server: TestPostgres::at(cluster.url()),
-            _cluster: cluster,
+            cluster,
         })
     }
 
@@ -129,6 +136,33 @@ impl Ground for PostgresGround {
         }))
     }
 
+    async fn store(&mut self, _thrifty: bool) -> Result<Arc<dyn Store>> {
+        let options = PostgresOptions::new(self.database()?.0.url());
+        Ok(Arc::new(PostgresStore::new(&options)?))
+    }
+
+    async fn sites(&mut self) -> Result<Vec<Site>> {
+        let rows = self.database()?.1.query(SITES, &[]).await?;
+        let sites = rows.iter().map(|row| Site {
+            workspace: WorkspaceId(row.get(0)),
+            definition: DefinitionId(row.get(1)),
+        });
+        Ok(sites.collect())
+    }
+
+    async fn meter(&mut self) -> Result<Box<dyn Meter>> {
+        let watcher = connect(self.database()?.0.url()).await?;
+        // A server without this extension counts no statements; everything else is measured all the same.
+        let counts = watcher.batch_execute(COUNT_STATEMENTS).await.is_ok()
+            && watcher.batch_execute(FORGET_STATEMENTS).await.is_ok();
+        let server = self.cluster.server_pid();
+        Ok(Box::new(PostgresMeter {
+            watcher,
+            counts,
+            server,
+        }))
+    }
+
     async fn pin(&mut self) -> Result<()> {
         let client = connect(self.database()?.0.url()).await?;
         client.batch_execute(SNAPSHOT).await?;
@@ -166,6 +200,47 @@ impl Opened for OpenedPostgres {
         ensure!(closed.await, "the claimers' connections did not end");
         let touched = touched(&watcher).await? - before;
         Ok(touched as f64 / f64::from(admitted.max(1)))
+    }
+}
+
+struct PostgresMeter {
+    watcher: Client,
+    counts: bool,
+    server: Option<u32>,
+}
+
+#[async_trait]
+impl Meter for PostgresMeter {
+    async fn read(&self) -> Result<Reading> {
+        let written = self.watcher.query_one(WRITTEN, &[]).await?;
+        let mut reading = Reading {
+            log_bytes: Some(written.get(0)),
+            transactions: Some(written.get(1)),
+            processor: self.server.and_then(processor::of_family),
+            ..Reading::default()
+        };
+        if self.counts {
+            let row = self.watcher.query_one(STATEMENTS, &[]).await?;
+            reading.statements = Some(row.get(0));
+            reading.touched = Some(row.get(1));
+        }
+        Ok(reading)
+    }
+
+    async fn statements(&self) -> Result<Vec<StatementCost>> {
+        if !self.counts {
+            return Ok(Vec::new());
+        }
+        let rows = self.watcher.query(COSTLIEST, &[]).await?;
+        let costs = rows.iter().map(|row| StatementCost {
+            text: row.get(0),
+            calls: row.get(1),
+            milliseconds: row.get(2),
+            best: row.get(3),
+            touched: row.get(4),
+            log_bytes: row.get(5),
+        });
+        Ok(costs.collect())
     }
 }
 

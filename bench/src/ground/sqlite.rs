@@ -1,11 +1,11 @@
 //! The SQLite store to measure on: a file in a temporary folder, synced at every commit. Its cost is the pages it reads when it may keep next to none.
 
-use super::fill::Fill;
-use super::ground::{Ground, Opened};
-use super::measure::claim;
+use super::{Fill, Ground, Meter, Opened, Reading, Site};
+use crate::claim::claim;
 use anyhow::{Context, Result};
 use async_trait::async_trait;
 use jiff::Timestamp;
+use leasehold_core::{DefinitionId, WorkspaceId};
 use leasehold_store::Store;
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use leasehold_testkit::{TempDir, temp_dir};
@@ -13,12 +13,14 @@ use rusqlite::{Connection, params};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use uuid::Uuid;
 
 const FILL_WORKSPACES: &str = include_str!("../../sql/sqlite/fill_workspaces.sql");
 const FILL_DEFINITIONS: &str = include_str!("../../sql/sqlite/fill_definitions.sql");
 const FILL_VERSIONS: &str = include_str!("../../sql/sqlite/fill_versions.sql");
 const FILL_REQUESTS: &str = include_str!("../../sql/sqlite/fill_requests.sql");
 const FILL_EVENTS: &str = include_str!("../../sql/sqlite/fill_events.sql");
+const SITES: &str = include_str!("../../sql/sqlite/sites.sql");
 const SNAPSHOT: &str = include_str!("../../sql/sqlite/snapshot.sql");
 
 /// Pages the filling connection keeps in memory, in KiB.
@@ -87,11 +89,48 @@ impl Ground for SqliteGround {
         }))
     }
 
+    async fn store(&mut self, thrifty: bool) -> Result<Arc<dyn Store>> {
+        let mut options = SqliteOptions::default();
+        if thrifty {
+            options.cache_kib = THRIFTY_KIB;
+        }
+        Ok(Arc::new(SqliteStore::open(self.file()?, &options)?))
+    }
+
+    async fn sites(&mut self) -> Result<Vec<Site>> {
+        let connection = Connection::open(self.file()?)?;
+        let mut statement = connection.prepare(SITES)?;
+        let rows = statement.query_map([], |row| {
+            Ok(Site {
+                workspace: WorkspaceId(Uuid::from_bytes(row.get(0)?)),
+                definition: DefinitionId(Uuid::from_bytes(row.get(1)?)),
+            })
+        })?;
+        Ok(rows.collect::<rusqlite::Result<_>>()?)
+    }
+
+    async fn meter(&mut self) -> Result<Box<dyn Meter>> {
+        Ok(Box::new(SqliteMeter))
+    }
+
     async fn pin(&mut self) -> Result<()> {
         let connection = Connection::open(self.file()?)?;
         connection.execute_batch(SNAPSHOT)?;
         self.pinned = Some(connection);
         Ok(())
+    }
+}
+
+/// The pages this process reads; they tell something only where the store was opened thrifty.
+struct SqliteMeter;
+
+#[async_trait]
+impl Meter for SqliteMeter {
+    async fn read(&self) -> Result<Reading> {
+        Ok(Reading {
+            touched: read_so_far().map(|bytes| bytes as f64 / PAGE_BYTES),
+            ..Reading::default()
+        })
     }
 }
 

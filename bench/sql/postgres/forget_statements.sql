@@ -1,0 +1,2 @@
+-- Begins to count statements anew.
+SELECT pg_stat_statements_reset()

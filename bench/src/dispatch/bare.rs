@@ -1,0 +1,56 @@
+//! A bare client: calls start in a loop, and nothing else. What the dispatcher is compared with.
+
+use anyhow::{Result, ensure};
+use leasehold_core::VersionBody;
+use leasehold_engine::{Engine, Start, StartOutcome, StartVersion};
+use leasehold_store::fresh_id;
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Starts a second with so many under way, each a task of its own that starts the next one when it has its answer.
+pub(super) async fn rate(engine: Arc<dyn Engine>, count: u32, concurrency: usize) -> Result<f64> {
+    let starts: Arc<Vec<Start>> = Arc::new(starts(count));
+    let next = Arc::new(AtomicUsize::new(0));
+    let begun = Instant::now();
+    let tasks = (0..concurrency).map(|_| {
+        let (engine, starts, next) = (engine.clone(), starts.clone(), next.clone());
+        tokio::spawn(async move {
+            while let Some(start) = starts.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let outcome = engine.start(start).await;
+                ensure!(
+                    outcome == StartOutcome::Started,
+                    "a bare start was not taken: {outcome:?}"
+                );
+            }
+            Ok(())
+        })
+    });
+    for task in futures::future::join_all(tasks).await {
+        task??;
+    }
+    Ok(f64::from(count) / begun.elapsed().as_secs_f64())
+}
+
+/// The same as the requests that are filled into stores ask for.
+fn starts(count: u32) -> Vec<Start> {
+    let version = Arc::new(StartVersion {
+        id: fresh_id(),
+        body: VersionBody::Binding {
+            workflow_type: "order".to_owned(),
+            task_queue: "orders".to_owned(),
+        },
+        execution_timeout: None,
+    });
+    let start = |_| Start {
+        execution: fresh_id(),
+        request: fresh_id(),
+        workspace: fresh_id(),
+        definition: fresh_id(),
+        version: version.clone(),
+        priority: 0,
+        params: json!({"order": 12345, "customer": "abcdefgh", "lines": [1, 2, 3]}),
+    };
+    (0..count).map(start).collect()
+}
