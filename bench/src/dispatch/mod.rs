@@ -33,16 +33,19 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 64)]
     concurrency: usize,
     /// Starts in Temporal that are timed in one go; 0 leaves Temporal out
-    #[arg(long, default_value_t = 1_500)]
+    #[arg(long, default_value_t = 500)]
     starts: u32,
+    /// How often the dispatcher takes turns with the bare client: short turns, so that both meet the same weather
+    #[arg(long, default_value_t = 9)]
+    turns: u32,
     /// Requests enqueued one by one, whose way to DISPATCHED is timed
     #[arg(long, default_value_t = 600)]
     singles: u32,
-    /// How often everything is measured; medians are shown
+    /// How often the engine that answers at once is measured; medians are shown
     #[arg(long, default_value_t = 3)]
     rounds: u32,
     /// Small: a minute or two
-    #[arg(long, conflicts_with_all = ["requests", "starts", "singles", "rounds"])]
+    #[arg(long, conflicts_with_all = ["requests", "starts", "turns", "singles", "rounds"])]
     quick: bool,
     /// Print JSON lines even on a terminal
     #[arg(long)]
@@ -57,11 +60,12 @@ impl Options {
         if self.quick {
             self.requests = 3_000;
             self.workspaces = 300;
-            self.starts = 500;
+            self.starts = 300;
+            self.turns = 3;
             self.singles = 100;
             self.rounds = 1;
         }
-        let counts = [self.requests, self.workspaces, self.rounds];
+        let counts = [self.requests, self.workspaces, self.rounds, self.turns];
         ensure!(
             counts.iter().all(|count| *count > 0),
             "counts must be at least 1"

@@ -45,7 +45,7 @@ pub(super) async fn run(
     );
     let mut runs: Vec<Vec<Run>> = grounds.iter().map(|_| Vec::new()).collect();
     let mut before = temporal.bare(options.starts, options).await?;
-    for _ in 0..options.rounds {
+    for _ in 0..options.turns {
         for (ground, runs) in grounds.iter_mut().zip(&mut runs) {
             let (starts, name) = (options.starts, ground.name());
             sheet.progress(&format!("starting {starts} from {name}, and barely"));
