@@ -33,10 +33,10 @@ pub(crate) struct Options {
     #[arg(long, default_value_t = 64)]
     concurrency: usize,
     /// Starts in Temporal that are timed in one go; 0 leaves Temporal out
-    #[arg(long, default_value_t = 500)]
+    #[arg(long, default_value_t = 1_000)]
     starts: u32,
     /// How often the dispatcher takes turns with the bare client: short turns, so that both meet the same weather
-    #[arg(long, default_value_t = 9)]
+    #[arg(long, default_value_t = 7)]
     turns: u32,
     /// Requests enqueued one by one, whose way to DISPATCHED is timed
     #[arg(long, default_value_t = 600)]

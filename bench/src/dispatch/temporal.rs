@@ -16,6 +16,8 @@ use tokio::time::sleep;
 
 /// Latencies are taken at this part of what a bare client reaches.
 const TENTH: f64 = 0.1;
+/// Workspaces whose requests are started; each has a version of its own, which is read once.
+const WORKSPACES: u32 = 50;
 /// Bare starts before anything is timed.
 const WARM_UPS: u32 = 300;
 /// The server rests when it uses no more than so many seconds of a processor in that time.
@@ -125,9 +127,8 @@ impl Temporal {
 
     /// What dispatching that many costs.
     async fn dispatch(&self, ground: &mut dyn Ground, options: &Options) -> Result<Used> {
-        let workspaces = options.workspaces.min(options.starts);
         ground
-            .fill(&Fill::backlog(options.starts, workspaces, NO_LIMIT))
+            .fill(&Fill::backlog(options.starts, WORKSPACES, NO_LIMIT))
             .await?;
         let store = ground.store(false).await?;
         let meter = ground.meter().await?;
