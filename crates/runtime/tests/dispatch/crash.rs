@@ -122,7 +122,10 @@ async fn a_late_dispatcher_writes_nothing(on: On) {
     let hold = barrier();
     scene.engine.inject(id, &[Fault::WaitsAfter(hold.clone())]);
     let (stop, first) = begin_cycle(scene.dispatcher_with(parallel("first")));
-    scene.until_all(&site, &[id], RequestStatus::Claimed).await;
+    until("it is being started", async || {
+        scene.engine.calls().starts.len() == 1
+    })
+    .await;
     // It claims no more; what it has begun it waits for.
     stop.cancel();
     scene.wait_out();
