@@ -227,6 +227,11 @@ async fn recovery_leaves_living_claims_alone(on: On) {
     scene.wait_out();
     let (stop, alive) = begin_cycle(scene.dispatcher());
     scene.until_all(&site, &ids, RequestStatus::Claimed).await;
+    let begun = scene.execution(&site, ids[1]).await;
+    until("it is being started", async || {
+        scene.engine.starts_of(begun) == 1
+    })
+    .await;
     stop.cancel();
     // While one dispatcher is at work, the claim of the dead one is taken back and no other.
     round(&scene.recoverer()).await;
