@@ -6,6 +6,7 @@
 )]
 
 mod claim;
+mod compare;
 mod dispatch;
 mod engine;
 mod ground;
@@ -14,6 +15,7 @@ mod report;
 mod sheet;
 mod tenants;
 mod usage;
+mod workqueue;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -34,6 +36,10 @@ enum Bench {
     Dispatch(dispatch::Options),
     /// Many tenants: a noisy neighbour, what limits cost, how many workspaces there may be.
     Tenants(tenants::Options),
+    /// The WorkQueue: enqueueing, draining, latency, backlog, a pinned horizon.
+    Workqueue(workqueue::Options),
+    /// The WorkQueue beside other job queues on the same server; npm installs them into a folder that goes away again.
+    Compare(compare::Options),
 }
 
 #[tokio::main]
@@ -42,5 +48,7 @@ async fn main() -> Result<()> {
         Bench::Claim(options) => claim::run(options).await,
         Bench::Dispatch(options) => dispatch::run(options).await,
         Bench::Tenants(options) => tenants::run(options).await,
+        Bench::Workqueue(options) => workqueue::run(options).await,
+        Bench::Compare(options) => compare::run(options).await,
     }
 }

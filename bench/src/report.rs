@@ -86,6 +86,8 @@ impl Outcome {
 fn rounded(value: f64) -> f64 {
     if value >= 1_000.0 {
         value.round()
+    } else if value.abs() < 1.0 {
+        (value * 10_000.0).round() / 10_000.0
     } else {
         (value * 100.0).round() / 100.0
     }

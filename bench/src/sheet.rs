@@ -27,6 +27,11 @@ impl Sheet {
         }
     }
 
+    /// What the next results are of, as their lines say.
+    pub(crate) fn bench(&mut self, bench: &'static str) {
+        self.bench = bench;
+    }
+
     /// Says what the next table shows.
     pub(crate) fn heading(&mut self, title: &str) {
         self.columns.clear();
@@ -49,7 +54,7 @@ impl Sheet {
         if self.columns != columns {
             let heads: String = columns
                 .iter()
-                .map(|name| format!("{name:>CELL$}"))
+                .map(|name| format!("{name:>width$}", width = width(name)))
                 .collect();
             println!("  {:<LABEL$}{heads}", "");
             self.columns = columns;
@@ -57,7 +62,8 @@ impl Sheet {
         let cells: String = outcome
             .metrics()
             .iter()
-            .map(|metric| format!("{:>CELL$}", shown(metric.value)))
+            .zip(&self.columns)
+            .map(|(metric, name)| format!("{:>width$}", shown(metric.value), width = width(name)))
             .collect();
         println!("  {label:<LABEL$}{cells}");
     }
@@ -106,15 +112,22 @@ impl Sheet {
 fn column(metric: &Metric) -> String {
     match metric.unit.as_str() {
         "" => metric.name.to_owned(),
-        "requests/s" => format!("{}/s", metric.name),
-        unit if unit.ends_with("/request") => metric.name.to_owned(),
+        "requests/s" | "jobs/s" => format!("{}/s", metric.name),
+        unit if unit.ends_with("/request") || unit.ends_with("/job") => metric.name.to_owned(),
         unit => format!("{} {unit}", metric.name),
     }
+}
+
+/// Wide enough for its head and a gap.
+fn width(name: &str) -> usize {
+    CELL.max(name.chars().count() + 2)
 }
 
 fn shown(value: f64) -> String {
     if value.abs() >= 100.0 {
         grouped(value)
+    } else if value != 0.0 && value.abs() < 0.1 {
+        format!("{value:.4}")
     } else {
         format!("{value:.2}")
     }

@@ -59,7 +59,16 @@ impl Used {
 
     /// Adds what each of `requests` cost.
     pub(crate) fn of_each(&self, requests: u32, outcome: Outcome) -> Outcome {
-        let each = |value: Option<f64>| value.map(|value| value / f64::from(requests.max(1)));
+        self.of_every("request", requests, outcome)
+    }
+
+    /// Adds what each of `jobs` cost.
+    pub(crate) fn of_each_job(&self, jobs: u32, outcome: Outcome) -> Outcome {
+        self.of_every("job", jobs, outcome)
+    }
+
+    fn of_every(&self, noun: &str, count: u32, outcome: Outcome) -> Outcome {
+        let each = |value: Option<f64>| value.map(|value| value / f64::from(count.max(1)));
         outcome
             .metric("seconds", self.elapsed.as_secs_f64(), "s")
             .maybe("cpu", self.processor, "s")
@@ -68,14 +77,18 @@ impl Used {
             .maybe(
                 "statements",
                 each(self.reading.statements),
-                "statements/request",
+                &format!("statements/{noun}"),
             )
             .maybe(
                 "transactions",
                 each(self.reading.transactions),
-                "transactions/request",
+                &format!("transactions/{noun}"),
             )
-            .maybe("wal", each(self.reading.log_bytes), "bytes/request")
+            .maybe(
+                "wal",
+                each(self.reading.log_bytes),
+                &format!("bytes/{noun}"),
+            )
     }
 
     /// The same, with the buffers that each touched.

@@ -26,7 +26,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Installs what the tests need and is missing: PostgreSQL, Temporal's CLI and its SDK for Python.
+    /// Installs what the tests need and is missing: PostgreSQL, faketime, Temporal's CLI and its SDK for Python.
     Setup,
     /// Sets up, then runs every test on throwaway servers and sums up.
     Test {

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use leasehold_testkit::{TEMPORAL_CLI, TEMPORAL_PYTHON_SDK, postgres_programs};
+use leasehold_testkit::{
+    FAKETIME_PACKAGE, TEMPORAL_CLI, TEMPORAL_PYTHON_SDK, faketime_library, postgres_programs,
+};
 
 use crate::install::{debian_packages, first_line, python_package};
 use crate::workspace;
@@ -24,6 +26,7 @@ pub(crate) struct Ready {
 /// Installs what is missing. Says one line for each thing, and does nothing the second time.
 pub(crate) fn run() -> Result<Ready> {
     postgres()?;
+    faketime()?;
     let (temporal, temporal_version) = temporal()?;
     Ok(Ready {
         temporal_version,
@@ -44,6 +47,18 @@ fn postgres() -> Result<()> {
         "setup: PostgreSQL {state}: {version}, {}",
         programs.display()
     );
+    Ok(())
+}
+
+/// The library that gives a program a wrong clock.
+fn faketime() -> Result<()> {
+    let mut state = "is here already";
+    if faketime_library().is_none() {
+        debian_packages(&[FAKETIME_PACKAGE])?;
+        state = "is installed";
+    }
+    let library = faketime_library().context("faketime's package brought no library")?;
+    println!("setup: faketime {state}: {}", library.display());
     Ok(())
 }
 

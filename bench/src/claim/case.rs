@@ -3,7 +3,7 @@
 use super::Options;
 use super::measure::{Measured, Pace, admit, measure};
 use super::show::{Case, Kind, Show};
-use crate::ground::{Fill, Ground, NO_LIMIT, Obstacle};
+use crate::ground::{Fill, Ground, NO_LIMIT, Obstacle, Pin};
 use anyhow::Result;
 
 /// A rate is taken over so many requests at most.
@@ -90,7 +90,7 @@ impl<'a> Cases<'a> {
                     ..Case::new(Kind::After, pending, workspaces, before)
                 };
                 self.case(case);
-                self.ground.pin().await?;
+                self.ground.pin(Pin::Reader).await?;
                 self.show.progress(&format!("admitting {admitted} more"));
                 let pace = self.pace(1, admitted);
                 admit(self.ground, pace, finishing).await?;

@@ -5,7 +5,7 @@ mod bare;
 mod latency;
 mod temporal;
 
-use crate::ground::Which;
+use crate::ground::{Upkeep, Which};
 use crate::report::Format;
 use crate::sheet::Sheet;
 use anyhow::{Result, ensure};
@@ -86,7 +86,7 @@ impl Options {
 pub(crate) async fn run(options: Options) -> Result<()> {
     let options = options.settled()?;
     let mut sheet = Sheet::new("dispatch", Format::chosen(options.json, options.table));
-    let mut grounds = options.store.grounds()?;
+    let mut grounds = options.store.grounds(Upkeep::None)?;
     at_once::run(&mut grounds, &mut sheet, &options).await?;
     if options.starts > 0 {
         temporal::run(&mut grounds, &mut sheet, &options).await?;

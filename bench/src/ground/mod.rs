@@ -5,7 +5,7 @@ mod postgres;
 mod sqlite;
 
 pub(crate) use fill::{Fill, Line, NO_LIMIT, Obstacle};
-pub(crate) use postgres::PostgresGround;
+pub(crate) use postgres::{PostgresGround, connect};
 pub(crate) use sqlite::SqliteGround;
 
 use anyhow::Result;
@@ -23,15 +23,33 @@ pub(crate) enum Which {
     Both,
 }
 
+/// What a server does by itself while it is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Upkeep {
+    /// Nothing that touches buffers.
+    None,
+    /// What it does for everybody: it vacuums.
+    Ordinary,
+}
+
+/// What holds on to an old state of the database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pin {
+    /// One that only reads, as a long report.
+    Reader,
+    /// One that has written as well and did not commit.
+    Writer,
+}
+
 impl Which {
     /// The stores it names, each with a server of its own where it needs one.
-    pub(crate) fn grounds(self) -> Result<Vec<Box<dyn Ground>>> {
+    pub(crate) fn grounds(self, upkeep: Upkeep) -> Result<Vec<Box<dyn Ground>>> {
         let mut grounds: Vec<Box<dyn Ground>> = Vec::new();
         if self != Self::Postgres {
             grounds.push(Box::new(SqliteGround::default()));
         }
         if self != Self::Sqlite {
-            grounds.push(Box::new(PostgresGround::start()?));
+            grounds.push(Box::new(PostgresGround::start(upkeep)?));
         }
         Ok(grounds)
     }
@@ -65,14 +83,27 @@ pub(crate) trait Ground: Send {
     /// Opens what was filled as the product does; `thrifty` where a meter is read and memory would hide what is touched.
     async fn store(&mut self, thrifty: bool) -> Result<Arc<dyn Store>>;
 
+    /// Opens it with that many connections, if it has any.
+    async fn store_with(&mut self, connections: usize) -> Result<Arc<dyn Store>>;
+
+    /// Where other programs reach the database; none where it lives in this process.
+    fn address(&self) -> Option<String>;
+
+    /// What the database has become. Waits until the stores that were opened have let go of it, as it knows all only then: drop them
+    /// before.
+    async fn extent(&mut self) -> Result<Extent>;
+
+    /// Brings what was put in since to where a running system would have it, so that this is not done while it is timed.
+    async fn settle(&mut self) -> Result<()>;
+
     /// The workspaces that were filled in, by number.
     async fn sites(&mut self) -> Result<Vec<Site>>;
 
     /// What counts the database's work from now on.
     async fn meter(&mut self) -> Result<Box<dyn Meter>>;
 
-    /// Holds on to what the database shows now, as a long report would, until it is filled anew.
-    async fn pin(&mut self) -> Result<()>;
+    /// Holds on to what the database shows now until it is filled anew.
+    async fn pin(&mut self, pin: Pin) -> Result<()>;
 }
 
 /// A store that is being measured.
@@ -129,6 +160,19 @@ impl Reading {
             processor: less(self.processor, earlier.processor),
         }
     }
+}
+
+/// How large a database is, and how much of it is dead; what it does not know is none.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Extent {
+    /// Versions of rows that became dead so far, whether they were cleared away or not.
+    pub(crate) outdated: Option<f64>,
+    /// Dead versions that lie there now.
+    pub(crate) dead: Option<f64>,
+    /// Bytes of tables.
+    pub(crate) tables: Option<f64>,
+    /// Bytes of indexes.
+    pub(crate) indexes: Option<f64>,
 }
 
 /// What one statement cost in all.

@@ -1,6 +1,6 @@
 //! The PostgreSQL store to measure on: a server of its own, a database a case. Its cost is read from the tables' statistics.
 
-use super::{Fill, Ground, Line, Meter, Opened, Reading, Site, StatementCost};
+use super::{Extent, Fill, Ground, Line, Meter, Opened, Pin, Reading, Site, StatementCost, Upkeep};
 use crate::processor;
 use anyhow::{Result, ensure};
 use async_trait::async_trait;
@@ -36,10 +36,14 @@ const WRITTEN: &str = include_str!("../../sql/postgres/written.sql");
 const COUNT_STATEMENTS: &str = include_str!("../../sql/postgres/count_statements.sql");
 const FORGET_STATEMENTS: &str = include_str!("../../sql/postgres/forget_statements.sql");
 const STATEMENTS: &str = include_str!("../../sql/postgres/statements.sql");
+const VACUUM: &str = include_str!("../../sql/postgres/vacuum.sql");
+const EXTENT: &str = include_str!("../../sql/postgres/extent.sql");
+const PIN_WRITING: &str = include_str!("../../sql/postgres/pin_writing.sql");
 const COSTLIEST: &str = include_str!("../../sql/postgres/costliest.sql");
 
-/// The name of the connections whose end is waited for.
+/// The names of the connections whose end is waited for.
 const CLAIMERS: &str = "claimers";
+const STORES: &str = "stores";
 const CLOSE_LIMIT: Duration = Duration::from_secs(30);
 /// Connections that fill requests in at once.
 const FILLERS: u32 = 2;
@@ -55,13 +59,17 @@ pub(crate) struct PostgresGround {
 }
 
 impl PostgresGround {
-    /// Starts the server: durable, with room for the largest case, and nothing in the background that touches buffers.
-    pub(crate) fn start() -> Result<Self> {
+    /// Starts the server: durable, and with room for the largest case.
+    pub(crate) fn start(upkeep: Upkeep) -> Result<Self> {
+        let vacuums = match upkeep {
+            Upkeep::None => "off",
+            Upkeep::Ordinary => "on",
+        };
         let cluster = Cluster::start(&[
             ("shared_buffers", "1GB"),
             ("max_wal_size", "8GB"),
             ("checkpoint_timeout", "1h"),
-            ("autovacuum", "off"),
+            ("autovacuum", vacuums),
         ])?;
         Ok(Self {
             pinned: None,
@@ -141,6 +149,37 @@ impl Ground for PostgresGround {
         Ok(Arc::new(PostgresStore::new(&options)?))
     }
 
+    async fn store_with(&mut self, connections: usize) -> Result<Arc<dyn Store>> {
+        let url = format!("{}?application_name={STORES}", self.database()?.0.url());
+        Ok(Arc::new(PostgresStore::new(&PostgresOptions {
+            max_connections: connections,
+            ..PostgresOptions::new(url)
+        })?))
+    }
+
+    fn address(&self) -> Option<String> {
+        Some(self.database.as_ref()?.url().to_owned())
+    }
+
+    async fn settle(&mut self) -> Result<()> {
+        let (_, client) = self.database()?;
+        client.batch_execute(VACUUM).await?;
+        Ok(client.batch_execute(CHECKPOINT).await?)
+    }
+
+    async fn extent(&mut self) -> Result<Extent> {
+        let (_, client) = self.database()?;
+        // Those that still linger have most of it told already.
+        ended(client, STORES).await;
+        let row = client.query_one(EXTENT, &[]).await?;
+        Ok(Extent {
+            outdated: Some(row.get(0)),
+            dead: Some(row.get(1)),
+            tables: Some(row.get(2)),
+            indexes: Some(row.get(3)),
+        })
+    }
+
     async fn sites(&mut self) -> Result<Vec<Site>> {
         let rows = self.database()?.1.query(SITES, &[]).await?;
         let sites = rows.iter().map(|row| Site {
@@ -163,9 +202,12 @@ impl Ground for PostgresGround {
         }))
     }
 
-    async fn pin(&mut self) -> Result<()> {
+    async fn pin(&mut self, pin: Pin) -> Result<()> {
         let client = connect(self.database()?.0.url()).await?;
         client.batch_execute(SNAPSHOT).await?;
+        if pin == Pin::Writer {
+            client.batch_execute(PIN_WRITING).await?;
+        }
         self.pinned = Some(client);
         Ok(())
     }
@@ -193,11 +235,10 @@ impl Opened for OpenedPostgres {
             before,
         } = *self;
         drop(store);
-        let closed = eventually(CLOSE_LIMIT, async || {
-            let row = watcher.query_one(CONNECTED, &[&CLAIMERS]).await;
-            row.is_ok_and(|row| row.get::<_, i64>(0) == 0)
-        });
-        ensure!(closed.await, "the claimers' connections did not end");
+        ensure!(
+            ended(&watcher, CLAIMERS).await,
+            "the claimers' connections did not end"
+        );
         let touched = touched(&watcher).await? - before;
         Ok(touched as f64 / f64::from(admitted.max(1)))
     }
@@ -244,6 +285,15 @@ impl Meter for PostgresMeter {
     }
 }
 
+/// Waits until no connection of that name is left; false if some stay.
+async fn ended(watcher: &Client, name: &str) -> bool {
+    eventually(CLOSE_LIMIT, async || {
+        let row = watcher.query_one(CONNECTED, &[&name]).await;
+        row.is_ok_and(|row| row.get::<_, i64>(0) == 0)
+    })
+    .await
+}
+
 async fn touched(watcher: &Client) -> Result<i64> {
     Ok(watcher.query_one(TOUCHED, &[]).await?.get(0))
 }
@@ -269,7 +319,8 @@ async fn fill_line(url: &str, line: &Line, numbered: i64) -> Result<()> {
     Ok(())
 }
 
-async fn connect(url: &str) -> Result<Client> {
+/// Connects without TLS.
+pub(crate) async fn connect(url: &str) -> Result<Client> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
     // A broken connection shows in the client's own calls.
     tokio::spawn(connection);

@@ -1,8 +1,8 @@
 //! The SQLite store to measure on: a file in a temporary folder, synced at every commit. Its cost is the pages it reads when it may keep next to none.
 
-use super::{Fill, Ground, Meter, Opened, Reading, Site};
+use super::{Extent, Fill, Ground, Meter, Opened, Pin, Reading, Site};
 use crate::claim::claim;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use leasehold_core::{DefinitionId, WorkspaceId};
@@ -97,6 +97,28 @@ impl Ground for SqliteGround {
         Ok(Arc::new(SqliteStore::open(self.file()?, &options)?))
     }
 
+    async fn store_with(&mut self, _connections: usize) -> Result<Arc<dyn Store>> {
+        self.store(false).await
+    }
+
+    fn address(&self) -> Option<String> {
+        None
+    }
+
+    async fn settle(&mut self) -> Result<()> {
+        let connection = Connection::open(self.file()?)?;
+        connection.pragma_update(None, "wal_checkpoint", "TRUNCATE")?;
+        Ok(())
+    }
+
+    async fn extent(&mut self) -> Result<Extent> {
+        let bytes = std::fs::metadata(self.file()?)?.len();
+        Ok(Extent {
+            tables: Some(bytes as f64),
+            ..Extent::default()
+        })
+    }
+
     async fn sites(&mut self) -> Result<Vec<Site>> {
         let connection = Connection::open(self.file()?)?;
         let mut statement = connection.prepare(SITES)?;
@@ -113,7 +135,11 @@ impl Ground for SqliteGround {
         Ok(Box::new(SqliteMeter))
     }
 
-    async fn pin(&mut self) -> Result<()> {
+    async fn pin(&mut self, pin: Pin) -> Result<()> {
+        ensure!(
+            pin == Pin::Reader,
+            "one that writes keeps all others from writing"
+        );
         let connection = Connection::open(self.file()?)?;
         connection.execute_batch(SNAPSHOT)?;
         self.pinned = Some(connection);

@@ -4,7 +4,7 @@ mod crowd;
 mod limits;
 mod neighbour;
 
-use crate::ground::Which;
+use crate::ground::{Upkeep, Which};
 use crate::report::Format;
 use crate::sheet::Sheet;
 use anyhow::{Result, ensure};
@@ -91,7 +91,7 @@ impl Options {
 pub(crate) async fn run(options: Options) -> Result<()> {
     let options = options.settled()?;
     let mut sheet = Sheet::new("tenants", Format::chosen(options.json, options.table));
-    for mut ground in options.store.grounds()? {
+    for mut ground in options.store.grounds(Upkeep::None)? {
         let ground = &mut *ground;
         for part in &options.parts {
             match part {

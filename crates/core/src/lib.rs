@@ -1,13 +1,17 @@
-//! The pure domain: what requests, executions and graphs are and what they may become. Knows no IO, no async, no clock, no randomness, no SQL, no HTTP.
+//! The pure domain: what requests, executions, jobs and graphs are and what they may become. Knows no IO, no async, no clock, no randomness, no SQL, no HTTP.
 
 pub mod breaker;
 pub mod execution;
 pub mod failure;
 pub mod graph;
 pub mod ids;
+pub mod job;
 pub mod json;
+pub mod lease;
 pub mod limits;
+pub mod payload;
 pub mod plan;
+pub mod queue;
 pub mod request;
 pub mod retry;
 pub mod text;
@@ -17,6 +21,8 @@ pub use execution::{ExecutionEnd, ExecutionStatus};
 pub use failure::FailureReason;
 pub use ids::{DefinitionId, ExecutionId, RequestId, VersionId, WorkspaceId};
 pub use jiff::Timestamp;
+pub use job::{JobEvent, JobId, JobStatus};
+pub use payload::JsonText;
 pub use plan::Plan;
 pub use request::{RequestEvent, RequestStatus};
 pub use version::VersionBody;

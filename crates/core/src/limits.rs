@@ -38,3 +38,19 @@ pub const GRAPH_MAX_BYTES: usize = 1024 * 1024;
 pub const NODE_ID_MAX_CHARS: usize = 128;
 /// Bytes of a version's params schema.
 pub const SCHEMA_MAX_BYTES: usize = 64 * 1024;
+/// Jobs one enqueue call may carry.
+pub const ENQUEUE_MAX_JOBS: usize = 100_000;
+/// Jobs one claim may take, one renewal or finish may carry.
+pub const JOB_MAX_BATCH: usize = 10_000;
+/// Bytes of a job's payload, result or progress as JSON text.
+pub const PAYLOAD_MAX_BYTES: usize = 256 * 1024;
+/// Characters of a queue's name, a job's kind or a worker's name.
+pub const QUEUE_NAME_MAX_CHARS: usize = 128;
+/// Characters of a job's deduplication key.
+pub const DEDUP_KEY_MAX_CHARS: usize = 255;
+/// Most claims of a job that may count as attempts.
+pub const MAX_ATTEMPTS_MAX: u32 = 32_767;
+/// Highest limit of running jobs, of a queue or of all.
+pub const RUNNING_MAX: u32 = 1_000_000;
+/// Longest time an attempt may take, and longest wait of a snooze or a retry, in days.
+pub const JOB_WAIT_MAX_DAYS: u32 = 366;

@@ -4,7 +4,9 @@ use crate::canceller::{Canceller, CancellerOptions};
 use crate::dispatcher::{Dispatcher, DispatcherOptions};
 use crate::follower::{Follower, FollowerOptions};
 use crate::gate::Gate;
+use crate::job_sweeper::{JobSweeper, JobSweeperOptions};
 use crate::prober::{Prober, ProberOptions};
+use crate::pruner::{Pruner, PrunerOptions};
 use crate::recoverer::{Recoverer, RecovererOptions};
 use crate::service::{self, Service};
 use crate::sweeper::{Sweeper, SweeperOptions};
@@ -34,6 +36,10 @@ pub struct RuntimeOptions {
     pub sweeper: SweeperOptions,
     /// How cancellations are delivered.
     pub canceller: CancellerOptions,
+    /// How jobs of dead workers are taken back.
+    pub job_sweeper: JobSweeperOptions,
+    /// What is deleted some time after its end.
+    pub pruner: PrunerOptions,
 }
 
 impl RuntimeOptions {
@@ -48,6 +54,8 @@ impl RuntimeOptions {
             follower: FollowerOptions::default(),
             sweeper: SweeperOptions::default(),
             canceller: CancellerOptions::default(),
+            job_sweeper: JobSweeperOptions::default(),
+            pruner: PrunerOptions::default(),
         }
     }
 }
@@ -88,6 +96,8 @@ impl Runtime {
                 engine.clone(),
                 options.canceller,
             )),
+            Box::new(JobSweeper::new(store.clone(), options.job_sweeper)),
+            Box::new(Pruner::new(store.clone(), &owner, options.pruner)),
         ];
         for service in services {
             let stop = stop.clone();

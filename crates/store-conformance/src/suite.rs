@@ -5,6 +5,7 @@
 macro_rules! suite {
     ($fixture:path) => {
         $crate::suite! { @list tests $fixture }
+        $crate::suite_of_jobs! { tests $fixture }
     };
 
     (@tests $fixture:path; $($noun:ident { $($case:ident)* })*) => {
@@ -325,6 +326,7 @@ mod tests {
         }
         let listed: BTreeSet<String> = crate::suite!(@list names crate::clock)
             .iter()
+            .chain(crate::suite_of_jobs!(names crate::clock))
             .flat_map(|(noun, cases)| cases.iter().map(move |case| format!("{noun}::{case}")))
             .collect();
         assert_eq!(listed, written);

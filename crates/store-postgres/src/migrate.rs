@@ -16,6 +16,7 @@ pub const MIGRATIONS: &[Migration] = leasehold_store::migrations! {
     6 => "0006_transactional_enqueue",
     7 => "0007_cancellation",
     8 => "0008_wakeups",
+    9 => "0009_jobs",
 };
 
 const CONTEXT: &str = "migrating";

@@ -1,21 +1,30 @@
 //! The store itself: holds the pool and delegates every operation to the file of its noun.
 
 use crate::error::postgres;
+use crate::job::wake::JobWakes;
+use crate::job::{self, Jobs};
 use crate::options::PostgresOptions;
 use crate::wake::Wakes;
 use crate::{
-    change, definition, execution, lock, migrate, pool, prune, request, version, workspace,
+    change, definition, execution, lock, migrate, pool, prune, queue, request, version, workspace,
 };
 use async_trait::async_trait;
 use deadpool_postgres::{Object, Pool};
-use leasehold_core::{DefinitionId, ExecutionId, RequestId, Timestamp, VersionId, WorkspaceId};
+use leasehold_core::{
+    DefinitionId, ExecutionId, JobId, JsonText, RequestId, Timestamp, VersionId, WorkspaceId,
+};
 use leasehold_store::change::{ChangePage, ChangeStart, Event};
 use leasehold_store::definition::{
     Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
 };
 use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use leasehold_store::job::{
+    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
+    JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
+};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
+use leasehold_store::queue::{JobCounts, Queue, QueueChange};
 use leasehold_store::request::{
     Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
     Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
@@ -28,6 +37,7 @@ use leasehold_store::workspace::{
 use leasehold_store::{Capabilities, Clock, MigrationStatus, Page, Result, Store};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Statement};
 
@@ -44,6 +54,8 @@ pub(crate) use sql;
 pub struct PostgresStore {
     pub(crate) pool: Pool,
     pub(crate) wakes: Arc<Wakes>,
+    pub(crate) jobs: Arc<Jobs>,
+    pub(crate) job_wakes: Arc<JobWakes>,
     clock: Clock,
 }
 
@@ -55,7 +67,9 @@ impl PostgresStore {
         let address = pool::address(options)?;
         Ok(Self {
             pool: pool::build(options, address.clone())?,
-            wakes: Arc::new(Wakes::new(options.notify.then_some(address))),
+            wakes: Arc::new(Wakes::new(options.notify.then_some(address.clone()))),
+            jobs: Arc::default(),
+            job_wakes: Arc::new(JobWakes::new(options.notify.then_some(address))),
             clock: options.clock.clone(),
         })
     }
@@ -355,5 +369,82 @@ impl Store for PostgresStore {
 
     async fn prune(&self, prune: &Prune) -> Result<Pruned> {
         prune::prune(self, prune).await
+    }
+
+    async fn queue_update(&self, name: &str, change: &QueueChange) -> Result<Queue> {
+        queue::update(self, name, change).await
+    }
+
+    async fn queue_get(&self, name: &str) -> Result<Option<Queue>> {
+        queue::get(self, name).await
+    }
+
+    async fn queue_list(&self, page: Page<String>) -> Result<Vec<Queue>> {
+        queue::list(self, page).await
+    }
+
+    async fn queue_counts(&self, name: &str) -> Result<JobCounts> {
+        job::read::counts(self, name).await
+    }
+
+    async fn job_limit(&self) -> Result<Option<u32>> {
+        queue::limit(self).await
+    }
+
+    async fn job_limit_set(&self, limit: Option<u32>) -> Result<()> {
+        queue::limit_set(self, limit).await
+    }
+
+    async fn job_enqueue(&self, jobs: &[NewJob]) -> Result<Vec<EnqueuedJob>> {
+        job::enqueue::enqueue(self, jobs).await
+    }
+
+    async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed> {
+        job::claim::claim(self, claim).await
+    }
+
+    async fn job_renew(
+        &self,
+        worker: &str,
+        claims: &[JobRef],
+        lease: Duration,
+    ) -> Result<Vec<JobId>> {
+        job::finish::renew(self, worker, claims, lease).await
+    }
+
+    async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
+        job::finish::finish(self, worker, finishes).await
+    }
+
+    async fn job_progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool> {
+        job::finish::progress(self, worker, claim, progress).await
+    }
+
+    async fn job_requeue_expired(&self, limit: u32) -> Result<Vec<ExpiredJob>> {
+        job::claim::requeue_expired(self, limit).await
+    }
+
+    async fn job_cancel(&self, id: JobId) -> Result<JobCancelled> {
+        job::read::cancel(self, id).await
+    }
+
+    async fn job_get(&self, id: JobId) -> Result<Option<Job>> {
+        job::read::get(self, id).await
+    }
+
+    async fn job_list(&self, filter: &JobFilter, page: Page<JobId>) -> Result<Vec<Job>> {
+        job::read::list(self, filter, page).await
+    }
+
+    async fn job_prune(&self, prune: &JobPrune) -> Result<JobsPruned> {
+        job::read::prune(self, prune).await
+    }
+
+    async fn job_arm(&self) -> Result<bool> {
+        Ok(self.job_wakes.arm().await)
+    }
+
+    fn job_bell(&self) -> watch::Receiver<u64> {
+        self.job_wakes.bell()
     }
 }

@@ -112,7 +112,7 @@ fn after_colon(message: &str) -> Option<&str> {
 
 /// SQLite names the columns of a unique constraint; everybody else names the constraint.
 fn unique_name(columns: &str) -> String {
-    const NAMES: [(&str, &str); 13] = [
+    const NAMES: [(&str, &str); 18] = [
         ("workspace.id", "workspace_pkey"),
         ("workspace.name", "workspace_name"),
         ("workspace_turn.workspace_id", "workspace_turn_pkey"),
@@ -147,6 +147,11 @@ fn unique_name(columns: &str) -> String {
             "workflow_execution.workspace_id, workflow_execution.slot",
             "execution_slot_once",
         ),
+        ("queue.name", "queue_name"),
+        ("job_key.queue_id, job_key.key", "job_key_once"),
+        ("job_waiting.job_id", "job_waiting_pkey"),
+        ("job_lease.token", "job_lease_pkey"),
+        ("job_end.job_id", "job_end_pkey"),
     ];
     NAMES
         .into_iter()

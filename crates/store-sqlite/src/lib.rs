@@ -12,11 +12,13 @@ mod connection;
 mod definition;
 mod error;
 mod execution;
+mod job;
 mod lock;
 mod migrate;
 mod options;
 mod owner;
 mod prune;
+mod queue;
 mod reader;
 mod request;
 mod row;
@@ -82,7 +84,7 @@ impl SqliteStore {
         })
     }
 
-    /// What the last claim cost SQLite, triggers included; the same on every machine, so it can be compared.
+    /// What the last claim, of requests or of jobs, cost SQLite, triggers included; the same on every machine, so it can be compared.
     pub fn claim_cost(&self) -> Cost {
         *self
             .claim_cost

@@ -78,6 +78,11 @@ pub(crate) fn length(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
+/// A length of time as it is kept; one below zero is none at all.
+pub(crate) fn duration(microseconds: i64) -> Duration {
+    Duration::from_micros(u64::try_from(microseconds).unwrap_or_default())
+}
+
 /// A moment as it is kept.
 pub(crate) fn moment(microseconds: i64) -> Result<Timestamp, Fault> {
     Timestamp::from_microsecond(microseconds).map_err(|error| broken("a time", error))

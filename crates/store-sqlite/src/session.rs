@@ -1,9 +1,9 @@
 //! What an operation sees of the database: statements by their text, and the one moment it judges by. Knows no table.
 
 use crate::error::Fault;
+use crate::wake::Ring;
 use leasehold_core::Timestamp;
 use leasehold_store::Clock;
-use leasehold_store::wake::Wake;
 use rusqlite::{Connection, Params, Row, Statement, StatementStatus};
 use std::cell::{Cell, RefCell};
 
@@ -14,7 +14,7 @@ pub(crate) struct Session<'c> {
     pub(crate) now: i64,
     cost: Cell<Cost>,
     /// What to ring for once what was written is durable.
-    rings: RefCell<Vec<Wake>>,
+    rings: RefCell<Vec<Ring>>,
 }
 
 /// What statements cost SQLite, whatever machine they ran on.
@@ -98,6 +98,31 @@ impl<'c> Session<'c> {
         Ok(found)
     }
 
+    /// Has a statement run as often as `work` wants, looked up only once.
+    pub(crate) fn often<T>(
+        &self,
+        sql: &str,
+        work: impl FnOnce(&mut Statement<'_>) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let worked = work(&mut statement);
+        self.count(&statement);
+        worked
+    }
+
+    /// Has all that `read` asks answered as of one moment.
+    pub(crate) fn at_once<T>(
+        &self,
+        read: impl FnOnce(&Self) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        if !self.connection.is_autocommit() {
+            return read(self);
+        }
+        // Rolled back when dropped: there is nothing to keep of what was only read.
+        let _moment = self.connection.unchecked_transaction()?;
+        read(self)
+    }
+
     /// Runs the many statements of a migration.
     pub(crate) fn run_all(&self, sql: &str) -> Result<(), Fault> {
         Ok(self.connection.execute_batch(sql)?)
@@ -109,15 +134,15 @@ impl<'c> Session<'c> {
     }
 
     /// Has sleepers woken once what was written is durable.
-    pub(crate) fn ring(&self, wake: Wake) {
-        let mut rings = self.rings.borrow_mut();
-        if !rings.contains(&wake) {
-            rings.push(wake);
+    pub(crate) fn ring(&self, ring: impl Into<Ring>) {
+        let (ring, mut rings) = (ring.into(), self.rings.borrow_mut());
+        if !rings.contains(&ring) {
+            rings.push(ring);
         }
     }
 
     /// What to ring for; nothing from now on.
-    pub(crate) fn take_rings(&self) -> Vec<Wake> {
+    pub(crate) fn take_rings(&self) -> Vec<Ring> {
         self.rings.take()
     }
 

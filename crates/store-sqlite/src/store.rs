@@ -1,16 +1,26 @@
 //! The storage port's trait, method by method: each hands its noun's function to the writer or to a reader.
 
 use crate::request::{cancel, claim, enqueue, read, redrive, resolve, settle};
-use crate::{SqliteStore, change, definition, execution, lock, migrate, prune, version, workspace};
+use crate::{
+    SqliteStore, change, definition, execution, job, lock, migrate, prune, queue, version,
+    workspace,
+};
 use async_trait::async_trait;
-use leasehold_core::{DefinitionId, ExecutionId, RequestId, VersionId, WorkspaceId};
+use leasehold_core::{
+    DefinitionId, ExecutionId, JobId, JsonText, RequestId, VersionId, WorkspaceId,
+};
 use leasehold_store::change::{ChangePage, ChangeStart, Event};
 use leasehold_store::definition::{
     Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
 };
 use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use leasehold_store::job::{
+    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
+    JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
+};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
+use leasehold_store::queue::{JobCounts, Queue, QueueChange};
 use leasehold_store::request::{
     Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
     Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
@@ -23,6 +33,7 @@ use leasehold_store::workspace::{
 use leasehold_store::{Capabilities, Error, MigrationStatus, Page, Result, Store};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
+use tokio::sync::watch;
 
 #[async_trait]
 impl Store for SqliteStore {
@@ -346,5 +357,117 @@ impl Store for SqliteStore {
     async fn prune(&self, prune: &Prune) -> Result<Pruned> {
         let prune = *prune;
         self.write("prune", move |s| prune::prune(s, &prune)).await
+    }
+
+    async fn queue_update(&self, name: &str, change: &QueueChange) -> Result<Queue> {
+        let (name, change) = (name.to_owned(), *change);
+        self.write("queue_update", move |s| queue::update(s, &name, &change))
+            .await
+    }
+
+    async fn queue_get(&self, name: &str) -> Result<Option<Queue>> {
+        let name = name.to_owned();
+        self.read("queue_get", move |s| queue::get(s, &name)).await
+    }
+
+    async fn queue_list(&self, page: Page<String>) -> Result<Vec<Queue>> {
+        self.read("queue_list", move |s| queue::list(s, &page))
+            .await
+    }
+
+    async fn queue_counts(&self, name: &str) -> Result<JobCounts> {
+        let name = name.to_owned();
+        self.read("queue_counts", move |s| queue::counts(s, &name))
+            .await
+    }
+
+    async fn job_limit(&self) -> Result<Option<u32>> {
+        self.read("job_limit", queue::limit).await
+    }
+
+    async fn job_limit_set(&self, limit: Option<u32>) -> Result<()> {
+        self.write("job_limit_set", move |s| queue::limit_set(s, limit))
+            .await
+    }
+
+    async fn job_enqueue(&self, jobs: &[NewJob]) -> Result<Vec<EnqueuedJob>> {
+        let call = job::enqueue::Call::prepare(jobs);
+        self.write("job_enqueue", move |s| job::enqueue::enqueue(s, &call))
+            .await
+    }
+
+    async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed> {
+        let (claim, cost) = (claim.clone(), Arc::clone(&self.claim_cost));
+        self.write("job_claim", move |s| {
+            let outcome = job::claim::claim(s, &claim);
+            *cost.lock().unwrap_or_else(PoisonError::into_inner) = s.cost();
+            outcome
+        })
+        .await
+    }
+
+    async fn job_renew(
+        &self,
+        worker: &str,
+        claims: &[JobRef],
+        lease: Duration,
+    ) -> Result<Vec<JobId>> {
+        let (worker, claims) = (worker.to_owned(), claims.to_vec());
+        self.write("job_renew", move |s| {
+            job::hold::renew(s, &worker, &claims, lease)
+        })
+        .await
+    }
+
+    async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
+        let (worker, finishes) = (worker.to_owned(), finishes.to_vec());
+        self.write("job_finish", move |s| {
+            job::finish::finish(s, &worker, &finishes)
+        })
+        .await
+    }
+
+    async fn job_progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool> {
+        let (worker, progress) = (worker.to_owned(), progress.clone());
+        self.write("job_progress", move |s| {
+            job::hold::progress(s, &worker, claim, &progress)
+        })
+        .await
+    }
+
+    async fn job_requeue_expired(&self, limit: u32) -> Result<Vec<ExpiredJob>> {
+        self.write("job_requeue_expired", move |s| {
+            job::expire::take_back(s, limit)
+        })
+        .await
+    }
+
+    async fn job_cancel(&self, id: JobId) -> Result<JobCancelled> {
+        self.write("job_cancel", move |s| job::cancel::cancel(s, id))
+            .await
+    }
+
+    async fn job_get(&self, id: JobId) -> Result<Option<Job>> {
+        self.read("job_get", move |s| job::read::get(s, id)).await
+    }
+
+    async fn job_list(&self, filter: &JobFilter, page: Page<JobId>) -> Result<Vec<Job>> {
+        let filter = filter.clone();
+        self.read("job_list", move |s| job::list::list(s, &filter, page))
+            .await
+    }
+
+    async fn job_prune(&self, prune: &JobPrune) -> Result<JobsPruned> {
+        let prune = *prune;
+        self.write("job_prune", move |s| job::prune::prune(s, &prune))
+            .await
+    }
+
+    async fn job_arm(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn job_bell(&self) -> watch::Receiver<u64> {
+        self.writer.bells().workers()
     }
 }

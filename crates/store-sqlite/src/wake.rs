@@ -1,7 +1,22 @@
 //! The bells that sleepers wait on. The file belongs to this process, so nobody else has anything to ring for. Knows no table.
 
 use leasehold_store::wake::Wake;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
+
+/// What an operation may ring for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ring {
+    /// For the one that sleeps for this.
+    One(Wake),
+    /// For every worker: there may be a job to claim.
+    Workers,
+}
+
+impl From<Wake> for Ring {
+    fn from(wake: Wake) -> Self {
+        Self::One(wake)
+    }
+}
 
 /// One bell a kind; a ring that nobody waits for is kept.
 #[derive(Default)]
@@ -9,6 +24,7 @@ pub(crate) struct Bells {
     work: Notify,
     cancel: Notify,
     ended: Notify,
+    workers: watch::Sender<u64>,
 }
 
 impl Bells {
@@ -20,8 +36,16 @@ impl Bells {
         }
     }
 
-    pub(crate) fn ring(&self, wake: Wake) {
-        self.of(wake).notify_one();
+    pub(crate) fn ring(&self, ring: impl Into<Ring>) {
+        match ring.into() {
+            Ring::One(wake) => self.of(wake).notify_one(),
+            Ring::Workers => self.workers.send_modify(|rings| *rings += 1),
+        }
+    }
+
+    /// The number of rings for workers so far, which they watch.
+    pub(crate) fn workers(&self) -> watch::Receiver<u64> {
+        self.workers.subscribe()
     }
 
     pub(crate) async fn wait(&self, wake: Wake) {

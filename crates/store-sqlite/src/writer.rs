@@ -6,8 +6,7 @@
 use crate::error::Fault;
 use crate::options::SqliteOptions;
 use crate::session::Session;
-use crate::wake::Bells;
-use leasehold_store::wake::Wake;
+use crate::wake::{Bells, Ring};
 use leasehold_store::{Error, ErrorKind, Result};
 use rusqlite::Connection;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -125,7 +124,7 @@ struct Write<T, F> {
     context: &'static str,
     operation: Option<F>,
     outcome: Option<Result<T>>,
-    rings: Vec<Wake>,
+    rings: Vec<Ring>,
     reply: oneshot::Sender<Result<T>>,
 }
 
@@ -150,7 +149,7 @@ where
             (None, Ok(())) => failed(ErrorKind::Broken("the operation was not run".to_owned())),
         };
         if outcome.is_ok() {
-            self.rings.iter().for_each(|wake| bells.ring(*wake));
+            self.rings.iter().for_each(|ring| bells.ring(*ring));
         }
         // Whoever asked may have gone away; what was written stays written.
         let _ = self.reply.send(outcome);

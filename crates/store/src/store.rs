@@ -3,8 +3,13 @@
 use crate::change::{ChangePage, ChangeStart, Event};
 use crate::definition::{Definition, DefinitionCreated, NewDefinition, NewVersion, Version};
 use crate::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use crate::job::{
+    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
+    JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
+};
 use crate::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use crate::prune::{Prune, Pruned};
+use crate::queue::{JobCounts, Queue, QueueChange};
 use crate::request::{
     Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
     Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
@@ -14,8 +19,11 @@ use crate::wake::Wake;
 use crate::workspace::{NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated};
 use crate::{MigrationStatus, Page, Result};
 use async_trait::async_trait;
-use leasehold_core::{DefinitionId, ExecutionId, RequestId, VersionId, WorkspaceId};
+use leasehold_core::{
+    DefinitionId, ExecutionId, JobId, JsonText, RequestId, VersionId, WorkspaceId,
+};
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// What stores differ in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -224,4 +232,73 @@ pub trait Store: Send + Sync + 'static {
     /// Deletes finished requests with their executions and events, oldest first, and clears idempotency keys
     /// whose window has passed. Call again while it finds something.
     async fn prune(&self, prune: &Prune) -> Result<Pruned>;
+
+    /// Changes a queue's settings; a queue that is not there is made. A lower limit lets what runs finish, and a claim that
+    /// commits after this one does not leave more running than it.
+    async fn queue_update(&self, name: &str, change: &QueueChange) -> Result<Queue>;
+
+    /// The queue; none if nobody used it or set it up.
+    async fn queue_get(&self, name: &str) -> Result<Option<Queue>>;
+
+    /// Queues by name.
+    async fn queue_list(&self, page: Page<String>) -> Result<Vec<Queue>>;
+
+    /// How many jobs a queue has in each status. Counted now: the more jobs, the longer it takes.
+    async fn queue_counts(&self, name: &str) -> Result<JobCounts>;
+
+    /// How many jobs of all queues together may run at once; none is no limit.
+    async fn job_limit(&self) -> Result<Option<u32>>;
+
+    /// Sets how many jobs of all queues together may run at once. What is said of a queue's limit holds for this one.
+    async fn job_limit_set(&self, limit: Option<u32>) -> Result<()>;
+
+    /// Puts jobs into their queues, all or none, and answers in the order asked. A job whose key is held in its queue is not
+    /// put in; the holder is answered in its place. Of equal keys in one call the first is put in.
+    /// Exact under races, and free of deadlock whatever the order of keys.
+    async fn job_enqueue(&self, jobs: &[NewJob]) -> Result<Vec<EnqueuedJob>>;
+
+    /// Takes up to `max` queued jobs whose time has come: priority first, then oldest, then lowest id. Each gets a lease and a fencing
+    /// token that is higher than that of its every earlier claim. No limit is exceeded: after the commit of a claim at most the queue's
+    /// limit of its jobs, and at most the limit of all, are running. Expired leases are taken back first where that matters. A paused or unknown queue gives none.
+    async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed>;
+
+    /// Extends the leases that the worker holds with these tokens and that have not expired, and returns which those are, in any order.
+    /// A lease counts from now on: it may become shorter.
+    async fn job_renew(
+        &self,
+        worker: &str,
+        claims: &[JobRef],
+        lease: Duration,
+    ) -> Result<Vec<JobId>>;
+
+    /// Ends claims that the worker holds with these tokens and that have not expired. Answers are in the order asked; of two for one
+    /// claim in a call the first counts.
+    async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>>;
+
+    /// Keeps what a worker says of its progress; false if the lease is lost. It is kept through retries, until the job has ended.
+    async fn job_progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool>;
+
+    /// Takes back up to `limit` jobs whose lease has expired: queued again at once, or failed where their attempts are used up.
+    /// Idempotent, safe from everywhere at once.
+    async fn job_requeue_expired(&self, limit: u32) -> Result<Vec<ExpiredJob>>;
+
+    /// Fails a queued job, with the error `cancelled`. One that a worker has is left alone.
+    async fn job_cancel(&self, id: JobId) -> Result<JobCancelled>;
+
+    /// The job; none if there was none, or it is no longer kept.
+    async fn job_get(&self, id: JobId) -> Result<Option<Job>>;
+
+    /// Jobs that pass the filter, newest first.
+    async fn job_list(&self, filter: &JobFilter, page: Page<JobId>) -> Result<Vec<Job>>;
+
+    /// Deletes ended jobs, oldest first, and deduplication keys whose window has passed. Call again while it finds something.
+    async fn job_prune(&self, prune: &JobPrune) -> Result<JobsPruned>;
+
+    /// Says that the caller is about to sleep until [`Store::job_bell`] changes: whatever puts a job into a queue, or makes room for one, from now on
+    /// changes it. What was committed before does not, so the caller looks once more before it sleeps. False where the
+    /// store cannot promise it now; then only looking from time to time helps.
+    async fn job_arm(&self) -> Result<bool>;
+
+    /// A number that changes when there may be a job to claim. Due times change nothing: [`JobsClaimed::next_due_in`] tells of them.
+    fn job_bell(&self) -> watch::Receiver<u64>;
 }

@@ -22,6 +22,7 @@
 
 mod account;
 mod cluster;
+mod faketime;
 mod port;
 mod process;
 mod programs;
@@ -47,6 +48,7 @@ mod statement;
 mod template;
 
 pub use cluster::{Cluster, fresh_cluster};
+pub use faketime::{FAKETIME_PACKAGE, faketime_library, set_wrong_clock};
 pub use process::Process;
 pub use programs::{POSTGRES_BIN_VARIABLE, postgres_programs, postgres_version};
 pub use python::python_worker;

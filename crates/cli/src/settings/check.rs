@@ -7,6 +7,8 @@ use std::time::Duration;
 
 /// Longer is a slip of the pen.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+/// What is kept for longer is kept for ever; more is no date.
+const LONGEST_KEPT: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 
 impl super::Settings {
     /// Refuses numbers that cannot work, by name.
@@ -53,6 +55,8 @@ impl super::Settings {
             ("sweep.concurrency", self.sweep.concurrency as u64, 1_000),
             ("cancel.batch", u64::from(self.cancel.batch), 1_000),
             ("cancel.concurrency", self.cancel.concurrency as u64, 1_000),
+            ("jobs.sweep_batch", u64::from(self.jobs.sweep_batch), 10_000),
+            ("retention.batch", u64::from(self.retention.batch), 10_000),
             (
                 "engine.breaker_threshold",
                 u64::from(self.engine.breaker_threshold),
@@ -86,11 +90,20 @@ impl super::Settings {
                 bail!("{name}: must be at most a day");
             }
         }
+        let retention = &self.retention;
+        for (name, value) in [
+            ("retention.completed", retention.completed),
+            ("retention.failed", retention.failed),
+        ] {
+            if value.0 > LONGEST_KEPT {
+                bail!("{name}: must be at most a hundred years");
+            }
+        }
         Ok(())
     }
 
     /// Every length of time, and the shortest that can work.
-    fn times(&self) -> [(&'static str, Span, Duration); 28] {
+    fn times(&self) -> [(&'static str, Span, Duration); 31] {
         let (any, tick, second) = (
             Duration::ZERO,
             Duration::from_millis(10),
@@ -138,6 +151,13 @@ impl super::Settings {
             ("sweep.lost_after", sweep.lost_after, second),
             ("sweep.lock_at_most_for", sweep.lock_at_most_for, second),
             ("cancel.interval", self.cancel.interval, tick),
+            ("jobs.sweep_interval", self.jobs.sweep_interval, tick),
+            ("retention.interval", self.retention.interval, tick),
+            (
+                "retention.lock_at_most_for",
+                self.retention.lock_at_most_for,
+                second,
+            ),
             ("engine.probe_interval", engine.probe_interval, tick),
             (
                 "engine.probe_interval_when_open",

@@ -1,9 +1,11 @@
 //! Every setting of the server: defaults, then a file, then the environment, then flags. `docs/operations/settings.md` says why each is as it is.
 
 mod check;
+mod jobs;
 mod runtime;
 mod span;
 
+pub(crate) use jobs::{JobSettings, RetentionSettings};
 pub(crate) use runtime::{
     CancelSettings, DispatchSettings, FollowSettings, RecoverySettings, SweepSettings,
 };
@@ -29,6 +31,8 @@ pub(crate) struct Settings {
     pub(crate) follow: FollowSettings,
     pub(crate) sweep: SweepSettings,
     pub(crate) cancel: CancelSettings,
+    pub(crate) jobs: JobSettings,
+    pub(crate) retention: RetentionSettings,
     pub(crate) log: LogSettings,
 }
 
@@ -218,6 +222,8 @@ impl Settings {
         options.follower = self.follow.options();
         options.sweeper = self.sweep.options();
         options.canceller = self.cancel.options();
+        options.job_sweeper = self.jobs.options();
+        options.pruner = self.retention.options();
         options
     }
 }

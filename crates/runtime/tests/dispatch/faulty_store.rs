@@ -1,14 +1,21 @@
 //! A real store with faults put in front of it: calls by name fail, lose their answer or stand still. Judges nothing.
 
 use async_trait::async_trait;
-use leasehold_core::{DefinitionId, ExecutionId, RequestId, VersionId, WorkspaceId};
+use leasehold_core::{
+    DefinitionId, ExecutionId, JobId, JsonText, RequestId, VersionId, WorkspaceId,
+};
 use leasehold_store::change::{ChangePage, ChangeStart, Event};
 use leasehold_store::definition::{
     Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
 };
 use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use leasehold_store::job::{
+    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
+    JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
+};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
+use leasehold_store::queue::{JobCounts, Queue, QueueChange};
 use leasehold_store::request::{
     Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
     Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
@@ -22,7 +29,7 @@ use leasehold_store::{Capabilities, Error, ErrorKind, MigrationStatus, Page, Res
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 /// What happens to one call.
 #[derive(Clone)]
@@ -88,6 +95,10 @@ macro_rules! with_faults {
                 self.real.wake_wait(wake).await;
             }
 
+            fn job_bell(&self) -> watch::Receiver<u64> {
+                self.real.job_bell()
+            }
+
             $(async fn $name(&self, $($arg: $type),*) -> Result<$answer> {
                 match self.next(stringify!($name)) {
                     None | Some(Outage::Passes) => {}
@@ -149,4 +160,21 @@ with_faults! {
     wake_arm() -> bool;
     wake_ring(wake: Wake) -> ();
     prune(prune: &Prune) -> Pruned;
+    queue_update(name: &str, change: &QueueChange) -> Queue;
+    queue_get(name: &str) -> Option<Queue>;
+    queue_list(page: Page<String>) -> Vec<Queue>;
+    queue_counts(name: &str) -> JobCounts;
+    job_limit() -> Option<u32>;
+    job_limit_set(limit: Option<u32>) -> ();
+    job_enqueue(jobs: &[NewJob]) -> Vec<EnqueuedJob>;
+    job_claim(claim: &JobClaim) -> JobsClaimed;
+    job_renew(worker: &str, claims: &[JobRef], lease: Duration) -> Vec<JobId>;
+    job_finish(worker: &str, finishes: &[JobFinish]) -> Vec<JobFinished>;
+    job_progress(worker: &str, claim: JobRef, progress: &JsonText) -> bool;
+    job_requeue_expired(limit: u32) -> Vec<ExpiredJob>;
+    job_cancel(id: JobId) -> JobCancelled;
+    job_get(id: JobId) -> Option<Job>;
+    job_list(filter: &JobFilter, page: Page<JobId>) -> Vec<Job>;
+    job_prune(prune: &JobPrune) -> JobsPruned;
+    job_arm() -> bool;
 }

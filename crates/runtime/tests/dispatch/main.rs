@@ -39,6 +39,7 @@ mod follow;
 mod gone;
 mod happy;
 mod isolation;
+mod jobs;
 mod lock;
 mod logs;
 mod outage;

@@ -1,0 +1,2 @@
+-- Many rows.
+COPY plain (queue_id, kind, payload) FROM STDIN (FORMAT binary)

@@ -1,0 +1,2 @@
+-- The one index beside its key.
+CREATE INDEX plain_line ON plain (queue_id, priority, xid, id)

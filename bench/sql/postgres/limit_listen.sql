@@ -1,0 +1,2 @@
+-- Hears that bell.
+LISTEN plain

@@ -1,0 +1,2 @@
+-- Takes the row away.
+DELETE FROM plain WHERE id = (SELECT id FROM plain ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED) RETURNING payload::text

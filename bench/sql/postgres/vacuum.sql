@@ -1,0 +1,2 @@
+-- What the server would do by itself after a while.
+VACUUM (ANALYZE)

@@ -1,0 +1,106 @@
+//! JSON that is carried and not looked into: kept as the text it came as, known to be well-formed.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// A JSON document as text.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct JsonText(Box<str>);
+
+impl JsonText {
+    /// Writes a value as JSON.
+    pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
+        serde_json::to_string(value).map(|text| Self(text.into()))
+    }
+
+    /// Takes a text that is JSON.
+    pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str::<serde::de::IgnoredAny>(text)?;
+        Ok(Self(text.into()))
+    }
+
+    /// Takes a text from a place that holds nothing but JSON.
+    pub fn trusted(text: String) -> Self {
+        Self(text.into())
+    }
+
+    /// Reads it as a value of a type.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
+        serde_json::from_str(&self.0)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Default for JsonText {
+    fn default() -> Self {
+        Self("null".into())
+    }
+}
+
+impl From<&Value> for JsonText {
+    fn from(value: &Value) -> Self {
+        Self(value.to_string().into())
+    }
+}
+
+impl std::fmt::Debug for JsonText {
+    /// A payload is nobody's business but its handler's: only its size is shown.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "JsonText({} bytes)", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    #[test]
+    fn text_that_is_json_is_kept_as_it_came() {
+        let text = " {\"b\": 1.0, \"a\": [1e2]}\n";
+        assert_eq!(JsonText::parse(text).unwrap().as_str(), text);
+        assert_eq!(JsonText::default().as_str(), "null");
+    }
+
+    #[test]
+    fn text_that_is_no_json_is_refused() {
+        for text in ["", "{", "{} {}", "nul", "'a'", "{\"a\":}"] {
+            assert!(JsonText::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_payload_is_not_shown() {
+        let secret = JsonText::of("hush").unwrap();
+        assert_eq!(format!("{secret:?}"), "JsonText(6 bytes)");
+    }
+
+    #[test]
+    fn values_are_read_back() {
+        let value = json!({"to": ["a", 1, null]});
+        let text = JsonText::from(&value);
+        assert_eq!(text.read::<Value>().unwrap(), value);
+        assert_eq!(text, JsonText::of(&value).unwrap());
+        assert!(text.read::<u8>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_survives_as_a_json_string(text: String) {
+            let json = JsonText::of(&text).unwrap();
+            prop_assert_eq!(json.read::<String>().unwrap(), text);
+            prop_assert_eq!(JsonText::parse(json.as_str()).unwrap(), json);
+        }
+
+        #[test]
+        fn garbage_never_panics(text: String) {
+            let _ = JsonText::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What a store promises about putting jobs into queues.
+
+use crate::Fixture;
+use crate::factory::ok;
+use crate::job_factory::{QUEUE, job_ids, new_job, payload};
+use leasehold_core::job::{JobRetry, JobStatus};
+use leasehold_core::limits::ENQUEUE_MAX_JOBS;
+use leasehold_core::retry::Backoff;
+use leasehold_core::{JobId, JsonText};
+use leasehold_store::job::{Dedup, Job, JobFilter, JobStart, NewJob};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// A job that asks for everything is read back with all of it.
+pub async fn is_read_back_as_it_was_given(f: Fixture) {
+    let own = Backoff {
+        base: Duration::from_millis(100),
+        factor: 3.0,
+        max: Duration::from_secs(5),
+        jitter: 0.5,
+    };
+    let new = NewJob {
+        queue: "reports".into(),
+        kind: "render".into(),
+        payload: JsonText::parse(" {\"b\":1.50, \"a\":[1,2]} ").expect("it is JSON"),
+        priority: -7,
+        start: JobStart::At(f.now() + Duration::from_secs(60)),
+        max_attempts: Some(4),
+        backoff: Some(own),
+        timeout: Some(Duration::from_millis(1_250)),
+        dedup: Some(Dedup {
+            key: "käse/1".into(),
+            window: None,
+        }),
+        trace_context: Some("00-abc-def-01".into()),
+    };
+    let id = f.put_one(new.clone()).await;
+    let expected = Job {
+        id,
+        queue: new.queue,
+        kind: new.kind,
+        status: JobStatus::Queued,
+        priority: -7,
+        payload: new.payload,
+        run_at: f.now() + Duration::from_secs(60),
+        attempts: 0,
+        retry: JobRetry {
+            max_attempts: 4,
+            backoff: own,
+        },
+        timeout: new.timeout,
+        dedup_key: Some("käse/1".into()),
+        claimed_by: None,
+        claimed_at: None,
+        lease_expires_at: None,
+        token: 0,
+        progress: None,
+        result: None,
+        last_error: None,
+        trace_context: new.trace_context,
+        created_at: f.now(),
+        finished_at: None,
+    };
+    assert_eq!(f.job(id).await, expected);
+    let listed = f.all_jobs(&JobFilter::default(), 10).await;
+    assert_eq!(listed, [expected]);
+}
+
+/// A job that asks for nothing has its queue's settings and may run at once.
+pub async fn a_plain_one_follows_its_queue(f: Fixture) {
+    let id = f.put(1).await[0];
+    let job = f.job(id).await;
+    assert_eq!((job.run_at, job.created_at), (f.now(), f.now()));
+    assert_eq!((job.retry, job.timeout), (JobRetry::default(), None));
+    assert_eq!((job.priority, job.dedup_key), (0, None));
+    assert_eq!(job.status, JobStatus::Queued);
+}
+
+/// A payload is kept to the letter, whatever JSON it is.
+pub async fn payloads_are_kept_to_the_letter(f: Fixture) {
+    let texts = [
+        "null".to_owned(),
+        "0.10".into(),
+        "[]".into(),
+        r#"{"z":1,"a":{"z":1,"z":2},"e":"\u00e9é\n"}"#.into(),
+        "12345678901234567890123".into(),
+        format!("\"{}\"", "x".repeat(200_000)),
+    ];
+    let new = texts.iter().map(|text| NewJob {
+        payload: JsonText::parse(text).expect("it is JSON"),
+        ..new_job()
+    });
+    let new: Vec<NewJob> = new.collect();
+    let ids = f.put_all(&new).await;
+    for (id, new) in ids.iter().zip(&new) {
+        assert!(f.job(*id).await.payload == new.payload);
+    }
+    for (claimed, new) in f.take(10).await.iter().zip(&new) {
+        assert!(claimed.payload == new.payload);
+    }
+}
+
+/// A time that has come, or a wait of nothing, is the same as at once.
+pub async fn the_past_is_now(f: Fixture) {
+    let starts = [
+        JobStart::Now,
+        JobStart::At(f.now() - Duration::from_secs(60)),
+        JobStart::In(Duration::ZERO),
+        JobStart::At(f.now()),
+    ];
+    let new = starts.map(|start| NewJob { start, ..new_job() });
+    let ids = f.put_all(&new).await;
+    for id in &ids {
+        let job = f.job(*id).await;
+        assert_eq!(job.run_at, job.created_at);
+    }
+    assert_eq!(f.job_counts().await.ready, 4);
+    assert_eq!(job_ids(&f.take(9).await), ids);
+}
+
+/// A wait counts from the enqueue, by the store's clock.
+pub async fn a_wait_counts_from_now(f: Fixture) {
+    let new = NewJob {
+        start: JobStart::In(Duration::from_millis(1_500)),
+        ..new_job()
+    };
+    let id = f.put_one(new).await;
+    let due = f.now() + Duration::from_millis(1_500);
+    assert_eq!(f.job(id).await.run_at, due);
+    f.advance(1);
+    assert_eq!(f.take(1).await, []);
+    f.advance(1);
+    assert_eq!(f.take_one().await.id, id);
+}
+
+/// Answers are in the order asked, over several queues, and ids rise in the order of enqueueing.
+pub async fn answers_in_the_order_asked(f: Fixture) {
+    let new: Vec<NewJob> = (0..9)
+        .map(|n| NewJob {
+            queue: ["b", "a", "c"][n % 3].into(),
+            priority: (n % 2) as i16,
+            payload: payload(n as u32),
+            ..new_job()
+        })
+        .collect();
+    let mut ids = f.put_all(&new).await;
+    ids.extend(f.put_all(&new).await);
+    assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
+    for (id, new) in ids.iter().zip(new.iter().chain(&new)) {
+        let job = f.job(*id).await;
+        assert!(job.queue == new.queue && job.payload == new.payload);
+        assert_eq!(job.priority, new.priority);
+    }
+}
+
+/// Nothing is nothing.
+pub async fn of_nothing_is_nothing(f: Fixture) {
+    assert_eq!(f.offer(&[]).await, []);
+    assert_eq!(f.all_jobs(&JobFilter::default(), 10).await, []);
+}
+
+/// What cannot be kept refuses the whole call.
+pub async fn is_all_or_none(f: Fixture) {
+    let mut new = vec![new_job(); 3];
+    new[1].kind = "a\0b".into();
+    if f.store.job_enqueue(&new).await.is_err() {
+        assert_eq!(f.all_jobs(&JobFilter::default(), 10).await, []);
+    } else {
+        assert_eq!(f.all_jobs(&JobFilter::default(), 10).await.len(), 3);
+    }
+    f.put(1).await;
+}
+
+/// As many as one call may carry are one call.
+pub async fn of_many_is_one_call(f: Fixture) {
+    // A tenth of what one call may carry: every way of carrying many is the same from a thousand on.
+    let n = ENQUEUE_MAX_JOBS / 10;
+    let ids = f.put(n).await;
+    let distinct: BTreeSet<JobId> = ids.iter().copied().collect();
+    assert_eq!(distinct.len(), n);
+    assert_eq!(f.job_counts().await.ready, n as u64);
+    assert_eq!(f.job(ids[n - 1]).await.queue, QUEUE);
+}
+
+/// Many callers at once lose nothing, and each job is claimed once.
+pub async fn from_many_places_at_once_loses_nothing(f: Fixture) {
+    let calls = (0..16u32).map(|n| {
+        let store = f.store.clone();
+        let new: Vec<NewJob> = (0..10)
+            .map(|m| NewJob {
+                payload: payload(n * 10 + m),
+                ..new_job()
+            })
+            .collect();
+        tokio::spawn(async move { ok(store.job_enqueue(&new).await) })
+    });
+    let mut ids = BTreeSet::new();
+    for call in futures::future::join_all(calls).await {
+        ids.extend(call.expect("no call panicked").iter().map(|a| a.id));
+    }
+    assert_eq!(ids.len(), 160);
+    let mut claimed = Vec::new();
+    loop {
+        let jobs = f.take(50).await;
+        if jobs.is_empty() {
+            break;
+        }
+        claimed.extend(job_ids(&jobs));
+    }
+    assert_eq!(claimed.len(), 160);
+    assert_eq!(claimed.into_iter().collect::<BTreeSet<_>>(), ids);
+}

@@ -1,0 +1,105 @@
+//! The model's claim of jobs: what has expired is taken back, then the first in line are taken as far as limits allow.
+
+use super::{Jobs, Lease, later};
+use leasehold_core::job::JobEvent;
+use leasehold_core::lease::bounded;
+use leasehold_core::limits::JOB_MAX_BATCH;
+use leasehold_core::{JobId, JobStatus, Timestamp};
+use leasehold_store::job::{ClaimedJob, JobClaim, JobsClaimed};
+use std::cmp::Reverse;
+
+impl Jobs {
+    /// Claims, and takes back first whatever has expired and could be in the way.
+    pub(in crate::model) fn claim_first(
+        &mut self,
+        claim: &JobClaim,
+        now: Timestamp,
+    ) -> JobsClaimed {
+        let expired = self.expired_for(claim, now);
+        let mut token = self.last_token;
+        let claimed = self.claim(claim, now, &expired, &mut |_| {
+            token += 1;
+            token
+        });
+        self.last_token = token;
+        claimed
+    }
+
+    /// Expired leases whose end a claim may need: of its queue, and of all where all have one limit.
+    pub(in crate::model) fn expired_for(&self, claim: &JobClaim, now: Timestamp) -> Vec<JobId> {
+        let mut expired = self.expired(now);
+        expired.retain(|id| self.limit.is_some() || self.rows[id].new.queue == claim.queue);
+        expired
+    }
+
+    /// Queued jobs of a queue whose time has come, first in line first.
+    pub(in crate::model) fn due(&self, queue: &str, now: Timestamp) -> Vec<JobId> {
+        let all = self.rows.iter().filter(|(_, row)| row.new.queue == queue);
+        let queued = all.filter(|(_, row)| row.status == JobStatus::Queued && row.run_at <= now);
+        let mut due: Vec<_> = queued
+            .map(|(id, row)| (Reverse(row.new.priority), row.created_at, *id))
+            .collect();
+        due.sort_unstable();
+        due.into_iter().map(|(_, _, id)| id).collect()
+    }
+
+    /// Claims after taking `expired` back; `token` chooses each claim's token.
+    pub(in crate::model) fn claim(
+        &mut self,
+        claim: &JobClaim,
+        now: Timestamp,
+        expired: &[JobId],
+        token: &mut dyn FnMut(JobId) -> i64,
+    ) -> JobsClaimed {
+        let open = self.queues.get(&claim.queue);
+        if open.is_none_or(|queue| queue.settings.paused) {
+            return JobsClaimed::default();
+        }
+        self.take_back(expired, now);
+        let due = self.due(&claim.queue, now);
+        let asked = (claim.max as usize).min(JOB_MAX_BATCH);
+        let room = self.room(&claim.queue);
+        let n = due.len().min(asked).min(room);
+        let jobs = due[..n].iter();
+        let jobs: Vec<ClaimedJob> = jobs
+            .map(|id| self.take(*id, claim, now, token(*id)))
+            .collect();
+        let next = || self.next_due_in(&claim.queue, now);
+        JobsClaimed {
+            jobs,
+            at_limit: room < asked.min(due.len()),
+            next_due_in: (n < asked).then(next).flatten(),
+        }
+    }
+
+    fn take(&mut self, id: JobId, claim: &JobClaim, now: Timestamp, token: i64) -> ClaimedJob {
+        let queue = self.settings(&claim.queue);
+        let lease = bounded(claim.lease.unwrap_or(queue.lease));
+        let expires_at = later(now, lease);
+        let row = self.step(id, JobEvent::Claim, now);
+        assert!(row.token < token, "the token of job {id} rises");
+        row.token = token;
+        row.attempts += 1;
+        row.lease = Some(Lease {
+            worker: claim.worker.clone(),
+            claimed_at: now,
+            expires_at,
+        });
+        ClaimedJob {
+            id,
+            token,
+            kind: row.new.kind.clone(),
+            payload: row.new.payload.clone(),
+            priority: row.new.priority,
+            attempt: row.attempts,
+            retry: queue.retry_of(row.new.max_attempts, row.new.backoff),
+            timeout: row.new.timeout.or(queue.timeout),
+            progress: row.progress.clone(),
+            last_error: row.last_error.clone(),
+            trace_context: row.new.trace_context.clone(),
+            created_at: row.created_at,
+            lease,
+            lease_expires_at: expires_at,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What the holder of a lease does with it in the model: renew, report progress, finish in each way.
+
+use super::{Jobs, later};
+use leasehold_core::job::{JobEvent, jitter};
+use leasehold_core::lease::bounded;
+use leasehold_core::limits::{ERROR_MAX_CHARS, JOB_WAIT_MAX_DAYS};
+use leasehold_core::text::clip;
+use leasehold_core::{JobId, JsonText, Timestamp};
+use leasehold_store::job::{Again, JobEnd, JobFinish, JobFinished, JobRef};
+use std::time::Duration;
+
+/// A wait, cut at the longest one may be.
+fn longest(wait: Duration) -> Duration {
+    wait.min(Duration::from_secs(u64::from(JOB_WAIT_MAX_DAYS) * 86_400))
+}
+
+impl Jobs {
+    /// Whether a worker holds this claim; an expired one is nobody's.
+    fn holds(&self, worker: &str, claim: JobRef, now: Timestamp) -> bool {
+        self.rows.get(&claim.job).is_some_and(|row| {
+            row.token == claim.token
+                && row
+                    .lease
+                    .as_ref()
+                    .is_some_and(|lease| lease.worker == worker && lease.expires_at > now)
+        })
+    }
+
+    pub(in crate::model) fn renew(
+        &mut self,
+        worker: &str,
+        claims: &[JobRef],
+        lease: Duration,
+        now: Timestamp,
+    ) -> Vec<JobId> {
+        let held = claims.iter().filter(|c| self.holds(worker, **c, now));
+        let held: Vec<JobId> = held.map(|claim| claim.job).collect();
+        for id in &held {
+            let row = self.rows.get_mut(id);
+            if let Some(held) = row.and_then(|row| row.lease.as_mut()) {
+                held.expires_at = later(now, bounded(lease));
+            }
+        }
+        held
+    }
+
+    pub(in crate::model) fn progress(
+        &mut self,
+        worker: &str,
+        claim: JobRef,
+        progress: &JsonText,
+        now: Timestamp,
+    ) -> bool {
+        let held = self.holds(worker, claim, now);
+        if let Some(row) = self.rows.get_mut(&claim.job).filter(|_| held) {
+            row.progress = Some(progress.clone());
+        }
+        held
+    }
+
+    pub(in crate::model) fn finish_all(
+        &mut self,
+        worker: &str,
+        finishes: &[JobFinish],
+        now: Timestamp,
+    ) -> Vec<JobFinished> {
+        let finish = |finish: &JobFinish| self.finish(worker, finish, now);
+        finishes.iter().map(finish).collect()
+    }
+
+    fn finish(&mut self, worker: &str, finish: &JobFinish, now: Timestamp) -> JobFinished {
+        if !self.holds(worker, finish.claim, now) {
+            return JobFinished::LeaseLost;
+        }
+        let id = finish.claim.job;
+        match &finish.end {
+            JobEnd::Completed { result } => {
+                self.step(id, JobEvent::Complete, now).result = result.clone();
+                self.drop_unless_kept(id);
+                JobFinished::Completed
+            }
+            JobEnd::Failed { error, again } => {
+                let wait = self.wait_after(id, *again);
+                let event = wait.map_or(JobEvent::Fail, |_| JobEvent::Retry);
+                let row = self.step(id, event, now);
+                row.last_error = Some(clip(error, ERROR_MAX_CHARS));
+                match wait {
+                    None => JobFinished::Failed,
+                    Some(wait) => {
+                        row.run_at = later(now, longest(wait));
+                        JobFinished::Queued { run_at: row.run_at }
+                    }
+                }
+            }
+            JobEnd::Snoozed(wait) => {
+                let run_at = later(now, longest(*wait));
+                self.requeue(id, JobEvent::Snooze, run_at);
+                JobFinished::Queued { run_at }
+            }
+            JobEnd::GivenBack => {
+                self.requeue(id, JobEvent::GiveBack, now);
+                JobFinished::Queued { run_at: now }
+            }
+        }
+    }
+
+    /// How long a job whose attempt failed waits for the next, if there is a next.
+    fn wait_after(&self, id: JobId, again: Again) -> Option<Duration> {
+        let row = &self.rows[&id];
+        let settings = self.settings(&row.new.queue);
+        let retry = settings.retry_of(row.new.max_attempts, row.new.backoff);
+        match again {
+            Again::Policy => retry.after_failure(row.attempts, jitter(id, row.token)),
+            Again::After(wait) => (row.attempts < retry.max_attempts).then_some(wait),
+            Again::Never => None,
+        }
+    }
+
+    fn drop_unless_kept(&mut self, id: JobId) {
+        let queue = &self.rows[&id].new.queue;
+        if !self.settings(queue).keep_completed {
+            self.rows.remove(&id);
+        }
+    }
+}

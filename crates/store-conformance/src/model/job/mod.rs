@@ -1,0 +1,209 @@
+//! Jobs in the model: one row each with an explicit status, and how they are enqueued and read. Knows no store.
+
+mod claim;
+mod finish;
+mod sweep;
+
+pub(super) use super::claim::until;
+
+use leasehold_core::job::{JobEvent, JobStatus};
+use leasehold_core::{JobId, JsonText, Timestamp};
+use leasehold_store::Page;
+use leasehold_store::job::{EnqueuedJob, Job, JobFilter, JobStart, NewJob};
+use leasehold_store::queue::Queue;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Who has a job, and until when.
+#[derive(Clone, Debug)]
+pub(super) struct Lease {
+    pub(super) worker: String,
+    pub(super) claimed_at: Timestamp,
+    pub(super) expires_at: Timestamp,
+}
+
+/// A job: what was asked for, and what became of it.
+#[derive(Clone, Debug)]
+pub(super) struct JobRow {
+    pub(super) new: NewJob,
+    pub(super) status: JobStatus,
+    pub(super) created_at: Timestamp,
+    pub(super) run_at: Timestamp,
+    pub(super) attempts: u32,
+    pub(super) token: i64,
+    /// While running.
+    pub(super) lease: Option<Lease>,
+    pub(super) progress: Option<JsonText>,
+    pub(super) result: Option<JsonText>,
+    pub(super) last_error: Option<String>,
+    pub(super) finished_at: Option<Timestamp>,
+}
+
+/// Who holds a deduplication key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key {
+    pub(super) job: JobId,
+    /// None is until the job has ended.
+    pub(super) until: Option<Timestamp>,
+}
+
+/// Everything about jobs and their queues.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Jobs {
+    pub(super) queues: BTreeMap<String, Queue>,
+    pub(super) rows: BTreeMap<JobId, JobRow>,
+    /// By queue and key.
+    pub(super) keys: BTreeMap<(String, String), Key>,
+    pub(super) limit: Option<u32>,
+    pub(super) last_id: i64,
+    pub(super) last_token: i64,
+    /// Whether there may be a job to claim that was not there before.
+    pub(super) rings: bool,
+}
+
+/// A moment later, to the microsecond that databases keep.
+pub(super) fn later(now: Timestamp, by: Duration) -> Timestamp {
+    now + Duration::from_micros(u64::try_from(by.as_micros()).unwrap_or(u64::MAX))
+}
+
+impl Jobs {
+    /// Puts jobs in; `choose` turns the next id and a place in the call into the id to use.
+    pub(super) fn enqueue(
+        &mut self,
+        new: &[NewJob],
+        now: Timestamp,
+        choose: &mut dyn FnMut(JobId, usize) -> JobId,
+    ) -> Vec<EnqueuedJob> {
+        let mut answers = Vec::new();
+        for (place, new) in new.iter().enumerate() {
+            self.queue(&new.queue, now);
+            let holder = new
+                .dedup
+                .as_ref()
+                .and_then(|d| self.holder(new, &d.key, now));
+            if let Some(id) = holder {
+                answers.push(EnqueuedJob { id, existing: true });
+                continue;
+            }
+            let id = choose(JobId(self.last_id + 1), place);
+            self.last_id = self.last_id.max(id.0);
+            self.insert(id, new, now);
+            let existing = false;
+            answers.push(EnqueuedJob { id, existing });
+        }
+        answers
+    }
+
+    /// The job that holds a key in the queue of `new`.
+    fn holder(&self, new: &NewJob, key: &str, now: Timestamp) -> Option<JobId> {
+        let key = self.keys.get(&(new.queue.clone(), key.to_owned()))?;
+        key.until.is_none_or(|until| until > now).then_some(key.job)
+    }
+
+    fn insert(&mut self, id: JobId, new: &NewJob, now: Timestamp) {
+        let run_at = match new.start {
+            JobStart::Now => now,
+            JobStart::At(at) => at.max(now),
+            JobStart::In(wait) => later(now, wait),
+        };
+        if let Some(dedup) = &new.dedup {
+            let key = Key {
+                job: id,
+                until: dedup.window.map(|window| later(now, window)),
+            };
+            let of = (new.queue.clone(), dedup.key.clone());
+            self.keys.insert(of, key);
+        }
+        let row = JobRow {
+            new: new.clone(),
+            status: JobStatus::Queued,
+            created_at: now,
+            run_at,
+            attempts: 0,
+            token: 0,
+            lease: None,
+            progress: None,
+            result: None,
+            last_error: None,
+            finished_at: None,
+        };
+        assert!(self.rows.insert(id, row).is_none(), "job {id} is new");
+        self.rings = true;
+    }
+
+    /// Moves a job as the table allows.
+    pub(super) fn step(&mut self, id: JobId, event: JobEvent, now: Timestamp) -> &mut JobRow {
+        let row = self.rows.get_mut(&id).expect("the job is there");
+        row.status = match row.status.after(event) {
+            Ok(status) => status,
+            Err(illegal) => panic!("the model moves job {id}: {illegal}"),
+        };
+        if row.status != JobStatus::Running {
+            row.lease = None;
+            self.rings = true;
+        }
+        if event.gives_attempt_back() {
+            row.attempts -= 1;
+        }
+        if row.status.is_finished() {
+            row.finished_at = Some(now);
+            row.progress = None;
+            self.keys
+                .retain(|_, key| key.job != id || key.until.is_some());
+        }
+        row
+    }
+
+    /// Queues a job again.
+    pub(super) fn requeue(&mut self, id: JobId, event: JobEvent, run_at: Timestamp) {
+        self.step(id, event, run_at).run_at = run_at;
+    }
+
+    pub(super) fn get(&self, id: JobId, now: Timestamp) -> Option<Job> {
+        let row = self.rows.get(&id)?;
+        let settings = self.settings(&row.new.queue);
+        let lease = row.lease.as_ref();
+        let key = row
+            .new
+            .dedup
+            .as_ref()
+            .filter(|dedup| self.holder(&row.new, &dedup.key, now) == Some(id));
+        Some(Job {
+            id,
+            queue: row.new.queue.clone(),
+            kind: row.new.kind.clone(),
+            status: row.status,
+            priority: row.new.priority,
+            payload: row.new.payload.clone(),
+            run_at: row.run_at,
+            attempts: row.attempts,
+            retry: settings.retry_of(row.new.max_attempts, row.new.backoff),
+            timeout: row.new.timeout.or(settings.timeout),
+            dedup_key: key.map(|dedup| dedup.key.clone()),
+            claimed_by: lease.map(|lease| lease.worker.clone()),
+            claimed_at: lease.map(|lease| lease.claimed_at),
+            lease_expires_at: lease.map(|lease| lease.expires_at),
+            token: row.token,
+            progress: row.progress.clone(),
+            result: row.result.clone(),
+            last_error: row.last_error.clone(),
+            trace_context: row.new.trace_context.clone(),
+            created_at: row.created_at,
+            finished_at: row.finished_at,
+        })
+    }
+
+    pub(super) fn list(&self, filter: &JobFilter, page: Page<JobId>, now: Timestamp) -> Vec<Job> {
+        let rows = usize::try_from(page.rows()).unwrap_or(0);
+        let newest = self.rows.iter().rev();
+        let passing = newest.filter(|(id, row)| {
+            page.after.is_none_or(|after| **id < after)
+                && filter.queue.as_ref().is_none_or(|q| *q == row.new.queue)
+                && filter.status.is_none_or(|status| status == row.status)
+        });
+        passing
+            .take(rows)
+            .filter_map(|(id, _)| self.get(*id, now))
+            .collect()
+    }
+}

@@ -1,0 +1,105 @@
+//! What happens to jobs in the model that no worker asked for: expired leases, cancellation, pruning.
+
+use super::Jobs;
+use leasehold_core::job::JobEvent;
+use leasehold_core::limits::SWEEP_MAX_BATCH;
+use leasehold_core::{JobId, JobStatus, Timestamp};
+use leasehold_store::job::{ExpiredJob, JobCancelled, JobPrune, JobRef, JobsPruned};
+
+impl Jobs {
+    /// Jobs whose lease has ended.
+    pub(in crate::model) fn expired(&self, now: Timestamp) -> Vec<JobId> {
+        let all = self.rows.iter();
+        all.filter(|(_, row)| row.lease.as_ref().is_some_and(|l| l.expires_at <= now))
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    /// Takes these expired ones back.
+    pub(in crate::model) fn take_back(&mut self, ids: &[JobId], now: Timestamp) -> Vec<ExpiredJob> {
+        ids.iter().map(|id| self.take_one_back(*id, now)).collect()
+    }
+
+    fn take_one_back(&mut self, id: JobId, now: Timestamp) -> ExpiredJob {
+        let row = &self.rows[&id];
+        let queue = row.new.queue.clone();
+        let worker = row.lease.as_ref().map(|lease| lease.worker.clone());
+        let worker = worker.unwrap_or_default();
+        let settings = self.settings(&queue);
+        let retry = settings.retry_of(row.new.max_attempts, row.new.backoff);
+        let claim = JobRef {
+            job: id,
+            token: row.token,
+        };
+        let event = match row.attempts < retry.max_attempts {
+            true => JobEvent::Expire,
+            false => JobEvent::Exhaust,
+        };
+        let row = self.step(id, event, now);
+        row.last_error = Some(format!("the lease of {worker} expired"));
+        if event == JobEvent::Expire {
+            row.run_at = now;
+        }
+        let status = row.status;
+        ExpiredJob {
+            claim,
+            queue,
+            worker,
+            status,
+        }
+    }
+
+    pub(in crate::model) fn requeue_expired(
+        &mut self,
+        limit: u32,
+        now: Timestamp,
+    ) -> Vec<ExpiredJob> {
+        let mut expired = self.expired(now);
+        expired.truncate(limit.min(SWEEP_MAX_BATCH) as usize);
+        self.take_back(&expired, now)
+    }
+
+    pub(in crate::model) fn cancel(&mut self, id: JobId, now: Timestamp) -> JobCancelled {
+        match self.rows.get(&id).map(|row| row.status) {
+            None => JobCancelled::NotFound,
+            Some(JobStatus::Running) => JobCancelled::Running,
+            Some(JobStatus::Completed | JobStatus::Failed) => JobCancelled::Finished,
+            Some(JobStatus::Queued) => {
+                self.step(id, JobEvent::Cancel, now).last_error = Some("cancelled".to_owned());
+                JobCancelled::Cancelled
+            }
+        }
+    }
+
+    pub(in crate::model) fn prune(&mut self, prune: &JobPrune, now: Timestamp) -> JobsPruned {
+        let mut ended: Vec<(Timestamp, JobId)> = self
+            .rows
+            .iter()
+            .filter_map(|(id, row)| {
+                let before = match row.status {
+                    JobStatus::Completed => prune.completed_before,
+                    JobStatus::Failed => prune.failed_before,
+                    JobStatus::Queued | JobStatus::Running => None,
+                }?;
+                let finished = row.finished_at?;
+                (finished < before).then_some((finished, *id))
+            })
+            .collect();
+        ended.sort_unstable();
+        let limit = prune.limit.min(SWEEP_MAX_BATCH) as usize;
+        ended.truncate(limit);
+        for (_, id) in &ended {
+            self.rows.remove(id);
+        }
+        let passed = |until: &Option<Timestamp>| until.is_some_and(|until| until <= now);
+        let keys = self.keys.iter().filter(|(_, key)| passed(&key.until));
+        let keys: Vec<_> = keys.map(|(of, _)| of.clone()).take(limit).collect();
+        for of in &keys {
+            self.keys.remove(of);
+        }
+        JobsPruned {
+            jobs: ended.len() as u64,
+            keys: keys.len() as u64,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Queues in the model: settings, limits and counts. Knows jobs only as rows to count.
+
+use super::job::{Jobs, until};
+use leasehold_core::lease::bounded;
+use leasehold_core::queue::QueueSettings;
+use leasehold_core::{JobStatus, Timestamp};
+use leasehold_store::Page;
+use leasehold_store::queue::{JobCounts, Queue, QueueChange};
+
+impl Jobs {
+    /// The queue of a name, made where there is none.
+    pub(super) fn queue(&mut self, name: &str, now: Timestamp) -> &mut Queue {
+        let made = || Queue {
+            name: name.to_owned(),
+            settings: QueueSettings::default(),
+            created_at: now,
+        };
+        self.queues.entry(name.to_owned()).or_insert_with(made)
+    }
+
+    /// What holds for the jobs of a queue.
+    pub(super) fn settings(&self, queue: &str) -> QueueSettings {
+        let queue = self.queues.get(queue);
+        queue.map(|queue| queue.settings).unwrap_or_default()
+    }
+
+    pub(super) fn update_queue(
+        &mut self,
+        name: &str,
+        change: &QueueChange,
+        now: Timestamp,
+    ) -> Queue {
+        let queue = self.queue(name, now);
+        let settings = &mut queue.settings;
+        settings.limit = change.limit.unwrap_or(settings.limit);
+        settings.paused = change.paused.unwrap_or(settings.paused);
+        settings.keep_completed = change.keep_completed.unwrap_or(settings.keep_completed);
+        settings.lease = bounded(change.lease.unwrap_or(settings.lease));
+        settings.retry = change.retry.unwrap_or(settings.retry);
+        settings.timeout = change.timeout.unwrap_or(settings.timeout);
+        let queue = queue.clone();
+        self.rings = true;
+        queue
+    }
+
+    pub(super) fn list_queues(&self, page: &Page<String>) -> Vec<Queue> {
+        let rows = usize::try_from(page.rows()).unwrap_or(0);
+        let all = self.queues.values();
+        all.filter(|queue| page.after.as_ref().is_none_or(|after| queue.name > *after))
+            .take(rows)
+            .cloned()
+            .collect()
+    }
+
+    pub(super) fn set_limit(&mut self, limit: Option<u32>) {
+        self.limit = limit;
+        self.rings = true;
+    }
+
+    pub(super) fn counts(&self, queue: &str, now: Timestamp) -> JobCounts {
+        let mut counts = JobCounts::default();
+        for row in self.rows.values().filter(|row| row.new.queue == queue) {
+            *match row.status {
+                JobStatus::Queued if row.run_at <= now => &mut counts.ready,
+                JobStatus::Queued => &mut counts.scheduled,
+                JobStatus::Running => &mut counts.running,
+                JobStatus::Completed => &mut counts.completed,
+                JobStatus::Failed => &mut counts.failed,
+            } += 1;
+        }
+        counts
+    }
+
+    /// How many jobs of a queue may be claimed by the limits, its own and that of all.
+    pub(super) fn room(&self, queue: &str) -> usize {
+        let running = |of: Option<&str>| {
+            let rows = self.rows.values();
+            rows.filter(|row| row.status == JobStatus::Running)
+                .filter(|row| of.is_none_or(|queue| row.new.queue == queue))
+                .count()
+        };
+        let left = |limit: Option<u32>, of: Option<&str>| {
+            limit.map_or(usize::MAX, |limit| {
+                (limit as usize).saturating_sub(running(of))
+            })
+        };
+        left(self.settings(queue).limit, Some(queue)).min(left(self.limit, None))
+    }
+
+    /// How long until the next job of a queue becomes due that is not due yet.
+    pub(super) fn next_due_in(&self, queue: &str, now: Timestamp) -> Option<std::time::Duration> {
+        let rows = self.rows.values().filter(|row| row.new.queue == queue);
+        rows.filter(|row| row.status == JobStatus::Queued && row.run_at > now)
+            .map(|row| row.run_at)
+            .min()
+            .map(|at| until(now, at))
+    }
+}

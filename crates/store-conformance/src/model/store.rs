@@ -1,0 +1,460 @@
+//! The model as a store: each method locks, does one thing to plain maps, and rings. Decides nothing itself.
+
+use super::Model;
+use async_trait::async_trait;
+use leasehold_core::limits::{PAGE_MAX, SWEEP_MAX_BATCH};
+use leasehold_core::{
+    DefinitionId, ExecutionId, ExecutionStatus, JobId, JsonText, RequestId, VersionId, WorkspaceId,
+};
+use leasehold_store::change::{ChangeCursor, ChangePage, ChangeStart, Event};
+use leasehold_store::definition::{
+    Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
+};
+use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use leasehold_store::job::{
+    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
+    JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
+};
+use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
+use leasehold_store::prune::{Prune, Pruned};
+use leasehold_store::queue::{JobCounts, Queue, QueueChange};
+use leasehold_store::request::{
+    Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
+    Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
+    RequestFilter, Settled,
+};
+use leasehold_store::wake::Wake;
+use leasehold_store::workspace::{
+    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
+};
+use leasehold_store::{Capabilities, MigrationStatus, Page, Result, Store, fresh_id};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use tokio::sync::watch;
+
+fn inserts(enqueued: &Enqueued) -> bool {
+    matches!(enqueued, Enqueued::All(all) if all.iter().any(|answer| answer.inserted))
+}
+
+/// The rows after a page's key, in rising order of `key`.
+fn page<T, K: Ord + Copy>(mut rows: Vec<T>, page: Page<K>, key: impl Fn(&T) -> K) -> Vec<T> {
+    rows.retain(|row| page.after.is_none_or(|after| key(row) > after));
+    rows.sort_by_key(&key);
+    rows.truncate(usize::try_from(page.rows()).unwrap_or(0));
+    rows
+}
+
+#[async_trait]
+impl Store for Model {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "model",
+            shared: false,
+        }
+    }
+
+    async fn schema_migrate(&self) -> Result<Vec<MigrationStatus>> {
+        Ok(Vec::new())
+    }
+
+    async fn schema_status(&self) -> Result<Vec<MigrationStatus>> {
+        Ok(Vec::new())
+    }
+
+    async fn workspace_create(&self, new: &NewWorkspace) -> Result<WorkspaceCreated> {
+        self.state().create_workspace(new, self.now())
+    }
+
+    async fn workspace_get(&self, id: WorkspaceId) -> Result<Option<Workspace>> {
+        let state = self.state();
+        Ok(state.workspaces.get(&id).map(|row| row.workspace.clone()))
+    }
+
+    async fn workspace_list(&self, at: Page<WorkspaceId>) -> Result<Vec<Workspace>> {
+        let state = self.state();
+        let all = state.workspaces.values().map(|row| &row.workspace);
+        let living = all.filter(|w| w.deleted_at.is_none()).cloned().collect();
+        Ok(page(living, at, |w| w.id))
+    }
+
+    async fn workspace_update(
+        &self,
+        id: WorkspaceId,
+        change: &WorkspaceChange,
+    ) -> Result<Option<Workspace>> {
+        let updated = self.state().update_workspace(id, change)?;
+        self.bells.ring_for_work(updated.is_some());
+        Ok(updated)
+    }
+
+    async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool> {
+        let deleted = self.state().delete_workspace(id, self.now());
+        self.bells.ring_for_work(deleted);
+        Ok(deleted)
+    }
+
+    async fn workspace_slots(&self, id: WorkspaceId) -> Result<Option<SlotUse>> {
+        Ok(self.state().slots(id))
+    }
+
+    async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated> {
+        Ok(self.state().create_definition(new, self.now()))
+    }
+
+    async fn definition_get(
+        &self,
+        workspace: WorkspaceId,
+        id: DefinitionId,
+    ) -> Result<Option<Definition>> {
+        Ok(self.state().definition(workspace, id).cloned())
+    }
+
+    async fn definition_list(
+        &self,
+        workspace: WorkspaceId,
+        at: Page<DefinitionId>,
+    ) -> Result<Vec<Definition>> {
+        let state = self.state();
+        let all = state.definitions.keys();
+        let living = all.filter_map(|id| state.definition(workspace, *id));
+        Ok(page(living.cloned().collect(), at, |d| d.id))
+    }
+
+    async fn definition_delete(&self, workspace: WorkspaceId, id: DefinitionId) -> Result<bool> {
+        let mut state = self.state();
+        let there = state.definition(workspace, id).is_some();
+        Ok(there && state.deleted_definitions.insert(id))
+    }
+
+    async fn version_publish(&self, new: &NewVersion) -> Result<Option<Version>> {
+        Ok(self.state().publish(new, self.now()))
+    }
+
+    async fn version_get(&self, workspace: WorkspaceId, id: VersionId) -> Result<Option<Version>> {
+        let state = self.state();
+        let version = state.versions.get(&id);
+        Ok(version.filter(|v| v.workspace == workspace).cloned())
+    }
+
+    async fn version_list(
+        &self,
+        workspace: WorkspaceId,
+        definition: DefinitionId,
+        at: Page<u32>,
+    ) -> Result<Vec<Version>> {
+        let state = self.state();
+        let all = state.versions.values();
+        let own = all.filter(|v| v.workspace == workspace && v.definition == definition);
+        Ok(page(own.cloned().collect(), at, |v| v.number))
+    }
+
+    async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued> {
+        let enqueued = self.state().enqueue(enqueue, self.now())?;
+        self.bells.ring_for_work(inserts(&enqueued));
+        Ok(enqueued)
+    }
+
+    async fn request_claim(&self, claim: &Claim) -> Result<ClaimOutcome> {
+        let now = self.now();
+        Ok(self.state().claim(claim, now, &mut |_| fresh_id()))
+    }
+
+    async fn request_settle(&self) -> Result<Settled> {
+        Ok(self.state().settle(self.now()))
+    }
+
+    async fn request_renew(
+        &self,
+        owner: &str,
+        claims: &[ClaimRef],
+        lease: Duration,
+    ) -> Result<Vec<RequestId>> {
+        Ok(self.state().renew(owner, claims, lease, self.now()))
+    }
+
+    async fn request_dispatched(
+        &self,
+        owner: &str,
+        claims: &[ClaimRef],
+    ) -> Result<Vec<Dispatched>> {
+        let (mut state, now) = (self.state(), self.now());
+        let marks = claims
+            .iter()
+            .map(|claim| state.dispatched(owner, claim, now));
+        let marks: Vec<Dispatched> = marks.collect();
+        if marks.contains(&Dispatched::Cancelling) {
+            self.bells.ring(Wake::Cancel);
+        }
+        Ok(marks)
+    }
+
+    async fn request_release(&self, owner: &str, releases: &[Release]) -> Result<Vec<Released>> {
+        let (mut state, now) = (self.state(), self.now());
+        let backs = releases.iter().map(|back| state.release(owner, back, now));
+        let backs: Vec<Released> = backs.collect();
+        self.bells
+            .ring_for_work(backs.iter().any(|back| *back != Released::LeaseLost));
+        Ok(backs)
+    }
+
+    async fn request_fail(&self, owner: &str, fail: &Fail) -> Result<bool> {
+        let failed = self.state().give_up(owner, fail, self.now());
+        self.bells.ring_for_work(failed);
+        Ok(failed)
+    }
+
+    async fn request_recover(&self, by: &str, limit: u32) -> Result<Vec<Recovered>> {
+        let (mut state, now) = (self.state(), self.now());
+        let mut expired = state.expired(now);
+        expired.truncate(limit.min(SWEEP_MAX_BATCH) as usize);
+        self.bells.ring_for_work(!expired.is_empty());
+        Ok(state.recover(by, &expired, now))
+    }
+
+    async fn request_cancel(&self, cancel: &Cancel) -> Result<Cancelled> {
+        let (mut state, now) = (self.state(), self.now());
+        let cancelled = state.cancel(cancel, now);
+        match cancelled {
+            Cancelled::Wished(_) => self.bells.ring(Wake::Work),
+            Cancelled::Running(_) => self.bells.ring(Wake::Cancel),
+            Cancelled::Cancelled | Cancelled::AlreadyFinished | Cancelled::NotFound => {}
+        }
+        Ok(cancelled)
+    }
+
+    async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelWish>> {
+        let mut untold = self.state().untold();
+        untold.truncate(limit.min(SWEEP_MAX_BATCH) as usize);
+        Ok(untold)
+    }
+
+    async fn request_cancel_told(&self, wishes: &[CancelWish]) -> Result<()> {
+        let mut state = self.state();
+        wishes.iter().for_each(|wish| state.told(wish));
+        Ok(())
+    }
+
+    async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven> {
+        let redriven = self.state().redrive(redrive, self.now());
+        self.bells
+            .ring_for_work(matches!(redriven, Redriven::Enqueued(_)));
+        Ok(redriven)
+    }
+
+    async fn request_redrive_many(
+        &self,
+        redrive: &RedriveMany,
+    ) -> Result<Vec<(RequestId, RequestId)>> {
+        let now = self.now();
+        let redriven = self.state().redrive_many(redrive, now, &mut |_| fresh_id());
+        self.bells.ring_for_work(!redriven.is_empty());
+        Ok(redriven)
+    }
+
+    async fn request_get(&self, workspace: WorkspaceId, id: RequestId) -> Result<Option<Request>> {
+        Ok(self
+            .state()
+            .own(workspace, id)
+            .map(|row| row.request.clone()))
+    }
+
+    async fn request_list(
+        &self,
+        filter: &RequestFilter,
+        at: Page<RequestId>,
+    ) -> Result<Vec<Request>> {
+        let state = self.state();
+        let newest = state.requests.values().rev().map(|row| &row.request);
+        let passing = newest.filter(|r| {
+            at.after.is_none_or(|after| r.id < after)
+                && filter.workspace.is_none_or(|w| w == r.workspace)
+                && filter.status.is_none_or(|s| s == r.status)
+                && filter.definition.is_none_or(|d| d == r.definition)
+                && filter.reason.is_none_or(|x| Some(x) == r.failure_reason)
+        });
+        let rows = usize::try_from(at.rows()).unwrap_or(0);
+        Ok(passing.take(rows).cloned().collect())
+    }
+
+    async fn request_counts(&self, workspace: WorkspaceId) -> Result<Counts> {
+        Ok(self.state().counts(workspace))
+    }
+
+    async fn request_timeline(&self, workspace: WorkspaceId, id: RequestId) -> Result<Vec<Event>> {
+        let state = self.state();
+        let all = state.events.values();
+        let own = all.filter(|e| e.workspace == workspace && e.request == id);
+        Ok(own.cloned().collect())
+    }
+
+    async fn execution_get(
+        &self,
+        workspace: WorkspaceId,
+        id: ExecutionId,
+    ) -> Result<Option<Execution>> {
+        let state = self.state();
+        let execution = state.executions.get(&id);
+        Ok(execution.filter(|e| e.workspace == workspace).cloned())
+    }
+
+    async fn execution_finish(
+        &self,
+        by: &str,
+        finishes: &[ExecutionFinish],
+    ) -> Result<Vec<ExecutionFinished>> {
+        let (mut state, now) = (self.state(), self.now());
+        let ends = finishes.iter().map(|finish| state.finish(by, finish, now));
+        let ends: Vec<ExecutionFinished> = ends.collect();
+        let ended = |end: &ExecutionFinished| matches!(end, ExecutionFinished::Finished { .. });
+        self.bells.ring_for_work(ends.iter().any(ended));
+        Ok(ends)
+    }
+
+    async fn execution_list_running(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>> {
+        let state = self.state();
+        let ids: BTreeSet<&ExecutionId> = ids.iter().collect();
+        let known = ids.into_iter().filter_map(|id| state.executions.get(id));
+        let running = known.filter(|e| e.status == ExecutionStatus::Running);
+        Ok(running.cloned().collect())
+    }
+
+    async fn execution_list_active(&self, at: Page<ActiveKey>) -> Result<Vec<Execution>> {
+        let state = self.state();
+        let all = state.executions.values();
+        let running = all.filter(|e| e.status == ExecutionStatus::Running);
+        let at = Page {
+            after: at.after.map(|key| (key.workspace, key.admission)),
+            limit: at.limit,
+        };
+        Ok(page(running.cloned().collect(), at, |e| {
+            (e.workspace, e.admission)
+        }))
+    }
+
+    async fn lock_acquire(&self, request: &LockRequest) -> Result<LockAcquired> {
+        Ok(self.state().acquire(request, self.now()))
+    }
+
+    async fn lock_extend(&self, token: &LockToken, at_most_for: Duration) -> Result<bool> {
+        Ok(self.state().extend(token, at_most_for, self.now()))
+    }
+
+    async fn lock_release(&self, token: &LockToken, at_least_for: Duration) -> Result<bool> {
+        Ok(self.state().give_back(token, at_least_for, self.now()))
+    }
+
+    async fn lock_list(&self) -> Result<Vec<LockState>> {
+        Ok(self.state().locks.values().cloned().collect())
+    }
+
+    async fn change_list(&self, start: &ChangeStart, limit: u32) -> Result<ChangePage> {
+        let state = self.state();
+        let from = match start {
+            ChangeStart::Oldest => 0,
+            ChangeStart::Now => state.next_event,
+            ChangeStart::After(cursor) => cursor.0.parse().unwrap_or(state.next_event),
+        };
+        let limit = limit.clamp(1, PAGE_MAX) as usize;
+        let page: Vec<_> = state.events.range(from..).take(limit).collect();
+        let next = page.last().map_or(from, |(number, _)| **number + 1);
+        Ok(ChangePage {
+            events: page.into_iter().map(|(_, event)| event.clone()).collect(),
+            cursor: ChangeCursor(next.to_string()),
+        })
+    }
+
+    async fn wake_arm(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    async fn wake_wait(&self, wake: Wake) {
+        self.bells.wait(wake).await;
+    }
+
+    async fn wake_ring(&self, wake: Wake) -> Result<()> {
+        self.bells.ring(wake);
+        Ok(())
+    }
+
+    async fn prune(&self, prune: &Prune) -> Result<Pruned> {
+        Ok(self.state().prune(prune, self.now()))
+    }
+
+    async fn queue_update(&self, name: &str, change: &QueueChange) -> Result<Queue> {
+        Ok(self.jobs(|jobs, now| jobs.update_queue(name, change, now)))
+    }
+
+    async fn queue_get(&self, name: &str) -> Result<Option<Queue>> {
+        Ok(self.jobs(|jobs, _| jobs.queues.get(name).cloned()))
+    }
+
+    async fn queue_list(&self, page: Page<String>) -> Result<Vec<Queue>> {
+        Ok(self.jobs(|jobs, _| jobs.list_queues(&page)))
+    }
+
+    async fn queue_counts(&self, name: &str) -> Result<JobCounts> {
+        Ok(self.jobs(|jobs, now| jobs.counts(name, now)))
+    }
+
+    async fn job_limit(&self) -> Result<Option<u32>> {
+        Ok(self.jobs(|jobs, _| jobs.limit))
+    }
+
+    async fn job_limit_set(&self, limit: Option<u32>) -> Result<()> {
+        self.jobs(|jobs, _| jobs.set_limit(limit));
+        Ok(())
+    }
+
+    async fn job_enqueue(&self, new: &[NewJob]) -> Result<Vec<EnqueuedJob>> {
+        Ok(self.jobs(|jobs, now| jobs.enqueue(new, now, &mut |next, _| next)))
+    }
+
+    async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed> {
+        Ok(self.jobs(|jobs, now| jobs.claim_first(claim, now)))
+    }
+
+    async fn job_renew(
+        &self,
+        worker: &str,
+        claims: &[JobRef],
+        lease: Duration,
+    ) -> Result<Vec<JobId>> {
+        Ok(self.jobs(|jobs, now| jobs.renew(worker, claims, lease, now)))
+    }
+
+    async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
+        Ok(self.jobs(|jobs, now| jobs.finish_all(worker, finishes, now)))
+    }
+
+    async fn job_progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool> {
+        Ok(self.jobs(|jobs, now| jobs.progress(worker, claim, progress, now)))
+    }
+
+    async fn job_requeue_expired(&self, limit: u32) -> Result<Vec<ExpiredJob>> {
+        Ok(self.jobs(|jobs, now| jobs.requeue_expired(limit, now)))
+    }
+
+    async fn job_cancel(&self, id: JobId) -> Result<JobCancelled> {
+        Ok(self.jobs(|jobs, now| jobs.cancel(id, now)))
+    }
+
+    async fn job_get(&self, id: JobId) -> Result<Option<Job>> {
+        Ok(self.jobs(|jobs, now| jobs.get(id, now)))
+    }
+
+    async fn job_list(&self, filter: &JobFilter, page: Page<JobId>) -> Result<Vec<Job>> {
+        Ok(self.jobs(|jobs, now| jobs.list(filter, page, now)))
+    }
+
+    async fn job_prune(&self, prune: &JobPrune) -> Result<JobsPruned> {
+        Ok(self.jobs(|jobs, now| jobs.prune(prune, now)))
+    }
+
+    async fn job_arm(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn job_bell(&self) -> watch::Receiver<u64> {
+        self.job_bell.subscribe()
+    }
+}

@@ -1,0 +1,218 @@
+//! What a store promises about queues: made when used, changed in parts, listed by name, counted now.
+
+use crate::Fixture;
+use crate::factory::ok;
+use crate::job_factory::{QUEUE, completed, failed, new_job};
+use leasehold_core::job::JobRetry;
+use leasehold_core::queue::QueueSettings;
+use leasehold_core::retry::Backoff;
+use leasehold_store::Page;
+use leasehold_store::job::{Again, JobEnd, JobStart, NewJob};
+use leasehold_store::queue::{JobCounts, Queue, QueueChange};
+use std::time::Duration;
+
+/// A change of every setting.
+fn everything() -> QueueChange {
+    QueueChange {
+        limit: Some(Some(7)),
+        paused: Some(true),
+        keep_completed: Some(false),
+        lease: Some(Duration::from_millis(1_500)),
+        retry: Some(JobRetry {
+            max_attempts: 3,
+            backoff: Backoff {
+                base: Duration::from_millis(250),
+                factor: 1.5,
+                max: Duration::from_secs(90),
+                jitter: 0.35,
+            },
+        }),
+        timeout: Some(Some(Duration::from_millis(2_750))),
+    }
+}
+
+/// A queue that nobody used or set up is none, has no jobs, and gives none.
+pub async fn an_unknown_one_is_none(f: Fixture) {
+    assert_eq!(ok(f.store.queue_get(QUEUE).await), None);
+    assert_eq!(ok(f.store.queue_list(Page::first(10)).await), []);
+    assert_eq!(f.job_counts().await, JobCounts::default());
+    let claimed = f.look(5).await;
+    assert_eq!((claimed.jobs, claimed.at_limit), (vec![], false));
+    assert_eq!(claimed.next_due_in, None);
+}
+
+/// The first job put into a queue makes it, with ordinary settings.
+pub async fn the_first_job_makes_it(f: Fixture) {
+    f.put(1).await;
+    let made = Queue {
+        name: QUEUE.into(),
+        settings: QueueSettings::default(),
+        created_at: f.now(),
+    };
+    f.advance(5);
+    f.put(1).await;
+    assert_eq!(ok(f.store.queue_get(QUEUE).await), Some(made));
+}
+
+/// A change of a queue that is not there makes it; every setting is read back as it was given.
+pub async fn is_read_back_as_it_was_set(f: Fixture) {
+    let change = everything();
+    let queue = f.set_queue(change).await;
+    let settings = QueueSettings {
+        limit: Some(7),
+        paused: true,
+        keep_completed: false,
+        lease: Duration::from_millis(1_500),
+        retry: change.retry.expect("it is set"),
+        timeout: Some(Duration::from_millis(2_750)),
+    };
+    assert_eq!((queue.name.as_str(), queue.settings), (QUEUE, settings));
+    assert_eq!(queue.created_at, f.now());
+    assert_eq!(ok(f.store.queue_get(QUEUE).await), Some(queue));
+}
+
+/// A change touches only what it names; limit and timeout can be taken away.
+pub async fn a_change_touches_only_what_it_names(f: Fixture) {
+    let before = f.set_queue(everything()).await;
+    f.advance(5);
+    assert_eq!(f.set_queue(QueueChange::default()).await, before);
+    let change = QueueChange {
+        limit: Some(None),
+        timeout: Some(None),
+        ..QueueChange::default()
+    };
+    let after = f.set_queue(change).await;
+    let expected = QueueSettings {
+        limit: None,
+        timeout: None,
+        ..before.settings
+    };
+    assert_eq!(after.settings, expected);
+    assert_eq!(after.created_at, before.created_at);
+    let zero = QueueChange {
+        limit: Some(Some(0)),
+        ..QueueChange::default()
+    };
+    assert_eq!(f.set_queue(zero).await.settings.limit, Some(0));
+}
+
+/// Queues are listed by name, in pages that miss and repeat nothing.
+pub async fn the_list_is_by_name(f: Fixture) {
+    for name in ["c", "a", "e", "b", "d"] {
+        ok(f.store.queue_update(name, &QueueChange::default()).await);
+    }
+    let mut names = Vec::new();
+    let mut page = Page::first(2);
+    loop {
+        let queues = ok(f.store.queue_list(page).await);
+        let Some(last) = queues.last() else { break };
+        assert!(queues.len() <= 2);
+        page = Page::after(last.name.clone(), 2);
+        names.extend(queues.into_iter().map(|queue| queue.name));
+    }
+    assert_eq!(names, ["a", "b", "c", "d", "e"]);
+}
+
+/// Queues are apart: jobs, settings and pauses of one are not another's.
+pub async fn queues_are_apart(f: Fixture) {
+    let other = f.put_one(NewJob::new("other", "send", Default::default()));
+    let other = other.await;
+    let own = f.put(1).await[0];
+    let paused = QueueChange {
+        paused: Some(true),
+        limit: Some(Some(0)),
+        ..QueueChange::default()
+    };
+    ok(f.store.queue_update("other", &paused).await);
+    assert_eq!(f.take_one().await.id, own);
+    assert_eq!(f.take(5).await, []);
+    assert_eq!(f.take_from("other", 5).await.jobs, []);
+    assert_eq!(f.job(other).await.queue, "other");
+}
+
+/// Each job is counted where it is, and a due time counts by the clock alone.
+pub async fn counts_say_where_jobs_are(f: Fixture) {
+    let later = NewJob {
+        start: JobStart::In(Duration::from_secs(10)),
+        ..new_job()
+    };
+    f.put_all(&vec![later; 2]).await;
+    f.put(6).await;
+    let jobs = f.take(4).await;
+    f.end(&jobs[0], completed()).await;
+    f.end(&jobs[1], failed(Again::Never)).await;
+    f.end(&jobs[2], JobEnd::Snoozed(Duration::from_secs(20)))
+        .await;
+    let counts = JobCounts {
+        ready: 2,
+        scheduled: 3,
+        running: 1,
+        completed: 1,
+        failed: 1,
+    };
+    assert_eq!(f.job_counts().await, counts);
+    f.advance(10);
+    let counts = JobCounts {
+        ready: 4,
+        scheduled: 1,
+        ..counts
+    };
+    assert_eq!(f.job_counts().await, counts);
+    f.advance(10);
+    assert_eq!(f.job_counts().await.running, 1);
+    assert_eq!(f.job_counts().await.ready, 5);
+}
+
+/// A paused queue gives nothing, says neither limit nor due time, and takes jobs in; what runs runs on.
+pub async fn a_paused_one_gives_nothing(f: Fixture) {
+    let running = f.taken(new_job()).await;
+    f.put(3).await;
+    let later = NewJob {
+        start: JobStart::In(Duration::from_secs(10)),
+        ..new_job()
+    };
+    f.put_one(later).await;
+    let pause = |paused| QueueChange {
+        paused: Some(paused),
+        limit: Some(Some(2)),
+        ..QueueChange::default()
+    };
+    f.set_queue(pause(true)).await;
+    let none = f.look(5).await;
+    assert_eq!(
+        (none.jobs, none.at_limit, none.next_due_in),
+        (vec![], false, None)
+    );
+    f.put(1).await;
+    assert_eq!(
+        f.keep(crate::job_factory::WORKER, &[running.claim()]).await,
+        [running.id]
+    );
+    f.end(&running, completed()).await;
+    assert_eq!(f.take(5).await, []);
+    f.set_queue(pause(false)).await;
+    assert_eq!(f.take(5).await.len(), 2);
+}
+
+/// Jobs that ask for nothing follow the settings their queue has now.
+pub async fn settings_hold_for_jobs_that_wait(f: Fixture) {
+    let ids = f.put(2).await;
+    let change = everything();
+    let resumed = QueueChange {
+        paused: Some(false),
+        ..change
+    };
+    f.set_queue(resumed).await;
+    let job = f.job(ids[1]).await;
+    assert_eq!(Some(job.retry), change.retry);
+    assert_eq!(Some(job.timeout), change.timeout);
+    let claim = leasehold_store::job::JobClaim {
+        lease: None,
+        ..crate::job_factory::job_claim("w", 1)
+    };
+    let claimed = ok(f.store.job_claim(&claim).await).jobs.remove(0);
+    assert_eq!(Some(claimed.retry), change.retry);
+    assert_eq!(Some(claimed.timeout), change.timeout);
+    assert_eq!(claimed.lease, Duration::from_millis(1_500));
+    assert_eq!(claimed.lease_expires_at, f.now() + claimed.lease);
+}

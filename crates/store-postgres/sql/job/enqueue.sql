@@ -1,0 +1,19 @@
+-- Puts jobs into their queues, those for later among the waiting. The order of the arrays is the order of ids.
+WITH given AS MATERIALIZED (
+    SELECT g.*, coalesce($1::timestamptz, clock_timestamp()) AS now,
+        CASE WHEN g.start_at > coalesce($1::timestamptz, clock_timestamp()) THEN g.start_at
+            WHEN g.start_in_us > 0 THEN coalesce($1::timestamptz, clock_timestamp()) + g.start_in_us * interval '1 microsecond'
+        END AS run_at
+    FROM unnest($2::bigint[], $3::integer[], $4::smallint[], $5::text[], $6::json[], $7::timestamptz[], $8::bigint[],
+        $9::integer[], $10::bigint[], $11::bigint[], $12::bigint[], $13::double precision[], $14::double precision[], $15::text[])
+        AS g (id, queue_id, priority, kind, payload, start_at, start_in_us, max_attempts, timeout_us, backoff_base_us,
+            backoff_max_us, backoff_factor, backoff_jitter, trace_context)
+), waiting AS (
+    INSERT INTO job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
+    SELECT g.id, g.now, g.run_at, g.queue_id, g.priority, false FROM given g WHERE g.run_at IS NOT NULL
+)
+INSERT INTO job (id, created_at, run_at, queue_id, priority, kind, payload, max_attempts, timeout_us, backoff_base_us,
+    backoff_max_us, backoff_factor, backoff_jitter, trace_context)
+SELECT g.id, g.now, g.run_at, g.queue_id, g.priority, g.kind, g.payload, g.max_attempts, g.timeout_us, g.backoff_base_us,
+    g.backoff_max_us, g.backoff_factor, g.backoff_jitter, g.trace_context
+FROM given g ORDER BY g.id

@@ -1,0 +1,5 @@
+-- Puts one job into its queue, to run at once.
+INSERT INTO job (created_at, queue_id, priority, kind, payload, max_attempts, timeout_us, backoff_base_us, backoff_max_us,
+    backoff_factor, backoff_jitter, trace_context)
+VALUES (coalesce($1::timestamptz, clock_timestamp()), $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+RETURNING id, leasehold_job_wake() AS notified

@@ -1,0 +1,14 @@
+-- Gives up the keys of $3 whose window has passed. Waits for nobody: it runs before the transaction that takes keys, in one of its own.
+WITH passed AS MATERIALIZED (
+    SELECT k.queue_id, k.key FROM unnest($2::integer[], $3::text[]) AS g (queue_id, key)
+    CROSS JOIN LATERAL (
+        SELECT k.* FROM job_key k
+        WHERE k.queue_id = g.queue_id AND k.key = g.key AND k.holds_until <= coalesce($1::timestamptz, clock_timestamp())
+        LIMIT 1
+    ) k
+), free AS MATERIALIZED (
+    SELECT k.queue_id, k.key FROM job_key k
+    WHERE (k.queue_id, k.key) IN (SELECT p.queue_id, p.key FROM passed p) FOR UPDATE SKIP LOCKED
+)
+DELETE FROM job_key k USING free f
+WHERE k.queue_id = f.queue_id AND k.key = f.key AND k.holds_until <= coalesce($1::timestamptz, clock_timestamp())

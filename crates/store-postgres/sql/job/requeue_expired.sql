@@ -1,0 +1,9 @@
+-- Takes back up to $3 jobs whose lease has expired, and wakes whoever waits for them. One row without a job where there is none.
+WITH moment AS MATERIALIZED (
+    SELECT coalesce($1::timestamptz, clock_timestamp()) AS now
+), expired AS MATERIALIZED (
+    SELECT x.* FROM moment m CROSS JOIN LATERAL leasehold_job_expire(m.now, coalesce($2::timestamptz, '-infinity'), $3) x
+), woken AS MATERIALIZED (
+    SELECT leasehold_job_wake() AS notified WHERE EXISTS (SELECT FROM expired)
+)
+SELECT m.now, x.*, (SELECT w.notified FROM woken w) AS notified FROM moment m LEFT JOIN expired x ON true

@@ -1,0 +1,2 @@
+-- The queue.
+SELECT * FROM queue WHERE name = $1

@@ -1,0 +1,2 @@
+-- Queues by name.
+SELECT * FROM queue WHERE name COLLATE "C" > $1 ORDER BY name COLLATE "C" LIMIT $2

@@ -1,0 +1,2 @@
+-- From here on notifications about jobs arrive.
+LISTEN leasehold_job

@@ -1,0 +1,264 @@
+//! What a worker does with its leases: renew them, report progress, end them.
+
+use super::row::{self, JsonIn};
+use crate::row::{micros, time};
+use crate::store::{PostgresStore, sql};
+use leasehold_core::job::{JobRetry, JobStatus, jitter};
+use leasehold_core::lease::bounded;
+use leasehold_core::limits::ERROR_MAX_CHARS;
+use leasehold_core::text::clip;
+use leasehold_core::{JobId, JsonText, Timestamp};
+use leasehold_store::Result;
+use leasehold_store::job::{Again, JobEnd, JobFinish, JobFinished, JobRef};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// Claims sorted by page, as the functions of the schema take them.
+struct Pages {
+    tokens: Vec<i64>,
+    first: Vec<i32>,
+    ids: Vec<i64>,
+}
+
+impl Pages {
+    /// `claims` must be sorted by token.
+    fn of(claims: impl Iterator<Item = JobRef>) -> Self {
+        let mut pages = Self {
+            tokens: Vec::new(),
+            first: Vec::new(),
+            ids: Vec::new(),
+        };
+        for claim in claims {
+            if pages.tokens.last() != Some(&claim.token) {
+                pages.tokens.push(claim.token);
+                let first = pages.ids.len() + 1;
+                pages.first.push(i32::try_from(first).unwrap_or(i32::MAX));
+            }
+            pages.ids.push(claim.job.0);
+        }
+        pages
+    }
+}
+
+pub(crate) async fn renew(
+    store: &PostgresStore,
+    worker: &str,
+    claims: &[JobRef],
+    lease: Duration,
+) -> Result<Vec<JobId>> {
+    let mut sorted = claims.to_vec();
+    sorted.sort_unstable_by_key(|claim| (claim.token, claim.job));
+    sorted.dedup();
+    let pages = Pages::of(sorted.into_iter());
+    let rows = store
+        .many(
+            "job_renew",
+            sql!("job/renew"),
+            &[
+                &store.now(),
+                &worker,
+                &pages.tokens,
+                &pages.first,
+                &pages.ids,
+                &micros(bounded(lease)),
+            ],
+        )
+        .await?;
+    Ok(rows.iter().map(|row| JobId(row.get(0))).collect())
+}
+
+pub(crate) async fn progress(
+    store: &PostgresStore,
+    worker: &str,
+    claim: JobRef,
+    progress: &JsonText,
+) -> Result<bool> {
+    let row = store
+        .one(
+            "job_progress",
+            sql!("job/progress"),
+            &[
+                &store.now(),
+                &worker,
+                &claim.token,
+                &claim.job.0,
+                &JsonIn(progress),
+            ],
+        )
+        .await?;
+    Ok(row.get("held"))
+}
+
+/// How a claim shall end, decided before it is written.
+struct Verdict<'a> {
+    claim: JobRef,
+    /// Its position in the call.
+    asked: usize,
+    becomes: JobStatus,
+    result: Option<&'a JsonText>,
+    error: Option<String>,
+    wait: Duration,
+    uncounted: bool,
+}
+
+impl<'a> Verdict<'a> {
+    fn new(asked: usize, finish: &'a JobFinish, policies: &HashMap<JobRef, Policy>) -> Self {
+        let mut verdict = Self {
+            claim: finish.claim,
+            asked,
+            becomes: JobStatus::Queued,
+            result: None,
+            error: None,
+            wait: Duration::ZERO,
+            uncounted: true,
+        };
+        match &finish.end {
+            JobEnd::Completed { result } => {
+                verdict.becomes = JobStatus::Completed;
+                verdict.result = result.as_ref();
+            }
+            JobEnd::Failed { error, again } => {
+                verdict.uncounted = false;
+                verdict.error = Some(clip(error, ERROR_MAX_CHARS));
+                let policy = policies.get(&finish.claim);
+                match policy.and_then(|policy| policy.wait(finish.claim, *again)) {
+                    Some(wait) => verdict.wait = wait,
+                    None => verdict.becomes = JobStatus::Failed,
+                }
+            }
+            JobEnd::Snoozed(wait) => verdict.wait = *wait,
+            JobEnd::GivenBack => {}
+        }
+        verdict
+    }
+}
+
+/// How a running job is tried again.
+struct Policy {
+    attempt: u32,
+    retry: JobRetry,
+}
+
+impl Policy {
+    /// How long a failed job waits for its next attempt; none if there is none.
+    fn wait(&self, claim: JobRef, again: Again) -> Option<Duration> {
+        let by_policy = self
+            .retry
+            .after_failure(self.attempt, jitter(claim.job, claim.token))?;
+        match again {
+            Again::Policy => Some(by_policy),
+            Again::After(wait) => Some(wait),
+            Again::Never => None,
+        }
+    }
+}
+
+async fn policies(
+    store: &PostgresStore,
+    finishes: &[JobFinish],
+) -> Result<HashMap<JobRef, Policy>> {
+    let (ids, tokens): (Vec<i64>, Vec<i64>) = finishes
+        .iter()
+        .filter(
+            |finish| matches!(&finish.end, JobEnd::Failed { again, .. } if *again != Again::Never),
+        )
+        .map(|finish| (finish.claim.job.0, finish.claim.token))
+        .unzip();
+    if ids.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let rows = store
+        .many("job_finish", sql!("job/policy"), &[&ids, &tokens])
+        .await?;
+    let policy = |row: &tokio_postgres::Row| {
+        let claim = JobRef {
+            job: JobId(row.get("id")),
+            token: row.get("token"),
+        };
+        let policy = Policy {
+            attempt: row::count(row.get("attempt")),
+            retry: row::retry(row),
+        };
+        (claim, policy)
+    };
+    Ok(rows.iter().map(policy).collect())
+}
+
+pub(crate) async fn finish(
+    store: &PostgresStore,
+    worker: &str,
+    finishes: &[JobFinish],
+) -> Result<Vec<JobFinished>> {
+    let policies = policies(store, finishes).await?;
+    let mut verdicts: Vec<Verdict<'_>> = finishes
+        .iter()
+        .enumerate()
+        .map(|(asked, finish)| Verdict::new(asked, finish, &policies))
+        .collect();
+    verdicts.sort_unstable_by_key(|v| (v.claim.token, v.claim.job, v.asked));
+    verdicts.dedup_by_key(|v| v.claim);
+    let mut answers = vec![JobFinished::LeaseLost; finishes.len()];
+    let position: HashMap<JobRef, usize> = verdicts.iter().map(|v| (v.claim, v.asked)).collect();
+    let mut queued = false;
+    for (claim, finished) in write(store, worker, &verdicts).await? {
+        queued |= matches!(finished, JobFinished::Queued { .. });
+        if let Some(&asked) = position.get(&claim) {
+            answers[asked] = finished;
+        }
+    }
+    store.job_wakes.finished(queued);
+    Ok(answers)
+}
+
+async fn write(
+    store: &PostgresStore,
+    worker: &str,
+    verdicts: &[Verdict<'_>],
+) -> Result<Vec<(JobRef, JobFinished)>> {
+    let pages = Pages::of(verdicts.iter().map(|v| v.claim));
+    let plain = verdicts
+        .iter()
+        .all(|v| v.becomes == JobStatus::Completed && v.result.is_none());
+    // Of plain ones nothing more is said.
+    let told = if plain { &[] } else { verdicts };
+    let becomes: Vec<&str> = told.iter().map(|v| v.becomes.as_str()).collect();
+    let results: Vec<Option<JsonIn<'_>>> = told.iter().map(|v| v.result.map(JsonIn)).collect();
+    let errors: Vec<Option<&str>> = told.iter().map(|v| v.error.as_deref()).collect();
+    let waits: Vec<i64> = told.iter().map(|v| micros(v.wait)).collect();
+    let uncounted: Vec<bool> = told.iter().map(|v| v.uncounted).collect();
+    let rows = store
+        .many(
+            "job_finish",
+            sql!("job/finish"),
+            &[
+                &store.now(),
+                &worker,
+                &pages.tokens,
+                &pages.first,
+                &pages.ids,
+                &plain,
+                &becomes,
+                &results,
+                &errors,
+                &waits,
+                &uncounted,
+            ],
+        )
+        .await?;
+    rows.iter()
+        .map(|row| {
+            let claim = JobRef {
+                job: JobId(row.get(0)),
+                token: row.get(1),
+            };
+            let finished = match row.get::<_, Option<&str>>(2) {
+                None | Some("completed") => JobFinished::Completed,
+                Some("failed") => JobFinished::Failed,
+                Some(_) => JobFinished::Queued {
+                    run_at: time::<Timestamp>(row, "run_at")?,
+                },
+            };
+            Ok((claim, finished))
+        })
+        .collect()
+}

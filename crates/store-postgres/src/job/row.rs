@@ -1,0 +1,127 @@
+//! Rows of jobs and queues as the port's types.
+
+use crate::row::{named, time};
+use leasehold_core::JobId;
+use leasehold_core::job::JobRetry;
+use leasehold_core::payload::JsonText;
+use leasehold_core::queue::QueueSettings;
+use leasehold_core::retry::Backoff;
+use leasehold_store::Result;
+use leasehold_store::job::Job;
+use leasehold_store::queue::Queue;
+use std::error::Error as StdError;
+use std::time::Duration;
+use tokio_postgres::Row;
+use tokio_postgres::types::private::BytesMut;
+use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+
+/// A `json` value as it is: text that nobody looks into.
+#[derive(Debug)]
+pub(crate) struct Json(pub(super) JsonText);
+
+impl<'a> FromSql<'a> for Json {
+    fn from_sql(
+        _: &Type,
+        raw: &'a [u8],
+    ) -> std::result::Result<Self, Box<dyn StdError + Sync + Send>> {
+        Ok(Self(JsonText::trusted(
+            std::str::from_utf8(raw)?.to_owned(),
+        )))
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        *ty == Type::JSON
+    }
+}
+
+/// A `json` value to be written.
+#[derive(Debug)]
+pub(crate) struct JsonIn<'a>(pub(super) &'a JsonText);
+
+impl ToSql for JsonIn<'_> {
+    fn to_sql(
+        &self,
+        _: &Type,
+        out: &mut BytesMut,
+    ) -> std::result::Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        out.extend_from_slice(self.0.as_str().as_bytes());
+        Ok(IsNull::No)
+    }
+
+    fn accepts(ty: &Type) -> bool {
+        *ty == Type::JSON
+    }
+
+    to_sql_checked!();
+}
+
+/// A duration from microseconds; the schema allows none below zero.
+pub(crate) fn duration(us: i64) -> Duration {
+    Duration::from_micros(us.unsigned_abs())
+}
+
+/// A count from a column that is never below zero.
+pub(crate) fn count(value: i32) -> u32 {
+    value.unsigned_abs()
+}
+
+pub(crate) fn maybe_json(row: &Row, column: &str) -> Option<JsonText> {
+    row.get::<_, Option<Json>>(column).map(|json| json.0)
+}
+
+pub(crate) fn retry(row: &Row) -> JobRetry {
+    JobRetry {
+        max_attempts: count(row.get("max_attempts")),
+        backoff: Backoff {
+            base: duration(row.get("backoff_base_us")),
+            factor: row.get("backoff_factor"),
+            max: duration(row.get("backoff_max_us")),
+            jitter: row.get("backoff_jitter"),
+        },
+    }
+}
+
+pub(crate) fn timeout(row: &Row) -> Option<Duration> {
+    row.get::<_, Option<i64>>("timeout_us").map(duration)
+}
+
+pub(crate) fn job(row: &Row) -> Result<Job> {
+    Ok(Job {
+        id: JobId(row.get("id")),
+        queue: row.get("queue"),
+        kind: row.get("kind"),
+        status: named(row, "status")?,
+        priority: row.get("priority"),
+        payload: row.get::<_, Json>("payload").0,
+        run_at: time(row, "run_at")?,
+        attempts: count(row.get("attempts")),
+        retry: retry(row),
+        timeout: timeout(row),
+        dedup_key: row.get("dedup_key"),
+        claimed_by: row.get("claimed_by"),
+        claimed_at: time(row, "claimed_at")?,
+        lease_expires_at: time(row, "lease_expires_at")?,
+        token: row.get("token"),
+        progress: maybe_json(row, "progress"),
+        result: maybe_json(row, "result"),
+        last_error: row.get("last_error"),
+        trace_context: row.get("trace_context"),
+        created_at: time(row, "created_at")?,
+        finished_at: time(row, "finished_at")?,
+    })
+}
+
+pub(crate) fn queue(row: &Row) -> Result<Queue> {
+    Ok(Queue {
+        name: row.get("name"),
+        settings: QueueSettings {
+            limit: row.get::<_, Option<i32>>("max_running").map(count),
+            paused: row.get("paused"),
+            keep_completed: row.get("keep_completed"),
+            lease: duration(row.get("lease_us")),
+            retry: retry(row),
+            timeout: timeout(row),
+        },
+        created_at: time(row, "created_at")?,
+    })
+}

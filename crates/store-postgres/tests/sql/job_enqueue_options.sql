@@ -1,0 +1,2 @@
+-- A job with every option, by the function that others call.
+SELECT leasehold_job_enqueue('mail', 'send', '{"n": 1}', 7, $1, NULL, NULL, 3, interval '90 seconds', 'trace') AS id

@@ -1,0 +1,2 @@
+-- Who holds a key, and until when.
+SELECT job_id, holds_until FROM job_key WHERE queue_id = ?1 AND key = ?2

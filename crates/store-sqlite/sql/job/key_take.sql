@@ -1,0 +1,2 @@
+-- Has a job hold a key.
+INSERT INTO job_key (job_id, queue_id, key, holds_until) VALUES (?1, ?2, ?3, ?4)

@@ -1,0 +1,2 @@
+-- A job waits no longer.
+DELETE FROM job_waiting WHERE job_id = ?1

@@ -1,0 +1,197 @@
+//! What a worker says became of its jobs: completed, failed and perhaps tried again, snoozed, given back.
+
+use crate::error::Fault;
+use crate::job::end::{self, End, Ends};
+use crate::job::lease::Held;
+use crate::job::wait::{self, Waiting};
+use crate::job::wish::{self, Wishes};
+use crate::queue::Seen;
+use crate::row::{later, moment};
+use crate::session::Session;
+use crate::wake::Ring;
+use leasehold_core::JobId;
+use leasehold_core::job::{JobRetry, jitter};
+use leasehold_store::job::{Again, JobEnd, JobFinish, JobFinished, JobRef};
+use std::time::Duration;
+
+const OF: &str = include_str!("../../sql/job/of.sql");
+
+pub(crate) fn finish(
+    session: &Session<'_>,
+    worker: &str,
+    finishes: &[JobFinish],
+) -> Result<Vec<JobFinished>, Fault> {
+    let mut call = Call {
+        session,
+        worker,
+        seen: Seen::by(session),
+        ended: Vec::new(),
+        forgotten: Vec::new(),
+    };
+    let mut held = Held::by(session, worker);
+    let mut answers = Vec::with_capacity(finishes.len());
+    for finish in finishes {
+        let taken = held.take(finish.claim)?.map(|(entry, page)| Taken {
+            claim: finish.claim,
+            queue: page.queue,
+            claimed_at: page.claimed_at,
+            attempt: entry.attempt,
+            run_at: entry.run_at,
+        });
+        answers.push(match taken {
+            None => JobFinished::LeaseLost,
+            Some(taken) => call.finish(taken, &finish.end)?,
+        });
+    }
+    held.put()?;
+    let ends = Ends::of(session);
+    if !call.ended.is_empty() {
+        ends.keep(call.ended)?;
+    }
+    if !call.forgotten.is_empty() {
+        ends.forget(call.forgotten)?;
+    }
+    if call.seen.any_limited()? {
+        session.ring(Ring::Workers);
+    }
+    Ok(answers)
+}
+
+/// A lease taken from its worker.
+#[derive(Clone, Copy)]
+struct Taken {
+    claim: JobRef,
+    queue: i64,
+    claimed_at: i64,
+    attempt: u32,
+    run_at: Option<i64>,
+}
+
+struct Call<'a> {
+    session: &'a Session<'a>,
+    worker: &'a str,
+    seen: Seen<'a>,
+    ended: Vec<End<'a>>,
+    /// Completed ones of queues that keep none.
+    forgotten: Vec<i64>,
+}
+
+impl<'a> Call<'a> {
+    fn finish(&mut self, taken: Taken, end: &'a JobEnd) -> Result<JobFinished, Fault> {
+        let settings = *self.seen.get(taken.queue)?.settings();
+        match end {
+            JobEnd::Completed { result } => {
+                if settings.keep_completed {
+                    let result = result.as_ref().map(|result| result.as_str());
+                    self.end(taken, result, None);
+                } else {
+                    self.forgotten.push(taken.claim.job.0);
+                }
+                Ok(JobFinished::Completed)
+            }
+            JobEnd::Failed { error, again } => {
+                let error = end::kept(error);
+                let found = of(self.session, taken.claim.job.0)?;
+                let again = found.and_then(|(of, wishes)| {
+                    let retry = settings.retry_of(wishes.max_attempts, wishes.backoff);
+                    let after = wait_before(&retry, *again, taken.attempt, taken.claim)?;
+                    Some((of, after))
+                });
+                let Some((of, after)) = again else {
+                    self.end(taken, None, Some(error));
+                    return Ok(JobFinished::Failed);
+                };
+                end::note(self.session, taken.claim.job.0, &error)?;
+                self.wait(taken, &of, after, taken.attempt)
+            }
+            JobEnd::Snoozed(after) => self.not_now(taken, *after),
+            JobEnd::GivenBack => self.not_now(taken, Duration::ZERO),
+        }
+    }
+
+    /// Queued again, and the claim was no attempt.
+    fn not_now(&mut self, taken: Taken, after: Duration) -> Result<JobFinished, Fault> {
+        match of(self.session, taken.claim.job.0)? {
+            Some((of, _)) => self.wait(taken, &of, after, taken.attempt.saturating_sub(1)),
+            // Someone deleted the job by hand: there is nothing to queue again.
+            None => Ok(JobFinished::LeaseLost),
+        }
+    }
+
+    fn wait(
+        &self,
+        taken: Taken,
+        of: &Of,
+        after: Duration,
+        attempts: u32,
+    ) -> Result<JobFinished, Fault> {
+        let run_at = later(self.session.now, after);
+        wait::add(
+            self.session,
+            &of.waiting(run_at, attempts, taken.claim.token),
+        )?;
+        Ok(JobFinished::Queued {
+            run_at: moment(run_at)?,
+        })
+    }
+
+    fn end(&mut self, taken: Taken, result: Option<&'a str>, error: Option<String>) {
+        self.ended.push(End {
+            job: taken.claim.job.0,
+            queue: taken.queue,
+            failed: error.is_some(),
+            attempts: taken.attempt,
+            token: taken.claim.token,
+            run_at: taken.run_at,
+            started_at: Some(taken.claimed_at),
+            worker: Some(self.worker),
+            result,
+            error,
+        });
+    }
+}
+
+/// How long a failed job waits before it is tried again; none if it is not.
+fn wait_before(retry: &JobRetry, again: Again, attempt: u32, claim: JobRef) -> Option<Duration> {
+    match again {
+        Again::Policy => retry.after_failure(attempt, jitter(claim.job, claim.token)),
+        Again::After(after) => (attempt < retry.max_attempts).then_some(after),
+        Again::Never => None,
+    }
+}
+
+/// What a job takes with it wherever it is placed.
+pub(super) struct Of {
+    job: JobId,
+    pub(super) queue: i64,
+    pub(super) priority: i16,
+    created_at: i64,
+}
+
+impl Of {
+    /// The job, queued again.
+    pub(super) fn waiting(&self, run_at: i64, attempts: u32, token: i64) -> Waiting {
+        Waiting {
+            job: self.job.0,
+            queue: self.queue,
+            priority: self.priority,
+            created_at: self.created_at,
+            run_at,
+            attempts,
+            token,
+        }
+    }
+}
+
+/// The job and its wishes; none if there is no such job.
+pub(super) fn of(session: &Session<'_>, job: i64) -> Result<Option<(Of, Wishes)>, Fault> {
+    session.maybe(OF, [job], |row| {
+        let of = Of {
+            job: JobId(job),
+            queue: row.get(0)?,
+            priority: row.get(1)?,
+            created_at: row.get(2)?,
+        };
+        Ok((of, wish::wishes(row, 3)?))
+    })
+}

@@ -1,0 +1,43 @@
+//! What a worker does with a job while it has it: renew its lease, tell of its progress.
+
+use crate::error::Fault;
+use crate::job::lease::Held;
+use crate::row::{Text, later};
+use crate::session::Session;
+use leasehold_core::{JobId, JsonText};
+use leasehold_store::job::JobRef;
+use rusqlite::params;
+use std::time::Duration;
+
+const PROGRESS: &str = include_str!("../../sql/job/progress.sql");
+
+pub(crate) fn renew(
+    session: &Session<'_>,
+    worker: &str,
+    claims: &[JobRef],
+    lease: Duration,
+) -> Result<Vec<JobId>, Fault> {
+    let until = later(session.now, lease);
+    let mut held = Held::by(session, worker);
+    let mut renewed = Vec::with_capacity(claims.len());
+    for claim in claims {
+        if held.extend(*claim, until)? {
+            renewed.push(claim.job);
+        }
+    }
+    held.put()?;
+    Ok(renewed)
+}
+
+pub(crate) fn progress(
+    session: &Session<'_>,
+    worker: &str,
+    claim: JobRef,
+    progress: &JsonText,
+) -> Result<bool, Fault> {
+    if !Held::by(session, worker).has(claim)? {
+        return Ok(false);
+    }
+    session.run(PROGRESS, params![claim.job.0, Text(progress.as_str())])?;
+    Ok(true)
+}

@@ -1,0 +1,2 @@
+-- Deletes a job by hand, as nobody should.
+DELETE FROM job WHERE id = ?1

@@ -1,0 +1,2 @@
+-- How many runs all lines have.
+SELECT count(*) FROM job_line

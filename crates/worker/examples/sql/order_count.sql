@@ -1,0 +1,2 @@
+-- Counts the orders.
+SELECT count(*) FROM shop_order

@@ -1,0 +1,96 @@
+//! Writes down how claims ended: what there is at once, and what came meanwhile together after that. It never waits for company.
+
+use crate::held::Held;
+use crate::shared::Shared;
+use crate::troubles::Troubles;
+use leasehold_core::limits::JOB_MAX_BATCH;
+use leasehold_store::Error;
+use leasehold_store::job::{Again, JobEnd, JobFinish};
+use std::sync::Arc;
+use tokio::time::{Instant, sleep};
+
+/// Runs until it is aborted.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    let mut troubles = Troubles::to("write down how jobs ended");
+    loop {
+        let ends = shared.desk.ends(JOB_MAX_BATCH);
+        if ends.is_empty() {
+            shared.desk.results.notified().await;
+        } else {
+            write(&shared, ends, &mut troubles).await;
+        }
+    }
+}
+
+/// Writes ends down in one statement, again and again while that can help.
+async fn write(shared: &Shared, mut ends: Vec<JobFinish>, troubles: &mut Troubles) {
+    while !ends.is_empty() {
+        match send(shared, &ends).await {
+            Ok(()) => {
+                troubles.fine();
+                return;
+            }
+            Err(error) if error.is_retryable() => {
+                let wait = troubles.failed(&error);
+                tokio::select! {
+                    () = sleep(wait) => {}
+                    // A worker that stops has no time to lose; the next failure rests again.
+                    () = shared.stopping.cancelled(), if !shared.stopping.is_cancelled() => {}
+                }
+                ends = still_held(shared, ends);
+            }
+            Err(error) if ends.len() == 1 => return unwritable(shared, ends, error).await,
+            Err(_) => {
+                // One that cannot be written must not keep the others from it.
+                for end in ends {
+                    Box::pin(write(shared, vec![end], troubles)).await;
+                }
+                return;
+            }
+        }
+    }
+}
+
+async fn send(shared: &Shared, ends: &[JobFinish]) -> leasehold_store::Result<()> {
+    let answers = shared.source.finish(&shared.options.name, ends).await?;
+    for held in shared.desk.written(ends, &answers) {
+        say_lost(shared, &held, "its end was refused");
+    }
+    Ok(())
+}
+
+/// Those whose lease can still be believed in; the others are given up.
+fn still_held(shared: &Shared, ends: Vec<JobFinish>) -> Vec<JobFinish> {
+    let now = Instant::now();
+    let (held, gone): (Vec<_>, Vec<_>) = ends.into_iter().partition(|end| {
+        let lease = shared.desk.lease(end.claim);
+        lease.is_some_and(|held| held.holds(now))
+    });
+    for end in &gone {
+        if let Some(held) = shared.desk.lease(end.claim) {
+            say_lost(shared, &held, "it ran out before its end was written down");
+        }
+    }
+    shared.desk.given_up(&gone);
+    held
+}
+
+/// An end that the store will never take (a result that no column holds): written down as a failure that says so.
+async fn unwritable(shared: &Shared, mut ends: Vec<JobFinish>, error: Error) {
+    if let Some(end) = ends.first_mut() {
+        tracing::error!(job = %end.claim.job, %error, "the end of a job cannot be written down; it counts as failed");
+        end.end = JobEnd::Failed {
+            error: format!("its end cannot be written down: {error}"),
+            again: Again::Policy,
+        };
+    }
+    if let Err(error) = send(shared, &ends).await {
+        tracing::error!(%error, "nor can that be written down; its lease runs out by itself");
+        shared.desk.given_up(&ends);
+    }
+}
+
+fn say_lost(shared: &Shared, held: &Held, why: &'static str) {
+    tracing::warn!(job = %held.job.id, queue = %held.queue, kind = held.job.kind, token = held.job.token,
+        attempt = held.job.attempt, worker = %shared.options.name, why, "lease lost; what the handler answered is dropped");
+}

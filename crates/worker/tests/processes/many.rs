@@ -1,0 +1,237 @@
+//! Two hundred thousand jobs through four workers, some of which fail, panic, hang or want to run later: each ends once, as it must.
+
+use crate::alone;
+use crate::ground::Ground;
+use leasehold_core::retry::Backoff;
+use leasehold_core::{JobStatus, JsonText};
+use leasehold_store::job::{Dedup, Job, JobFilter, NewJob};
+use leasehold_store::{Page, Store};
+use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
+use leasehold_testkit::{eventually, temp_dir};
+use leasehold_worker::{JobContext, JobError, Outcome, Stats, Worker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Duration;
+
+const JOBS: u32 = 200_000;
+const WORKERS: usize = 4;
+const QUEUE: &str = "many";
+const MAX_ATTEMPTS: u32 = 3;
+const SOON: Duration = Duration::from_millis(20);
+/// What a handler panics with.
+const PANIC: &str = "as its number says";
+
+/// What a job does, by its number. Of a hundred five fail, and one each panics, hangs and snoozes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Completes,
+    /// Fails so often.
+    Fails(u32),
+    FailsForGood,
+    /// Panics so often.
+    Panics(u32),
+    /// Does not end so often.
+    Hangs(u32),
+    SnoozesOnce,
+}
+
+impl Fate {
+    fn of(number: u32) -> Self {
+        let century = number / 100;
+        // Once, twice, or until it is given up.
+        let times = 1 + century % MAX_ATTEMPTS;
+        match number % 100 {
+            3 | 23 | 43 | 63 => Self::Fails(times),
+            83 if century.is_multiple_of(2) => Self::FailsForGood,
+            83 => Self::Fails(times),
+            17 => Self::Panics(times),
+            37 => Self::Hangs(times),
+            57 => Self::SnoozesOnce,
+            _ => Self::Completes,
+        }
+    }
+
+    /// How the job ends and after how many attempts.
+    fn end(self) -> (JobStatus, u32) {
+        match self {
+            Self::Completes | Self::SnoozesOnce => (JobStatus::Completed, 1),
+            Self::FailsForGood => (JobStatus::Failed, 1),
+            Self::Fails(times) | Self::Panics(times) | Self::Hangs(times) => {
+                if times < MAX_ATTEMPTS {
+                    (JobStatus::Completed, times + 1)
+                } else {
+                    (JobStatus::Failed, MAX_ATTEMPTS)
+                }
+            }
+        }
+    }
+
+    /// How often its handler runs.
+    fn runs(self) -> u8 {
+        let attempts = self.end().1 + u32::from(self == Self::SnoozesOnce);
+        attempts.try_into().unwrap()
+    }
+
+    async fn happen(self, job: &JobContext) -> Result<Outcome, JobError> {
+        match self {
+            Self::Fails(times) if job.attempt() <= times => Err(JobError::new("no")),
+            Self::FailsForGood => Err(JobError::permanent("never")),
+            Self::Panics(times) if job.attempt() <= times => panic!("{PANIC}"),
+            Self::Hangs(times) if job.attempt() <= times => std::future::pending().await,
+            Self::SnoozesOnce if job.last_progress::<bool>()?.is_none() => {
+                job.progress(&true).await?;
+                Ok(Outcome::snooze(SOON))
+            }
+            _ => Outcome::done(&()),
+        }
+    }
+}
+
+fn new_job(number: u32) -> NewJob {
+    let mut job = NewJob::new(QUEUE, "many", JsonText::of(&number).unwrap());
+    job.max_attempts = Some(MAX_ATTEMPTS);
+    job.backoff = Some(Backoff {
+        base: SOON,
+        factor: 1.0,
+        ..Backoff::default()
+    });
+    if let Fate::Hangs(_) = Fate::of(number) {
+        job.timeout = Some(SOON);
+    }
+    if number.is_multiple_of(10) || Fate::of(number) != Fate::Completes {
+        job.dedup = Some(Dedup {
+            key: format!("job {number}"),
+            window: None,
+        });
+    }
+    job
+}
+
+/// Enqueues all, works until all have ended, and checks each.
+async fn run(store: Arc<dyn Store>) {
+    quiet_panics();
+    for first in (0..JOBS).step_by(10_000) {
+        let jobs: Vec<NewJob> = (first..first + 10_000).map(new_job).collect();
+        store.job_enqueue(&jobs).await.unwrap();
+    }
+    let runs: Arc<Vec<AtomicU8>> = Arc::new((0..JOBS).map(|_| AtomicU8::new(0)).collect());
+    let workers: Vec<_> = (0..WORKERS)
+        .map(|_| worker(store.clone(), runs.clone()).start())
+        .collect();
+    let ended = || {
+        let ended = workers.iter().map(|worker| worker.stats());
+        let ended: u64 = ended.map(|stats| stats.completed + stats.failed).sum();
+        std::future::ready(ended >= u64::from(JOBS))
+    };
+    let all = eventually(Duration::from_secs(300), ended).await;
+    let mut stats = Vec::new();
+    for worker in workers {
+        stats.push(worker.stop().await);
+    }
+    assert!(all, "{stats:#?}");
+    assert_counted(&stats);
+    for (number, runs) in (0..).zip(&*runs) {
+        let (seen, fate) = (runs.load(Ordering::Relaxed), Fate::of(number));
+        assert_eq!(seen, fate.runs(), "runs of {number}, {fate:?}");
+    }
+    let mut seen = vec![false; JOBS as usize];
+    let mut page = Page::first(1_000);
+    loop {
+        let jobs = store.job_list(&JobFilter::default(), page).await.unwrap();
+        let Some(last) = jobs.last() else { break };
+        page = Page::after(last.id, 1_000);
+        for job in &jobs {
+            assert_ended(job, &mut seen);
+        }
+    }
+    assert!(seen.into_iter().all(|seen| seen), "a job is gone");
+}
+
+fn worker(store: Arc<dyn Store>, runs: Arc<Vec<AtomicU8>>) -> Worker {
+    let handler = move |number: u32, job: JobContext| {
+        runs[number as usize].fetch_add(1, Ordering::Relaxed);
+        async move { Fate::of(number).happen(&job).await }
+    };
+    let worker = Worker::builder(store).queue(QUEUE).concurrency(250);
+    worker.handler("many", handler).build().unwrap()
+}
+
+/// What the workers counted is what the numbers say.
+fn assert_counted(stats: &[Stats]) {
+    let sum = |of: fn(&Stats) -> u64| stats.iter().map(of).sum::<u64>();
+    let count = |of: fn(Fate) -> u32| {
+        (0..JOBS)
+            .map(|number| u64::from(of(Fate::of(number))))
+            .sum()
+    };
+    let failed = |fate: Fate| u32::from(fate.end().0 == JobStatus::Failed);
+    let panicked = |fate| match fate {
+        Fate::Panics(times) => times,
+        _ => 0,
+    };
+    let timed_out = |fate| match fate {
+        Fate::Hangs(times) => times,
+        _ => 0,
+    };
+    let found = [
+        sum(|stats| stats.failed),
+        sum(|stats| stats.panicked),
+        sum(|stats| stats.timed_out),
+        sum(|stats| stats.snoozed),
+        sum(|stats| stats.lost + stats.abandoned + stats.unwritten),
+    ];
+    let snoozed = |fate| u32::from(fate == Fate::SnoozesOnce);
+    let expected = [
+        count(failed),
+        count(panicked),
+        count(timed_out),
+        count(snoozed),
+        0,
+    ];
+    assert_eq!(found, expected, "{stats:#?}");
+    assert_eq!(sum(|stats| stats.completed), u64::from(JOBS) - found[0]);
+}
+
+fn assert_ended(job: &Job, seen: &mut [bool]) {
+    let number: u32 = job.payload.read().unwrap();
+    let before = std::mem::replace(&mut seen[number as usize], true);
+    assert!(!before, "{number} is there twice");
+    let end = (job.status, job.attempts);
+    assert_eq!(end, Fate::of(number).end(), "{number}: {job:?}");
+    assert!(job.finished_at.is_some() && job.claimed_by.is_none());
+}
+
+/// The panics of handlers are no news here.
+fn quiet_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if panic.payload_as_str() != Some(PANIC) {
+            usual(panic);
+        }
+    }));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_200_000_jobs_on_postgres_each_ends_once_as_it_must() {
+    let _alone = alone().await;
+    let ground = Ground::without_history().await;
+    run(ground.store.clone()).await;
+    assert_eq!(ground.left().await, [0; 4]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_200_000_jobs_on_sqlite_each_ends_once_as_it_must() {
+    let _alone = alone().await;
+    let folder = temp_dir();
+    let file = folder.path().join("leasehold.db");
+    let store = SqliteStore::open(&file, &SqliteOptions::default()).unwrap();
+    store.schema_migrate().await.unwrap();
+    run(Arc::new(store)).await;
+    let connection = rusqlite::Connection::open(&file).unwrap();
+    let left = connection.query_row(include_str!("sql/left_sqlite.sql"), [], |row| {
+        let counts: rusqlite::Result<Vec<i64>> = (0..7).map(|column| row.get(column)).collect();
+        counts
+    });
+    let all = i64::from(JOBS);
+    assert_eq!(left.unwrap(), [0, 0, 0, 0, all, all, 0]);
+}

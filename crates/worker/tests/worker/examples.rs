@@ -1,0 +1,65 @@
+//! Every example runs, as a program of its own.
+
+use crate::PATIENCE;
+use crate::ground::database;
+use leasehold_testkit::Process;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The program of an example, built if that has not happened: a run of all tests builds examples, a run of one does not.
+fn program(name: &str) -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let profile = tests.parent().unwrap().parent().unwrap();
+    let built = Command::new(env!("CARGO"))
+        .args(["build", "--quiet", "-p", env!("CARGO_PKG_NAME")])
+        .args(["--example", name])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .env("CARGO_TARGET_DIR", profile.parent().unwrap())
+        .status();
+    assert!(built.unwrap().success(), "{name} does not build");
+    profile.parent().unwrap().join("debug/examples").join(name)
+}
+
+/// Runs an example to its end and returns what it printed.
+fn run(name: &str, database: Option<&str>) -> String {
+    let mut command = Command::new(program(name));
+    if let Some(url) = database {
+        command.env("DATABASE_URL", url);
+    }
+    let mut process = Process::spawn(command);
+    let status = process.wait(PATIENCE);
+    let log = process.log();
+    assert!(status.success(), "{name} failed:\n{log}");
+    log
+}
+
+#[test]
+fn enqueue_and_work_runs() {
+    let log = run("enqueue_and_work", None);
+    assert_eq!(log.matches("welcome, ada").count(), 1, "{log}");
+    assert!(log.contains("welcome, bob (job 2, attempt 2"), "{log}");
+    assert!(
+        log.ends_with("all welcome\n3 jobs completed, 1 tried again"),
+        "{log}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn takeover_runs() {
+    let database = database().await;
+    let log = run("takeover", Some(database.url()));
+    assert_eq!(log.matches("first: job").count(), 5, "{log}");
+    assert_eq!(log.matches("second: job").count(), 5, "{log}");
+    assert!(log.ends_with("all 5 jobs are completed"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn transactional_enqueue_runs() {
+    let database = database().await;
+    let log = run("transactional_enqueue", Some(database.url()));
+    assert!(log.contains("order 1 was rolled back"), "{log}");
+    assert!(
+        log.ends_with("order 2 is confirmed\n1 order, 1 job"),
+        "{log}"
+    );
+}

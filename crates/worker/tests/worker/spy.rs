@@ -1,0 +1,149 @@
+//! A source of jobs that counts what is asked of it, and lets calls fail, lose their answer or wait. Judges nothing.
+
+use async_trait::async_trait;
+use leasehold_core::{JobId, JsonText};
+use leasehold_store::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
+use leasehold_store::{Error, ErrorKind, Result};
+use leasehold_worker::JobSource;
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::{Semaphore, watch};
+
+/// What happens to one call.
+#[derive(Clone)]
+pub(crate) enum Fault {
+    /// It never arrives.
+    CallLost,
+    /// It is done; the answer never arrives.
+    AnswerLost,
+    /// It waits for a permit before it is done.
+    Waits(Arc<Semaphore>),
+    /// The store will never take it.
+    Refused,
+}
+
+pub(crate) struct Spy {
+    real: Arc<dyn JobSource>,
+    planned: Mutex<HashMap<&'static str, VecDeque<Fault>>>,
+    always: Mutex<HashMap<&'static str, Fault>>,
+    calls: Mutex<HashMap<&'static str, Vec<usize>>>,
+    claims: Mutex<Vec<JobClaim>>,
+    /// The bell of one that hears nothing.
+    silence: Mutex<Option<watch::Sender<u64>>>,
+}
+
+impl Spy {
+    pub(crate) fn before(real: Arc<dyn JobSource>) -> Self {
+        Self {
+            real,
+            planned: Mutex::default(),
+            always: Mutex::default(),
+            calls: Mutex::default(),
+            claims: Mutex::default(),
+            silence: Mutex::default(),
+        }
+    }
+
+    /// The next calls of this name go so; those after them are real.
+    pub(crate) fn plan(&self, name: &'static str, faults: &[Fault]) {
+        let mut planned = self.planned.lock().unwrap();
+        planned
+            .entry(name)
+            .or_default()
+            .extend(faults.iter().cloned());
+    }
+
+    /// All calls of this name go so from now on.
+    pub(crate) fn always(&self, name: &'static str, fault: Fault) {
+        self.always.lock().unwrap().insert(name, fault);
+    }
+
+    /// Workers that start from now on hear no bell.
+    pub(crate) fn deafen(&self) {
+        *self.silence.lock().unwrap() = Some(watch::channel(0).0);
+    }
+
+    /// How many things each call of this name was about.
+    pub(crate) fn sizes(&self, name: &'static str) -> Vec<usize> {
+        let calls = self.calls.lock().unwrap();
+        calls.get(name).cloned().unwrap_or_default()
+    }
+
+    /// How often this was called.
+    pub(crate) fn calls(&self, name: &'static str) -> usize {
+        self.sizes(name).len()
+    }
+
+    /// Every claim that was asked for.
+    pub(crate) fn claims(&self) -> Vec<JobClaim> {
+        self.claims.lock().unwrap().clone()
+    }
+
+    async fn call<T>(
+        &self,
+        name: &'static str,
+        size: usize,
+        real: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let sizes = &self.calls;
+        sizes.lock().unwrap().entry(name).or_default().push(size);
+        let planned = {
+            let mut planned = self.planned.lock().unwrap();
+            planned.get_mut(name).and_then(VecDeque::pop_front)
+        };
+        let always = self.always.lock().unwrap().get(name).cloned();
+        match planned.or(always) {
+            None => real.await,
+            Some(Fault::CallLost) => Err(lost(name)),
+            Some(Fault::AnswerLost) => {
+                real.await?;
+                Err(lost(name))
+            }
+            Some(Fault::Waits(barrier)) => {
+                barrier.acquire().await.unwrap().forget();
+                real.await
+            }
+            Some(Fault::Refused) => Err(Error::new(name, ErrorKind::Value("injected".to_owned()))),
+        }
+    }
+}
+
+fn lost(name: &'static str) -> Error {
+    Error::new(name, ErrorKind::Unavailable("injected".to_owned()))
+}
+
+#[async_trait]
+impl JobSource for Spy {
+    async fn claim(&self, claim: &JobClaim) -> Result<JobsClaimed> {
+        self.claims.lock().unwrap().push(claim.clone());
+        self.call("claim", claim.max as usize, self.real.claim(claim))
+            .await
+    }
+
+    async fn renew(&self, worker: &str, claims: &[JobRef], lease: Duration) -> Result<Vec<JobId>> {
+        let real = self.real.renew(worker, claims, lease);
+        self.call("renew", claims.len(), real).await
+    }
+
+    async fn finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
+        let real = self.real.finish(worker, finishes);
+        self.call("finish", finishes.len(), real).await
+    }
+
+    async fn progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool> {
+        let real = self.real.progress(worker, claim, progress);
+        self.call("progress", 1, real).await
+    }
+
+    async fn arm(&self) -> Result<bool> {
+        self.call("arm", 1, self.real.arm()).await
+    }
+
+    fn bell(&self) -> watch::Receiver<u64> {
+        match &*self.silence.lock().unwrap() {
+            Some(silence) => silence.subscribe(),
+            None => self.real.bell(),
+        }
+    }
+}
