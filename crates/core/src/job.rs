@@ -1,5 +1,6 @@
 //! The life of a job as one table: which event leads from which status to which, and what counts as an attempt. Nothing else decides it.
 
+use crate::limits::JOB_WAIT_MAX_DAYS;
 use crate::retry::Backoff;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -210,6 +211,14 @@ impl JobRetry {
     pub fn after_failure(&self, attempt: u32, unit: f64) -> Option<Duration> {
         (attempt < self.max_attempts).then(|| self.backoff.delay(attempt, unit))
     }
+}
+
+/// The longest wait of a job before it may run, or run again.
+pub const WAIT_MAX: Duration = Duration::from_secs(JOB_WAIT_MAX_DAYS as u64 * 24 * 60 * 60);
+
+/// The wait to use for a wished one.
+pub fn bounded_wait(wait: Duration) -> Duration {
+    wait.min(WAIT_MAX)
 }
 
 /// A number from 0 to 1 that differs from claim to claim: the jitter of a job's next wait, the same wherever it is computed.

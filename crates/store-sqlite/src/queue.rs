@@ -5,6 +5,7 @@ use crate::job::wish;
 use crate::row::{Columns, Text, duration, length};
 use crate::session::Session;
 use crate::wake::Ring;
+use leasehold_core::lease::bounded;
 use leasehold_core::queue::QueueSettings;
 use leasehold_store::queue::{JobCounts, Queue, QueueChange};
 use leasehold_store::{ErrorKind, Page};
@@ -115,7 +116,7 @@ pub(crate) fn update(
     settings.limit = change.limit.unwrap_or(settings.limit);
     settings.paused = change.paused.unwrap_or(settings.paused);
     settings.keep_completed = change.keep_completed.unwrap_or(settings.keep_completed);
-    settings.lease = change.lease.unwrap_or(settings.lease);
+    settings.lease = change.lease.map_or(settings.lease, bounded);
     settings.retry = change.retry.unwrap_or(settings.retry);
     settings.timeout = change.timeout.unwrap_or(settings.timeout);
     let row = params![

@@ -144,7 +144,7 @@ pub struct JobClaim {
 pub struct JobsClaimed {
     /// The jobs, first in line first.
     pub jobs: Vec<ClaimedJob>,
-    /// Whether a limit, of the queue or of all, kept more from being claimed.
+    /// Whether a limit, of the queue or of all, ended the claim: more may be waiting.
     pub at_limit: bool,
     /// If fewer than asked were claimed: how long until the next waiting job of the queue becomes due, if any waits.
     pub next_due_in: Option<Duration>,

@@ -263,7 +263,7 @@ pub trait Store: Send + Sync + 'static {
     async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed>;
 
     /// Extends the leases that the worker holds with these tokens and that have not expired, and returns which those are, in any order.
-    /// A lease counts from now on: it may become shorter.
+    /// A lease counts from now on: it may become shorter. One out of bounds becomes the nearest that is allowed.
     async fn job_renew(
         &self,
         worker: &str,
@@ -272,7 +272,7 @@ pub trait Store: Send + Sync + 'static {
     ) -> Result<Vec<JobId>>;
 
     /// Ends claims that the worker holds with these tokens and that have not expired. Answers are in the order asked; of two for one
-    /// claim in a call the first counts.
+    /// claim in a call the first counts. A wait is cut at the longest one may be.
     async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>>;
 
     /// Keeps what a worker says of its progress; false if the lease is lost. It is kept through retries, until the job has ended.
@@ -291,7 +291,7 @@ pub trait Store: Send + Sync + 'static {
     /// Jobs that pass the filter, newest first.
     async fn job_list(&self, filter: &JobFilter, page: Page<JobId>) -> Result<Vec<Job>>;
 
-    /// Deletes ended jobs, oldest first, and deduplication keys whose window has passed. Call again while it finds something.
+    /// Deletes ended jobs, those enqueued first or ended first before others, and deduplication keys whose window has passed. Call again while it finds something.
     async fn job_prune(&self, prune: &JobPrune) -> Result<JobsPruned>;
 
     /// Says that the caller is about to sleep until [`Store::job_bell`] changes: whatever puts a job into a queue, or makes room for one, from now on

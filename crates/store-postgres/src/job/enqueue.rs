@@ -8,6 +8,7 @@ use crate::row::micros;
 use crate::store::{PostgresStore, sql};
 use deadpool_postgres::Transaction;
 use futures::SinkExt;
+use leasehold_core::job::bounded_wait;
 use leasehold_core::limits::TRACE_CONTEXT_MAX_CHARS;
 use leasehold_core::text::clip;
 use leasehold_core::{JobId, Timestamp};
@@ -211,7 +212,7 @@ async fn insert_chunk(
                     JobStart::Now | JobStart::In(_) => None,
                 }),
                 &column(chunk, |p| match p.job.start {
-                    JobStart::In(wait) => Some(micros(wait)),
+                    JobStart::In(wait) => Some(micros(bounded_wait(wait))),
                     JobStart::Now | JobStart::At(_) => None,
                 }),
                 &column(chunk, |p| attempts(p.job)),

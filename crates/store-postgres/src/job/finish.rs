@@ -3,7 +3,7 @@
 use super::row::{self, JsonIn};
 use crate::row::{micros, time};
 use crate::store::{PostgresStore, sql};
-use leasehold_core::job::{JobRetry, JobStatus, jitter};
+use leasehold_core::job::{JobRetry, JobStatus, bounded_wait, jitter};
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_core::text::clip;
@@ -224,7 +224,7 @@ async fn write(
     let becomes: Vec<&str> = told.iter().map(|v| v.becomes.as_str()).collect();
     let results: Vec<Option<JsonIn<'_>>> = told.iter().map(|v| v.result.map(JsonIn)).collect();
     let errors: Vec<Option<&str>> = told.iter().map(|v| v.error.as_deref()).collect();
-    let waits: Vec<i64> = told.iter().map(|v| micros(v.wait)).collect();
+    let waits: Vec<i64> = told.iter().map(|v| micros(bounded_wait(v.wait))).collect();
     let uncounted: Vec<bool> = told.iter().map(|v| v.uncounted).collect();
     let rows = store
         .many(

@@ -8,6 +8,7 @@ use crate::job::{expire, lease, wait};
 use crate::queue::{self, Known};
 use crate::row::{later, moment};
 use crate::session::Session;
+use leasehold_core::lease::bounded;
 use leasehold_core::limits::JOB_MAX_BATCH;
 use leasehold_core::{JobId, JsonText};
 use leasehold_store::job::{ClaimedJob, JobClaim, JobsClaimed};
@@ -38,7 +39,7 @@ pub(crate) fn claim(session: &Session<'_>, claim: &JobClaim) -> Result<JobsClaim
     let order = Order {
         session,
         queue: &queue,
-        lease: claim.lease.unwrap_or(queue.settings().lease),
+        lease: claim.lease.map_or(queue.settings().lease, bounded),
     };
     let mut picked = order.pick(most)?;
     if picked.jobs.len() < size(most) && !taken_back {

@@ -8,6 +8,7 @@ use crate::row::{Text, later, length};
 use crate::session::Session;
 use crate::wake::Ring;
 use leasehold_core::JobId;
+use leasehold_core::job::bounded_wait;
 use leasehold_core::retry::Backoff;
 use leasehold_store::job::{Dedup, EnqueuedJob, JobStart, NewJob};
 use rusqlite::params;
@@ -172,7 +173,7 @@ fn place(
     let run_at = match new.start {
         JobStart::Now => session.now,
         JobStart::At(at) => at.as_microsecond(),
-        JobStart::In(after) => later(session.now, after),
+        JobStart::In(after) => later(session.now, bounded_wait(after)),
     };
     if run_at > session.now {
         let waiting = Waiting {

@@ -10,7 +10,7 @@ use crate::row::{later, moment};
 use crate::session::Session;
 use crate::wake::Ring;
 use leasehold_core::JobId;
-use leasehold_core::job::{JobRetry, jitter};
+use leasehold_core::job::{JobRetry, bounded_wait, jitter};
 use leasehold_store::job::{Again, JobEnd, JobFinish, JobFinished, JobRef};
 use std::time::Duration;
 
@@ -125,7 +125,7 @@ impl<'a> Call<'a> {
         after: Duration,
         attempts: u32,
     ) -> Result<JobFinished, Fault> {
-        let run_at = later(self.session.now, after);
+        let run_at = later(self.session.now, bounded_wait(after));
         wait::add(
             self.session,
             &of.waiting(run_at, attempts, taken.claim.token),

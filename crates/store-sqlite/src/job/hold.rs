@@ -4,6 +4,7 @@ use crate::error::Fault;
 use crate::job::lease::Held;
 use crate::row::{Text, later};
 use crate::session::Session;
+use leasehold_core::lease::bounded;
 use leasehold_core::{JobId, JsonText};
 use leasehold_store::job::JobRef;
 use rusqlite::params;
@@ -17,7 +18,7 @@ pub(crate) fn renew(
     claims: &[JobRef],
     lease: Duration,
 ) -> Result<Vec<JobId>, Fault> {
-    let until = later(session.now, lease);
+    let until = later(session.now, bounded(lease));
     let mut held = Held::by(session, worker);
     let mut renewed = Vec::with_capacity(claims.len());
     for claim in claims {

@@ -56,7 +56,7 @@ async fn a_worker_two_hours_behind_that_stood_still_can_change_nothing() {
 }
 
 async fn keeps_leases_and_times(clock: &str, off: i64) {
-    let ground = Ground::new().await;
+    let ground = Ground::prompt().await;
     let worker = Child::start_with_clock(
         &ground.orders("astray", LEASE, Behaviour::AsTold),
         Some(clock),

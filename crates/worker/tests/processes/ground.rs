@@ -30,7 +30,18 @@ impl Ground {
         ground
     }
 
-    /// The same, but nothing is noted.
+    /// The same, for tests that ask how long something took: commits do not wait for the disk, which others may keep busy for seconds.
+    /// Nothing here ends the server, so nothing is lost by it.
+    pub(crate) async fn prompt() -> Self {
+        let ground = Self::new().await;
+        let prompt = ground
+            .client
+            .batch_execute(include_str!("sql/commit_promptly.sql"));
+        prompt.await.unwrap();
+        ground
+    }
+
+    /// Without the notes.
     pub(crate) async fn without_history() -> Self {
         let database = database().await;
         let (client, connection) = tokio_postgres::connect(database.url(), NoTls)

@@ -26,7 +26,7 @@ async fn the_jobs_of_a_killed_process_are_claimed_again_within_lease_and_sweep()
 
 /// Kills a process that holds leases, beside one whose clock may be wrong.
 pub(crate) async fn killed(clock_of_heir: Option<&str>) {
-    let ground = Ground::new().await;
+    let ground = Ground::prompt().await;
     let jobs = enqueue(&*ground.store, QUEUE, JOBS).await;
     let mut holder = Child::start(&ground.orders("holder", LEASE, Behaviour::Hold));
     holder.wait_for_started(JOBS);
@@ -71,7 +71,7 @@ async fn a_process_that_stood_still_beyond_its_leases_can_change_nothing() {
 
 /// Stops a process that holds leases, whose clock may be wrong, until another has done its jobs.
 pub(crate) async fn stood_still(clock: Option<&str>) {
-    let ground = Ground::new().await;
+    let ground = Ground::prompt().await;
     let jobs = enqueue(&*ground.store, QUEUE, JOBS).await;
     let defy = Behaviour::Defy {
         ends_after: LEASE.mul_f64(1.5),

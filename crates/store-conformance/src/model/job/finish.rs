@@ -1,18 +1,13 @@
 //! What the holder of a lease does with it in the model: renew, report progress, finish in each way.
 
 use super::{Jobs, later};
-use leasehold_core::job::{JobEvent, jitter};
+use leasehold_core::job::{JobEvent, bounded_wait, jitter};
 use leasehold_core::lease::bounded;
-use leasehold_core::limits::{ERROR_MAX_CHARS, JOB_WAIT_MAX_DAYS};
+use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_core::text::clip;
 use leasehold_core::{JobId, JsonText, Timestamp};
 use leasehold_store::job::{Again, JobEnd, JobFinish, JobFinished, JobRef};
 use std::time::Duration;
-
-/// A wait, cut at the longest one may be.
-fn longest(wait: Duration) -> Duration {
-    wait.min(Duration::from_secs(u64::from(JOB_WAIT_MAX_DAYS) * 86_400))
-}
 
 impl Jobs {
     /// Whether a worker holds this claim; an expired one is nobody's.
@@ -87,13 +82,13 @@ impl Jobs {
                 match wait {
                     None => JobFinished::Failed,
                     Some(wait) => {
-                        row.run_at = later(now, longest(wait));
+                        row.run_at = later(now, bounded_wait(wait));
                         JobFinished::Queued { run_at: row.run_at }
                     }
                 }
             }
             JobEnd::Snoozed(wait) => {
-                let run_at = later(now, longest(*wait));
+                let run_at = later(now, bounded_wait(*wait));
                 self.requeue(id, JobEvent::Snooze, run_at);
                 JobFinished::Queued { run_at }
             }
