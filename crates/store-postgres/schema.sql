@@ -295,9 +295,6 @@ $_$;
 
 CREATE FUNCTION public.leasehold_job_cancel(p_now timestamp with time zone, p_id bigint) RETURNS text
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
     AS $$
 DECLARE
     asked job;
@@ -335,9 +332,6 @@ $$;
 
 CREATE FUNCTION public.leasehold_job_claim(p_now timestamp with time zone, p_queue integer, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamp with time zone) RETURNS TABLE(id bigint, token bigint, attempt integer, priority smallint, created_at timestamp with time zone, kind text, payload json, max_attempts integer, backoff_base_us bigint, backoff_max_us bigint, backoff_factor double precision, backoff_jitter double precision, timeout_us bigint, trace_context text, progress json, last_error text, lease_us bigint, lease_expires_at timestamp with time zone, at_limit boolean, next_due_us bigint, expired integer)
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -365,7 +359,7 @@ BEGIN
     IF settings.id IS NULL OR settings.paused THEN
         RETURN;
     END IF;
-    SELECT l.max_running INTO total FROM job_limit l;
+    total := (SELECT l.max_running FROM job_limit l WHERE l.one);
     IF total IS NOT NULL THEN
         PERFORM pg_advisory_xact_lock(730833, 1);
     END IF;
@@ -383,13 +377,19 @@ BEGIN
     END IF;
     wanted := greatest(least(p_max, room), 0);
 
-    UPDATE job_waiting w SET ready = true
-    FROM (
-        SELECT d.job_id FROM job_waiting d
-        WHERE d.queue_id = p_queue AND NOT d.ready AND d.run_at <= moment
-        ORDER BY d.run_at, d.job_id LIMIT greatest(p_max, 1000) FOR UPDATE SKIP LOCKED
-    ) d
-    WHERE w.job_id = d.job_id;
+    SELECT w.run_at INTO next_due FROM job_waiting w
+    WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1;
+    IF next_due <= moment THEN
+        UPDATE job_waiting w SET ready = true
+        FROM (
+            SELECT d.job_id FROM job_waiting d
+            WHERE d.queue_id = p_queue AND NOT d.ready AND d.run_at <= moment
+            ORDER BY d.run_at, d.job_id LIMIT greatest(p_max, 1000) FOR UPDATE SKIP LOCKED
+        ) d
+        WHERE w.job_id = d.job_id;
+        SELECT w.run_at INTO next_due FROM job_waiting w
+        WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1;
+    END IF;
 
     FOR line IN
         SELECT n.priority, coalesce(c.version, 0) AS version, coalesce(c.at_xid, '0') AS at_xid, coalesce(c.at_id, 0) AS at_id,
@@ -488,15 +488,11 @@ BEGIN
         END IF;
     END LOOP;
 
-    IF cardinality(picked) < p_max THEN
-        SELECT w.run_at INTO next_due FROM job_waiting w
-        WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1;
-    END IF;
     RETURN QUERY SELECT NULL::bigint, NULL::bigint, NULL::integer, NULL::smallint, NULL::timestamptz, NULL::text, NULL::json,
         settings.max_attempts, settings.backoff_base_us, settings.backoff_max_us, settings.backoff_factor,
         settings.backoff_jitter, settings.timeout_us, NULL::text, NULL::json, NULL::text,
         coalesce(p_lease_us, settings.lease_us), ends_at, coalesce(room < p_max AND cardinality(picked) >= room, false),
-        (extract(epoch FROM next_due - moment) * 1000000)::bigint, freed;
+        CASE WHEN cardinality(picked) < p_max THEN (extract(epoch FROM next_due - moment) * 1000000)::bigint END, freed;
     IF cardinality(picked) > 0 THEN
         RETURN QUERY
         WITH page AS (
@@ -587,9 +583,6 @@ $$;
 
 CREATE FUNCTION public.leasehold_job_expire(p_now timestamp with time zone, p_from timestamp with time zone, p_limit integer) RETURNS TABLE(id bigint, token bigint, queue text, worker text, status text)
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -642,9 +635,6 @@ $$;
 
 CREATE FUNCTION public.leasehold_job_finish(p_now timestamp with time zone, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_plain boolean, p_becomes text[], p_results json[], p_errors text[], p_waits_us bigint[], p_uncounted boolean[]) RETURNS TABLE(id bigint, token bigint, becomes text, run_at timestamp with time zone)
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
     AS $$
 #variable_conflict use_column
 DECLARE
@@ -751,9 +741,6 @@ $$;
 
 CREATE FUNCTION public.leasehold_job_progress(p_now timestamp with time zone, p_worker text, p_token bigint, p_id bigint, p_progress json) RETURNS boolean
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
     AS $$
 DECLARE
     page job_lease;
@@ -770,9 +757,6 @@ $$;
 
 CREATE FUNCTION public.leasehold_job_renew(p_now timestamp with time zone, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_lease_us bigint) RETURNS SETOF bigint
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
     AS $$
 DECLARE
     page job_lease;
@@ -802,9 +786,6 @@ $$;
 
 CREATE FUNCTION public.leasehold_job_settle_in() RETURNS boolean
     LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
     AS $$
 DECLARE
     here bigint := (SELECT system_identifier FROM pg_control_system());

@@ -281,7 +281,7 @@ BEGIN
     IF settings.id IS NULL OR settings.paused THEN
         RETURN;
     END IF;
-    SELECT l.max_running INTO total FROM job_limit l;
+    total := (SELECT l.max_running FROM job_limit l WHERE l.one);
     IF total IS NOT NULL THEN
         PERFORM pg_advisory_xact_lock(730833, 1);
     END IF;
@@ -299,13 +299,19 @@ BEGIN
     END IF;
     wanted := greatest(least(p_max, room), 0);
 
-    UPDATE job_waiting w SET ready = true
-    FROM (
-        SELECT d.job_id FROM job_waiting d
-        WHERE d.queue_id = p_queue AND NOT d.ready AND d.run_at <= moment
-        ORDER BY d.run_at, d.job_id LIMIT greatest(p_max, 1000) FOR UPDATE SKIP LOCKED
-    ) d
-    WHERE w.job_id = d.job_id;
+    SELECT w.run_at INTO next_due FROM job_waiting w
+    WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1;
+    IF next_due <= moment THEN
+        UPDATE job_waiting w SET ready = true
+        FROM (
+            SELECT d.job_id FROM job_waiting d
+            WHERE d.queue_id = p_queue AND NOT d.ready AND d.run_at <= moment
+            ORDER BY d.run_at, d.job_id LIMIT greatest(p_max, 1000) FOR UPDATE SKIP LOCKED
+        ) d
+        WHERE w.job_id = d.job_id;
+        SELECT w.run_at INTO next_due FROM job_waiting w
+        WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1;
+    END IF;
 
     FOR line IN
         SELECT n.priority, coalesce(c.version, 0) AS version, coalesce(c.at_xid, '0') AS at_xid, coalesce(c.at_id, 0) AS at_id,
@@ -404,15 +410,11 @@ BEGIN
         END IF;
     END LOOP;
 
-    IF cardinality(picked) < p_max THEN
-        SELECT w.run_at INTO next_due FROM job_waiting w
-        WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1;
-    END IF;
     RETURN QUERY SELECT NULL::bigint, NULL::bigint, NULL::integer, NULL::smallint, NULL::timestamptz, NULL::text, NULL::json,
         settings.max_attempts, settings.backoff_base_us, settings.backoff_max_us, settings.backoff_factor,
         settings.backoff_jitter, settings.timeout_us, NULL::text, NULL::json, NULL::text,
         coalesce(p_lease_us, settings.lease_us), ends_at, coalesce(room < p_max AND cardinality(picked) >= room, false),
-        (extract(epoch FROM next_due - moment) * 1000000)::bigint, freed;
+        CASE WHEN cardinality(picked) < p_max THEN (extract(epoch FROM next_due - moment) * 1000000)::bigint END, freed;
     IF cardinality(picked) > 0 THEN
         RETURN QUERY
         WITH page AS (
@@ -730,20 +732,14 @@ $$;
 
 REVOKE ALL ON FUNCTION leasehold_job_enqueue FROM PUBLIC;
 
--- As in 0006: these see the tables of this schema only, and read them through their indexes. leasehold_job_wake names what
--- it uses in full and is left as it is, so that it can be inlined.
+-- As in 0006: this one is called by others, and sees the tables of this schema only, through their indexes. The other functions are called
+-- by the store, whose sessions have these settings, and as often as every job: setting them anew each time costs a quarter of a claim.
 DO $$
 DECLARE
-    function regprocedure;
+    function regprocedure := 'leasehold_job_enqueue'::regproc;
 BEGIN
-    FOR function IN
-        SELECT p.oid FROM pg_proc p
-        WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'leasehold\_job\_%'
-            AND p.proname <> 'leasehold_job_wake'
-    LOOP
-        EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', function, current_schema());
-        EXECUTE format('ALTER FUNCTION %s SET enable_seqscan = off', function);
-        EXECUTE format('ALTER FUNCTION %s SET enable_bitmapscan = off', function);
-    END LOOP;
+    EXECUTE format('ALTER FUNCTION %s SET search_path = %I, pg_temp', function, current_schema());
+    EXECUTE format('ALTER FUNCTION %s SET enable_seqscan = off', function);
+    EXECUTE format('ALTER FUNCTION %s SET enable_bitmapscan = off', function);
 END
 $$;
