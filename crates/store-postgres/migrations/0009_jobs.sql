@@ -61,7 +61,9 @@ CREATE TABLE job (
     trace_context text,
     CONSTRAINT job_pkey PRIMARY KEY (id),
     CONSTRAINT job_priority_range CHECK (priority BETWEEN -1000 AND 1000),
-    CONSTRAINT job_kind_length CHECK (length(kind) BETWEEN 1 AND 128)
+    CONSTRAINT job_kind_length CHECK (length(kind) BETWEEN 1 AND 128),
+    -- PostgreSQL knows times that no program can read.
+    CONSTRAINT job_run_at CHECK (run_at < '9999-01-01')
 );
 
 -- A line: the fresh jobs of a queue with one priority, in the order of the transactions that brought them.
@@ -99,7 +101,8 @@ CREATE TABLE job_waiting (
     priority smallint NOT NULL,
     -- Whether its time had come when a claim looked last.
     ready boolean NOT NULL,
-    CONSTRAINT job_waiting_pkey PRIMARY KEY (job_id)
+    CONSTRAINT job_waiting_pkey PRIMARY KEY (job_id),
+    CONSTRAINT job_waiting_run_at CHECK (run_at < '9999-01-01')
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
 CREATE INDEX job_waiting_ready ON job_waiting (queue_id, priority, created_at, job_id) WHERE ready;
@@ -140,6 +143,7 @@ CREATE TABLE job_end (
 );
 
 CREATE INDEX job_end_failed ON job_end (id) WHERE status = 'failed';
+CREATE INDEX job_end_age ON job_end (status, finished_at);
 
 -- What is worth remembering of a job that has not ended: its progress, and what went wrong last.
 CREATE TABLE job_note (
@@ -156,11 +160,12 @@ CREATE TABLE job_key (
     job_id bigint NOT NULL,
     holds_until timestamptz,
     CONSTRAINT job_key_pkey PRIMARY KEY (queue_id, key),
-    CONSTRAINT job_key_length CHECK (length(key) BETWEEN 1 AND 255)
+    CONSTRAINT job_key_length CHECK (length(key) BETWEEN 1 AND 255),
+    CONSTRAINT job_key_window CHECK (holds_until < '9999-01-01')
 );
 
 CREATE INDEX job_key_job ON job_key (job_id);
-CREATE INDEX job_key_window ON job_key (holds_until) WHERE holds_until IS NOT NULL;
+CREATE INDEX job_key_passing ON job_key (holds_until) WHERE holds_until IS NOT NULL;
 
 -- Every job with its status, for people.
 CREATE VIEW work_queue AS
@@ -248,7 +253,8 @@ $$;
 -- The first row has no id: it has the queue's settings, the end of the leases, whether a limit ended the claim, when the next
 -- waiting job is due, and how many leases had expired. The others have what the jobs themselves say.
 CREATE FUNCTION leasehold_job_claim(
-    p_now timestamptz, p_queue integer, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamptz
+    p_now timestamptz, p_queue integer, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamptz,
+    p_expired_max integer
 ) RETURNS TABLE (
     id bigint, token bigint, attempt integer, priority smallint, created_at timestamptz, kind text, payload json,
     max_attempts integer, backoff_base_us bigint, backoff_max_us bigint, backoff_factor double precision,
@@ -257,12 +263,11 @@ CREATE FUNCTION leasehold_job_claim(
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-    settings queue;
+    about record;
     moment timestamptz;
     ends_at timestamptz;
-    total integer;
     room integer;
-    wanted integer;
+    wanted integer := p_max;
     freed integer := 0;
     line record;
     pick record;
@@ -275,32 +280,37 @@ DECLARE
     next_due timestamptz;
 BEGIN
     -- Shared: nobody changes the limit of all meanwhile.
-    PERFORM pg_advisory_xact_lock_shared(730833, 0);
-    PERFORM pg_advisory_xact_lock(730834, p_queue);
-    SELECT q.* INTO settings FROM queue q WHERE q.id = p_queue;
-    IF settings.id IS NULL OR settings.paused THEN
+    PERFORM pg_advisory_xact_lock_shared(730833, 0), pg_advisory_xact_lock(730834, p_queue);
+    moment := coalesce(p_now, clock_timestamp());
+    SELECT q.*, t.max_running AS total,
+        EXISTS (SELECT FROM job_lease l WHERE l.expires_at > p_expired_from AND l.expires_at <= moment) AS some_expired,
+        (SELECT w.run_at FROM job_waiting w
+            WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1) AS next_due
+    INTO about FROM queue q CROSS JOIN job_limit t WHERE q.id = p_queue AND t.one;
+    IF NOT FOUND OR about.paused THEN
         RETURN;
     END IF;
-    total := (SELECT l.max_running FROM job_limit l WHERE l.one);
-    IF total IS NOT NULL THEN
+    IF about.total IS NOT NULL THEN
         PERFORM pg_advisory_xact_lock(730833, 1);
+        moment := coalesce(p_now, clock_timestamp());
     END IF;
-    moment := coalesce(p_now, clock_timestamp());
-    ends_at := moment + coalesce(p_lease_us, settings.lease_us) * interval '1 microsecond';
+    ends_at := moment + coalesce(p_lease_us, about.lease_us) * interval '1 microsecond';
+    next_due := about.next_due;
 
-    IF EXISTS (SELECT FROM job_lease l WHERE l.expires_at > p_expired_from AND l.expires_at <= moment) THEN
-        SELECT count(*) INTO freed FROM leasehold_job_expire(moment, p_expired_from, 10000);
+    IF about.some_expired THEN
+        SELECT count(*) INTO freed FROM leasehold_job_expire(moment, p_expired_from, p_expired_max);
+        IF freed > 0 THEN
+            PERFORM leasehold_job_wake();
+        END IF;
     END IF;
-    IF settings.max_running IS NOT NULL THEN
-        SELECT settings.max_running - coalesce(sum(l.entries), 0) INTO room FROM job_lease l WHERE l.queue_id = p_queue;
+    IF about.max_running IS NOT NULL THEN
+        SELECT about.max_running - coalesce(sum(l.entries), 0) INTO room FROM job_lease l WHERE l.queue_id = p_queue;
     END IF;
-    IF total IS NOT NULL THEN
-        SELECT least(room, total - coalesce(sum(l.entries), 0)) INTO room FROM job_lease l;
+    IF about.total IS NOT NULL THEN
+        SELECT least(room, about.total - coalesce(sum(l.entries), 0)) INTO room FROM job_lease l;
     END IF;
     wanted := greatest(least(p_max, room), 0);
 
-    SELECT w.run_at INTO next_due FROM job_waiting w
-    WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1;
     IF next_due <= moment THEN
         UPDATE job_waiting w SET ready = true
         FROM (
@@ -313,24 +323,33 @@ BEGIN
         WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1;
     END IF;
 
+    -- Only the lines that may have something.
     FOR line IN
         SELECT n.priority, coalesce(c.version, 0) AS version, coalesce(c.at_xid, '0') AS at_xid, coalesce(c.at_id, 0) AS at_id,
-            coalesce(c.late_xid, '{}') AS late_xid, coalesce(c.late_id, '{}') AS late_id
+            coalesce(c.late_xid, '{}') AS late_xid, coalesce(c.late_id, '{}') AS late_id, w.some IS NOT NULL AS some_waiting
         FROM job_line n
         LEFT JOIN LATERAL (
             SELECT c.* FROM job_cursor c WHERE c.queue_id = p_queue AND c.priority = n.priority
             ORDER BY c.version DESC LIMIT 1
         ) c ON true
-        WHERE n.queue_id = p_queue
+        LEFT JOIN LATERAL (
+            SELECT 1 AS some FROM job_waiting w WHERE w.queue_id = p_queue AND w.priority = n.priority AND w.ready LIMIT 1
+        ) w ON true
+        LEFT JOIN LATERAL (
+            SELECT 1 AS some FROM job j
+            WHERE j.queue_id = p_queue AND j.priority = n.priority AND j.run_at IS NULL
+                AND (j.xid, j.id) > (coalesce(c.at_xid, '0'), coalesce(c.at_id, 0))
+            ORDER BY j.xid, j.id LIMIT 1
+        ) f ON true
+        WHERE n.queue_id = p_queue AND wanted > 0
+            AND (w.some IS NOT NULL OR cardinality(c.late_xid) > 0 OR f.some IS NOT NULL)
         ORDER BY n.priority DESC
     LOOP
         EXIT WHEN wanted <= 0;
-        IF cardinality(line.late_xid) = 0 AND NOT EXISTS (
-            SELECT FROM job_waiting w WHERE w.queue_id = p_queue AND w.priority = line.priority AND w.ready)
-        THEN
+        IF cardinality(line.late_xid) = 0 AND NOT line.some_waiting THEN
             SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
                 array_agg(m.id) AS ids, array_agg(m.spot) AS spots, array_fill(1, ARRAY[count(*)::integer]) AS tries,
-                NULL::bigint[] AS waiting, NULL::xid8[] AS late_xid, NULL::bigint[] AS late_id,
+                NULL::bigint[] AS waiting, NULL::xid8[] AS late_xid, NULL::bigint[] AS late_id, NULL::xid8[] AS late_left,
                 array_agg(m.xid) AS main_xid, array_agg(m.id) AS main_id
             INTO pick
             FROM (
@@ -375,28 +394,38 @@ BEGIN
                 array_agg(t.id) AS ids, array_agg(t.spot) AS spots, array_agg(t.try) AS tries,
                 array_agg(t.id) FILTER (WHERE t.source = 0) AS waiting,
                 array_agg(t.xid) FILTER (WHERE t.source = 1) AS late_xid, array_agg(t.id) FILTER (WHERE t.source = 1) AS late_id,
+                ARRAY(SELECT l.xid FROM late l GROUP BY l.xid
+                    HAVING count(*) >= wanted OR bool_or(l.id NOT IN (SELECT u.id FROM taken u))) AS late_left,
                 array_agg(t.xid) FILTER (WHERE t.source = 2) AS main_xid, array_agg(t.id) FILTER (WHERE t.source = 2) AS main_id
             INTO pick FROM taken t;
         END IF;
 
         IF pick.main_id IS NOT NULL OR cardinality(line.late_xid) > 0 THEN
             to_xid := coalesce(pick.main_xid[cardinality(pick.main_xid)], line.at_xid);
-            -- A passed transaction is done with when it has ended and nothing of it can be left.
-            SELECT coalesce(array_agg(l.xid), '{}'), coalesce(array_agg(l.id), '{}') INTO late_xids, late_ids
-            FROM (
-                SELECT l.xid, coalesce(
-                    (SELECT max(t.id) FROM unnest(pick.late_xid, pick.late_id) AS t (xid, id) WHERE t.xid = l.xid), l.id) AS id
-                FROM unnest(line.late_xid, line.late_id) AS l (xid, id)
-                WHERE pick.found = wanted OR NOT pg_visible_in_snapshot(l.xid, pick.seen)
-                UNION ALL
-                SELECT x.xid, 0 FROM pg_snapshot_xip(pick.seen) AS x (xid) WHERE x.xid > line.at_xid AND x.xid < to_xid
-            ) l;
+            late_xids := '{}';
+            late_ids := '{}';
+            IF cardinality(line.late_xid) > 0 OR pg_snapshot_xmin(pick.seen) < to_xid THEN
+                -- A passed transaction is done with when it has ended and nothing of it is left.
+                SELECT coalesce(array_agg(l.xid), '{}'), coalesce(array_agg(l.id), '{}') INTO late_xids, late_ids
+                FROM (
+                    SELECT l.xid, coalesce(t.id, l.id) AS id
+                    FROM unnest(line.late_xid, line.late_id) AS l (xid, id)
+                    LEFT JOIN (
+                        SELECT t.xid, max(t.id) AS id FROM unnest(pick.late_xid, pick.late_id) AS t (xid, id) GROUP BY t.xid
+                    ) t ON t.xid = l.xid
+                    WHERE l.xid = ANY (pick.late_left) OR NOT pg_visible_in_snapshot(l.xid, pick.seen)
+                    UNION ALL
+                    SELECT x.xid, 0 FROM pg_snapshot_xip(pick.seen) AS x (xid) WHERE x.xid > line.at_xid AND x.xid < to_xid
+                ) l;
+            END IF;
             IF pick.main_id IS NOT NULL OR late_xids <> line.late_xid OR late_ids <> line.late_id THEN
+                WITH gone AS (
+                    DELETE FROM job_cursor c
+                    WHERE c.queue_id = p_queue AND c.priority = line.priority AND c.version = line.version
+                )
                 INSERT INTO job_cursor (queue_id, priority, version, at_xid, at_id, late_xid, late_id)
                 VALUES (p_queue, line.priority, line.version + 1, to_xid,
                     coalesce(pick.main_id[cardinality(pick.main_id)], line.at_id), late_xids, late_ids);
-                DELETE FROM job_cursor c
-                WHERE c.queue_id = p_queue AND c.priority = line.priority AND c.version = line.version;
             END IF;
         END IF;
         IF pick.waiting IS NOT NULL THEN
@@ -410,34 +439,33 @@ BEGIN
         END IF;
     END LOOP;
 
-    RETURN QUERY SELECT NULL::bigint, NULL::bigint, NULL::integer, NULL::smallint, NULL::timestamptz, NULL::text, NULL::json,
-        settings.max_attempts, settings.backoff_base_us, settings.backoff_max_us, settings.backoff_factor,
-        settings.backoff_jitter, settings.timeout_us, NULL::text, NULL::json, NULL::text,
-        coalesce(p_lease_us, settings.lease_us), ends_at, coalesce(room < p_max AND cardinality(picked) >= room, false),
-        CASE WHEN cardinality(picked) < p_max THEN (extract(epoch FROM next_due - moment) * 1000000)::bigint END, freed;
-    IF cardinality(picked) > 0 THEN
-        RETURN QUERY
-        WITH page AS (
-            INSERT INTO job_lease AS l (token, claimed_at, expires_at, queue_id, entries, worker, ids, ends, attempts)
-            SELECT nextval('job_token'), moment, ends_at, p_queue, p.entries, p_worker,
-                picked[p.first:p.first + 63], array_fill(ends_at, ARRAY[p.entries]), tries[p.first:p.first + 63]
-            FROM (
-                SELECT s.first, least(64, cardinality(picked) - s.first + 1) AS entries
-                FROM generate_series(1, cardinality(picked), 64) AS s (first)
-            ) p
-            RETURNING l.token
-        ), numbered AS (
-            SELECT p.token, row_number() OVER (ORDER BY p.token) - 1 AS number FROM page p
-        )
-        SELECT j.id, n.token, e.attempt, j.priority, j.created_at, j.kind, j.payload, j.max_attempts, j.backoff_base_us,
-            j.backoff_max_us, j.backoff_factor, j.backoff_jitter, j.timeout_us, j.trace_context, o.progress, o.last_error,
-            NULL::bigint, NULL::timestamptz, NULL::boolean, NULL::bigint, NULL::integer
-        FROM numbered n
-        CROSS JOIN LATERAL unnest(spots[n.number * 64 + 1:n.number * 64 + 64], tries[n.number * 64 + 1:n.number * 64 + 64])
-            AS e (spot, attempt)
-        JOIN job j ON j.ctid = e.spot
-        LEFT JOIN LATERAL (SELECT o.progress, o.last_error FROM job_note o WHERE o.job_id = j.id LIMIT 1) o ON true;
-    END IF;
+    RETURN QUERY
+    WITH page AS (
+        INSERT INTO job_lease AS l (token, claimed_at, expires_at, queue_id, entries, worker, ids, ends, attempts)
+        SELECT nextval('job_token'), moment, ends_at, p_queue, p.entries, p_worker,
+            picked[p.first:p.first + 63], array_fill(ends_at, ARRAY[p.entries]), tries[p.first:p.first + 63]
+        FROM (
+            SELECT s.first, least(64, cardinality(picked) - s.first + 1) AS entries
+            FROM generate_series(1, cardinality(picked), 64) AS s (first)
+        ) p
+        RETURNING l.token
+    ), numbered AS (
+        SELECT p.token, row_number() OVER (ORDER BY p.token) - 1 AS number FROM page p
+    )
+    SELECT NULL::bigint, NULL::bigint, NULL::integer, NULL::smallint, NULL::timestamptz, NULL::text, NULL::json,
+        about.max_attempts, about.backoff_base_us, about.backoff_max_us, about.backoff_factor,
+        about.backoff_jitter, about.timeout_us, NULL::text, NULL::json, NULL::text,
+        coalesce(p_lease_us, about.lease_us), ends_at, coalesce(room < p_max AND cardinality(picked) >= room, false),
+        CASE WHEN cardinality(picked) < p_max THEN (extract(epoch FROM next_due - moment) * 1000000)::bigint END, freed
+    UNION ALL
+    SELECT j.id, n.token, e.attempt, j.priority, j.created_at, j.kind, j.payload, j.max_attempts, j.backoff_base_us,
+        j.backoff_max_us, j.backoff_factor, j.backoff_jitter, j.timeout_us, j.trace_context, o.progress, o.last_error,
+        NULL::bigint, NULL::timestamptz, NULL::boolean, NULL::bigint, NULL::integer
+    FROM numbered n
+    CROSS JOIN LATERAL unnest(spots[n.number * 64 + 1:n.number * 64 + 64], tries[n.number * 64 + 1:n.number * 64 + 64])
+        AS e (spot, attempt)
+    JOIN job j ON j.ctid = e.spot
+    LEFT JOIN LATERAL (SELECT o.progress, o.last_error FROM job_note o WHERE o.job_id = j.id LIMIT 1) o ON true;
 END
 $$;
 
@@ -634,17 +662,23 @@ END
 $$;
 
 -- After the rows came into another cluster, by a restored dump or by replication, the transaction numbers in them mean
--- nothing. Fresh jobs then wait like those that were tried before, and lines begin anew. Called by every process before its first claim.
+-- nothing. Fresh jobs then wait like those that were tried before, and lines begin anew. Every process calls it before its first
+-- claim and once a minute.
 CREATE FUNCTION leasehold_job_settle_in() RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     here bigint := (SELECT system_identifier FROM pg_control_system());
 BEGIN
-    IF here = (SELECT cluster FROM job_limit) THEN
+    -- A cursor from the future is another sign.
+    IF here = (SELECT cluster FROM job_limit)
+        AND NOT EXISTS (SELECT FROM job_cursor c WHERE c.at_xid >= pg_snapshot_xmax(pg_current_snapshot()))
+    THEN
         RETURN false;
     END IF;
     PERFORM pg_advisory_xact_lock(730833, 0);
     LOCK TABLE job, job_waiting, job_lease, job_end IN SHARE ROW EXCLUSIVE MODE;
-    IF here = (SELECT cluster FROM job_limit) THEN
+    IF here = (SELECT cluster FROM job_limit)
+        AND NOT EXISTS (SELECT FROM job_cursor c WHERE c.at_xid >= pg_snapshot_xmax(pg_current_snapshot()))
+    THEN
         RETURN false;
     END IF;
     INSERT INTO job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
@@ -685,6 +719,10 @@ BEGIN
     IF octet_length(leasehold_job_enqueue.payload::text) > 262144 THEN
         RAISE EXCEPTION 'the payload must have at most 262144 bytes as JSON, has %',
             octet_length(leasehold_job_enqueue.payload::text) USING ERRCODE = 'program_limit_exceeded';
+    END IF;
+    IF leasehold_job_enqueue.queue ~ '[[:cntrl:]]' OR leasehold_job_enqueue.kind ~ '[[:cntrl:]]' THEN
+        RAISE EXCEPTION 'the names of a queue and a kind must not contain control characters'
+            USING ERRCODE = 'invalid_parameter_value';
     END IF;
     IF leasehold_job_enqueue.max_attempts <= 0 OR leasehold_job_enqueue.max_attempts > 32767 THEN
         RAISE EXCEPTION 'max_attempts must be between 1 and 32767, not %', leasehold_job_enqueue.max_attempts

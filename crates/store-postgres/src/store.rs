@@ -68,7 +68,7 @@ impl PostgresStore {
         Ok(Self {
             pool: pool::build(options, address.clone())?,
             wakes: Arc::new(Wakes::new(options.notify.then_some(address.clone()))),
-            jobs: Arc::default(),
+            jobs: Arc::new(Jobs::new(options.max_connections)),
             job_wakes: Arc::new(JobWakes::new(options.notify.then_some(address))),
             clock: options.clock.clone(),
         })

@@ -399,3 +399,71 @@ async fn the_view_shows_where_every_job_is() {
     let expected = ["completed", "failed", "queued", "running"];
     assert_eq!(shown, expected.map(|status| (status.to_owned(), 1)));
 }
+
+#[tokio::test]
+async fn a_job_for_never_is_refused() {
+    let (store, database) = ground().await;
+    let client = connect(&database).await;
+    let outcome = client
+        .query_one(include_str!("sql/job_enqueue_never.sql"), &[])
+        .await;
+    assert_eq!(refused_by(outcome), "job_run_at");
+    assert_eq!(claim(&store, 1).await, []);
+}
+
+#[tokio::test]
+async fn passed_transactions_are_forgotten_though_every_claim_is_full() {
+    let (store, database) = ground().await;
+    let other = connect(&database).await;
+    other
+        .query_one(include_str!("sql/job_enqueue_other.sql"), &[])
+        .await
+        .unwrap();
+    for n in 0..60 {
+        other.batch_execute("BEGIN").await.unwrap();
+        other
+            .query_one(include_str!("sql/job_enqueue_other.sql"), &[])
+            .await
+            .unwrap();
+        store.job_enqueue(&[job(n), job(n), job(n)]).await.unwrap();
+        assert_eq!(claim(&store, 2).await.len(), 2);
+        other.batch_execute("COMMIT").await.unwrap();
+    }
+    let row = other
+        .query_one(include_str!("sql/job_passed.sql"), &[])
+        .await
+        .unwrap();
+    let passed: i64 = row.get("passed");
+    assert!(
+        passed < 40,
+        "those of other tests, and not all of the sixty: {passed}"
+    );
+}
+
+#[tokio::test]
+async fn a_claim_that_takes_a_lease_back_wakes_the_workers_of_other_processes() {
+    let (store, database) = ground().await;
+    let sleeper = open(&database);
+    let mut bell = sleeper.job_bell();
+    let elsewhere = NewJob::new("elsewhere", "send", JsonText::default());
+    store.job_enqueue(&[elsewhere, job(1)]).await.unwrap();
+    let lost = JobClaim {
+        queue: "elsewhere".to_owned(),
+        worker: "dead".to_owned(),
+        max: 1,
+        lease: Some(Duration::from_millis(500)),
+    };
+    let lost = store.job_claim(&lost).await.unwrap().jobs.remove(0);
+    assert!(sleeper.job_arm().await.unwrap());
+    bell.mark_unchanged();
+    let taken_back = eventually(Duration::from_secs(10), async || {
+        claim(&store, 1).await;
+        let job = store.job_get(lost.id).await.unwrap().unwrap();
+        job.status == JobStatus::Queued
+    });
+    assert!(taken_back.await);
+    tokio::time::timeout(Duration::from_secs(10), bell.changed())
+        .await
+        .expect("the sleeper hears of it")
+        .unwrap();
+}

@@ -27,10 +27,10 @@ pub(crate) async fn run(shared: Arc<Shared>, mut held: Arc<Held>) {
 
 /// How the attempt ended; none if that does not count.
 async fn attempt(shared: &Arc<Shared>, held: &Arc<Held>) -> Option<JobEnd> {
-    // A process that stood still must not start what others may have by now.
+    // A process that stood still, or waited long for its claim, must not start what others may have by now. Nothing was begun, so where
+    // the store knows better and the lease holds, it is given back.
     if !held.holds(Instant::now()) {
-        shared.lose(held, "it ran out before its handler was started");
-        return None;
+        return Some(JobEnd::GivenBack);
     }
     let end = match AssertUnwindSafe(watch(shared, held)).catch_unwind().await {
         Ok(end) => end,

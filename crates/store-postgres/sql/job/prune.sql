@@ -1,8 +1,12 @@
--- Deletes ended jobs, oldest first.
-WITH old AS MATERIALIZED (
-    SELECT e.id FROM job_end e
-    WHERE (e.status = 'completed' AND e.finished_at < $1) OR (e.status = 'failed' AND e.finished_at < $2)
-    ORDER BY e.id LIMIT $3 FOR UPDATE SKIP LOCKED
+-- Deletes ended jobs, those that ended first before others.
+WITH completed AS MATERIALIZED (
+    SELECT e.id FROM job_end e WHERE e.status = 'completed' AND e.finished_at < $1
+    ORDER BY e.finished_at LIMIT $3 FOR UPDATE SKIP LOCKED
+), failed AS MATERIALIZED (
+    SELECT e.id FROM job_end e WHERE e.status = 'failed' AND e.finished_at < $2
+    ORDER BY e.finished_at LIMIT $3 - (SELECT count(*) FROM completed) FOR UPDATE SKIP LOCKED
+), old AS MATERIALIZED (
+    SELECT c.id FROM completed c UNION ALL SELECT f.id FROM failed f
 ), ended AS (
     DELETE FROM job_end e WHERE e.id = ANY (ARRAY(SELECT o.id FROM old o))
 )

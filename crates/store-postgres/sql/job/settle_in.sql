@@ -1,2 +1,2 @@
 -- Sets the lines right if the rows came from another cluster.
-SELECT leasehold_job_settle_in()
+SELECT leasehold_job_settle_in() AS moved

@@ -16,16 +16,18 @@ use std::time::Duration;
 use tokio_postgres::Row;
 
 const CONTEXT: &str = "job_claim";
+/// Expired leases that one claim takes back at most.
+const EXPIRED_AT_ONCE: i32 = 10_000;
 
 pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<JobsClaimed> {
     let Some(queue) = names::find(store, CONTEXT, &claim.queue).await? else {
         return Ok(JobsClaimed::default());
     };
-    store
-        .jobs
-        .settled
-        .get_or_try_init(|| settle_in(store))
-        .await?;
+    // One claim of a queue runs at a time anyway; those that wait must leave connections for whoever renews and finishes.
+    let _turn = store.jobs.claims.acquire().await;
+    if store.jobs.settling.is_due() {
+        settle_in(store).await?;
+    }
     let max = claim
         .max
         .min(u32::try_from(JOB_MAX_BATCH).unwrap_or(u32::MAX));
@@ -42,6 +44,7 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<Job
                 &max,
                 &lease,
                 &expired_from(store),
+                &EXPIRED_AT_ONCE,
             ],
         )
         .await?;
@@ -49,8 +52,10 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<Job
         return Ok(JobsClaimed::default());
     };
     let terms = Terms::read(about)?;
-    looked(store, terms.lease_expires_at - terms.lease);
     let expired: i32 = about.get("expired");
+    if expired < EXPIRED_AT_ONCE {
+        looked(store, terms.lease_expires_at - terms.lease);
+    }
     if expired > 0 {
         tracing::warn!(
             jobs = expired,
@@ -78,10 +83,14 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<Job
 }
 
 async fn settle_in(store: &PostgresStore) -> Result<()> {
-    store
-        .one(CONTEXT, sql!("job/settle_in"), &[])
-        .await
-        .map(|_| ())
+    let row = store.one(CONTEXT, sql!("job/settle_in"), &[]).await?;
+    if row.get("moved") {
+        tracing::warn!(
+            "the database's rows came from another cluster; the order of queued jobs was set right"
+        );
+    }
+    store.jobs.settling.done();
+    Ok(())
 }
 
 /// From where to look for expired leases; a test that turns the clock looks at all.

@@ -3,6 +3,7 @@
 use leasehold_core::JobId;
 use leasehold_store::job::NewJob;
 
+use super::enqueue::{attempts, trace};
 use crate::row::micros;
 
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -19,10 +20,7 @@ pub(super) fn encode<'a>(jobs: impl Iterator<Item = (JobId, i32, &'a NewJob)>) -
         field(&mut out, &job.priority.to_be_bytes());
         field(&mut out, job.kind.as_bytes());
         field(&mut out, job.payload.as_str().as_bytes());
-        maybe(
-            &mut out,
-            job.max_attempts.map(|max| (max as i32).to_be_bytes()),
-        );
+        maybe(&mut out, attempts(job).map(i32::to_be_bytes));
         maybe(
             &mut out,
             job.timeout.map(|timeout| micros(timeout).to_be_bytes()),
@@ -32,7 +30,7 @@ pub(super) fn encode<'a>(jobs: impl Iterator<Item = (JobId, i32, &'a NewJob)>) -
         maybe(&mut out, backoff.map(|b| micros(b.max).to_be_bytes()));
         maybe(&mut out, backoff.map(|b| b.factor.to_be_bytes()));
         maybe(&mut out, backoff.map(|b| b.jitter.to_be_bytes()));
-        maybe(&mut out, job.trace_context.as_deref());
+        maybe(&mut out, trace(job));
     }
     out.extend(END.to_be_bytes());
     out

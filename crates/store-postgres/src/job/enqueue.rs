@@ -75,13 +75,13 @@ fn new(id: JobId) -> EnqueuedJob {
     }
 }
 
-fn trace(job: &NewJob) -> Option<String> {
+pub(super) fn trace(job: &NewJob) -> Option<String> {
     job.trace_context
         .as_deref()
         .map(|trace| clip(trace, TRACE_CONTEXT_MAX_CHARS))
 }
 
-fn attempts(job: &NewJob) -> Option<i32> {
+pub(super) fn attempts(job: &NewJob) -> Option<i32> {
     job.max_attempts
         .map(|max| i32::try_from(max).unwrap_or(i32::MAX))
 }

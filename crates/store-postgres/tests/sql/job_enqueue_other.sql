@@ -1,0 +1,2 @@
+-- A job of another queue.
+SELECT leasehold_job_enqueue('other', 'send')
