@@ -42,7 +42,7 @@ type Orders = mpsc::UnboundedReceiver<Order>;
 pub(super) async fn run(address: Address, bell: Arc<Bell>, mut orders: Orders) {
     let mut pause = SHORTEST_PAUSE;
     loop {
-        match timeout(SILENCE, Session::open(&address)).await {
+        match timeout(SILENCE, Session::open(&address, &bell)).await {
             Ok(Ok(mut session)) => {
                 pause = SHORTEST_PAUSE;
                 // Whatever happened while nobody listened.
@@ -100,18 +100,23 @@ struct Session {
     seated: bool,
     /// Whether a sleeper of this process wants the seat.
     wanted: bool,
+    /// Whether it rang since a sleeper last asked for the seat.
+    rung: bool,
 }
 
 impl Session {
-    async fn open(address: &Address) -> Result<Self, Error> {
+    async fn open(address: &Address, bell: &Arc<Bell>) -> Result<Self, Error> {
         let (client, mut connection) = address.config.connect(address.tls.clone()).await?;
         let (tell, heard) = mpsc::unbounded_channel();
+        let bell = Arc::clone(bell);
         // Ends with the client or the server; either way nothing is heard any more.
         tokio::spawn(async move {
             let mut messages =
                 futures::stream::poll_fn(move |context| connection.poll_message(context));
             while let Some(Ok(message)) = messages.next().await {
                 if let AsyncMessage::Notification(_) = message {
+                    // Right here: every hop between tasks is latency.
+                    bell.ring();
                     let _ = tell.send(());
                 }
             }
@@ -125,6 +130,7 @@ impl Session {
             heard,
             seated: false,
             wanted: false,
+            rung: false,
         })
     }
 
@@ -138,15 +144,16 @@ impl Session {
                 heard = self.heard.recv() => match heard {
                     None => return ControlFlow::Continue(()),
                     Some(()) => {
-                        bell.ring();
-                        // The sleeper is awake now, and takes its seat again before it sleeps.
-                        self.stand_up(bell).await
+                        // Standing up would be in the way of the claim that comes now: it waits until that brought something.
+                        self.rung = true;
+                        Some(())
                     }
                 },
                 order = orders.recv() => match order {
                     None => return ControlFlow::Break(()),
                     Some(Order::Arm(reply)) => {
                         self.wanted = true;
+                        self.rung = false;
                         self.sit_down(bell).await.map(|seat| {
                             // Whoever asked may have gone away.
                             let _ = reply.send(matches!(seat, Seat::Taken));
@@ -164,7 +171,7 @@ impl Session {
 
     /// Gives up a seat that nobody needs, or tries again for one that somebody does.
     async fn look_around(&mut self, bell: &Bell) -> Option<()> {
-        if bell.is_unheard() {
+        if bell.is_unheard() || self.rung {
             return self.stand_up(bell).await;
         }
         if self.wanted && !self.seated {
@@ -198,6 +205,7 @@ impl Session {
 
     async fn stand_up(&mut self, bell: &Bell) -> Option<()> {
         self.wanted = false;
+        self.rung = false;
         bell.armed.store(false, Ordering::Relaxed);
         if self.seated {
             self.give_back().await?;
