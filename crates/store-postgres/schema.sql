@@ -355,7 +355,8 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(730833, 0), pg_advisory_xact_lock(730834, p_queue);
     moment := coalesce(p_now, clock_timestamp());
     SELECT q.*, t.max_running AS total,
-        EXISTS (SELECT FROM job_lease l WHERE l.expires_at > p_expired_from AND l.expires_at <= moment) AS some_expired,
+        p_expired_max > 0 AND EXISTS (
+            SELECT FROM job_lease l WHERE l.expires_at > p_expired_from AND l.expires_at <= moment) AS some_expired,
         (SELECT w.run_at FROM job_waiting w
             WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1) AS next_due
     INTO about FROM queue q CROSS JOIN job_limit t WHERE q.id = p_queue AND t.one;

@@ -251,7 +251,7 @@ $$;
 -- Claims up to p_max jobs of one queue. One claim of a queue at a time: it holds the queue's advisory lock until it is
 -- committed, and so does whoever changes the queue's limit. Where all queues together have a limit, one claim of all at a time.
 -- The first row has no id: it has the queue's settings, the end of the leases, whether a limit ended the claim, when the next
--- waiting job is due, and how many leases had expired. The others have what the jobs themselves say.
+-- waiting job is due, and how many leases had expired. The others have what the jobs themselves say. p_expired_max 0: does not look for expired leases.
 CREATE FUNCTION leasehold_job_claim(
     p_now timestamptz, p_queue integer, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamptz,
     p_expired_max integer
@@ -283,7 +283,8 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(730833, 0), pg_advisory_xact_lock(730834, p_queue);
     moment := coalesce(p_now, clock_timestamp());
     SELECT q.*, t.max_running AS total,
-        EXISTS (SELECT FROM job_lease l WHERE l.expires_at > p_expired_from AND l.expires_at <= moment) AS some_expired,
+        p_expired_max > 0 AND EXISTS (
+            SELECT FROM job_lease l WHERE l.expires_at > p_expired_from AND l.expires_at <= moment) AS some_expired,
         (SELECT w.run_at FROM job_waiting w
             WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1) AS next_due
     INTO about FROM queue q CROSS JOIN job_limit t WHERE q.id = p_queue AND t.one;

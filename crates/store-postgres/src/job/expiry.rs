@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 /// A lease may be written down so long after its end was computed, or its page be busy so long when it was looked at.
 const MARGIN: Duration = Duration::from_secs(10);
+/// How often claims look at most: in steady work each look passes what expired lately.
+const CLAIMS_LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How often to look from the very beginning all the same.
 const FULL_EVERY: Duration = Duration::from_secs(60);
 
@@ -13,12 +15,20 @@ const FULL_EVERY: Duration = Duration::from_secs(60);
 pub(crate) struct Expiry {
     full_at: Option<Instant>,
     seen: Option<Timestamp>,
+    looked_at: Option<Instant>,
 }
 
 impl Expiry {
+    /// Whether it is time for a claim to look.
+    pub(crate) fn is_due(&self) -> bool {
+        self.looked_at
+            .is_none_or(|at| at.elapsed() >= CLAIMS_LOOK_EVERY)
+    }
+
     /// Leases that ended at or before this have been taken back; none where nobody looked lately.
     pub(crate) fn from(&mut self) -> Option<Timestamp> {
         let now = Instant::now();
+        self.looked_at = Some(now);
         if self
             .full_at
             .is_none_or(|at| now.duration_since(at) >= FULL_EVERY)
@@ -51,10 +61,21 @@ mod tests {
     }
 
     #[test]
+    fn a_claim_right_after_a_look_does_not_look() {
+        let mut expiry = Expiry::default();
+        assert!(expiry.is_due());
+        expiry.from();
+        assert!(!expiry.is_due());
+        expiry.looked_at = Instant::now().checked_sub(CLAIMS_LOOK_EVERY);
+        assert!(expiry.is_due());
+    }
+
+    #[test]
     fn from_time_to_time_it_begins_anew() {
         let mut expiry = Expiry {
             full_at: Instant::now().checked_sub(FULL_EVERY),
             seen: Some(Timestamp::UNIX_EPOCH + Duration::from_secs(100)),
+            looked_at: None,
         };
         assert_eq!(expiry.from(), None);
     }
