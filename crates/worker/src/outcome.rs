@@ -1,7 +1,8 @@
 //! What a handler answers: done with a result, later, or an error that says whether to try again. Knows no job and no store.
 
 use leasehold_core::JsonText;
-use leasehold_core::limits::{JOB_WAIT_MAX_DAYS, PAYLOAD_MAX_BYTES};
+use leasehold_core::job::bounded_wait;
+use leasehold_core::limits::PAYLOAD_MAX_BYTES;
 use leasehold_store::job::{Again, JobEnd};
 use serde::Serialize;
 use std::error::Error;
@@ -87,7 +88,7 @@ impl JobError {
     /// Tried again after so long, unless its attempts are used up.
     pub fn retry_after(wait: Duration, message: impl Into<String>) -> Self {
         Self {
-            again: Again::After(wait.min(longest_wait())),
+            again: Again::After(bounded_wait(wait)),
             ..Self::new(message)
         }
     }
@@ -149,7 +150,7 @@ pub(crate) fn end(answer: Result<Outcome, JobError>) -> JobEnd {
             failed(JobError::permanent(message))
         }
         Ok(Outcome::Done { result }) => JobEnd::Completed { result },
-        Ok(Outcome::Snooze(wait)) => JobEnd::Snoozed(wait.min(longest_wait())),
+        Ok(Outcome::Snooze(wait)) => JobEnd::Snoozed(bounded_wait(wait)),
         Err(error) => failed(error),
     }
 }
@@ -160,10 +161,6 @@ pub(crate) fn failed(error: JobError) -> JobEnd {
         error: error.message,
         again: error.again,
     }
-}
-
-fn longest_wait() -> Duration {
-    Duration::from_secs(u64::from(JOB_WAIT_MAX_DAYS) * 24 * 60 * 60)
 }
 
 #[cfg(test)]
