@@ -1,4 +1,4 @@
-//! Real servers for tests: throwaway PostgreSQL and Temporal, programs under test, a fault proxy, bounded waits.
+//! Real servers for tests: throwaway PostgreSQL and Temporal, programs under test, a fault proxy, bounded waits, what was logged.
 //!
 //! It knows nothing of Leasehold's own crates, so that every one of them can use it in its tests. It is for tests only:
 //! what goes wrong here panics with a sentence that says what to do.
@@ -33,6 +33,9 @@ mod temporal;
 mod tools;
 mod unique;
 mod wait;
+
+#[cfg(feature = "logs")]
+pub mod logs;
 
 #[cfg(feature = "database")]
 mod database;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval, sleep_until};
+use tokio::time::{MissedTickBehavior, interval, interval_at, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 /// How long the outcome of a start waits for others to be written down with it, while others are under way. An engine that
@@ -91,7 +91,9 @@ pub(super) async fn run(
         batches: Vec::new(),
         tally: Tally::default(),
     };
-    let mut renew = interval(options.claim_lease / 3);
+    // What was claimed just now needs no renewal.
+    let third = options.claim_lease / 3;
+    let mut renew = interval_at((Instant::now() + third).into(), third);
     renew.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut keep_alive = interval(options.lock.keep_alive_every());
     keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);

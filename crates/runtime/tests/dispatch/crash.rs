@@ -121,23 +121,26 @@ async fn a_late_dispatcher_writes_nothing(on: On) {
     let id = scene.enqueue_one(&site).await;
     let hold = barrier();
     scene.engine.inject(id, &[Fault::WaitsAfter(hold.clone())]);
-    let (stop, first) = begin_cycle(scene.dispatcher_with(parallel("first")));
-    until("it is being started", async || {
-        scene.engine.calls().starts.len() == 1
+    // It looks once more before it sleeps; that must not take what is recovered.
+    let looks = [Outage::Passes, Outage::Waits(hold.clone())];
+    scene.store.inject("request_claim", &looks);
+    // No renewal of it comes between the end of its claim and the recovery.
+    let (stop, first) = begin_cycle(scene.dispatcher_with(DispatcherOptions {
+        claim_lease: Duration::from_secs(300),
+        ..parallel("first")
+    }));
+    until("Temporal has it, and it looks for more", async || {
+        scene.temporal.runs().await.len() == 1 && scene.store.calls("request_claim") == 2
     })
     .await;
     // It claims no more; what it has begun it waits for.
     stop.cancel();
     scene.wait_out();
     round(&scene.recoverer()).await;
-    assert_eq!(
-        cycle(&scene.dispatcher_with(parallel("second")))
-            .await
-            .dispatched,
-        1
-    );
+    let second = cycle(&scene.dispatcher_with(parallel("second"))).await;
+    assert_eq!(second.dispatched, 1, "{}", logs::all());
     let before = scene.get(&site, id).await;
-    hold.add_permits(1);
+    hold.add_permits(2);
     assert_eq!(first.await.unwrap().lost, 1);
     assert_eq!(scene.get(&site, id).await, before);
     let named = format!("request={id}");

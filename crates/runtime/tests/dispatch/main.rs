@@ -41,7 +41,7 @@ mod happy;
 mod isolation;
 mod jobs;
 mod lock;
-mod logs;
+
 mod outage;
 mod refused;
 mod runtime;
@@ -51,6 +51,8 @@ mod sweep;
 mod temporal;
 mod unknown;
 mod wake;
+
+use leasehold_testkit::logs;
 
 use std::time::Duration;
 

@@ -29,10 +29,12 @@ mod ground;
 mod handlers;
 mod leases;
 mod limits;
-mod logs;
+
 mod queues;
 mod spy;
 mod wake;
+
+use leasehold_testkit::logs;
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ thread_local! {
 }
 
 /// Keeps what this thread logs from now on, and forgets what it logged before.
-pub(crate) fn keep() {
+pub fn keep() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Filtered here, so that the libraries' own lines cost nothing.
@@ -27,7 +27,7 @@ pub(crate) fn keep() {
 }
 
 /// How many lines of this level hold all of these texts. A field is written as ` name=value`.
-pub(crate) fn count(level: Level, texts: &[&str]) -> usize {
+pub fn count(level: Level, texts: &[&str]) -> usize {
     LINES.with_borrow(|lines| {
         let fits = |line: &&(Level, String)| {
             line.0 == level && texts.iter().all(|text| line.1.contains(text))
@@ -38,13 +38,13 @@ pub(crate) fn count(level: Level, texts: &[&str]) -> usize {
 
 /// Asserts that exactly one such line was logged.
 #[track_caller]
-pub(crate) fn assert_once(level: Level, texts: &[&str]) {
+pub fn assert_once(level: Level, texts: &[&str]) {
     let seen = count(level, texts);
     assert_eq!(seen, 1, "{level} {texts:?} in\n{}", all());
 }
 
 /// Everything that was logged.
-pub(crate) fn all() -> String {
+pub fn all() -> String {
     LINES.with_borrow(|lines| {
         lines.iter().fold(String::new(), |mut text, (level, line)| {
             let _ = writeln!(text, "{level} {line}");
