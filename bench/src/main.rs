@@ -5,6 +5,7 @@
     reason = "printing is what these tools are for"
 )]
 
+mod api;
 mod claim;
 mod compare;
 mod dispatch;
@@ -30,6 +31,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Bench {
+    /// The HTTP API: enqueueing over HTTP beside the store itself, and the delays under open load.
+    Api(api::Options),
     /// The claim: requests admitted per second, and what each costs the database.
     Claim(claim::Options),
     /// Dispatch: starts per second beside a bare client, and how soon a request is dispatched.
@@ -45,6 +48,7 @@ enum Bench {
 #[tokio::main]
 async fn main() -> Result<()> {
     match Arguments::parse().bench {
+        Bench::Api(options) => api::run(options).await,
         Bench::Claim(options) => claim::run(options).await,
         Bench::Dispatch(options) => dispatch::run(options).await,
         Bench::Tenants(options) => tenants::run(options).await,

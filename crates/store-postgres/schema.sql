@@ -1149,6 +1149,37 @@ CREATE SEQUENCE public.admission_number
     NO MAXVALUE
     CACHE 1;
 
+CREATE TABLE public.api_key (
+    id uuid NOT NULL,
+    name text NOT NULL,
+    kind text NOT NULL,
+    workspace_id uuid,
+    queues text[],
+    hash bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    revoked_at timestamp with time zone,
+    CONSTRAINT api_key_hash_length CHECK ((octet_length(hash) = 32)),
+    CONSTRAINT api_key_kind CHECK ((kind = ANY (ARRAY['admin'::text, 'workspace'::text, 'worker'::text]))),
+    CONSTRAINT api_key_name_length CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+    CONSTRAINT api_key_queues CHECK (
+CASE
+    WHEN (kind = 'worker'::text) THEN ((queues IS NOT NULL) AND (cardinality(queues) > 0) AND (array_position(queues, NULL::text) IS NULL))
+    ELSE (queues IS NULL)
+END),
+    CONSTRAINT api_key_workspace CHECK (((kind = 'workspace'::text) = (workspace_id IS NOT NULL)))
+);
+
+CREATE TABLE public.instance (
+    id text NOT NULL,
+    version text NOT NULL,
+    dispatches boolean NOT NULL,
+    listens text,
+    started_at timestamp with time zone NOT NULL,
+    seen_at timestamp with time zone NOT NULL,
+    CONSTRAINT instance_id_length CHECK (((length(id) >= 1) AND (length(id) <= 200)))
+)
+WITH (fillfactor='50');
+
 CREATE SEQUENCE public.job_id
     START WITH 1
     INCREMENT BY 1
@@ -1552,8 +1583,17 @@ CREATE TABLE public.workspace_turn (
 )
 WITH (fillfactor='70');
 
+ALTER TABLE ONLY public.api_key
+    ADD CONSTRAINT api_key_hash_once UNIQUE (hash);
+
+ALTER TABLE ONLY public.api_key
+    ADD CONSTRAINT api_key_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.workflow_execution
     ADD CONSTRAINT execution_request_once UNIQUE (request_id);
+
+ALTER TABLE ONLY public.instance
+    ADD CONSTRAINT instance_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.job_cursor
     ADD CONSTRAINT job_cursor_pkey PRIMARY KEY (queue_id, priority, version);
@@ -1621,9 +1661,17 @@ ALTER TABLE ONLY public.workspace
 ALTER TABLE ONLY public.workspace_turn
     ADD CONSTRAINT workspace_turn_pkey PRIMARY KEY (workspace_id, turn);
 
+CREATE INDEX api_key_admin ON public.api_key USING btree (kind) WHERE ((kind = 'admin'::text) AND (revoked_at IS NULL));
+
+CREATE INDEX api_key_list ON public.api_key USING btree (workspace_id, id) WHERE (workspace_id IS NOT NULL);
+
 CREATE INDEX execution_completed ON public.workflow_execution USING btree (finished_at) WHERE (status = 'COMPLETED'::text);
 
+CREATE INDEX execution_list ON public.workflow_execution USING btree (workspace_id, admission);
+
 CREATE INDEX execution_running ON public.workflow_execution USING btree (workspace_id, admission) WHERE (status = 'RUNNING'::text);
+
+CREATE INDEX instance_seen ON public.instance USING btree (seen_at);
 
 CREATE INDEX job_end_age ON public.job_end USING btree (status, finished_at);
 
@@ -1716,6 +1764,9 @@ CREATE TRIGGER workspace_turn_shortcuts BEFORE UPDATE ON public.workspace_turn F
 CREATE TRIGGER workspace_turn_stays BEFORE UPDATE ON public.workspace_turn FOR EACH ROW WHEN ((old.workspace_id <> new.workspace_id)) EXECUTE FUNCTION public.leasehold_refuse('workspace_turn_once');
 
 CREATE TRIGGER workspace_update_turn AFTER UPDATE ON public.workspace FOR EACH ROW WHEN (((old.concurrency_limit IS DISTINCT FROM new.concurrency_limit) OR (old.paused IS DISTINCT FROM new.paused) OR (old.deleted_at IS DISTINCT FROM new.deleted_at))) EXECUTE FUNCTION public.leasehold_workspace_follow();
+
+ALTER TABLE ONLY public.api_key
+    ADD CONSTRAINT api_key_of_workspace FOREIGN KEY (workspace_id) REFERENCES public.workspace(id);
 
 ALTER TABLE ONLY public.workflow_execution
     ADD CONSTRAINT execution_request FOREIGN KEY (workspace_id, request_id) REFERENCES public.workflow_execution_queue(workspace_id, id) ON DELETE CASCADE;

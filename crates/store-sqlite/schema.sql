@@ -6,6 +6,48 @@ CREATE TABLE admission_number (
     CONSTRAINT admission_number_once CHECK (id = 1)
 ) STRICT;
 
+CREATE TABLE api_key (
+    id BLOB NOT NULL,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    workspace_id BLOB,
+    queues TEXT,
+    hash BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    revoked_at INTEGER,
+    CONSTRAINT api_key_pkey PRIMARY KEY (id),
+    CONSTRAINT api_key_hash_once UNIQUE (hash),
+    CONSTRAINT api_key_of_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (id),
+    CONSTRAINT api_key_id_length CHECK (length(id) = 16),
+    CONSTRAINT api_key_name_length CHECK (length(name) BETWEEN 1 AND 200),
+    CONSTRAINT api_key_kind CHECK (kind IN ('admin', 'workspace', 'worker')),
+    CONSTRAINT api_key_workspace CHECK ((kind = 'workspace') = (workspace_id IS NOT NULL)),
+    CONSTRAINT api_key_queues CHECK (
+        CASE WHEN kind = 'worker'
+            THEN queues IS NOT NULL AND json_valid(queues) AND json_type(queues) = 'array' AND json_array_length(queues) > 0
+            ELSE queues IS NULL END
+    ),
+    CONSTRAINT api_key_hash_length CHECK (length(hash) = 32)
+) STRICT;
+
+CREATE INDEX api_key_admin ON api_key (kind) WHERE kind = 'admin' AND revoked_at IS NULL;
+
+CREATE INDEX api_key_list ON api_key (workspace_id, id) WHERE workspace_id IS NOT NULL;
+
+CREATE TABLE instance (
+    id TEXT NOT NULL,
+    version TEXT NOT NULL,
+    dispatches INTEGER NOT NULL,
+    listens TEXT,
+    started_at INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL,
+    CONSTRAINT instance_pkey PRIMARY KEY (id),
+    CONSTRAINT instance_id_length CHECK (length(id) BETWEEN 1 AND 200),
+    CONSTRAINT instance_dispatches CHECK (dispatches IN (0, 1))
+) STRICT;
+
+CREATE INDEX instance_seen ON instance (seen_at);
+
 CREATE TABLE job (
     id INTEGER NOT NULL,
     queue_id INTEGER NOT NULL,
@@ -271,6 +313,8 @@ CREATE TABLE workflow_execution (
     CONSTRAINT execution_finished CHECK ((status = 'RUNNING') = (finished_at IS NULL)),
     CONSTRAINT execution_slot CHECK (slot >= 0)
 ) STRICT;
+
+CREATE INDEX execution_list ON workflow_execution (workspace_id, admission);
 
 CREATE INDEX execution_running ON workflow_execution (workspace_id, admission) WHERE status = 'RUNNING';
 

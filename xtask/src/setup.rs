@@ -4,15 +4,18 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use leasehold_testkit::{
-    FAKETIME_PACKAGE, TEMPORAL_CLI, TEMPORAL_PYTHON_SDK, faketime_library, postgres_programs,
+    FAKETIME_PACKAGE, PythonPackage, SCHEMATHESIS, TEMPORAL_CLI, TEMPORAL_PYTHON_SDK,
+    faketime_library, postgres_programs,
 };
 
 use crate::install::{debian_packages, first_line, python_package};
 use crate::workspace;
 
-/// Prints the version of the SDK in the folder that is named, if it can be used.
+/// Print the version of a package in the folder that is named, if it can be used.
 const SDK_VERSION: &str = "import sys; sys.path.insert(0, sys.argv[1]); \
     import temporalio.worker, importlib.metadata as m; print(m.version('temporalio'))";
+const SCHEMATHESIS_VERSION: &str = "import sys; sys.path.insert(0, sys.argv[1]); \
+    import schemathesis.cli, importlib.metadata as m; print(m.version('schemathesis'))";
 
 /// What set-up found or installed, for those who use it.
 pub(crate) struct Ready {
@@ -21,6 +24,8 @@ pub(crate) struct Ready {
     pub(crate) temporal: PathBuf,
     /// The folder with Temporal's SDK for Python.
     pub(crate) python_path: PathBuf,
+    /// The folder with schemathesis.
+    pub(crate) schemathesis: PathBuf,
 }
 
 /// Installs what is missing. Says one line for each thing, and does nothing the second time.
@@ -31,7 +36,12 @@ pub(crate) fn run() -> Result<Ready> {
     Ok(Ready {
         temporal_version,
         temporal,
-        python_path: python_sdk()?,
+        python_path: python_library(
+            "Temporal's SDK for Python",
+            TEMPORAL_PYTHON_SDK,
+            SDK_VERSION,
+        )?,
+        schemathesis: python_library("schemathesis", SCHEMATHESIS, SCHEMATHESIS_VERSION)?,
     })
 }
 
@@ -81,22 +91,19 @@ fn temporal() -> Result<(PathBuf, String)> {
     Ok((temporal, version))
 }
 
-fn python_sdk() -> Result<PathBuf> {
-    let folder = TEMPORAL_PYTHON_SDK.folder(&workspace::target());
+fn python_library(name: &str, package: PythonPackage, version: &str) -> Result<PathBuf> {
+    let folder = package.folder(&workspace::target());
     let ask = || {
-        let asked = ["-c".as_ref(), SDK_VERSION.as_ref(), folder.as_os_str()];
+        let asked = ["-c".as_ref(), version.as_ref(), folder.as_os_str()];
         first_line("python3", asked)
     };
     let (state, version) = match ask() {
         Ok(version) => ("is here already", version),
         Err(_) => {
-            python_package(TEMPORAL_PYTHON_SDK, &folder)?;
+            python_package(package, &folder)?;
             ("is installed", ask()?)
         }
     };
-    println!(
-        "setup: Temporal's SDK for Python {state}: {version}, {}",
-        folder.display()
-    );
+    println!("setup: {name} {state}: {version}, {}", folder.display());
     Ok(folder)
 }

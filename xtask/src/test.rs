@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
 use leasehold_testkit::{
-    Cluster, PYTHON_PATH_VARIABLE, TEMPORAL_CLI_VARIABLE, TEMPORAL_VARIABLE, TemporalOptions,
-    TestTemporal, postgres_programs, postgres_version,
+    Cluster, PYTHON_PATH_VARIABLE, SCHEMATHESIS_VARIABLE, TEMPORAL_CLI_VARIABLE, TEMPORAL_VARIABLE,
+    TemporalOptions, TestTemporal, postgres_programs, postgres_version,
 };
 
 use crate::interrupt::Interrupt;
@@ -36,7 +36,8 @@ pub(crate) fn run(full: bool, arguments: &[String]) -> Result<bool> {
         .env("LEASEHOLD_TEST_PG", &url)
         .env(TEMPORAL_VARIABLE, &address)
         .env(TEMPORAL_CLI_VARIABLE, &ready.temporal)
-        .env(PYTHON_PATH_VARIABLE, &ready.python_path);
+        .env(PYTHON_PATH_VARIABLE, &ready.python_path)
+        .env(SCHEMATHESIS_VARIABLE, &ready.schemathesis);
     if full {
         command.env("LEASEHOLD_TEST_FULL", "1");
     }

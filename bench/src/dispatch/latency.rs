@@ -62,7 +62,7 @@ async fn measure(
     let sites = ground.sites().await?;
     let runtime = Runtime::start(
         store.clone(),
-        engine,
+        Some(engine),
         RuntimeOptions {
             dispatcher: options.dispatcher(),
             ..RuntimeOptions::new("bench")

@@ -129,7 +129,7 @@ async fn measure(
     );
     let mut how = RuntimeOptions::new("bench");
     how.dispatcher.batch_size = options.claim;
-    let runtime = Runtime::start(store.clone(), Arc::new(engine), how);
+    let runtime = Runtime::start(store.clone(), Some(Arc::new(engine)), how);
     // Connects, and lets the dispatcher go to sleep as it would.
     enqueue(&*store, &sites[0], 1).await?;
     finisher.until(|all| all.finished() >= 1).await;

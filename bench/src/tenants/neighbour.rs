@@ -83,7 +83,7 @@ async fn bursts(ground: &mut dyn Ground, noise: u32, limit: u32) -> Result<f64> 
     let (engine, finisher) = Finisher::start(store.clone(), work);
     let runtime = Runtime::start(
         store.clone(),
-        Arc::new(engine),
+        Some(Arc::new(engine)),
         RuntimeOptions::new("bench"),
     );
     // Connects, and brings the versions to mind.

@@ -1,14 +1,45 @@
-//! Makes the engine that the settings name. Connects to nothing: the engine does when it is first asked.
+//! Makes the engine that the settings name, and says how it is. Connects to nothing: the engine does when it is first asked.
 
-use crate::settings::TemporalSettings;
+use crate::settings::{EngineKind, Settings, TemporalSettings};
 use anyhow::{Context, Result, bail};
+use leasehold_core::why::EngineFacts;
 use leasehold_engine::Engine;
 use leasehold_engine_temporal::{ClientCertificate, TemporalEngine, TemporalOptions, Tls};
+use leasehold_runtime::Gate;
+use leasehold_server::EngineWatch;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Temporal, as the settings describe it.
-pub(crate) fn temporal(settings: &TemporalSettings, identity: &str) -> Result<Arc<dyn Engine>> {
+/// The engine, if there is one.
+pub(crate) fn make(settings: &Settings, identity: &str) -> Result<Option<Arc<dyn Engine>>> {
+    match settings.engine.kind {
+        EngineKind::Embedded => Ok(None),
+        EngineKind::Temporal => temporal(&settings.temporal, identity).map(Some),
+    }
+}
+
+/// What this instance knows of its engine.
+pub(crate) struct Watch {
+    /// None without an engine.
+    pub(crate) gate: Option<Arc<Gate>>,
+    /// Whether this instance starts executions in it.
+    pub(crate) dispatches: bool,
+}
+
+impl EngineWatch for Watch {
+    fn facts(&self) -> EngineFacts {
+        let Some(gate) = &self.gate else {
+            return EngineFacts::Missing;
+        };
+        match gate.trouble() {
+            Some(error) => EngineFacts::Down { error },
+            None if self.dispatches => EngineFacts::Well,
+            None => EngineFacts::NotDispatchedHere,
+        }
+    }
+}
+
+fn temporal(settings: &TemporalSettings, identity: &str) -> Result<Arc<dyn Engine>> {
     let options = TemporalOptions {
         address: settings.address.clone(),
         namespace: settings.namespace.clone(),

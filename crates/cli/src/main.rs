@@ -1,10 +1,15 @@
 //! The binary: reads its arguments and composes everything. The only place that knows all rooms.
 #![allow(clippy::print_stderr)]
 
+mod admin_key;
+mod data_folder;
 mod engine;
+mod greeting;
 mod logging;
+mod place;
 mod serve;
 mod settings;
+mod signals;
 mod store;
 
 use clap::{Parser, Subcommand};
@@ -20,13 +25,18 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Admits requests, starts their executions in Temporal and follows them to their end.
+    /// Serves the API, admits requests, starts their executions and follows them to their end.
     Serve(serve::Serve),
+    /// Makes another administrator's key and puts it in the data folder, for whoever lost theirs.
+    ///
+    /// On SQLite the server must be stopped for it.
+    AdminKey(admin_key::MakeAdminKey),
 }
 
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Serve(serve) => serve.run(),
+        Command::AdminKey(make) => make.run(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,13 +1,21 @@
-//! `leasehold serve`: opens the store, makes the engine, runs the services until told to stop.
+//! `leasehold serve`: opens the store, makes the engine, serves the API and runs the services until told to stop.
 
-use crate::settings::{EngineKind, LogFormat, Settings};
-use crate::{engine, logging, store};
+use crate::admin_key::AdminKey;
+use crate::greeting::Greeting;
+use crate::place::Place;
+use crate::settings::{EngineKind, ServerSettings, Settings};
+use crate::signals::{Order, Signals};
+use crate::{admin_key, engine, store};
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use leasehold_engine::Engine;
 use leasehold_runtime::Runtime;
-use std::path::PathBuf;
+use leasehold_server::{Drained, Parts, Server, State, Tls};
+use leasehold_store::Store;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::{JoinError, JoinHandle};
+use tokio_util::sync::CancellationToken;
 
 /// Beyond the time to drain: for giving back claims and locks to a store that may not answer.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -15,13 +23,12 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 /// The flags; everything else is set in the file or by variables.
 #[derive(Args)]
 pub(crate) struct Serve {
-    /// A TOML file with settings; docs/operations/settings.md lists them all.
-    #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
-    config: Option<PathBuf>,
-    /// Where everything is kept: `sqlite:FILE` or `postgres://user:password@host/database`.
-    #[arg(long, value_name = "URL")]
-    store: Option<String>,
-    /// What executions are started in.
+    #[command(flatten)]
+    place: Place,
+    /// Where the API listens, as `host:port` [default: 127.0.0.1:7777].
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+    /// What executions are started in [default: embedded].
     #[arg(long, value_enum)]
     engine: Option<EngineKind>,
     /// Temporal's address, as `host:port` or a URL.
@@ -30,101 +37,217 @@ pub(crate) struct Serve {
     /// Temporal's namespace.
     #[arg(long, value_name = "NAME")]
     temporal_namespace: Option<String>,
-    /// What to log: error, warn, info, debug, trace, or a filter.
-    #[arg(long, value_name = "LEVEL")]
-    log_level: Option<String>,
-    /// How log lines look.
-    #[arg(long, value_enum)]
-    log_format: Option<LogFormat>,
 }
 
 impl Serve {
     pub(crate) fn run(&self) -> Result<()> {
-        let settings = Settings::read(self.config.as_deref(), &self.overrides())?;
-        logging::start(&settings.log.level, settings.log.format)?;
+        let kind = self.engine.map(|kind| match kind {
+            EngineKind::Embedded => "embedded".to_owned(),
+            EngineKind::Temporal => "temporal".to_owned(),
+        });
+        let settings = self.place.settings(vec![
+            ("server.listen", self.listen.clone()),
+            ("engine.kind", kind),
+            ("temporal.address", self.temporal_address.clone()),
+            ("temporal.namespace", self.temporal_namespace.clone()),
+        ])?;
+        let names_temporal = self.temporal_address.is_some() || self.temporal_namespace.is_some();
+        if names_temporal && settings.engine.kind != EngineKind::Temporal {
+            bail!("--temporal-address and --temporal-namespace need --engine temporal");
+        }
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
             .context("the async runtime cannot be started")?
             .block_on(serve(settings))
     }
-
-    fn overrides(&self) -> Vec<(&'static str, String)> {
-        let named = |value: Option<&'static str>| value.map(str::to_owned);
-        [
-            ("store.url", self.store.clone()),
-            (
-                "engine.kind",
-                named(self.engine.map(|kind| match kind {
-                    EngineKind::Temporal => "temporal",
-                })),
-            ),
-            ("temporal.address", self.temporal_address.clone()),
-            ("temporal.namespace", self.temporal_namespace.clone()),
-            ("log.level", self.log_level.clone()),
-            (
-                "log.format",
-                named(self.log_format.map(|format| match format {
-                    LogFormat::Text => "text",
-                    LogFormat::Json => "json",
-                })),
-            ),
-        ]
-        .into_iter()
-        .filter_map(|(key, value)| value.map(|value| (key, value)))
-        .collect()
-    }
 }
 
 async fn serve(settings: Settings) -> Result<()> {
     // Before anything is opened, so that a signal is never missed.
-    let mut signals = Signals::listen()?;
+    let mut signals = Signals::listen(settings.server.tls_certificate_file.is_some())?;
     let owner = owner();
-    let store = tokio::select! {
-        store = store::open(&settings.store) => store?,
-        name = signals.next() => {
+    let tls = tls(&settings.server)?;
+    let engine = engine::make(&settings, &owner)?;
+    let (store, key) = tokio::select! {
+        ready = prepare(&settings) => ready?,
+        name = signals.stop() => {
             tracing::info!(signal = name, "told to stop before the store was ready");
             return Ok(());
         }
     };
-    let engine = match settings.engine.kind {
-        EngineKind::Temporal => engine::temporal(&settings.temporal, &owner)?,
-    };
-    tracing::info!(
-        version = env!("CARGO_PKG_VERSION"),
-        store = store::shown(&settings.store.url),
-        engine = engine.name(),
-        temporal = settings.temporal.address,
-        namespace = settings.temporal.namespace,
-        dispatch = settings.engine.enabled,
-        instance = owner,
-        "leasehold is running"
-    );
-    let mut runtime = Runtime::start(store, engine, settings.runtime(&owner));
-    let broken = tokio::select! {
-        name = signals.next() => {
-            tracing::info!(
-                signal = name,
-                "stopping: no more is admitted, what is under way is finished or given back"
-            );
-            None
-        }
-        broken = runtime.broken() => {
-            tracing::error!(error = broken, "a service has broken; stopping");
-            Some(broken)
-        }
-    };
-    let limit = settings.dispatch.drain_timeout.0 + LAST_WORDS;
+    let server = Server::bind(&settings.server.listen, tls.clone()).await?;
+    greet(&settings, &server, tls.is_some(), engine.as_deref(), &key);
+    let mut instance = Instance::start(&settings, &owner, store, engine, server);
+    let end = instance.run(&mut signals, tls.as_ref()).await;
     tokio::select! {
-        () = runtime.stop() => tracing::info!("stopped"),
-        () = tokio::time::sleep(limit) => {
+        all = instance.stop(&settings) => if all {
+            tracing::info!("stopped");
+        } else {
             tracing::warn!("stopped before all was given back: the store does not answer; leases and locks end by themselves");
-        }
-        name = signals.next() => bail!("told to stop again ({name}); left at once"),
+        },
+        name = signals.stop() => bail!("told to stop again ({name}); left at once"),
     }
-    match broken {
-        Some(broken) => bail!("a service has broken: {broken}"),
-        None => Ok(()),
+    end
+}
+
+/// The store, and that somebody can get in.
+async fn prepare(settings: &Settings) -> Result<(Arc<dyn Store>, AdminKey)> {
+    let store = store::open(settings).await?;
+    let key = admin_key::ensure(&*store, &settings.data_dir).await?;
+    Ok((store, key))
+}
+
+fn tls(settings: &ServerSettings) -> Result<Option<Tls>> {
+    match (&settings.tls_certificate_file, &settings.tls_key_file) {
+        (Some(certificate), Some(key)) => Ok(Some(Tls::read(certificate, key)?)),
+        _ => Ok(None),
+    }
+}
+
+#[allow(
+    clippy::print_stdout,
+    reason = "this is for whoever started it; the log is for later"
+)]
+fn greet(
+    settings: &Settings,
+    server: &Server,
+    tls: bool,
+    engine: Option<&dyn Engine>,
+    key: &AdminKey,
+) {
+    let address = server.address();
+    let store = store::shown(&settings.store_url());
+    let shown_engine = engine.map(|_| {
+        let temporal = &settings.temporal;
+        format!(
+            "Temporal at {}, namespace {}",
+            temporal.address, temporal.namespace
+        )
+    });
+    let greeting = Greeting {
+        address,
+        tls,
+        store: &store,
+        data: &settings.data_dir,
+        engine: shown_engine.as_deref(),
+        key,
+    };
+    print!("{}", greeting.text());
+    if !tls && !address.ip().is_loopback() {
+        tracing::warn!(%address, "listening without TLS on an address that others can reach");
+    }
+    if engine.is_none() {
+        tracing::warn!("there is no engine: requests are kept and stay PENDING");
+    }
+}
+
+/// The API and the services.
+struct Instance {
+    runtime: Runtime,
+    serving: JoinHandle<Drained>,
+    stop: CancellationToken,
+}
+
+impl Instance {
+    fn start(
+        settings: &Settings,
+        owner: &str,
+        store: Arc<dyn Store>,
+        engine: Option<Arc<dyn Engine>>,
+        server: Server,
+    ) -> Self {
+        let address = server.address();
+        let temporal = engine.as_ref().map(|_| &settings.temporal);
+        let dispatches = engine.is_some() && settings.engine.enabled;
+        let mut options = settings.runtime(owner);
+        options.beacon.listens = Some(address.to_string());
+        let runtime = Runtime::start(store.clone(), engine.clone(), options);
+        let gate = engine.as_ref().map(|_| Arc::clone(runtime.gate()));
+        let stop = CancellationToken::new();
+        tracing::info!(
+            version = env!("CARGO_PKG_VERSION"),
+            listens = %address,
+            store = store::shown(&settings.store_url()),
+            engine = engine.as_ref().map_or("none", |engine| engine.name()),
+            temporal = temporal.map(|temporal| &*temporal.address),
+            namespace = temporal.map(|temporal| &*temporal.namespace),
+            dispatch = dispatches,
+            instance = owner,
+            "leasehold is running"
+        );
+        let state = State::new(Parts {
+            store,
+            engine,
+            watch: Arc::new(engine::Watch { gate, dispatches }),
+            options: settings.server.options(),
+            stop: stop.clone(),
+        });
+        Self {
+            runtime,
+            serving: tokio::spawn(server.serve(state)),
+            stop,
+        }
+    }
+
+    /// Returns when it is told to stop, or when something has broken.
+    async fn run(&mut self, signals: &mut Signals, tls: Option<&Tls>) -> Result<()> {
+        loop {
+            let order = tokio::select! {
+                order = signals.next() => order,
+                broken = self.runtime.broken() => {
+                    tracing::error!(error = broken, "a service has broken; stopping");
+                    bail!("a service has broken: {broken}");
+                }
+                ended = &mut self.serving => {
+                    let error = ended.err().map_or("it ended by itself".to_owned(), said);
+                    tracing::error!(error, "the API has broken; stopping");
+                    bail!("the API has broken: {error}");
+                }
+            };
+            match order {
+                Order::Stop(signal) => {
+                    tracing::info!(
+                        signal,
+                        "stopping: no more is admitted, what is under way is finished or given back"
+                    );
+                    return Ok(());
+                }
+                Order::Renew => renew(tls),
+            }
+        }
+    }
+
+    /// Lets calls and services end in order, each within its time; says whether all was given back.
+    async fn stop(self, settings: &Settings) -> bool {
+        self.stop.cancel();
+        let served = async {
+            // What broke was said when it did; what is cut here was cut by its own time already.
+            if let Ok(Drained { cut }) = self.serving.await
+                && cut > 0
+            {
+                tracing::warn!(cut, "connections were cut: their calls did not end in time");
+            }
+        };
+        let serving = settings.server.drain_timeout.0 + LAST_WORDS;
+        let services = settings.dispatch.drain_timeout.0 + LAST_WORDS;
+        let (_, stopped) = tokio::join!(
+            tokio::time::timeout(serving, served),
+            tokio::time::timeout(services, self.runtime.stop()),
+        );
+        stopped.is_ok()
+    }
+}
+
+fn said(error: JoinError) -> String {
+    error.to_string()
+}
+
+fn renew(tls: Option<&Tls>) {
+    match tls.map(Tls::renew) {
+        Some(Ok(())) => tracing::info!("the certificate was read again; new connections get it"),
+        Some(Err(error)) => tracing::error!(%error, "the certificate stays the one it was"),
+        None => {}
     }
 }
 
@@ -137,25 +260,4 @@ fn owner() -> String {
     let short: String = random.to_string().chars().rev().take(12).collect();
     let host: String = host.chars().take(100).collect();
     format!("{host}-{}-{short}", std::process::id())
-}
-
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-}
-
-impl Signals {
-    fn listen() -> Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
-        }
-    }
 }

@@ -8,13 +8,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::settings::StoreSettings;
+use crate::data_folder;
+use crate::settings::Settings;
 
 const TRY_EVERY: Duration = Duration::from_secs(1);
 
 /// A store that is ready to be used.
-pub(crate) async fn open(settings: &StoreSettings) -> Result<Arc<dyn Store>> {
-    let store = prepare(settings)?;
+pub(crate) async fn open(settings: &Settings) -> Result<Arc<dyn Store>> {
+    let url = settings.store_url();
+    let store = prepare(settings, &url)?;
     let begun = Instant::now();
     loop {
         match store.schema_migrate().await {
@@ -22,29 +24,26 @@ pub(crate) async fn open(settings: &StoreSettings) -> Result<Arc<dyn Store>> {
                 tracing::debug!(migrations = applied.len(), "schema is up to date");
                 return Ok(store);
             }
-            Err(error) if error.is_retryable() && begun.elapsed() < settings.patience.0 => {
+            Err(error) if error.is_retryable() && begun.elapsed() < settings.store.patience.0 => {
                 tracing::warn!(%error, "the store is not ready yet; trying again");
                 tokio::time::sleep(TRY_EVERY).await;
             }
             Err(error) => {
                 return Err(error)
-                    .with_context(|| format!("the store {} cannot be used", shown(&settings.url)));
+                    .with_context(|| format!("the store {} cannot be used", shown(&url)));
             }
         }
     }
 }
 
-fn prepare(settings: &StoreSettings) -> Result<Arc<dyn Store>> {
-    let url = settings.url.as_str();
+fn prepare(settings: &Settings, url: &str) -> Result<Arc<dyn Store>> {
     if let Some(path) = url.strip_prefix("sqlite:") {
         let path = Path::new(path.strip_prefix("//").unwrap_or(path));
         if let Some(folder) = path
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty())
         {
-            std::fs::create_dir_all(folder).with_context(|| {
-                format!("store.url: the folder {} cannot be made", folder.display())
-            })?;
+            data_folder::make(folder).context("store.url")?;
         }
         let store = SqliteStore::open(path, &SqliteOptions::default())
             .with_context(|| format!("store.url: {} cannot be opened", path.display()))?;
@@ -52,8 +51,9 @@ fn prepare(settings: &StoreSettings) -> Result<Arc<dyn Store>> {
     }
     if url.starts_with("postgres://") || url.starts_with("postgresql://") {
         let options = PostgresOptions {
-            max_connections: settings.max_connections,
-            notify: settings.notify,
+            max_connections: settings.store.max_connections,
+            notify: settings.store.notify,
+            tls_ca: authority(settings.store.tls_ca_file.as_deref())?,
             ..PostgresOptions::new(url)
         };
         return Ok(Arc::new(PostgresStore::new(&options).context("store.url")?));
@@ -62,6 +62,14 @@ fn prepare(settings: &StoreSettings) -> Result<Arc<dyn Store>> {
         "store.url: must begin with `sqlite:` or `postgres://`, but is {}",
         shown(url)
     );
+}
+
+fn authority(file: Option<&Path>) -> Result<Option<Vec<u8>>> {
+    let Some(file) = file else { return Ok(None) };
+    let read = std::fs::read(file);
+    let read =
+        read.with_context(|| format!("store.tls_ca_file: {} cannot be read", file.display()));
+    read.map(Some)
 }
 
 /// The URL without its password.

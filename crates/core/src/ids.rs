@@ -58,3 +58,7 @@ id!(
     /// One run of a version in the engine.
     ExecutionId
 );
+id!(
+    /// A key that opens the API.
+    KeyId
+);

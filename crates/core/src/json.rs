@@ -54,6 +54,14 @@ fn problem(path: &str, kind: JsonProblemKind) -> JsonProblem {
     }
 }
 
+/// Refuses what reading into typed fields would let pass: integers that silently lose digits.
+pub fn scan(text: &[u8]) -> Result<(), JsonProblem> {
+    match huge_integer(text) {
+        Some(digits) => Err(problem("", JsonProblemKind::HugeInteger(digits))),
+        None => Ok(()),
+    }
+}
+
 /// Reads a document of at most `max_bytes` and applies every rule of this module.
 pub fn parse(text: &[u8], max_bytes: usize) -> Result<Value, JsonProblem> {
     if text.len() > max_bytes {

@@ -36,6 +36,10 @@ pub const GRAPH_MAX_EDGES: usize = 5_000;
 pub const GRAPH_MAX_BYTES: usize = 1024 * 1024;
 /// Characters of a node's id, a queue's name, a workflow type or a task queue.
 pub const NODE_ID_MAX_CHARS: usize = 128;
+/// Longest pause of a `delay` node in milliseconds: a year.
+pub const DELAY_MAX_MS: u64 = 366 * 86_400_000;
+/// Characters of an address that an `http` node calls.
+pub const URL_MAX_CHARS: usize = 8_192;
 /// Bytes of a version's params schema.
 pub const SCHEMA_MAX_BYTES: usize = 64 * 1024;
 /// Jobs one enqueue call may carry.
@@ -54,3 +58,17 @@ pub const MAX_ATTEMPTS_MAX: u32 = 32_767;
 pub const RUNNING_MAX: u32 = 1_000_000;
 /// Longest time an attempt may take, and longest wait of a snooze or a retry, in days.
 pub const JOB_WAIT_MAX_DAYS: u32 = 366;
+/// Longest time an execution may be given, in days.
+pub const EXECUTION_TIMEOUT_MAX_DAYS: u32 = 366;
+/// Queues one worker's key may name.
+pub const KEY_MAX_QUEUES: usize = 100;
+/// Characters of a worker's name over HTTP, where the key's id is put behind it.
+pub const HTTP_WORKER_NAME_MAX_CHARS: usize = 90;
+/// Jobs one claim over HTTP may take.
+pub const HTTP_CLAIM_MAX_JOBS: u32 = 1_000;
+/// Jobs one enqueue call over HTTP may carry.
+pub const HTTP_ENQUEUE_MAX_JOBS: usize = 10_000;
+/// Longest time a claim over HTTP waits for a job, in seconds.
+pub const CLAIM_WAIT_MAX_SECONDS: u64 = 60;
+/// Requests before another in a line that are counted exactly.
+pub const PLACE_MAX: u32 = 1_000;

@@ -1,8 +1,9 @@
 //! JSON that is carried and not looked into: kept as the text it came as, known to be well-formed.
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// A JSON document as text.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -48,6 +49,21 @@ impl From<&Value> for JsonText {
     }
 }
 
+impl Serialize for JsonText {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let raw: &RawValue = serde_json::from_str(&self.0).map_err(serde::ser::Error::custom)?;
+        raw.serialize(serializer)
+    }
+}
+
+/// Only from JSON text: what has been read into another form is no longer the text it came as.
+impl<'de> Deserialize<'de> for JsonText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self(raw.into()))
+    }
+}
+
 impl std::fmt::Debug for JsonText {
     /// A payload is nobody's business but its handler's: only its size is shown.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -79,6 +95,16 @@ mod tests {
     fn a_payload_is_not_shown() {
         let secret = JsonText::of("hush").unwrap();
         assert_eq!(format!("{secret:?}"), "JsonText(6 bytes)");
+    }
+
+    #[test]
+    fn it_stands_in_a_document_as_it_came() {
+        let document = r#"{"a": [1.50, {"b" :2}], "c": null}"#;
+        let fields: std::collections::BTreeMap<String, JsonText> =
+            serde_json::from_str(document).unwrap();
+        assert_eq!(fields["a"].as_str(), r#"[1.50, {"b" :2}]"#);
+        let written = serde_json::to_string(&fields).unwrap();
+        assert_eq!(written, r#"{"a":[1.50, {"b" :2}],"c":null}"#);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use thiserror::Error;
 
 /// The immutable content of a version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[serde(rename_all = "snake_case", try_from = "BodyDocument")]
 pub enum VersionBody {
     /// Leasehold runs it, node by node.
     Graph(Graph),
@@ -19,6 +19,36 @@ pub enum VersionBody {
         /// The task queue they poll.
         task_queue: String,
     },
+}
+
+/// A body as it is written: read field by field, so that what is wrong can be named.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BodyDocument {
+    graph: Option<Graph>,
+    binding: Option<BindingDocument>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BindingDocument {
+    workflow_type: String,
+    task_queue: String,
+}
+
+impl TryFrom<BodyDocument> for VersionBody {
+    type Error = &'static str;
+
+    fn try_from(from: BodyDocument) -> Result<Self, Self::Error> {
+        match (from.graph, from.binding) {
+            (Some(graph), None) => Ok(Self::Graph(graph)),
+            (None, Some(binding)) => Ok(Self::Binding {
+                workflow_type: binding.workflow_type,
+                task_queue: binding.task_queue,
+            }),
+            _ => Err("a version has either a `graph` or a `binding`"),
+        }
+    }
 }
 
 /// Why a version cannot be published.
@@ -38,6 +68,17 @@ pub enum VersionProblem {
         /// What is wrong with it.
         problem: TextProblem,
     },
+}
+
+impl VersionProblem {
+    /// JSON pointer to what is wrong, from the body on.
+    pub fn pointer(&self) -> String {
+        match self {
+            Self::Graph(problem) => format!("/graph{}", problem.pointer()),
+            Self::TooLarge(_) => "/graph".to_owned(),
+            Self::Text { field, .. } => format!("/binding/{field}"),
+        }
+    }
 }
 
 impl VersionBody {
@@ -95,9 +136,8 @@ mod tests {
             workflow_type: "Order".into(),
             task_queue: String::new(),
         };
-        assert_eq!(
-            body.validate().unwrap_err().to_string(),
-            "task_queue must not be empty"
-        );
+        let problem = body.validate().unwrap_err();
+        assert_eq!(problem.to_string(), "task_queue must not be empty");
+        assert_eq!(problem.pointer(), "/binding/task_queue");
     }
 }

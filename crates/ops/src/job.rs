@@ -1,5 +1,6 @@
 //! Jobs and queues: names, sizes and ranges are checked, then one store operation. Knows ports only, no database and no HTTP.
 
+use leasehold_core::JsonText;
 use leasehold_core::job::JobRetry;
 use leasehold_core::json::{self, JsonProblem};
 use leasehold_core::lease::{LEASE_MAX, LEASE_MIN};
@@ -76,7 +77,7 @@ pub async fn enqueue(store: &dyn Store, jobs: &[NewJob]) -> Result<Vec<EnqueuedJ
         return Err(JobError::Count(jobs.len()));
     }
     for (index, job) in jobs.iter().enumerate() {
-        check_job(&Field::of_job(index), job)?;
+        check_job(&Field::of("jobs", index), job)?;
     }
     Ok(store.job_enqueue(jobs).await?)
 }
@@ -104,6 +105,26 @@ pub async fn update_queue(
     Ok(store.queue_update(name, change).await?)
 }
 
+/// How a queue's jobs are tried again if only this much of it is to change; none if nothing is.
+pub async fn changed_retry(
+    store: &dyn Store,
+    queue: &str,
+    max_attempts: Option<u32>,
+    backoff: Option<Backoff>,
+) -> Result<Option<JobRetry>, JobError> {
+    if max_attempts.is_none() && backoff.is_none() {
+        return Ok(None);
+    }
+    let settings = store.queue_get(queue).await?;
+    let settings = settings.map(|queue| queue.settings).unwrap_or_default();
+    Ok(Some(settings.retry_of(max_attempts, backoff)))
+}
+
+/// Checks the name of a queue.
+pub fn check_queue(name: &str) -> Result<(), JobError> {
+    Field::default().name("queue", name)
+}
+
 /// Checks and sets how many jobs of all queues together may run at once.
 pub async fn set_limit(store: &dyn Store, limit: Option<u32>) -> Result<(), JobError> {
     if let Some(limit) = limit {
@@ -115,12 +136,7 @@ pub async fn set_limit(store: &dyn Store, limit: Option<u32>) -> Result<(), JobE
 fn check_job(field: &Field, job: &NewJob) -> Result<(), JobError> {
     field.name("queue", &job.queue)?;
     field.name("kind", &job.kind)?;
-    json::parse(job.payload.as_str().as_bytes(), PAYLOAD_MAX_BYTES).map_err(|problem| {
-        JobError::Json {
-            field: field.named("payload"),
-            problem,
-        }
-    })?;
+    field.json("payload", &job.payload)?;
     field.number(
         "priority",
         job.priority,
@@ -181,18 +197,21 @@ fn shown(time: Duration) -> String {
 
 /// Where in a call a value stands, to be named when it is refused.
 #[derive(Default)]
-struct Field {
-    job: Option<usize>,
+pub(crate) struct Field {
+    entry: Option<(&'static str, usize)>,
 }
 
 impl Field {
-    fn of_job(index: usize) -> Self {
-        Self { job: Some(index) }
+    /// In an entry of a list.
+    pub(crate) fn of(list: &'static str, index: usize) -> Self {
+        Self {
+            entry: Some((list, index)),
+        }
     }
 
     fn named(&self, name: &str) -> String {
-        match self.job {
-            Some(index) => format!("jobs[{index}].{name}"),
+        match self.entry {
+            Some((list, index)) => format!("{list}[{index}].{name}"),
             None => name.to_owned(),
         }
     }
@@ -201,10 +220,30 @@ impl Field {
         self.text(field, value, QUEUE_NAME_MAX_CHARS)
     }
 
-    fn text(&self, field: &str, value: &str, max: usize) -> Result<(), JobError> {
+    pub(crate) fn json(&self, field: &str, value: &JsonText) -> Result<(), JobError> {
+        let read = json::parse(value.as_str().as_bytes(), PAYLOAD_MAX_BYTES);
+        read.map(drop).map_err(|problem| JobError::Json {
+            field: self.named(field),
+            problem,
+        })
+    }
+
+    pub(crate) fn text(&self, field: &str, value: &str, max: usize) -> Result<(), JobError> {
         text::check(value, max).map_err(|problem| JobError::Text {
             field: self.named(field),
             problem,
+        })
+    }
+
+    /// A text of which only the length matters.
+    pub(crate) fn long_text(&self, field: &str, value: &str, max: usize) -> Result<(), JobError> {
+        let actual = value.chars().count();
+        if actual <= max {
+            return Ok(());
+        }
+        Err(JobError::Text {
+            field: self.named(field),
+            problem: TextProblem::TooLong { max, actual },
         })
     }
 
@@ -212,7 +251,7 @@ impl Field {
         self.number(field, limit, 0, RUNNING_MAX)
     }
 
-    fn number<T: PartialOrd + ToString>(
+    pub(crate) fn number<T: PartialOrd + ToString>(
         &self,
         field: &str,
         given: T,
@@ -235,7 +274,7 @@ impl Field {
         self.time(field, given, MILLISECOND, days(JOB_WAIT_MAX_DAYS))
     }
 
-    fn time(
+    pub(crate) fn time(
         &self,
         field: &str,
         given: Duration,

@@ -1,10 +1,25 @@
 //! What happens because someone asked: checks what was asked, then one store operation. Knows ports only, no database and no HTTP.
 
+pub mod backlog;
+pub mod checks;
+pub mod claim;
+pub mod definition;
 pub mod enqueue;
 pub mod job;
+pub mod key;
 pub mod publish;
+pub mod redrive;
 mod schema;
+pub mod why;
+pub mod workspace;
 
+pub use backlog::{Backlog, BacklogError};
+pub use checks::Refused;
+pub use claim::LeaseOwner;
+pub use definition::DefinitionError;
 pub use enqueue::{EnqueueError, Enqueuer};
 pub use job::JobError;
+pub use key::KeyError;
 pub use publish::{PublishError, publish};
+pub use redrive::RedriveError;
+pub use workspace::WorkspaceError;

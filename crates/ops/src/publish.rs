@@ -2,7 +2,7 @@
 
 use crate::schema;
 use leasehold_core::json::{self, JsonProblem};
-use leasehold_core::limits::SCHEMA_MAX_BYTES;
+use leasehold_core::limits::{EXECUTION_TIMEOUT_MAX_DAYS, SCHEMA_MAX_BYTES};
 use leasehold_core::version::VersionProblem;
 use leasehold_store::Store;
 use leasehold_store::definition::{NewVersion, Version};
@@ -24,8 +24,8 @@ pub enum PublishError {
     /// Its params schema is no JSON Schema.
     #[error("params_schema is no valid JSON Schema: {0}")]
     Schema(String),
-    /// Its timeout is shorter than can be told.
-    #[error("execution_timeout must be at least one millisecond")]
+    /// Its timeout is shorter than can be told, or longer than a year.
+    #[error("execution_timeout must be between 1 ms and {EXECUTION_TIMEOUT_MAX_DAYS} days")]
     Timeout,
     /// The store failed.
     #[error(transparent)]
@@ -39,9 +39,11 @@ pub async fn publish(store: &dyn Store, new: &NewVersion) -> Result<Version, Pub
         json::check(document, SCHEMA_MAX_BYTES).map_err(PublishError::SchemaDocument)?;
         schema::compile(document).map_err(PublishError::Schema)?;
     }
+    let longest = Duration::from_secs(u64::from(EXECUTION_TIMEOUT_MAX_DAYS) * 86_400);
+    let allowed = Duration::from_millis(1)..=longest;
     if new
         .execution_timeout
-        .is_some_and(|timeout| timeout < Duration::from_millis(1))
+        .is_some_and(|timeout| !allowed.contains(&timeout))
     {
         return Err(PublishError::Timeout);
     }

@@ -21,6 +21,7 @@ struct Outage {
     shut: u32,
     shut_at: Option<Instant>,
     said_at: Option<Instant>,
+    error: String,
 }
 
 const REMIND_EVERY: Duration = Duration::from_secs(60);
@@ -44,6 +45,15 @@ impl Gate {
     /// Where the breaker is.
     pub fn state(&self) -> BreakerState {
         self.breaker().state()
+    }
+
+    /// What the engine's trouble is; none while starts go to it.
+    pub fn trouble(&self) -> Option<String> {
+        if self.state() != BreakerState::Open {
+            return None;
+        }
+        let outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(outage.error.clone())
     }
 
     /// Takes note of how a start went.
@@ -128,6 +138,7 @@ impl Gate {
 impl Outage {
     fn begin(&mut self, error: &str) {
         let now = Instant::now();
+        error.clone_into(&mut self.error);
         self.shut = self.shut.saturating_add(1);
         self.shut_at = Some(now);
         match self.said_at {
@@ -179,6 +190,16 @@ mod tests {
             gate.probed(Ok(()));
         }
         assert_eq!(rests, [1, 2, 4, 8, 8, 8]);
+    }
+
+    #[test]
+    fn the_trouble_is_known_while_it_lasts() {
+        let gate = Gate::new(BreakerSettings::default());
+        assert_eq!(gate.trouble(), None);
+        shut(&gate);
+        assert_eq!(gate.trouble().as_deref(), Some("no answer"));
+        gate.probed(Ok(()));
+        assert_eq!(gate.trouble(), None);
     }
 
     #[test]

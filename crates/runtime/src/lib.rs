@@ -4,6 +4,7 @@
 //! Every role has the same shape: an options struct with documented defaults, a service made from it, and a `run_once` that
 //! does one round and can be called from a test. [`Runtime`] runs them all until it is told to stop.
 
+mod beacon;
 mod canceller;
 mod dispatcher;
 mod error;
@@ -20,6 +21,7 @@ mod service;
 mod sweeper;
 mod troubles;
 
+pub use beacon::{Beacon, BeaconOptions};
 pub use canceller::{Canceller, CancellerOptions};
 pub use dispatcher::{Cycle, DispatchMode, Dispatcher, DispatcherOptions};
 pub use error::{Error, Result};

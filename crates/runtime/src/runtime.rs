@@ -1,5 +1,6 @@
 //! All services of one instance, started together and stopped together.
 
+use crate::beacon::{Beacon, BeaconOptions};
 use crate::canceller::{Canceller, CancellerOptions};
 use crate::dispatcher::{Dispatcher, DispatcherOptions};
 use crate::follower::{Follower, FollowerOptions};
@@ -40,6 +41,8 @@ pub struct RuntimeOptions {
     pub job_sweeper: JobSweeperOptions,
     /// What is deleted some time after its end.
     pub pruner: PrunerOptions,
+    /// What the instance says of itself.
+    pub beacon: BeaconOptions,
 }
 
 impl RuntimeOptions {
@@ -56,6 +59,7 @@ impl RuntimeOptions {
             canceller: CancellerOptions::default(),
             job_sweeper: JobSweeperOptions::default(),
             pruner: PrunerOptions::default(),
+            beacon: BeaconOptions::default(),
         }
     }
 }
@@ -68,51 +72,78 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Starts all services. They run until [`Runtime::stop`].
-    pub fn start(store: Arc<dyn Store>, engine: Arc<dyn Engine>, options: RuntimeOptions) -> Self {
-        let owner = options.dispatcher.owner.clone();
+    /// Starts all services; without an engine those that need none. They run until [`Runtime::stop`].
+    pub fn start(
+        store: Arc<dyn Store>,
+        engine: Option<Arc<dyn Engine>>,
+        options: RuntimeOptions,
+    ) -> Self {
         let mut breaker = options.breaker;
         breaker.full = u32::try_from(options.dispatcher.concurrency).unwrap_or(u32::MAX);
-        let gate = Arc::new(Gate::new(breaker));
-        let stop = CancellationToken::new();
-        let mut tasks = JoinSet::new();
-        let services: Vec<Box<dyn Service>> = vec![
-            Box::new(Prober::new(engine.clone(), gate.clone(), options.prober)),
-            Box::new(Recoverer::new(store.clone(), &owner, options.recoverer)),
-            Box::new(Follower::new(
-                store.clone(),
-                engine.clone(),
-                &owner,
-                options.follower,
-            )),
-            Box::new(Sweeper::new(
-                store.clone(),
-                engine.clone(),
-                &owner,
-                options.sweeper,
-            )),
-            Box::new(Canceller::new(
-                store.clone(),
-                engine.clone(),
-                options.canceller,
-            )),
-            Box::new(JobSweeper::new(store.clone(), options.job_sweeper)),
-            Box::new(Pruner::new(store.clone(), &owner, options.pruner)),
-        ];
-        for service in services {
-            let stop = stop.clone();
-            tasks.spawn(async move { service::run(&*service, &stop).await });
+        let mut runtime = Self {
+            stop: CancellationToken::new(),
+            tasks: JoinSet::new(),
+            gate: Arc::new(Gate::new(breaker)),
+        };
+        let owner = options.dispatcher.owner.clone();
+        let dispatches = options.dispatch && engine.is_some();
+        runtime.run(Recoverer::new(
+            store.clone(),
+            &owner,
+            options.recoverer.clone(),
+        ));
+        runtime.run(JobSweeper::new(store.clone(), options.job_sweeper.clone()));
+        runtime.run(Pruner::new(store.clone(), &owner, options.pruner.clone()));
+        let beacon = options.beacon.clone();
+        runtime.run(Beacon::new(store.clone(), &owner, dispatches, beacon));
+        if let Some(engine) = engine {
+            runtime.run_with(engine, store, options);
         }
+        runtime
+    }
+
+    /// Starts what needs an engine.
+    fn run_with(
+        &mut self,
+        engine: Arc<dyn Engine>,
+        store: Arc<dyn Store>,
+        options: RuntimeOptions,
+    ) {
+        let owner = &options.dispatcher.owner;
+        let gate = self.gate.clone();
+        self.run(Prober::new(engine.clone(), gate.clone(), options.prober));
+        self.run(Follower::new(
+            store.clone(),
+            engine.clone(),
+            owner,
+            options.follower,
+        ));
+        self.run(Sweeper::new(
+            store.clone(),
+            engine.clone(),
+            owner,
+            options.sweeper,
+        ));
+        self.run(Canceller::new(
+            store.clone(),
+            engine.clone(),
+            options.canceller,
+        ));
         if options.dispatch {
-            let dispatcher = Dispatcher::new(store, engine, gate.clone(), options.dispatcher);
-            let stop = stop.clone();
-            tasks.spawn(async move { dispatcher.run(&stop).await });
+            let dispatcher = Dispatcher::new(store, engine, gate, options.dispatcher);
+            let stop = self.stop.clone();
+            self.tasks.spawn(async move { dispatcher.run(&stop).await });
         }
-        Self { stop, tasks, gate }
+    }
+
+    fn run(&mut self, service: impl Service) {
+        let stop = self.stop.clone();
+        self.tasks
+            .spawn(async move { service::run(&service, &stop).await });
     }
 
     /// The breaker, to be looked at.
-    pub fn gate(&self) -> &Gate {
+    pub fn gate(&self) -> &Arc<Gate> {
         &self.gate
     }
 

@@ -6,7 +6,7 @@ use leasehold_core::ExecutionEnd;
 use leasehold_core::limits::{CLAIM_MAX_BATCH, PAGE_MAX, SWEEP_MAX_BATCH};
 use leasehold_store::Page;
 use leasehold_store::change::ChangeStart;
-use leasehold_store::execution::ExecutionFinish;
+use leasehold_store::execution::{ExecutionFilter, ExecutionFinish};
 use leasehold_store::prune::Prune;
 use leasehold_store::request::{ClaimedRequest, RedriveMany, RequestFilter};
 use std::collections::BTreeSet;
@@ -108,6 +108,13 @@ pub async fn pages_hold_no_more_than_one_may(f: Fixture) {
     assert_eq!(requests.len(), most);
     let active = ok(f.store.execution_list_active(Page::first(ALL)).await);
     assert_eq!(active.len(), most);
+    let every = ExecutionFilter {
+        workspace: t.workspace,
+        status: None,
+        definition: None,
+    };
+    let executions = ok(f.store.execution_list(&every, Page::first(ALL)).await);
+    assert_eq!(executions.len(), most);
     let workspaces = ok(f.store.workspace_list(Page::first(ALL)).await);
     assert_eq!(workspaces.len(), 1);
     let definitions = ok(f.store.definition_list(t.workspace, Page::first(ALL)).await);
@@ -119,12 +126,12 @@ pub async fn pages_hold_no_more_than_one_may(f: Fixture) {
     assert_eq!(ok(versions).len(), 1);
     let (mut place, mut events) = (ChangeStart::Oldest, 0);
     loop {
-        let page = ok(f.store.change_list(&place, ALL).await);
-        assert!(page.events.len() <= most);
-        if page.events.is_empty() {
+        let page = ok(f.store.change_list(&place, None, ALL).await);
+        assert!(page.changes.len() <= most);
+        if page.changes.is_empty() {
             break;
         }
-        events += page.events.len();
+        events += page.changes.len();
         place = ChangeStart::After(page.cursor);
     }
     assert_eq!(events, 2 * MANY);

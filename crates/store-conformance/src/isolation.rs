@@ -3,12 +3,16 @@
 use crate::Fixture;
 use crate::dump::Dump;
 use crate::factory::{Site, USER, binding, ids, new_request, ok};
+use leasehold_core::key::KeyScope;
 use leasehold_core::{ExecutionId, RequestId, RequestStatus, WorkspaceId};
+use leasehold_store::change::ChangeStart;
 use leasehold_store::definition::NewVersion;
+use leasehold_store::execution::ExecutionFilter;
 use leasehold_store::request::{
     Cancelled, Enqueued, NewRequest, Redrive, RedriveMany, Redriven, RequestFilter,
 };
 use leasehold_store::{Page, fresh_id};
+use std::collections::BTreeSet;
 
 /// A site with a request in every status.
 struct Populated {
@@ -111,14 +115,68 @@ pub async fn anothers_requests_do_not_exist(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// Another's executions cannot be read.
+/// Another's executions cannot be read or listed.
 pub async fn anothers_executions_do_not_exist(f: Fixture) {
     let (mine, theirs, _) = two(&f).await;
+    let own = ExecutionFilter {
+        workspace: mine.site.workspace,
+        status: None,
+        definition: None,
+    };
+    let listed = f.executions(&own, 2).await;
+    let listed: BTreeSet<ExecutionId> = listed.iter().map(|e| e.id).collect();
+    assert_eq!(listed, mine.executions.iter().copied().collect());
+    let mixed = ExecutionFilter {
+        definition: Some(theirs.site.definition),
+        ..own
+    };
+    assert_eq!(f.executions(&mixed, 100).await, []);
     for id in theirs.executions {
         assert_eq!(f.execution(mine.site.workspace, id).await, None);
         let own = f.execution(theirs.site.workspace, id).await;
         assert_eq!(own.map(|e| e.id), Some(id));
     }
+}
+
+/// A place in another's line cannot be asked for, and is not changed by who else waits.
+pub async fn anothers_line_does_not_exist(f: Fixture) {
+    let (mine, theirs) = (f.site(0).await, f.site(0).await);
+    let (own, others) = (f.enqueue(&mine, 1).await[0], f.enqueue(&theirs, 3).await);
+    for id in others {
+        assert_eq!(
+            ok(f.store.request_place(mine.workspace, id, 10).await),
+            None
+        );
+    }
+    let place = f.store.request_place(mine.workspace, own, 10).await;
+    assert_eq!(ok(place), Some(0));
+}
+
+/// Another's changes are not in the stream of a workspace.
+pub async fn anothers_changes_do_not_exist(f: Fixture) {
+    let (mine, _, _) = two(&f).await;
+    let me = mine.site.workspace;
+    let (mut start, mut seen) = (ChangeStart::Oldest, BTreeSet::new());
+    loop {
+        let page = ok(f.store.change_list(&start, Some(me), 3).await);
+        if page.changes.is_empty() {
+            break;
+        }
+        assert!(page.changes.iter().all(|c| c.event.workspace == me));
+        seen.extend(page.changes.iter().map(|c| c.event.request));
+        start = ChangeStart::After(page.cursor);
+    }
+    assert_eq!(seen, mine.requests.iter().copied().collect());
+}
+
+/// Another's keys are not in the list of a workspace, nor are those of nobody's workspace.
+pub async fn anothers_keys_do_not_exist(f: Fixture) {
+    let (mine, theirs) = (f.site(0).await, f.site(0).await);
+    let own = f.key(KeyScope::Workspace(mine.workspace)).await;
+    f.key(KeyScope::Workspace(theirs.workspace)).await;
+    f.key(KeyScope::Admin).await;
+    assert_eq!(f.keys(Some(mine.workspace), 10).await, [own]);
+    assert_eq!(f.keys(Some(fresh_id()), 10).await, []);
 }
 
 /// Another's definition cannot be enqueued: forbidden, and nothing is inserted for anybody.

@@ -7,6 +7,7 @@ use leasehold_core::job::{JobRetry, JobStatus};
 use leasehold_core::limits::ENQUEUE_MAX_JOBS;
 use leasehold_core::retry::Backoff;
 use leasehold_core::{JobId, JsonText};
+use leasehold_store::ErrorKind;
 use leasehold_store::job::{Dedup, Job, JobFilter, JobStart, NewJob};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -159,16 +160,35 @@ pub async fn of_nothing_is_nothing(f: Fixture) {
     assert_eq!(f.all_jobs(&JobFilter::default(), 10).await, []);
 }
 
-/// What cannot be kept refuses the whole call.
+/// A call of which one job cannot be put in puts in none, whichever it is, and holds no key for those it did not put in.
 pub async fn is_all_or_none(f: Fixture) {
-    let mut new = vec![new_job(); 3];
-    new[1].kind = "a\0b".into();
-    if f.store.job_enqueue(&new).await.is_err() {
+    let keyed = |key: String| NewJob {
+        dedup: Some(Dedup { key, window: None }),
+        ..new_job()
+    };
+    let elsewhere = NewJob {
+        queue: "reports".into(),
+        start: JobStart::In(Duration::from_secs(60)),
+        ..new_job()
+    };
+    let good = [
+        new_job(),
+        keyed("a".into()),
+        elsewhere,
+        keyed("b".into()),
+        new_job(),
+    ];
+    for place in 0..=good.len() {
+        let mut new = good.to_vec();
+        new.insert(place, keyed("k".repeat(256)));
+        let error = f.store.job_enqueue(&new).await;
+        let kind = error.expect_err("no column holds such a key").kind;
+        assert_eq!(kind, ErrorKind::Constraint("job_key_length".into()));
         assert_eq!(f.all_jobs(&JobFilter::default(), 10).await, []);
-    } else {
-        assert_eq!(f.all_jobs(&JobFilter::default(), 10).await.len(), 3);
     }
-    f.put(1).await;
+    let put = ok(f.store.job_enqueue(&good).await);
+    assert!(put.iter().all(|job| !job.existing));
+    assert_eq!(f.all_jobs(&JobFilter::default(), 10).await.len(), 5);
 }
 
 /// As many as one call may carry are one call.

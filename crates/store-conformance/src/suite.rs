@@ -198,6 +198,14 @@ macro_rules! suite {
                 agrees_with_the_requests_own_times
                 of_an_unknown_request_is_empty
             }
+            request_place {
+                is_how_many_a_claim_takes_first
+                is_counted_as_far_as_asked
+                of_what_is_not_in_line_is_none
+                what_has_become_due_is_in_line
+                what_was_given_back_stands_where_it_stood
+                workspaces_have_lines_of_their_own
+            }
             execution_finish {
                 each_end_has_its_status_and_reason
                 of_a_claimed_one_goes_through_dispatched
@@ -208,6 +216,11 @@ macro_rules! suite {
                 the_first_end_wins_and_answers_are_in_order
                 of_one_that_was_not_started_is_not_found
                 many_in_one_call_end_all
+            }
+            execution_list {
+                has_every_one_last_admitted_first
+                filters_and_pages_miss_and_repeat_nothing
+                of_what_is_not_there_is_empty
             }
             execution_list_active {
                 has_every_running_one_by_workspace_and_admission
@@ -231,11 +244,34 @@ macro_rules! suite {
                 the_list_shows_each_as_it_is
                 of_many_at_once_one_gets_it
             }
+            key {
+                is_read_back_as_it_was_made
+                an_unknown_one_is_none
+                of_a_workspace_needs_it_to_live
+                what_cannot_be_is_refused
+                the_list_is_by_id
+                a_revoked_one_stays_so_since_then
+                the_first_is_made_where_no_administrator_is
+                the_first_is_an_administrators
+                of_many_firsts_at_once_one_is_made
+            }
+            instance {
+                is_as_it_last_said
+                one_not_seen_for_long_is_forgotten
+                one_that_beats_is_not_forgotten
+                one_that_leaves_is_gone
+                many_at_once_are_all_there
+                the_time_is_the_stores
+            }
             change {
                 from_the_oldest_is_every_timeline
                 from_now_on_is_what_happens_from_now_on
                 of_an_empty_store_is_empty
                 a_cursor_can_be_used_again
+                goes_on_after_any_single_change
+                of_one_workspace_is_its_timelines
+                a_reader_of_a_quiet_workspace_moves_on
+                what_is_no_cursor_is_refused
                 while_many_write_misses_and_repeats_nothing
             }
             prune {
@@ -255,6 +291,9 @@ macro_rules! suite {
                 anothers_definitions_do_not_exist
                 anothers_requests_do_not_exist
                 anothers_executions_do_not_exist
+                anothers_line_does_not_exist
+                anothers_changes_do_not_exist
+                anothers_keys_do_not_exist
                 anothers_definition_is_forbidden
                 a_bulk_redrive_leaves_anothers_alone
                 changes_of_one_workspace_touch_no_other

@@ -15,7 +15,7 @@ pub(crate) async fn create(
         .one(
             "definition_create",
             sql!("definition/create"),
-            &[&store.now(), &new.id.0, &new.workspace.0, &new.name],
+            &[&store.given_now(), &new.id.0, &new.workspace.0, &new.name],
         )
         .await?;
     Ok(
@@ -70,7 +70,7 @@ pub(crate) async fn delete(
         .maybe(
             "definition_delete",
             sql!("definition/delete"),
-            &[&store.now(), &workspace.0, &id.0],
+            &[&store.given_now(), &workspace.0, &id.0],
         )
         .await?;
     Ok(row.is_some())

@@ -5,7 +5,9 @@ use crate::pool;
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use leasehold_core::{ExecutionId, ExecutionStatus, RequestStatus, WorkspaceId};
-use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use leasehold_store::execution::{
+    ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
+};
 use leasehold_store::{Error, ErrorKind, Page, Result};
 use std::collections::{HashMap, HashSet};
 use tokio_postgres::{GenericClient, Statement};
@@ -24,6 +26,32 @@ pub(crate) async fn get(
         )
         .await?;
     row.map(|row| row::execution(&row)).transpose()
+}
+
+pub(crate) async fn list(
+    store: &PostgresStore,
+    filter: &ExecutionFilter,
+    page: Page<i64>,
+) -> Result<Vec<Execution>> {
+    // What runs has an index of its own, so that what has ended is not walked past.
+    let statement = match filter.status {
+        Some(ExecutionStatus::Running) => sql!("execution/list_of_running"),
+        _ => sql!("execution/list"),
+    };
+    let rows = store
+        .many(
+            "execution_list",
+            statement,
+            &[
+                &filter.workspace.0,
+                &page.after.unwrap_or(i64::MAX),
+                &filter.status.map(|status| status.as_str()),
+                &filter.definition.map(Uuid::from),
+                &page.rows(),
+            ],
+        )
+        .await?;
+    rows.iter().map(row::execution).collect()
 }
 
 pub(crate) async fn list_active(
@@ -117,7 +145,7 @@ pub(crate) async fn finish(
             sql!("execution/pass_dispatched"),
         ] {
             transaction
-                .execute(step, &[&store.now(), &by, &ends.ids])
+                .execute(step, &[&store.given_now(), &by, &ends.ids])
                 .await
                 .map_err(postgres(CONTEXT))?;
         }
@@ -169,7 +197,7 @@ async fn end_dispatched(
         .query(
             statement,
             &[
-                &store.now(),
+                &store.given_now(),
                 &by,
                 &ends.ids,
                 &ends.execution_statuses,

@@ -4,15 +4,20 @@
 //! `docs/adr/0001-the-claim.md`.
 
 mod change;
+mod clock;
 mod definition;
 mod error;
 mod execution;
+mod instance;
 mod job;
+mod key;
 mod listener;
 mod lock;
 mod migrate;
 mod options;
+mod place;
 mod pool;
+mod port;
 mod prune;
 mod queue;
 mod request;

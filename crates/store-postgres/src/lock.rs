@@ -13,7 +13,7 @@ pub(crate) async fn acquire(store: &PostgresStore, request: &LockRequest) -> Res
                 "lock_acquire",
                 sql!("lock/acquire"),
                 &[
-                    &store.now(),
+                    &store.given_now(),
                     &request.name,
                     &request.owner,
                     &micros(request.at_most_for),
@@ -53,7 +53,7 @@ pub(crate) async fn extend(
             "lock_extend",
             sql!("lock/extend"),
             &[
-                &store.now(),
+                &store.given_now(),
                 &token.name,
                 &token.owner,
                 &token.token,
@@ -74,7 +74,7 @@ pub(crate) async fn release(
             "lock_release",
             sql!("lock/release"),
             &[
-                &store.now(),
+                &store.given_now(),
                 &token.name,
                 &token.owner,
                 &token.token,

@@ -17,6 +17,9 @@ pub const MIGRATIONS: &[Migration] = leasehold_store::migrations! {
     7 => "0007_cancellation",
     8 => "0008_wakeups",
     9 => "0009_jobs",
+    10 => "0010_keys",
+    11 => "0011_instances",
+    12 => "0012_execution_list",
 };
 
 const CONTEXT: &str = "migrating";

@@ -6,8 +6,11 @@ use std::time::Duration;
 /// How a [`crate::PostgresStore`] connects.
 #[derive(Clone, Debug)]
 pub struct PostgresOptions {
-    /// `postgres://user:password@host:port/database`, with `?sslmode=require` where TLS is a must.
+    /// `postgres://user:password@host:port/database`, with `?sslmode=require` where TLS is a must. Whenever TLS is spoken, the server's
+    /// certificate and name are checked.
     pub url: String,
+    /// The authority, in PEM, that signed the server's certificate; none for those that browsers trust. With it TLS is a must.
+    pub tls_ca: Option<Vec<u8>>,
     /// Connections at most.
     pub max_connections: usize,
     /// How long to wait for a connection before the store counts as unavailable.
@@ -24,6 +27,7 @@ impl PostgresOptions {
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
+            tls_ca: None,
             max_connections: 10,
             connect_timeout: Duration::from_secs(5),
             notify: true,

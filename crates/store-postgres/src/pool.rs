@@ -6,9 +6,13 @@ use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod,
 };
 use leasehold_store::{Error, ErrorKind, Result};
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::Config;
+use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 const SETTLE_IN: &str = include_str!("../sql/session/settle_in.sql");
@@ -28,8 +32,12 @@ fn broken(text: String) -> Error {
 }
 
 pub(crate) fn address(options: &PostgresOptions) -> Result<Address> {
-    let mut config: Config = options
+    // Certificates are checked whenever there are any, so these mean no more than `require` here.
+    let url = options
         .url
+        .replace("sslmode=verify-full", "sslmode=require");
+    let url = url.replace("sslmode=verify-ca", "sslmode=require");
+    let mut config: Config = url
         .parse()
         .map_err(|error| broken(format!("the database URL is not valid: {error}")))?;
     config.connect_timeout(options.connect_timeout);
@@ -41,8 +49,39 @@ pub(crate) fn address(options: &PostgresOptions) -> Result<Address> {
     if config.get_application_name().is_none() {
         config.application_name("leasehold");
     }
-    let tls = tls().map_err(|error| broken(format!("TLS cannot be set up: {error}")))?;
+    if options.tls_ca.is_some() {
+        if config.get_ssl_mode() == SslMode::Disable {
+            return Err(broken(
+                "an authority for TLS is given, and the database URL forbids TLS".to_owned(),
+            ));
+        }
+        config.ssl_mode(SslMode::Require);
+    }
+    let tls = tls(roots(options)?);
+    let tls = tls.map_err(|error| broken(format!("TLS cannot be set up: {error}")))?;
     Ok(Address { config, tls })
+}
+
+/// Whose signatures count.
+fn roots(options: &PostgresOptions) -> Result<RootCertStore> {
+    let Some(pem) = &options.tls_ca else {
+        return Ok(RootCertStore {
+            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
+        });
+    };
+    let mut roots = RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        certificate
+            .map_err(|error| error.to_string())
+            .and_then(|certificate| roots.add(certificate).map_err(|error| error.to_string()))
+            .map_err(|error| broken(format!("the authority for TLS is not valid: {error}")))?;
+    }
+    if roots.is_empty() {
+        return Err(broken(
+            "the authority for TLS has no certificate in PEM".to_owned(),
+        ));
+    }
+    Ok(roots)
 }
 
 /// Makes the pool; connects to nothing yet.
@@ -96,10 +135,7 @@ pub(crate) async fn take(pool: &Pool, context: &'static str) -> Result<Object> {
     pool.get().await.map_err(error::pool(context))
 }
 
-fn tls() -> std::result::Result<MakeRustlsConnect, rustls::Error> {
-    let roots = rustls::RootCertStore {
-        roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-    };
+fn tls(roots: RootCertStore) -> std::result::Result<MakeRustlsConnect, rustls::Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?

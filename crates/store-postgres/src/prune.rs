@@ -21,7 +21,7 @@ pub(crate) async fn prune(store: &PostgresStore, prune: &Prune) -> Result<Pruned
         .execute(
             "prune",
             sql!("prune/keys"),
-            &[&store.now(), &i64::from(limit)],
+            &[&store.given_now(), &i64::from(limit)],
         )
         .await?;
     Ok(Pruned {

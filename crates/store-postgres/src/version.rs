@@ -18,7 +18,7 @@ pub(crate) async fn publish(store: &PostgresStore, new: &NewVersion) -> Result<O
             "version_publish",
             sql!("version/publish"),
             &[
-                &store.now(),
+                &store.given_now(),
                 &new.id.0,
                 &new.workspace.0,
                 &new.definition.0,

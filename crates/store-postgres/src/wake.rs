@@ -1,18 +1,14 @@
 //! The bells that sleepers of this process wait on, and who may ring them. Knows no SQL; what other processes do comes
 //! from the listener.
 
-use crate::listener::{self, Order};
+use crate::listener::{Ear, Listener};
 use crate::pool::Address;
 use leasehold_store::wake::Wake;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::time::timeout;
-
-/// Connecting and waiting for open transactions together; a sleeper that is not armed by then looks from time to time.
-const ARM_AT_MOST: Duration = Duration::from_secs(3);
+use tokio::sync::Notify;
 
 /// One bell a kind; a ring that nobody waits for is kept.
 #[derive(Default)]
@@ -21,7 +17,7 @@ pub(crate) struct Bells {
     cancel: Notify,
     ended: Notify,
     /// Whether everybody who creates work notifies us.
-    pub(crate) armed: AtomicBool,
+    armed: AtomicBool,
     sleepers: AtomicUsize,
     stirred: AtomicBool,
 }
@@ -35,7 +31,7 @@ impl Bells {
         }
     }
 
-    pub(crate) fn ring(&self, wake: Wake) {
+    fn ring(&self, wake: Wake) {
         self.of(wake).notify_one();
     }
 
@@ -43,14 +39,50 @@ impl Bells {
         self.sleepers.load(Ordering::Relaxed) > 0
     }
 
-    /// Whether somebody waits for work, or did since this was asked last.
-    pub(crate) fn is_used(&self) -> bool {
-        self.stirred.swap(false, Ordering::Relaxed) || self.has_sleeper()
+    /// Somebody is about to wait for work.
+    fn stir(&self) {
+        self.stirred.store(true, Ordering::Relaxed);
+    }
+}
+
+fn named(payload: &str) -> Option<Wake> {
+    Wake::ALL.into_iter().find(|wake| wake.as_str() == payload)
+}
+
+impl Ear for Bells {
+    const FOR: &'static str = "wake-ups";
+    const LISTEN: &'static str = include_str!("../sql/wake/listen.sql");
+    const ARM: &'static str = include_str!("../sql/wake/arm.sql");
+    /// A seat that nobody sleeps in is given back after twice as long at most: its sleeper may be gone for good.
+    const ASK: Duration = Duration::from_secs(5);
+    /// The sleeper takes its seat again before it sleeps.
+    const STANDS_UP_AT_ONCE: bool = true;
+
+    fn is_for_sleeper(&self, payload: &str) -> bool {
+        named(payload) == Some(Wake::Work)
     }
 
-    /// Somebody is about to wait for work.
-    pub(crate) fn stir(&self) {
-        self.stirred.store(true, Ordering::Relaxed);
+    fn ring_for(&self, payload: &str) {
+        if let Some(wake) = named(payload) {
+            self.ring(wake);
+        }
+    }
+
+    fn ring_sleeper(&self) {
+        self.ring(Wake::Work);
+    }
+
+    fn ring_all(&self) {
+        Wake::ALL.into_iter().for_each(|wake| self.ring(wake));
+    }
+
+    fn armed(&self) -> &AtomicBool {
+        &self.armed
+    }
+
+    /// Whether somebody waits for work, or did since this was asked last.
+    fn is_needed(&self) -> bool {
+        self.stirred.swap(false, Ordering::Relaxed) || self.has_sleeper()
     }
 }
 
@@ -74,10 +106,7 @@ impl Drop for Sleeper<'_> {
 /// The wake-ups of a store; its clones share them.
 pub(crate) struct Wakes {
     bells: Arc<Bells>,
-    /// Where to listen; none where only this process is heard.
-    address: Option<Address>,
-    /// The listener ends when this does.
-    listener: Mutex<Option<mpsc::UnboundedSender<Order>>>,
+    listener: Listener<Bells>,
 }
 
 impl fmt::Debug for Wakes {
@@ -88,10 +117,10 @@ impl fmt::Debug for Wakes {
 
 impl Wakes {
     pub(crate) fn new(address: Option<Address>) -> Self {
+        let bells = Arc::<Bells>::default();
         Self {
-            bells: Arc::default(),
-            address,
-            listener: Mutex::default(),
+            listener: Listener::new(Arc::clone(&bells), address),
+            bells,
         }
     }
 
@@ -108,48 +137,20 @@ impl Wakes {
     }
 
     pub(crate) async fn wait(&self, wake: Wake) {
-        self.listener();
+        self.listener.start();
         let _counted = (wake == Wake::Work).then(|| Sleeper::new(&self.bells));
         self.bells.of(wake).notified().await;
     }
 
     pub(crate) async fn arm(&self) -> bool {
-        let Some(orders) = self.listener() else {
-            return false;
-        };
         self.bells.stir();
-        let (reply, answer) = oneshot::channel();
-        if orders.send(Order::Arm(reply)).is_err() {
-            return false;
-        }
-        matches!(timeout(ARM_AT_MOST, answer).await, Ok(Ok(true)))
+        self.listener.arm().await
     }
 
     /// Somebody found work and is awake: while it is, nobody need notify it.
     pub(crate) fn awake(&self) {
-        if !self.bells.has_sleeper()
-            && self.bells.armed.swap(false, Ordering::Relaxed)
-            && let Some(orders) = self.listener()
-        {
-            // If the listener has ended it holds nothing.
-            let _ = orders.send(Order::Disarm);
+        if !self.bells.has_sleeper() {
+            self.listener.disarm();
         }
-    }
-
-    /// The way to the listener, which is started where it does not run: at first, or after its runtime ended.
-    fn listener(&self) -> Option<mpsc::UnboundedSender<Order>> {
-        let address = self.address.as_ref()?;
-        let mut kept = self.listener.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(orders) = kept.as_ref().filter(|orders| !orders.is_closed()) {
-            return Some(orders.clone());
-        }
-        let (orders, taken) = mpsc::unbounded_channel();
-        tokio::spawn(listener::run(
-            address.clone(),
-            Arc::clone(&self.bells),
-            taken,
-        ));
-        *kept = Some(orders.clone());
-        Some(orders)
     }
 }

@@ -19,7 +19,7 @@ pub(crate) async fn create(store: &PostgresStore, new: &NewWorkspace) -> Result<
             "workspace_create",
             sql!("workspace/create"),
             &[
-                &store.now(),
+                &store.given_now(),
                 &new.id.0,
                 &new.name,
                 &new.plan.as_str(),
@@ -63,7 +63,7 @@ pub(crate) async fn update(
             "workspace_update",
             sql!("workspace/update"),
             &[
-                &store.now(),
+                &store.given_now(),
                 &id.0,
                 &plan,
                 &change.limit_override.is_some(),
@@ -81,7 +81,7 @@ pub(crate) async fn delete(store: &PostgresStore, id: WorkspaceId) -> Result<boo
         .maybe(
             "workspace_delete",
             sql!("workspace/delete"),
-            &[&store.now(), &id.0],
+            &[&store.given_now(), &id.0],
         )
         .await?;
     store.wakes.ring_for_work(row.is_some());

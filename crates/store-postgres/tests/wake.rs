@@ -207,7 +207,7 @@ async fn arming_gives_up_on_a_transaction_that_stays_open() {
 }
 
 #[tokio::test]
-async fn one_sleeper_has_the_seat_and_the_others_look_from_time_to_time() {
+async fn one_sleeper_has_the_seat_and_all_who_listen_hear() {
     let database = support::database().await;
     let (first, second) = (process(database.url()), process(database.url()));
     let site = first.site(5).await;
@@ -220,6 +220,31 @@ async fn one_sleeper_has_the_seat_and_the_others_look_from_time_to_time() {
     assert!(is_rung(&second, Wake::Work).await, "all who listen hear it");
     let seated = eventually(SOON, || arms(&second)).await;
     assert!(seated, "the seat is free when its sleeper is awake");
+}
+
+/// The first finds work by the clock, so that nobody is notified: all that the second can know comes from the seat.
+#[tokio::test]
+async fn a_second_sleeper_takes_over_when_the_first_is_awake() {
+    let database = support::database().await;
+    let (first, second) = (process(database.url()), process(database.url()));
+    let site = first.site(5).await;
+    let later = NewRequest {
+        run_at: Some(first.now() + Duration::from_secs(5)),
+        ..new_request(&site)
+    };
+    first.enqueue_one(&site, later).await;
+    fall_asleep(&first).await;
+    while !is_silent(&second).await {}
+    assert!(!arms(&second).await);
+    assert!(is_silent(&second).await, "the first would be told");
+    first.advance(5);
+    assert_eq!(first.claim(1).await.requests.len(), 1);
+    assert!(
+        is_rung(&second, Wake::Work).await,
+        "something may be missed"
+    );
+    enqueue_by_hand(&raw::connect(&database).await, &site).await;
+    assert!(is_rung(&second, Wake::Work).await, "it has the seat");
 }
 
 #[tokio::test]

@@ -2,47 +2,61 @@
 
 use crate::error::Fault;
 use crate::request::event;
+use crate::row::blob;
 use crate::session::Session;
+use leasehold_core::WorkspaceId;
 use leasehold_core::limits::PAGE_MAX;
 use leasehold_store::ErrorKind;
-use leasehold_store::change::{ChangeCursor, ChangePage, ChangeStart};
-use rusqlite::params;
+use leasehold_store::change::{Change, ChangeCursor, ChangePage, ChangeStart};
+use rusqlite::{Row, params};
 
 const LAST: &str = include_str!("../sql/change/last.sql");
 const LIST: &str = include_str!("../sql/change/list.sql");
+const LIST_OF_WORKSPACE: &str = include_str!("../sql/change/list_of_workspace.sql");
 
 pub(crate) fn list(
     session: &Session<'_>,
     start: &ChangeStart,
+    workspace: Option<WorkspaceId>,
     limit: u32,
 ) -> Result<ChangePage, Fault> {
-    let after = match start {
-        ChangeStart::Oldest => 0,
-        ChangeStart::After(cursor) => place(cursor)?,
-        ChangeStart::Now => {
-            let last: i64 = session.one(LAST, [], |row| Ok(row.get(0)?))?;
-            return Ok(page(Vec::new(), last));
-        }
-    };
-    let found = session.all(LIST, params![after, limit.clamp(1, PAGE_MAX)], |row| {
-        Ok((row.get::<_, i64>("id")?, event::event(row)?))
-    })?;
-    let last = found.last().map_or(after, |(id, _)| *id);
-    Ok(page(found, last))
+    // As of one moment: a page that is not full was looked for up to the last event that moment knows, and goes on there.
+    session.at_once(|session| {
+        let last: i64 = session.one(LAST, [], |row| Ok(row.get(0)?))?;
+        let after = match start {
+            ChangeStart::Oldest => 0,
+            ChangeStart::Now => last,
+            ChangeStart::After(cursor) => place(cursor, last)?,
+        };
+        let limit = limit.clamp(1, PAGE_MAX);
+        let changes = match workspace {
+            None => session.all(LIST, params![after, limit], change)?,
+            Some(id) => session.all(LIST_OF_WORKSPACE, params![after, limit, blob(id)], change)?,
+        };
+        let full = changes.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
+        let cursor = match changes.last() {
+            Some(change) if full => change.cursor.clone(),
+            _ => ChangeCursor(last.to_string()),
+        };
+        Ok(ChangePage { changes, cursor })
+    })
 }
 
-fn page(found: Vec<(i64, leasehold_store::change::Event)>, last: i64) -> ChangePage {
-    ChangePage {
-        events: found.into_iter().map(|(_, event)| event).collect(),
-        cursor: ChangeCursor(last.to_string()),
-    }
+fn change(row: &Row<'_>) -> Result<Change, Fault> {
+    let id: i64 = row.get("id")?;
+    Ok(Change {
+        event: event::event(row)?,
+        cursor: ChangeCursor(id.to_string()),
+    })
 }
 
-fn place(cursor: &ChangeCursor) -> Result<i64, ErrorKind> {
-    let malformed = || ErrorKind::Value(format!("`{}` is no cursor of this stream", cursor.0));
+/// A place beyond the last was never handed out for this file: it is of another, or of a later state of this one.
+fn place(cursor: &ChangeCursor, last: i64) -> Result<i64, ErrorKind> {
     match cursor.0.parse::<i64>() {
         // Only the text that was handed out: neither a sign nor leading zeros.
-        Ok(place) if place >= 0 && place.to_string() == cursor.0 => Ok(place),
-        _ => Err(malformed()),
+        Ok(place) if (0..=last).contains(&place) && place.to_string() == cursor.0 => Ok(place),
+        _ => Err(ErrorKind::Value(
+            "the cursor is not one of this stream".to_owned(),
+        )),
     }
 }

@@ -112,7 +112,7 @@ fn after_colon(message: &str) -> Option<&str> {
 
 /// SQLite names the columns of a unique constraint; everybody else names the constraint.
 fn unique_name(columns: &str) -> String {
-    const NAMES: [(&str, &str); 18] = [
+    const NAMES: [(&str, &str); 21] = [
         ("workspace.id", "workspace_pkey"),
         ("workspace.name", "workspace_name"),
         ("workspace_turn.workspace_id", "workspace_turn_pkey"),
@@ -152,6 +152,9 @@ fn unique_name(columns: &str) -> String {
         ("job_waiting.job_id", "job_waiting_pkey"),
         ("job_lease.token", "job_lease_pkey"),
         ("job_end.job_id", "job_end_pkey"),
+        ("api_key.id", "api_key_pkey"),
+        ("api_key.hash", "api_key_hash_once"),
+        ("instance.id", "instance_pkey"),
     ];
     NAMES
         .into_iter()

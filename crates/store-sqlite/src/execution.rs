@@ -9,12 +9,16 @@ use leasehold_core::{
     ExecutionEnd, ExecutionId, ExecutionStatus, FailureReason, RequestStatus, WorkspaceId,
 };
 use leasehold_store::Page;
-use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use leasehold_store::execution::{
+    ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
+};
 use leasehold_store::wake::Wake;
 use rusqlite::{Row, params};
 use serde_json::Value;
 
 const GET: &str = include_str!("../sql/execution/get.sql");
+const LIST: &str = include_str!("../sql/execution/list.sql");
+const LIST_OF_RUNNING: &str = include_str!("../sql/execution/list_of_running.sql");
 const LIST_ACTIVE: &str = include_str!("../sql/execution/list_active.sql");
 const LIST_RUNNING: &str = include_str!("../sql/execution/list_running.sql");
 const FIND: &str = include_str!("../sql/execution/to_finish.sql");
@@ -28,6 +32,26 @@ pub(crate) fn get(
     id: ExecutionId,
 ) -> Result<Option<Execution>, Fault> {
     session.maybe(GET, [blob(workspace), blob(id)], execution)
+}
+
+pub(crate) fn list(
+    session: &Session<'_>,
+    filter: &ExecutionFilter,
+    page: Page<i64>,
+) -> Result<Vec<Execution>, Fault> {
+    // What runs has an index of its own, so that what has ended is not walked past.
+    let sql = match filter.status {
+        Some(ExecutionStatus::Running) => LIST_OF_RUNNING,
+        _ => LIST,
+    };
+    let row = params![
+        blob(filter.workspace),
+        page.after.unwrap_or(i64::MAX),
+        filter.status.map(|status| status.as_str()),
+        filter.definition.map(blob),
+        page.rows()
+    ];
+    session.all(sql, row, execution)
 }
 
 pub(crate) fn list_active(

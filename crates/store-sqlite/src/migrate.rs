@@ -20,6 +20,9 @@ pub const MIGRATIONS: &[Migration] = leasehold_store::migrations! {
     7 => "0007_cancellation",
     8 => "0008_wakeups",
     9 => "0009_jobs",
+    10 => "0010_keys",
+    11 => "0011_instances",
+    12 => "0012_execution_list",
 };
 
 /// Brings the schema up to this program's, and returns what was applied now.

@@ -1,23 +1,28 @@
-//! The storage port's trait, method by method: each hands its noun's function to the writer or to a reader.
+//! The storage port's trait, method by method: each hands its noun's function to the writer or to a reader, or is handed on to a
+//! noun that has many.
 
-use crate::request::{cancel, claim, enqueue, read, redrive, resolve, settle};
+use crate::row::moment;
 use crate::{
-    SqliteStore, change, definition, execution, job, lock, migrate, prune, queue, version,
-    workspace,
+    SqliteStore, change, definition, execution, instance, job, key, lock, migrate, prune, queue,
+    request, version, workspace,
 };
 use async_trait::async_trait;
 use leasehold_core::{
-    DefinitionId, ExecutionId, JobId, JsonText, RequestId, VersionId, WorkspaceId,
+    DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
 use leasehold_store::change::{ChangePage, ChangeStart, Event};
 use leasehold_store::definition::{
     Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
 };
-use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use leasehold_store::execution::{
+    ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
+};
+use leasehold_store::instance::{Instance, InstanceBeat};
 use leasehold_store::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
     JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
 };
+use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
 use leasehold_store::queue::{JobCounts, Queue, QueueChange};
@@ -30,8 +35,7 @@ use leasehold_store::wake::Wake;
 use leasehold_store::workspace::{
     NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
 };
-use leasehold_store::{Capabilities, Error, MigrationStatus, Page, Result, Store};
-use std::sync::{Arc, PoisonError};
+use leasehold_store::{Capabilities, MigrationStatus, Page, Result, Store};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -147,26 +151,15 @@ impl Store for SqliteStore {
     }
 
     async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued> {
-        let context = "request_enqueue";
-        let call = enqueue::Call::prepare(enqueue).map_err(|kind| Error::new(context, kind))?;
-        self.writer
-            .write_or_undo(context, move |s| enqueue::enqueue(s, &call))
-            .await
+        request::calls::enqueue(self, enqueue).await
     }
 
     async fn request_claim(&self, claim: &Claim) -> Result<ClaimOutcome> {
-        let claim = claim.clone();
-        let cost = Arc::clone(&self.claim_cost);
-        self.write("request_claim", move |s| {
-            let outcome = claim::claim(s, &claim);
-            *cost.lock().unwrap_or_else(PoisonError::into_inner) = s.cost();
-            outcome
-        })
-        .await
+        request::calls::claim(self, claim).await
     }
 
     async fn request_settle(&self) -> Result<Settled> {
-        self.write("request_settle", settle::settle).await
+        request::calls::settle(self).await
     }
 
     async fn request_renew(
@@ -175,11 +168,7 @@ impl Store for SqliteStore {
         claims: &[ClaimRef],
         lease: Duration,
     ) -> Result<Vec<RequestId>> {
-        let (owner, claims) = (owner.to_owned(), claims.to_vec());
-        self.write("request_renew", move |s| {
-            resolve::renew(s, &owner, &claims, lease)
-        })
-        .await
+        request::calls::renew(self, owner, claims, lease).await
     }
 
     async fn request_dispatched(
@@ -187,70 +176,46 @@ impl Store for SqliteStore {
         owner: &str,
         claims: &[ClaimRef],
     ) -> Result<Vec<Dispatched>> {
-        let (owner, claims) = (owner.to_owned(), claims.to_vec());
-        self.write("request_dispatched", move |s| {
-            resolve::dispatched(s, &owner, &claims)
-        })
-        .await
+        request::calls::dispatched(self, owner, claims).await
     }
 
     async fn request_release(&self, owner: &str, releases: &[Release]) -> Result<Vec<Released>> {
-        let (owner, releases) = (owner.to_owned(), releases.to_vec());
-        self.write("request_release", move |s| {
-            resolve::release(s, &owner, &releases)
-        })
-        .await
+        request::calls::release(self, owner, releases).await
     }
 
     async fn request_fail(&self, owner: &str, fail: &Fail) -> Result<bool> {
-        let (owner, fail) = (owner.to_owned(), fail.clone());
-        self.write("request_fail", move |s| resolve::fail(s, &owner, &fail))
-            .await
+        request::calls::fail(self, owner, fail).await
     }
 
     async fn request_recover(&self, by: &str, limit: u32) -> Result<Vec<Recovered>> {
-        let by = by.to_owned();
-        self.write("request_recover", move |s| resolve::recover(s, &by, limit))
-            .await
+        request::calls::recover(self, by, limit).await
     }
 
     async fn request_cancel(&self, cancel: &Cancel) -> Result<Cancelled> {
-        let cancel = cancel.clone();
-        self.write("request_cancel", move |s| cancel::cancel(s, &cancel))
-            .await
+        request::calls::cancel(self, cancel).await
     }
 
     async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelWish>> {
-        self.read("request_cancel_list", move |s| cancel::list(s, limit))
-            .await
+        request::calls::cancel_list(self, limit).await
     }
 
     async fn request_cancel_told(&self, wishes: &[CancelWish]) -> Result<()> {
-        let wishes = wishes.to_vec();
-        self.write("request_cancel_told", move |s| cancel::told(s, &wishes))
-            .await
+        request::calls::cancel_told(self, wishes).await
     }
 
     async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven> {
-        let redrive = redrive.clone();
-        self.write("request_redrive", move |s| redrive::redrive(s, &redrive))
-            .await
+        request::calls::redrive(self, redrive).await
     }
 
     async fn request_redrive_many(
         &self,
         redrive: &RedriveMany,
     ) -> Result<Vec<(RequestId, RequestId)>> {
-        let many = redrive.clone();
-        self.write("request_redrive_many", move |s| {
-            redrive::redrive_many(s, &many)
-        })
-        .await
+        request::calls::redrive_many(self, redrive).await
     }
 
     async fn request_get(&self, workspace: WorkspaceId, id: RequestId) -> Result<Option<Request>> {
-        self.read("request_get", move |s| read::get(s, workspace, id))
-            .await
+        request::calls::get(self, workspace, id).await
     }
 
     async fn request_list(
@@ -258,21 +223,24 @@ impl Store for SqliteStore {
         filter: &RequestFilter,
         page: Page<RequestId>,
     ) -> Result<Vec<Request>> {
-        let filter = *filter;
-        self.read("request_list", move |s| read::list(s, &filter, page))
-            .await
+        request::calls::list(self, filter, page).await
     }
 
     async fn request_counts(&self, workspace: WorkspaceId) -> Result<Counts> {
-        self.read("request_counts", move |s| workspace::counts(s, workspace))
-            .await
+        request::calls::counts(self, workspace).await
     }
 
     async fn request_timeline(&self, workspace: WorkspaceId, id: RequestId) -> Result<Vec<Event>> {
-        self.read("request_timeline", move |s| {
-            read::timeline(s, workspace, id)
-        })
-        .await
+        request::calls::timeline(self, workspace, id).await
+    }
+
+    async fn request_place(
+        &self,
+        workspace: WorkspaceId,
+        id: RequestId,
+        up_to: u32,
+    ) -> Result<Option<u32>> {
+        request::calls::place(self, workspace, id, up_to).await
     }
 
     async fn execution_get(
@@ -281,6 +249,16 @@ impl Store for SqliteStore {
         id: ExecutionId,
     ) -> Result<Option<Execution>> {
         self.read("execution_get", move |s| execution::get(s, workspace, id))
+            .await
+    }
+
+    async fn execution_list(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page<i64>,
+    ) -> Result<Vec<Execution>> {
+        let filter = *filter;
+        self.read("execution_list", move |s| execution::list(s, &filter, page))
             .await
     }
 
@@ -335,10 +313,73 @@ impl Store for SqliteStore {
         self.read("lock_list", lock::list).await
     }
 
-    async fn change_list(&self, start: &ChangeStart, limit: u32) -> Result<ChangePage> {
-        let start = start.clone();
-        self.read("change_list", move |s| change::list(s, &start, limit))
+    async fn key_create(&self, new: &NewKey) -> Result<KeyCreated> {
+        let new = new.clone();
+        self.write("key_create", move |s| key::create(s, &new))
             .await
+    }
+
+    async fn key_create_first(&self, new: &NewKey) -> Result<Option<Key>> {
+        let new = new.clone();
+        self.write("key_create_first", move |s| key::create_first(s, &new))
+            .await
+    }
+
+    async fn key_find(&self, hash: &[u8; 32]) -> Result<Option<Key>> {
+        let hash = *hash;
+        self.read("key_find", move |s| key::find(s, &hash)).await
+    }
+
+    async fn key_get(&self, id: KeyId) -> Result<Option<Key>> {
+        self.read("key_get", move |s| key::get(s, id)).await
+    }
+
+    async fn key_list(
+        &self,
+        workspace: Option<WorkspaceId>,
+        page: Page<KeyId>,
+    ) -> Result<Vec<Key>> {
+        self.read("key_list", move |s| key::list(s, workspace, page))
+            .await
+    }
+
+    async fn key_revoke(&self, id: KeyId) -> Result<Option<Key>> {
+        self.write("key_revoke", move |s| key::revoke(s, id)).await
+    }
+
+    async fn instance_beat(&self, beat: &InstanceBeat, forget_after: Duration) -> Result<()> {
+        let beat = beat.clone();
+        self.write("instance_beat", move |s| {
+            instance::beat(s, &beat, forget_after)
+        })
+        .await
+    }
+
+    async fn instance_leave(&self, id: &str) -> Result<()> {
+        let id = id.to_owned();
+        self.write("instance_leave", move |s| instance::leave(s, &id))
+            .await
+    }
+
+    async fn instance_list(&self) -> Result<Vec<Instance>> {
+        self.read("instance_list", instance::list).await
+    }
+
+    async fn now(&self) -> Result<Timestamp> {
+        self.read("now", |s| moment(s.now)).await
+    }
+
+    async fn change_list(
+        &self,
+        start: &ChangeStart,
+        workspace: Option<WorkspaceId>,
+        limit: u32,
+    ) -> Result<ChangePage> {
+        let start = start.clone();
+        self.read("change_list", move |s| {
+            change::list(s, &start, workspace, limit)
+        })
+        .await
     }
 
     async fn wake_arm(&self) -> Result<bool> {
@@ -391,19 +432,11 @@ impl Store for SqliteStore {
     }
 
     async fn job_enqueue(&self, jobs: &[NewJob]) -> Result<Vec<EnqueuedJob>> {
-        let call = job::enqueue::Call::prepare(jobs);
-        self.write("job_enqueue", move |s| job::enqueue::enqueue(s, &call))
-            .await
+        job::calls::enqueue(self, jobs).await
     }
 
     async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed> {
-        let (claim, cost) = (claim.clone(), Arc::clone(&self.claim_cost));
-        self.write("job_claim", move |s| {
-            let outcome = job::claim::claim(s, &claim);
-            *cost.lock().unwrap_or_else(PoisonError::into_inner) = s.cost();
-            outcome
-        })
-        .await
+        job::calls::claim(self, claim).await
     }
 
     async fn job_renew(
@@ -412,55 +445,35 @@ impl Store for SqliteStore {
         claims: &[JobRef],
         lease: Duration,
     ) -> Result<Vec<JobId>> {
-        let (worker, claims) = (worker.to_owned(), claims.to_vec());
-        self.write("job_renew", move |s| {
-            job::hold::renew(s, &worker, &claims, lease)
-        })
-        .await
+        job::calls::renew(self, worker, claims, lease).await
     }
 
     async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
-        let (worker, finishes) = (worker.to_owned(), finishes.to_vec());
-        self.write("job_finish", move |s| {
-            job::finish::finish(s, &worker, &finishes)
-        })
-        .await
+        job::calls::finish(self, worker, finishes).await
     }
 
     async fn job_progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool> {
-        let (worker, progress) = (worker.to_owned(), progress.clone());
-        self.write("job_progress", move |s| {
-            job::hold::progress(s, &worker, claim, &progress)
-        })
-        .await
+        job::calls::progress(self, worker, claim, progress).await
     }
 
     async fn job_requeue_expired(&self, limit: u32) -> Result<Vec<ExpiredJob>> {
-        self.write("job_requeue_expired", move |s| {
-            job::expire::take_back(s, limit)
-        })
-        .await
+        job::calls::requeue_expired(self, limit).await
     }
 
     async fn job_cancel(&self, id: JobId) -> Result<JobCancelled> {
-        self.write("job_cancel", move |s| job::cancel::cancel(s, id))
-            .await
+        job::calls::cancel(self, id).await
     }
 
     async fn job_get(&self, id: JobId) -> Result<Option<Job>> {
-        self.read("job_get", move |s| job::read::get(s, id)).await
+        job::calls::get(self, id).await
     }
 
     async fn job_list(&self, filter: &JobFilter, page: Page<JobId>) -> Result<Vec<Job>> {
-        let filter = filter.clone();
-        self.read("job_list", move |s| job::list::list(s, &filter, page))
-            .await
+        job::calls::list(self, filter, page).await
     }
 
     async fn job_prune(&self, prune: &JobPrune) -> Result<JobsPruned> {
-        let prune = *prune;
-        self.write("job_prune", move |s| job::prune::prune(s, &prune))
-            .await
+        job::calls::prune(self, prune).await
     }
 
     async fn job_arm(&self) -> Result<bool> {

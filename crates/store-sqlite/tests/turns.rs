@@ -22,8 +22,8 @@ async fn fixture() -> Fixture {
 
 /// Every turn taken so far, in order: whose, and what the request became.
 async fn turns(f: &Fixture) -> Vec<(WorkspaceId, RequestStatus)> {
-    let page = f.store.change_list(&ChangeStart::Oldest, 1_000).await;
-    let events = page.unwrap().events.into_iter();
+    let page = f.store.change_list(&ChangeStart::Oldest, None, 1_000).await;
+    let events = page.unwrap().changes.into_iter().map(|c| c.event);
     events
         .filter(|event| event.from == Some(RequestStatus::Pending))
         .map(|event| (event.workspace, event.to))

@@ -36,11 +36,20 @@ pub enum ChangeStart {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeCursor(pub String);
 
+/// An event of the stream, and its place in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// What happened.
+    pub event: Event,
+    /// Where to go on after this one.
+    pub cursor: ChangeCursor,
+}
+
 /// A page of the stream. Events of one request are in their order; an event that commits late comes late, and comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangePage {
-    /// The events, maybe none.
-    pub events: Vec<Event>,
-    /// Where to go on.
+    /// What happened, maybe nothing.
+    pub changes: Vec<Change>,
+    /// Where to go on after this page.
     pub cursor: ChangeCursor,
 }

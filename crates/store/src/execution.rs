@@ -65,3 +65,14 @@ pub struct ActiveKey {
     /// Its place in the order of admissions.
     pub admission: i64,
 }
+
+/// Which executions a list shows.
+#[derive(Clone, Copy, Debug)]
+pub struct ExecutionFilter {
+    /// Of this workspace.
+    pub workspace: WorkspaceId,
+    /// Only in this status.
+    pub status: Option<ExecutionStatus>,
+    /// Only of this definition.
+    pub definition: Option<DefinitionId>,
+}

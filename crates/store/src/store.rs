@@ -2,11 +2,13 @@
 
 use crate::change::{ChangePage, ChangeStart, Event};
 use crate::definition::{Definition, DefinitionCreated, NewDefinition, NewVersion, Version};
-use crate::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use crate::execution::{ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished};
+use crate::instance::{Instance, InstanceBeat};
 use crate::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
     JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
 };
+use crate::key::{Key, KeyCreated, NewKey};
 use crate::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use crate::prune::{Prune, Pruned};
 use crate::queue::{JobCounts, Queue, QueueChange};
@@ -20,7 +22,7 @@ use crate::workspace::{NewWorkspace, SlotUse, Workspace, WorkspaceChange, Worksp
 use crate::{MigrationStatus, Page, Result};
 use async_trait::async_trait;
 use leasehold_core::{
-    DefinitionId, ExecutionId, JobId, JsonText, RequestId, VersionId, WorkspaceId,
+    DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
 use std::time::Duration;
 use tokio::sync::watch;
@@ -181,12 +183,28 @@ pub trait Store: Send + Sync + 'static {
     /// Every transition of the request, in order.
     async fn request_timeline(&self, workspace: WorkspaceId, id: RequestId) -> Result<Vec<Event>>;
 
+    /// How many requests of its workspace a claim takes before this one, counted up to `up_to`; none if it is not waiting, not due
+    /// or has an execution already.
+    async fn request_place(
+        &self,
+        workspace: WorkspaceId,
+        id: RequestId,
+        up_to: u32,
+    ) -> Result<Option<u32>>;
+
     /// The execution.
     async fn execution_get(
         &self,
         workspace: WorkspaceId,
         id: ExecutionId,
     ) -> Result<Option<Execution>>;
+
+    /// Executions of a workspace that pass the filter, last admitted first; `page.after` is an admission.
+    async fn execution_list(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page<i64>,
+    ) -> Result<Vec<Execution>>;
 
     /// Ends executions and their requests and frees their slots. A request that was not DISPATCHED yet moves
     /// through every status on its way, an event for each. Answers are in the order asked.
@@ -211,11 +229,48 @@ pub trait Store: Send + Sync + 'static {
     /// Gives a lock back, to be free `at_least_for` after it was taken at the earliest; false if it is lost.
     async fn lock_release(&self, token: &LockToken, at_least_for: Duration) -> Result<bool>;
 
+    /// Makes a key.
+    async fn key_create(&self, new: &NewKey) -> Result<KeyCreated>;
+
+    /// Makes an administrator's key if none is there that is not revoked; none if there is one. Exact under races.
+    async fn key_create_first(&self, new: &NewKey) -> Result<Option<Key>>;
+
+    /// The key with this hash, revoked or not.
+    async fn key_find(&self, hash: &[u8; 32]) -> Result<Option<Key>>;
+
+    /// The key.
+    async fn key_get(&self, id: KeyId) -> Result<Option<Key>>;
+
+    /// Keys by id, revoked ones too; of one workspace, or all.
+    async fn key_list(&self, workspace: Option<WorkspaceId>, page: Page<KeyId>)
+    -> Result<Vec<Key>>;
+
+    /// Revokes a key for good; none if there is none. A second time changes nothing.
+    async fn key_revoke(&self, id: KeyId) -> Result<Option<Key>>;
+
+    /// Writes down that an instance lives, and forgets those that were not seen for `forget_after`.
+    async fn instance_beat(&self, beat: &InstanceBeat, forget_after: Duration) -> Result<()>;
+
+    /// Forgets an instance that stops in order.
+    async fn instance_leave(&self, id: &str) -> Result<()>;
+
+    /// Instances by id, a thousand at most.
+    async fn instance_list(&self) -> Result<Vec<Instance>>;
+
+    /// The time by the store's clock.
+    async fn now(&self) -> Result<Timestamp>;
+
     /// Every named lock, by name.
     async fn lock_list(&self) -> Result<Vec<LockState>>;
 
-    /// A page of the stream of all changes. It misses none and repeats none, whenever their transactions commit.
-    async fn change_list(&self, start: &ChangeStart, limit: u32) -> Result<ChangePage>;
+    /// A page of the stream of changes, of all workspaces or of one. It misses none and repeats none, whenever their transactions commit, and
+    /// wherever it goes on: after a page or after any change of one.
+    async fn change_list(
+        &self,
+        start: &ChangeStart,
+        workspace: Option<WorkspaceId>,
+        limit: u32,
+    ) -> Result<ChangePage>;
 
     /// Says that the caller is about to sleep until [`Wake::Work`]: whatever gives it work from now on wakes it. What was
     /// committed before does not, so the caller looks once more before it sleeps. False where the store cannot promise

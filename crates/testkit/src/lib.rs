@@ -42,6 +42,8 @@ mod database;
 #[cfg(feature = "database")]
 mod folder;
 #[cfg(feature = "database")]
+mod http;
+#[cfg(feature = "database")]
 mod postgres;
 #[cfg(feature = "database")]
 mod proxy;
@@ -57,8 +59,8 @@ pub use programs::{POSTGRES_BIN_VARIABLE, postgres_programs, postgres_version};
 pub use python::python_worker;
 pub use temporal::{TEMPORAL_VARIABLE, TemporalOptions, TestTemporal};
 pub use tools::{
-    PYTHON_PATH_VARIABLE, PythonPackage, TEMPORAL_CLI, TEMPORAL_CLI_VARIABLE, TEMPORAL_PYTHON_SDK,
-    temporal_cli,
+    PYTHON_PATH_VARIABLE, PythonPackage, SCHEMATHESIS, SCHEMATHESIS_VARIABLE, TEMPORAL_CLI,
+    TEMPORAL_CLI_VARIABLE, TEMPORAL_PYTHON_SDK, schemathesis_path, temporal_cli,
 };
 pub use wait::wait_until;
 
@@ -66,6 +68,8 @@ pub use wait::wait_until;
 pub use database::TestDatabase;
 #[cfg(feature = "database")]
 pub use folder::temp_dir;
+#[cfg(feature = "database")]
+pub use http::{HttpAnswer, HttpConnection};
 #[cfg(feature = "database")]
 pub use postgres::{SERVER_VARIABLE, TestPostgres};
 #[cfg(feature = "database")]

@@ -74,6 +74,17 @@ impl Process {
         self.child.id()
     }
 
+    /// The most memory it has held so far, in bytes; none once it has ended.
+    #[must_use]
+    pub fn most_memory(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).ok()?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))?;
+        let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse().ok()?;
+        Some(kibibytes * 1024)
+    }
+
     /// Waits until it has printed a line that fits, now or before, and returns the first such line.
     ///
     /// # Panics

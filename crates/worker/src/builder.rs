@@ -254,7 +254,7 @@ fn fresh_name() -> String {
         .trim()
         .chars()
         .filter(|c| !c.is_control())
-        .take(80)
+        .take(50)
         .collect();
     let host = if host.is_empty() { "worker" } else { &host };
     let chance = fastrand::u64(..);

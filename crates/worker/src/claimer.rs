@@ -1,10 +1,10 @@
 //! Looks for jobs whenever there is room for some, in every queue in turn, and sleeps while there are none. Knows nothing of what becomes of them.
 
-use crate::rest::rest_after;
 use crate::runner;
 use crate::shared::Shared;
 use crate::troubles::Troubles;
 use leasehold_core::limits::JOB_MAX_BATCH;
+use leasehold_core::rest::{SILENCE, rest_after};
 use leasehold_store::job::{JobClaim, JobsClaimed};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +13,6 @@ use tokio::time::{Instant, sleep_until};
 
 /// How long a queue that met a limit is claimed from without prefetching: a limit is for what runs, not for what waits in a worker's hands.
 const LIMITED_FOR: Duration = Duration::from_secs(5);
-
-/// After so long without a ring the next one is not one of many.
-const SILENCE: Duration = Duration::from_secs(1);
 
 /// How long nothing is claimed ahead after jobs waited too long for a runner; doubles up to the second while that goes on.
 const NOT_AHEAD_FOR: Duration = Duration::from_secs(10);

@@ -33,7 +33,6 @@ mod handler;
 mod heart;
 mod held;
 mod outcome;
-mod rest;
 mod runner;
 mod shared;
 mod source;

@@ -69,9 +69,11 @@ fn forbidden(room: &str, dependency: &str) -> Option<&'static str> {
         "ops" | "runtime" => (!inwards).then_some("it sees the core and the ports only"),
         "worker" => (!["core", "store"].contains(&other))
             .then_some("it sees the core and the storage port only"),
-        "client" => (other != "core").then_some("it sees the core, and the server by HTTP only"),
-        "server" => (!inwards && !["ops", "client"].contains(&other))
-            .then_some("it sees the core, the ports, ops and client only"),
+        "api" => (other != "core").then_some("it sees the core only"),
+        "client" => (!["api", "core", "store", "worker"].contains(&other))
+            .then_some("it sees the API's JSON and the worker, and the server by HTTP only"),
+        "server" => (!inwards && !["api", "ops"].contains(&other))
+            .then_some("it sees the core, the ports, ops and the API's JSON only"),
         _ if is_adapter(room) => {
             (!inwards).then_some("an adapter sees the core and the ports, never another adapter")
         }
@@ -183,7 +185,9 @@ mod tests {
             ("server", "leasehold-runtime"),
             ("server", "leasehold"),
             ("client", "leasehold-server"),
-            ("client", "leasehold-store"),
+            ("server", "leasehold-client"),
+            ("client", "leasehold-ops"),
+            ("api", "leasehold-store"),
             ("cli", "leasehold-testkit"),
             ("ops", "leasehold-store-conformance"),
             ("testkit", "leasehold-core"),
@@ -208,6 +212,8 @@ mod tests {
             ("worker", "leasehold-store"),
             ("cli", "leasehold-worker"),
             ("server", "leasehold-ops"),
+            ("server", "leasehold-api"),
+            ("client", "leasehold-worker"),
             ("cli", "leasehold-store-sqlite"),
             ("cli", "leasehold-runtime"),
             ("store-conformance", "leasehold-testkit"),

@@ -10,11 +10,32 @@ const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 /// What is kept for longer is kept for ever; more is no date.
 const LONGEST_KEPT: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
 
+/// Refuses a number out of bounds.
+pub(super) fn count(name: &str, value: u64, least: u64, most: u64) -> Result<()> {
+    if !(least..=most).contains(&value) {
+        bail!("{name}: must be from {least} to {most}, is {value}");
+    }
+    Ok(())
+}
+
+/// Refuses a length of time out of bounds.
+pub(super) fn time(name: &str, value: Span, least: Duration) -> Result<()> {
+    if value.0 < least {
+        bail!("{name}: must be at least {least:?}");
+    }
+    if value.0 > LONGEST {
+        bail!("{name}: must be at most a day");
+    }
+    Ok(())
+}
+
 impl super::Settings {
     /// Refuses numbers that cannot work, by name.
     pub(super) fn check(&self) -> Result<()> {
         self.check_counts()?;
         self.check_times()?;
+        self.server.check()?;
+        self.instance.check()?;
         let temporal = self.temporal.call_timeout.0 + self.temporal.connect_timeout.0;
         if self.dispatch.start_timeout.0 <= temporal {
             bail!(
@@ -73,22 +94,13 @@ impl super::Settings {
                 1_000,
             ),
         ];
-        for (name, value, most) in counts {
-            if value == 0 || value > most {
-                bail!("{name}: must be from 1 to {most}, is {value}");
-            }
-        }
-        Ok(())
+        let mut counts = counts.into_iter();
+        counts.try_for_each(|(name, value, most)| count(name, value, 1, most))
     }
 
     fn check_times(&self) -> Result<()> {
         for (name, value, least) in self.times() {
-            if value.0 < least {
-                bail!("{name}: must be at least {least:?}");
-            }
-            if value.0 > LONGEST {
-                bail!("{name}: must be at most a day");
-            }
+            time(name, value, least)?;
         }
         let retention = &self.retention;
         for (name, value) in [

@@ -3,12 +3,14 @@
 mod check;
 mod jobs;
 mod runtime;
+mod server;
 mod span;
 
 pub(crate) use jobs::{JobSettings, RetentionSettings};
 pub(crate) use runtime::{
     CancelSettings, DispatchSettings, FollowSettings, RecoverySettings, SweepSettings,
 };
+pub(crate) use server::{InstanceSettings, ServerSettings};
 pub(crate) use span::Span;
 
 use anyhow::{Context, Result};
@@ -20,9 +22,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// All of them.
-#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Settings {
+    /// For what this instance keeps itself: the administrator's key, and everything unless another store is named.
+    pub(crate) data_dir: PathBuf,
+    pub(crate) server: ServerSettings,
+    pub(crate) instance: InstanceSettings,
     pub(crate) store: StoreSettings,
     pub(crate) engine: EngineSettings,
     pub(crate) temporal: TemporalSettings,
@@ -36,11 +42,34 @@ pub(crate) struct Settings {
     pub(crate) log: LogSettings,
 }
 
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            data_dir: PathBuf::from("leasehold-data"),
+            server: ServerSettings::default(),
+            instance: InstanceSettings::default(),
+            store: StoreSettings::default(),
+            engine: EngineSettings::default(),
+            temporal: TemporalSettings::default(),
+            dispatch: DispatchSettings::default(),
+            recovery: RecoverySettings::default(),
+            follow: FollowSettings::default(),
+            sweep: SweepSettings::default(),
+            cancel: CancelSettings::default(),
+            jobs: JobSettings::default(),
+            retention: RetentionSettings::default(),
+            log: LogSettings::default(),
+        }
+    }
+}
+
 /// Where everything is kept.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct StoreSettings {
-    pub(crate) url: String,
+    /// A file in the data folder if none is given.
+    pub(crate) url: Option<String>,
+    pub(crate) tls_ca_file: Option<PathBuf>,
     pub(crate) max_connections: usize,
     pub(crate) notify: bool,
     pub(crate) patience: Span,
@@ -49,7 +78,8 @@ pub(crate) struct StoreSettings {
 impl Default for StoreSettings {
     fn default() -> Self {
         Self {
-            url: "sqlite:leasehold-data/leasehold.db".to_owned(),
+            url: None,
+            tls_ca_file: None,
             max_connections: 10,
             notify: true,
             patience: Span(Duration::from_secs(30)),
@@ -73,8 +103,10 @@ pub(crate) struct EngineSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EngineKind {
-    /// A Temporal server.
+    /// This process itself. It runs no graphs yet: requests wait.
     #[default]
+    Embedded,
+    /// A Temporal server.
     Temporal,
 }
 
@@ -209,6 +241,12 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Where everything is kept.
+    pub(crate) fn store_url(&self) -> String {
+        let in_folder = || format!("sqlite:{}", self.data_dir.join("leasehold.db").display());
+        self.store.url.clone().unwrap_or_else(in_folder)
+    }
+
     /// The options of the services.
     pub(crate) fn runtime(&self, owner: &str) -> RuntimeOptions {
         let mut options = RuntimeOptions::new(owner);
@@ -224,6 +262,7 @@ impl Settings {
         options.canceller = self.cancel.options();
         options.job_sweeper = self.jobs.options();
         options.pruner = self.retention.options();
+        options.beacon = self.instance.options();
         options
     }
 }

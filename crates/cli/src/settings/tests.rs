@@ -16,6 +16,11 @@ fn an_empty_file_gives_the_defaults_of_the_services() {
     let defaults = RuntimeOptions::new("me");
     let options = settings.runtime("me");
     assert_eq!(format!("{options:?}"), format!("{defaults:?}"));
+    let defaults = leasehold_server::ServerOptions::default();
+    assert_eq!(
+        format!("{:?}", settings.server.options()),
+        format!("{defaults:?}")
+    );
 }
 
 #[test]
@@ -67,6 +72,14 @@ fn what_is_wrong_is_named() {
             "follow.catch_up: must be at most a day",
         ),
         ("[engine]\nkind = \"other\"\n", "other"),
+        (
+            "[server]\nbatch_max_bytes = 500000000\n",
+            "server.bodies_max_bytes: must be from 500000000",
+        ),
+        (
+            "[instance]\ninterval = \"2h\"\n",
+            "instance.forget_after: must be longer",
+        ),
         ("[nonsense]\n", "nonsense"),
     ];
     for (text, expected) in cases {
@@ -79,22 +92,30 @@ fn what_is_wrong_is_named() {
 fn the_page_of_settings_has_a_line_for_each_with_its_default() {
     let page = include_str!("../../../../docs/operations/settings.md");
     let all = serde_json::to_value(Settings::default()).unwrap();
-    for (section, keys) in all.as_object().unwrap() {
-        for (key, value) in keys.as_object().unwrap() {
-            let shown = match value {
-                serde_json::Value::String(text) => text.clone(),
-                serde_json::Value::Null => "none".to_owned(),
-                other => other.to_string(),
-            };
-            let line = page
-                .lines()
-                .find(|line| line.starts_with(&format!("| `{section}.{key}` |")));
-            let line = line.unwrap_or_else(|| panic!("{section}.{key} is not on the page"));
-            assert!(
-                line.contains(&format!("`{shown}`")),
-                "{section}.{key} is {shown} by default: {line}"
-            );
+    let mut settings = Vec::new();
+    for (section, value) in all.as_object().unwrap() {
+        match value.as_object() {
+            Some(keys) => settings.extend(
+                keys.iter()
+                    .map(|(key, value)| (format!("{section}.{key}"), value)),
+            ),
+            None => settings.push((section.clone(), value)),
         }
+    }
+    for (name, value) in settings {
+        let shown = match value {
+            serde_json::Value::String(text) => text.clone(),
+            serde_json::Value::Null => "none".to_owned(),
+            other => other.to_string(),
+        };
+        let line = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{name}` |")));
+        let line = line.unwrap_or_else(|| panic!("{name} is not on the page"));
+        assert!(
+            line.contains(&format!("`{shown}`")),
+            "{name} is {shown} by default: {line}"
+        );
     }
 }
 
@@ -110,9 +131,11 @@ fn a_variable_is_taken_as_it_is_written() {
             "12".to_owned(),
         ),
         ("LEASEHOLD__ENGINE__ENABLED".to_owned(), "false".to_owned()),
+        ("LEASEHOLD__DATA_DIR".to_owned(), "elsewhere".to_owned()),
     ]);
     let settings = Settings::merge(None, Some(variables), &[]).unwrap();
     assert_eq!(settings.temporal.namespace, "007");
     assert_eq!(settings.dispatch.batch_size, 12);
     assert!(!settings.engine.enabled);
+    assert_eq!(settings.store_url(), "sqlite:elsewhere/leasehold.db");
 }

@@ -60,7 +60,7 @@ async fn fifteen_requests_go_the_same_way_on_sqlite() {
     let mut options = RuntimeOptions::new("in process");
     options.dispatcher.batch_size = 10;
     options.sweeper.interval = Duration::from_secs(3600);
-    let runtime = Runtime::start(store.clone(), Arc::new(engine.unwrap()), options);
+    let runtime = Runtime::start(store.clone(), Some(Arc::new(engine.unwrap())), options);
     let site = Site::new(store, 100).await;
     let all = life::enqueue(&site).await;
     assert_eq!(all.len(), REQUESTS);
@@ -76,7 +76,7 @@ async fn serve_on_a_sqlite_file_starts_says_so_and_stops() {
     let folder = temp_dir();
     let url = format!("sqlite:{}/new/leasehold.db", folder.path().display());
     let namespace = Namespace::fresh();
-    let program = Program::default()
+    let program = Program::temporal()
         .flag("--store")
         .flag(&url)
         .flag("--temporal-address")

@@ -11,6 +11,7 @@
 mod absence;
 mod crash;
 mod database;
+mod first_start;
 mod happy;
 mod idle;
 mod life;

@@ -20,11 +20,11 @@ async fn changes(store: &dyn Store) -> Vec<Event> {
     let mut all = Vec::new();
     let mut start = ChangeStart::Oldest;
     loop {
-        let page = store.change_list(&start, 1000).await.unwrap();
-        if page.events.is_empty() {
+        let page = store.change_list(&start, None, 1000).await.unwrap();
+        if page.changes.is_empty() {
             return all;
         }
-        all.extend(page.events);
+        all.extend(page.changes.into_iter().map(|change| change.event));
         start = ChangeStart::After(page.cursor);
     }
 }

@@ -1,8 +1,10 @@
 //! The process under test: its settings, its start, its end. Knows no database.
 
 use crate::{PATIENCE, blocking};
-use leasehold_testkit::Process;
+use leasehold_testkit::{Process, TempDir, temp_dir};
+use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 
 /// The line that says that it has begun.
 const RUNNING: &str = "leasehold is running";
@@ -11,16 +13,34 @@ const RUNNING: &str = "leasehold is running";
 pub(crate) const WORKS: &str = "lock acquired lock=\"processExecutionQueue\"";
 
 /// `leasehold serve` with settings, to be started once or more often.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Program {
+    command: &'static str,
     variables: Vec<(String, String)>,
     flags: Vec<String>,
+    folder: Arc<TempDir>,
 }
 
 impl Program {
+    /// With everything as it is by default, in an empty folder of its own and on a free port.
+    pub(crate) fn bare() -> Self {
+        Self {
+            command: "serve",
+            variables: Vec::new(),
+            flags: Vec::new(),
+            folder: Arc::new(temp_dir()),
+        }
+        .set("server.listen", "127.0.0.1:0")
+    }
+
+    /// With Temporal.
+    pub(crate) fn temporal() -> Self {
+        Self::bare().set("engine.kind", "temporal")
+    }
+
     /// On this database and this namespace.
     pub(crate) fn new(store: &str, temporal: &str, namespace: &str) -> Self {
-        Self::default()
+        Self::temporal()
             .set("store.url", store)
             .set("temporal.address", temporal)
             .set("temporal.namespace", namespace)
@@ -50,12 +70,24 @@ impl Program {
             .set("sweep.lock_at_most_for", "2s")
     }
 
+    /// The same settings for another of the program's commands.
+    pub(crate) fn command(mut self, command: &'static str) -> Self {
+        self.command = command;
+        self
+    }
+
+    /// Something in the folder that it runs in.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
     /// Starts it, whatever comes of it.
     pub(crate) fn spawn(&self) -> Process {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
         command
-            .arg("serve")
+            .arg(self.command)
             .args(&self.flags)
+            .current_dir(self.folder.path())
             // Somebody's own settings must not lead to somebody's own servers.
             .env_clear()
             .envs(self.variables.iter().cloned());

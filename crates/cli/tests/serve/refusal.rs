@@ -26,7 +26,7 @@ async fn settings_that_cannot_work_are_named() {
     // If it were not refused, it should do no harm.
     let folder = leasehold_testkit::temp_dir();
     let url = format!("sqlite:{}/leasehold.db", folder.path().display());
-    let bare = Program::default().set("store.url", &url);
+    let bare = Program::temporal().set("store.url", &url);
     let cases = [
         (bare.clone().flag("--stoer"), "--stoer"),
         (bare.clone().flag("--engine").flag("other"), "other"),
@@ -71,6 +71,56 @@ async fn settings_that_cannot_work_are_named() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn settings_of_the_server_that_cannot_work_are_named() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    let embedded = Program::bare();
+    for (program, named) in [
+        (
+            embedded.clone().set("server.listen", "7777"),
+            "server.listen",
+        ),
+        (
+            embedded.clone().set("server.listen", &taken),
+            taken.as_str(),
+        ),
+        (
+            embedded.clone().set("server.tls_key_file", "key.pem"),
+            "server.tls_certificate_file and server.tls_key_file go together",
+        ),
+        (
+            embedded
+                .clone()
+                .set("server.tls_key_file", "key.pem")
+                .set("server.tls_certificate_file", "none.pem"),
+            "server.tls_certificate_file: none.pem cannot be read",
+        ),
+        (
+            embedded.clone().set("server.header_max_bytes", "100"),
+            "server.header_max_bytes: must be from 8192",
+        ),
+        (
+            embedded
+                .clone()
+                .set("store.tls_ca_file", "none.pem")
+                .set("store.url", "postgres://db/x"),
+            "store.tls_ca_file: none.pem",
+        ),
+        (
+            embedded.clone().flag("--temporal-address").flag("db:1"),
+            "need --engine temporal",
+        ),
+        (
+            embedded.clone().flag("--data-dir").flag("/proc/nowhere"),
+            "/proc/nowhere",
+        ),
+    ] {
+        let line = refused(&program);
+        assert!(line.contains(named), "{line:?} does not name {named:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_does_not_come_is_waited_for_and_then_named_without_its_password() {
     let database = database::fresh().await;
     let (_, place) = database.url().split_once('@').unwrap();
@@ -79,7 +129,7 @@ async fn a_database_that_does_not_come_is_waited_for_and_then_named_without_its_
         "postgres://me:hush-hush@127.0.0.1:1/db".to_owned(),
         format!("postgres://postgres:hush-hush@{server}/no_such_database"),
     ] {
-        let program = Program::default()
+        let program = Program::temporal()
             .set("store.url", &url)
             .set("store.patience", "1500ms");
         let line = refused(&program);

@@ -4,6 +4,7 @@ mod validate;
 
 pub use validate::GraphProblem;
 
+use crate::limits::{NODE_ID_MAX_CHARS, QUEUE_NAME_MAX_CHARS, URL_MAX_CHARS};
 use serde::{Deserialize, Serialize};
 
 /// What a version runs: each node starts when all nodes with an edge to it have completed.
@@ -62,6 +63,20 @@ fn get() -> String {
 }
 
 impl Node {
+    /// The texts that people chose, each with its name and the most characters it may have.
+    fn texts(&self) -> Vec<(&'static str, &str, usize)> {
+        let mut texts = vec![("id", self.id(), NODE_ID_MAX_CHARS)];
+        match self {
+            Self::Task { queue, .. } => texts.push(("queue", queue, QUEUE_NAME_MAX_CHARS)),
+            Self::Http { method, url, .. } => {
+                texts.push(("method", method, NODE_ID_MAX_CHARS));
+                texts.push(("url", url, URL_MAX_CHARS));
+            }
+            Self::Delay { .. } => {}
+        }
+        texts
+    }
+
     /// The node's id.
     pub fn id(&self) -> &str {
         match self {

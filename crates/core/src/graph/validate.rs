@@ -1,7 +1,7 @@
 //! Whether a graph can run at all: unique ids, edges that lead somewhere, no cycle, bounded size; and the order it runs in.
 
-use super::Graph;
-use crate::limits::{GRAPH_MAX_EDGES, GRAPH_MAX_NODES, NODE_ID_MAX_CHARS};
+use super::{Graph, Node};
+use crate::limits::{DELAY_MAX_MS, GRAPH_MAX_EDGES, GRAPH_MAX_NODES};
 use crate::text::{self, TextProblem};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use thiserror::Error;
@@ -18,13 +18,21 @@ pub enum GraphProblem {
     /// Too many edges.
     #[error("a graph may have at most {GRAPH_MAX_EDGES} edges, has {0}")]
     TooManyEdges(usize),
-    /// A node's id is not acceptable.
-    #[error("nodes[{index}].id {problem}")]
-    BadId {
+    /// A node's id, or another text of it, is not acceptable.
+    #[error("nodes[{index}].{field} {problem}")]
+    BadText {
         /// Position in `nodes`.
         index: usize,
-        /// What is wrong with the id.
+        /// Which text.
+        field: &'static str,
+        /// What is wrong with it.
         problem: TextProblem,
+    },
+    /// A pause that is longer than one may be.
+    #[error("nodes[{index}].milliseconds must be at most {DELAY_MAX_MS}")]
+    LongDelay {
+        /// Position in `nodes`.
+        index: usize,
     },
     /// Two nodes share an id.
     #[error("nodes[{index}].id `{id}` is used by an earlier node")]
@@ -59,6 +67,21 @@ pub enum GraphProblem {
     Cycle(Vec<String>),
 }
 
+impl GraphProblem {
+    /// JSON pointer to what is wrong, from the graph on.
+    pub fn pointer(&self) -> String {
+        match self {
+            Self::Empty | Self::TooManyNodes(_) => "/nodes".to_owned(),
+            Self::TooManyEdges(_) | Self::Cycle(_) => "/edges".to_owned(),
+            Self::BadText { index, field, .. } => format!("/nodes/{index}/{field}"),
+            Self::LongDelay { index } => format!("/nodes/{index}/milliseconds"),
+            Self::DuplicateNode { index, .. } => format!("/nodes/{index}/id"),
+            Self::UnknownNode { index, end, .. } => format!("/edges/{index}/{end}"),
+            Self::DuplicateEdge { index, .. } => format!("/edges/{index}"),
+        }
+    }
+}
+
 impl Graph {
     /// Checks that the graph can run.
     pub fn validate(&self) -> Result<(), GraphProblem> {
@@ -75,8 +98,16 @@ impl Graph {
         }
         let mut seen = HashSet::new();
         for (index, node) in self.nodes.iter().enumerate() {
-            text::check(node.id(), NODE_ID_MAX_CHARS)
-                .map_err(|problem| GraphProblem::BadId { index, problem })?;
+            for (field, value, max) in node.texts() {
+                text::check(value, max).map_err(|problem| GraphProblem::BadText {
+                    index,
+                    field,
+                    problem,
+                })?;
+            }
+            if matches!(node, Node::Delay { milliseconds, .. } if *milliseconds > DELAY_MAX_MS) {
+                return Err(GraphProblem::LongDelay { index });
+            }
             if !seen.insert(node.id()) {
                 return Err(GraphProblem::DuplicateNode {
                     index,
@@ -221,27 +252,36 @@ mod tests {
     #[test]
     fn each_way_to_be_wrong_is_named() {
         let cases = [
-            (graph(&[], &[]), "a graph needs at least one node"),
+            (graph(&[], &[]), "a graph needs at least one node", "/nodes"),
             (
                 graph(&["a", "a"], &[]),
                 "nodes[1].id `a` is used by an earlier node",
+                "/nodes/1/id",
             ),
-            (graph(&[""], &[]), "nodes[0].id must not be empty"),
+            (
+                graph(&[""], &[]),
+                "nodes[0].id must not be empty",
+                "/nodes/0/id",
+            ),
             (
                 graph(&["a"], &[("a", "x")]),
                 "edges[0].to names the node `x`, which is not in the graph",
+                "/edges/0/to",
             ),
             (
                 graph(&["a"], &[("x", "a")]),
                 "edges[0].from names the node `x`, which is not in the graph",
+                "/edges/0/from",
             ),
             (
                 graph(&["a", "b"], &[("a", "b"), ("a", "b")]),
                 "edges[1] repeats the edge from `a` to `b`",
+                "/edges/1",
             ),
             (
                 graph(&["a"], &[("a", "a")]),
                 "the graph has a cycle through a → a",
+                "/edges",
             ),
             (
                 graph(
@@ -249,10 +289,13 @@ mod tests {
                     &[("s", "a"), ("a", "b"), ("b", "c"), ("c", "a")],
                 ),
                 "the graph has a cycle through a → b → c → a",
+                "/edges",
             ),
         ];
-        for (graph, expected) in cases {
-            assert_eq!(graph.validate().unwrap_err().to_string(), expected);
+        for (graph, expected, pointer) in cases {
+            let problem = graph.validate().unwrap_err();
+            assert_eq!(problem.to_string(), expected);
+            assert_eq!(problem.pointer(), pointer, "{problem}");
         }
     }
 

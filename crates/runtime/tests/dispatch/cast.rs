@@ -145,7 +145,7 @@ impl Scene {
         all.follower = following();
         all.sweeper = sweeping(NEVER);
         change(&mut all);
-        Runtime::start(self.store.clone(), self.engine.clone(), all)
+        Runtime::start(self.store.clone(), Some(self.engine.clone()), all)
     }
 }
 

@@ -2,17 +2,21 @@
 
 use async_trait::async_trait;
 use leasehold_core::{
-    DefinitionId, ExecutionId, JobId, JsonText, RequestId, VersionId, WorkspaceId,
+    DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
 use leasehold_store::change::{ChangePage, ChangeStart, Event};
 use leasehold_store::definition::{
     Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
 };
-use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use leasehold_store::execution::{
+    ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
+};
+use leasehold_store::instance::{Instance, InstanceBeat};
 use leasehold_store::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
     JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
 };
+use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
 use leasehold_store::queue::{JobCounts, Queue, QueueChange};
@@ -148,7 +152,9 @@ with_faults! {
     request_list(filter: &RequestFilter, page: Page<RequestId>) -> Vec<Request>;
     request_counts(workspace: WorkspaceId) -> Counts;
     request_timeline(workspace: WorkspaceId, id: RequestId) -> Vec<Event>;
+    request_place(workspace: WorkspaceId, id: RequestId, up_to: u32) -> Option<u32>;
     execution_get(workspace: WorkspaceId, id: ExecutionId) -> Option<Execution>;
+    execution_list(filter: &ExecutionFilter, page: Page<i64>) -> Vec<Execution>;
     execution_finish(by: &str, finishes: &[ExecutionFinish]) -> Vec<ExecutionFinished>;
     execution_list_running(ids: &[ExecutionId]) -> Vec<Execution>;
     execution_list_active(page: Page<ActiveKey>) -> Vec<Execution>;
@@ -156,7 +162,17 @@ with_faults! {
     lock_extend(token: &LockToken, at_most_for: Duration) -> bool;
     lock_release(token: &LockToken, at_least_for: Duration) -> bool;
     lock_list() -> Vec<LockState>;
-    change_list(start: &ChangeStart, limit: u32) -> ChangePage;
+    key_create(new: &NewKey) -> KeyCreated;
+    key_create_first(new: &NewKey) -> Option<Key>;
+    key_find(hash: &[u8; 32]) -> Option<Key>;
+    key_get(id: KeyId) -> Option<Key>;
+    key_list(workspace: Option<WorkspaceId>, page: Page<KeyId>) -> Vec<Key>;
+    key_revoke(id: KeyId) -> Option<Key>;
+    instance_beat(beat: &InstanceBeat, forget_after: Duration) -> ();
+    instance_leave(id: &str) -> ();
+    instance_list() -> Vec<Instance>;
+    now() -> Timestamp;
+    change_list(start: &ChangeStart, workspace: Option<WorkspaceId>, limit: u32) -> ChangePage;
     wake_arm() -> bool;
     wake_ring(wake: Wake) -> ();
     prune(prune: &Prune) -> Pruned;

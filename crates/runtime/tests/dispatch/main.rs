@@ -26,6 +26,7 @@ macro_rules! scenarios {
     };
 }
 
+mod beacon;
 mod breaker;
 mod cancel;
 mod capacity;

@@ -46,6 +46,7 @@ impl Pair {
                 Ok(())
             }
             Op::Settle
+            | Op::Place { .. }
             | Op::Cancel { .. }
             | Op::TellCancel { .. }
             | Op::Finish { .. }
@@ -290,6 +291,14 @@ impl Pair {
             Op::Settle => {
                 let settle = async |store: &dyn Store| Ok(store.request_settle().await?.next_due);
                 self.both("request_settle", settle).await.map(drop)
+            }
+            Op::Place { request, up_to } => {
+                let Some((workspace, id)) = self.any_request(request) else {
+                    return Ok(());
+                };
+                let place =
+                    async |store: &dyn Store| store.request_place(workspace, id, up_to).await;
+                self.both("request_place", place).await.map(drop)
             }
             Op::Finish { pick, end, error } => {
                 let finish = ExecutionFinish {

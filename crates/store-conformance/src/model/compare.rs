@@ -4,9 +4,9 @@ use super::pair::{Disagreement, Pair, same};
 use crate::dump::Dump;
 use crate::factory::ok;
 use crate::{Fixture, invariants};
-use leasehold_core::{ExecutionId, FailureReason};
+use leasehold_core::{ExecutionId, FailureReason, WorkspaceId};
 use leasehold_store::Page;
-use leasehold_store::execution::Execution;
+use leasehold_store::execution::{Execution, ExecutionFilter};
 use leasehold_store::request::{Request, RequestFilter};
 use std::collections::BTreeSet;
 
@@ -27,6 +27,8 @@ impl Pair {
             same("counts", &counts.0, &counts.1)?;
             let slots = (self.real.slots(id).await, self.model.slots(id).await);
             same("slots", &slots.0, &slots.1)?;
+            let listed = (listed(&self.real, id).await, listed(&self.model, id).await);
+            same("lists of executions", &listed.0, &listed.1)?;
         }
         same(
             "running executions",
@@ -67,6 +69,17 @@ async fn running(f: &Fixture) -> Vec<Execution> {
         execution.admission = 0;
     }
     all
+}
+
+/// A workspace's executions, last admitted first.
+async fn listed(f: &Fixture, workspace: WorkspaceId) -> Vec<ExecutionId> {
+    let filter = ExecutionFilter {
+        workspace,
+        status: None,
+        definition: None,
+    };
+    let listed = ok(f.store.execution_list(&filter, Page::first(1_000)).await);
+    listed.iter().map(|execution| execution.id).collect()
 }
 
 async fn running_of(f: &Fixture, ids: &[ExecutionId]) -> BTreeSet<ExecutionId> {

@@ -46,6 +46,11 @@ pub enum Op {
         batch: u32,
     },
     Settle,
+    /// Asks how many go before a request.
+    Place {
+        request: u8,
+        up_to: u32,
+    },
     Renew {
         pick: Pick,
     },
@@ -214,6 +219,8 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
             .prop_map(|(pick, end, error)| Op::Finish { pick, end, error }),
         3 => any::<u8>().prop_map(|request| Op::Redrive { request }),
         2 => any::<u8>().prop_map(|site| Op::RedriveMany { site }),
+        6 => (any::<u8>(), prop::sample::select(vec![0u32, 1, 3, 1_000]))
+            .prop_map(|(request, up_to)| Op::Place { request, up_to }),
         12 => sweep_op(),
     ]
 }

@@ -2,12 +2,14 @@
 
 use leasehold_core::plan::effective_limit;
 use leasehold_core::{
-    DefinitionId, ExecutionId, ExecutionStatus, FailureReason, RequestId, RequestStatus, Timestamp,
-    VersionId, WorkspaceId,
+    DefinitionId, ExecutionId, ExecutionStatus, FailureReason, KeyId, RequestId, RequestStatus,
+    Timestamp, VersionId, WorkspaceId,
 };
 use leasehold_store::change::Event;
 use leasehold_store::definition::{Definition, Version};
 use leasehold_store::execution::Execution;
+use leasehold_store::instance::Instance;
+use leasehold_store::key::Key;
 use leasehold_store::lock::LockState;
 use leasehold_store::request::{Counts, Request};
 use leasehold_store::workspace::{SlotUse, Workspace};
@@ -47,6 +49,8 @@ pub(super) struct State {
     pub(super) events: BTreeMap<u64, Event>,
     pub(super) next_event: u64,
     pub(super) locks: BTreeMap<String, LockState>,
+    pub(super) keys: BTreeMap<KeyId, Key>,
+    pub(super) instances: BTreeMap<String, Instance>,
     pub(super) admissions: i64,
     /// Requests that were ever redriven, also after their redrives were pruned.
     pub(super) redriven: BTreeSet<RequestId>,

@@ -1,20 +1,27 @@
 //! The model as a store: each method locks, does one thing to plain maps, and rings. Decides nothing itself.
 
 use super::Model;
+use super::read::page;
+use super::state::refused;
 use async_trait::async_trait;
-use leasehold_core::limits::{PAGE_MAX, SWEEP_MAX_BATCH};
+use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{
-    DefinitionId, ExecutionId, ExecutionStatus, JobId, JsonText, RequestId, VersionId, WorkspaceId,
+    DefinitionId, ExecutionId, ExecutionStatus, JobId, JsonText, KeyId, RequestId, Timestamp,
+    VersionId, WorkspaceId,
 };
-use leasehold_store::change::{ChangeCursor, ChangePage, ChangeStart, Event};
+use leasehold_store::change::{ChangePage, ChangeStart, Event};
 use leasehold_store::definition::{
     Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
 };
-use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish, ExecutionFinished};
+use leasehold_store::execution::{
+    ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
+};
+use leasehold_store::instance::{Instance, InstanceBeat};
 use leasehold_store::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
     JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
 };
+use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
 use leasehold_store::queue::{JobCounts, Queue, QueueChange};
@@ -34,14 +41,6 @@ use tokio::sync::watch;
 
 fn inserts(enqueued: &Enqueued) -> bool {
     matches!(enqueued, Enqueued::All(all) if all.iter().any(|answer| answer.inserted))
-}
-
-/// The rows after a page's key, in rising order of `key`.
-fn page<T, K: Ord + Copy>(mut rows: Vec<T>, page: Page<K>, key: impl Fn(&T) -> K) -> Vec<T> {
-    rows.retain(|row| page.after.is_none_or(|after| key(row) > after));
-    rows.sort_by_key(&key);
-    rows.truncate(usize::try_from(page.rows()).unwrap_or(0));
-    rows
 }
 
 #[async_trait]
@@ -263,17 +262,7 @@ impl Store for Model {
         filter: &RequestFilter,
         at: Page<RequestId>,
     ) -> Result<Vec<Request>> {
-        let state = self.state();
-        let newest = state.requests.values().rev().map(|row| &row.request);
-        let passing = newest.filter(|r| {
-            at.after.is_none_or(|after| r.id < after)
-                && filter.workspace.is_none_or(|w| w == r.workspace)
-                && filter.status.is_none_or(|s| s == r.status)
-                && filter.definition.is_none_or(|d| d == r.definition)
-                && filter.reason.is_none_or(|x| Some(x) == r.failure_reason)
-        });
-        let rows = usize::try_from(at.rows()).unwrap_or(0);
-        Ok(passing.take(rows).cloned().collect())
+        Ok(self.state().list_requests(filter, at))
     }
 
     async fn request_counts(&self, workspace: WorkspaceId) -> Result<Counts> {
@@ -287,6 +276,16 @@ impl Store for Model {
         Ok(own.cloned().collect())
     }
 
+    async fn request_place(
+        &self,
+        workspace: WorkspaceId,
+        id: RequestId,
+        up_to: u32,
+    ) -> Result<Option<u32>> {
+        let place = self.state().request_place(workspace, id, self.now());
+        Ok(place.map(|n| u32::try_from(n).map_or(up_to, |n| n.min(up_to))))
+    }
+
     async fn execution_get(
         &self,
         workspace: WorkspaceId,
@@ -295,6 +294,14 @@ impl Store for Model {
         let state = self.state();
         let execution = state.executions.get(&id);
         Ok(execution.filter(|e| e.workspace == workspace).cloned())
+    }
+
+    async fn execution_list(
+        &self,
+        filter: &ExecutionFilter,
+        at: Page<i64>,
+    ) -> Result<Vec<Execution>> {
+        Ok(self.state().list_executions(filter, at))
     }
 
     async fn execution_finish(
@@ -319,16 +326,7 @@ impl Store for Model {
     }
 
     async fn execution_list_active(&self, at: Page<ActiveKey>) -> Result<Vec<Execution>> {
-        let state = self.state();
-        let all = state.executions.values();
-        let running = all.filter(|e| e.status == ExecutionStatus::Running);
-        let at = Page {
-            after: at.after.map(|key| (key.workspace, key.admission)),
-            limit: at.limit,
-        };
-        Ok(page(running.cloned().collect(), at, |e| {
-            (e.workspace, e.admission)
-        }))
+        Ok(self.state().list_active(at))
     }
 
     async fn lock_acquire(&self, request: &LockRequest) -> Result<LockAcquired> {
@@ -347,20 +345,56 @@ impl Store for Model {
         Ok(self.state().locks.values().cloned().collect())
     }
 
-    async fn change_list(&self, start: &ChangeStart, limit: u32) -> Result<ChangePage> {
+    async fn key_create(&self, new: &NewKey) -> Result<KeyCreated> {
+        self.state().create_key(new, self.now())
+    }
+
+    async fn key_create_first(&self, new: &NewKey) -> Result<Option<Key>> {
+        self.state().create_first_key(new, self.now())
+    }
+
+    async fn key_find(&self, hash: &[u8; 32]) -> Result<Option<Key>> {
         let state = self.state();
-        let from = match start {
-            ChangeStart::Oldest => 0,
-            ChangeStart::Now => state.next_event,
-            ChangeStart::After(cursor) => cursor.0.parse().unwrap_or(state.next_event),
-        };
-        let limit = limit.clamp(1, PAGE_MAX) as usize;
-        let page: Vec<_> = state.events.range(from..).take(limit).collect();
-        let next = page.last().map_or(from, |(number, _)| **number + 1);
-        Ok(ChangePage {
-            events: page.into_iter().map(|(_, event)| event.clone()).collect(),
-            cursor: ChangeCursor(next.to_string()),
-        })
+        Ok(state.keys.values().find(|key| key.hash == *hash).cloned())
+    }
+
+    async fn key_get(&self, id: KeyId) -> Result<Option<Key>> {
+        Ok(self.state().keys.get(&id).cloned())
+    }
+
+    async fn key_list(&self, workspace: Option<WorkspaceId>, at: Page<KeyId>) -> Result<Vec<Key>> {
+        Ok(self.state().list_keys(workspace, at))
+    }
+
+    async fn key_revoke(&self, id: KeyId) -> Result<Option<Key>> {
+        Ok(self.state().revoke_key(id, self.now()))
+    }
+
+    async fn instance_beat(&self, beat: &InstanceBeat, forget_after: Duration) -> Result<()> {
+        self.state().beat(beat, forget_after, self.now());
+        Ok(())
+    }
+
+    async fn instance_leave(&self, id: &str) -> Result<()> {
+        self.state().instances.remove(id);
+        Ok(())
+    }
+
+    async fn instance_list(&self) -> Result<Vec<Instance>> {
+        Ok(self.state().instances.values().cloned().collect())
+    }
+
+    async fn now(&self) -> Result<Timestamp> {
+        Ok(self.clock.now())
+    }
+
+    async fn change_list(
+        &self,
+        start: &ChangeStart,
+        workspace: Option<WorkspaceId>,
+        limit: u32,
+    ) -> Result<ChangePage> {
+        self.state().changes(start, workspace, limit)
     }
 
     async fn wake_arm(&self) -> Result<bool> {
@@ -406,6 +440,10 @@ impl Store for Model {
     }
 
     async fn job_enqueue(&self, new: &[NewJob]) -> Result<Vec<EnqueuedJob>> {
+        let mut keys = new.iter().filter_map(|job| job.dedup.as_ref());
+        if keys.any(|dedup| !(1..=255).contains(&dedup.key.chars().count())) {
+            return Err(refused("job_key_length"));
+        }
         Ok(self.jobs(|jobs, now| jobs.enqueue(new, now, &mut |next, _| next)))
     }
 

@@ -1,4 +1,4 @@
--- Events visible in snapshot $2 but not in $1, after event id $3, in the order they were written.
+-- Events visible in snapshot $2 but not in $1, after event id $3, in the order they were written; of the workspace $5, or all.
 SELECT id, request_id, workspace_id, from_status, to_status, at, by_whom, reason
 FROM (
     SELECT * FROM request_event
@@ -6,5 +6,5 @@ FROM (
     UNION ALL
     SELECT * FROM request_event WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip($1::text::pg_snapshot)))
 ) e
-WHERE pg_visible_in_snapshot(xid, $2::text::pg_snapshot) AND id > $3
+WHERE pg_visible_in_snapshot(xid, $2::text::pg_snapshot) AND id > $3 AND ($5::uuid IS NULL OR workspace_id = $5)
 ORDER BY id LIMIT $4

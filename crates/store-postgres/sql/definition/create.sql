@@ -1,6 +1,6 @@
 -- Makes a definition in a workspace that is not deleted. One row always: whether there is a workspace, and the definition if made.
 WITH owner AS (
-    SELECT id FROM workspace WHERE id = $3 AND deleted_at IS NULL FOR KEY SHARE
+    SELECT id FROM workspace WHERE id = $3 AND deleted_at IS NULL FOR SHARE
 ), made AS (
     INSERT INTO workflow_definition (id, workspace_id, name, created_at)
     SELECT $2, owner.id, $4, coalesce($1::timestamptz, statement_timestamp()) FROM owner

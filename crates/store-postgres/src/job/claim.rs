@@ -41,7 +41,7 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<Job
             CONTEXT,
             sql!("job/claim"),
             &[
-                &store.now(),
+                &store.given_now(),
                 &queue,
                 &claim.worker,
                 &max,
@@ -103,12 +103,12 @@ fn looks_for_expired(store: &PostgresStore) -> bool {
         .expiry
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
-    store.now().is_some() || expiry.is_due()
+    store.given_now().is_some() || expiry.is_due()
 }
 
 /// From where to look for expired leases; a test that turns the clock looks at all.
 fn expired_from(store: &PostgresStore) -> Option<Timestamp> {
-    if store.now().is_some() {
+    if store.given_now().is_some() {
         return None;
     }
     let mut expiry = store
@@ -190,7 +190,7 @@ pub(crate) async fn requeue_expired(store: &PostgresStore, limit: u32) -> Result
         .many(
             context,
             sql!("job/requeue_expired"),
-            &[&store.now(), &expired_from(store), &limit],
+            &[&store.given_now(), &expired_from(store), &limit],
         )
         .await?;
     let expired: Vec<ExpiredJob> = rows

@@ -93,7 +93,7 @@ async fn one_by_itself(store: &PostgresStore, placed: Placed<'_>) -> Result<JobI
             CONTEXT,
             sql!("job/enqueue_one"),
             &[
-                &store.now(),
+                &store.given_now(),
                 &placed.queue,
                 &job.priority,
                 &job.kind,
@@ -115,7 +115,7 @@ async fn without_keys(store: &PostgresStore, placed: &[Placed<'_>]) -> Result<Ve
     let mut client = pool::take(&store.pool, CONTEXT).await?;
     let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
     let ids = fresh_ids(&transaction, placed.len()).await?;
-    insert(&transaction, store.now(), &ids, placed).await?;
+    insert(&transaction, store.given_now(), &ids, placed).await?;
     transaction.commit().await.map_err(postgres(CONTEXT))?;
     Ok(ids)
 }
@@ -237,7 +237,7 @@ async fn with_keys(store: &PostgresStore, placed: &[Placed<'_>]) -> Result<Vec<E
             .execute(
                 CONTEXT,
                 sql!("job/key_forget"),
-                &[&store.now(), &queues, &keys],
+                &[&store.given_now(), &queues, &keys],
             )
             .await?;
         if let Some(answers) = try_with_keys(store, placed).await? {
@@ -256,7 +256,7 @@ async fn try_with_keys(
     let mut client = pool::take(&store.pool, CONTEXT).await?;
     let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
     let ids = fresh_ids(&transaction, placed.len()).await?;
-    let taken = take_keys(&transaction, store.now(), &ids, placed).await?;
+    let taken = take_keys(&transaction, store.given_now(), &ids, placed).await?;
     let (mut new_ids, mut new_jobs) = (Vec::new(), Vec::new());
     let mut others: Vec<Key<'_>> = Vec::new();
     for (id, job) in ids.iter().zip(placed) {
@@ -268,9 +268,9 @@ async fn try_with_keys(
             }
         }
     }
-    let holders = holders(&transaction, store.now(), &others).await?;
+    let holders = holders(&transaction, store.given_now(), &others).await?;
     if !new_jobs.is_empty() {
-        insert(&transaction, store.now(), &new_ids, &new_jobs).await?;
+        insert(&transaction, store.given_now(), &new_ids, &new_jobs).await?;
     }
     let answers = ids.iter().zip(placed).map(|(id, job)| match job.key() {
         Some(key) if !taken.contains(id) => {

@@ -55,7 +55,7 @@ pub(crate) async fn renew(
             "job_renew",
             sql!("job/renew"),
             &[
-                &store.now(),
+                &store.given_now(),
                 &worker,
                 &pages.tokens,
                 &pages.first,
@@ -78,7 +78,7 @@ pub(crate) async fn progress(
             "job_progress",
             sql!("job/progress"),
             &[
-                &store.now(),
+                &store.given_now(),
                 &worker,
                 &claim.token,
                 &claim.job.0,
@@ -231,7 +231,7 @@ async fn write(
             "job_finish",
             sql!("job/finish"),
             &[
-                &store.now(),
+                &store.given_now(),
                 &worker,
                 &pages.tokens,
                 &pages.first,

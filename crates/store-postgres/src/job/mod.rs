@@ -5,7 +5,6 @@ mod copy;
 pub(crate) mod enqueue;
 mod expiry;
 pub(crate) mod finish;
-pub(crate) mod listener;
 pub(crate) mod names;
 pub(crate) mod read;
 pub(crate) mod row;

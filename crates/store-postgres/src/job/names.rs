@@ -114,7 +114,7 @@ pub(crate) async fn ensure_lines<'a>(
 
 async fn make(store: &PostgresStore, context: &'static str, names: &[&str]) -> Result<()> {
     store
-        .execute(context, sql!("queue/ensure"), &[&names, &store.now()])
+        .execute(context, sql!("queue/ensure"), &[&names, &store.given_now()])
         .await?;
     look_up(store, context, names).await
 }

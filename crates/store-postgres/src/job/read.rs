@@ -12,7 +12,7 @@ use tokio_postgres::Row;
 
 pub(crate) async fn get(store: &PostgresStore, id: JobId) -> Result<Option<Job>> {
     let found = store
-        .maybe("job_get", sql!("job/get"), &[&store.now(), &id.0])
+        .maybe("job_get", sql!("job/get"), &[&store.given_now(), &id.0])
         .await?;
     found.as_ref().map(row::job).transpose()
 }
@@ -31,7 +31,7 @@ pub(crate) async fn list(
         },
     };
     let before = page.after.map_or(i64::MAX, |id| id.0);
-    let (now, rows) = (store.now(), page.rows());
+    let (now, rows) = (store.given_now(), page.rows());
     let (statement, status) = match filter.status {
         None => (sql!("job/list"), None),
         Some(JobStatus::Queued) => (sql!("job/list_queued"), None),
@@ -61,7 +61,7 @@ pub(crate) async fn counts(store: &PostgresStore, name: &str) -> Result<JobCount
         return Ok(JobCounts::default());
     };
     let row = store
-        .one(context, sql!("job/counts"), &[&store.now(), &queue])
+        .one(context, sql!("job/counts"), &[&store.given_now(), &queue])
         .await?;
     let count = |column: &str| row.get::<_, i64>(column).unsigned_abs();
     Ok(JobCounts {
@@ -75,7 +75,11 @@ pub(crate) async fn counts(store: &PostgresStore, name: &str) -> Result<JobCount
 
 pub(crate) async fn cancel(store: &PostgresStore, id: JobId) -> Result<JobCancelled> {
     let row: Row = store
-        .one("job_cancel", sql!("job/cancel"), &[&store.now(), &id.0])
+        .one(
+            "job_cancel",
+            sql!("job/cancel"),
+            &[&store.given_now(), &id.0],
+        )
         .await?;
     Ok(match row.get::<_, &str>("became") {
         "cancelled" => JobCancelled::Cancelled,
@@ -96,7 +100,11 @@ pub(crate) async fn prune(store: &PostgresStore, prune: &JobPrune) -> Result<Job
         )
         .await?;
     let keys = store
-        .execute(context, sql!("job/prune_keys"), &[&store.now(), &limit])
+        .execute(
+            context,
+            sql!("job/prune_keys"),
+            &[&store.given_now(), &limit],
+        )
         .await?;
     Ok(JobsPruned { jobs, keys })
 }

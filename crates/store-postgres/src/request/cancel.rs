@@ -15,7 +15,7 @@ pub(crate) async fn cancel(store: &PostgresStore, cancel: &Cancel) -> Result<Can
             "request_cancel",
             sql!("request/cancel"),
             &[
-                &store.now(),
+                &store.given_now(),
                 &cancel.workspace.0,
                 &cancel.request.0,
                 &cancel.by,
@@ -77,7 +77,7 @@ pub(crate) async fn cancel_told(store: &PostgresStore, wishes: &[CancelWish]) ->
         .execute(
             "request_cancel_told",
             sql!("request/cancel_told"),
-            &[&store.now(), &requests, &executions, &forces],
+            &[&store.given_now(), &requests, &executions, &forces],
         )
         .await
         .map(drop)
@@ -91,7 +91,7 @@ pub(crate) async fn redrive(store: &PostgresStore, redrive: &Redrive) -> Result<
                 CONTEXT,
                 sql!("request/redrive"),
                 &[
-                    &store.now(),
+                    &store.given_now(),
                     &redrive.workspace.0,
                     &redrive.failed.0,
                     &redrive.id.0,
@@ -133,7 +133,7 @@ pub(crate) async fn redrive_many(
             "request_redrive_many",
             sql!("request/redrive_many"),
             &[
-                &store.now(),
+                &store.given_now(),
                 &redrive.workspace.0,
                 &redrive.reason.map(|reason| reason.as_str()),
                 &i64::from(limit),

@@ -19,7 +19,7 @@ use uuid::Uuid;
 
 const CONTEXT: &str = "request_claim";
 /// Requests that may become due in one settling.
-const RIPEN_AT_MOST: i32 = 1_000;
+pub(crate) const RIPEN_AT_MOST: i32 = 1_000;
 /// How often to look again when all that was looked at had nothing to give.
 const LOOKS: usize = 100;
 
@@ -35,7 +35,7 @@ async fn settle_on(store: &PostgresStore, client: &Object) -> Result<(Settled, O
         .await
         .map_err(postgres("request_settle"))?;
     let row = client
-        .query_one(&statement, &[&store.now(), &RIPEN_AT_MOST])
+        .query_one(&statement, &[&store.given_now(), &RIPEN_AT_MOST])
         .await
         .map_err(postgres("request_settle"))?;
     let settled = Settled {
@@ -105,7 +105,7 @@ async fn look(
         .query(
             statement,
             &[
-                &store.now(),
+                &store.given_now(),
                 &i64::from(batch),
                 &claim.owner,
                 &micros(claim.lease),

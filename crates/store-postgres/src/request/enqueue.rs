@@ -156,7 +156,7 @@ async fn insert(
         .query(
             statement,
             &[
-                &store.now(),
+                &store.given_now(),
                 &enqueue.workspace.0,
                 &enqueue.by,
                 &columns.ids,
@@ -255,7 +255,7 @@ async fn insert_or_find(
         transaction
             .execute(
                 sql!("request/forget_keys"),
-                &[&store.now(), &enqueue.workspace.0, &passed],
+                &[&store.given_now(), &enqueue.workspace.0, &passed],
             )
             .await
             .map_err(postgres(CONTEXT))?;
@@ -273,7 +273,7 @@ async fn holders(
         .query(
             sql!("request/holders"),
             &[
-                &store.now(),
+                &store.given_now(),
                 &enqueue.workspace.0,
                 &columns.keys,
                 &columns.definitions,

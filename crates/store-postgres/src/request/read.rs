@@ -1,5 +1,6 @@
 //! Looking at requests.
 
+use super::claim::RIPEN_AT_MOST;
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use leasehold_core::{RequestId, RequestStatus, WorkspaceId};
@@ -92,4 +93,26 @@ pub(crate) async fn timeline(
         )
         .await?;
     rows.iter().map(row::event).collect()
+}
+
+pub(crate) async fn place(
+    store: &PostgresStore,
+    workspace: WorkspaceId,
+    id: RequestId,
+    up_to: u32,
+) -> Result<Option<u32>> {
+    let row = store
+        .maybe(
+            "request_place",
+            sql!("request/place"),
+            &[
+                &store.given_now(),
+                &workspace.0,
+                &id.0,
+                &i64::from(up_to),
+                &i64::from(RIPEN_AT_MOST),
+            ],
+        )
+        .await?;
+    row.map(|row| row::count(&row, "place")).transpose()
 }

@@ -29,7 +29,7 @@ pub(crate) async fn renew(
         .many(
             "request_renew",
             sql!("request/renew"),
-            &[&store.now(), &owner, &ids, &tokens, &micros(lease)],
+            &[&store.given_now(), &owner, &ids, &tokens, &micros(lease)],
         )
         .await?;
     Ok(rows.iter().map(|row| row::id(row, "id")).collect())
@@ -45,7 +45,7 @@ pub(crate) async fn dispatched(
         .many(
             "request_dispatched",
             sql!("request/dispatched"),
-            &[&store.now(), &owner, &ids, &tokens],
+            &[&store.given_now(), &owner, &ids, &tokens],
         )
         .await?;
     let moved: HashMap<RequestId, Dispatched> = rows
@@ -193,7 +193,7 @@ async fn give_away(
             context,
             sql!("request/release"),
             &[
-                &store.now(),
+                &store.given_now(),
                 &owner,
                 &ids,
                 &tokens,
@@ -219,7 +219,7 @@ pub(crate) async fn recover(store: &PostgresStore, by: &str, limit: u32) -> Resu
         .many(
             "request_recover",
             sql!("request/recover"),
-            &[&store.now(), &by, &limit],
+            &[&store.given_now(), &by, &limit],
         )
         .await?;
     store.wakes.ring_for_work(!rows.is_empty());

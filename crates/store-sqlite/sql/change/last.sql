@@ -1,2 +1,2 @@
--- The newest event's place in the stream.
-SELECT coalesce(max(id), 0) FROM request_event
+-- The newest event's place in the stream, also if that event is pruned.
+SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'request_event'), 0)

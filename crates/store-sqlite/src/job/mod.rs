@@ -1,5 +1,6 @@
 //! Jobs in SQLite, one file a group of verbs. Each job is one row that never changes; the files here move what says where it is.
 
+pub(crate) mod calls;
 pub(crate) mod cancel;
 pub(crate) mod claim;
 pub(crate) mod enqueue;

@@ -1,5 +1,6 @@
 //! Requests: one file a verb. Each function is one atomic operation and runs inside a savepoint of the writer.
 
+pub(crate) mod calls;
 pub(crate) mod cancel;
 pub(crate) mod claim;
 pub(crate) mod enqueue;

@@ -1,7 +1,7 @@
-//! Requests as their readers see them: one, a page, a timeline. Changes nothing.
+//! Requests as their readers see them: one, a page, a timeline, a place in line. Changes nothing.
 
 use crate::error::Fault;
-use crate::request::event;
+use crate::request::{event, settle};
 use crate::row::{Columns, before_id, blob};
 use crate::session::Session;
 use leasehold_core::{FailureReason, RequestId, RequestStatus, WorkspaceId};
@@ -22,6 +22,7 @@ const LIST_OF_WORKSPACE_STATUS: &str =
 const LIST_OF_STATUS: &str = include_str!("../../sql/request/list_of_status.sql");
 const LIST_OF_DEFINITION: &str = include_str!("../../sql/request/list_of_definition.sql");
 const TIMELINE: &str = include_str!("../../sql/request/timeline.sql");
+const PLACE: &str = include_str!("../../sql/request/place.sql");
 
 pub(crate) fn get(
     session: &Session<'_>,
@@ -65,6 +66,16 @@ pub(crate) fn timeline(
     id: RequestId,
 ) -> Result<Vec<Event>, Fault> {
     session.all(TIMELINE, [blob(workspace), blob(id)], event::event)
+}
+
+pub(crate) fn place(
+    session: &Session<'_>,
+    workspace: WorkspaceId,
+    id: RequestId,
+    up_to: u32,
+) -> Result<Option<u32>, Fault> {
+    let row = params![blob(workspace), blob(id), session.now, up_to, settle::BATCH];
+    session.maybe(PLACE, row, |row| Ok(row.get("place")?))
 }
 
 fn request(row: &Row<'_>) -> Result<Request, Fault> {

@@ -11,7 +11,7 @@ const SETTLE: &str = include_str!("../../sql/request/settle.sql");
 const NEXT_DUE: &str = include_str!("../../sql/request/next_due.sql");
 
 /// How many requests join at once, so that a million that become due together hold nobody up for long.
-const BATCH: u32 = 1_000;
+pub(crate) const BATCH: u32 = 1_000;
 
 pub(crate) fn settle(session: &Session<'_>) -> Result<Settled, Fault> {
     let due = promote(session)?;

@@ -1,0 +1,69 @@
+//! The product's own server in this process, on a free port, with a key of one workspace.
+
+use anyhow::Result;
+use leasehold_core::WorkspaceId;
+use leasehold_core::key::KeyScope;
+use leasehold_core::why::EngineFacts;
+use leasehold_ops as ops;
+use leasehold_server::{Drained, EngineWatch, Parts, Server, ServerOptions, State};
+use leasehold_store::Store;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+/// A server that serves.
+pub(super) struct Served {
+    address: SocketAddr,
+    key: String,
+    stop: CancellationToken,
+    serving: JoinHandle<Drained>,
+}
+
+struct NoEngine;
+
+impl EngineWatch for NoEngine {
+    fn facts(&self) -> EngineFacts {
+        EngineFacts::Missing
+    }
+}
+
+impl Served {
+    /// Its limits are the product's, except that the one workspace may call as often as it can.
+    pub(super) async fn start(store: Arc<dyn Store>, workspace: WorkspaceId) -> Result<Self> {
+        let scope = KeyScope::Workspace(workspace);
+        let (_, secret) = ops::key::create(&*store, "bench", scope).await?;
+        let server = Server::bind("127.0.0.1:0", None).await?;
+        let stop = CancellationToken::new();
+        let state = State::new(Parts {
+            store,
+            engine: None,
+            watch: Arc::new(NoEngine),
+            options: ServerOptions {
+                rate_per_second: 1_000_000,
+                rate_burst: 1_000_000,
+                ..ServerOptions::default()
+            },
+            stop: stop.clone(),
+        });
+        Ok(Self {
+            address: server.address(),
+            key: secret.reveal().to_owned(),
+            stop,
+            serving: tokio::spawn(server.serve(state)),
+        })
+    }
+
+    pub(super) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    pub(super) async fn stop(self) {
+        self.stop.cancel();
+        let _ = self.serving.await;
+    }
+}

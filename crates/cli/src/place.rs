@@ -1,0 +1,49 @@
+//! The flags that say where things are, which several commands have, and how all settings are read.
+
+use crate::logging;
+use crate::settings::{LogFormat, Settings};
+use anyhow::Result;
+use clap::Args;
+use std::path::PathBuf;
+
+#[derive(Args)]
+pub(crate) struct Place {
+    /// A TOML file with settings; docs/operations/settings.md lists them all.
+    #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
+    config: Option<PathBuf>,
+    /// The folder for the administrator's key and, unless another store is named, for everything [default: leasehold-data].
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<String>,
+    /// Where everything is kept: `sqlite:FILE` or `postgres://user:password@host/database` [default: a file in the data folder].
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+    /// What to log: error, warn, info, debug, trace, or a filter.
+    #[arg(long, value_name = "LEVEL")]
+    log_level: Option<String>,
+    /// How log lines look.
+    #[arg(long, value_enum)]
+    log_format: Option<LogFormat>,
+}
+
+impl Place {
+    /// All settings, with what these flags and the given ones say before all else; and the log is started.
+    pub(crate) fn settings(&self, more: Vec<(&'static str, Option<String>)>) -> Result<Settings> {
+        let format = self.log_format.map(|format| match format {
+            LogFormat::Text => "text".to_owned(),
+            LogFormat::Json => "json".to_owned(),
+        });
+        let mut flags = vec![
+            ("data_dir", self.data_dir.clone()),
+            ("store.url", self.store.clone()),
+            ("log.level", self.log_level.clone()),
+            ("log.format", format),
+        ];
+        flags.extend(more);
+        let given = flags
+            .into_iter()
+            .filter_map(|(key, value)| Some((key, value?)));
+        let settings = Settings::read(self.config.as_deref(), &given.collect::<Vec<_>>())?;
+        logging::start(&settings.log.level, settings.log.format)?;
+        Ok(settings)
+    }
+}

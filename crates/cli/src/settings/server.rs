@@ -1,0 +1,222 @@
+//! The settings of the HTTP API and of what an instance says of itself, and how they become options. Their defaults are the server's own.
+
+use super::Span;
+use super::check::{count, time};
+use anyhow::{Result, bail};
+use leasehold_runtime::BeaconOptions;
+use leasehold_server::ServerOptions;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where the API listens, and what it takes upon itself.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ServerSettings {
+    pub(crate) listen: String,
+    pub(crate) tls_certificate_file: Option<PathBuf>,
+    pub(crate) tls_key_file: Option<PathBuf>,
+    pub(crate) body_max_bytes: usize,
+    pub(crate) batch_max_bytes: usize,
+    pub(crate) body_timeout: Span,
+    pub(crate) request_timeout: Span,
+    pub(crate) claim_wait_max: Span,
+    pub(crate) header_timeout: Span,
+    pub(crate) idle_timeout: Span,
+    pub(crate) write_timeout: Span,
+    pub(crate) header_max_bytes: usize,
+    pub(crate) max_connections: usize,
+    pub(crate) calls_max: usize,
+    pub(crate) bodies_max_bytes: usize,
+    pub(crate) streams_per_key: usize,
+    pub(crate) streams_max: usize,
+    pub(crate) backlog_max: u64,
+    pub(crate) rate_per_second: u32,
+    pub(crate) rate_burst: u32,
+    pub(crate) key_fresh_for: Span,
+    pub(crate) drain_timeout: Span,
+}
+
+impl Default for ServerSettings {
+    fn default() -> Self {
+        let options = ServerOptions::default();
+        Self {
+            listen: "127.0.0.1:7777".to_owned(),
+            tls_certificate_file: None,
+            tls_key_file: None,
+            body_max_bytes: options.body_max_bytes,
+            batch_max_bytes: options.batch_max_bytes,
+            body_timeout: Span(options.body_timeout),
+            request_timeout: Span(options.request_timeout),
+            claim_wait_max: Span(options.claim_wait_max),
+            header_timeout: Span(options.header_timeout),
+            idle_timeout: Span(options.idle_timeout),
+            write_timeout: Span(options.write_timeout),
+            header_max_bytes: options.header_max_bytes,
+            max_connections: options.max_connections,
+            calls_max: options.calls_max,
+            bodies_max_bytes: options.bodies_max_bytes,
+            streams_per_key: options.streams_per_key,
+            streams_max: options.streams_max,
+            backlog_max: options.backlog_max,
+            rate_per_second: options.rate_per_second,
+            rate_burst: options.rate_burst,
+            key_fresh_for: Span(options.key_fresh_for),
+            drain_timeout: Span(options.drain_timeout),
+        }
+    }
+}
+
+impl ServerSettings {
+    pub(crate) fn options(&self) -> ServerOptions {
+        ServerOptions {
+            body_max_bytes: self.body_max_bytes,
+            batch_max_bytes: self.batch_max_bytes,
+            body_timeout: self.body_timeout.0,
+            request_timeout: self.request_timeout.0,
+            claim_wait_max: self.claim_wait_max.0,
+            header_timeout: self.header_timeout.0,
+            idle_timeout: self.idle_timeout.0,
+            write_timeout: self.write_timeout.0,
+            header_max_bytes: self.header_max_bytes,
+            max_connections: self.max_connections,
+            calls_max: self.calls_max,
+            bodies_max_bytes: self.bodies_max_bytes,
+            streams_per_key: self.streams_per_key,
+            streams_max: self.streams_max,
+            backlog_max: self.backlog_max,
+            rate_per_second: self.rate_per_second,
+            rate_burst: self.rate_burst,
+            key_fresh_for: self.key_fresh_for.0,
+            drain_timeout: self.drain_timeout.0,
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        let port = self.listen.rsplit_once(':').map(|(_, port)| port);
+        if port.is_none_or(|port| port.parse::<u16>().is_err()) {
+            let listen = &self.listen;
+            bail!(
+                "server.listen: must be an address with a port such as 127.0.0.1:7777, is `{listen}`"
+            );
+        }
+        if self.tls_certificate_file.is_some() != self.tls_key_file.is_some() {
+            bail!("server.tls_certificate_file and server.tls_key_file go together");
+        }
+        self.check_counts()?;
+        let (tick, second) = (Duration::from_millis(10), Duration::from_secs(1));
+        let times = [
+            ("server.body_timeout", self.body_timeout, tick),
+            ("server.request_timeout", self.request_timeout, second),
+            ("server.claim_wait_max", self.claim_wait_max, Duration::ZERO),
+            ("server.header_timeout", self.header_timeout, tick),
+            ("server.idle_timeout", self.idle_timeout, tick),
+            // A quiet stream of changes speaks every fifteen seconds, and has twice this time.
+            ("server.write_timeout", self.write_timeout, 10 * second),
+            ("server.key_fresh_for", self.key_fresh_for, Duration::ZERO),
+            ("server.drain_timeout", self.drain_timeout, Duration::ZERO),
+        ];
+        let mut times = times.into_iter();
+        times.try_for_each(|(name, value, least)| time(name, value, least))
+    }
+
+    fn check_counts(&self) -> Result<()> {
+        const MIB: u64 = 1024 * 1024;
+        let bytes = [
+            (
+                "server.body_max_bytes",
+                self.body_max_bytes,
+                1024,
+                1024 * MIB,
+            ),
+            (
+                "server.batch_max_bytes",
+                self.batch_max_bytes,
+                1024,
+                1024 * MIB,
+            ),
+            ("server.header_max_bytes", self.header_max_bytes, 8192, MIB),
+        ];
+        for (name, value, least, most) in bytes {
+            count(name, value as u64, least, most)?;
+        }
+        // Else the largest batch that is allowed would never fit.
+        let batch = self.batch_max_bytes as u64;
+        count(
+            "server.bodies_max_bytes",
+            self.bodies_max_bytes as u64,
+            batch,
+            1024 * 1024 * MIB,
+        )?;
+        let counts = [
+            (
+                "server.max_connections",
+                self.max_connections as u64,
+                1_000_000,
+            ),
+            ("server.calls_max", self.calls_max as u64, 1_000_000),
+            (
+                "server.streams_per_key",
+                self.streams_per_key as u64,
+                100_000,
+            ),
+            ("server.streams_max", self.streams_max as u64, 100_000),
+            ("server.backlog_max", self.backlog_max, 1_000_000_000),
+            (
+                "server.rate_per_second",
+                u64::from(self.rate_per_second),
+                10_000_000,
+            ),
+            ("server.rate_burst", u64::from(self.rate_burst), 100_000_000),
+        ];
+        for (name, value, most) in counts {
+            count(name, value, 1, most)?;
+        }
+        Ok(())
+    }
+}
+
+/// How an instance shows that it lives.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct InstanceSettings {
+    pub(crate) interval: Span,
+    pub(crate) forget_after: Span,
+}
+
+impl Default for InstanceSettings {
+    fn default() -> Self {
+        let options = BeaconOptions::default();
+        Self {
+            interval: Span(options.interval),
+            forget_after: Span(options.forget_after),
+        }
+    }
+}
+
+impl InstanceSettings {
+    pub(super) fn options(&self) -> BeaconOptions {
+        BeaconOptions {
+            interval: self.interval.0,
+            forget_after: self.forget_after.0,
+            ..BeaconOptions::default()
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        time(
+            "instance.interval",
+            self.interval,
+            Duration::from_millis(100),
+        )?;
+        time(
+            "instance.forget_after",
+            self.forget_after,
+            Duration::from_secs(1),
+        )?;
+        if self.forget_after.0 <= self.interval.0 {
+            bail!("instance.forget_after: must be longer than instance.interval");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,145 @@
+//! The process under load, and what its callers need to know of it.
+
+use leasehold_testkit::{HttpAnswer, HttpConnection, Process};
+use serde_json::{Value, json};
+use std::collections::HashSet;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+/// The line that says where it listens.
+const LISTENS: &str = "http://127.0.0.1:";
+
+pub(crate) struct Served {
+    process: Process,
+    address: SocketAddr,
+    admin: String,
+}
+
+/// A workspace with a definition, and its key.
+pub(crate) struct Site {
+    pub(crate) address: SocketAddr,
+    pub(crate) key: String,
+    workspace: String,
+    definition: String,
+}
+
+impl Served {
+    pub(crate) fn start(store: &str, data: &Path) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+        command
+            .args(["serve", "--listen", "127.0.0.1:0", "--store", store])
+            .arg("--data-dir")
+            .arg(data)
+            .env_clear();
+        let process = Process::spawn(command);
+        let line = process.wait_for_line(PATIENCE, |line| line.contains(LISTENS));
+        let rest = line.split(LISTENS).nth(1).unwrap();
+        let port: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        let admin = std::fs::read_to_string(data.join("admin.key")).unwrap();
+        Self {
+            process,
+            address: format!("127.0.0.1:{port}").parse().unwrap(),
+            admin: admin.trim().to_owned(),
+        }
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.process.is_running()
+    }
+
+    pub(crate) fn log(&self) -> String {
+        self.process.log()
+    }
+
+    /// Asks it to stop; it must end well.
+    pub(crate) fn stop(&mut self) {
+        self.process.terminate();
+        let status = tokio::task::block_in_place(|| self.process.wait(PATIENCE));
+        assert!(status.success(), "{status}\n{}", self.process.log());
+    }
+
+    async fn post(&self, path: &str, body: Value) -> Value {
+        let mut connection = HttpConnection::open(self.address).await.unwrap();
+        let body = body.to_string();
+        let answer = connection
+            .call("POST", path, &self.admin, Some(body.as_bytes()))
+            .await
+            .unwrap();
+        assert_eq!(answer.status, 201, "{path}: {}", answer.text());
+        serde_json::from_slice(&answer.body).unwrap()
+    }
+
+    /// Makes a workspace, a definition with a version, and a key.
+    pub(crate) async fn site(&self) -> Site {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let new = json!({ "name": "load", "plan": "PRO" });
+        let workspace = text(&self.post("/v1/workspaces", new).await["id"]);
+        let definitions = format!("/v1/workspaces/{workspace}/definitions");
+        let made = self.post(&definitions, json!({ "name": "order" })).await;
+        let definition = text(&made["id"]);
+        let binding = json!({ "binding": { "workflow_type": "Order", "task_queue": "orders" } });
+        let versions = format!("{definitions}/{definition}/versions");
+        self.post(&versions, json!({ "body": binding })).await;
+        let scope = json!({ "kind": "workspace", "workspace": workspace });
+        let new = json!({ "name": "load", "scope": scope });
+        let key = text(&self.post("/v1/keys", new).await["secret"]);
+        Site {
+            address: self.address,
+            key,
+            workspace,
+            definition,
+        }
+    }
+
+    /// The ids of all requests of the workspace.
+    pub(crate) async fn all_requests(&self, site: &Site) -> HashSet<String> {
+        let mut connection = HttpConnection::open(self.address).await.unwrap();
+        let mut found = HashSet::new();
+        let mut after = String::new();
+        loop {
+            let path = format!("{}?limit=1000{after}", site.requests());
+            let answer = connection
+                .call("GET", &path, &site.key, None)
+                .await
+                .unwrap();
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            let page: Value = serde_json::from_slice(&answer.body).unwrap();
+            let items = page["items"].as_array().unwrap();
+            found.extend(
+                items
+                    .iter()
+                    .map(|item| item["id"].as_str().unwrap().to_owned()),
+            );
+            match page["next"].as_str() {
+                Some(next) => after = format!("&after={next}"),
+                None => return found,
+            }
+        }
+    }
+
+    /// The most memory the process has held so far, in MiB.
+    pub(crate) fn most_memory(&self) -> u64 {
+        self.process.most_memory().unwrap() / (1024 * 1024)
+    }
+}
+
+impl Site {
+    pub(crate) fn requests(&self) -> String {
+        format!("/v1/workspaces/{}/requests", self.workspace)
+    }
+
+    /// A request that is enqueued once, however often it is sent.
+    pub(crate) fn request(&self, key: &str) -> String {
+        json!({ "definition": self.definition, "params": { "order": key }, "idempotency_key": key })
+            .to_string()
+    }
+}
+
+/// The id of what was enqueued.
+pub(crate) fn id_in(answer: &HttpAnswer) -> String {
+    let body: Value = serde_json::from_slice(&answer.body).unwrap();
+    body["id"].as_str().unwrap().to_owned()
+}

@@ -1,0 +1,112 @@
+//! Reads server-sent events out of the bytes of a stream, however they are cut. Pure.
+
+/// Bytes of one event at most: a server that sends more is no Leasehold.
+const EVENT_MAX_BYTES: usize = 1024 * 1024;
+
+/// One event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// What sort it is.
+    pub(crate) kind: String,
+    /// The place in the stream after it, if it says so.
+    pub(crate) id: Option<String>,
+    /// What it says.
+    pub(crate) data: String,
+}
+
+/// A stream so far.
+#[derive(Debug, Default)]
+pub(crate) struct Reader {
+    rest: Vec<u8>,
+    event: Event,
+    /// Whether the event has any field.
+    begun: bool,
+}
+
+/// An event without an end.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct TooLong;
+
+impl Reader {
+    /// Takes in bytes and returns the events they complete.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
+        self.rest.extend_from_slice(bytes);
+        let mut events = Vec::new();
+        let mut begin = 0;
+        while let Some(length) = self.rest[begin..].iter().position(|byte| *byte == b'\n') {
+            let line = String::from_utf8_lossy(&self.rest[begin..begin + length]).into_owned();
+            begin += length + 1;
+            events.extend(self.line(line.trim_end_matches('\r')));
+        }
+        self.rest.drain(..begin);
+        if self.rest.len() + self.event.data.len() > EVENT_MAX_BYTES {
+            return Err(TooLong);
+        }
+        Ok(events)
+    }
+
+    fn line(&mut self, line: &str) -> Option<Event> {
+        if line.is_empty() {
+            let event = std::mem::take(&mut self.event);
+            return std::mem::take(&mut self.begun).then_some(event);
+        }
+        let (field, value) = line.split_once(':').unwrap_or((line, ""));
+        let value = value.strip_prefix(' ').unwrap_or(value);
+        match field {
+            "event" => value.clone_into(&mut self.event.kind),
+            "id" => self.event.id = Some(value.to_owned()),
+            "data" => {
+                if !self.event.data.is_empty() {
+                    self.event.data.push('\n');
+                }
+                self.event.data.push_str(value);
+            }
+            // A comment, or a field of later days.
+            _ => return None,
+        }
+        self.begun = true;
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const TEXT: &str = ": hello\n\nevent: request\nid: 7\ndata: {\"a\":\ndata: \"ä\"}\n\nid:8\r\ndata:x\r\n\r\nevent: half\n";
+
+    fn expected() -> Vec<Event> {
+        vec![
+            Event {
+                kind: "request".to_owned(),
+                id: Some("7".to_owned()),
+                data: "{\"a\":\n\"ä\"}".to_owned(),
+            },
+            Event {
+                kind: String::new(),
+                id: Some("8".to_owned()),
+                data: "x".to_owned(),
+            },
+        ]
+    }
+
+    #[test]
+    fn events_are_read_however_their_bytes_are_cut() {
+        for size in 1..TEXT.len() {
+            let mut reader = Reader::default();
+            let chunks = TEXT.as_bytes().chunks(size);
+            let events: Vec<Event> = chunks.flat_map(|some| reader.push(some).unwrap()).collect();
+            assert_eq!(events, expected(), "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn an_event_without_an_end_is_refused() {
+        let mut reader = Reader::default();
+        let line = format!("data: {}\n", "x".repeat(1000));
+        let refused = (0..2000).any(|_| reader.push(line.as_bytes()).is_err());
+        assert!(refused);
+    }
+}

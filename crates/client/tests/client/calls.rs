@@ -1,0 +1,228 @@
+//! Every call about workspaces, keys, queues, jobs and the server itself, there and back.
+
+use crate::ground::{Ground, On, QUEUE};
+use futures::TryStreamExt;
+use leasehold_client::api::Code;
+use leasehold_client::api::job::{
+    Claim, Finish, FinishMany, FinishState, NewJob, NewJobs, Outcome, Progress, Renew,
+};
+use leasehold_client::api::key::{NewKey, Scope};
+use leasehold_client::api::queue::{JobCounts, QueueChange};
+use leasehold_client::api::workspace::{NewWorkspace, WorkspaceChange};
+use leasehold_client::{Client, ClientError};
+use leasehold_core::{JobStatus, JsonText, Plan};
+
+on_both!(
+    workspaces_go_there_and_back,
+    keys_are_made_used_and_revoked,
+    queues_and_jobs_go_there_and_back,
+    a_job_is_claimed_renewed_reported_on_and_finished,
+    lists_are_read_to_their_end,
+    the_server_speaks_of_itself,
+);
+
+fn code(error: ClientError) -> Code {
+    match error {
+        ClientError::Problem(problem) => problem.code,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn workspaces_go_there_and_back(on: On) {
+    let ground = Ground::new(on).await;
+    let client = &ground.client;
+    let new = NewWorkspace {
+        name: "acme".to_owned(),
+        plan: Plan::Pro,
+        max_concurrent_executions: None,
+    };
+    let made = client.workspace_create(&new).await.unwrap();
+    assert_eq!(
+        (made.name.as_str(), made.max_concurrent_executions),
+        ("acme", 5)
+    );
+    let taken = client.workspace_create(&new).await.unwrap_err();
+    assert_eq!(code(taken), Code::NameTaken);
+    let change = WorkspaceChange {
+        max_concurrent_executions: Some(Some(7)),
+        paused: Some(true),
+        ..WorkspaceChange::default()
+    };
+    let changed = client.workspace_update(made.id, &change).await.unwrap();
+    assert!(changed.paused && changed.overridden);
+    let state = client.workspace_get(made.id).await.unwrap();
+    assert_eq!((state.slots.limit, state.workspace), (7, changed));
+    client.workspace_delete(made.id).await.unwrap();
+    let gone = client.workspace_get(made.id).await.unwrap_err();
+    assert_eq!(code(gone), Code::NotFound);
+}
+
+async fn keys_are_made_used_and_revoked(on: On) {
+    let ground = Ground::new(on).await;
+    let new = NewKey {
+        name: "mail workers".to_owned(),
+        scope: Scope::Worker {
+            queues: vec![QUEUE.to_owned()],
+        },
+    };
+    let made = ground.client.key_create(&new).await.unwrap();
+    let address = format!("http://{}/", ground.address);
+    let worker = Client::new(&address, &made.secret).unwrap();
+    assert_eq!(worker.key_me().await.unwrap(), made.key);
+    assert_eq!(ground.client.key_get(made.key.id).await.unwrap(), made.key);
+    assert_eq!(ground.client.key_list().all().await.unwrap().len(), 2);
+    let forbidden = worker.key_list().all().await.unwrap_err();
+    assert_eq!(code(forbidden), Code::Forbidden);
+    let revoked = ground.client.key_revoke(made.key.id).await.unwrap();
+    assert!(revoked.revoked_at.is_some());
+    let refused = worker.key_me().await.unwrap_err();
+    assert!(!refused.is_retryable());
+    assert_eq!(code(refused), Code::Unauthenticated);
+    let shown = format!("{worker:?} {made:?}");
+    assert!(!shown.contains(&made.secret), "{shown}");
+}
+
+async fn queues_and_jobs_go_there_and_back(on: On) {
+    let ground = Ground::new(on).await;
+    let client = &ground.client;
+    let name = "e mails/ä?";
+    let change = QueueChange {
+        limit: Some(Some(3)),
+        ..QueueChange::default()
+    };
+    let queue = client.queue_update(name, &change).await.unwrap();
+    assert_eq!((queue.name.as_str(), queue.limit), (name, Some(3)));
+    assert_eq!(client.queue_get(name).await.unwrap(), queue);
+    assert_eq!(client.queue_list().all().await.unwrap(), [queue]);
+
+    let mut new = NewJob::new("welcome", JsonText::of("ada").unwrap());
+    new.dedup_key = Some("ada".to_owned());
+    let first = client.job_enqueue(name, &new).await.unwrap();
+    let second = client.job_enqueue(name, &new).await.unwrap();
+    assert_eq!(
+        (second.id, first.inserted, second.inserted),
+        (first.id, true, false)
+    );
+    let jobs = vec![NewJob::new("welcome", JsonText::default()); 2];
+    let more = client
+        .job_enqueue_many(name, &NewJobs { jobs })
+        .await
+        .unwrap();
+    let counts = client.queue_counts(name).await.unwrap();
+    let three = JobCounts {
+        ready: 3,
+        ..JobCounts::default()
+    };
+    assert_eq!(counts, three);
+    let job = client.job_get(first.id).await.unwrap();
+    assert_eq!(
+        (job.status, job.payload.as_str()),
+        (JobStatus::Queued, "\"ada\"")
+    );
+    let cancelled = client.job_cancel(more[0].id).await.unwrap();
+    assert_eq!(cancelled.status, JobStatus::Failed);
+    let failed = client
+        .job_list(name, Some(JobStatus::Failed))
+        .all()
+        .await
+        .unwrap();
+    assert_eq!(failed, [cancelled]);
+    assert_eq!(client.job_list_all(None).all().await.unwrap().len(), 3);
+
+    assert_eq!(client.job_limit().await.unwrap(), None);
+    client.job_limit_set(Some(9)).await.unwrap();
+    assert_eq!(client.job_limit().await.unwrap(), Some(9));
+}
+
+async fn a_job_is_claimed_renewed_reported_on_and_finished(on: On) {
+    let ground = Ground::new(on).await;
+    let client = ground.worker_client().await;
+    let new = NewJob::new("welcome", JsonText::of("ada").unwrap());
+    let id = client.job_enqueue(QUEUE, &new).await.unwrap().id;
+    let claim = Claim {
+        worker: "w".to_owned(),
+        max: 5,
+        lease_ms: Some(60_000),
+        wait_ms: 1_000,
+    };
+    let claimed = client.job_claim(QUEUE, &claim).await.unwrap();
+    let job = &claimed.jobs[0];
+    assert_eq!((job.id, job.attempt, job.lease_ms), (id, 1, 60_000));
+    let renew = Renew {
+        worker: "w".to_owned(),
+        claims: vec![leasehold_client::api::job::JobRef {
+            id,
+            token: job.token,
+        }],
+        lease_ms: 60_000,
+    };
+    assert_eq!(client.job_renew(&renew).await.unwrap(), [id]);
+    let progress = Progress {
+        worker: "w".to_owned(),
+        id,
+        token: job.token,
+        progress: JsonText::of(&50).unwrap(),
+    };
+    assert!(client.job_progress(&progress).await.unwrap());
+    let finish = FinishMany {
+        worker: "w".to_owned(),
+        finishes: vec![Finish {
+            id,
+            token: job.token,
+            outcome: Outcome::Completed,
+            result: Some(JsonText::of("sent").unwrap()),
+            error: None,
+            retry: None,
+            after_ms: None,
+        }],
+    };
+    let finished = client.job_finish(&finish).await.unwrap();
+    assert_eq!(finished.finished[0].state, FinishState::Completed);
+    assert!(!client.job_progress(&progress).await.unwrap());
+    let job = client.job_get(id).await.unwrap();
+    assert_eq!(job.result.unwrap().as_str(), "\"sent\"");
+}
+
+async fn lists_are_read_to_their_end(on: On) {
+    let ground = Ground::new(on).await;
+    let jobs = vec![NewJob::new("a", JsonText::default()); 25];
+    let jobs = ground
+        .client
+        .job_enqueue_many(QUEUE, &NewJobs { jobs })
+        .await;
+    let mut ids: Vec<i64> = jobs.unwrap().iter().map(|job| job.id.0).collect();
+    ids.reverse();
+    let list = ground.client.job_list(QUEUE, None).limit(10);
+    let page = list.page(None).await.unwrap();
+    assert_eq!(page.items.len(), 10);
+    let page = list.page(page.next.as_deref()).await.unwrap();
+    assert_eq!(page.items[0].id.0, ids[10]);
+    let listed: Vec<i64> = list
+        .stream()
+        .map_ok(|job| job.id.0)
+        .try_collect()
+        .await
+        .unwrap();
+    assert_eq!(listed, ids);
+}
+
+async fn the_server_speaks_of_itself(on: On) {
+    let ground = Ground::new(on).await;
+    let client = &ground.client;
+    client.healthy().await.unwrap();
+    client.ready().await.unwrap();
+    assert_eq!(client.lock_list().await.unwrap(), []);
+    assert_eq!(client.instance_list().await.unwrap(), []);
+    assert!(
+        client
+            .openapi()
+            .await
+            .unwrap()
+            .contains("\"openapi\":\"3.1")
+    );
+    let metrics = client.metrics().await.unwrap();
+    assert!(metrics.contains("leasehold_http_requests"), "{metrics}");
+    ground.stop.cancel();
+    let stopping = client.ready().await.unwrap_err();
+    assert!(stopping.is_retryable());
+}

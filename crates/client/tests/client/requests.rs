@@ -1,0 +1,200 @@
+//! Every call about definitions, requests, dead letters and executions, there and back.
+
+use crate::ground::{Ground, On};
+use leasehold_client::api::Code;
+use leasehold_client::api::definition::{Definition, NewDefinition, NewVersion};
+use leasehold_client::api::request::{Cancel, CancelState, NewRequest, NewRequests, RedriveMany};
+use leasehold_client::api::why::Reason;
+use leasehold_client::api::workspace::{NewWorkspace, Workspace};
+use leasehold_client::{Client, RequestFilter};
+use leasehold_core::{ExecutionStatus, FailureReason, Plan, RequestStatus, VersionBody};
+use leasehold_store::request::Claim;
+use serde_json::json;
+use std::time::Duration;
+
+on_both!(
+    definitions_and_versions_go_there_and_back,
+    requests_go_there_and_back,
+    failed_requests_are_redriven,
+    executions_are_listed_and_shown,
+);
+
+async fn workspace(client: &Client) -> Workspace {
+    let new = NewWorkspace {
+        name: "acme".to_owned(),
+        plan: Plan::Free,
+        max_concurrent_executions: None,
+    };
+    client.workspace_create(&new).await.unwrap()
+}
+
+async fn site(client: &Client) -> (Workspace, Definition) {
+    let workspace = workspace(client).await;
+    let new = NewDefinition {
+        name: "order".to_owned(),
+    };
+    let definition = client.definition_create(workspace.id, &new).await.unwrap();
+    let version = NewVersion {
+        body: VersionBody::Binding {
+            workflow_type: "Order".to_owned(),
+            task_queue: "orders".to_owned(),
+        },
+        params_schema: None,
+        execution_timeout_ms: None,
+    };
+    let published = client.version_publish(workspace.id, definition.id, &version);
+    published.await.unwrap();
+    (workspace, definition)
+}
+
+async fn definitions_and_versions_go_there_and_back(on: On) {
+    let ground = Ground::new(on).await;
+    let client = &ground.client;
+    let (workspace, made) = site(client).await;
+    let versions = client
+        .version_list(workspace.id, made.id)
+        .all()
+        .await
+        .unwrap();
+    assert_eq!((versions.len(), versions[0].number), (1, 1));
+    let shown = client
+        .version_get(workspace.id, versions[0].id)
+        .await
+        .unwrap();
+    assert_eq!(shown, versions[0]);
+    let definition = client.definition_get(workspace.id, made.id).await.unwrap();
+    assert_eq!(definition.current_version, Some(versions[0].id));
+    let all = client.definition_list(workspace.id).all().await.unwrap();
+    assert_eq!(all, [definition]);
+    client
+        .definition_delete(workspace.id, made.id)
+        .await
+        .unwrap();
+    let gone = client
+        .definition_get(workspace.id, made.id)
+        .await
+        .unwrap_err();
+    assert_eq!(gone.code(), Some(Code::NotFound));
+}
+
+async fn requests_go_there_and_back(on: On) {
+    let ground = Ground::new(on).await;
+    let client = &ground.client;
+    let (workspace, definition) = site(client).await;
+    let mut new = NewRequest::new(definition.id, json!({"n": 1}));
+    new.idempotency_key = Some("one".to_owned());
+    let first = client.request_enqueue(workspace.id, &new).await.unwrap();
+    let second = client.request_enqueue(workspace.id, &new).await.unwrap();
+    assert_eq!(
+        (second.id, first.inserted, second.inserted),
+        (first.id, true, false)
+    );
+    let more = NewRequests {
+        requests: vec![NewRequest::new(definition.id, json!({})); 2],
+    };
+    let more = client
+        .request_enqueue_many(workspace.id, &more)
+        .await
+        .unwrap();
+    assert_eq!(more.len(), 2);
+    let request = client.request_get(workspace.id, first.id).await.unwrap();
+    assert_eq!(
+        (request.status, &request.params),
+        (RequestStatus::Pending, &json!({"n": 1}))
+    );
+    let timeline = client
+        .request_timeline(workspace.id, first.id)
+        .await
+        .unwrap();
+    assert_eq!(
+        (timeline.len(), timeline[0].to),
+        (1, RequestStatus::Pending)
+    );
+    let why = client.request_why(workspace.id, first.id).await.unwrap();
+    assert_eq!(why.reason, Reason::NoEngine);
+
+    let cancelled = client
+        .request_cancel(workspace.id, first.id, Cancel::default())
+        .await;
+    assert_eq!(cancelled.unwrap().state, CancelState::Cancelled);
+    let again = client
+        .request_cancel(workspace.id, first.id, Cancel::default())
+        .await;
+    assert_eq!(again.unwrap_err().code(), Some(Code::AlreadyFinished));
+    let filter = RequestFilter {
+        status: Some(RequestStatus::Pending),
+        definition: Some(definition.id),
+        reason: None,
+    };
+    let pending = client
+        .request_list(workspace.id, filter)
+        .all()
+        .await
+        .unwrap();
+    assert_eq!(pending.len(), 2);
+    let filter = RequestFilter {
+        reason: Some(FailureReason::Cancelled),
+        ..RequestFilter::default()
+    };
+    let failed = client.request_list_all(filter).all().await.unwrap();
+    assert_eq!((failed.len(), failed[0].id), (1, first.id));
+}
+
+async fn failed_requests_are_redriven(on: On) {
+    let ground = Ground::new(on).await;
+    let client = &ground.client;
+    let (workspace, definition) = site(client).await;
+    let new = NewRequest::new(definition.id, json!({}));
+    let mut failed = Vec::new();
+    for _ in 0..3 {
+        let id = client.request_enqueue(workspace.id, &new).await.unwrap().id;
+        let cancelled = client.request_cancel(workspace.id, id, Cancel::default());
+        cancelled.await.unwrap();
+        failed.push(id);
+    }
+    let dead = client.dead_letter_list(workspace.id, Some(FailureReason::Cancelled));
+    assert_eq!(dead.all().await.unwrap().len(), 3);
+    let one = client
+        .request_redrive(workspace.id, failed[0])
+        .await
+        .unwrap();
+    assert_eq!(one.failed, failed[0]);
+    let again = client
+        .request_redrive(workspace.id, failed[0])
+        .await
+        .unwrap_err();
+    assert_eq!(again.code(), Some(Code::AlreadyRedriven));
+    let which = RedriveMany {
+        reason: Some(FailureReason::Cancelled),
+        limit: None,
+    };
+    let rest = client
+        .dead_letter_redrive(workspace.id, which)
+        .await
+        .unwrap();
+    let rest: Vec<_> = rest.iter().map(|redriven| redriven.failed).collect();
+    assert_eq!(rest, failed[1..]);
+}
+
+async fn executions_are_listed_and_shown(on: On) {
+    let ground = Ground::new(on).await;
+    let client = &ground.client;
+    let (workspace, definition) = site(client).await;
+    let new = NewRequest::new(definition.id, json!({}));
+    let request = client.request_enqueue(workspace.id, &new).await.unwrap();
+    let claim = Claim {
+        owner: "dispatcher".to_owned(),
+        batch: 10,
+        lease: Duration::from_secs(60),
+        lock: None,
+    };
+    ground.store.request_claim(&claim).await.unwrap();
+    let running = client.execution_list(workspace.id, Some(ExecutionStatus::Running));
+    let running = running.all().await.unwrap();
+    assert_eq!((running.len(), running[0].request), (1, request.id));
+    let shown = client
+        .execution_get(workspace.id, running[0].id)
+        .await
+        .unwrap();
+    assert_eq!(shown, running[0]);
+}

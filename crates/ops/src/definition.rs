@@ -1,0 +1,34 @@
+//! Making definitions: names are checked before anything is stored.
+
+use crate::checks::{self, Refused};
+use leasehold_core::limits::NAME_MAX_CHARS;
+use leasehold_store::Store;
+use leasehold_store::definition::{Definition, DefinitionCreated, NewDefinition};
+use thiserror::Error;
+
+/// Why a definition was not made.
+#[derive(Debug, Error)]
+pub enum DefinitionError {
+    /// A value is not acceptable.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// Another definition of the workspace has that name.
+    #[error("another definition of the workspace is called `{0}`")]
+    NameTaken(String),
+    /// There is no such workspace.
+    #[error("there is no such workspace")]
+    WorkspaceNotFound,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] leasehold_store::Error),
+}
+
+/// Checks and makes a definition without a version.
+pub async fn create(store: &dyn Store, new: &NewDefinition) -> Result<Definition, DefinitionError> {
+    checks::text("name", &new.name, NAME_MAX_CHARS)?;
+    match store.definition_create(new).await? {
+        DefinitionCreated::Created(definition) => Ok(definition),
+        DefinitionCreated::NameTaken => Err(DefinitionError::NameTaken(new.name.clone())),
+        DefinitionCreated::WorkspaceNotFound => Err(DefinitionError::WorkspaceNotFound),
+    }
+}

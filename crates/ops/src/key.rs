@@ -1,0 +1,133 @@
+//! Making keys: the only place where a secret comes into being. It is handed out once and only its hash is stored.
+
+use crate::checks::{self, Refused};
+use leasehold_core::KeyId;
+use leasehold_core::key::{KeyScope, Secret};
+use leasehold_core::limits::{KEY_MAX_QUEUES, NAME_MAX_CHARS, PAGE_MAX, QUEUE_NAME_MAX_CHARS};
+use leasehold_store::key::{Key, KeyCreated, NewKey};
+use leasehold_store::{Page, Store, fresh_id};
+use thiserror::Error;
+
+/// Why a key was not made.
+#[derive(Debug, Error)]
+pub enum KeyError {
+    /// A value is not acceptable.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// Its workspace is not there.
+    #[error("there is no such workspace")]
+    WorkspaceNotFound,
+    /// The operating system gave no random numbers.
+    #[error("no random numbers: {0}")]
+    Random(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] leasehold_store::Error),
+}
+
+/// Checks and makes a key.
+pub async fn create(
+    store: &dyn Store,
+    name: &str,
+    scope: KeyScope,
+) -> Result<(Key, Secret), KeyError> {
+    check(name, &scope)?;
+    let (new, secret) = prepare(name, scope)?;
+    match store.key_create(&new).await? {
+        KeyCreated::Created(key) => Ok((key, secret)),
+        KeyCreated::WorkspaceNotFound => Err(KeyError::WorkspaceNotFound),
+    }
+}
+
+/// Makes an administrator's key if there is none that is not revoked.
+pub async fn create_first(store: &dyn Store, name: &str) -> Result<Option<Secret>, KeyError> {
+    let draft = AdminDraft::new(name)?;
+    Ok(draft.create_first(store).await?.then_some(draft.secret))
+}
+
+/// Whether there is an administrator's key that is not revoked.
+pub async fn has_admin(store: &dyn Store) -> Result<bool, KeyError> {
+    let mut after = None;
+    loop {
+        let limit = PAGE_MAX;
+        let keys = store.key_list(None, Page { after, limit }).await?;
+        if keys
+            .iter()
+            .any(|key| key.scope == KeyScope::Admin && key.revoked_at.is_none())
+        {
+            return Ok(true);
+        }
+        after = keys.last().map(|key| key.id);
+        if after.is_none() {
+            return Ok(false);
+        }
+    }
+}
+
+/// An administrator's key that no store knows yet, so that its secret can be put in safety first.
+pub struct AdminDraft {
+    new: NewKey,
+    secret: Secret,
+}
+
+impl AdminDraft {
+    /// Thinks of a key.
+    pub fn new(name: &str) -> Result<Self, KeyError> {
+        check(name, &KeyScope::Admin)?;
+        let (new, secret) = prepare(name, KeyScope::Admin)?;
+        Ok(Self { new, secret })
+    }
+
+    /// What to keep safe.
+    pub fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
+    /// Makes it, whatever keys there are.
+    pub async fn create(&self, store: &dyn Store) -> Result<(), KeyError> {
+        match store.key_create(&self.new).await? {
+            KeyCreated::Created(_) => Ok(()),
+            KeyCreated::WorkspaceNotFound => Err(KeyError::WorkspaceNotFound),
+        }
+    }
+
+    /// Makes it unless there is an administrator's key that is not revoked; says whether it was made.
+    pub async fn create_first(&self, store: &dyn Store) -> Result<bool, KeyError> {
+        Ok(store.key_create_first(&self.new).await?.is_some())
+    }
+}
+
+fn check(name: &str, scope: &KeyScope) -> Result<(), Refused> {
+    checks::text("name", name, NAME_MAX_CHARS)?;
+    let KeyScope::Worker { queues } = scope else {
+        return Ok(());
+    };
+    checks::number(
+        "scope.queues",
+        queues.len() as u64,
+        1,
+        KEY_MAX_QUEUES as u64,
+    )?;
+    for (index, queue) in queues.iter().enumerate() {
+        checks::text(
+            format!("scope.queues[{index}]"),
+            queue,
+            QUEUE_NAME_MAX_CHARS,
+        )?;
+    }
+    Ok(())
+}
+
+fn prepare(name: &str, scope: KeyScope) -> Result<(NewKey, Secret), KeyError> {
+    let mut random = [0; 32];
+    getrandom::fill(&mut random).map_err(|error| KeyError::Random(error.to_string()))?;
+    let secret = Secret::new(&scope, &random);
+    let id: KeyId = fresh_id();
+    let new = NewKey {
+        id,
+        name: name.to_owned(),
+        scope,
+        hash: secret.hash(),
+    };
+    Ok((new, secret))
+}

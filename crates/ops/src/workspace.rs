@@ -1,0 +1,56 @@
+//! Making and changing workspaces: names and limits are checked before anything is stored.
+
+use crate::checks::{self, Refused};
+use leasehold_core::WorkspaceId;
+use leasehold_core::limits::{CONCURRENCY_MAX, NAME_MAX_CHARS};
+use leasehold_store::Store;
+use leasehold_store::workspace::{NewWorkspace, Workspace, WorkspaceChange, WorkspaceCreated};
+use thiserror::Error;
+
+/// Why a workspace was not made or changed.
+#[derive(Debug, Error)]
+pub enum WorkspaceError {
+    /// A value is not acceptable.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// Another workspace has that name.
+    #[error("another workspace is called `{0}`")]
+    NameTaken(String),
+    /// There is no such workspace.
+    #[error("there is no such workspace")]
+    NotFound,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] leasehold_store::Error),
+}
+
+/// Checks and makes a workspace.
+pub async fn create(store: &dyn Store, new: &NewWorkspace) -> Result<Workspace, WorkspaceError> {
+    checks::text("name", &new.name, NAME_MAX_CHARS)?;
+    check_limit(new.limit_override)?;
+    match store.workspace_create(new).await? {
+        WorkspaceCreated::Created(workspace) => Ok(workspace),
+        WorkspaceCreated::NameTaken => Err(WorkspaceError::NameTaken(new.name.clone())),
+    }
+}
+
+/// Checks and makes a change of a workspace.
+pub async fn update(
+    store: &dyn Store,
+    id: WorkspaceId,
+    change: &WorkspaceChange,
+) -> Result<Workspace, WorkspaceError> {
+    check_limit(change.limit_override.flatten())?;
+    let changed = store.workspace_update(id, change).await?;
+    changed.ok_or(WorkspaceError::NotFound)
+}
+
+fn check_limit(limit: Option<u32>) -> Result<(), Refused> {
+    let limit = u64::from(limit.unwrap_or_default());
+    checks::number(
+        "max_concurrent_executions",
+        limit,
+        0,
+        CONCURRENCY_MAX.into(),
+    )
+}

@@ -1,0 +1,74 @@
+//! Which key a text is: asked of the store, and remembered for a moment. Knows no route.
+
+use leasehold_core::key::Secret;
+use leasehold_store::key::Key;
+use leasehold_store::{Result, Store};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use subtle::ConstantTimeEq;
+
+/// Keys remembered at once.
+const KEPT_MAX: usize = 10_000;
+
+type Kept = HashMap<[u8; 32], (Arc<Key>, Instant)>;
+
+pub(crate) struct Keyring {
+    store: Arc<dyn Store>,
+    fresh_for: Duration,
+    kept: Mutex<Kept>,
+}
+
+impl Keyring {
+    pub(crate) fn new(store: Arc<dyn Store>, fresh_for: Duration) -> Self {
+        Self {
+            store,
+            fresh_for,
+            kept: Mutex::default(),
+        }
+    }
+
+    /// The key with this text, unless there is none or it is revoked.
+    pub(crate) async fn open(&self, text: &str) -> Result<Option<Arc<Key>>> {
+        let Some(secret) = Secret::parse(text) else {
+            return Ok(None);
+        };
+        self.find(secret.hash()).await
+    }
+
+    /// Whether a key that was opened before is still valid.
+    pub(crate) async fn holds(&self, key: &Key) -> Result<bool> {
+        Ok(self.find(key.hash).await?.is_some())
+    }
+
+    async fn find(&self, hash: [u8; 32]) -> Result<Option<Arc<Key>>> {
+        if let Some((key, since)) = self.kept().get(&hash)
+            && since.elapsed() < self.fresh_for
+        {
+            return Ok(Some(key.clone()));
+        }
+        let asked = Instant::now();
+        let found = self.store.key_find(&hash).await?;
+        let valid =
+            found.filter(|key| key.revoked_at.is_none() && bool::from(key.hash.ct_eq(&hash)));
+        let mut kept = self.kept();
+        let Some(key) = valid.map(Arc::new) else {
+            kept.remove(&hash);
+            return Ok(None);
+        };
+        if kept.len() >= KEPT_MAX {
+            kept.clear();
+        }
+        kept.insert(hash, (key.clone(), asked));
+        Ok(Some(key))
+    }
+
+    /// Asks anew for this key when it is next used.
+    pub(crate) fn forget(&self, key: &Key) {
+        self.kept().remove(&key.hash);
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

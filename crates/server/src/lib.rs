@@ -1,0 +1,36 @@
+//! The HTTP API: everything the system does, for programs, and for nobody without a key. Sees the ports and `ops`; knows no database and no engine by name.
+//!
+//! A call passes, in this order: the *deadline* (what takes too long is answered), the *guard* (a key, and whether it opens this route; [`access`]
+//! decides), its parameters and its body (bounded in size and time, refused with the path of what is wrong), then one operation of `ops` or of the
+//! store, whose outcome becomes JSON or a problem.
+
+mod access;
+mod app;
+mod body;
+mod connection;
+mod deadline;
+mod errors;
+mod keyring;
+mod line;
+mod listen;
+mod metrics;
+mod openapi;
+mod options;
+mod params;
+mod pulse;
+mod rate;
+mod refusal;
+mod room;
+mod routes;
+mod state;
+mod stream;
+mod streams;
+mod strict;
+mod tls;
+mod watcher;
+
+pub use app::{app, routes, routes_with_body};
+pub use listen::{Drained, ListenError, Server};
+pub use options::ServerOptions;
+pub use state::{EngineWatch, Parts, State};
+pub use tls::{Tls, TlsError};

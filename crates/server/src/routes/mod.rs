@@ -1,0 +1,45 @@
+//! The routes, a file for each noun. A route reads its parameters, calls one operation and shows the outcome; it decides nothing.
+
+pub(crate) mod about;
+mod changes;
+mod claims;
+mod dead_letters;
+mod definitions;
+mod executions;
+mod jobs;
+mod keys;
+mod locks;
+mod queues;
+mod request_acts;
+mod requests;
+mod shown;
+mod shown_jobs;
+mod shown_requests;
+mod versions;
+mod why;
+mod workspaces;
+
+pub(crate) use shown_requests::event as shown_event;
+
+use crate::state::State;
+use utoipa_axum::router::OpenApiRouter;
+
+/// All of them.
+pub(crate) fn all() -> OpenApiRouter<State> {
+    OpenApiRouter::new()
+        .merge(about::routes())
+        .merge(keys::routes())
+        .merge(queues::routes())
+        .merge(jobs::routes())
+        .merge(claims::routes())
+        .merge(locks::routes())
+        .merge(workspaces::routes())
+        .merge(definitions::routes())
+        .merge(versions::routes())
+        .merge(requests::routes())
+        .merge(request_acts::routes())
+        .merge(why::routes())
+        .merge(dead_letters::routes())
+        .merge(executions::routes())
+        .merge(changes::routes())
+}

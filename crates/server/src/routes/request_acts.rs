@@ -1,0 +1,96 @@
+//! What is done to a request that is there: cancelling it, and redriving it once it has failed.
+
+use super::requests::location;
+use crate::access::Caller;
+use crate::body::{Json, Maybe};
+use crate::openapi::{Common, Conflict, Unknown};
+use crate::params::Path;
+use crate::refusal::{Outcome, Refusal};
+use crate::state::State;
+use axum::Extension;
+use axum::extract::State as Reached;
+use axum::http::{HeaderName, StatusCode};
+use leasehold_api::Code;
+use leasehold_api::request::{Cancel, CancelState, Cancelled, Redriven};
+use leasehold_core::{RequestId, WorkspaceId};
+use leasehold_store as store;
+use leasehold_store::fresh_id;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+pub(super) fn routes() -> OpenApiRouter<State> {
+    OpenApiRouter::new()
+        .routes(routes!(cancel))
+        .routes(routes!(redrive))
+}
+
+/// Cancels a request: at once if it waits, else when its start is resolved or its execution has ended.
+#[utoipa::path(post, path = "/v1/workspaces/{workspace}/requests/{request}/cancel", operation_id = "request_cancel",
+    tag = "requests", params(("workspace" = uuid::Uuid, Path), ("request" = uuid::Uuid, Path)), request_body = Option<Cancel>,
+    responses((status = 200, body = Cancelled, description = "It has failed as cancelled."),
+        (status = 202, body = Cancelled, description = "The wish is kept."), Common, Unknown, Conflict))]
+async fn cancel(
+    Reached(state): Reached<State>,
+    Extension(caller): Extension<Caller>,
+    Path((workspace, request)): Path<(WorkspaceId, RequestId)>,
+    Maybe(asked): Maybe<Cancel>,
+) -> Outcome<(StatusCode, Json<Cancelled>)> {
+    let cancel = store::request::Cancel {
+        workspace,
+        request,
+        force: asked.force,
+        by: caller.name(),
+    };
+    use store::request::Cancelled as Became;
+    let (status, state, execution) = match state.store.request_cancel(&cancel).await? {
+        Became::Cancelled => (StatusCode::OK, CancelState::Cancelled, None),
+        Became::Wished(execution) | Became::Running(execution) => (
+            StatusCode::ACCEPTED,
+            CancelState::Cancelling,
+            Some(execution),
+        ),
+        Became::AlreadyFinished => {
+            let detail = "the request has ended and cannot be cancelled any more";
+            return Err(Refusal::of(Code::AlreadyFinished, detail));
+        }
+        Became::NotFound => return Err(Refusal::not_found()),
+    };
+    Ok((status, Json(Cancelled { state, execution })))
+}
+
+/// Redrives a failed request: a new one like it is enqueued, and the failed one stays as it is.
+#[utoipa::path(post, path = "/v1/workspaces/{workspace}/requests/{request}/redrive", operation_id = "request_redrive",
+    tag = "requests", params(("workspace" = uuid::Uuid, Path), ("request" = uuid::Uuid, Path)),
+    responses((status = 201, body = Redriven, headers(("Location" = String))), Common, Unknown, Conflict))]
+async fn redrive(
+    Reached(state): Reached<State>,
+    Extension(caller): Extension<Caller>,
+    Path((workspace, failed)): Path<(WorkspaceId, RequestId)>,
+) -> Outcome<(StatusCode, [(HeaderName, String); 1], Json<Redriven>)> {
+    let redrive = store::request::Redrive {
+        workspace,
+        failed,
+        id: fresh_id(),
+        by: caller.name(),
+    };
+    state.backlog.admit(&*state.store, workspace, 1).await?;
+    use store::request::Redriven as Became;
+    let request = match state.store.request_redrive(&redrive).await? {
+        Became::Enqueued(request) => request,
+        Became::AlreadyLive(request) => {
+            let detail = format!("request {request} repeats it and has not ended");
+            return Err(Refusal::of(Code::AlreadyRedriven, detail).held_by(request));
+        }
+        Became::NotFailed => {
+            let detail = "only a FAILED request can be redriven";
+            return Err(Refusal::of(Code::NotFailed, detail));
+        }
+        Became::DefinitionNotFound => {
+            let detail = "its workspace or its definition is deleted: it could only fail again";
+            return Err(Refusal::of(Code::NotFound, detail));
+        }
+        Became::NotFound => return Err(Refusal::not_found()),
+    };
+    let made = Json(Redriven { failed, request });
+    Ok((StatusCode::CREATED, location(workspace, request), made))
+}

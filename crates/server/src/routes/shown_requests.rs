@@ -1,0 +1,161 @@
+//! How definitions, requests, executions, events and explanations look as JSON. No decisions here, only shapes.
+
+use leasehold_api as api;
+use leasehold_core::why::{Ahead, Reason, Why};
+use leasehold_store as store;
+use leasehold_store::request::Idempotency;
+use std::time::Duration;
+
+pub(super) fn definition(from: store::definition::Definition) -> api::definition::Definition {
+    api::definition::Definition {
+        id: from.id,
+        workspace: from.workspace,
+        name: from.name,
+        current_version: from.current_version,
+        created_at: from.created_at,
+    }
+}
+
+pub(super) fn version(from: store::definition::Version) -> api::definition::Version {
+    let timeout = from.execution_timeout;
+    api::definition::Version {
+        id: from.id,
+        definition: from.definition,
+        number: from.number,
+        body: from.body,
+        params_schema: from.params_schema,
+        execution_timeout_ms: timeout.map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
+        created_at: from.created_at,
+    }
+}
+
+pub(super) fn request(from: store::request::Request) -> api::request::Request {
+    api::request::Request {
+        id: from.id,
+        workspace: from.workspace,
+        definition: from.definition,
+        version: from.version,
+        status: from.status,
+        priority: from.priority,
+        params: from.params,
+        run_at: from.run_at,
+        idempotency_key: from.idempotency_key,
+        execution: from.execution,
+        attempt_count: from.attempt_count,
+        dispatch_failures: from.dispatch_failures,
+        failure_reason: from.failure_reason,
+        last_error: from.last_error,
+        redrive_of: from.redrive_of,
+        cancel_requested_at: from.cancel_requested_at,
+        created_at: from.created_at,
+        claimed_at: from.claimed_at,
+        dispatched_at: from.dispatched_at,
+        finished_at: from.finished_at,
+    }
+}
+
+/// What to enqueue, with an id of its own and the caller's trace.
+pub(super) fn new_request(
+    from: api::request::NewRequest,
+    trace_context: Option<&str>,
+) -> store::request::NewRequest {
+    let window = from.dedupe_window_ms.map(Duration::from_millis);
+    store::request::NewRequest {
+        id: store::fresh_id(),
+        definition: from.definition,
+        params: from.params,
+        priority: from.priority,
+        run_at: from.run_at,
+        idempotency: from.idempotency_key.map(|key| Idempotency { key, window }),
+        trace_context: trace_context.map(str::to_owned),
+        checked_against: None,
+    }
+}
+
+pub(super) fn enqueued(from: store::request::EnqueuedRequest) -> api::request::Enqueued {
+    api::request::Enqueued {
+        id: from.id,
+        inserted: from.inserted,
+    }
+}
+
+pub(super) fn execution(from: store::execution::Execution) -> api::execution::Execution {
+    api::execution::Execution {
+        id: from.id,
+        workspace: from.workspace,
+        request: from.request,
+        definition: from.definition,
+        version: from.version,
+        status: from.status,
+        started_at: from.started_at,
+        finished_at: from.finished_at,
+        error: from.error,
+    }
+}
+
+pub(crate) fn event(from: store::change::Event) -> api::change::Event {
+    api::change::Event {
+        request: from.request,
+        workspace: from.workspace,
+        from: from.from,
+        to: from.to,
+        at: from.at,
+        by: from.by,
+        reason: from.reason,
+    }
+}
+
+pub(super) fn change_page(from: store::change::ChangePage) -> api::change::ChangePage {
+    let change = |change: store::change::Change| api::change::Change {
+        cursor: change.cursor.0,
+        event: event(change.event),
+    };
+    api::change::ChangePage {
+        changes: from.changes.into_iter().map(change).collect(),
+        next: from.cursor.0,
+    }
+}
+
+pub(super) fn why(from: Why) -> api::why::Why {
+    let (ahead, more_ahead) = match from.ahead {
+        None => (None, false),
+        Some(Ahead::Exactly(ahead)) => (Some(ahead), false),
+        Some(Ahead::MoreThan(ahead)) => (Some(ahead), true),
+    };
+    api::why::Why {
+        explanation: from.to_string(),
+        reason: reason(from.reason),
+        also: from.also.into_iter().map(reason).collect(),
+        ahead,
+        more_ahead,
+        estimated_start: from.estimated_start,
+    }
+}
+
+fn reason(from: Reason) -> api::why::Reason {
+    use api::why::Reason as Shown;
+    match from {
+        Reason::Running => Shown::Running,
+        Reason::NoPollers => Shown::NoPollers,
+        Reason::Finished => Shown::Finished,
+        Reason::Starting => Shown::Starting,
+        Reason::Cancelling => Shown::Cancelling,
+        Reason::WorkspaceGone => Shown::WorkspaceGone,
+        Reason::Paused => Shown::Paused,
+        Reason::NotDue { until } => Shown::NotDue { until },
+        Reason::BackingOff { until, error } => Shown::BackingOff { until, error },
+        Reason::NoEngine => Shown::NoEngine,
+        Reason::EngineDown { error } => Shown::EngineDown { error },
+        Reason::AtCapacity {
+            limit,
+            in_use,
+            holders,
+        } => Shown::AtCapacity {
+            limit,
+            in_use,
+            executions: holders,
+        },
+        Reason::InLine => Shown::InLine,
+        Reason::NextInLine => Shown::NextInLine,
+    }
+}

@@ -1,0 +1,106 @@
+//! How many streams of changes are open, for each key and for all. Knows no route.
+
+use leasehold_core::KeyId;
+use prometheus_client::metrics::gauge::Gauge;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+pub(crate) struct Streams {
+    per_key: usize,
+    max: usize,
+    open: Mutex<Open>,
+    gauge: Gauge,
+}
+
+#[derive(Default)]
+struct Open {
+    all: usize,
+    by_key: HashMap<KeyId, usize>,
+}
+
+/// A place for one stream; it is free again when this is dropped.
+pub(crate) struct StreamPlace {
+    streams: Arc<Streams>,
+    key: KeyId,
+}
+
+impl Streams {
+    pub(crate) fn new(per_key: usize, max: usize, gauge: Gauge) -> Arc<Self> {
+        Arc::new(Self {
+            per_key,
+            max,
+            open: Mutex::default(),
+            gauge,
+        })
+    }
+
+    /// A place for one more stream of this key, unless it or the server has as many as it may.
+    pub(crate) fn enter(self: &Arc<Self>, key: KeyId) -> Option<StreamPlace> {
+        let mut open = self.open();
+        let of_key = open.by_key.get(&key).copied().unwrap_or_default();
+        if of_key >= self.per_key || open.all >= self.max {
+            return None;
+        }
+        open.all += 1;
+        open.by_key.insert(key, of_key + 1);
+        self.gauge.inc();
+        Some(StreamPlace {
+            streams: Arc::clone(self),
+            key,
+        })
+    }
+
+    fn leave(&self, key: KeyId) {
+        let mut open = self.open();
+        open.all -= 1;
+        match open.by_key.get_mut(&key) {
+            Some(of_key) if *of_key > 1 => *of_key -= 1,
+            _ => drop(open.by_key.remove(&key)),
+        }
+        self.gauge.dec();
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for StreamPlace {
+    fn drop(&mut self) {
+        self.streams.leave(self.key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    fn key(number: u128) -> KeyId {
+        Uuid::from_u128(number).into()
+    }
+
+    #[test]
+    fn a_key_has_so_many_places_and_gets_one_back_when_a_stream_ends() {
+        let streams = Streams::new(2, 10, Gauge::default());
+        let first = streams.enter(key(1));
+        let second = streams.enter(key(1));
+        assert!(first.is_some() && second.is_some());
+        assert!(streams.enter(key(1)).is_none());
+        assert!(streams.enter(key(2)).is_some(), "another key has its own");
+        drop(first);
+        assert!(streams.enter(key(1)).is_some());
+    }
+
+    #[test]
+    fn all_keys_together_have_no_more_than_the_server_and_nothing_is_kept_of_those_that_left() {
+        let streams = Streams::new(2, 3, Gauge::default());
+        let open: Vec<_> = (0..3).map(|number| streams.enter(key(number))).collect();
+        assert!(open.iter().all(Option::is_some));
+        assert!(streams.enter(key(9)).is_none());
+        assert_eq!(streams.gauge.get(), 3);
+        drop(open);
+        assert_eq!(streams.gauge.get(), 0);
+        assert!(streams.open().by_key.is_empty());
+    }
+}

@@ -1,0 +1,127 @@
+//! What the server says of itself, and the limits that need no socket.
+
+use crate::ground::Ground;
+use leasehold_server::ServerOptions;
+use serde_json::json;
+
+#[tokio::test]
+async fn a_workspace_that_calls_too_often_is_told_to_wait_whatever_the_key() {
+    let options = ServerOptions {
+        rate_per_second: 1,
+        rate_burst: 2,
+        ..ServerOptions::default()
+    };
+    let ground = Ground::limited(options).await;
+    let (loud, quiet) = (ground.site(1).await, ground.site(1).await);
+    ground.get(&loud.path(""), &loud.key).await.expect(200);
+    ground.get(&loud.path(""), &ground.admin).await.expect(200);
+    for key in [&loud.key, &ground.admin] {
+        let answer = ground.get(&loud.path(""), key).await;
+        assert_eq!((answer.status, answer.header("retry-after")), (429, "1"));
+        answer.refused("rate_limited", "");
+    }
+    ground
+        .get("/v1/me", &loud.key)
+        .await
+        .refused("rate_limited", "");
+    ground.get(&quiet.path(""), &quiet.key).await.expect(200);
+    ground.get("/v1/me", &ground.admin).await.expect(200);
+}
+
+#[tokio::test]
+async fn bodies_that_do_not_fit_together_are_refused_and_leave_room_again() {
+    let options = ServerOptions {
+        bodies_max_bytes: 4096,
+        ..ServerOptions::default()
+    };
+    let ground = Ground::limited(options).await;
+    for name in ["x".repeat(5000), "y".repeat(5000)] {
+        let body = json!({"name": name, "plan": "FREE"});
+        let refused = ground.post("/v1/workspaces", &ground.admin, body).await;
+        assert_eq!(refused.header("retry-after"), "1");
+        refused.refused("overloaded", "");
+    }
+    let small = json!({"name": "small", "plan": "FREE"});
+    ground
+        .post("/v1/workspaces", &ground.admin, small)
+        .await
+        .expect(201);
+}
+
+#[tokio::test]
+async fn calls_are_counted_by_route_and_never_by_path() {
+    let ground = Ground::new().await;
+    let site = ground.site(1).await;
+    ground.get(&site.path(""), &site.key).await.expect(200);
+    ground.get("/some/secret/path", "").await.expect(404);
+    ground.get("/v1/workspaces", "").await.expect(401);
+    let shown = ground.get("/metrics", &ground.admin).await;
+    assert!(
+        shown
+            .header("content-type")
+            .starts_with("application/openmetrics-text")
+    );
+    let counted = |route: &str, status: u16| {
+        format!(
+            r#"leasehold_http_requests_total{{method="GET",route="{route}",status="{status}"}} 1"#
+        )
+    };
+    for line in [
+        counted("/v1/workspaces/{workspace}", 200),
+        counted("none", 404),
+        counted("/v1/workspaces", 401),
+        format!(
+            r#"leasehold_build_info{{version="{}"}} 1"#,
+            env!("CARGO_PKG_VERSION")
+        ),
+    ] {
+        assert!(
+            shown.text.contains(&line),
+            "{line} is not in\n{}",
+            shown.text
+        );
+    }
+    assert!(!shown.text.contains("secret"));
+    assert!(!shown.text.contains(&site.workspace.to_string()));
+    assert!(shown.text.ends_with("# EOF\n"));
+}
+
+#[tokio::test]
+async fn every_code_is_explained_by_the_server() {
+    let ground = Ground::new().await;
+    let list = ground.get("/errors", "").await;
+    assert_eq!(list.status, 200);
+    for code in leasehold_api::Code::ALL {
+        assert!(list.text.contains(code.as_str()));
+        let page = ground.get(&format!("/errors/{}", code.as_str()), "").await;
+        assert_eq!(
+            (page.status, page.header("content-type")),
+            (200, "text/plain; charset=utf-8")
+        );
+        assert!(page.text.starts_with(&format!("# {}\n", code.as_str())));
+    }
+    ground
+        .get("/errors/nothing", "")
+        .await
+        .refused("not_found", "");
+}
+
+#[tokio::test]
+async fn the_page_to_try_the_api_loads_nothing_from_elsewhere() {
+    let ground = Ground::new().await;
+    let page = ground.get("/docs/", "").await;
+    assert_eq!(page.status, 200);
+    let policy = page.header("content-security-policy");
+    assert!(policy.contains("default-src 'none'"), "{policy}");
+    assert!(!policy.contains("http"), "{policy}");
+    assert!(!page.text.contains("://"), "{}", page.text);
+}
+
+#[tokio::test]
+async fn a_server_that_stops_is_alive_and_not_ready() {
+    let ground = Ground::new().await;
+    ground.get("/readyz", "").await.expect(200);
+    ground.stop.cancel();
+    ground.get("/readyz", "").await.refused("overloaded", "");
+    ground.get("/healthz", "").await.expect(200);
+}

@@ -1,0 +1,111 @@
+//! What the server says of its API is true: schemathesis sends it everything its description allows and forbids, with all checks on.
+
+use crate::ground::{Ground, On};
+use leasehold_core::JsonText;
+use leasehold_core::key::KeyScope;
+use leasehold_ops as ops;
+use leasehold_server::{Server, ServerOptions};
+use leasehold_store::Page;
+use leasehold_store::job::NewJob;
+use leasehold_testkit::{Process, schemathesis_path, temp_dir};
+use std::fmt::Write;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// Long enough for a slow machine.
+const PATIENCE: Duration = Duration::from_secs(900);
+/// Cases of an operation that are made up, beside those that cover every bound.
+const EXAMPLES: &str = "10";
+
+/// What a call may answer that fits the description and still cannot be done: rules that JSON Schema cannot say, like graphs without cycles (422) and
+/// cursors that were never handed out (400).
+const REFUSALS: &str = "[\"2xx\", \"400\", \"401\", \"403\", \"404\", \"409\", \"422\", \"429\"]";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_description_is_true_on_sqlite() {
+    trial(On::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_description_is_true_on_postgres() {
+    trial(On::Postgres).await;
+}
+
+async fn trial(on: On) {
+    let options = ServerOptions {
+        claim_wait_max: Duration::from_millis(20),
+        ..ServerOptions::default()
+    };
+    let ground = Ground::with(on, None, options).await;
+    let server = Server::bind("127.0.0.1:0", None).await.unwrap();
+    let address = format!("http://{}", server.address());
+    let serving = tokio::spawn(server.serve(ground.state.clone()));
+    // First against things that are there and stay there, then with whatever it makes itself.
+    let known = known_things(&ground).await;
+    run(
+        &address,
+        &ground.admin,
+        &known,
+        &["--exclude-method", "DELETE"],
+    );
+    run(&address, &ground.admin, "", &[]);
+    ground.stop.cancel();
+    serving.await.unwrap();
+}
+
+/// Ids for the parameters of paths, as schemathesis wants them.
+async fn known_things(ground: &Ground) -> String {
+    let site = ground.site(5).await;
+    let order = crate::ground::order(&site);
+    let made = ground.post(&site.path("/requests"), &site.key, order).await;
+    let request = made.expect(201)["id"].clone();
+    let job = NewJob::new("known", "kind", JsonText::default());
+    ops::job::enqueue(&*ground.store, &[job]).await.unwrap();
+    let versions = ground
+        .store
+        .version_list(site.workspace, site.definition, Page::first(1));
+    let (key, _) = ops::key::create(&*ground.store, "known", KeyScope::Admin)
+        .await
+        .unwrap();
+    let mut text = "[parameters]\n".to_owned();
+    for (name, value) in [
+        ("workspace", site.workspace.to_string()),
+        ("definition", site.definition.to_string()),
+        ("version", versions.await.unwrap()[0].id.to_string()),
+        ("request", request.as_str().unwrap().to_owned()),
+        ("queue", "known".to_owned()),
+        ("key", key.id.to_string()),
+        ("code", "not_found".to_owned()),
+    ] {
+        writeln!(text, "\"path.{name}\" = \"{value}\"").unwrap();
+    }
+    text
+}
+
+fn run(address: &str, key: &str, known: &str, more: &[&str]) {
+    let folder = temp_dir();
+    let settings = folder.path().join("schemathesis.toml");
+    let checks = format!("[checks]\npositive_data_acceptance.expected-statuses = {REFUSALS}\n");
+    std::fs::write(&settings, format!("{known}\n{checks}")).unwrap();
+    let mut process = Process::spawn(command(address, key, &settings, more));
+    let status = tokio::task::block_in_place(|| process.wait(PATIENCE));
+    assert!(status.success(), "{status}\n{}", process.log());
+}
+
+fn command(address: &str, key: &str, settings: &Path, more: &[&str]) -> Command {
+    let library = schemathesis_path().unwrap_or_else(|error| panic!("{error}"));
+    let mut command = Command::new("python3");
+    command
+        .env("PYTHONPATH", library)
+        .args(["-B", "-m", "schemathesis.cli", "--config-file"])
+        .arg(settings)
+        .args(["run", "--checks", "all", "--max-examples", EXAMPLES])
+        .args(["--no-color", "--seed", "5", "--request-timeout", "20"])
+        .arg("--header")
+        .arg(format!("Authorization: Bearer {key}"))
+        .args(more)
+        .arg(format!("{address}/openapi.json"))
+        .current_dir(settings.parent().unwrap());
+    command
+}

@@ -1,0 +1,26 @@
+//! The API as its callers see it: every route, its successes and its refusals, without a socket where none is needed.
+#![allow(clippy::unwrap_used)]
+
+mod about;
+mod access;
+mod backlog;
+mod bad_input;
+mod changes;
+mod claims;
+mod definitions;
+mod described;
+mod engine;
+mod everyone;
+mod executions;
+mod ground;
+mod jobs;
+mod life;
+mod listen;
+mod listening;
+mod queues;
+mod request_acts;
+mod requests;
+mod resume;
+mod sse;
+mod tls;
+mod why;

@@ -1,0 +1,2 @@
+-- Enqueues in the caller's own transaction.
+SELECT leasehold_enqueue(workspace_id => $1, definition_id => $2, params => $3) AS id

@@ -1,0 +1,224 @@
+//! What a store promises about keys: kept by their hash, a workspace's only where it lives, revoked for good, one first one.
+
+use crate::Fixture;
+use crate::factory::ok;
+use leasehold_core::key::KeyScope;
+use leasehold_core::{KeyId, Plan, WorkspaceId};
+use leasehold_store::key::{Key, KeyCreated, NewKey};
+use leasehold_store::{ErrorKind, Page, fresh_id};
+
+/// A key of this scope with a hash of its own.
+pub(crate) fn new_key(scope: KeyScope) -> NewKey {
+    let id: KeyId = fresh_id();
+    let mut hash = [7; 32];
+    hash[..16].copy_from_slice(id.0.as_bytes());
+    NewKey {
+        id,
+        name: format!("key {id}"),
+        scope,
+        hash,
+    }
+}
+
+fn worker(queues: &[&str]) -> KeyScope {
+    KeyScope::Worker {
+        queues: queues.iter().map(|&queue| queue.to_owned()).collect(),
+    }
+}
+
+impl Fixture {
+    /// Makes a key that can be made.
+    pub(crate) async fn key(&self, scope: KeyScope) -> Key {
+        match ok(self.store.key_create(&new_key(scope)).await) {
+            KeyCreated::Created(key) => key,
+            KeyCreated::WorkspaceNotFound => panic!("the workspace is there"),
+        }
+    }
+
+    /// Every key, of a workspace or of all, read in pages of `limit`.
+    pub(crate) async fn keys(&self, workspace: Option<WorkspaceId>, limit: u32) -> Vec<Key> {
+        let mut all: Vec<Key> = Vec::new();
+        let mut page = Page::first(limit);
+        loop {
+            let rows = ok(self.store.key_list(workspace, page).await);
+            assert!(rows.len() <= limit as usize);
+            let Some(last) = rows.last() else { return all };
+            page = Page::after(last.id, limit);
+            all.extend(rows);
+        }
+    }
+
+    async fn refused(&self, new: &NewKey) -> ErrorKind {
+        let before = self.keys(None, 100).await;
+        let error = self.store.key_create(new).await;
+        assert_eq!(self.keys(None, 100).await, before);
+        error.expect_err("the schema refuses it").kind
+    }
+}
+
+/// A key of each kind is found by its hash and by its id, as it was made.
+pub async fn is_read_back_as_it_was_made(f: Fixture) {
+    let workspace = f.workspace(Plan::Free, None).await.id;
+    let strange = worker(&["b", "a", "it's, \"q\" {x} \\ NULL", "ü ", "b"]);
+    for scope in [KeyScope::Admin, KeyScope::Workspace(workspace), strange] {
+        let new = new_key(scope);
+        let made = Key {
+            id: new.id,
+            name: new.name.clone(),
+            scope: new.scope.clone(),
+            hash: new.hash,
+            created_at: f.now(),
+            revoked_at: None,
+        };
+        let created = ok(f.store.key_create(&new).await);
+        assert_eq!(created, KeyCreated::Created(made.clone()));
+        f.advance(1);
+        assert_eq!(ok(f.store.key_find(&new.hash).await).as_ref(), Some(&made));
+        assert_eq!(ok(f.store.key_get(new.id).await), Some(made));
+    }
+}
+
+/// A hash or an id that nobody has finds nothing.
+pub async fn an_unknown_one_is_none(f: Fixture) {
+    f.key(KeyScope::Admin).await;
+    assert_eq!(ok(f.store.key_find(&[0; 32]).await), None);
+    assert_eq!(ok(f.store.key_get(fresh_id()).await), None);
+    assert_eq!(ok(f.store.key_revoke(fresh_id()).await), None);
+}
+
+/// No key is made of a workspace that nobody made or that is deleted.
+pub async fn of_a_workspace_needs_it_to_live(f: Fixture) {
+    let gone = f.workspace(Plan::Free, None).await.id;
+    let kept = f.key(KeyScope::Workspace(gone)).await;
+    assert!(ok(f.store.workspace_delete(gone).await));
+    for workspace in [gone, fresh_id()] {
+        let new = new_key(KeyScope::Workspace(workspace));
+        let created = ok(f.store.key_create(&new).await);
+        assert_eq!(created, KeyCreated::WorkspaceNotFound);
+    }
+    assert_eq!(f.keys(None, 10).await, [kept]);
+}
+
+/// A name too short or too long, a worker without queues, a hash or an id for the second time are refused by their constraint.
+pub async fn what_cannot_be_is_refused(f: Fixture) {
+    let made = f.key(KeyScope::Admin).await;
+    let admin = || new_key(KeyScope::Admin);
+    let named = |name: String| NewKey { name, ..admin() };
+    let hash_again = NewKey {
+        hash: made.hash,
+        ..admin()
+    };
+    let id_again = NewKey {
+        id: made.id,
+        ..admin()
+    };
+    for (new, constraint) in [
+        (named(String::new()), "api_key_name_length"),
+        (named("é".repeat(201)), "api_key_name_length"),
+        (new_key(worker(&[])), "api_key_queues"),
+        (hash_again, "api_key_hash_once"),
+        (id_again, "api_key_pkey"),
+    ] {
+        let kind = f.refused(&new).await;
+        assert_eq!(kind, ErrorKind::Constraint(constraint.into()));
+    }
+    let longest = named("é".repeat(200));
+    assert!(matches!(
+        ok(f.store.key_create(&longest).await),
+        KeyCreated::Created(_)
+    ));
+}
+
+/// The list is by id and has revoked keys too; a workspace's has only its own.
+pub async fn the_list_is_by_id(f: Fixture) {
+    let (one, two) = (
+        f.workspace(Plan::Free, None).await.id,
+        f.workspace(Plan::Free, None).await.id,
+    );
+    let mut all = Vec::new();
+    for scope in [
+        KeyScope::Workspace(one),
+        KeyScope::Admin,
+        KeyScope::Workspace(two),
+        worker(&["emails"]),
+        KeyScope::Workspace(one),
+    ] {
+        all.push(f.key(scope).await);
+    }
+    all[4] = ok(f.store.key_revoke(all[4].id).await).expect("the key is there");
+    all.sort_by_key(|key| key.id);
+    for limit in [1, 2, 100] {
+        assert_eq!(f.keys(None, limit).await, all);
+        for workspace in [one, two, fresh_id()] {
+            let own = |key: &&Key| key.scope == KeyScope::Workspace(workspace);
+            let own: Vec<Key> = all.iter().filter(own).cloned().collect();
+            assert_eq!(f.keys(Some(workspace), limit).await, own);
+        }
+    }
+}
+
+/// A revoked key is revoked since it first was, and still found.
+pub async fn a_revoked_one_stays_so_since_then(f: Fixture) {
+    let made = f.key(KeyScope::Admin).await;
+    let other = f.key(KeyScope::Admin).await;
+    f.advance(10);
+    let revoked = Key {
+        revoked_at: Some(f.now()),
+        ..made.clone()
+    };
+    for _ in 0..2 {
+        let answer = ok(f.store.key_revoke(made.id).await);
+        assert_eq!(answer.as_ref(), Some(&revoked));
+        f.advance(10);
+        let found = ok(f.store.key_find(&made.hash).await);
+        assert_eq!(found.as_ref(), Some(&revoked));
+    }
+    assert_eq!(ok(f.store.key_get(other.id).await), Some(other));
+}
+
+/// The first key is made where no administrator's key is valid, and only there; keys of others do not count.
+pub async fn the_first_is_made_where_no_administrator_is(f: Fixture) {
+    let workspace = f.workspace(Plan::Free, None).await.id;
+    f.key(KeyScope::Workspace(workspace)).await;
+    f.key(worker(&["emails"])).await;
+    for _ in 0..2 {
+        let new = new_key(KeyScope::Admin);
+        let first = ok(f.store.key_create_first(&new).await).expect("there is none yet");
+        assert_eq!((first.id, first.hash), (new.id, new.hash));
+        assert_eq!(ok(f.store.key_find(&new.hash).await), Some(first));
+        let second = new_key(KeyScope::Admin);
+        assert_eq!(ok(f.store.key_create_first(&second).await), None);
+        assert_eq!(ok(f.store.key_get(second.id).await), None);
+        ok(f.store.key_revoke(new.id).await);
+    }
+}
+
+/// The first key is an administrator's, whoever asks for another.
+pub async fn the_first_is_an_administrators(f: Fixture) {
+    let new = new_key(worker(&["emails"]));
+    let error = f.store.key_create_first(&new).await;
+    let kind = error.expect_err("a worker's key opens too little").kind;
+    assert!(matches!(kind, ErrorKind::Value(_)), "{kind}");
+    assert_eq!(f.keys(None, 10).await, []);
+}
+
+/// Of many that make the first key at once, one does.
+pub async fn of_many_firsts_at_once_one_is_made(f: Fixture) {
+    for _ in 0..3 {
+        let tries = (0..24).map(|_| {
+            let store = f.store.clone();
+            tokio::spawn(async move {
+                let new = new_key(KeyScope::Admin);
+                ok(store.key_create_first(&new).await)
+            })
+        });
+        let tries = futures::future::join_all(tries.collect::<Vec<_>>()).await;
+        let made = tries
+            .into_iter()
+            .filter_map(|tried| tried.expect("it ended"));
+        let made: Vec<Key> = made.collect();
+        assert_eq!(made.len(), 1);
+        ok(f.store.key_revoke(made[0].id).await);
+    }
+    assert_eq!(f.keys(None, 10).await.len(), 3);
+}

@@ -1,0 +1,86 @@
+//! Keys and instances in the model.
+
+use super::claim::until;
+use super::read::page;
+use super::state::{State, refused};
+use leasehold_core::key::KeyScope;
+use leasehold_core::{KeyId, Timestamp, WorkspaceId};
+use leasehold_store::instance::{Instance, InstanceBeat};
+use leasehold_store::key::{Key, KeyCreated, NewKey};
+use leasehold_store::{Error, ErrorKind, Page, Result};
+use std::time::Duration;
+
+impl State {
+    pub(super) fn create_key(&mut self, new: &NewKey, now: Timestamp) -> Result<KeyCreated> {
+        if let KeyScope::Workspace(workspace) = new.scope
+            && !self.lives(workspace)
+        {
+            return Ok(KeyCreated::WorkspaceNotFound);
+        }
+        self.insert_key(new, now).map(KeyCreated::Created)
+    }
+
+    pub(super) fn create_first_key(&mut self, new: &NewKey, now: Timestamp) -> Result<Option<Key>> {
+        if new.scope != KeyScope::Admin {
+            let kind = ErrorKind::Value("the first key must be an administrator's".to_owned());
+            return Err(Error::new("key_create_first", kind));
+        }
+        let mut valid = self.keys.values().filter(|key| key.revoked_at.is_none());
+        if valid.any(|key| key.scope == KeyScope::Admin) {
+            return Ok(None);
+        }
+        self.insert_key(new, now).map(Some)
+    }
+
+    fn insert_key(&mut self, new: &NewKey, now: Timestamp) -> Result<Key> {
+        if !(1..=200).contains(&new.name.chars().count()) {
+            return Err(refused("api_key_name_length"));
+        }
+        if matches!(&new.scope, KeyScope::Worker { queues } if queues.is_empty()) {
+            return Err(refused("api_key_queues"));
+        }
+        if self.keys.contains_key(&new.id) {
+            return Err(refused("api_key_pkey"));
+        }
+        if self.keys.values().any(|key| key.hash == new.hash) {
+            return Err(refused("api_key_hash_once"));
+        }
+        let key = Key {
+            id: new.id,
+            name: new.name.clone(),
+            scope: new.scope.clone(),
+            hash: new.hash,
+            created_at: now,
+            revoked_at: None,
+        };
+        self.keys.insert(new.id, key.clone());
+        Ok(key)
+    }
+
+    pub(super) fn list_keys(&self, workspace: Option<WorkspaceId>, at: Page<KeyId>) -> Vec<Key> {
+        let wanted = |key: &&Key| workspace.is_none_or(|w| key.scope == KeyScope::Workspace(w));
+        let keys = self.keys.values().filter(wanted);
+        page(keys.cloned().collect(), at, |key| key.id)
+    }
+
+    pub(super) fn revoke_key(&mut self, id: KeyId, now: Timestamp) -> Option<Key> {
+        let key = self.keys.get_mut(&id)?;
+        key.revoked_at.get_or_insert(now);
+        Some(key.clone())
+    }
+
+    pub(super) fn beat(&mut self, beat: &InstanceBeat, forget_after: Duration, now: Timestamp) {
+        let before = self.instances.get(&beat.id);
+        let instance = Instance {
+            id: beat.id.clone(),
+            version: beat.version.clone(),
+            dispatches: beat.dispatches,
+            listens: beat.listens.clone(),
+            started_at: before.map_or(now, |instance| instance.started_at),
+            seen_at: now,
+        };
+        self.instances.insert(beat.id.clone(), instance);
+        self.instances
+            .retain(|id, instance| *id == beat.id || until(instance.seen_at, now) <= forget_after);
+    }
+}

@@ -1,0 +1,126 @@
+//! Lists, places and the stream of changes in the model: everything that is read by walking what there is.
+
+use super::state::State;
+use leasehold_core::limits::PAGE_MAX;
+use leasehold_core::{ExecutionStatus, RequestId, RequestStatus, Timestamp, WorkspaceId};
+use leasehold_store::change::{Change, ChangeCursor, ChangePage, ChangeStart};
+use leasehold_store::execution::{ActiveKey, Execution, ExecutionFilter};
+use leasehold_store::request::{Request, RequestFilter};
+use leasehold_store::{Error, ErrorKind, Page, Result};
+
+/// The rows after a page's key, in rising order of `key`.
+pub(super) fn page<T, K: Ord + Copy>(
+    mut rows: Vec<T>,
+    page: Page<K>,
+    key: impl Fn(&T) -> K,
+) -> Vec<T> {
+    rows.retain(|row| page.after.is_none_or(|after| key(row) > after));
+    rows.sort_by_key(&key);
+    rows.truncate(usize::try_from(page.rows()).unwrap_or(0));
+    rows
+}
+
+impl State {
+    pub(super) fn list_requests(
+        &self,
+        filter: &RequestFilter,
+        at: Page<RequestId>,
+    ) -> Vec<Request> {
+        let newest = self.requests.values().rev().map(|row| &row.request);
+        let passing = newest.filter(|r| {
+            at.after.is_none_or(|after| r.id < after)
+                && filter.workspace.is_none_or(|w| w == r.workspace)
+                && filter.status.is_none_or(|s| s == r.status)
+                && filter.definition.is_none_or(|d| d == r.definition)
+                && filter.reason.is_none_or(|x| Some(x) == r.failure_reason)
+        });
+        let rows = usize::try_from(at.rows()).unwrap_or(0);
+        passing.take(rows).cloned().collect()
+    }
+
+    pub(super) fn list_executions(
+        &self,
+        filter: &ExecutionFilter,
+        at: Page<i64>,
+    ) -> Vec<Execution> {
+        let passing = self.executions.values().filter(|e| {
+            at.after.is_none_or(|after| e.admission < after)
+                && e.workspace == filter.workspace
+                && filter.status.is_none_or(|s| s == e.status)
+                && filter.definition.is_none_or(|d| d == e.definition)
+        });
+        let mut passing: Vec<Execution> = passing.cloned().collect();
+        passing.sort_by_key(|e| std::cmp::Reverse(e.admission));
+        passing.truncate(usize::try_from(at.rows()).unwrap_or(0));
+        passing
+    }
+
+    pub(super) fn list_active(&self, at: Page<ActiveKey>) -> Vec<Execution> {
+        let all = self.executions.values();
+        let running = all.filter(|e| e.status == ExecutionStatus::Running);
+        let at = Page {
+            after: at.after.map(|key| (key.workspace, key.admission)),
+            limit: at.limit,
+        };
+        page(running.cloned().collect(), at, |e| {
+            (e.workspace, e.admission)
+        })
+    }
+
+    /// How many of its workspace go before a request that is in line.
+    pub(super) fn request_place(
+        &self,
+        workspace: WorkspaceId,
+        id: RequestId,
+        now: Timestamp,
+    ) -> Option<usize> {
+        let all = self.requests.values().map(|row| &row.request);
+        let line = all.filter(|r| {
+            r.workspace == workspace
+                && r.status == RequestStatus::Pending
+                && r.run_at <= now
+                && r.execution.is_none()
+        });
+        let mut line: Vec<_> = line.map(|r| (-r.priority, r.created_at, r.id)).collect();
+        line.sort();
+        line.iter().position(|(_, _, other)| *other == id)
+    }
+
+    /// A cursor is the number of the event to go on with.
+    pub(super) fn changes(
+        &self,
+        start: &ChangeStart,
+        workspace: Option<WorkspaceId>,
+        limit: u32,
+    ) -> Result<ChangePage> {
+        let from = match start {
+            ChangeStart::Oldest => 0,
+            ChangeStart::Now => self.next_event,
+            ChangeStart::After(cursor) => match cursor.0.parse() {
+                Ok(number) if number <= self.next_event => number,
+                _ => {
+                    let kind = ErrorKind::Value("no cursor of this stream".to_owned());
+                    return Err(Error::new("change_list", kind));
+                }
+            },
+        };
+        let limit = limit.clamp(1, PAGE_MAX) as usize;
+        let wanted = |workspace_of| workspace.is_none_or(|own| own == workspace_of);
+        let found = self
+            .events
+            .range(from..)
+            .filter(|(_, e)| wanted(e.workspace));
+        let changes: Vec<Change> = found
+            .take(limit)
+            .map(|(number, event)| Change {
+                event: event.clone(),
+                cursor: ChangeCursor((number + 1).to_string()),
+            })
+            .collect();
+        let cursor = match changes.last() {
+            Some(last) if changes.len() == limit => last.cursor.clone(),
+            _ => ChangeCursor(self.next_event.to_string()),
+        };
+        Ok(ChangePage { changes, cursor })
+    }
+}

@@ -1,0 +1,14 @@
+-- Writes down that an instance lives, which started when it first said so, and forgets those not seen for $6 microseconds. Who is
+-- locked is being seen or forgotten by someone else.
+WITH clock AS MATERIALIZED (
+    SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
+), gone AS (
+    DELETE FROM instance WHERE id = ANY (ARRAY(
+        SELECT i.id FROM instance i, clock
+        WHERE i.seen_at < clock.now - $6::bigint * interval '1 microsecond' AND i.id <> $2
+        FOR UPDATE OF i SKIP LOCKED))
+)
+INSERT INTO instance (id, version, dispatches, listens, started_at, seen_at)
+SELECT $2, $3, $4, $5, clock.now, clock.now FROM clock
+ON CONFLICT (id) DO UPDATE
+SET version = excluded.version, dispatches = excluded.dispatches, listens = excluded.listens, seen_at = excluded.seen_at

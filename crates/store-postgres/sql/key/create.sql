@@ -1,0 +1,8 @@
+-- Makes a key; one of a workspace only where that workspace is there and not deleted, which it then stays until the key is made.
+WITH owner AS MATERIALIZED (
+    SELECT id FROM workspace WHERE id = $5 AND deleted_at IS NULL FOR SHARE
+)
+INSERT INTO api_key (id, name, kind, workspace_id, queues, hash, created_at)
+SELECT $2, $3, $4, $5, $6, $7, coalesce($1::timestamptz, statement_timestamp())
+WHERE $5::uuid IS NULL OR EXISTS (SELECT 1 FROM owner)
+RETURNING id, name, kind, workspace_id, queues, hash, created_at, revoked_at

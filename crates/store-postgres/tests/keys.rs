@@ -1,0 +1,112 @@
+//! Keys where others write at the same time, or by hand.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use leasehold_core::key::KeyScope;
+use leasehold_store::key::{KeyCreated, NewKey};
+use leasehold_store::{Store, fresh_id};
+use leasehold_store_conformance::{Fixture, clock};
+use leasehold_testkit::{TestDatabase, eventually};
+use std::sync::Arc;
+use std::time::Duration;
+use support::raw::{connect, refused_by};
+use tokio_postgres::Client;
+use uuid::Uuid;
+
+async fn ground() -> (Fixture, Client, TestDatabase) {
+    let clock = clock();
+    let database = support::database().await;
+    let store = support::store(&database, clock.clone());
+    let client = connect(&database).await;
+    (Fixture::new(Arc::new(store), clock), client, database)
+}
+
+fn key(scope: KeyScope) -> NewKey {
+    NewKey {
+        id: fresh_id(),
+        name: "a key".into(),
+        scope,
+        hash: [7; 32],
+    }
+}
+
+#[tokio::test]
+async fn a_key_of_a_workspace_that_is_being_deleted_waits_and_is_not_made() {
+    for (end, made) in [("COMMIT", false), ("ROLLBACK", true)] {
+        let (f, client, database) = ground().await;
+        let workspace = f.site(1).await.workspace;
+        let deleting = connect(&database).await;
+        deleting.batch_execute("BEGIN").await.unwrap();
+        let bury = include_str!("sql/workspace_bury.sql");
+        deleting.execute(bury, &[&workspace.0]).await.unwrap();
+        let store = f.store.clone();
+        let new = key(KeyScope::Workspace(workspace));
+        let making = tokio::spawn(async move { store.key_create(&new).await.unwrap() });
+        let waits = eventually(Duration::from_secs(10), || async {
+            let row = client.query_one(include_str!("sql/someone_waits.sql"), &[]);
+            row.await.unwrap().get::<_, i64>("waiting") > 0
+        });
+        assert!(
+            waits.await,
+            "the key waits for what becomes of its workspace"
+        );
+        deleting.batch_execute(end).await.unwrap();
+        let created = making.await.unwrap();
+        assert_eq!(matches!(created, KeyCreated::Created(_)), made, "{end}");
+    }
+}
+
+#[tokio::test]
+async fn first_keys_of_several_processes_are_one() {
+    let (f, _client, database) = ground().await;
+    let stores: Vec<_> = (0..8)
+        .map(|_| support::store(&database, f.clock.clone()))
+        .collect();
+    let making = stores.into_iter().enumerate().map(|(n, store)| {
+        tokio::spawn(async move {
+            let new = NewKey {
+                hash: [u8::try_from(n).unwrap(); 32],
+                ..key(KeyScope::Admin)
+            };
+            store.key_create_first(&new).await.unwrap()
+        })
+    });
+    let mut made = 0;
+    for one in making.collect::<Vec<_>>() {
+        made += usize::from(one.await.unwrap().is_some());
+    }
+    assert_eq!(made, 1);
+}
+
+#[tokio::test]
+async fn a_key_that_says_two_things_is_refused_by_hand_too() {
+    let (f, client, _database) = ground().await;
+    let workspace = Some(f.site(1).await.workspace.0);
+    let queues = |names: &[Option<&'static str>]| Some(names.to_vec());
+    let hash = vec![1u8; 32];
+    for (kind, workspace, queues, hash, constraint) in [
+        ("root", None, None, &hash, "api_key_kind"),
+        ("admin", workspace, None, &hash, "api_key_workspace"),
+        ("workspace", None, None, &hash, "api_key_workspace"),
+        ("worker", None, None, &hash, "api_key_queues"),
+        ("worker", None, queues(&[]), &hash, "api_key_queues"),
+        ("worker", None, queues(&[None]), &hash, "api_key_queues"),
+        ("admin", None, queues(&[Some("a")]), &hash, "api_key_queues"),
+        ("admin", None, None, &vec![1; 31], "api_key_hash_length"),
+        (
+            "workspace",
+            Some(Uuid::nil()),
+            None,
+            &hash,
+            "api_key_of_workspace",
+        ),
+    ] {
+        let insert = include_str!("sql/key_insert.sql");
+        let id = Uuid::now_v7();
+        let inserted = client
+            .execute(insert, &[&id, &kind, &workspace, &queues, hash])
+            .await;
+        assert_eq!(refused_by(inserted), constraint, "{kind}");
+    }
+}

@@ -1,0 +1,15 @@
+-- The processes that serve this store, as they last said of themselves.
+
+CREATE TABLE instance (
+    id TEXT NOT NULL,
+    version TEXT NOT NULL,
+    dispatches INTEGER NOT NULL,
+    listens TEXT,
+    started_at INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL,
+    CONSTRAINT instance_pkey PRIMARY KEY (id),
+    CONSTRAINT instance_id_length CHECK (length(id) BETWEEN 1 AND 200),
+    CONSTRAINT instance_dispatches CHECK (dispatches IN (0, 1))
+) STRICT;
+
+CREATE INDEX instance_seen ON instance (seen_at);

@@ -1,0 +1,2 @@
+-- Forgets an instance.
+DELETE FROM instance WHERE id = ?1
