@@ -67,7 +67,7 @@ const PAGE_USUAL: u32 = 100;
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Paging {
-    /// `next` of the page before; empty is the first page.
+    /// `next` of the page before.
     pub(crate) after: Option<String>,
     /// How many rows at most; 100 unless said.
     #[param(minimum = 1, maximum = 1000)]
@@ -91,7 +91,6 @@ pub(crate) fn paged<K: FromStr>(after: Option<&str>, limit: Option<u32>) -> Outc
         ));
     }
     let after = after
-        .filter(|text| !text.is_empty())
         .map(|text| {
             text.parse().map_err(|_| {
                 Refusal::parameter(
