@@ -145,7 +145,8 @@ fn greet(
 /// The API and the services.
 struct Instance {
     runtime: Runtime,
-    serving: JoinHandle<Drained>,
+    /// None once it has ended: what has ended must not be asked again.
+    serving: Option<JoinHandle<Drained>>,
     stop: CancellationToken,
 }
 
@@ -185,7 +186,7 @@ impl Instance {
         });
         Self {
             runtime,
-            serving: tokio::spawn(server.serve(state)),
+            serving: Some(tokio::spawn(server.serve(state))),
             stop,
         }
     }
@@ -199,7 +200,7 @@ impl Instance {
                     tracing::error!(error = broken, "a service has broken; stopping");
                     bail!("a service has broken: {broken}");
                 }
-                ended = &mut self.serving => {
+                ended = ended(&mut self.serving) => {
                     let error = ended.err().map_or("it ended by itself".to_owned(), said);
                     tracing::error!(error, "the API has broken; stopping");
                     bail!("the API has broken: {error}");
@@ -223,7 +224,8 @@ impl Instance {
         self.stop.cancel();
         let served = async {
             // What broke was said when it did; what is cut here was cut by its own time already.
-            if let Ok(Drained { cut }) = self.serving.await
+            if let Some(serving) = self.serving
+                && let Ok(Drained { cut }) = serving.await
                 && cut > 0
             {
                 tracing::warn!(cut, "connections were cut: their calls did not end in time");
@@ -237,6 +239,16 @@ impl Instance {
         );
         stopped.is_ok()
     }
+}
+
+/// Waits for the end, and takes it; what was taken before never ends.
+async fn ended(serving: &mut Option<JoinHandle<Drained>>) -> Result<Drained, JoinError> {
+    let Some(handle) = serving else {
+        return std::future::pending().await;
+    };
+    let ended = handle.await;
+    *serving = None;
+    ended
 }
 
 fn said(error: JoinError) -> String {

@@ -2,6 +2,7 @@
 
 use crate::refusal::Refusal;
 use crate::state::State;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{MatchedPath, RawPathParams, Request, State as Reached};
 use axum::http::{Method, header};
 use axum::middleware::Next;
@@ -167,6 +168,9 @@ pub(crate) const TABLE: &[(Method, &str, Access)] = &[
     (Method::GET, "/v1/instances", Admin),
 ];
 
+/// Seconds after which a call of the key may have ended.
+const RETRY_AFTER: u64 = 1;
+
 /// Whoever calls, known by the key.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller(pub(crate) Arc<Key>);
@@ -193,7 +197,7 @@ impl Caller {
 pub(crate) async fn guard(
     Reached(state): Reached<State>,
     matched: MatchedPath,
-    params: RawPathParams,
+    params: Result<RawPathParams, RawPathParamsRejection>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, Refusal> {
@@ -218,6 +222,7 @@ pub(crate) async fn guard(
             "send a key that is not revoked as `Authorization: Bearer …`",
         ));
     };
+    let params = params.map_err(|error| Refusal::parameter("path", error.body_text()))?;
     match verdict(&key, access, &params) {
         Verdict::Allowed => {}
         Verdict::Hidden => return Err(Refusal::not_found()),
@@ -228,6 +233,10 @@ pub(crate) async fn guard(
             ));
         }
     }
+    let Some(_place) = state.calls.enter(key.id) else {
+        let detail = "the key has as many calls under way as it may";
+        return Err(Refusal::of(Code::Overloaded, detail).retry_after(RETRY_AFTER));
+    };
     request.extensions_mut().insert(Caller(key));
     Ok(next.run(request).await)
 }

@@ -19,13 +19,16 @@ use serde_path_to_error::Track;
 /// An ordinary body as JSON; as an answer, the JSON itself.
 pub(crate) struct Json<T>(pub(crate) T);
 
+/// Bytes of a body that is read beside the others.
+const LARGE: usize = 256 * 1024;
+
 /// A body that may carry a lot.
 pub(crate) struct Batch<T>(pub(crate) T);
 
 /// An ordinary body that may be absent or `null`: then everything in it is as usual.
 pub(crate) struct Maybe<T>(pub(crate) T);
 
-impl<T: DeserializeOwned> FromRequest<State> for Json<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<State> for Json<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, state: &State) -> Outcome<Self> {
@@ -35,7 +38,7 @@ impl<T: DeserializeOwned> FromRequest<State> for Json<T> {
     }
 }
 
-impl<T: DeserializeOwned> FromRequest<State> for Batch<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<State> for Batch<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, state: &State) -> Outcome<Self> {
@@ -45,7 +48,7 @@ impl<T: DeserializeOwned> FromRequest<State> for Batch<T> {
     }
 }
 
-impl<T: DeserializeOwned + Default> FromRequest<State> for Maybe<T> {
+impl<T: DeserializeOwned + Default + Send + 'static> FromRequest<State> for Maybe<T> {
     type Rejection = Refusal;
 
     async fn from_request(request: Request, state: &State) -> Outcome<Self> {
@@ -64,7 +67,11 @@ impl<T: Serialize> IntoResponse for Json<T> {
     }
 }
 
-async fn read<T: DeserializeOwned>(request: Request, state: &State, max: usize) -> Outcome<T> {
+async fn read<T: DeserializeOwned + Send + 'static>(
+    request: Request,
+    state: &State,
+    max: usize,
+) -> Outcome<T> {
     let (parts, body) = request.into_parts();
     check_type(&parts.headers)?;
     check_length(&parts.headers, max)?;
@@ -76,7 +83,13 @@ async fn read<T: DeserializeOwned>(request: Request, state: &State, max: usize) 
             format!("the body must arrive within {patience:?}"),
         ));
     };
-    parse(&bytes?)
+    let bytes = bytes?;
+    if bytes.len() < LARGE {
+        return parse(&bytes);
+    }
+    // It takes long enough to hold up others on this thread.
+    let parsed = tokio::task::spawn_blocking(move || parse(&bytes)).await;
+    parsed.unwrap_or_else(|_| Err(Refusal::of(Code::Internal, "reading the body broke off")))
 }
 
 fn check_type(headers: &HeaderMap) -> Outcome<()> {

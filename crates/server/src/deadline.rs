@@ -4,6 +4,7 @@ use crate::options::ServerOptions;
 use crate::refusal::Refusal;
 use crate::state::State;
 use axum::extract::{MatchedPath, Request, State as Reached};
+use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use leasehold_api::Code;
@@ -25,7 +26,7 @@ pub(crate) async fn deadline(
     request: Request,
     next: Next,
 ) -> Response {
-    let (limit, answer) = match patience(matched.as_str(), &state.options) {
+    let (limit, answer) = match patience(request.method(), matched.as_str(), &state.options) {
         Patience::Streams => return next.run(request).await,
         Patience::WhileHeard(limit) => {
             (limit, tokio::time::timeout(limit, next.run(request)).await)
@@ -48,12 +49,15 @@ pub(crate) async fn deadline(
     })
 }
 
-fn patience(route: &str, options: &ServerOptions) -> Patience {
+fn patience(method: &Method, route: &str, options: &ServerOptions) -> Patience {
     let usual = options.request_timeout;
     if route.ends_with("/changes") {
         Patience::Streams
     } else if route.ends_with("/claim") {
         Patience::WhileHeard(usual + options.claim_wait_max)
+    } else if matches!(*method, Method::GET | Method::HEAD) {
+        // It changes nothing, so nobody needs it who does not wait for it.
+        Patience::WhileHeard(usual)
     } else {
         Patience::Until(usual)
     }

@@ -4,12 +4,16 @@ use leasehold_core::key::Secret;
 use leasehold_store::key::Key;
 use leasehold_store::{Result, Store};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
+use tokio::sync::Semaphore;
 
 /// Keys remembered at once.
 const KEPT_MAX: usize = 10_000;
+/// Texts looked up in the store at once.
+const LOOKUPS_AT_ONCE: usize = 4;
 
 type Kept = HashMap<[u8; 32], (Arc<Key>, Instant)>;
 
@@ -17,6 +21,9 @@ pub(crate) struct Keyring {
     store: Arc<dyn Store>,
     fresh_for: Duration,
     kept: Mutex<Kept>,
+    /// Rises with every key that is forgotten: what was asked before is not kept then.
+    forgotten: AtomicU64,
+    lookups: Semaphore,
 }
 
 impl Keyring {
@@ -25,6 +32,8 @@ impl Keyring {
             store,
             fresh_for,
             kept: Mutex::default(),
+            forgotten: AtomicU64::new(0),
+            lookups: Semaphore::new(LOOKUPS_AT_ONCE),
         }
     }
 
@@ -42,12 +51,18 @@ impl Keyring {
     }
 
     async fn find(&self, hash: [u8; 32]) -> Result<Option<Arc<Key>>> {
-        if let Some((key, since)) = self.kept().get(&hash)
-            && since.elapsed() < self.fresh_for
-        {
-            return Ok(Some(key.clone()));
-        }
-        let asked = Instant::now();
+        let known = match self.kept().get(&hash) {
+            Some((key, since)) if since.elapsed() < self.fresh_for => {
+                return Ok(Some(key.clone()));
+            }
+            known => known.is_some(),
+        };
+        // Anybody can make texts that look like keys; they shall not take the store's connections from those who have one.
+        let _turn = match known {
+            true => None,
+            false => self.lookups.acquire().await.ok(),
+        };
+        let (asked, forgotten) = (Instant::now(), self.forgotten.load(Ordering::Acquire));
         let found = self.store.key_find(&hash).await?;
         let valid =
             found.filter(|key| key.revoked_at.is_none() && bool::from(key.hash.ct_eq(&hash)));
@@ -59,12 +74,15 @@ impl Keyring {
         if kept.len() >= KEPT_MAX {
             kept.clear();
         }
-        kept.insert(hash, (key.clone(), asked));
+        if self.forgotten.load(Ordering::Acquire) == forgotten {
+            kept.insert(hash, (key.clone(), asked));
+        }
         Ok(Some(key))
     }
 
     /// Asks anew for this key when it is next used.
     pub(crate) fn forget(&self, key: &Key) {
+        self.forgotten.fetch_add(1, Ordering::AcqRel);
         self.kept().remove(&key.hash);
     }
 

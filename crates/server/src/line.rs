@@ -14,6 +14,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 /// How often the first in line looks though nothing rang; only a fallback.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -22,7 +23,11 @@ type Front = Arc<tokio::sync::Mutex<()>>;
 
 /// The lines of all queues that somebody waits for.
 #[derive(Default)]
-pub(crate) struct Lines(Mutex<HashMap<String, Front>>);
+pub(crate) struct Lines {
+    fronts: Mutex<HashMap<String, Front>>,
+    /// Claims under way, and jobs on their way back.
+    tasks: TaskTracker,
+}
 
 /// A place in a line.
 struct Place<'a> {
@@ -51,7 +56,13 @@ impl Lines {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Front>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.fronts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until every claim under way was answered or given back.
+    pub(crate) async fn settled(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
     }
 }
 
@@ -74,7 +85,7 @@ pub(crate) async fn claim(
     stop: &CancellationToken,
 ) -> Result<Hands> {
     let until = Instant::now() + wait;
-    let hands = look(store, &claim).await?;
+    let hands = look(store, lines, &claim).await?;
     if !hands.claimed.jobs.is_empty() || wait.is_zero() {
         return Ok(hands);
     }
@@ -99,7 +110,7 @@ async fn watch(
                 return Ok(None);
             };
             // Whoever stood here before may have left some.
-            let hands = look(store, claim).await?;
+            let hands = look(store, place.lines, claim).await?;
             if !hands.claimed.jobs.is_empty() {
                 return Ok(Some(hands));
             }
@@ -115,7 +126,7 @@ async fn watch(
         bell.borrow_and_update();
         // If that fails the look does too, or finds what there is.
         let _ = store.job_arm().await;
-        let hands = look(store, claim).await?;
+        let hands = look(store, place.lines, claim).await?;
         if !hands.claimed.jobs.is_empty() {
             return Ok(Some(hands));
         }
@@ -139,15 +150,16 @@ async fn watch(
 }
 
 /// One claim, which is seen to its end though whoever asked may go away meanwhile.
-async fn look(store: &Arc<dyn Store>, claim: &JobClaim) -> Result<Hands> {
+async fn look(store: &Arc<dyn Store>, lines: &Lines, claim: &JobClaim) -> Result<Hands> {
     let (tell, told) = oneshot::channel();
-    let (store, claim) = (store.clone(), claim.clone());
-    tokio::spawn(async move {
+    let (store, claim, tasks) = (store.clone(), claim.clone(), lines.tasks.clone());
+    lines.tasks.spawn(async move {
         let claimed = store.job_claim(&claim).await;
         let hands = claimed.map(|claimed| Hands {
             claimed,
             store: store.clone(),
             worker: claim.worker,
+            tasks,
         });
         // Nobody may be there to take it: then it is dropped, and given back by that.
         let _ = tell.send(hands);
@@ -163,6 +175,7 @@ pub(crate) struct Hands {
     claimed: JobsClaimed,
     store: Arc<dyn Store>,
     worker: String,
+    tasks: TaskTracker,
 }
 
 impl Hands {
@@ -175,14 +188,11 @@ impl Hands {
 impl Drop for Hands {
     fn drop(&mut self) {
         let jobs = std::mem::take(&mut self.claimed.jobs);
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
-            return;
-        };
-        if jobs.is_empty() {
+        if jobs.is_empty() || tokio::runtime::Handle::try_current().is_err() {
             return;
         }
         let (store, worker) = (self.store.clone(), std::mem::take(&mut self.worker));
-        runtime.spawn(async move {
+        self.tasks.spawn(async move {
             let back: Vec<JobFinish> = jobs.iter().map(given_back).collect();
             if let Err(error) = store.job_finish(&worker, &back).await {
                 tracing::warn!(%error, worker, jobs = back.len(), "jobs whose asker has gone could not be given back; their leases run out");

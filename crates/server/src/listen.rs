@@ -27,6 +27,8 @@ const REFUSED_WITHIN: Duration = Duration::from_secs(1);
 const REFUSED_FOR: u64 = 1;
 /// The system has no more files or memory for connections: it gets some time to find some.
 const BREATH: Duration = Duration::from_millis(100);
+/// How long jobs may take to be given back at the end.
+const GIVE_BACK_WITHIN: Duration = Duration::from_secs(5);
 const REMIND_EVERY: Duration = Duration::from_secs(30);
 
 /// Why it cannot listen.
@@ -111,6 +113,8 @@ impl Server {
             while connections.join_next().await.is_some() {}
         });
         let _ = drained.await;
+        // What was claimed for somebody who is gone by now goes back before the process does.
+        let _ = timeout(GIVE_BACK_WITHIN, state.lines.settled()).await;
         Drained {
             cut: connections.len(),
         }

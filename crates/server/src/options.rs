@@ -50,7 +50,7 @@ impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             body_max_bytes: 1024 * 1024,
-            batch_max_bytes: 32 * 1024 * 1024,
+            batch_max_bytes: 16 * 1024 * 1024,
             body_timeout: Duration::from_secs(20),
             request_timeout: Duration::from_secs(30),
             claim_wait_max: Duration::from_secs(CLAIM_WAIT_MAX_SECONDS),
@@ -60,7 +60,7 @@ impl Default for ServerOptions {
             header_max_bytes: 64 * 1024,
             max_connections: 2_000,
             calls_max: 4_000,
-            bodies_max_bytes: 256 * 1024 * 1024,
+            bodies_max_bytes: 64 * 1024 * 1024,
             streams_per_key: 20,
             streams_max: 500,
             backlog_max: 1_000_000,

@@ -3,6 +3,7 @@
 use crate::refusal::{Outcome, Refusal};
 use crate::state::State;
 use axum::extract::FromRequestParts;
+use axum::extract::path::ErrorKind;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::http::request::Parts;
 use leasehold_core::limits::PAGE_MAX;
@@ -25,7 +26,12 @@ impl<T: DeserializeOwned + Send> FromRequestParts<State> for Path<T> {
         match axum::extract::Path::from_request_parts(parts, state).await {
             Ok(axum::extract::Path(value)) => Ok(Self(value)),
             Err(PathRejection::FailedToDeserializePathParams(error)) => {
-                Err(Refusal::parameter("path", error.body_text()))
+                let name = match error.kind() {
+                    ErrorKind::ParseErrorAtKey { key, .. }
+                    | ErrorKind::DeserializeError { key, .. } => key.clone(),
+                    _ => "path".to_owned(),
+                };
+                Err(Refusal::parameter(name, error.kind().to_string()))
             }
             Err(error) => Err(Refusal::parameter("path", error.body_text())),
         }

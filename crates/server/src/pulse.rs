@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{Instant, Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep, sleep_until};
 
 /// How long each state of a connection may last.
 #[derive(Clone, Copy, Debug)]
@@ -62,10 +62,12 @@ impl Pulse {
     pub(crate) async fn stopped(&self, patience: &Patience) {
         loop {
             let now = Instant::now();
+            // What begins meanwhile may have a nearer deadline.
+            let look = now + patience.head.min(patience.idle);
             match self.deadline(patience) {
                 Some(deadline) if deadline <= now => return,
-                Some(deadline) => tokio::time::sleep_until(deadline).await,
-                None => sleep(patience.head.min(patience.idle)).await,
+                Some(deadline) => sleep_until(deadline.min(look)).await,
+                None => sleep_until(look).await,
             }
         }
     }

@@ -3,6 +3,7 @@
 use crate::access::Caller;
 use crate::refusal::Refusal;
 use crate::state::State;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State as Reached};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -50,11 +51,11 @@ impl Rate {
 /// Lets a call through if its workspace has not called too often: the one in the path, or else the key's own.
 pub(crate) async fn rate(
     Reached(state): Reached<State>,
-    params: RawPathParams,
+    params: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
     next: Next,
 ) -> Result<Response, Refusal> {
-    if let Some(workspace) = workspace(&params, &request)
+    if let Some(workspace) = workspace(params.as_ref().ok(), &request)
         && let Err(seconds) = state.rate.call(workspace)
     {
         let most = state.options.rate_per_second;
@@ -64,8 +65,8 @@ pub(crate) async fn rate(
     Ok(next.run(request).await)
 }
 
-fn workspace(params: &RawPathParams, request: &Request) -> Option<WorkspaceId> {
-    let named = params.iter().find(|(name, _)| *name == "workspace");
+fn workspace(params: Option<&RawPathParams>, request: &Request) -> Option<WorkspaceId> {
+    let named = params.and_then(|params| params.iter().find(|(name, _)| *name == "workspace"));
     if let Some(id) = named.and_then(|(_, text)| text.parse().ok()) {
         return Some(id);
     }

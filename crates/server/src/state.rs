@@ -2,18 +2,22 @@
 
 use crate::keyring::Keyring;
 use crate::line::Lines;
+use crate::lists::Lists;
 use crate::metrics::Metrics;
 use crate::options::ServerOptions;
+use crate::places::Places;
 use crate::rate::Rate;
 use crate::room::Room;
-use crate::streams::Streams;
 use crate::watcher::Watcher;
 use leasehold_core::why::EngineFacts;
 use leasehold_engine::Engine;
 use leasehold_ops::{Backlog, Enqueuer};
 use leasehold_store::Store;
+use prometheus_client::metrics::gauge::Gauge;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Instant;
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 /// What is known of the engine without asking it.
@@ -52,7 +56,10 @@ pub struct Inner {
     pub(crate) backlog: Backlog,
     pub(crate) watcher: Arc<Watcher>,
     pub(crate) metrics: Metrics,
-    pub(crate) streams: Arc<Streams>,
+    pub(crate) streams: Arc<Places>,
+    pub(crate) calls: Arc<Places>,
+    pub(crate) lists: Lists,
+    pub(crate) ready: Mutex<Option<Instant>>,
     pub(crate) rate: Rate,
     pub(crate) room: Room,
     pub(crate) lines: Lines,
@@ -63,7 +70,15 @@ impl State {
     pub fn new(parts: Parts) -> Self {
         let (metrics, options) = (Metrics::new(), &parts.options);
         Self(Arc::new(Inner {
-            streams: Streams::new(
+            // One key alone shall not keep everybody else out.
+            calls: Places::new(
+                (options.calls_max / 4).max(1),
+                options.calls_max,
+                Gauge::default(),
+            ),
+            lists: Lists::default(),
+            ready: Mutex::default(),
+            streams: Places::new(
                 options.streams_per_key,
                 options.streams_max,
                 metrics.open_streams.clone(),

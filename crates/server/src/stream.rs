@@ -1,8 +1,8 @@
 //! One listener's stream of changes: reads pages from its own place, never more than one ahead, and ends when it must. Knows no route.
 
+use crate::places::KeyPlace;
 use crate::routes::shown_event;
 use crate::state::State;
-use crate::streams::StreamPlace;
 use axum::response::sse::Event;
 use futures::Stream;
 use leasehold_core::WorkspaceId;
@@ -30,7 +30,7 @@ pub(crate) struct Listener {
     pub(crate) key: Arc<Key>,
     /// Only to this workspace; none for all.
     pub(crate) workspace: Option<WorkspaceId>,
-    pub(crate) _place: StreamPlace,
+    pub(crate) _place: KeyPlace,
 }
 
 /// Whether there is such a workspace to listen to.

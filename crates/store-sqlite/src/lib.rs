@@ -46,7 +46,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Everything Leasehold keeps, in one SQLite file or in memory.
 ///
-/// Dropping it finishes what waits, closes the file and gives its ownership back.
+/// Dropping it finishes the writes that wait, closes the file and gives its ownership back.
 pub struct SqliteStore {
     // Dropped in this order: the readers close first, the writer tidies up and closes last, then others may own the file.
     readers: Option<Readers>,
@@ -56,13 +56,14 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file, which is made if it is not there. It is not migrated yet.
+    /// Opens the file, which is made if it is not there, for this user only. It is not migrated yet.
     ///
     /// # Errors
     /// `Owned` if another process has it; the message says which.
     pub fn open(file: impl AsRef<Path>, options: &SqliteOptions) -> Result<Self> {
         let file = owner::true_path(file.as_ref())?;
         let owner = Owner::take(&file)?;
+        owner::make(&file)?;
         let writer = connection::open_writer(&file, options).map_err(|f| f.during("open"))?;
         Ok(Self {
             readers: Some(Readers::start(&file, options)?),

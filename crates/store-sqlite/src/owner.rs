@@ -26,13 +26,7 @@ impl Owner {
     /// Takes the ownership of `file`, or says who has it.
     pub(crate) fn take(file: &Path) -> Result<Self> {
         let path = lock_path(file);
-        let mut lock = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .map_err(|error| unavailable(&path, &error))?;
+        let mut lock = open_private(&path).map_err(|error| unavailable(&path, &error))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(owned(file, &mut lock)),
@@ -41,6 +35,27 @@ impl Owner {
         write_pid(&mut lock).map_err(|error| unavailable(&path, &error))?;
         Ok(Self { lock })
     }
+}
+
+/// Opens a file, which is made readable by nobody else if it is not there. The mode of one that is there stays.
+fn open_private(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Makes the file, empty and for its owner only, unless it is there. SQLite itself would let others read it; what it keeps
+/// beside a file has that file's mode.
+pub(crate) fn make(file: &Path) -> Result<()> {
+    let made = match file.try_exists() {
+        // Not even opened: closing it would end the locks that this process may have on it.
+        Ok(true) => Ok(()),
+        Ok(false) => open_private(file).map(drop),
+        Err(error) => Err(error),
+    };
+    made.map_err(|error| unavailable(file, &error))
 }
 
 fn lock_path(file: &Path) -> PathBuf {

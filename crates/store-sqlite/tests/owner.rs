@@ -151,6 +151,56 @@ async fn a_link_is_not_another_file() {
     drop(owner);
 }
 
+#[cfg(unix)]
+fn mode(file: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    let data = std::fs::metadata(file);
+    let data = data.unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    data.permissions().mode() & 0o777
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_made_is_for_its_owner_only() {
+    let folder = leasehold_testkit::temp_dir();
+    let store = open(&folder.path().join("leasehold.db")).unwrap();
+    store.schema_migrate().await.unwrap();
+    for suffix in ["", "-wal", "-shm", ".lock"] {
+        let file = folder.path().join(format!("leasehold.db{suffix}"));
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_a_link_that_leads_nowhere_yet_makes_is_for_its_owner_only_too() {
+    let folder = leasehold_testkit::temp_dir();
+    let (file, link) = (
+        folder.path().join("leasehold.db"),
+        folder.path().join("link.db"),
+    );
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    drop(open(&link).unwrap());
+    assert_eq!(mode(&file), 0o600);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_file_that_is_there_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = leasehold_testkit::temp_dir();
+    let file = folder.path().join("leasehold.db");
+    drop(open(&file).unwrap());
+    let shared = std::fs::Permissions::from_mode(0o640);
+    for name in ["leasehold.db", "leasehold.db.lock"] {
+        std::fs::set_permissions(folder.path().join(name), shared.clone()).unwrap();
+    }
+    drop(open(&file).unwrap());
+    for name in ["leasehold.db", "leasehold.db.lock"] {
+        assert_eq!(mode(&folder.path().join(name)), 0o640, "{name}");
+    }
+}
+
 #[tokio::test]
 async fn a_file_that_cannot_be_or_is_no_database_is_told_apart() {
     let folder = leasehold_testkit::temp_dir();

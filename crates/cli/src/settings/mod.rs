@@ -64,7 +64,7 @@ impl Default for Settings {
 }
 
 /// Where everything is kept.
-#[derive(Clone, Debug, Deserialize, Serialize)]
+#[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct StoreSettings {
     /// A file in the data folder if none is given.
@@ -73,6 +73,18 @@ pub(crate) struct StoreSettings {
     pub(crate) max_connections: usize,
     pub(crate) notify: bool,
     pub(crate) patience: Span,
+}
+
+impl std::fmt::Debug for StoreSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StoreSettings")
+            .field("url", &self.url.as_deref().map(crate::store::shown))
+            .field("tls_ca_file", &self.tls_ca_file)
+            .field("max_connections", &self.max_connections)
+            .field("notify", &self.notify)
+            .field("patience", &self.patience)
+            .finish()
+    }
 }
 
 impl Default for StoreSettings {

@@ -139,3 +139,11 @@ fn a_variable_is_taken_as_it_is_written() {
     assert!(!settings.engine.enabled);
     assert_eq!(settings.store_url(), "sqlite:elsewhere/leasehold.db");
 }
+
+#[test]
+fn settings_that_are_logged_say_no_password() {
+    let settings = read("[store]\nurl = \"postgres://me:hunter2@db/x\"\n").unwrap();
+    let text = format!("{settings:?}");
+    assert!(text.contains("postgres://me:***@db/x"), "{text}");
+    assert!(!text.contains("hunter2"), "{text}");
+}

@@ -32,7 +32,7 @@ mod worker;
 use std::time::Duration;
 
 /// Long enough for a slow machine; what is waited for comes much sooner.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn bounded(scenario: impl Future<Output = ()>) {
     let over = tokio::time::timeout(Duration::from_secs(100), scenario).await;

@@ -12,7 +12,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::IntoResponse;
 use leasehold_api::{Code, Problem};
 use serde::Serialize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tower_http::set_header::SetResponseHeaderLayer;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -33,6 +33,8 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'sel
     font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 /// A store that has not answered by then does not serve anybody.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
+/// How long that the store answered counts.
+const READY_FOR: Duration = Duration::from_millis(500);
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// A page to try the API from a browser.
@@ -70,8 +72,16 @@ async fn readyz(Reached(state): Reached<State>) -> Outcome<Json<Health>> {
     if state.stop.is_cancelled() {
         return Err(Refusal::of(Code::Overloaded, "the server is stopping"));
     }
+    // Everybody may ask, so the store is asked once for all who do.
+    let mut ready = state.ready.lock().await;
+    if ready.is_some_and(|at| at.elapsed() < READY_FOR) {
+        return Ok(Json(Health { status: "ok" }));
+    }
     match tokio::time::timeout(STORE_PATIENCE, state.store.now()).await {
-        Ok(Ok(_)) => Ok(Json(Health { status: "ok" })),
+        Ok(Ok(_)) => {
+            *ready = Some(Instant::now());
+            Ok(Json(Health { status: "ok" }))
+        }
         Ok(Err(error)) => Err(error.into()),
         Err(_) => Err(Refusal::of(
             Code::StoreUnavailable,

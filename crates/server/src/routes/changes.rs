@@ -67,7 +67,9 @@ struct SentEvent {
     id: Option<String>,
 }
 
-/// The changes of a workspace's requests as server-sent events, until the caller goes. `event: ready` says where the stream begins;
+/// The changes of a workspace's requests, as server-sent events or a page at a time.
+///
+/// `event: ready` says where the stream begins;
 /// every `event: request` has one transition as its data and its place as its `id`. Whoever goes on after an id misses and repeats nothing.
 /// Whoever does not ask for `text/event-stream` gets one page as JSON instead, whose `next` is the place to go on.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/changes", operation_id = "change_stream", tag = "changes",

@@ -4,6 +4,7 @@ use super::requests::page_of;
 use super::workspaces::known;
 use crate::access::Caller;
 use crate::body::{Json, Maybe};
+use crate::lists::Listed;
 use crate::openapi::{Common, Unknown};
 use crate::params::{Path, Query, paged};
 use crate::refusal::Outcome;
@@ -53,7 +54,7 @@ async fn list(
     Reached(state): Reached<State>,
     Path(workspace): Path<WorkspaceId>,
     Query(wanted): Query<Wanted>,
-) -> Outcome<Json<Page<Request>>> {
+) -> Outcome<Listed> {
     let filter = RequestFilter {
         workspace: Some(workspace),
         status: Some(RequestStatus::Failed),

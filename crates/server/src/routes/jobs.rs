@@ -3,13 +3,15 @@
 use super::shown_jobs as shown;
 use crate::access::Caller;
 use crate::body::{Batch, Json};
+use crate::lists::Listed;
 use crate::openapi::{Common, Conflict, Unknown};
-use crate::params::{Paging, Path, Query, answered, paged};
+use crate::params::{Paging, Path, Query, paged};
 use crate::refusal::{Outcome, Refusal};
 use crate::state::State;
 use axum::Extension;
 use axum::extract::State as Reached;
 use axum::http::{HeaderMap, StatusCode};
+use futures::future::BoxFuture;
 use leasehold_api::job::{EnqueuedJob, EnqueuedJobs, Job, NewJob, NewJobs};
 use leasehold_api::{Code, Page};
 use leasehold_core::limits::TRACE_CONTEXT_MAX_CHARS;
@@ -72,7 +74,7 @@ async fn list_of_queue(
     Reached(state): Reached<State>,
     Path(queue): Path<String>,
     Query(asked): Query<OfQueue>,
-) -> Outcome<Json<Page<Job>>> {
+) -> Outcome<Listed> {
     let paging = Paging {
         after: asked.after,
         limit: asked.limit,
@@ -83,10 +85,7 @@ async fn list_of_queue(
 /// Jobs of all queues, newest first.
 #[utoipa::path(get, path = "/v1/jobs", operation_id = "job_list", tag = "jobs", params(OfAll),
     responses((status = 200, body = Page<Job>), Common))]
-async fn list(
-    Reached(state): Reached<State>,
-    Query(asked): Query<OfAll>,
-) -> Outcome<Json<Page<Job>>> {
+async fn list(Reached(state): Reached<State>, Query(asked): Query<OfAll>) -> Outcome<Listed> {
     let paging = Paging {
         after: asked.after,
         limit: asked.limit,
@@ -99,9 +98,8 @@ async fn listed(
     queue: Option<String>,
     status: Option<JobStatus>,
     paging: &Paging,
-) -> Outcome<Json<Page<Job>>> {
+) -> Outcome<Listed> {
     let page = paged(paging.after.as_deref(), paging.limit)?;
-    let limit = page.limit;
     // No queue can have such a name, so no job is in it.
     if queue
         .as_deref()
@@ -111,9 +109,13 @@ async fn listed(
         return Ok(Json(Page { items, next }));
     }
     let filter = JobFilter { queue, status };
-    let jobs = state.store.job_list(&filter, page).await?;
-    let next = |job: &store::job::Job| job.id.to_string();
-    Ok(Json(answered(jobs, limit, next, shown::job)))
+    let store = state.store.clone();
+    let read = move |page| -> BoxFuture<'static, store::Result<Vec<store::job::Job>>> {
+        let (store, filter) = (store.clone(), filter.clone());
+        Box::pin(async move { store.job_list(&filter, page).await })
+    };
+    let key = |job: &store::job::Job| job.id;
+    state.lists.page(page, read, key, shown::job).await
 }
 
 /// Puts a job into a queue, which is made by its first job. If another job holds its dedup key, that one is answered with 200.

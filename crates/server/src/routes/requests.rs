@@ -4,14 +4,16 @@ use super::shown_requests as shown;
 use super::workspaces::known;
 use crate::access::Caller;
 use crate::body::{Batch, Json};
+use crate::lists::Listed;
 use crate::openapi::{Common, Conflict, Unknown};
-use crate::params::{Path, Query, answered, header, paged};
+use crate::params::{Path, Query, header, paged};
 use crate::refusal::{Outcome, Refusal};
 use crate::state::State;
 use axum::Extension;
 use axum::extract::State as Reached;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
+use futures::future::BoxFuture;
 use leasehold_api::Page;
 use leasehold_api::change::Timeline;
 use leasehold_api::request::{
@@ -173,7 +175,7 @@ async fn list(
     Reached(state): Reached<State>,
     Path(workspace): Path<WorkspaceId>,
     Query(wanted): Query<Wanted>,
-) -> Outcome<Json<Page<Request>>> {
+) -> Outcome<Listed> {
     let filter = RequestFilter {
         workspace: Some(workspace),
         status: wanted.status,
@@ -215,7 +217,7 @@ struct WantedOfAll {
 async fn list_all(
     Reached(state): Reached<State>,
     Query(wanted): Query<WantedOfAll>,
-) -> Outcome<Json<Page<Request>>> {
+) -> Outcome<Listed> {
     let filter = RequestFilter {
         workspace: wanted.workspace,
         status: wanted.status,
@@ -230,14 +232,18 @@ pub(super) async fn page_of(
     state: &State,
     filter: &RequestFilter,
     page: store::Page<RequestId>,
-) -> Outcome<Json<Page<Request>>> {
-    let limit = page.limit;
-    let requests = state.store.request_list(filter, page).await?;
-    if let (true, Some(workspace)) = (requests.is_empty(), filter.workspace) {
+) -> Outcome<Listed> {
+    let (store, asked) = (state.store.clone(), *filter);
+    let read = move |page| -> BoxFuture<'static, store::Result<Vec<store::request::Request>>> {
+        let store = store.clone();
+        Box::pin(async move { store.request_list(&asked, page).await })
+    };
+    let key = |request: &store::request::Request| request.id;
+    let listed = state.lists.page(page, read, key, shown::request).await?;
+    if let (true, Some(workspace)) = (listed.0.items.is_empty(), filter.workspace) {
         known(state, workspace).await?;
     }
-    let next = |request: &store::request::Request| request.id.to_string();
-    Ok(Json(answered(requests, limit, next, shown::request)))
+    Ok(listed)
 }
 
 /// A request.

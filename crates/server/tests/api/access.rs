@@ -1,6 +1,6 @@
 //! Every route with every kind of key. The routes are listed by the server itself: one without a row here fails.
 
-use crate::everyone::{ALL, Everyone, Who};
+use crate::everyone::{ALL, Everyone, Who, problem};
 use leasehold_server::routes;
 use std::collections::BTreeSet;
 
@@ -189,4 +189,24 @@ async fn every_key_gets_what_it_should_from_every_route() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_path_that_is_no_text_is_a_problem_and_only_for_those_with_a_key() {
+    let everyone = Everyone::new().await;
+    for (who, status) in [(Who::Nobody, 401), (Who::Worker, 400), (Who::Admin, 400)] {
+        let answer = everyone
+            .send("GET", "/v1/queues/%FF", who, "application/json", "")
+            .await;
+        assert_eq!(problem(&answer).status, status, "{who:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_parameter_that_is_no_id_is_named() {
+    let everyone = Everyone::new().await;
+    let answer = everyone
+        .ground
+        .get("/v1/workspaces/x", &everyone.ground.admin);
+    answer.await.refused("invalid_parameter", "workspace");
 }

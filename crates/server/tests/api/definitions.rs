@@ -140,7 +140,7 @@ async fn a_list_of_what_is_not_there_is_not_found_and_a_wrong_page_is_named() {
         answer.refused("invalid_parameter", name);
     }
     let strange = ground.get(&site.path("/definitions/x"), &site.key).await;
-    strange.refused("invalid_parameter", "path");
+    strange.refused("invalid_parameter", "definition");
 }
 
 #[tokio::test]

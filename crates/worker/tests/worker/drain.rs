@@ -77,10 +77,9 @@ async fn what_was_not_started_is_given_back_at_once_and_what_runs_may_finish(on:
     go.add_permits(1);
     let stats = stopping.await.unwrap();
     assert_eq!(ground.status(ids[0]).await, JobStatus::Completed);
-    assert_eq!(
-        (stats.claimed, stats.completed, stats.given_back),
-        (4, 1, 3)
-    );
+    // A look under way at the stop may find again what was given back, and gives it back too.
+    assert!(stats.given_back >= 3, "{stats:?}");
+    assert_eq!((stats.claimed - stats.given_back, stats.completed), (1, 1));
 }
 
 async fn a_handler_may_heed_the_stop_and_go_on_elsewhere(on: On) {

@@ -1,11 +1,11 @@
-//! How many streams of changes are open, for each key and for all. Knows no route.
+//! Places for what is under way: so many for each key, so many for all. Knows no route.
 
 use leasehold_core::KeyId;
 use prometheus_client::metrics::gauge::Gauge;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub(crate) struct Streams {
+pub(crate) struct Places {
     per_key: usize,
     max: usize,
     open: Mutex<Open>,
@@ -18,13 +18,13 @@ struct Open {
     by_key: HashMap<KeyId, usize>,
 }
 
-/// A place for one stream; it is free again when this is dropped.
-pub(crate) struct StreamPlace {
-    streams: Arc<Streams>,
+/// A place that is taken; it is free again when this is dropped.
+pub(crate) struct KeyPlace {
+    places: Arc<Places>,
     key: KeyId,
 }
 
-impl Streams {
+impl Places {
     pub(crate) fn new(per_key: usize, max: usize, gauge: Gauge) -> Arc<Self> {
         Arc::new(Self {
             per_key,
@@ -34,8 +34,8 @@ impl Streams {
         })
     }
 
-    /// A place for one more stream of this key, unless it or the server has as many as it may.
-    pub(crate) fn enter(self: &Arc<Self>, key: KeyId) -> Option<StreamPlace> {
+    /// One more place for this key, unless it or the server has as many as it may.
+    pub(crate) fn enter(self: &Arc<Self>, key: KeyId) -> Option<KeyPlace> {
         let mut open = self.open();
         let of_key = open.by_key.get(&key).copied().unwrap_or_default();
         if of_key >= self.per_key || open.all >= self.max {
@@ -44,8 +44,8 @@ impl Streams {
         open.all += 1;
         open.by_key.insert(key, of_key + 1);
         self.gauge.inc();
-        Some(StreamPlace {
-            streams: Arc::clone(self),
+        Some(KeyPlace {
+            places: Arc::clone(self),
             key,
         })
     }
@@ -65,9 +65,9 @@ impl Streams {
     }
 }
 
-impl Drop for StreamPlace {
+impl Drop for KeyPlace {
     fn drop(&mut self) {
-        self.streams.leave(self.key);
+        self.places.leave(self.key);
     }
 }
 
@@ -82,25 +82,25 @@ mod tests {
 
     #[test]
     fn a_key_has_so_many_places_and_gets_one_back_when_a_stream_ends() {
-        let streams = Streams::new(2, 10, Gauge::default());
-        let first = streams.enter(key(1));
-        let second = streams.enter(key(1));
+        let places = Places::new(2, 10, Gauge::default());
+        let first = places.enter(key(1));
+        let second = places.enter(key(1));
         assert!(first.is_some() && second.is_some());
-        assert!(streams.enter(key(1)).is_none());
-        assert!(streams.enter(key(2)).is_some(), "another key has its own");
+        assert!(places.enter(key(1)).is_none());
+        assert!(places.enter(key(2)).is_some(), "another key has its own");
         drop(first);
-        assert!(streams.enter(key(1)).is_some());
+        assert!(places.enter(key(1)).is_some());
     }
 
     #[test]
     fn all_keys_together_have_no_more_than_the_server_and_nothing_is_kept_of_those_that_left() {
-        let streams = Streams::new(2, 3, Gauge::default());
-        let open: Vec<_> = (0..3).map(|number| streams.enter(key(number))).collect();
+        let places = Places::new(2, 3, Gauge::default());
+        let open: Vec<_> = (0..3).map(|number| places.enter(key(number))).collect();
         assert!(open.iter().all(Option::is_some));
-        assert!(streams.enter(key(9)).is_none());
-        assert_eq!(streams.gauge.get(), 3);
+        assert!(places.enter(key(9)).is_none());
+        assert_eq!(places.gauge.get(), 3);
         drop(open);
-        assert_eq!(streams.gauge.get(), 0);
-        assert!(streams.open().by_key.is_empty());
+        assert_eq!(places.gauge.get(), 0);
+        assert!(places.open().by_key.is_empty());
     }
 }
