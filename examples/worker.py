@@ -4,8 +4,7 @@ from urllib import parse, request
 
 BASE, QUEUE, KEY = sys.argv[1].rstrip("/"), parse.quote(sys.argv[2], safe=""), os.environ["LEASEHOLD_KEY"]
 NAME = f"{socket.gethostname()[:40]}-{os.getpid()}-{os.urandom(4).hex()}"  # no other worker has it
-LEASE_MS = int(os.environ.get("LEASE_MS", "30000"))
-WORK_SECONDS = float(os.environ.get("WORK_SECONDS", "0"))
+LEASE_MS, WORK_SECONDS = int(os.environ.get("LEASE_MS", "30000")), float(os.environ.get("WORK_SECONDS", "0"))
 stopping, waiting, failures = threading.Event(), False, 0
 held, lost = set(), set()  # claims (job, token) that are ours, and those that may be another's by now
 
@@ -32,6 +31,7 @@ def heartbeat():
 
 def work(job):
     """Your work goes here. What takes long looks now and then whether its lease is lost, and stops if it is."""
+    print(f"working on job {job['id']}: {job['kind']}, attempt {job['attempt']}", flush=True)
     end = time.monotonic() + WORK_SECONDS
     while time.monotonic() < end and (job["id"], job["token"]) not in lost:
         time.sleep(0.005)

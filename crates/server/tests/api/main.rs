@@ -22,5 +22,6 @@ mod request_acts;
 mod requests;
 mod resume;
 mod sse;
+mod stopping;
 mod tls;
 mod why;

@@ -1,0 +1,80 @@
+//! A stop in the middle of everything: what was claimed for somebody who did not get it goes back before the server is gone.
+
+use crate::ground::{Ground, On};
+use leasehold_core::{JobId, JobStatus, JsonText};
+use leasehold_server::Server;
+use leasehold_store::Page;
+use leasehold_store::job::{JobFilter, NewJob};
+use leasehold_testkit::{HttpConnection, eventually};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How often it is tried: what is looked for falls between two moments.
+const ROUNDS: usize = 8;
+const WAITING: usize = 20;
+
+/// Waits for a job until it is answered, and says which it got.
+async fn wait_for_a_job(address: SocketAddr, key: String, number: usize) -> Vec<JobId> {
+    let body = format!(r#"{{"worker": "w{number}", "wait_ms": 60000, "lease_ms": 600000}}"#);
+    let Ok(mut connection) = HttpConnection::open(address).await else {
+        return Vec::new();
+    };
+    let claim = connection.call("POST", "/v1/queues/q/claim", &key, Some(body.as_bytes()));
+    let Ok(answer) = claim.await else {
+        return Vec::new();
+    };
+    let claimed: Value = serde_json::from_slice(&answer.body).unwrap();
+    let jobs = claimed["jobs"].as_array().unwrap();
+    jobs.iter()
+        .map(|job| JobId(job["id"].as_i64().unwrap()))
+        .collect()
+}
+
+async fn nothing_stays_leased_that_nobody_has(on: On) {
+    for _ in 0..ROUNDS {
+        let ground = Ground::on(on).await;
+        let server = Server::bind("127.0.0.1:0", None).await.unwrap();
+        let address = server.address();
+        let serving = tokio::spawn(server.serve(ground.state.clone()));
+        let waiting: Vec<_> = (0..WAITING)
+            .map(|number| tokio::spawn(wait_for_a_job(address, ground.admin.clone(), number)))
+            .collect();
+        let all_wait = async || ground.state.waiting_claims() == WAITING;
+        assert!(eventually(Duration::from_secs(30), all_wait).await);
+        let store = ground.store.clone();
+        let enqueueing = tokio::spawn(async move {
+            for _ in 0..WAITING {
+                let job = NewJob::new("q", "k", JsonText::default());
+                store.job_enqueue(&[job]).await.unwrap();
+            }
+        });
+        let some_got_one = async || ground.state.waiting_claims() < WAITING - 2;
+        assert!(eventually(Duration::from_secs(30), some_got_one).await);
+        ground.stop.cancel();
+        assert_eq!(serving.await.unwrap().cut, 0);
+        let filter = JobFilter {
+            queue: None,
+            status: Some(JobStatus::Running),
+        };
+        let running = ground.store.job_list(&filter, Page::first(1000)).await;
+        let running: BTreeSet<JobId> = running.unwrap().iter().map(|job| job.id).collect();
+        let mut received = BTreeSet::new();
+        for claim in waiting {
+            received.extend(claim.await.unwrap());
+        }
+        assert_eq!(running, received);
+        enqueueing.await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_stays_leased_that_nobody_has_on_sqlite() {
+    nothing_stays_leased_that_nobody_has(On::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_stays_leased_that_nobody_has_on_postgres() {
+    nothing_stays_leased_that_nobody_has(On::Postgres).await;
+}
