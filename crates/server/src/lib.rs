@@ -1,6 +1,6 @@
 //! The HTTP API: everything the system does, for programs, and for nobody without a key. Sees the ports and `ops`; knows no database and no engine by name.
 //!
-//! A call passes, in this order: the *deadline* (what takes too long is answered), the *guard* (a key, and whether it opens this route; [`access`]
+//! A call passes, in this order: the *deadline* (what takes too long is answered), the *guard* (a key, and whether it opens this route; `access`
 //! decides), its parameters and its body (bounded in size and time, refused with the path of what is wrong), then one operation of `ops` or of the
 //! store, whose outcome becomes JSON or a problem.
 
