@@ -106,8 +106,6 @@ codes! {
     Internal = "internal", 500, "The server failed";
     /// The store does not answer.
     StoreUnavailable = "store_unavailable", 503, "The store does not answer";
-    /// The engine does not answer.
-    EngineUnavailable = "engine_unavailable", 503, "The engine does not answer";
     /// The server does as much as it can.
     Overloaded = "overloaded", 503, "The server is too busy";
     /// It took too long; whether it was done is not known.

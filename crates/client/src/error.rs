@@ -35,7 +35,6 @@ impl ClientError {
                     | Code::BacklogFull
                     | Code::TooManyStreams
                     | Code::StoreUnavailable
-                    | Code::EngineUnavailable
                     | Code::Overloaded
                     | Code::DeadlineExceeded
             ),

@@ -38,7 +38,6 @@ pages! {
     TooManyStreams = "too_many_streams",
     Internal = "internal",
     StoreUnavailable = "store_unavailable",
-    EngineUnavailable = "engine_unavailable",
     Overloaded = "overloaded",
     DeadlineExceeded = "deadline_exceeded",
 }

@@ -1,2 +1,2 @@
--- No notifications from this session.
+-- No notifications from this connection.
 SET leasehold.notify = off
