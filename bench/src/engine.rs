@@ -1,7 +1,8 @@
 //! An engine that answers at once, and whoever ends what it runs: a stand-in for the engine and the follower, so that the rest is measured alone.
 
 use async_trait::async_trait;
-use leasehold_core::{ExecutionEnd, ExecutionId, Timestamp, VersionBody, WorkspaceId};
+use leasehold_core::graph::NodeRun;
+use leasehold_core::{ExecutionEnd, ExecutionId, JsonText, Timestamp, VersionBody, WorkspaceId};
 use leasehold_engine::{Description, EndedPage, Engine, Result, Start, StartOutcome, Told};
 use leasehold_store::Store;
 use leasehold_store::execution::ExecutionFinish;
@@ -58,6 +59,23 @@ impl Engine for AtOnce {
             });
         }
         StartOutcome::Started
+    }
+
+    async fn output(
+        &self,
+        _execution: ExecutionId,
+        _body: &VersionBody,
+        _node: usize,
+    ) -> Result<Option<JsonText>> {
+        Ok(None)
+    }
+
+    async fn nodes(
+        &self,
+        _execution: ExecutionId,
+        _body: &VersionBody,
+    ) -> Result<Option<Vec<NodeRun>>> {
+        Ok(None)
     }
 
     async fn describe(&self, _execution: ExecutionId) -> Result<Description> {

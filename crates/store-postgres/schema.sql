@@ -305,6 +305,9 @@ BEGIN
     IF asked.id IS NULL THEN
         RETURN 'not_found';
     END IF;
+    IF asked.node IS NOT NULL AND NOT EXISTS (SELECT FROM job_end e WHERE e.id = p_id) THEN
+        RETURN 'of_graph';
+    END IF;
     -- From here on no claim takes it, so what is looked for in this order is not missed.
     PERFORM pg_advisory_xact_lock(730834, asked.queue_id);
     moment := coalesce(p_now, clock_timestamp());
@@ -349,6 +352,7 @@ DECLARE
     picked bigint[] := '{}';
     spots tid[] := '{}';
     tries integer[] := '{}';
+    some_nodes boolean := false;
     next_due timestamptz;
 BEGIN
     -- Shared: nobody changes the limit of all meanwhile.
@@ -422,11 +426,12 @@ BEGIN
         IF cardinality(line.late_xid) = 0 AND NOT line.some_waiting THEN
             SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
                 array_agg(m.id) AS ids, array_agg(m.spot) AS spots, array_fill(1, ARRAY[count(*)::integer]) AS tries,
+                bool_or(m.of_graph) AS some_nodes,
                 NULL::bigint[] AS waiting, NULL::xid8[] AS late_xid, NULL::bigint[] AS late_id, NULL::xid8[] AS late_left,
                 array_agg(m.xid) AS main_xid, array_agg(m.id) AS main_id
             INTO pick
             FROM (
-                SELECT j.id, j.xid, j.ctid AS spot FROM job j
+                SELECT j.id, j.xid, j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j
                 WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                     AND (j.xid, j.id) > (line.at_xid, line.at_id)
                 ORDER BY j.xid, j.id LIMIT wanted
@@ -438,34 +443,37 @@ BEGIN
                 WHERE w.queue_id = p_queue AND w.priority = line.priority AND w.ready
                 ORDER BY w.created_at, w.job_id LIMIT wanted FOR UPDATE SKIP LOCKED
             ), late AS (
-                SELECT j.id, j.xid, j.created_at, j.spot
+                SELECT j.id, j.xid, j.created_at, j.spot, j.of_graph
                 FROM unnest(line.late_xid, line.late_id) AS l (xid, id)
                 CROSS JOIN LATERAL (
-                    SELECT j.id, j.xid, j.created_at, j.ctid AS spot FROM job j
+                    SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                         AND (j.xid, j.id) > (l.xid, l.id) AND j.xid <= l.xid
                     ORDER BY j.xid, j.id LIMIT wanted
                 ) j
             ), main AS (
-                SELECT j.id, j.xid, j.created_at, j.ctid AS spot FROM job j
+                SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j
                 WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                     AND (j.xid, j.id) > (line.at_xid, line.at_id)
                 ORDER BY j.xid, j.id LIMIT wanted
             ), taken AS (
                 SELECT w.job_id AS id, NULL::xid8 AS xid, 0 AS source, w.created_at AS at, w.job_id AS at_id,
-                    w.attempts + 1 AS try, (SELECT j.ctid FROM job j WHERE j.id = w.job_id) AS spot
+                    w.attempts + 1 AS try, j.spot, j.of_graph
                 FROM waiting w
+                LEFT JOIN LATERAL (
+                    SELECT j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j WHERE j.id = w.job_id LIMIT 1
+                ) j ON true
                 UNION ALL
-                SELECT l.id, l.xid, 1, max(l.created_at) OVER by_line, max(l.id) OVER by_line, 1, l.spot
+                SELECT l.id, l.xid, 1, max(l.created_at) OVER by_line, max(l.id) OVER by_line, 1, l.spot, l.of_graph
                 FROM late l WINDOW by_line AS (ORDER BY l.xid, l.id)
                 UNION ALL
-                SELECT m.id, m.xid, 2, max(m.created_at) OVER by_line, max(m.id) OVER by_line, 1, m.spot
+                SELECT m.id, m.xid, 2, max(m.created_at) OVER by_line, max(m.id) OVER by_line, 1, m.spot, m.of_graph
                 FROM main m WINDOW by_line AS (ORDER BY m.xid, m.id)
                 ORDER BY at, at_id, xid, id LIMIT wanted
             )
             SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
                 array_agg(t.id) AS ids, array_agg(t.spot) AS spots, array_agg(t.try) AS tries,
-                array_agg(t.id) FILTER (WHERE t.source = 0) AS waiting,
+                bool_or(t.of_graph) AS some_nodes, array_agg(t.id) FILTER (WHERE t.source = 0) AS waiting,
                 array_agg(t.xid) FILTER (WHERE t.source = 1) AS late_xid, array_agg(t.id) FILTER (WHERE t.source = 1) AS late_id,
                 ARRAY(SELECT l.xid FROM late l GROUP BY l.xid
                     HAVING count(*) >= wanted OR bool_or(l.id NOT IN (SELECT u.id FROM taken u))) AS late_left,
@@ -508,14 +516,15 @@ BEGIN
             picked := picked || pick.ids;
             spots := spots || pick.spots;
             tries := tries || pick.tries;
+            some_nodes := some_nodes OR pick.some_nodes;
             wanted := wanted - pick.found;
         END IF;
     END LOOP;
 
     RETURN QUERY
     WITH page AS (
-        INSERT INTO job_lease AS l (token, claimed_at, expires_at, queue_id, entries, worker, ids, ends, attempts)
-        SELECT nextval('job_token'), moment, ends_at, p_queue, p.entries, p_worker,
+        INSERT INTO job_lease AS l (token, claimed_at, expires_at, queue_id, entries, nodes, worker, ids, ends, attempts)
+        SELECT nextval('job_token'), moment, ends_at, p_queue, p.entries, some_nodes, p_worker,
             picked[p.first:p.first + 63], array_fill(ends_at, ARRAY[p.entries]), tries[p.first:p.first + 63]
         FROM (
             SELECT s.first, least(64, cardinality(picked) - s.first + 1) AS entries
@@ -636,7 +645,7 @@ BEGIN
         DELETE FROM job_lease l USING page p
         WHERE l.token = p.token AND NOT EXISTS (SELECT FROM rest r WHERE r.token = p.token)
     ), expired AS MATERIALIZED (
-        SELECT e.token, e.queue_id, e.worker, e.id, e.attempt, j.priority, j.created_at, q.name,
+        SELECT e.token, e.queue_id, e.worker, e.id, e.attempt, j.priority, j.created_at, j.execution_id, j.node, q.name,
             left('the lease of ' || e.worker || ' expired', 4000) AS error,
             e.attempt >= coalesce(j.max_attempts, q.max_attempts) AS exhausted
         FROM entry e JOIN job j ON j.id = e.id JOIN queue q ON q.id = e.queue_id
@@ -644,6 +653,10 @@ BEGIN
     ), failed AS (
         INSERT INTO job_end (id, finished_at, token, attempts, status, last_error)
         SELECT x.id, moment, x.token, x.attempt, 'failed', x.error FROM expired x WHERE x.exhausted
+    ), spent AS (
+        INSERT INTO node_spent (execution_id, node, attempts, error)
+        SELECT x.execution_id, x.node, x.attempt, x.error FROM expired x WHERE x.exhausted AND x.execution_id IS NOT NULL
+        ON CONFLICT DO NOTHING
     ), unkeyed AS (
         DELETE FROM job_key k USING expired x WHERE x.exhausted AND k.job_id = x.id AND k.holds_until IS NULL
     ), unnoted AS (
@@ -660,7 +673,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_job_finish(p_now timestamp with time zone, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_plain boolean, p_becomes text[], p_results json[], p_errors text[], p_waits_us bigint[], p_uncounted boolean[]) RETURNS TABLE(id bigint, token bigint, becomes text, run_at timestamp with time zone)
+CREATE FUNCTION public.leasehold_job_finish(p_now timestamp with time zone, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_plain boolean, p_becomes text[], p_results json[], p_errors text[], p_waits_us bigint[], p_uncounted boolean[], p_nodes boolean) RETURNS TABLE(id bigint, token bigint, becomes text, run_at timestamp with time zone)
     LANGUAGE plpgsql
     AS $$
 #variable_conflict use_column
@@ -671,6 +684,7 @@ DECLARE
     low integer;
     high integer;
     given bigint[];
+    refused bigint[];
     done bigint[] := '{}';
     wakes boolean := false;
     held record;
@@ -686,7 +700,13 @@ BEGIN
             SELECT q.* INTO settings FROM queue q WHERE q.id = page.queue_id;
         END IF;
         wakes := wakes OR settings.max_running IS NOT NULL;
-        IF p_plain AND page.expires_at > moment AND (page.ids = given OR page.ids <@ given) THEN
+        refused := NULL;
+        IF page.nodes AND NOT p_nodes THEN
+            SELECT array_agg(j.id) INTO refused FROM job j WHERE j.id = ANY (given) AND j.node IS NOT NULL;
+            RETURN QUERY SELECT e.id, page.token, 'of_graph', NULL::timestamptz
+            FROM unnest(page.ids, page.ends) AS e (id, ends) WHERE e.id = ANY (refused) AND e.ends > moment;
+        END IF;
+        IF p_plain AND page.expires_at > moment AND refused IS NULL AND (page.ids = given OR page.ids <@ given) THEN
             -- All that is left of the page: the usual case.
             DELETE FROM job_lease l WHERE l.token = page.token;
             IF settings.keep_completed THEN
@@ -704,7 +724,8 @@ BEGIN
 
         FOR held IN
             WITH entry AS MATERIALIZED (
-                SELECT e.id, e.ends, e.attempt, e.place, g.place AS asked, g.place IS NOT NULL AND e.ends > moment AS owned
+                SELECT e.id, e.ends, e.attempt, e.place, g.place AS asked,
+                    g.place IS NOT NULL AND e.ends > moment AND (refused IS NULL OR e.id <> ALL (refused)) AS owned
                 FROM unnest(page.ids, page.ends, page.attempts) WITH ORDINALITY AS e (id, ends, attempt, place)
                 LEFT JOIN unnest(given) WITH ORDINALITY AS g (id, place) ON g.id = e.id
             ), rest AS (
@@ -1169,6 +1190,36 @@ END),
     CONSTRAINT api_key_workspace CHECK (((kind = 'workspace'::text) = (workspace_id IS NOT NULL)))
 );
 
+CREATE TABLE public.execution_graph (
+    execution_id uuid NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    finished_at timestamp with time zone,
+    deadline timestamp with time zone,
+    state text NOT NULL,
+    ended text,
+    error text,
+    CONSTRAINT execution_graph_ended CHECK ((ended = ANY (ARRAY['completed'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text, 'terminated'::text, 'lost'::text]))),
+    CONSTRAINT execution_graph_finished CHECK (((ended IS NULL) = (finished_at IS NULL))),
+    CONSTRAINT execution_graph_quiet CHECK (((ended IS NULL) OR (translate(state, 'wr'::text, ''::text) = state))),
+    CONSTRAINT execution_graph_state CHECK (((state <> ''::text) AND (translate(state, 'wrcfx'::text, ''::text) = ''::text)))
+)
+WITH (fillfactor='80');
+
+CREATE TABLE public.execution_node (
+    execution_id uuid NOT NULL,
+    job_id bigint,
+    started_at timestamp with time zone NOT NULL,
+    finished_at timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    node smallint NOT NULL,
+    output json,
+    error text,
+    CONSTRAINT execution_node_attempts CHECK ((attempts >= 0)),
+    CONSTRAINT execution_node_output CHECK (((output IS NULL) OR ((finished_at IS NOT NULL) AND (error IS NULL)))),
+    CONSTRAINT execution_node_place CHECK ((node >= 0))
+)
+WITH (fillfactor='80');
+
 CREATE TABLE public.instance (
     id text NOT NULL,
     version text NOT NULL,
@@ -1200,10 +1251,13 @@ CREATE TABLE public.job (
     queue_id integer NOT NULL,
     max_attempts integer,
     priority smallint DEFAULT 0 NOT NULL,
+    node smallint,
+    execution_id uuid,
     kind text NOT NULL,
     payload json NOT NULL,
     trace_context text,
     CONSTRAINT job_kind_length CHECK (((length(kind) >= 1) AND (length(kind) <= 128))),
+    CONSTRAINT job_node CHECK (((execution_id IS NULL) = (node IS NULL))),
     CONSTRAINT job_priority_range CHECK (((priority >= '-1000'::integer) AND (priority <= 1000))),
     CONSTRAINT job_run_at CHECK ((run_at < '9999-01-01 00:00:00+00'::timestamp with time zone))
 );
@@ -1245,6 +1299,7 @@ CREATE TABLE public.job_lease (
     expires_at timestamp with time zone NOT NULL,
     queue_id integer NOT NULL,
     entries integer NOT NULL,
+    nodes boolean NOT NULL,
     worker text NOT NULL,
     ids bigint[] NOT NULL,
     ends timestamp with time zone[] NOT NULL,
@@ -1298,6 +1353,13 @@ CREATE TABLE public.leasehold_migration (
     name text NOT NULL,
     checksum bigint NOT NULL,
     applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
+
+CREATE TABLE public.node_spent (
+    execution_id uuid NOT NULL,
+    attempts integer NOT NULL,
+    node smallint NOT NULL,
+    error text NOT NULL
 );
 
 CREATE TABLE public.queue (
@@ -1589,6 +1651,12 @@ ALTER TABLE ONLY public.api_key
 ALTER TABLE ONLY public.api_key
     ADD CONSTRAINT api_key_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.execution_graph
+    ADD CONSTRAINT execution_graph_pkey PRIMARY KEY (execution_id);
+
+ALTER TABLE ONLY public.execution_node
+    ADD CONSTRAINT execution_node_pkey PRIMARY KEY (execution_id, node);
+
 ALTER TABLE ONLY public.workflow_execution
     ADD CONSTRAINT execution_request_once UNIQUE (request_id);
 
@@ -1624,6 +1692,9 @@ ALTER TABLE ONLY public.job_waiting
 
 ALTER TABLE ONLY public.leasehold_migration
     ADD CONSTRAINT leasehold_migration_pkey PRIMARY KEY (number);
+
+ALTER TABLE ONLY public.node_spent
+    ADD CONSTRAINT node_spent_pkey PRIMARY KEY (execution_id, node);
 
 ALTER TABLE ONLY public.queue
     ADD CONSTRAINT queue_name UNIQUE (name);
@@ -1667,6 +1738,8 @@ CREATE INDEX api_key_list ON public.api_key USING btree (workspace_id, id) WHERE
 
 CREATE INDEX execution_completed ON public.workflow_execution USING btree (finished_at) WHERE (status = 'COMPLETED'::text);
 
+CREATE INDEX execution_graph_deadline ON public.execution_graph USING btree (deadline) WHERE ((finished_at IS NULL) AND (deadline IS NOT NULL));
+
 CREATE INDEX execution_list ON public.workflow_execution USING btree (workspace_id, admission);
 
 CREATE INDEX execution_running ON public.workflow_execution USING btree (workspace_id, admission) WHERE (status = 'RUNNING'::text);
@@ -1684,6 +1757,8 @@ CREATE INDEX job_key_job ON public.job_key USING btree (job_id);
 CREATE INDEX job_key_passing ON public.job_key USING btree (holds_until) WHERE (holds_until IS NOT NULL);
 
 CREATE INDEX job_lease_expiry ON public.job_lease USING btree (expires_at);
+
+CREATE INDEX job_lease_nodes ON public.job_lease USING btree (queue_id, token) WHERE nodes;
 
 CREATE INDEX job_lease_queue ON public.job_lease USING btree (queue_id, token);
 
@@ -1767,6 +1842,12 @@ CREATE TRIGGER workspace_update_turn AFTER UPDATE ON public.workspace FOR EACH R
 
 ALTER TABLE ONLY public.api_key
     ADD CONSTRAINT api_key_of_workspace FOREIGN KEY (workspace_id) REFERENCES public.workspace(id);
+
+ALTER TABLE ONLY public.execution_graph
+    ADD CONSTRAINT execution_graph_execution FOREIGN KEY (execution_id) REFERENCES public.workflow_execution(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.execution_node
+    ADD CONSTRAINT execution_node_graph FOREIGN KEY (execution_id) REFERENCES public.execution_graph(execution_id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY public.workflow_execution
     ADD CONSTRAINT execution_request FOREIGN KEY (workspace_id, request_id) REFERENCES public.workflow_execution_queue(workspace_id, id) ON DELETE CASCADE;

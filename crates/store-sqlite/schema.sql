@@ -34,6 +34,40 @@ CREATE INDEX api_key_admin ON api_key (kind) WHERE kind = 'admin' AND revoked_at
 
 CREATE INDEX api_key_list ON api_key (workspace_id, id) WHERE workspace_id IS NOT NULL;
 
+CREATE TABLE execution_graph (
+    execution_id BLOB NOT NULL,
+    state TEXT NOT NULL,
+    ended TEXT,
+    error TEXT,
+    deadline INTEGER,
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    CONSTRAINT execution_graph_pkey PRIMARY KEY (execution_id),
+    CONSTRAINT execution_graph_execution FOREIGN KEY (execution_id) REFERENCES workflow_execution (id) ON DELETE CASCADE,
+    CONSTRAINT execution_graph_state CHECK (length(state) > 0 AND state NOT GLOB '*[^wrcfx]*'),
+    CONSTRAINT execution_graph_ended CHECK (ended IN ('completed', 'failed', 'timed_out', 'cancelled', 'terminated', 'lost')),
+    CONSTRAINT execution_graph_finished CHECK ((ended IS NULL) = (finished_at IS NULL)),
+    CONSTRAINT execution_graph_quiet CHECK (ended IS NULL OR state NOT GLOB '*[wr]*')
+) STRICT;
+
+CREATE INDEX execution_graph_deadline ON execution_graph (deadline) WHERE finished_at IS NULL AND deadline IS NOT NULL;
+
+CREATE TABLE execution_node (
+    execution_id BLOB NOT NULL,
+    node INTEGER NOT NULL,
+    job_id INTEGER,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    output TEXT,
+    error TEXT,
+    started_at INTEGER NOT NULL,
+    finished_at INTEGER,
+    CONSTRAINT execution_node_pkey PRIMARY KEY (execution_id, node),
+    CONSTRAINT execution_node_graph FOREIGN KEY (execution_id) REFERENCES execution_graph (execution_id) ON DELETE CASCADE,
+    CONSTRAINT execution_node_place CHECK (node >= 0),
+    CONSTRAINT execution_node_attempts CHECK (attempts >= 0),
+    CONSTRAINT execution_node_output CHECK (output IS NULL OR (finished_at IS NOT NULL AND error IS NULL))
+) STRICT;
+
 CREATE TABLE instance (
     id TEXT NOT NULL,
     version TEXT NOT NULL,
@@ -62,7 +96,10 @@ CREATE TABLE job (
     backoff_jitter REAL,
     timeout_us INTEGER,
     trace_context TEXT,
-    CONSTRAINT job_pkey PRIMARY KEY (id)
+    execution_id BLOB,
+    node INTEGER,
+    CONSTRAINT job_pkey PRIMARY KEY (id),
+    CONSTRAINT job_node CHECK ((execution_id IS NULL) = (node IS NULL))
 ) STRICT;
 
 CREATE INDEX job_of_queue ON job (queue_id);
@@ -108,11 +145,15 @@ CREATE TABLE job_lease (
     expires_at INTEGER NOT NULL,
     size INTEGER NOT NULL,
     jobs TEXT NOT NULL,
+    nodes INTEGER NOT NULL,
     CONSTRAINT job_lease_pkey PRIMARY KEY (token),
+    CONSTRAINT job_lease_nodes CHECK (nodes IN (0, 1)),
     CONSTRAINT job_lease_size CHECK (size BETWEEN 1 AND 64 AND json_array_length(jobs) = size)
 ) STRICT;
 
 CREATE INDEX job_lease_expiry ON job_lease (expires_at, size);
+
+CREATE INDEX job_lease_of_nodes ON job_lease (queue_id) WHERE nodes = 1;
 
 CREATE INDEX job_lease_of_queue ON job_lease (queue_id, expires_at, size);
 
@@ -172,6 +213,15 @@ CREATE TABLE leasehold_migration (
     checksum INTEGER NOT NULL,
     applied_at INTEGER NOT NULL,
     CONSTRAINT leasehold_migration_pkey PRIMARY KEY (number)
+) STRICT;
+
+CREATE TABLE node_spent (
+    execution_id BLOB NOT NULL,
+    node INTEGER NOT NULL,
+    attempts INTEGER NOT NULL,
+    error TEXT NOT NULL,
+    CONSTRAINT node_spent_pkey PRIMARY KEY (execution_id, node),
+    CONSTRAINT node_spent_graph FOREIGN KEY (execution_id) REFERENCES execution_graph (execution_id) ON DELETE CASCADE
 ) STRICT;
 
 CREATE TABLE queue (

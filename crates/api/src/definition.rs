@@ -3,6 +3,7 @@
 use leasehold_core::{DefinitionId, Timestamp, VersionBody, VersionId, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
 /// A definition to make.
@@ -135,7 +136,8 @@ pub struct GraphDocument {
     edges: Option<Vec<EdgeDocument>>,
 }
 
-/// One piece of work.
+/// One piece of work. A node is given the params and the outputs of the nodes right before it, `{"params": …, "nodes": {id: …}}`, or what its
+/// `input` makes of them: in it `{"$from": "/params/…"}` or `{"$from": "/nodes/{id}/…"}` stands for what is there.
 #[derive(ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 #[allow(
@@ -144,24 +146,92 @@ pub struct GraphDocument {
     reason = "describes a type of the core in the API's documentation"
 )]
 pub enum NodeDocument {
+    /// A job on a named queue, done by whoever claims it. Its payload is `{"execution_id", "workspace_id", "node_id", "input"}`, its result the node's output.
     Task {
-        #[schema(min_length = 1, max_length = 128)]
+        #[schema(min_length = 1, max_length = 128, example = "charge")]
         id: String,
-        #[schema(min_length = 1, max_length = 128)]
+        #[schema(min_length = 1, max_length = 128, example = "payments")]
         queue: String,
+        /// What sort of work it is; the node's id unless said.
+        #[schema(min_length = 1, max_length = 128)]
+        kind: Option<String>,
+        input: Option<Value>,
+        /// How long one attempt may take.
+        #[schema(minimum = 1, maximum = 31_622_400_000u64)]
+        timeout_ms: Option<u64>,
+        retry: Option<NodeRetryDocument>,
     },
+    /// An HTTP call. What it sends is its input, its output `{"status", "headers", "body"}`. Addresses that are not public are not called.
     Http {
         #[schema(min_length = 1, max_length = 128)]
         id: String,
-        method: Option<String>,
+        /// GET unless said.
+        method: Option<MethodName>,
+        /// `{/params/…}` and `{/nodes/{id}/…}` after the host stand for what is there.
+        #[schema(
+            min_length = 8,
+            max_length = 8192,
+            example = "https://example.com/orders/{/params/order}"
+        )]
         url: String,
+        headers: Option<BTreeMap<String, String>>,
+        /// What is sent; only with POST, PUT and PATCH.
+        input: Option<Value>,
+        /// How long one attempt may take; 30 seconds unless said.
+        #[schema(minimum = 1, maximum = 31_622_400_000u64)]
+        timeout_ms: Option<u64>,
+        retry: Option<NodeRetryDocument>,
     },
+    /// A pause.
     Delay {
         #[schema(min_length = 1, max_length = 128)]
         id: String,
         #[schema(maximum = 31_622_400_000u64)]
         milliseconds: u64,
     },
+}
+
+/// How often and when a node is tried again.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[allow(
+    dead_code,
+    missing_docs,
+    reason = "describes a type of the core in the API's documentation"
+)]
+pub struct NodeRetryDocument {
+    /// Attempts before it is given up; 25 unless said.
+    #[schema(minimum = 1, maximum = 32767)]
+    max_attempts: Option<u32>,
+    /// The wait after the first failure; a second unless said.
+    #[schema(maximum = 31_622_400_000u64)]
+    base_ms: Option<u64>,
+    /// By how much each wait is longer than the last; 2 unless said.
+    #[schema(minimum = 1.0, maximum = 1000.0)]
+    factor: Option<f64>,
+    /// The longest wait; five minutes unless said.
+    #[schema(maximum = 31_622_400_000u64)]
+    max_ms: Option<u64>,
+    /// How much of a wait is random; 0.2 unless said.
+    #[schema(minimum = 0.0, maximum = 1.0)]
+    jitter: Option<f64>,
+}
+
+/// A method of an HTTP call.
+#[derive(ToSchema)]
+#[schema(rename_all = "UPPERCASE")]
+#[allow(
+    dead_code,
+    missing_docs,
+    reason = "describes a type of the core in the API's documentation"
+)]
+pub enum MethodName {
+    Get,
+    Head,
+    Post,
+    Put,
+    Patch,
+    Delete,
 }
 
 /// `to` starts after `from` has completed.

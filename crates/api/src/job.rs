@@ -1,7 +1,7 @@
 //! Jobs: enqueueing, claiming, renewing and finishing them.
 
 use crate::queue::Backoff;
-use leasehold_core::{JobId, JobStatus, JsonText, Timestamp};
+use leasehold_core::{ExecutionId, JobId, JobStatus, JsonText, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -407,6 +407,10 @@ pub struct Job {
     /// The last thing that went wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
+    /// The execution of which it is a node, if it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = Uuid)]
+    pub execution: Option<ExecutionId>,
     /// When it was enqueued.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,

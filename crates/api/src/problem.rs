@@ -90,6 +90,8 @@ codes! {
     AlreadyFinished = "already_finished", 409, "It has ended already";
     /// A worker has the job.
     JobRunning = "job_running", 409, "A worker has the job";
+    /// It ends with its node or its execution.
+    JobOfGraph = "job_of_graph", 409, "The job is a node of a graph";
     /// The body has more bytes than the route takes.
     BodyTooLarge = "body_too_large", 413, "The body is too large";
     /// The body is not said to be JSON.
@@ -106,6 +108,8 @@ codes! {
     Internal = "internal", 500, "The server failed";
     /// The store does not answer.
     StoreUnavailable = "store_unavailable", 503, "The store does not answer";
+    /// The engine does not answer.
+    EngineUnavailable = "engine_unavailable", 503, "The engine does not answer";
     /// The server does as much as it can.
     Overloaded = "overloaded", 503, "The server is too busy";
     /// It took too long; whether it was done is not known.

@@ -35,6 +35,7 @@ impl ClientError {
                     | Code::BacklogFull
                     | Code::TooManyStreams
                     | Code::StoreUnavailable
+                    | Code::EngineUnavailable
                     | Code::Overloaded
                     | Code::DeadlineExceeded
             ),

@@ -4,7 +4,7 @@ use crate::client::Client;
 use crate::error::Result;
 use crate::list::List;
 use leasehold_api::change::{Event, Timeline};
-use leasehold_api::execution::Execution;
+use leasehold_api::execution::{Execution, ExecutionGraph, ExecutionNode};
 use leasehold_api::request::{
     Cancel, Cancelled, Enqueued, EnqueuedMany, NewRequest, NewRequests, RedriveMany, Redriven,
     RedrivenMany, Request,
@@ -176,6 +176,43 @@ impl Client {
         List::new(self, &["v1", "workspaces", &workspace, "executions"]).only("status", status)
     }
 
+    /// An execution's graph with where each node is.
+    ///
+    /// # Errors
+    /// If there is no such execution, or the call does not succeed.
+    pub async fn execution_graph(
+        &self,
+        workspace: WorkspaceId,
+        id: ExecutionId,
+    ) -> Result<ExecutionGraph> {
+        let (workspace, id) = (workspace.to_string(), id.to_string());
+        let path = ["v1", "workspaces", &workspace, "executions", &id, "graph"];
+        self.get(&path).json().await
+    }
+
+    /// A node of an execution, with its output however large it is.
+    ///
+    /// # Errors
+    /// If there is no such node, or the call does not succeed.
+    pub async fn execution_node(
+        &self,
+        workspace: WorkspaceId,
+        id: ExecutionId,
+        node: &str,
+    ) -> Result<ExecutionNode> {
+        let (workspace, id) = (workspace.to_string(), id.to_string());
+        let path = [
+            "v1",
+            "workspaces",
+            &workspace,
+            "executions",
+            &id,
+            "nodes",
+            node,
+        ];
+        self.get(&path).json().await
+    }
+
     /// An execution.
     ///
     /// # Errors
@@ -188,5 +225,14 @@ impl Client {
         let (workspace, id) = (workspace.to_string(), id.to_string());
         let call = self.get(&["v1", "workspaces", &workspace, "executions", &id]);
         call.json().await
+    }
+
+    /// Tells that an execution is ending, so that the server asks the engine sooner than it would. Nothing is believed, and nothing depends on it.
+    ///
+    /// # Errors
+    /// If the call does not succeed.
+    pub async fn execution_ended(&self, id: ExecutionId) -> Result<()> {
+        let call = self.post(&["v1", "executions", &id.to_string(), "ended"]);
+        call.done().await
     }
 }

@@ -112,6 +112,36 @@ impl ExecutionEnd {
     }
 }
 
+impl ExecutionEnd {
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::TimedOut => "timed_out",
+            Self::Cancelled => "cancelled",
+            Self::Terminated => "terminated",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+/// A text that is no end's name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("unknown end of an execution `{0}`")]
+pub struct UnknownExecutionEnd(pub String);
+
+impl std::str::FromStr for ExecutionEnd {
+    type Err = UnknownExecutionEnd;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL
+            .into_iter()
+            .find(|end| end.as_str() == text)
+            .ok_or_else(|| UnknownExecutionEnd(text.to_owned()))
+    }
+}
+
 impl std::str::FromStr for ExecutionStatus {
     type Err = UnknownExecutionStatus;
 
@@ -169,6 +199,10 @@ mod tests {
     fn names_are_read_back() {
         for status in ExecutionStatus::ALL {
             assert_eq!(status.as_str().parse(), Ok(status));
+        }
+        for end in ExecutionEnd::ALL {
+            assert_eq!(end.as_str().parse(), Ok(end));
+            assert_eq!(serde_json::to_value(end).unwrap(), end.as_str());
         }
     }
 }

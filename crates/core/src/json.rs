@@ -62,6 +62,25 @@ pub fn scan(text: &[u8]) -> Result<(), JsonProblem> {
     }
 }
 
+/// How deep a document is nested, counting its lists and objects. Reads brackets only.
+pub fn depth(text: &str) -> usize {
+    let (mut now, mut deepest, mut in_text, mut escaped) = (0usize, 0, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => {
+                now += 1;
+                deepest = deepest.max(now);
+            }
+            b']' | b'}' if !in_text => now = now.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deepest
+}
+
 /// Reads a document of at most `max_bytes` and applies every rule of this module.
 pub fn parse(text: &[u8], max_bytes: usize) -> Result<Value, JsonProblem> {
     if text.len() > max_bytes {
@@ -187,6 +206,19 @@ mod tests {
 
     fn kind(text: &str) -> JsonProblemKind {
         parse(text.as_bytes(), 10_000).unwrap_err().kind
+    }
+
+    #[test]
+    fn depth_counts_brackets_outside_of_texts() {
+        let cases = [
+            ("1", 0),
+            ("[]", 1),
+            (r#"{"a": [1, {"b": 2}], "c": []}"#, 3),
+            (r#"["[[[", "\\", "\"[", "{"]"#, 1),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(depth(text), expected, "{text}");
+        }
     }
 
     #[test]

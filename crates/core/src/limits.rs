@@ -38,6 +38,14 @@ pub const GRAPH_MAX_BYTES: usize = 1024 * 1024;
 pub const NODE_ID_MAX_CHARS: usize = 128;
 /// Longest pause of a `delay` node in milliseconds: a year.
 pub const DELAY_MAX_MS: u64 = 366 * 86_400_000;
+/// Bytes of JSON a node may be given.
+pub const NODE_INPUT_MAX_BYTES: usize = PAYLOAD_MAX_BYTES - 1024;
+/// Bytes of JSON that the outputs of an execution's nodes may have to be shown together.
+pub const NODE_OUTPUTS_MAX_BYTES: u32 = 4 * 1024 * 1024;
+/// Headers an `http` node may send.
+pub const NODE_MAX_HEADERS: usize = 64;
+/// Characters in one header's value.
+pub const HEADER_MAX_CHARS: usize = 8_192;
 /// Characters of an address that an `http` node calls.
 pub const URL_MAX_CHARS: usize = 8_192;
 /// Bytes of a version's params schema.

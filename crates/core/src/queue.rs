@@ -2,8 +2,26 @@
 
 use crate::job::JobRetry;
 use crate::lease::DEFAULT_LEASE;
+use crate::limits::QUEUE_NAME_MAX_CHARS;
 use crate::retry::Backoff;
+use crate::text::{self, TextProblem};
 use std::time::Duration;
+
+/// What the names of Leasehold's own queues begin with.
+pub const RESERVED: &str = "leasehold:";
+/// The queue of the `http` nodes of graphs.
+pub const HTTP_NODES: &str = "leasehold:http";
+/// The queue of the `delay` nodes of graphs.
+pub const DELAY_NODES: &str = "leasehold:delay";
+
+/// Accepts the name of a queue that others than Leasehold itself may work with.
+pub fn check_open(name: &str) -> Result<(), TextProblem> {
+    text::check(name, QUEUE_NAME_MAX_CHARS)?;
+    if name.starts_with(RESERVED) {
+        return Err(TextProblem::Reserved);
+    }
+    Ok(())
+}
 
 /// What holds for every job of a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,5 +1,6 @@
 //! Checks on short texts that people choose: names, keys, owners. A store never sees a text that did not pass here.
 
+use crate::queue::RESERVED;
 use thiserror::Error;
 
 /// Why a text is not acceptable.
@@ -19,6 +20,9 @@ pub enum TextProblem {
     /// A control character, NUL among them: databases and terminals disagree about them.
     #[error("must not contain control characters (found U+{0:04X})")]
     Control(u32),
+    /// The name of a queue that is Leasehold's own.
+    #[error("must not begin with `{RESERVED}`: such queues are Leasehold's own")]
+    Reserved,
 }
 
 /// Accepts a text of one to `max` characters without control characters.

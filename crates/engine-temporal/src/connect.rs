@@ -148,9 +148,7 @@ impl Link {
                 connection,
                 lost: watch::Sender::new(false),
             })),
-            Ok(Err(ClientConnectError::SystemInfoCallError(status))) => Err(explain(&status)),
-            Ok(Err(ClientConnectError::TonicTransportError(error))) => Err(chain(&error)),
-            Ok(Err(error)) => Err(chain(&error)),
+            Ok(Err(error)) => Err(not_connected(&error)),
             Err(_elapsed) => Err(format!("no connection within {limit:?}")),
         }
     }
@@ -175,6 +173,15 @@ impl Link {
     }
 }
 
+/// Why there is no connection.
+pub(crate) fn not_connected(error: &ClientConnectError) -> String {
+    match error {
+        ClientConnectError::SystemInfoCallError(status) => explain(status),
+        ClientConnectError::TonicTransportError(error) => chain(error),
+        error => chain(error),
+    }
+}
+
 /// What a status says, with whatever it was made of.
 pub(crate) fn explain(status: &Status) -> String {
     let said = match status.message() {
@@ -189,7 +196,7 @@ pub(crate) fn explain(status: &Status) -> String {
     clip(&text, ERROR_MAX_CHARS)
 }
 
-fn chain(error: &(dyn StdError + 'static)) -> String {
+pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     for source in sources(error) {
         let more = source.to_string();

@@ -149,7 +149,7 @@ fn event_message(event: &HistoryEvent) -> Option<String> {
 }
 
 /// `what went wrong: its cause: the cause of that`.
-fn failure_message(failure: &Failure) -> String {
+pub(crate) fn failure_message(failure: &Failure) -> String {
     let causes = std::iter::successors(Some(failure), |failure| failure.cause.as_deref());
     let messages: Vec<&str> = causes
         .take(FAILURE_MAX_DEPTH)

@@ -1,27 +1,32 @@
 //! What a workflow is started with: its input, memo and priority, as Temporal wants them. Sends nothing.
 
 use leasehold_core::graph::Graph;
-use leasehold_core::{DefinitionId, ExecutionId, RequestId, VersionBody, VersionId, WorkspaceId};
+use leasehold_core::{
+    DefinitionId, ExecutionId, JsonText, RequestId, VersionBody, VersionId, WorkspaceId,
+};
 use leasehold_engine::Start;
-use serde::Serialize;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use temporalio_common::protos::temporal::api::common::v1::{Memo, Payload, Payloads, Priority};
 
 /// The memo's field that tells our workflows from others.
 const MEMO_REQUEST: &str = "requestId";
 
-/// The one argument of every workflow.
-#[derive(Serialize)]
+/// The memo's field with the request's priority, for the jobs of a graph's tasks: Temporal knows it only roughly.
+pub(crate) const MEMO_PRIORITY: &str = "priority";
+
+/// The one argument of every workflow, as it is written and as the worker reads it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Input<'a> {
-    execution_id: ExecutionId,
-    workspace_id: WorkspaceId,
-    workflow_definition_id: DefinitionId,
-    workflow_version_id: VersionId,
-    node_ids: Vec<&'a str>,
-    params: &'a Value,
-    graph: Option<&'a Graph>,
+pub(crate) struct Input<'a> {
+    pub(crate) execution_id: ExecutionId,
+    pub(crate) workspace_id: WorkspaceId,
+    pub(crate) workflow_definition_id: DefinitionId,
+    pub(crate) workflow_version_id: VersionId,
+    pub(crate) node_ids: Vec<Cow<'a, str>>,
+    pub(crate) params: JsonText,
+    pub(crate) graph: Option<Cow<'a, Graph>>,
 }
 
 pub(crate) fn input(start: &Start) -> serde_json::Result<Payloads> {
@@ -31,10 +36,10 @@ pub(crate) fn input(start: &Start) -> serde_json::Result<Payloads> {
         workspace_id: start.workspace,
         workflow_definition_id: start.definition,
         workflow_version_id: start.version.id,
-        node_ids: body.node_ids(),
-        params: &start.params,
+        node_ids: body.node_ids().into_iter().map(Cow::Borrowed).collect(),
+        params: JsonText::from(&start.params),
         graph: match body {
-            VersionBody::Graph(graph) => Some(graph),
+            VersionBody::Graph(graph) => Some(Cow::Borrowed(graph)),
             VersionBody::Binding { .. } => None,
         },
     };
@@ -44,11 +49,14 @@ pub(crate) fn input(start: &Start) -> serde_json::Result<Payloads> {
 }
 
 pub(crate) fn memo(start: &Start) -> serde_json::Result<Memo> {
-    let fields = HashMap::from([
+    let mut fields = HashMap::from([
         ("workspaceId".to_owned(), json(&start.workspace)?),
         ("workflowDefinitionId".to_owned(), json(&start.definition)?),
         (MEMO_REQUEST.to_owned(), json(&start.request)?),
     ]);
+    if matches!(start.version.body, VersionBody::Graph(_)) {
+        fields.insert(MEMO_PRIORITY.to_owned(), json(&start.priority)?);
+    }
     Ok(Memo { fields })
 }
 

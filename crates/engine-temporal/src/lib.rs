@@ -1,4 +1,4 @@
-//! The engine port on Temporal: starts, follows and stops executions through its gRPC API. Runs no workflow and keeps nothing.
+//! The engine port on Temporal: starts, follows and stops executions through its gRPC API, and the worker that runs graphs there. Keeps nothing.
 //!
 //! An execution is the workflow `execution-{id}`. Every call goes out once, with a deadline: what to do about one that failed
 //! is decided by whoever asked, and [`StartOutcome`] tells what may have happened. The codes behind it are in `codes.rs`.
@@ -9,16 +9,19 @@ mod describe;
 #[cfg(test)]
 mod faults;
 mod input;
+mod nodes;
 mod options;
 mod start;
 mod stop;
 mod visibility;
+pub mod worker;
 
 pub use options::{ApiKey, ClientCertificate, InvalidOptions, TemporalOptions, Tls};
 
 use async_trait::async_trait;
 use connect::Link;
-use leasehold_core::{ExecutionId, Timestamp, VersionBody};
+use leasehold_core::graph::NodeRun;
+use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
 use leasehold_engine::{Description, EndedPage, Engine, Result, Start, StartOutcome, Told};
 
 /// What the id of every workflow of ours begins with.
@@ -51,6 +54,28 @@ impl Engine for TemporalEngine {
 
     async fn start(&self, start: &Start) -> StartOutcome {
         self.start_workflow(start).await
+    }
+
+    async fn nodes(
+        &self,
+        execution: ExecutionId,
+        body: &VersionBody,
+    ) -> Result<Option<Vec<NodeRun>>> {
+        let mut runs = self.node_runs(execution, body).await?;
+        if let Some(runs) = &mut runs {
+            NodeRun::bound_outputs(runs);
+        }
+        Ok(runs)
+    }
+
+    async fn output(
+        &self,
+        execution: ExecutionId,
+        body: &VersionBody,
+        node: usize,
+    ) -> Result<Option<JsonText>> {
+        let runs = self.node_runs(execution, body).await?.unwrap_or_default();
+        Ok(runs.into_iter().nth(node).and_then(|run| run.output))
     }
 
     async fn describe(&self, execution: ExecutionId) -> Result<Description> {

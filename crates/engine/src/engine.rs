@@ -4,7 +4,8 @@ use crate::describe::{Description, EndedPage};
 use crate::error::Result;
 use crate::start::{Start, StartOutcome};
 use async_trait::async_trait;
-use leasehold_core::{ExecutionId, Timestamp, VersionBody};
+use leasehold_core::graph::NodeRun;
+use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
 
 /// Whatever runs executions. Every call is bounded in time by the engine itself.
 #[async_trait]
@@ -29,6 +30,23 @@ pub trait Engine: Send + Sync + 'static {
 
     /// How many workers ask for the work of such a version; none where the engine runs it itself.
     async fn pollers(&self, body: &VersionBody) -> Result<Option<usize>>;
+
+    /// The nodes of an execution in the order its graph lists them, as far as the engine knows; none where it does not know the execution. What runs a
+    /// binding has no nodes. Outputs are left out from the first on with which they would have more than
+    /// [`NODE_OUTPUTS_MAX_BYTES`](leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES) together.
+    async fn nodes(
+        &self,
+        execution: ExecutionId,
+        body: &VersionBody,
+    ) -> Result<Option<Vec<NodeRun>>>;
+
+    /// What the node at this place in the graph's list came to, however large; [`Engine::nodes`] may leave it out.
+    async fn output(
+        &self,
+        execution: ExecutionId,
+        body: &VersionBody,
+        node: usize,
+    ) -> Result<Option<JsonText>>;
 
     /// Whether it would serve a start now.
     async fn health(&self) -> Result<()>;

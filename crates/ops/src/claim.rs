@@ -1,6 +1,6 @@
 //! Claims of workers that are not beside the store: names, sizes and ranges are checked, then one store operation. Knows ports only.
 
-use crate::job::{Field, JobError};
+use crate::job::{Field, JobError, check_open_queue};
 use leasehold_core::job::WAIT_MAX;
 use leasehold_core::lease::{LEASE_MAX, LEASE_MIN};
 use leasehold_core::limits::{
@@ -46,8 +46,8 @@ pub fn check_claim(
     lease: Option<Duration>,
     wait: Duration,
 ) -> Result<JobClaim, JobError> {
-    crate::job::check_queue(queue)?;
     let field = Field::default();
+    check_open_queue(&field, queue)?;
     field.number("max", max, 1, HTTP_CLAIM_MAX_JOBS)?;
     if let Some(lease) = lease {
         field.time("lease", lease, LEASE_MIN, LEASE_MAX)?;
@@ -90,7 +90,7 @@ pub async fn finish(
         check_ref(&field, finish.claim)?;
         check_end(&field, &finish.end)?;
     }
-    Ok(store.job_finish(&owner.0, finishes).await?)
+    Ok(leasehold_store::job::finish(store, &owner.0, finishes).await?)
 }
 
 /// Checks and keeps what a worker says of its progress; false if the lease is lost.

@@ -9,6 +9,7 @@ use leasehold_core::limits::{
     MAX_ATTEMPTS_MAX, PAYLOAD_MAX_BYTES, PRIORITY_RANGE, QUEUE_NAME_MAX_CHARS, RUNNING_MAX,
     TRACE_CONTEXT_MAX_CHARS,
 };
+use leasehold_core::queue::check_open;
 use leasehold_core::retry::Backoff;
 use leasehold_core::text::{self, TextProblem};
 use leasehold_store::Store;
@@ -125,6 +126,14 @@ pub fn check_queue(name: &str) -> Result<(), JobError> {
     Field::default().name("queue", name)
 }
 
+/// Checks the name of a queue that somebody else than Leasehold works with.
+pub(crate) fn check_open_queue(field: &Field, name: &str) -> Result<(), JobError> {
+    check_open(name).map_err(|problem| JobError::Text {
+        field: field.named("queue"),
+        problem,
+    })
+}
+
 /// Checks and sets how many jobs of all queues together may run at once.
 pub async fn set_limit(store: &dyn Store, limit: Option<u32>) -> Result<(), JobError> {
     if let Some(limit) = limit {
@@ -134,7 +143,7 @@ pub async fn set_limit(store: &dyn Store, limit: Option<u32>) -> Result<(), JobE
 }
 
 fn check_job(field: &Field, job: &NewJob) -> Result<(), JobError> {
-    field.name("queue", &job.queue)?;
+    check_open_queue(field, &job.queue)?;
     field.name("kind", &job.kind)?;
     field.json("payload", &job.payload)?;
     field.number(

@@ -3,7 +3,8 @@
 use crate::checks::{self, Refused};
 use leasehold_core::KeyId;
 use leasehold_core::key::{KeyScope, Secret};
-use leasehold_core::limits::{KEY_MAX_QUEUES, NAME_MAX_CHARS, PAGE_MAX, QUEUE_NAME_MAX_CHARS};
+use leasehold_core::limits::{KEY_MAX_QUEUES, NAME_MAX_CHARS, PAGE_MAX};
+use leasehold_core::queue::check_open;
 use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::{Page, Store, fresh_id};
 use thiserror::Error;
@@ -109,11 +110,10 @@ fn check(name: &str, scope: &KeyScope) -> Result<(), Refused> {
         KEY_MAX_QUEUES as u64,
     )?;
     for (index, queue) in queues.iter().enumerate() {
-        checks::text(
-            format!("scope.queues[{index}]"),
-            queue,
-            QUEUE_NAME_MAX_CHARS,
-        )?;
+        check_open(queue).map_err(|problem| Refused::Text {
+            field: format!("scope.queues[{index}]"),
+            problem,
+        })?;
     }
     Ok(())
 }

@@ -30,6 +30,7 @@ pages! {
     AlreadyRedriven = "already_redriven",
     AlreadyFinished = "already_finished",
     JobRunning = "job_running",
+    JobOfGraph = "job_of_graph",
     BodyTooLarge = "body_too_large",
     UnsupportedMediaType = "unsupported_media_type",
     Invalid = "invalid",
@@ -38,6 +39,7 @@ pages! {
     TooManyStreams = "too_many_streams",
     Internal = "internal",
     StoreUnavailable = "store_unavailable",
+    EngineUnavailable = "engine_unavailable",
     Overloaded = "overloaded",
     DeadlineExceeded = "deadline_exceeded",
 }

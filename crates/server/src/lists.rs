@@ -7,7 +7,7 @@ use leasehold_api::{Code, Page as Shown};
 use leasehold_store::{Page, Result};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Bytes after which a page ends, though it has fewer rows than were asked for.
 const PAGE_MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -29,6 +29,11 @@ impl Default for Lists {
 }
 
 impl Lists {
+    /// The turn of someone who reads much at once, until it is dropped.
+    pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.0.acquire().await.ok()
+    }
+
     /// Reads a page: `read` gives rows after a key, `key` is a row's, and `shown` is how it looks.
     pub(crate) async fn page<K, R, T>(
         &self,
@@ -41,7 +46,7 @@ impl Lists {
         K: Clone + ToString,
         T: Serialize,
     {
-        let _turn = self.0.acquire().await;
+        let _turn = self.turn().await;
         let (mut items, mut bytes) = (Vec::new(), 0);
         let mut after = page.after;
         loop {

@@ -133,6 +133,14 @@ impl From<Error> for Refusal {
     }
 }
 
+impl From<leasehold_engine::Error> for Refusal {
+    fn from(error: leasehold_engine::Error) -> Self {
+        tracing::warn!(%error, "the engine did not answer a call");
+        Self::of(Code::EngineUnavailable, "the engine does not answer")
+            .retry_after(STORE_RETRY_AFTER)
+    }
+}
+
 impl From<EnqueueError> for Refusal {
     fn from(error: EnqueueError) -> Self {
         let text = error.to_string();

@@ -2,7 +2,7 @@
 
 use crate::Fixture;
 use crate::factory::{binding, ids, new_request, ok};
-use leasehold_core::graph::{Edge, Graph, Node};
+use leasehold_core::graph::{Edge, Graph, Node, NodeKind};
 use leasehold_core::{DefinitionId, FailureReason, Plan, RequestStatus, VersionBody, WorkspaceId};
 use leasehold_store::definition::{
     Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
@@ -117,9 +117,12 @@ pub async fn versions_are_numbered_and_the_newest_is_current(f: Fixture) {
 pub async fn a_version_is_read_back_as_it_was_published(f: Fixture) {
     let workspace = f.workspace(Plan::Free, None).await.id;
     let definition = f.draft(workspace).await;
-    let task = |id: &str| Node::Task {
-        id: id.into(),
-        queue: "mail".into(),
+    let task = |id: &str| {
+        let kind = NodeKind::Task {
+            queue: "mail".into(),
+            kind: None,
+        };
+        Node::new(id, kind)
     };
     let graph = VersionBody::Graph(Graph {
         nodes: vec![task("a"), task("b")],

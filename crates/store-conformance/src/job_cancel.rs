@@ -99,7 +99,9 @@ pub async fn that_races_a_claim_is_either(f: Fixture) {
             match outcome {
                 JobCancelled::Cancelled => cancelled.push(id),
                 JobCancelled::Running => {}
-                JobCancelled::Finished | JobCancelled::NotFound => panic!("{outcome:?}"),
+                JobCancelled::Finished | JobCancelled::OfGraph | JobCancelled::NotFound => {
+                    panic!("{outcome:?}")
+                }
             }
         }
         claimed.extend(f.take(6).await);

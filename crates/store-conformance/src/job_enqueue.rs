@@ -60,6 +60,7 @@ pub async fn is_read_back_as_it_was_given(f: Fixture) {
         last_error: None,
         trace_context: new.trace_context,
         created_at: f.now(),
+        execution: None,
         finished_at: None,
     };
     assert_eq!(f.job(id).await, expected);

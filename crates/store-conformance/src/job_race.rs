@@ -131,7 +131,9 @@ impl Storm {
             let status = match answer {
                 JobFinished::Completed => JobStatus::Completed,
                 JobFinished::Failed => JobStatus::Failed,
-                JobFinished::Queued { .. } | JobFinished::LeaseLost => continue,
+                JobFinished::Queued { .. } | JobFinished::LeaseLost | JobFinished::OfGraph => {
+                    continue;
+                }
             };
             self.note_end(finish.claim.job, status);
         }

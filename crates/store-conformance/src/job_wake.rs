@@ -31,7 +31,7 @@ async fn fall_asleep(f: &Fixture, bell: &mut watch::Receiver<u64>) {
 }
 
 /// Falls asleep, has it done, and must be woken.
-async fn assert_wakes<T>(f: &Fixture, why: &str, doing: impl Future<Output = T>) -> T {
+pub(crate) async fn assert_wakes<T>(f: &Fixture, why: &str, doing: impl Future<Output = T>) -> T {
     let mut bell = f.store.job_bell();
     fall_asleep(f, &mut bell).await;
     let done = doing.await;

@@ -22,10 +22,13 @@
 
 mod fixture;
 mod suite;
+mod suite_of_graphs;
 mod suite_of_jobs;
 
 pub mod dump;
 pub mod factory;
+pub mod graph_factory;
+pub mod graph_invariants;
 pub mod history;
 pub mod invariants;
 pub mod job_factory;
@@ -41,6 +44,10 @@ pub mod execution_finish;
 pub mod execution_list;
 pub mod execution_list_active;
 pub mod execution_list_running;
+pub mod graph_nodes;
+pub mod graph_settle;
+pub mod graph_start;
+pub mod graph_stop;
 pub mod instance;
 pub mod isolation;
 pub mod job_cancel;
@@ -57,6 +64,8 @@ pub mod job_requeue;
 pub mod job_wake;
 pub mod key;
 pub mod lock;
+pub mod node_finish;
+pub mod node_race;
 pub mod prune;
 pub mod queue;
 pub mod race;

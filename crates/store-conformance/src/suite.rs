@@ -6,6 +6,7 @@ macro_rules! suite {
     ($fixture:path) => {
         $crate::suite! { @list tests $fixture }
         $crate::suite_of_jobs! { tests $fixture }
+        $crate::suite_of_graphs! { tests $fixture }
     };
 
     (@tests $fixture:path; $($noun:ident { $($case:ident)* })*) => {
@@ -366,6 +367,7 @@ mod tests {
         let listed: BTreeSet<String> = crate::suite!(@list names crate::clock)
             .iter()
             .chain(crate::suite_of_jobs!(names crate::clock))
+            .chain(crate::suite_of_graphs!(names crate::clock))
             .flat_map(|(noun, cases)| cases.iter().map(move |case| format!("{noun}::{case}")))
             .collect();
         assert_eq!(listed, written);

@@ -39,7 +39,7 @@ async fn fall_asleep(f: &Fixture, wake: Wake) {
 }
 
 /// Falls asleep, has it done, and must be woken.
-async fn assert_wakes<T>(f: &Fixture, why: &str, doing: impl Future<Output = T>) -> T {
+pub(crate) async fn assert_wakes<T>(f: &Fixture, why: &str, doing: impl Future<Output = T>) -> T {
     fall_asleep(f, Wake::Work).await;
     let done = doing.await;
     assert_rung(f, Wake::Work, why).await;

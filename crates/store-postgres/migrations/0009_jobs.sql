@@ -41,7 +41,7 @@ CREATE SEQUENCE job_token;
 
 -- What was asked for. Written once and never changed, so that it leaves nothing dead behind. Where a job is, is said by
 -- exactly one of: job_waiting, job_lease, job_end; or, where it is in none of them, it is fresh: run_at is NULL and it lies
--- beyond its line's cursor.
+-- beyond its line's cursor. A node of a graph has its execution and its place in the graph.
 CREATE TABLE job (
     id bigint NOT NULL DEFAULT nextval('job_id'),
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
@@ -56,10 +56,13 @@ CREATE TABLE job (
     queue_id integer NOT NULL,
     max_attempts integer,
     priority smallint NOT NULL DEFAULT 0,
+    node smallint,
+    execution_id uuid,
     kind text NOT NULL,
     payload json NOT NULL,
     trace_context text,
     CONSTRAINT job_pkey PRIMARY KEY (id),
+    CONSTRAINT job_node CHECK ((execution_id IS NULL) = (node IS NULL)),
     CONSTRAINT job_priority_range CHECK (priority BETWEEN -1000 AND 1000),
     CONSTRAINT job_kind_length CHECK (length(kind) BETWEEN 1 AND 128),
     -- PostgreSQL knows times that no program can read.
@@ -110,6 +113,7 @@ CREATE INDEX job_waiting_due ON job_waiting (queue_id, run_at, job_id) WHERE NOT
 
 -- Leases by the page: one row for up to 64 jobs that were claimed together, with the end of each one's lease and which
 -- attempt it is. The token is the page's number, so the token of a job rises with each of its claims.
+-- nodes: nodes of graphs may be among them; false if certainly none is.
 CREATE TABLE job_lease (
     token bigint NOT NULL,
     claimed_at timestamptz NOT NULL,
@@ -117,6 +121,7 @@ CREATE TABLE job_lease (
     expires_at timestamptz NOT NULL,
     queue_id integer NOT NULL,
     entries integer NOT NULL,
+    nodes boolean NOT NULL,
     worker text NOT NULL,
     ids bigint[] NOT NULL,
     ends timestamptz[] NOT NULL,
@@ -128,6 +133,7 @@ CREATE TABLE job_lease (
 
 CREATE INDEX job_lease_queue ON job_lease (queue_id, token);
 CREATE INDEX job_lease_expiry ON job_lease (expires_at);
+CREATE INDEX job_lease_nodes ON job_lease (queue_id, token) WHERE nodes;
 
 -- How jobs ended.
 CREATE TABLE job_end (
@@ -195,8 +201,8 @@ CREATE FUNCTION leasehold_job_wake() RETURNS boolean LANGUAGE sql AS $$
     END
 $$;
 
--- Takes back jobs whose lease ended: queued again at once, or failed where their attempts are used up. Pages that somebody
--- writes are left to the next call. No page has its first end at or before p_from.
+-- Takes back jobs whose lease ended: queued again at once, or failed where their attempts are used up; a node's graph is told of that
+-- by node_spent (0013). Pages that somebody writes are left to the next call. No page has its first end at or before p_from.
 CREATE FUNCTION leasehold_job_expire(p_now timestamptz, p_from timestamptz, p_limit integer)
 RETURNS TABLE (id bigint, token bigint, queue text, worker text, status text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -224,7 +230,7 @@ BEGIN
         DELETE FROM job_lease l USING page p
         WHERE l.token = p.token AND NOT EXISTS (SELECT FROM rest r WHERE r.token = p.token)
     ), expired AS MATERIALIZED (
-        SELECT e.token, e.queue_id, e.worker, e.id, e.attempt, j.priority, j.created_at, q.name,
+        SELECT e.token, e.queue_id, e.worker, e.id, e.attempt, j.priority, j.created_at, j.execution_id, j.node, q.name,
             left('the lease of ' || e.worker || ' expired', 4000) AS error,
             e.attempt >= coalesce(j.max_attempts, q.max_attempts) AS exhausted
         FROM entry e JOIN job j ON j.id = e.id JOIN queue q ON q.id = e.queue_id
@@ -232,6 +238,10 @@ BEGIN
     ), failed AS (
         INSERT INTO job_end (id, finished_at, token, attempts, status, last_error)
         SELECT x.id, moment, x.token, x.attempt, 'failed', x.error FROM expired x WHERE x.exhausted
+    ), spent AS (
+        INSERT INTO node_spent (execution_id, node, attempts, error)
+        SELECT x.execution_id, x.node, x.attempt, x.error FROM expired x WHERE x.exhausted AND x.execution_id IS NOT NULL
+        ON CONFLICT DO NOTHING
     ), unkeyed AS (
         DELETE FROM job_key k USING expired x WHERE x.exhausted AND k.job_id = x.id AND k.holds_until IS NULL
     ), unnoted AS (
@@ -277,6 +287,7 @@ DECLARE
     picked bigint[] := '{}';
     spots tid[] := '{}';
     tries integer[] := '{}';
+    some_nodes boolean := false;
     next_due timestamptz;
 BEGIN
     -- Shared: nobody changes the limit of all meanwhile.
@@ -350,11 +361,12 @@ BEGIN
         IF cardinality(line.late_xid) = 0 AND NOT line.some_waiting THEN
             SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
                 array_agg(m.id) AS ids, array_agg(m.spot) AS spots, array_fill(1, ARRAY[count(*)::integer]) AS tries,
+                bool_or(m.of_graph) AS some_nodes,
                 NULL::bigint[] AS waiting, NULL::xid8[] AS late_xid, NULL::bigint[] AS late_id, NULL::xid8[] AS late_left,
                 array_agg(m.xid) AS main_xid, array_agg(m.id) AS main_id
             INTO pick
             FROM (
-                SELECT j.id, j.xid, j.ctid AS spot FROM job j
+                SELECT j.id, j.xid, j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j
                 WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                     AND (j.xid, j.id) > (line.at_xid, line.at_id)
                 ORDER BY j.xid, j.id LIMIT wanted
@@ -366,34 +378,37 @@ BEGIN
                 WHERE w.queue_id = p_queue AND w.priority = line.priority AND w.ready
                 ORDER BY w.created_at, w.job_id LIMIT wanted FOR UPDATE SKIP LOCKED
             ), late AS (
-                SELECT j.id, j.xid, j.created_at, j.spot
+                SELECT j.id, j.xid, j.created_at, j.spot, j.of_graph
                 FROM unnest(line.late_xid, line.late_id) AS l (xid, id)
                 CROSS JOIN LATERAL (
-                    SELECT j.id, j.xid, j.created_at, j.ctid AS spot FROM job j
+                    SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                         AND (j.xid, j.id) > (l.xid, l.id) AND j.xid <= l.xid
                     ORDER BY j.xid, j.id LIMIT wanted
                 ) j
             ), main AS (
-                SELECT j.id, j.xid, j.created_at, j.ctid AS spot FROM job j
+                SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j
                 WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
                     AND (j.xid, j.id) > (line.at_xid, line.at_id)
                 ORDER BY j.xid, j.id LIMIT wanted
             ), taken AS (
                 SELECT w.job_id AS id, NULL::xid8 AS xid, 0 AS source, w.created_at AS at, w.job_id AS at_id,
-                    w.attempts + 1 AS try, (SELECT j.ctid FROM job j WHERE j.id = w.job_id) AS spot
+                    w.attempts + 1 AS try, j.spot, j.of_graph
                 FROM waiting w
+                LEFT JOIN LATERAL (
+                    SELECT j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j WHERE j.id = w.job_id LIMIT 1
+                ) j ON true
                 UNION ALL
-                SELECT l.id, l.xid, 1, max(l.created_at) OVER by_line, max(l.id) OVER by_line, 1, l.spot
+                SELECT l.id, l.xid, 1, max(l.created_at) OVER by_line, max(l.id) OVER by_line, 1, l.spot, l.of_graph
                 FROM late l WINDOW by_line AS (ORDER BY l.xid, l.id)
                 UNION ALL
-                SELECT m.id, m.xid, 2, max(m.created_at) OVER by_line, max(m.id) OVER by_line, 1, m.spot
+                SELECT m.id, m.xid, 2, max(m.created_at) OVER by_line, max(m.id) OVER by_line, 1, m.spot, m.of_graph
                 FROM main m WINDOW by_line AS (ORDER BY m.xid, m.id)
                 ORDER BY at, at_id, xid, id LIMIT wanted
             )
             SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
                 array_agg(t.id) AS ids, array_agg(t.spot) AS spots, array_agg(t.try) AS tries,
-                array_agg(t.id) FILTER (WHERE t.source = 0) AS waiting,
+                bool_or(t.of_graph) AS some_nodes, array_agg(t.id) FILTER (WHERE t.source = 0) AS waiting,
                 array_agg(t.xid) FILTER (WHERE t.source = 1) AS late_xid, array_agg(t.id) FILTER (WHERE t.source = 1) AS late_id,
                 ARRAY(SELECT l.xid FROM late l GROUP BY l.xid
                     HAVING count(*) >= wanted OR bool_or(l.id NOT IN (SELECT u.id FROM taken u))) AS late_left,
@@ -436,14 +451,15 @@ BEGIN
             picked := picked || pick.ids;
             spots := spots || pick.spots;
             tries := tries || pick.tries;
+            some_nodes := some_nodes OR pick.some_nodes;
             wanted := wanted - pick.found;
         END IF;
     END LOOP;
 
     RETURN QUERY
     WITH page AS (
-        INSERT INTO job_lease AS l (token, claimed_at, expires_at, queue_id, entries, worker, ids, ends, attempts)
-        SELECT nextval('job_token'), moment, ends_at, p_queue, p.entries, p_worker,
+        INSERT INTO job_lease AS l (token, claimed_at, expires_at, queue_id, entries, nodes, worker, ids, ends, attempts)
+        SELECT nextval('job_token'), moment, ends_at, p_queue, p.entries, some_nodes, p_worker,
             picked[p.first:p.first + 63], array_fill(ends_at, ARRAY[p.entries]), tries[p.first:p.first + 63]
         FROM (
             SELECT s.first, least(64, cardinality(picked) - s.first + 1) AS entries
@@ -473,9 +489,10 @@ $$;
 -- Ends claims that p_worker holds. Those of the page p_pages[i] begin at p_first[i] of the other arrays: which jobs, what each
 -- becomes (completed, failed, queued), with its result, error, wait, and whether the attempt is given back. p_plain: all are
 -- completed, without results. Returns the claims that were held. Each page is locked first, and then the clock is read.
+-- p_nodes: the caller brings their graphs on; else those of nodes stay as they are and are returned as of_graph.
 CREATE FUNCTION leasehold_job_finish(
     p_now timestamptz, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_plain boolean, p_becomes text[],
-    p_results json[], p_errors text[], p_waits_us bigint[], p_uncounted boolean[]
+    p_results json[], p_errors text[], p_waits_us bigint[], p_uncounted boolean[], p_nodes boolean
 ) RETURNS TABLE (id bigint, token bigint, becomes text, run_at timestamptz) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
@@ -485,6 +502,7 @@ DECLARE
     low integer;
     high integer;
     given bigint[];
+    refused bigint[];
     done bigint[] := '{}';
     wakes boolean := false;
     held record;
@@ -500,7 +518,13 @@ BEGIN
             SELECT q.* INTO settings FROM queue q WHERE q.id = page.queue_id;
         END IF;
         wakes := wakes OR settings.max_running IS NOT NULL;
-        IF p_plain AND page.expires_at > moment AND (page.ids = given OR page.ids <@ given) THEN
+        refused := NULL;
+        IF page.nodes AND NOT p_nodes THEN
+            SELECT array_agg(j.id) INTO refused FROM job j WHERE j.id = ANY (given) AND j.node IS NOT NULL;
+            RETURN QUERY SELECT e.id, page.token, 'of_graph', NULL::timestamptz
+            FROM unnest(page.ids, page.ends) AS e (id, ends) WHERE e.id = ANY (refused) AND e.ends > moment;
+        END IF;
+        IF p_plain AND page.expires_at > moment AND refused IS NULL AND (page.ids = given OR page.ids <@ given) THEN
             -- All that is left of the page: the usual case.
             DELETE FROM job_lease l WHERE l.token = page.token;
             IF settings.keep_completed THEN
@@ -518,7 +542,8 @@ BEGIN
 
         FOR held IN
             WITH entry AS MATERIALIZED (
-                SELECT e.id, e.ends, e.attempt, e.place, g.place AS asked, g.place IS NOT NULL AND e.ends > moment AS owned
+                SELECT e.id, e.ends, e.attempt, e.place, g.place AS asked,
+                    g.place IS NOT NULL AND e.ends > moment AND (refused IS NULL OR e.id <> ALL (refused)) AS owned
                 FROM unnest(page.ids, page.ends, page.attempts) WITH ORDINALITY AS e (id, ends, attempt, place)
                 LEFT JOIN unnest(given) WITH ORDINALITY AS g (id, place) ON g.id = e.id
             ), rest AS (
@@ -626,7 +651,7 @@ BEGIN
 END
 $$;
 
--- Says which of: cancelled, running, finished, not_found.
+-- Says which of: cancelled, running, finished, of_graph, not_found.
 CREATE FUNCTION leasehold_job_cancel(p_now timestamptz, p_id bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
     asked job;
@@ -636,6 +661,9 @@ BEGIN
     SELECT j.* INTO asked FROM job j WHERE j.id = p_id;
     IF asked.id IS NULL THEN
         RETURN 'not_found';
+    END IF;
+    IF asked.node IS NOT NULL AND NOT EXISTS (SELECT FROM job_end e WHERE e.id = p_id) THEN
+        RETURN 'of_graph';
     END IF;
     -- From here on no claim takes it, so what is looked for in this order is not missed.
     PERFORM pg_advisory_xact_lock(730834, asked.queue_id);

@@ -4,7 +4,8 @@ use crate::error::postgres;
 use crate::pool;
 use crate::row;
 use crate::store::{PostgresStore, sql};
-use leasehold_core::{ExecutionId, ExecutionStatus, RequestStatus, WorkspaceId};
+use crate::transaction::Open;
+use leasehold_core::{ExecutionId, ExecutionStatus, RequestStatus, Timestamp, WorkspaceId};
 use leasehold_store::execution::{
     ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
 };
@@ -133,23 +134,11 @@ pub(crate) async fn finish(
         .prepare_cached(sql!("execution/finish"))
         .await
         .map_err(postgres(CONTEXT))?;
-    let mut finished = end_dispatched(store, &**client, &statement, by, &ends).await?;
+    let now = store.given_now();
+    let mut finished = end_dispatched(now, &**client, &statement, by, &ends).await?;
     if finished.len() < ends.ids.len() {
         let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
-        transaction
-            .query(sql!("execution/lock"), &[&ends.ids])
-            .await
-            .map_err(postgres(CONTEXT))?;
-        for step in [
-            sql!("execution/pass_claimed"),
-            sql!("execution/pass_dispatched"),
-        ] {
-            transaction
-                .execute(step, &[&store.given_now(), &by, &ends.ids])
-                .await
-                .map_err(postgres(CONTEXT))?;
-        }
-        finished.extend(end_dispatched(store, &*transaction, &statement, by, &ends).await?);
+        finished.extend(end_any(now, &*transaction, &statement, by, &ends).await?);
         transaction.commit().await.map_err(postgres(CONTEXT))?;
     }
     store.wakes.ring_for_work(!finished.is_empty());
@@ -167,6 +156,60 @@ pub(crate) async fn finish(
             None => ExecutionFinished::NotFound,
         })
         .collect())
+}
+
+/// As [`finish`], within a transaction that does more, each execution once. Says whether a slot is free now: whoever commits wakes
+/// the dispatchers then.
+pub(crate) async fn finish_within(
+    transaction: &Open<'_>,
+    moment: Timestamp,
+    by: &str,
+    finishes: &[ExecutionFinish],
+) -> Result<bool> {
+    let mut ends = Ends::default();
+    finishes.iter().for_each(|finish| ends.push(finish));
+    let statement = transaction.prepare(sql!("execution/finish")).await?;
+    let client = &*transaction.inner;
+    let now = Some(moment);
+    let finished = end_dispatched(now, client, &statement, by, &ends).await?;
+    if finished.len() == ends.ids.len() {
+        return Ok(true);
+    }
+    let others = end_any(now, client, &statement, by, &ends).await?;
+    Ok(!(finished.is_empty() && others.is_empty()))
+}
+
+/// Holds the request of an execution: it comes before the execution itself.
+pub(crate) async fn hold(transaction: &Open<'_>, execution: ExecutionId) -> Result<()> {
+    let ids: &[Uuid] = &[execution.0];
+    transaction
+        .many(sql!("execution/lock"), &[&ids])
+        .await
+        .map(drop)
+}
+
+/// Ends RUNNING executions whatever the status of their requests.
+async fn end_any(
+    now: Option<Timestamp>,
+    transaction: &impl GenericClient,
+    statement: &Statement,
+    by: &str,
+    ends: &Ends<'_>,
+) -> Result<Finished> {
+    transaction
+        .query(sql!("execution/lock"), &[&ends.ids])
+        .await
+        .map_err(postgres(CONTEXT))?;
+    for step in [
+        sql!("execution/pass_claimed"),
+        sql!("execution/pass_dispatched"),
+    ] {
+        transaction
+            .execute(step, &[&now, &by, &ends.ids])
+            .await
+            .map_err(postgres(CONTEXT))?;
+    }
+    end_dispatched(now, transaction, statement, by, ends).await
 }
 
 /// Which of the executions have ended. One that has not is nobody's: its request has another.
@@ -187,7 +230,7 @@ async fn ended(client: &impl GenericClient, ends: &Ends<'_>) -> Result<HashSet<U
 }
 
 async fn end_dispatched(
-    store: &PostgresStore,
+    now: Option<Timestamp>,
     client: &impl GenericClient,
     statement: &Statement,
     by: &str,
@@ -197,7 +240,7 @@ async fn end_dispatched(
         .query(
             statement,
             &[
-                &store.given_now(),
+                &now,
                 &by,
                 &ends.ids,
                 &ends.execution_statuses,

@@ -1,11 +1,13 @@
 //! The storage port's trait, method by method: each is handed on to the file of its noun.
 
+use crate::graph;
 use crate::store::{PostgresStore, sql};
 use crate::{
     change, clock, definition, execution, instance, job, key, lock, migrate, prune, queue, request,
     version, workspace,
 };
 use async_trait::async_trait;
+use leasehold_core::graph::{GraphStop, NodeRun};
 use leasehold_core::{
     DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
@@ -16,6 +18,7 @@ use leasehold_store::definition::{
 use leasehold_store::execution::{
     ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
 };
+use leasehold_store::graph::{GraphRun, GraphSettled, GraphStarted, GraphStopped};
 use leasehold_store::instance::{Instance, InstanceBeat};
 use leasehold_store::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
@@ -413,5 +416,39 @@ impl Store for PostgresStore {
 
     fn job_bell(&self) -> watch::Receiver<u64> {
         self.job_wakes.bell()
+    }
+
+    async fn graph_start(&self, execution: ExecutionId) -> Result<GraphStarted> {
+        graph::start(self, execution).await
+    }
+
+    async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>> {
+        graph::get(self, execution).await
+    }
+
+    async fn graph_nodes(&self, execution: ExecutionId) -> Result<Option<Vec<NodeRun>>> {
+        graph::nodes(self, execution).await
+    }
+
+    async fn graph_output(&self, execution: ExecutionId, node: usize) -> Result<Option<JsonText>> {
+        graph::output(self, execution, node).await
+    }
+
+    async fn graph_stop(
+        &self,
+        execution: ExecutionId,
+        stop: GraphStop,
+        by: &str,
+        reason: &str,
+    ) -> Result<GraphStopped> {
+        graph::stop(self, execution, stop, by, reason).await
+    }
+
+    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<GraphSettled>> {
+        graph::settle(self, by, limit).await
+    }
+
+    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
+        graph::finish(self, worker, finishes).await
     }
 }

@@ -1,6 +1,7 @@
 //! The store itself: holds the pool, and runs a statement on one of its connections. Knows no table.
 
 use crate::error::postgres;
+use crate::graph::Machines;
 use crate::job::Jobs;
 use crate::job::wake::JobWakes;
 use crate::options::PostgresOptions;
@@ -28,6 +29,7 @@ pub struct PostgresStore {
     pub(crate) wakes: Arc<Wakes>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) job_wakes: Arc<JobWakes>,
+    pub(crate) machines: Arc<Machines>,
     clock: Clock,
 }
 
@@ -42,6 +44,7 @@ impl PostgresStore {
             wakes: Arc::new(Wakes::new(options.notify.then_some(address.clone()))),
             jobs: Arc::new(Jobs::new(options.max_connections)),
             job_wakes: Arc::new(JobWakes::new(options.notify.then_some(address))),
+            machines: Arc::default(),
             clock: options.clock.clone(),
         })
     }

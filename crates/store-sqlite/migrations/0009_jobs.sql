@@ -50,7 +50,7 @@ CREATE TABLE job_number (
 
 INSERT INTO job_number DEFAULT VALUES;
 
--- What is NULL of the wishes at the end is as the queue says.
+-- What is NULL of the wishes at the end is as the queue says. A node of a graph has its execution and its place in the graph.
 CREATE TABLE job (
     id INTEGER NOT NULL,
     queue_id INTEGER NOT NULL,
@@ -65,7 +65,10 @@ CREATE TABLE job (
     backoff_jitter REAL,
     timeout_us INTEGER,
     trace_context TEXT,
-    CONSTRAINT job_pkey PRIMARY KEY (id)
+    execution_id BLOB,
+    node INTEGER,
+    CONSTRAINT job_pkey PRIMARY KEY (id),
+    CONSTRAINT job_node CHECK ((execution_id IS NULL) = (node IS NULL))
 ) STRICT;
 
 CREATE INDEX job_of_queue ON job (queue_id);
@@ -103,6 +106,7 @@ CREATE INDEX job_waiting_due ON job_waiting (queue_id, run_at) WHERE ready = 0;
 -- The jobs that workers have, up to 64 of one claim in a row.
 -- jobs: an array of [job, attempt, by how much its lease ends after expires_at, its run_at unless that is its created_at].
 -- expires_at: when the first lease of the page ends.
+-- nodes: 1 if nodes of graphs may be among them, 0 if certainly none is.
 CREATE TABLE job_lease (
     token INTEGER NOT NULL,
     queue_id INTEGER NOT NULL,
@@ -111,12 +115,15 @@ CREATE TABLE job_lease (
     expires_at INTEGER NOT NULL,
     size INTEGER NOT NULL,
     jobs TEXT NOT NULL,
+    nodes INTEGER NOT NULL,
     CONSTRAINT job_lease_pkey PRIMARY KEY (token),
+    CONSTRAINT job_lease_nodes CHECK (nodes IN (0, 1)),
     CONSTRAINT job_lease_size CHECK (size BETWEEN 1 AND 64 AND json_array_length(jobs) = size)
 ) STRICT;
 
 CREATE INDEX job_lease_of_queue ON job_lease (queue_id, expires_at, size);
 CREATE INDEX job_lease_expiry ON job_lease (expires_at, size);
+CREATE INDEX job_lease_of_nodes ON job_lease (queue_id) WHERE nodes = 1;
 
 -- The jobs that have ended. run_at is NULL where it was created_at; started_at and worker are those of the last claim.
 CREATE TABLE job_end (

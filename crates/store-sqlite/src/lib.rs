@@ -7,11 +7,13 @@
 //! Time: the database lives in this process, so the database's clock is this machine's. The thread that runs an
 //! operation reads it once, when the operation begins, unless the store was opened with a clock that a test moves.
 
+mod calls;
 mod change;
 mod connection;
 mod definition;
 mod error;
 mod execution;
+mod graph;
 mod instance;
 mod job;
 mod key;
@@ -36,6 +38,7 @@ pub use options::SqliteOptions;
 pub use session::Cost;
 
 use crate::error::Fault;
+use crate::graph::machines::Machines;
 use crate::owner::Owner;
 use crate::reader::Readers;
 use crate::session::Session;
@@ -52,6 +55,7 @@ pub struct SqliteStore {
     readers: Option<Readers>,
     writer: Writer,
     claim_cost: Arc<Mutex<Cost>>,
+    machines: Arc<Machines>,
     _owner: Option<Owner>,
 }
 
@@ -69,6 +73,7 @@ impl SqliteStore {
             readers: Some(Readers::start(&file, options)?),
             writer: Writer::start(writer, options)?,
             claim_cost: Arc::default(),
+            machines: Arc::default(),
             _owner: Some(owner),
         })
     }
@@ -83,6 +88,7 @@ impl SqliteStore {
             readers: None,
             writer: Writer::start(writer, options)?,
             claim_cost: Arc::default(),
+            machines: Arc::default(),
             _owner: None,
         })
     }

@@ -23,6 +23,7 @@ pub const MIGRATIONS: &[Migration] = leasehold_store::migrations! {
     10 => "0010_keys",
     11 => "0011_instances",
     12 => "0012_execution_list",
+    13 => "0013_graphs",
 };
 
 /// Brings the schema up to this program's, and returns what was applied now.

@@ -4,7 +4,7 @@ use crate::error::Fault;
 use leasehold_core::{FailureReason, Timestamp};
 use leasehold_store::ErrorKind;
 use rusqlite::Row;
-use rusqlite::types::{ToSql, ToSqlOutput};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use serde_json::Value;
 use std::str::FromStr;
 use std::time::Duration;
@@ -35,6 +35,27 @@ impl ToSql for Text<'_> {
             return Err(rusqlite::Error::ToSqlConversionFailure(error.into()));
         }
         Ok(ToSqlOutput::from(self.0))
+    }
+}
+
+/// A node's place in its graph's list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place(pub(crate) usize);
+
+impl ToSql for Place {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        i64::try_from(self.0)
+            .map(ToSqlOutput::from)
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
+    }
+}
+
+impl FromSql for Place {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        let kept = value.as_i64()?;
+        usize::try_from(kept)
+            .map(Self)
+            .map_err(|_| FromSqlError::OutOfRange(kept))
     }
 }
 

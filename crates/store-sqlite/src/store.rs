@@ -3,10 +3,10 @@
 
 use crate::row::moment;
 use crate::{
-    SqliteStore, change, definition, execution, instance, job, key, lock, migrate, prune, queue,
-    request, version, workspace,
+    SqliteStore, calls, change, graph, instance, job, key, lock, migrate, prune, queue, request,
 };
 use async_trait::async_trait;
+use leasehold_core::graph::{GraphStop, NodeRun};
 use leasehold_core::{
     DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
@@ -17,6 +17,7 @@ use leasehold_store::definition::{
 use leasehold_store::execution::{
     ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
 };
+use leasehold_store::graph::{GraphRun, GraphSettled, GraphStarted, GraphStopped};
 use leasehold_store::instance::{Instance, InstanceBeat};
 use leasehold_store::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
@@ -57,19 +58,15 @@ impl Store for SqliteStore {
     }
 
     async fn workspace_create(&self, new: &NewWorkspace) -> Result<WorkspaceCreated> {
-        let new = new.clone();
-        self.write("workspace_create", move |s| workspace::create(s, &new))
-            .await
+        calls::workspace_create(self, new).await
     }
 
     async fn workspace_get(&self, id: WorkspaceId) -> Result<Option<Workspace>> {
-        self.read("workspace_get", move |s| workspace::get(s, id))
-            .await
+        calls::workspace_get(self, id).await
     }
 
     async fn workspace_list(&self, page: Page<WorkspaceId>) -> Result<Vec<Workspace>> {
-        self.read("workspace_list", move |s| workspace::list(s, page))
-            .await
+        calls::workspace_list(self, page).await
     }
 
     async fn workspace_update(
@@ -77,27 +74,19 @@ impl Store for SqliteStore {
         id: WorkspaceId,
         change: &WorkspaceChange,
     ) -> Result<Option<Workspace>> {
-        let change = *change;
-        self.write("workspace_update", move |s| {
-            workspace::update(s, id, &change)
-        })
-        .await
+        calls::workspace_update(self, id, change).await
     }
 
     async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool> {
-        self.write("workspace_delete", move |s| workspace::delete(s, id))
-            .await
+        calls::workspace_delete(self, id).await
     }
 
     async fn workspace_slots(&self, id: WorkspaceId) -> Result<Option<SlotUse>> {
-        self.read("workspace_slots", move |s| workspace::slots(s, id))
-            .await
+        calls::workspace_slots(self, id).await
     }
 
     async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated> {
-        let new = new.clone();
-        self.write("definition_create", move |s| definition::create(s, &new))
-            .await
+        calls::definition_create(self, new).await
     }
 
     async fn definition_get(
@@ -105,8 +94,7 @@ impl Store for SqliteStore {
         workspace: WorkspaceId,
         id: DefinitionId,
     ) -> Result<Option<Definition>> {
-        self.read("definition_get", move |s| definition::get(s, workspace, id))
-            .await
+        calls::definition_get(self, workspace, id).await
     }
 
     async fn definition_list(
@@ -114,28 +102,19 @@ impl Store for SqliteStore {
         workspace: WorkspaceId,
         page: Page<DefinitionId>,
     ) -> Result<Vec<Definition>> {
-        self.read("definition_list", move |s| {
-            definition::list(s, workspace, page)
-        })
-        .await
+        calls::definition_list(self, workspace, page).await
     }
 
     async fn definition_delete(&self, workspace: WorkspaceId, id: DefinitionId) -> Result<bool> {
-        self.write("definition_delete", move |s| {
-            definition::delete(s, workspace, id)
-        })
-        .await
+        calls::definition_delete(self, workspace, id).await
     }
 
     async fn version_publish(&self, new: &NewVersion) -> Result<Option<Version>> {
-        let new = new.clone();
-        self.write("version_publish", move |s| version::publish(s, &new))
-            .await
+        calls::version_publish(self, new).await
     }
 
     async fn version_get(&self, workspace: WorkspaceId, id: VersionId) -> Result<Option<Version>> {
-        self.read("version_get", move |s| version::get(s, workspace, id))
-            .await
+        calls::version_get(self, workspace, id).await
     }
 
     async fn version_list(
@@ -144,10 +123,7 @@ impl Store for SqliteStore {
         definition: DefinitionId,
         page: Page<u32>,
     ) -> Result<Vec<Version>> {
-        self.read("version_list", move |s| {
-            version::list(s, workspace, definition, page)
-        })
-        .await
+        calls::version_list(self, workspace, definition, page).await
     }
 
     async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued> {
@@ -248,8 +224,7 @@ impl Store for SqliteStore {
         workspace: WorkspaceId,
         id: ExecutionId,
     ) -> Result<Option<Execution>> {
-        self.read("execution_get", move |s| execution::get(s, workspace, id))
-            .await
+        calls::execution_get(self, workspace, id).await
     }
 
     async fn execution_list(
@@ -257,9 +232,7 @@ impl Store for SqliteStore {
         filter: &ExecutionFilter,
         page: Page<i64>,
     ) -> Result<Vec<Execution>> {
-        let filter = *filter;
-        self.read("execution_list", move |s| execution::list(s, &filter, page))
-            .await
+        calls::execution_list(self, filter, page).await
     }
 
     async fn execution_finish(
@@ -267,26 +240,15 @@ impl Store for SqliteStore {
         by: &str,
         finishes: &[ExecutionFinish],
     ) -> Result<Vec<ExecutionFinished>> {
-        let (by, finishes) = (by.to_owned(), finishes.to_vec());
-        self.write("execution_finish", move |s| {
-            execution::finish(s, &by, &finishes)
-        })
-        .await
+        calls::execution_finish(self, by, finishes).await
     }
 
     async fn execution_list_running(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>> {
-        let ids = ids.to_vec();
-        self.read("execution_list_running", move |s| {
-            execution::list_running(s, &ids)
-        })
-        .await
+        calls::execution_list_running(self, ids).await
     }
 
     async fn execution_list_active(&self, page: Page<ActiveKey>) -> Result<Vec<Execution>> {
-        self.read("execution_list_active", move |s| {
-            execution::list_active(s, page)
-        })
-        .await
+        calls::execution_list_active(self, page).await
     }
 
     async fn lock_acquire(&self, request: &LockRequest) -> Result<LockAcquired> {
@@ -482,5 +444,39 @@ impl Store for SqliteStore {
 
     fn job_bell(&self) -> watch::Receiver<u64> {
         self.writer.bells().workers()
+    }
+
+    async fn graph_start(&self, execution: ExecutionId) -> Result<GraphStarted> {
+        graph::calls::start(self, execution).await
+    }
+
+    async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>> {
+        graph::calls::get(self, execution).await
+    }
+
+    async fn graph_nodes(&self, execution: ExecutionId) -> Result<Option<Vec<NodeRun>>> {
+        graph::calls::nodes(self, execution).await
+    }
+
+    async fn graph_output(&self, execution: ExecutionId, node: usize) -> Result<Option<JsonText>> {
+        graph::calls::output(self, execution, node).await
+    }
+
+    async fn graph_stop(
+        &self,
+        execution: ExecutionId,
+        stop: GraphStop,
+        by: &str,
+        reason: &str,
+    ) -> Result<GraphStopped> {
+        graph::calls::stop(self, execution, stop, by, reason).await
+    }
+
+    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<GraphSettled>> {
+        graph::calls::settle(self, by, limit).await
+    }
+
+    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
+        graph::calls::node_finish(self, worker, finishes).await
     }
 }

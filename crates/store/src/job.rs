@@ -1,9 +1,10 @@
 //! Jobs: parameters and outcomes.
 
-use leasehold_core::Timestamp;
+use crate::{Result, Store};
 use leasehold_core::job::{JobId, JobRetry, JobStatus};
 use leasehold_core::payload::JsonText;
 use leasehold_core::retry::Backoff;
+use leasehold_core::{ExecutionId, Timestamp};
 use std::time::Duration;
 
 /// A job as it is kept.
@@ -47,6 +48,8 @@ pub struct Job {
     pub last_error: Option<String>,
     /// The caller's trace context.
     pub trace_context: Option<String>,
+    /// The execution of which it is a node, if it is one.
+    pub execution: Option<ExecutionId>,
     /// When it was enqueued.
     pub created_at: Timestamp,
     /// When it ended.
@@ -258,6 +261,8 @@ pub enum JobFinished {
     },
     /// The lease was lost, or never held: nothing was changed, and whatever the worker did must not count.
     LeaseLost,
+    /// The job is a node of a graph, and nothing was changed: [`Store::node_finish`](crate::Store::node_finish) ends such a claim.
+    OfGraph,
 }
 
 /// A job whose lease had run out.
@@ -282,6 +287,8 @@ pub enum JobCancelled {
     Running,
     /// It had ended.
     Finished,
+    /// It is a node of a graph and left alone: its request can be cancelled.
+    OfGraph,
     /// There is no such job.
     NotFound,
 }
@@ -313,4 +320,31 @@ pub struct JobsPruned {
     pub jobs: u64,
     /// Deduplication keys whose window had passed.
     pub keys: u64,
+}
+
+/// Ends claims of any kind: those of nodes of graphs by [`Store::node_finish`], the others by [`Store::job_finish`]. Answers are in the
+/// order asked.
+///
+/// # Errors
+/// As the two. If the second fails, what the first ended stays ended; asking again brings the rest to its end.
+pub async fn finish(
+    store: &dyn Store,
+    worker: &str,
+    finishes: &[JobFinish],
+) -> Result<Vec<JobFinished>> {
+    let mut answers = store.job_finish(worker, finishes).await?;
+    let nodes: Vec<usize> = (0..answers.len())
+        .filter(|&at| answers[at] == JobFinished::OfGraph)
+        .collect();
+    if nodes.is_empty() {
+        return Ok(answers);
+    }
+    let asked: Vec<JobFinish> = nodes.iter().map(|&at| finishes[at].clone()).collect();
+    for (at, answer) in nodes
+        .into_iter()
+        .zip(store.node_finish(worker, &asked).await?)
+    {
+        answers[at] = answer;
+    }
+    Ok(answers)
 }

@@ -13,6 +13,8 @@ mod store;
 pub mod change;
 pub mod definition;
 pub mod execution;
+pub mod failpoint;
+pub mod graph;
 pub mod instance;
 pub mod job;
 pub mod key;

@@ -3,6 +3,7 @@
 use crate::change::{ChangePage, ChangeStart, Event};
 use crate::definition::{Definition, DefinitionCreated, NewDefinition, NewVersion, Version};
 use crate::execution::{ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished};
+use crate::graph::{GraphRun, GraphSettled, GraphStarted, GraphStopped};
 use crate::instance::{Instance, InstanceBeat};
 use crate::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
@@ -21,6 +22,7 @@ use crate::wake::Wake;
 use crate::workspace::{NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated};
 use crate::{MigrationStatus, Page, Result};
 use async_trait::async_trait;
+use leasehold_core::graph::{GraphStop, NodeRun};
 use leasehold_core::{
     DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
@@ -356,4 +358,38 @@ pub trait Store: Send + Sync + 'static {
 
     /// A number that changes when there may be a job to claim. Due times change nothing: [`JobsClaimed::next_due_in`] tells of them.
     fn job_bell(&self) -> watch::Receiver<u64>;
+
+    /// Starts the graph of a RUNNING execution's version, with its request's params and priority: the nodes that wait for nothing are put into their
+    /// queues. However often it is called for one execution, one is started.
+    async fn graph_start(&self, execution: ExecutionId) -> Result<GraphStarted>;
+
+    /// The graph of an execution; none if it was never started here.
+    async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>>;
+
+    /// The nodes of an execution's graph in the order the graph lists them; none if it was never started here. A running node's attempts and last error
+    /// are those of its job. Outputs are left out from the first on with which they would have more than
+    /// [`NODE_OUTPUTS_MAX_BYTES`](leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES) together.
+    async fn graph_nodes(&self, execution: ExecutionId) -> Result<Option<Vec<NodeRun>>>;
+
+    /// What the node at this place in the graph's list came to, however large.
+    async fn graph_output(&self, execution: ExecutionId, node: usize) -> Result<Option<JsonText>>;
+
+    /// Ends a graph: no node is begun any more, jobs of nodes that nobody has are failed, leases of those that somebody has are lost, and execution,
+    /// request and slot end with it, in one transaction.
+    async fn graph_stop(
+        &self,
+        execution: ExecutionId,
+        stop: GraphStop,
+        by: &str,
+        reason: &str,
+    ) -> Result<GraphStopped>;
+
+    /// Ends up to `limit` graphs that time has ended: their execution's timeout has passed, or a node's job lost its last lease. Idempotent, safe from
+    /// everywhere at once; call again while it finds as many as asked.
+    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<GraphSettled>>;
+
+    /// Like [`Store::job_finish`], and takes nodes of graphs too. Ending such a claim, recording the node's output or error, putting the next nodes into
+    /// their queues and, at the end of the graph, ending execution and request and freeing the slot is one transaction. Of two workers
+    /// that end the last two predecessors of a node at once, one puts it into its queue.
+    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>>;
 }

@@ -195,7 +195,7 @@ impl Desk {
                 (JobFinished::Queued { .. }, JobEnd::Failed { .. } | JobEnd::Completed { .. }) => {
                     stats.retried += 1;
                 }
-                (JobFinished::LeaseLost, _) => {
+                (JobFinished::LeaseLost | JobFinished::OfGraph, _) => {
                     stats.lost += 1;
                     lost.extend(held);
                 }

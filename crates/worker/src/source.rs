@@ -52,7 +52,7 @@ impl JobSource for StoreSource {
     }
 
     async fn finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
-        self.0.job_finish(worker, finishes).await
+        leasehold_store::job::finish(&*self.0, worker, finishes).await
     }
 
     async fn progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool> {

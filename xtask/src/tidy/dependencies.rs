@@ -19,9 +19,11 @@ const NOT_FOR_CORE: [&str; 8] = [
 /// What speaks to Temporal, and the one room that does.
 const TEMPORAL: [&str; 3] = ["temporalio-", "tonic", "prost"];
 const SPEAKS_TEMPORAL: &str = "engine-temporal";
+/// The engine that is tested over every store.
+const RUNS_IN_STORES: &str = "engine-embedded";
 const PORTS: [&str; 2] = ["store", "engine"];
 /// For tests only, except among themselves and in the tools.
-const DEV_ONLY: [&str; 2] = ["testkit", "store-conformance"];
+const DEV_ONLY: [&str; 3] = ["testkit", "store-conformance", "engine-conformance"];
 
 /// Whether a dependency is built into what is shipped, or only into tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +76,10 @@ fn forbidden(room: &str, dependency: &str) -> Option<&'static str> {
             .then_some("it sees the API's JSON and the worker, and the server by HTTP only"),
         "server" => (!inwards && !["api", "ops"].contains(&other))
             .then_some("it sees the core, the ports, ops and the API's JSON only"),
+        RUNS_IN_STORES => (!inwards && !["outbound", "worker"].contains(&other))
+            .then_some("it sees the core, the ports, and what works on its nodes: the worker and the calls"),
+        SPEAKS_TEMPORAL => (!inwards && !["client", "outbound"].contains(&other))
+            .then_some("it sees the core, the ports, and what its worker calls: the server by HTTP and the world"),
         _ if is_adapter(room) => {
             (!inwards).then_some("an adapter sees the core and the ports, never another adapter")
         }
@@ -81,13 +87,14 @@ fn forbidden(room: &str, dependency: &str) -> Option<&'static str> {
     }
 }
 
-/// Tests are free to bring what they need, with two exceptions.
+/// Tests are free to bring what they need, with two exceptions: the testkit, and adapters beside each other, unless one is the other's ground.
 fn forbidden_in_tests(room: &str, dependency: &str) -> Option<&'static str> {
     let other = dependency.strip_prefix(OURS)?;
     if room == "testkit" {
         return Some("the testkit knows none of our crates, also not in its tests");
     }
-    (is_adapter(room) && is_adapter(other))
+    let own_ground = room == RUNS_IN_STORES && other.starts_with("store-");
+    (is_adapter(room) && is_adapter(other) && !own_ground)
         .then_some("an adapter never sees another, also not in its tests")
 }
 
@@ -169,6 +176,9 @@ mod tests {
             ("store-postgres", "leasehold-store-sqlite"),
             ("engine-temporal", "leasehold-store-sqlite"),
             ("engine-temporal", "leasehold-runtime"),
+            ("engine-embedded", "leasehold-runtime"),
+            ("engine-embedded", "leasehold-store-sqlite"),
+            ("engine-embedded", "leasehold-engine-conformance"),
             ("store-sqlite", "leasehold-ops"),
             ("ops", "leasehold-store-postgres"),
             ("ops", "leasehold-runtime"),
@@ -205,6 +215,10 @@ mod tests {
             ("engine", "leasehold-core"),
             ("store-postgres", "leasehold-store"),
             ("engine-embedded", "leasehold-store"),
+            ("engine-embedded", "leasehold-worker"),
+            ("engine-embedded", "leasehold-outbound"),
+            ("engine-conformance", "leasehold-worker"),
+            ("engine-conformance", "leasehold-testkit"),
             ("engine-temporal", "leasehold-engine"),
             ("engine-temporal", "temporalio-client"),
             ("ops", "leasehold-engine"),
@@ -236,6 +250,9 @@ mod tests {
             ("cli", "temporalio-client", 0),
             ("store-sqlite", "leasehold-store-postgres", 1),
             ("engine-temporal", "leasehold-store-postgres", 1),
+            ("engine-embedded", "leasehold-store-postgres", 0),
+            ("engine-embedded", "leasehold-engine-conformance", 0),
+            ("engine-embedded", "leasehold-engine-temporal", 1),
             ("testkit", "leasehold-store", 1),
         ] {
             let seen = found(room, "dev-dependencies", dependency);

@@ -7,8 +7,8 @@ use super::rust_text::{is_word, take_apart};
 const SLEEPS: [&str; 2] = ["sleep(", "sleep_until("];
 /// The one crate whose waits may sleep.
 const MAY_SLEEP: &str = "crates/testkit/src/";
-/// A crate that is all tests, though its path does not say so.
-const ALL_TESTS: &str = "crates/store-conformance/";
+/// Crates that are all tests, though their paths do not say so.
+const ALL_TESTS: [&str; 2] = ["crates/store-conformance/", "crates/engine-conformance/"];
 
 pub(super) fn none_in_tests(path: &str, text: &str) -> Vec<Finding> {
     if !path.ends_with(".rs") || path.starts_with(MAY_SLEEP) {
@@ -32,7 +32,7 @@ pub(super) fn none_in_tests(path: &str, text: &str) -> Vec<Finding> {
 }
 
 fn is_test_file(path: &str) -> bool {
-    path.starts_with(ALL_TESTS) || path.contains("tests")
+    ALL_TESTS.iter().any(|start| path.starts_with(start)) || path.contains("tests")
 }
 
 /// What stands in braces after `#[cfg(test)]` and its like.

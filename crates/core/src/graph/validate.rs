@@ -1,93 +1,18 @@
 //! Whether a graph can run at all: unique ids, edges that lead somewhere, no cycle, bounded size; and the order it runs in.
 
-use super::{Graph, Node};
-use crate::limits::{DELAY_MAX_MS, GRAPH_MAX_EDGES, GRAPH_MAX_NODES};
-use crate::text::{self, TextProblem};
+use super::{Graph, GraphProblem};
+use crate::limits::{GRAPH_MAX_EDGES, GRAPH_MAX_NODES};
 use std::collections::{BTreeSet, HashMap, HashSet};
-use thiserror::Error;
 
-/// Why a graph cannot run. Each names the node or edge at fault.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum GraphProblem {
-    /// No node at all.
-    #[error("a graph needs at least one node")]
-    Empty,
-    /// Too many nodes.
-    #[error("a graph may have at most {GRAPH_MAX_NODES} nodes, has {0}")]
-    TooManyNodes(usize),
-    /// Too many edges.
-    #[error("a graph may have at most {GRAPH_MAX_EDGES} edges, has {0}")]
-    TooManyEdges(usize),
-    /// A node's id, or another text of it, is not acceptable.
-    #[error("nodes[{index}].{field} {problem}")]
-    BadText {
-        /// Position in `nodes`.
-        index: usize,
-        /// Which text.
-        field: &'static str,
-        /// What is wrong with it.
-        problem: TextProblem,
-    },
-    /// A pause that is longer than one may be.
-    #[error("nodes[{index}].milliseconds must be at most {DELAY_MAX_MS}")]
-    LongDelay {
-        /// Position in `nodes`.
-        index: usize,
-    },
-    /// Two nodes share an id.
-    #[error("nodes[{index}].id `{id}` is used by an earlier node")]
-    DuplicateNode {
-        /// Position of the second one in `nodes`.
-        index: usize,
-        /// The shared id.
-        id: String,
-    },
-    /// An edge names a node that is not there.
-    #[error("edges[{index}].{end} names the node `{id}`, which is not in the graph")]
-    UnknownNode {
-        /// Position in `edges`.
-        index: usize,
-        /// Which end: `from` or `to`.
-        end: &'static str,
-        /// The name.
-        id: String,
-    },
-    /// The same edge twice.
-    #[error("edges[{index}] repeats the edge from `{from}` to `{to}`")]
-    DuplicateEdge {
-        /// Position of the second one in `edges`.
-        index: usize,
-        /// Its start.
-        from: String,
-        /// Its end.
-        to: String,
-    },
-    /// Nodes that wait for each other.
-    #[error("the graph has a cycle through {}", .0.join(" → "))]
-    Cycle(Vec<String>),
-}
-
-impl GraphProblem {
-    /// JSON pointer to what is wrong, from the graph on.
-    pub fn pointer(&self) -> String {
-        match self {
-            Self::Empty | Self::TooManyNodes(_) => "/nodes".to_owned(),
-            Self::TooManyEdges(_) | Self::Cycle(_) => "/edges".to_owned(),
-            Self::BadText { index, field, .. } => format!("/nodes/{index}/{field}"),
-            Self::LongDelay { index } => format!("/nodes/{index}/milliseconds"),
-            Self::DuplicateNode { index, .. } => format!("/nodes/{index}/id"),
-            Self::UnknownNode { index, end, .. } => format!("/edges/{index}/{end}"),
-            Self::DuplicateEdge { index, .. } => format!("/edges/{index}"),
-        }
-    }
-}
+mod node;
 
 impl Graph {
     /// Checks that the graph can run.
     pub fn validate(&self) -> Result<(), GraphProblem> {
         self.check_nodes()?;
         self.check_edges()?;
-        self.topological_order().map(|_| ())
+        self.topological_order()?;
+        self.check_inputs()
     }
 
     fn check_nodes(&self) -> Result<(), GraphProblem> {
@@ -98,16 +23,7 @@ impl Graph {
         }
         let mut seen = HashSet::new();
         for (index, node) in self.nodes.iter().enumerate() {
-            for (field, value, max) in node.texts() {
-                text::check(value, max).map_err(|problem| GraphProblem::BadText {
-                    index,
-                    field,
-                    problem,
-                })?;
-            }
-            if matches!(node, Node::Delay { milliseconds, .. } if *milliseconds > DELAY_MAX_MS) {
-                return Err(GraphProblem::LongDelay { index });
-            }
+            node::check(index, node)?;
             if !seen.insert(node.id()) {
                 return Err(GraphProblem::DuplicateNode {
                     index,
@@ -142,17 +58,32 @@ impl Graph {
         Ok(())
     }
 
+    /// What inputs and URLs point at can be there: params, and outputs of the nodes right before.
+    fn check_inputs(&self) -> Result<(), GraphProblem> {
+        let mut before: HashMap<&str, HashSet<&str>> = HashMap::new();
+        for edge in &self.edges {
+            before.entry(&edge.to).or_default().insert(&edge.from);
+        }
+        let none = HashSet::new();
+        for (index, node) in self.nodes.iter().enumerate() {
+            let before = before.get(node.id()).unwrap_or(&none);
+            node::check_pointers(index, node, before)?;
+        }
+        Ok(())
+    }
+
+    /// Where each node stands in the list.
+    pub(super) fn places(&self) -> HashMap<&str, usize> {
+        let nodes = self.nodes.iter().enumerate();
+        nodes.map(|(at, node)| (node.id(), at)).collect()
+    }
+
     /// The ids of all nodes in an order in which each comes after all it waits for.
     ///
     /// Nodes that could run at the same time keep the order in which the graph lists them, so the result is
     /// the same on every machine. Edges to unknown nodes are ignored; [`Graph::validate`] refuses them.
     pub fn topological_order(&self) -> Result<Vec<&str>, GraphProblem> {
-        let position: HashMap<&str, usize> = self
-            .nodes
-            .iter()
-            .enumerate()
-            .map(|(at, node)| (node.id(), at))
-            .collect();
+        let position = self.places();
         let mut waits_for = vec![0usize; self.nodes.len()];
         let mut successors = vec![Vec::new(); self.nodes.len()];
         for edge in &self.edges {
@@ -216,7 +147,7 @@ impl Graph {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Edge, Node};
+    use super::super::{Edge, Node, NodeKind};
     use super::*;
     use proptest::prelude::*;
 
@@ -224,10 +155,7 @@ mod tests {
         Graph {
             nodes: ids
                 .iter()
-                .map(|id| Node::Delay {
-                    id: (*id).into(),
-                    milliseconds: 1,
-                })
+                .map(|id| Node::new(*id, NodeKind::Delay { milliseconds: 1 }))
                 .collect(),
             edges: edges
                 .iter()

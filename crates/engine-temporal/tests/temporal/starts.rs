@@ -3,7 +3,7 @@
 use crate::calls::{describe, history};
 use crate::worker::{Worker, failure};
 use crate::{bound_to, engine, limited, options, order, start_of, task_queue, workflow_id};
-use leasehold_core::graph::{Edge, Graph, Node};
+use leasehold_core::graph::{Edge, Graph, Node, NodeKind};
 use leasehold_core::{ExecutionEnd, RequestId, VersionBody};
 use leasehold_engine::{Description, Engine, Start, StartOutcome};
 use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
@@ -59,10 +59,7 @@ async fn a_binding_is_started_with_its_type_queue_and_one_json_argument() {
 
 #[tokio::test]
 async fn a_graph_goes_to_the_graph_workers_with_its_nodes_in_order() {
-    let delay = |id: &str| Node::Delay {
-        id: id.to_owned(),
-        milliseconds: 5,
-    };
+    let delay = |id: &str| Node::new(id, NodeKind::Delay { milliseconds: 1 });
     let graph = Graph {
         nodes: vec![delay("second"), delay("first")],
         edges: vec![Edge {

@@ -1,7 +1,8 @@
 //! The real engine with faults put in front of it: it panics, hangs, loses answers or tells lies as a scenario asks. Judges nothing.
 
 use async_trait::async_trait;
-use leasehold_core::{ExecutionId, RequestId, Timestamp, VersionBody};
+use leasehold_core::graph::NodeRun;
+use leasehold_core::{ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
 use leasehold_engine::{Description, EndedPage, Engine, Error, Result, Start, StartOutcome, Told};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -178,6 +179,23 @@ impl Engine for FaultyEngine {
         };
         self.state.lock().unwrap().now -= 1;
         outcome
+    }
+
+    async fn output(
+        &self,
+        execution: ExecutionId,
+        body: &VersionBody,
+        node: usize,
+    ) -> Result<Option<JsonText>> {
+        self.real.output(execution, body, node).await
+    }
+
+    async fn nodes(
+        &self,
+        execution: ExecutionId,
+        body: &VersionBody,
+    ) -> Result<Option<Vec<NodeRun>>> {
+        self.real.nodes(execution, body).await
     }
 
     async fn describe(&self, execution: ExecutionId) -> Result<Description> {

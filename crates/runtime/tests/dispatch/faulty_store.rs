@@ -1,6 +1,7 @@
 //! A real store with faults put in front of it: calls by name fail, lose their answer or stand still. Judges nothing.
 
 use async_trait::async_trait;
+use leasehold_core::graph::{GraphStop, NodeRun};
 use leasehold_core::{
     DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
@@ -11,6 +12,7 @@ use leasehold_store::definition::{
 use leasehold_store::execution::{
     ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
 };
+use leasehold_store::graph::{GraphRun, GraphSettled, GraphStarted, GraphStopped};
 use leasehold_store::instance::{Instance, InstanceBeat};
 use leasehold_store::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
@@ -193,4 +195,11 @@ with_faults! {
     job_list(filter: &JobFilter, page: Page<JobId>) -> Vec<Job>;
     job_prune(prune: &JobPrune) -> JobsPruned;
     job_arm() -> bool;
+    graph_start(execution: ExecutionId) -> GraphStarted;
+    graph_get(execution: ExecutionId) -> Option<GraphRun>;
+    graph_nodes(execution: ExecutionId) -> Option<Vec<NodeRun>>;
+    graph_output(execution: ExecutionId, node: usize) -> Option<JsonText>;
+    graph_stop(execution: ExecutionId, stop: GraphStop, by: &str, reason: &str) -> GraphStopped;
+    graph_settle(by: &str, limit: u32) -> Vec<GraphSettled>;
+    node_finish(worker: &str, finishes: &[JobFinish]) -> Vec<JobFinished>;
 }

@@ -23,6 +23,7 @@ pub(crate) fn routes() -> OpenApiRouter<State> {
         .routes(routes!(healthz))
         .routes(routes!(readyz))
         .routes(routes!(openapi))
+        .routes(routes!(graph_schema))
         .routes(routes!(codes))
         .routes(routes!(code))
         .routes(routes!(prometheus))
@@ -96,6 +97,14 @@ async fn readyz(Reached(state): Reached<State>) -> Outcome<Json<Health>> {
 async fn openapi() -> impl IntoResponse {
     let json = (header::CONTENT_TYPE, "application/json");
     ([json], crate::app::document())
+}
+
+/// The JSON Schema of graphs, for editors.
+#[utoipa::path(get, path = "/schemas/graph.json", tag = "about", security(()),
+    responses((status = 200, body = serde_json::Value, content_type = "application/schema+json")))]
+async fn graph_schema() -> impl IntoResponse {
+    let json = (header::CONTENT_TYPE, "application/schema+json");
+    ([json], include_str!("../../../../docs/graph.schema.json"))
 }
 
 /// Every code of a problem.

@@ -1,5 +1,6 @@
 //! Executions of a workspace: what runs and what ran.
 
+use super::nodes;
 use super::shown_requests as shown;
 use super::workspaces::known;
 use crate::body::Json;
@@ -8,10 +9,12 @@ use crate::params::{Path, Query, answered, paged};
 use crate::refusal::{Outcome, Refusal};
 use crate::state::State;
 use axum::extract::State as Reached;
+use axum::http::StatusCode;
 use leasehold_api::Page;
-use leasehold_api::execution::{Execution, ExecutionStatusName};
-use leasehold_core::{DefinitionId, ExecutionId, ExecutionStatus, WorkspaceId};
+use leasehold_api::execution::{Execution, ExecutionGraph, ExecutionNode, ExecutionStatusName};
+use leasehold_core::{DefinitionId, ExecutionId, ExecutionStatus, VersionBody, WorkspaceId};
 use leasehold_store as store;
+use leasehold_store::wake::Wake;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::router::OpenApiRouter;
@@ -21,6 +24,9 @@ pub(super) fn routes() -> OpenApiRouter<State> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get))
+        .routes(routes!(graph))
+        .routes(routes!(node))
+        .routes(routes!(ended))
 }
 
 /// Which executions to list.
@@ -73,7 +79,76 @@ async fn get(
     Reached(state): Reached<State>,
     Path((workspace, id)): Path<(WorkspaceId, ExecutionId)>,
 ) -> Outcome<Json<Execution>> {
-    let found = state.store.execution_get(workspace, id).await?;
-    let execution = found.ok_or_else(Refusal::not_found)?;
+    let execution = found(&state, workspace, id).await?;
     Ok(Json(shown::execution(execution)))
+}
+
+/// An execution's graph with the state, attempts and output of each node.
+#[utoipa::path(get, path = "/v1/workspaces/{workspace}/executions/{execution}/graph", operation_id = "execution_graph",
+    tag = "executions", params(("workspace" = uuid::Uuid, Path), ("execution" = uuid::Uuid, Path)),
+    responses((status = 200, body = ExecutionGraph), Common, Unknown))]
+async fn graph(
+    Reached(state): Reached<State>,
+    Path((workspace, id)): Path<(WorkspaceId, ExecutionId)>,
+) -> Outcome<Json<ExecutionGraph>> {
+    let (execution, body) = with_body(&state, workspace, id).await?;
+    let _turn = state.lists.turn().await;
+    let nodes = match &body {
+        VersionBody::Graph(graph) => nodes::all(&state, id, &body, graph).await?,
+        VersionBody::Binding { .. } => Vec::new(),
+    };
+    Ok(Json(ExecutionGraph {
+        execution: id,
+        version: execution.version,
+        nodes,
+        edges: nodes::edges(&body),
+    }))
+}
+
+/// A node of an execution, with its output however large it is.
+#[utoipa::path(get, path = "/v1/workspaces/{workspace}/executions/{execution}/nodes/{node}", operation_id = "execution_node",
+    tag = "executions", params(("workspace" = uuid::Uuid, Path), ("execution" = uuid::Uuid, Path), ("node" = String, Path)),
+    responses((status = 200, body = ExecutionNode), Common, Unknown))]
+async fn node(
+    Reached(state): Reached<State>,
+    Path((workspace, id, node)): Path<(WorkspaceId, ExecutionId, String)>,
+) -> Outcome<Json<ExecutionNode>> {
+    let (_, body) = with_body(&state, workspace, id).await?;
+    let _turn = state.lists.turn().await;
+    Ok(Json(nodes::one(&state, id, &body, &node).await?))
+}
+
+/// Says that an execution has ended in the engine, so that the server looks there at once. It believes only what the engine says.
+#[utoipa::path(post, path = "/v1/executions/{execution}/ended", operation_id = "execution_ended", tag = "workers",
+    params(("execution" = uuid::Uuid, Path)), responses((status = 204), Common))]
+async fn ended(
+    Reached(state): Reached<State>,
+    Path(_execution): Path<ExecutionId>,
+) -> Outcome<StatusCode> {
+    state.store.wake_ring(Wake::Ended).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn found(
+    state: &State,
+    workspace: WorkspaceId,
+    id: ExecutionId,
+) -> Outcome<store::execution::Execution> {
+    let found = state.store.execution_get(workspace, id).await?;
+    found.ok_or_else(Refusal::not_found)
+}
+
+/// The execution and what it runs.
+async fn with_body(
+    state: &State,
+    workspace: WorkspaceId,
+    id: ExecutionId,
+) -> Outcome<(store::execution::Execution, VersionBody)> {
+    let execution = found(state, workspace, id).await?;
+    let version = state
+        .store
+        .version_get(workspace, execution.version)
+        .await?;
+    let version = version.ok_or_else(Refusal::not_found)?;
+    Ok((execution, version.body))
 }

@@ -196,6 +196,10 @@ async fn cancel(
             Code::AlreadyFinished,
             "the job has ended already",
         )),
+        JobCancelled::OfGraph => Err(Refusal::of(
+            Code::JobOfGraph,
+            "the job is a node of an execution's graph; cancel the execution's request instead",
+        )),
         JobCancelled::NotFound => Err(Refusal::not_found()),
     }
 }

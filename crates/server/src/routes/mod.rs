@@ -9,6 +9,7 @@ mod executions;
 mod jobs;
 mod keys;
 mod locks;
+mod nodes;
 mod queues;
 mod request_acts;
 mod requests;

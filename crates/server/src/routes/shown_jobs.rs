@@ -78,6 +78,7 @@ pub(super) fn job(from: store::job::Job) -> api::Job {
         result: from.result,
         last_error: from.last_error,
         created_at: from.created_at,
+        execution: from.execution,
         finished_at: from.finished_at,
     }
 }
@@ -122,7 +123,8 @@ pub(super) fn finished(id: JobId, from: JobFinished) -> api::Finished {
         JobFinished::Completed => (FinishState::Completed, None),
         JobFinished::Failed => (FinishState::Failed, None),
         JobFinished::Queued { run_at } => (FinishState::Queued, Some(run_at)),
-        JobFinished::LeaseLost => (FinishState::LeaseLost, None),
+        // `finish` of the store's port never leaves one so; were there one, its claim did not end.
+        JobFinished::LeaseLost | JobFinished::OfGraph => (FinishState::LeaseLost, None),
     };
     api::Finished { id, state, run_at }
 }

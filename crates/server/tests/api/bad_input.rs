@@ -26,7 +26,13 @@ fn good_bodies(everyone: &Everyone) -> Vec<Good> {
 fn of_workspaces(everyone: &Everyone) -> Vec<Good> {
     let request = json!({ "definition": everyone.id("definition"), "params": { "a": MARK }, "priority": 1,
         "run_at": "2030-01-01T00:00:00Z", "idempotency_key": MARK, "dedupe_window_ms": 1000 });
-    let graph = json!({ "nodes": [{ "type": "task", "id": "a", "queue": "q" }], "edges": [] });
+    let retry =
+        json!({ "max_attempts": 2, "base_ms": 5, "factor": 1.5, "max_ms": 9, "jitter": 0.5 });
+    let graph = json!({ "nodes": [
+        { "type": "task", "id": "a", "queue": "q", "kind": "k", "input": { "to": MARK }, "timeout_ms": 5, "retry": retry },
+        { "type": "http", "id": "b", "method": "POST", "url": "https://example.com/x", "headers": { "x-a": "b" } },
+        { "type": "delay", "id": "c", "milliseconds": 5 },
+    ], "edges": [{ "from": "a", "to": "b" }] });
     let version = json!({ "body": { "graph": graph }, "params_schema": { "type": "object" }, "execution_timeout_ms": 5 });
     let key = json!({ "name": "n", "scope": { "kind": "worker", "queues": ["a"] } });
     let workspace = json!({ "name": "n", "plan": "FREE", "max_concurrent_executions": 3 });
@@ -79,7 +85,7 @@ fn of_jobs() -> Vec<Good> {
 }
 
 /// Fields that take any JSON, and so are bad only inside.
-const ANY_JSON: [&str; 4] = ["params", "payload", "progress", "params_schema"];
+const ANY_JSON: [&str; 5] = ["params", "payload", "progress", "params_schema", "input"];
 /// What no field but those of any JSON takes.
 fn wrong_values() -> Vec<String> {
     let texts = [
@@ -287,11 +293,9 @@ async fn fields_that_are_unknown_or_wrong_are_named_and_nothing_changes() {
                 let body = with(&good, &place, &wrong);
                 let problem = trial.refused(body.as_str()).await;
                 // A node is known by its place until its type is.
-                let name = if place.contains("/nodes/0") {
-                    "nodes/0"
-                } else {
-                    last
-                };
+                let node = ["nodes/0", "nodes/1", "nodes/2"];
+                let node = node.into_iter().find(|node| place.contains(node));
+                let name = node.unwrap_or(last);
                 if !wrong.starts_with('1') {
                     trial.names(&problem, name, &body);
                 }

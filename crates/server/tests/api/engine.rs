@@ -1,8 +1,9 @@
 //! An engine that starts nothing and says of itself what a scenario wants: fault injection at the port.
 
 use async_trait::async_trait;
+use leasehold_core::graph::NodeRun;
 use leasehold_core::why::EngineFacts;
-use leasehold_core::{ExecutionId, Timestamp, VersionBody};
+use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
 use leasehold_engine::{Description, EndedPage, Engine, Error, Result, Start, StartOutcome, Told};
 use leasehold_server::EngineWatch;
 use std::sync::Mutex;
@@ -21,6 +22,7 @@ pub(crate) enum Pollers {
 pub(crate) struct TestEngine {
     facts: Mutex<EngineFacts>,
     pollers: Mutex<Pollers>,
+    nodes: Mutex<Result<Option<Vec<NodeRun>>>>,
 }
 
 impl Default for TestEngine {
@@ -28,6 +30,7 @@ impl Default for TestEngine {
         Self {
             facts: Mutex::new(EngineFacts::Well),
             pollers: Mutex::new(Pollers::Known(Some(1))),
+            nodes: Mutex::new(Ok(None)),
         }
     }
 }
@@ -35,6 +38,11 @@ impl Default for TestEngine {
 impl TestEngine {
     pub(crate) fn is(&self, facts: EngineFacts) {
         *self.facts.lock().unwrap() = facts;
+    }
+
+    /// What it says of the nodes of every execution.
+    pub(crate) fn knows(&self, nodes: Result<Option<Vec<NodeRun>>>) {
+        *self.nodes.lock().unwrap() = nodes;
     }
 
     pub(crate) fn polled_by(&self, pollers: Pollers) {
@@ -59,6 +67,23 @@ impl Engine for TestEngine {
             error: "it starts nothing".to_owned(),
             reached: false,
         }
+    }
+
+    async fn nodes(
+        &self,
+        _execution: ExecutionId,
+        _body: &VersionBody,
+    ) -> Result<Option<Vec<NodeRun>>> {
+        self.nodes.lock().unwrap().clone()
+    }
+
+    async fn output(
+        &self,
+        _execution: ExecutionId,
+        _body: &VersionBody,
+        node: usize,
+    ) -> Result<Option<JsonText>> {
+        Ok(Some(JsonText::trusted(format!("{{\"of\":{node}}}"))))
     }
 
     async fn describe(&self, _execution: ExecutionId) -> Result<Description> {

@@ -50,6 +50,7 @@ impl Everyone {
     pub(crate) async fn new() -> Self {
         let ground = Ground::new().await;
         let (own, other) = (ground.site(1).await, ground.site(1).await);
+        ground.publish_graph(&own, one_task()).await;
         let order = crate::ground::order(&own);
         let made = ground.post(&own.path("/requests"), &own.key, order).await;
         let request = made.expect(201)["id"].as_str().unwrap().to_owned();
@@ -76,6 +77,7 @@ impl Everyone {
                 ("definition", own.definition.to_string()),
                 ("version", version.to_string()),
                 ("execution", admitted(&*ground.store).await),
+                ("node", "a".to_owned()),
                 ("request", request),
                 ("queue", "mine".to_owned()),
                 ("job", job.to_string()),
@@ -151,6 +153,11 @@ pub(crate) fn problem(answer: &Answer) -> Problem {
     let problem: Problem = serde_json::from_str(&answer.text).unwrap();
     assert_eq!(problem.status, answer.status);
     problem
+}
+
+/// A graph of one task, `a`.
+pub(crate) fn one_task() -> serde_json::Value {
+    serde_json::json!({ "nodes": [{ "id": "a", "type": "task", "queue": "mine" }] })
 }
 
 async fn key(store: &dyn Store, scope: KeyScope) -> (String, String) {

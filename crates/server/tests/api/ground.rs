@@ -289,6 +289,13 @@ impl Ground {
         id
     }
 
+    /// Publishes a version with this graph.
+    pub(crate) async fn publish_graph(&self, site: &Site, graph: Value) {
+        let versions = site.path(&format!("/definitions/{}/versions", site.definition));
+        let version = json!({ "body": { "graph": graph } });
+        self.post(&versions, &site.key, version).await.expect(201);
+    }
+
     /// Publishes a version that binds to a workflow.
     pub(crate) async fn publish(
         &self,

@@ -12,6 +12,7 @@ mod described;
 mod engine;
 mod everyone;
 mod executions;
+mod graphs;
 mod ground;
 mod jobs;
 mod life;

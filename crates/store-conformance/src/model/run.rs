@@ -1,5 +1,6 @@
 //! Runs random lists of operations against a store and its model, and prints the shortest list on which they disagree.
 
+use super::graph_pair::{GraphPair, graph_op};
 use super::job_pair::{JobPair, job_op};
 use super::op::{Op, op};
 use super::pair::{Disagreement, Pair};
@@ -16,8 +17,8 @@ const OPS_MAX: usize = 60;
 /// Every try of a shorter list needs a fresh store.
 const SHRINK_MAX: u32 = 400;
 
-/// Compares the stores that `fixture` makes with the model, over `cases` random lists of operations on requests and as many on jobs, the same in every
-/// run. `LEASEHOLD_MODEL_CASES` in the environment overrules the number, and then the lists are new ones each time.
+/// Compares the stores that `fixture` makes with the model, over `cases` random lists of operations on requests, as many on jobs and as many on
+/// graphs, the same in every run. `LEASEHOLD_MODEL_CASES` in the environment overrules the number, and then the lists are new ones each time.
 ///
 /// Call it from an ordinary `#[test]`: it brings its own runtime.
 ///
@@ -38,6 +39,16 @@ where
     search(job_op(), cases, |ops| {
         runtime.block_on(async {
             let mut pair = JobPair::new(fixture().await).await?;
+            for (n, op) in ops.iter().enumerate() {
+                let step = pair.step(op).await;
+                step.map_err(|what| after(n, op, &what))?;
+            }
+            pair.compare_all().await
+        })
+    });
+    search(graph_op(), cases, |ops| {
+        runtime.block_on(async {
+            let mut pair = GraphPair::new(fixture().await).await?;
             for (n, op) in ops.iter().enumerate() {
                 let step = pair.step(op).await;
                 step.map_err(|what| after(n, op, &what))?;

@@ -1,5 +1,6 @@
 //! What the model remembers, as plain maps, and the few things every operation does to them. Knows no store.
 
+use super::graph::GraphRow;
 use leasehold_core::plan::effective_limit;
 use leasehold_core::{
     DefinitionId, ExecutionId, ExecutionStatus, FailureReason, KeyId, RequestId, RequestStatus,
@@ -46,6 +47,7 @@ pub(super) struct State {
     pub(super) versions: BTreeMap<VersionId, Version>,
     pub(super) requests: BTreeMap<RequestId, RequestRow>,
     pub(super) executions: BTreeMap<ExecutionId, Execution>,
+    pub(super) graphs: BTreeMap<ExecutionId, GraphRow>,
     pub(super) events: BTreeMap<u64, Event>,
     pub(super) next_event: u64,
     pub(super) locks: BTreeMap<String, LockState>,
@@ -129,6 +131,7 @@ impl State {
             && let Some(execution) = row.request.execution.take()
         {
             self.executions.remove(&execution);
+            self.graphs.remove(&execution);
         }
     }
 

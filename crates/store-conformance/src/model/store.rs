@@ -4,6 +4,7 @@ use super::Model;
 use super::read::page;
 use super::state::refused;
 use async_trait::async_trait;
+use leasehold_core::graph::{GraphStop, NodeRun};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{
     DefinitionId, ExecutionId, ExecutionStatus, JobId, JsonText, KeyId, RequestId, Timestamp,
@@ -16,6 +17,7 @@ use leasehold_store::definition::{
 use leasehold_store::execution::{
     ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
 };
+use leasehold_store::graph::{GraphRun, GraphSettled, GraphStarted, GraphStopped};
 use leasehold_store::instance::{Instance, InstanceBeat};
 use leasehold_store::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
@@ -81,9 +83,7 @@ impl Store for Model {
         id: WorkspaceId,
         change: &WorkspaceChange,
     ) -> Result<Option<Workspace>> {
-        let updated = self.state().update_workspace(id, change)?;
-        self.bells.ring_for_work(updated.is_some());
-        Ok(updated)
+        self.update(id, change)
     }
 
     async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool> {
@@ -176,49 +176,23 @@ impl Store for Model {
         owner: &str,
         claims: &[ClaimRef],
     ) -> Result<Vec<Dispatched>> {
-        let (mut state, now) = (self.state(), self.now());
-        let marks = claims
-            .iter()
-            .map(|claim| state.dispatched(owner, claim, now));
-        let marks: Vec<Dispatched> = marks.collect();
-        if marks.contains(&Dispatched::Cancelling) {
-            self.bells.ring(Wake::Cancel);
-        }
-        Ok(marks)
+        Ok(self.dispatched(owner, claims))
     }
 
     async fn request_release(&self, owner: &str, releases: &[Release]) -> Result<Vec<Released>> {
-        let (mut state, now) = (self.state(), self.now());
-        let backs = releases.iter().map(|back| state.release(owner, back, now));
-        let backs: Vec<Released> = backs.collect();
-        self.bells
-            .ring_for_work(backs.iter().any(|back| *back != Released::LeaseLost));
-        Ok(backs)
+        Ok(self.release(owner, releases))
     }
 
     async fn request_fail(&self, owner: &str, fail: &Fail) -> Result<bool> {
-        let failed = self.state().give_up(owner, fail, self.now());
-        self.bells.ring_for_work(failed);
-        Ok(failed)
+        Ok(self.fail(owner, fail))
     }
 
     async fn request_recover(&self, by: &str, limit: u32) -> Result<Vec<Recovered>> {
-        let (mut state, now) = (self.state(), self.now());
-        let mut expired = state.expired(now);
-        expired.truncate(limit.min(SWEEP_MAX_BATCH) as usize);
-        self.bells.ring_for_work(!expired.is_empty());
-        Ok(state.recover(by, &expired, now))
+        Ok(self.recover(by, limit))
     }
 
     async fn request_cancel(&self, cancel: &Cancel) -> Result<Cancelled> {
-        let (mut state, now) = (self.state(), self.now());
-        let cancelled = state.cancel(cancel, now);
-        match cancelled {
-            Cancelled::Wished(_) => self.bells.ring(Wake::Work),
-            Cancelled::Running(_) => self.bells.ring(Wake::Cancel),
-            Cancelled::Cancelled | Cancelled::AlreadyFinished | Cancelled::NotFound => {}
-        }
-        Ok(cancelled)
+        Ok(self.cancel(cancel))
     }
 
     async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelWish>> {
@@ -234,20 +208,14 @@ impl Store for Model {
     }
 
     async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven> {
-        let redriven = self.state().redrive(redrive, self.now());
-        self.bells
-            .ring_for_work(matches!(redriven, Redriven::Enqueued(_)));
-        Ok(redriven)
+        Ok(self.redrive(redrive))
     }
 
     async fn request_redrive_many(
         &self,
         redrive: &RedriveMany,
     ) -> Result<Vec<(RequestId, RequestId)>> {
-        let now = self.now();
-        let redriven = self.state().redrive_many(redrive, now, &mut |_| fresh_id());
-        self.bells.ring_for_work(!redriven.is_empty());
-        Ok(redriven)
+        Ok(self.redrive_many(redrive))
     }
 
     async fn request_get(&self, workspace: WorkspaceId, id: RequestId) -> Result<Option<Request>> {
@@ -309,12 +277,7 @@ impl Store for Model {
         by: &str,
         finishes: &[ExecutionFinish],
     ) -> Result<Vec<ExecutionFinished>> {
-        let (mut state, now) = (self.state(), self.now());
-        let ends = finishes.iter().map(|finish| state.finish(by, finish, now));
-        let ends: Vec<ExecutionFinished> = ends.collect();
-        let ended = |end: &ExecutionFinished| matches!(end, ExecutionFinished::Finished { .. });
-        self.bells.ring_for_work(ends.iter().any(ended));
-        Ok(ends)
+        Ok(self.finish(by, finishes))
     }
 
     async fn execution_list_running(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>> {
@@ -494,5 +457,39 @@ impl Store for Model {
 
     fn job_bell(&self) -> watch::Receiver<u64> {
         self.job_bell.subscribe()
+    }
+
+    async fn graph_start(&self, execution: ExecutionId) -> Result<GraphStarted> {
+        Ok(self.graph_start(execution))
+    }
+
+    async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>> {
+        Ok(self.graph_get(execution))
+    }
+
+    async fn graph_nodes(&self, execution: ExecutionId) -> Result<Option<Vec<NodeRun>>> {
+        Ok(self.graph_nodes(execution))
+    }
+
+    async fn graph_output(&self, execution: ExecutionId, node: usize) -> Result<Option<JsonText>> {
+        Ok(self.graph_output(execution, node))
+    }
+
+    async fn graph_stop(
+        &self,
+        execution: ExecutionId,
+        stop: GraphStop,
+        by: &str,
+        reason: &str,
+    ) -> Result<GraphStopped> {
+        Ok(self.graph_stop(execution, stop, by, reason))
+    }
+
+    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<GraphSettled>> {
+        Ok(self.graph_settle(by, limit))
+    }
+
+    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
+        Ok(self.node_finish(worker, finishes))
     }
 }

@@ -3,7 +3,7 @@ WITH running AS MATERIALIZED (
     SELECT l.token, l.worker, l.claimed_at, l.queue_id, i.id, i.ends, i.attempt
     FROM job_lease l CROSS JOIN unnest(l.ids, l.ends, l.attempts) AS i (id, ends, attempt)
 )
-SELECT j.id, q.name AS queue, j.kind, j.priority, j.payload, j.created_at, j.trace_context,
+SELECT j.id, q.name AS queue, j.kind, j.priority, j.payload, j.created_at, j.trace_context, j.execution_id,
     coalesce(j.max_attempts, q.max_attempts) AS max_attempts, coalesce(j.backoff_base_us, q.backoff_base_us) AS backoff_base_us,
     coalesce(j.backoff_max_us, q.backoff_max_us) AS backoff_max_us, coalesce(j.backoff_factor, q.backoff_factor) AS backoff_factor,
     coalesce(j.backoff_jitter, q.backoff_jitter) AS backoff_jitter, coalesce(j.timeout_us, q.timeout_us) AS timeout_us,

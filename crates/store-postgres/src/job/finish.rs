@@ -1,8 +1,11 @@
 //! What a worker does with its leases: renew them, report progress, end them.
 
 use super::row::{self, JsonIn};
+use crate::error::postgres;
+use crate::pool;
 use crate::row::{micros, time};
-use crate::store::{PostgresStore, sql};
+use crate::store::{Params, PostgresStore, sql};
+use deadpool_postgres::GenericClient;
 use leasehold_core::job::{JobRetry, JobStatus, bounded_wait, jitter};
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::ERROR_MAX_CHARS;
@@ -12,6 +15,9 @@ use leasehold_store::Result;
 use leasehold_store::job::{Again, JobEnd, JobFinish, JobFinished, JobRef};
 use std::collections::HashMap;
 use std::time::Duration;
+use tokio_postgres::Row;
+
+const CONTEXT: &str = "job_finish";
 
 /// Claims sorted by page, as the functions of the schema take them.
 struct Pages {
@@ -90,13 +96,14 @@ pub(crate) async fn progress(
 }
 
 /// How a claim shall end, decided before it is written.
-struct Verdict<'a> {
-    claim: JobRef,
+#[derive(Clone)]
+pub(crate) struct Verdict<'a> {
+    pub(crate) claim: JobRef,
     /// Its position in the call.
-    asked: usize,
-    becomes: JobStatus,
-    result: Option<&'a JsonText>,
-    error: Option<String>,
+    pub(crate) asked: usize,
+    pub(crate) becomes: JobStatus,
+    pub(crate) result: Option<&'a JsonText>,
+    pub(crate) error: Option<String>,
     wait: Duration,
     uncounted: bool,
 }
@@ -154,7 +161,7 @@ impl Policy {
 }
 
 async fn policies(
-    store: &PostgresStore,
+    client: &impl GenericClient,
     finishes: &[JobFinish],
 ) -> Result<HashMap<JobRef, Policy>> {
     let (ids, tokens): (Vec<i64>, Vec<i64>) = finishes
@@ -167,10 +174,8 @@ async fn policies(
     if ids.is_empty() {
         return Ok(HashMap::new());
     }
-    let rows = store
-        .many("job_finish", sql!("job/policy"), &[&ids, &tokens])
-        .await?;
-    let policy = |row: &tokio_postgres::Row| {
+    let rows = query(client, sql!("job/policy"), &[&ids, &tokens]).await?;
+    let policy = |row: &Row| {
         let claim = JobRef {
             job: JobId(row.get("id")),
             token: row.get("token"),
@@ -184,12 +189,33 @@ async fn policies(
     Ok(rows.iter().map(policy).collect())
 }
 
+async fn query(client: &impl GenericClient, sql: &str, params: &Params<'_>) -> Result<Vec<Row>> {
+    let statement = client
+        .prepare_cached(sql)
+        .await
+        .map_err(postgres(CONTEXT))?;
+    let rows = client.query(&statement, params).await;
+    rows.map_err(postgres(CONTEXT))
+}
+
 pub(crate) async fn finish(
     store: &PostgresStore,
     worker: &str,
     finishes: &[JobFinish],
 ) -> Result<Vec<JobFinished>> {
-    let policies = policies(store, finishes).await?;
+    let client = pool::take(&store.pool, CONTEXT).await?;
+    let verdicts = verdicts(&client, finishes).await?;
+    let ended = end(&client, store.given_now(), worker, &verdicts, false).await?;
+    drop(client);
+    Ok(answers(store, finishes.len(), &verdicts, ended))
+}
+
+/// What shall become of each claim, sorted by page; of two for one claim the first.
+pub(crate) async fn verdicts<'a>(
+    client: &impl GenericClient,
+    finishes: &'a [JobFinish],
+) -> Result<Vec<Verdict<'a>>> {
+    let policies = policies(client, finishes).await?;
     let mut verdicts: Vec<Verdict<'_>> = finishes
         .iter()
         .enumerate()
@@ -197,23 +223,36 @@ pub(crate) async fn finish(
         .collect();
     verdicts.sort_unstable_by_key(|v| (v.claim.token, v.claim.job, v.asked));
     verdicts.dedup_by_key(|v| v.claim);
-    let mut answers = vec![JobFinished::LeaseLost; finishes.len()];
+    Ok(verdicts)
+}
+
+/// The answers of a call in its order, once what `ended` says is committed; whoever waits for it here is woken.
+pub(crate) fn answers(
+    store: &PostgresStore,
+    asked: usize,
+    verdicts: &[Verdict<'_>],
+    ended: Vec<(JobRef, JobFinished)>,
+) -> Vec<JobFinished> {
+    let mut answers = vec![JobFinished::LeaseLost; asked];
     let position: HashMap<JobRef, usize> = verdicts.iter().map(|v| (v.claim, v.asked)).collect();
     let mut queued = false;
-    for (claim, finished) in write(store, worker, &verdicts).await? {
+    for (claim, finished) in ended {
         queued |= matches!(finished, JobFinished::Queued { .. });
         if let Some(&asked) = position.get(&claim) {
             answers[asked] = finished;
         }
     }
     store.job_wakes.finished(queued);
-    Ok(answers)
+    answers
 }
 
-async fn write(
-    store: &PostgresStore,
+/// Ends those of these claims that the worker holds, and says what became of them. `nodes`: the caller brings their graphs on.
+pub(crate) async fn end(
+    client: &impl GenericClient,
+    now: Option<Timestamp>,
     worker: &str,
     verdicts: &[Verdict<'_>],
+    nodes: bool,
 ) -> Result<Vec<(JobRef, JobFinished)>> {
     let pages = Pages::of(verdicts.iter().map(|v| v.claim));
     let plain = verdicts
@@ -226,25 +265,21 @@ async fn write(
     let errors: Vec<Option<&str>> = told.iter().map(|v| v.error.as_deref()).collect();
     let waits: Vec<i64> = told.iter().map(|v| micros(bounded_wait(v.wait))).collect();
     let uncounted: Vec<bool> = told.iter().map(|v| v.uncounted).collect();
-    let rows = store
-        .many(
-            "job_finish",
-            sql!("job/finish"),
-            &[
-                &store.given_now(),
-                &worker,
-                &pages.tokens,
-                &pages.first,
-                &pages.ids,
-                &plain,
-                &becomes,
-                &results,
-                &errors,
-                &waits,
-                &uncounted,
-            ],
-        )
-        .await?;
+    let params: &Params<'_> = &[
+        &now,
+        &worker,
+        &pages.tokens,
+        &pages.first,
+        &pages.ids,
+        &plain,
+        &becomes,
+        &results,
+        &errors,
+        &waits,
+        &uncounted,
+        &nodes,
+    ];
+    let rows = query(client, sql!("job/finish"), params).await?;
     rows.iter()
         .map(|row| {
             let claim = JobRef {
@@ -254,6 +289,7 @@ async fn write(
             let finished = match row.get::<_, Option<&str>>(2) {
                 None | Some("completed") => JobFinished::Completed,
                 Some("failed") => JobFinished::Failed,
+                Some("of_graph") => JobFinished::OfGraph,
                 Some(_) => JobFinished::Queued {
                     run_at: time::<Timestamp>(row, "run_at")?,
                 },

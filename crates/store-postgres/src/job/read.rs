@@ -85,6 +85,7 @@ pub(crate) async fn cancel(store: &PostgresStore, id: JobId) -> Result<JobCancel
         "cancelled" => JobCancelled::Cancelled,
         "running" => JobCancelled::Running,
         "finished" => JobCancelled::Finished,
+        "of_graph" => JobCancelled::OfGraph,
         _ => JobCancelled::NotFound,
     })
 }

@@ -1,6 +1,6 @@
 //! Rows of jobs and queues as the port's types.
 
-use crate::row::{named, time};
+use crate::row::{maybe_id, named, time};
 use leasehold_core::JobId;
 use leasehold_core::job::JobRetry;
 use leasehold_core::payload::JsonText;
@@ -17,7 +17,7 @@ use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
 /// A `json` value as it is: text that nobody looks into.
 #[derive(Debug)]
-pub(crate) struct Json(pub(super) JsonText);
+pub(crate) struct Json(pub(crate) JsonText);
 
 impl<'a> FromSql<'a> for Json {
     fn from_sql(
@@ -36,7 +36,7 @@ impl<'a> FromSql<'a> for Json {
 
 /// A `json` value to be written.
 #[derive(Debug)]
-pub(crate) struct JsonIn<'a>(pub(super) &'a JsonText);
+pub(crate) struct JsonIn<'a>(pub(crate) &'a JsonText);
 
 impl ToSql for JsonIn<'_> {
     fn to_sql(
@@ -107,6 +107,7 @@ pub(crate) fn job(row: &Row) -> Result<Job> {
         last_error: row.get("last_error"),
         trace_context: row.get("trace_context"),
         created_at: time(row, "created_at")?,
+        execution: maybe_id(row, "execution_id"),
         finished_at: time(row, "finished_at")?,
     })
 }

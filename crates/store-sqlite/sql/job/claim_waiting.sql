@@ -1,6 +1,6 @@
 -- The first waiting jobs in a queue's line whose time has come.
 SELECT j.id, j.priority, j.created_at, j.kind, j.payload, j.max_attempts, j.backoff_base_us, j.backoff_factor, j.backoff_max_us,
-    j.backoff_jitter, j.timeout_us, j.trace_context, w.attempts, w.run_at, n.last_error, n.progress
+    j.backoff_jitter, j.timeout_us, j.trace_context, j.node IS NOT NULL, w.attempts, w.run_at, n.last_error, n.progress
 FROM job_waiting w INDEXED BY job_waiting_line
 CROSS JOIN job j ON j.id = w.job_id
 LEFT JOIN job_note n ON n.job_id = w.job_id

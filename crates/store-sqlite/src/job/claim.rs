@@ -108,6 +108,8 @@ struct Candidate {
     job: ClaimedJob,
     /// When it was to run, if it waited; a fresh one never did.
     waited: Option<i64>,
+    /// Whether it is a node of a graph.
+    node: bool,
 }
 
 /// The first jobs of a run, up to `last`, and those of them that there are.
@@ -155,7 +157,7 @@ impl Order<'_> {
         }
         let ends_at = later(self.session.now, self.lease);
         let mut entries = Vec::with_capacity(picked.jobs.len());
-        for Candidate { job, waited } in &picked.jobs {
+        for Candidate { job, waited, .. } in &picked.jobs {
             if waited.is_some() {
                 wait::remove(self.session, job.id.0)?;
             }
@@ -167,7 +169,8 @@ impl Order<'_> {
                 run_at: *waited,
             });
         }
-        let first = lease::add(self.session, self.queue.id, worker, &entries)?;
+        let nodes = picked.jobs.iter().any(|candidate| candidate.node);
+        let first = lease::add(self.session, self.queue.id, worker, &entries, nodes)?;
         let lease_expires_at = moment(ends_at)?;
         let jobs = picked.jobs.into_iter().zip(0_i64..);
         let pages = i64::try_from(MOST).unwrap_or(i64::MAX);
@@ -198,11 +201,11 @@ impl Order<'_> {
 
     fn waiting(&self, row: &Row<'_>) -> Result<Candidate, Fault> {
         let mut candidate = self.candidate(row)?;
-        let attempts: u32 = row.get(12)?;
-        candidate.waited = Some(row.get(13)?);
+        let attempts: u32 = row.get(13)?;
+        candidate.waited = Some(row.get(14)?);
         candidate.job.attempt = attempts + 1;
-        candidate.job.last_error = row.get(14)?;
-        let progress: Option<String> = row.get(15)?;
+        candidate.job.last_error = row.get(15)?;
+        let progress: Option<String> = row.get(16)?;
         candidate.job.progress = progress.map(JsonText::trusted);
         Ok(candidate)
     }
@@ -232,6 +235,7 @@ impl Order<'_> {
                 lease_expires_at: created_at,
             },
             waited: None,
+            node: row.get(12)?,
         })
     }
 }

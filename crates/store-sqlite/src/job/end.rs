@@ -14,6 +14,7 @@ const SAID: &str = include_str!("../../sql/job/said.sql");
 const KEY_RELEASE: &str = include_str!("../../sql/job/key_release.sql");
 const NOTE_DELETE: &str = include_str!("../../sql/job/note_delete.sql");
 const DELETE: &str = include_str!("../../sql/job/delete.sql");
+const ENDED: &str = include_str!("../../sql/job/ended.sql");
 
 /// A job's end.
 #[derive(Clone, Debug)]
@@ -122,7 +123,12 @@ pub(super) fn note(session: &Session<'_>, job: i64, error: &str) -> Result<(), F
     session.run(ERROR, params![job, error]).map(|_| ())
 }
 
+/// After how many attempts a job ended; none if it has not.
+pub(super) fn ended(session: &Session<'_>, job: i64) -> Result<Option<u32>, Fault> {
+    session.maybe(ENDED, [job], |row| Ok(row.get(0)?))
+}
+
 /// What is kept of an error.
-pub(super) fn kept(error: &str) -> String {
+pub(crate) fn kept(error: &str) -> String {
     text::clip(error, ERROR_MAX_CHARS)
 }

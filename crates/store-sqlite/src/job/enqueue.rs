@@ -1,10 +1,11 @@
 //! Enqueue: all of a call's jobs or none, each key held by one job at a time.
 
 use crate::error::Fault;
+use crate::job::NodeOf;
 use crate::job::line::{self, Run};
 use crate::job::wait::{self, Waiting};
 use crate::queue;
-use crate::row::{Text, later, length};
+use crate::row::{Place, Text, blob, later, length};
 use crate::session::Session;
 use crate::wake::Ring;
 use leasehold_core::JobId;
@@ -45,9 +46,11 @@ struct New {
 }
 
 /// What few jobs have.
+#[derive(Default)]
 struct Rare {
     dedup: Option<Dedup>,
     trace_context: Option<String>,
+    node: Option<NodeOf>,
 }
 
 impl Call {
@@ -74,6 +77,7 @@ impl Call {
                         Box::new(Rare {
                             dedup: job.dedup.clone(),
                             trace_context: job.trace_context.clone(),
+                            node: None,
                         })
                     }),
                 }
@@ -85,6 +89,15 @@ impl Call {
             payloads,
             jobs,
         }
+    }
+
+    /// The same for nodes of graphs.
+    pub(crate) fn of_nodes(jobs: &[NewJob], nodes: impl IntoIterator<Item = NodeOf>) -> Self {
+        let mut call = Self::prepare(jobs);
+        for (job, node) in call.jobs.iter_mut().zip(nodes) {
+            job.rare.get_or_insert_default().node = Some(node);
+        }
+        call
     }
 }
 
@@ -130,6 +143,7 @@ pub(crate) fn enqueue(session: &Session<'_>, call: &Call) -> Result<Vec<Enqueued
             }
             last += 1;
             let trace_context = new.rare.as_ref().and_then(|r| r.trace_context.as_deref());
+            let node = new.rare.as_ref().and_then(|rare| rare.node);
             statement.execute(params![
                 last,
                 queue,
@@ -143,7 +157,9 @@ pub(crate) fn enqueue(session: &Session<'_>, call: &Call) -> Result<Vec<Enqueued
                 new.backoff.map(|backoff| length(backoff.max)),
                 new.backoff.map(|backoff| backoff.jitter),
                 new.timeout.map(length),
-                trace_context.map(Text)
+                trace_context.map(Text),
+                node.map(|node| blob(node.execution)),
+                node.map(|node| Place(node.place))
             ])?;
             hold(session, queue, last, dedup)?;
             place(session, new, queue, last, &mut runs)?;

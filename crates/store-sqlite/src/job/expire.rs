@@ -7,6 +7,7 @@ use crate::job::page::Entry;
 use crate::job::wait;
 use crate::job::{finish, wish};
 use crate::queue::{Known, Seen};
+use crate::row::{Place, blob};
 use crate::session::Session;
 use crate::wake::Ring;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
@@ -16,6 +17,7 @@ use rusqlite::params;
 
 const EXPIRED: &str = include_str!("../../sql/job/expired.sql");
 const EXPIRED_OF_QUEUE: &str = include_str!("../../sql/job/expired_of_queue.sql");
+const SPEND: &str = include_str!("../../sql/node/spend.sql");
 
 /// Up to `limit` jobs of all queues.
 pub(crate) fn take_back(session: &Session<'_>, limit: u32) -> Result<Vec<ExpiredJob>, Fault> {
@@ -105,6 +107,15 @@ fn place(
             end::note(session, entry.job, &error)?;
             wait::add(session, &of.waiting(session.now, entry.attempt, page.token))?;
             return Ok(JobStatus::Queued);
+        }
+        if let Some(node) = of.node {
+            let row = params![
+                blob(node.execution),
+                Place(node.place),
+                entry.attempt,
+                error
+            ];
+            session.run(SPEND, row)?;
         }
     }
     let end = End {

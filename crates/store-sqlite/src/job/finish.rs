@@ -1,16 +1,17 @@
 //! What a worker says became of its jobs: completed, failed and perhaps tried again, snoozed, given back.
 
 use crate::error::Fault;
+use crate::job::NodeOf;
 use crate::job::end::{self, End, Ends};
 use crate::job::lease::Held;
 use crate::job::wait::{self, Waiting};
 use crate::job::wish::{self, Wishes};
 use crate::queue::Seen;
-use crate::row::{later, moment};
+use crate::row::{Columns, Place, later, moment};
 use crate::session::Session;
 use crate::wake::Ring;
-use leasehold_core::JobId;
 use leasehold_core::job::{JobRetry, bounded_wait, jitter};
+use leasehold_core::{ExecutionId, JobId};
 use leasehold_store::job::{Again, JobEnd, JobFinish, JobFinished, JobRef};
 use std::time::Duration;
 
@@ -21,55 +22,45 @@ pub(crate) fn finish(
     worker: &str,
     finishes: &[JobFinish],
 ) -> Result<Vec<JobFinished>, Fault> {
-    let mut call = Call {
-        session,
-        worker,
-        seen: Seen::by(session),
-        ended: Vec::new(),
-        forgotten: Vec::new(),
-    };
-    let mut held = Held::by(session, worker);
+    let mut call = Call::by(session, worker);
     let mut answers = Vec::with_capacity(finishes.len());
     for finish in finishes {
-        let taken = held.take(finish.claim)?.map(|(entry, page)| Taken {
-            claim: finish.claim,
-            queue: page.queue,
-            claimed_at: page.claimed_at,
-            attempt: entry.attempt,
-            run_at: entry.run_at,
-        });
-        answers.push(match taken {
-            None => JobFinished::LeaseLost,
-            Some(taken) => call.finish(taken, &finish.end)?,
+        answers.push(match call.node(finish.claim)? {
+            Some(_) => JobFinished::OfGraph,
+            None => match call.take(finish.claim)? {
+                None => JobFinished::LeaseLost,
+                Some(taken) => call.finish(taken, &finish.end, Results::Kept)?,
+            },
         });
     }
-    held.put()?;
-    let ends = Ends::of(session);
-    if !call.ended.is_empty() {
-        ends.keep(call.ended)?;
-    }
-    if !call.forgotten.is_empty() {
-        ends.forget(call.forgotten)?;
-    }
-    if call.seen.any_limited()? {
-        session.ring(Ring::Workers);
-    }
+    call.write()?;
     Ok(answers)
 }
 
 /// A lease taken from its worker.
 #[derive(Clone, Copy)]
-struct Taken {
+pub(crate) struct Taken {
     claim: JobRef,
     queue: i64,
     claimed_at: i64,
-    attempt: u32,
+    pub(crate) attempt: u32,
     run_at: Option<i64>,
 }
 
-struct Call<'a> {
+/// Whether what a completed job came to is kept with its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Results {
+    /// It is.
+    Kept,
+    /// It is kept elsewhere.
+    Elsewhere,
+}
+
+/// What a worker ends in one call. Nothing is written before `Call::write` but what has jobs wait.
+pub(crate) struct Call<'a> {
     session: &'a Session<'a>,
     worker: &'a str,
+    held: Held<'a>,
     seen: Seen<'a>,
     ended: Vec<End<'a>>,
     /// Completed ones of queues that keep none.
@@ -77,13 +68,64 @@ struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    fn finish(&mut self, taken: Taken, end: &'a JobEnd) -> Result<JobFinished, Fault> {
+    pub(crate) fn by(session: &'a Session<'a>, worker: &'a str) -> Self {
+        Self {
+            session,
+            worker,
+            held: Held::by(session, worker),
+            seen: Seen::by(session),
+            ended: Vec::new(),
+            forgotten: Vec::new(),
+        }
+    }
+
+    /// The node that a job which the worker has does; none if it does none.
+    pub(crate) fn node(&mut self, claim: JobRef) -> Result<Option<NodeOf>, Fault> {
+        if !self.held.may_be_node(claim)? {
+            return Ok(None);
+        }
+        Ok(of(self.session, claim.job.0)?.and_then(|(of, _)| of.node))
+    }
+
+    /// Takes a lease from the worker; none if it has it no longer.
+    pub(crate) fn take(&mut self, claim: JobRef) -> Result<Option<Taken>, Fault> {
+        Ok(self.held.take(claim)?.map(|(entry, page)| Taken {
+            claim,
+            queue: page.queue,
+            claimed_at: page.claimed_at,
+            attempt: entry.attempt,
+            run_at: entry.run_at,
+        }))
+    }
+
+    /// Writes what became of pages and jobs.
+    pub(crate) fn write(self) -> Result<(), Fault> {
+        self.held.put()?;
+        let ends = Ends::of(self.session);
+        if !self.ended.is_empty() {
+            ends.keep(self.ended)?;
+        }
+        if !self.forgotten.is_empty() {
+            ends.forget(self.forgotten)?;
+        }
+        if self.seen.any_limited()? {
+            self.session.ring(Ring::Workers);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn finish(
+        &mut self,
+        taken: Taken,
+        end: &'a JobEnd,
+        results: Results,
+    ) -> Result<JobFinished, Fault> {
         let settings = *self.seen.get(taken.queue)?.settings();
         match end {
             JobEnd::Completed { result } => {
                 if settings.keep_completed {
-                    let result = result.as_ref().map(|result| result.as_str());
-                    self.end(taken, result, None);
+                    let result = result.as_ref().filter(|_| results == Results::Kept);
+                    self.end(taken, result.map(|result| result.as_str()), None);
                 } else {
                     self.forgotten.push(taken.claim.job.0);
                 }
@@ -162,10 +204,12 @@ fn wait_before(retry: &JobRetry, again: Again, attempt: u32, claim: JobRef) -> O
 
 /// What a job takes with it wherever it is placed.
 pub(super) struct Of {
-    job: JobId,
+    pub(super) job: JobId,
     pub(super) queue: i64,
     pub(super) priority: i16,
     created_at: i64,
+    /// The node of a graph that it does.
+    pub(super) node: Option<NodeOf>,
 }
 
 impl Of {
@@ -186,11 +230,16 @@ impl Of {
 /// The job and its wishes; none if there is no such job.
 pub(super) fn of(session: &Session<'_>, job: i64) -> Result<Option<(Of, Wishes)>, Fault> {
     session.maybe(OF, [job], |row| {
+        let execution: Option<ExecutionId> = row.id_or_none("execution_id")?;
+        let place: Option<Place> = row.get(9)?;
         let of = Of {
             job: JobId(job),
             queue: row.get(0)?,
             priority: row.get(1)?,
             created_at: row.get(2)?,
+            node: execution
+                .zip(place)
+                .map(|(execution, Place(place))| NodeOf { execution, place }),
         };
         Ok((of, wish::wishes(row, 3)?))
     })

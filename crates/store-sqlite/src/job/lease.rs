@@ -14,6 +14,7 @@ const GET: &str = include_str!("../../sql/job/lease_get.sql");
 const SET: &str = include_str!("../../sql/job/lease_set.sql");
 const REMOVE: &str = include_str!("../../sql/job/lease_remove.sql");
 const LIST: &str = include_str!("../../sql/job/lease_list.sql");
+const LIST_OF_NODES: &str = include_str!("../../sql/job/lease_list_of_nodes.sql");
 const TAKE_TOKENS: &str = include_str!("../../sql/job/take_tokens.sql");
 
 /// One claim's jobs, as far as its worker still has them.
@@ -24,6 +25,8 @@ pub(super) struct Page {
     pub(super) worker: String,
     pub(super) claimed_at: i64,
     pub(super) entries: Vec<Entry>,
+    /// Whether nodes of graphs may be among them.
+    pub(super) nodes: bool,
 }
 
 pub(super) fn read(row: &Row<'_>) -> Result<Page, Fault> {
@@ -40,6 +43,7 @@ pub(super) fn read(row: &Row<'_>) -> Result<Page, Fault> {
         entries: entries.ok_or_else(|| {
             ErrorKind::Broken(format!("the page of leases {token} makes no sense"))
         })?,
+        nodes: row.get(6)?,
     })
 }
 
@@ -52,12 +56,18 @@ pub(super) fn all(session: &Session<'_>) -> Result<Vec<Page>, Fault> {
     session.all(LIST, [], read)
 }
 
+/// The pages of a queue in which nodes of graphs may be.
+pub(super) fn of_nodes(session: &Session<'_>, queue: i64) -> Result<Vec<Page>, Fault> {
+    session.all(LIST_OF_NODES, [queue], read)
+}
+
 /// Writes the leases of a claim, each page with a token of its own, and returns the first of these tokens.
 pub(super) fn add(
     session: &Session<'_>,
     queue: i64,
     worker: &str,
     entries: &[Entry],
+    nodes: bool,
 ) -> Result<i64, Fault> {
     let pages = i64::try_from(entries.len().div_ceil(MOST)).unwrap_or(i64::MAX);
     let last: i64 = session.one(TAKE_TOKENS, [pages], |row| Ok(row.get(0)?))?;
@@ -72,7 +82,8 @@ pub(super) fn add(
                 session.now,
                 expires_at,
                 size(entries),
-                page::write(entries, expires_at)
+                page::write(entries, expires_at),
+                nodes
             ])?;
         }
         Ok(first)
@@ -142,6 +153,13 @@ impl<'a> Held<'a> {
     /// Whether the worker has it.
     pub(super) fn has(&mut self, claim: JobRef) -> Result<bool, Fault> {
         Ok(self.find(claim)?.is_some())
+    }
+
+    /// Whether the worker has it, and it may be a node of a graph.
+    pub(super) fn may_be_node(&mut self, claim: JobRef) -> Result<bool, Fault> {
+        Ok(self
+            .find(claim)?
+            .is_some_and(|(touched, _)| touched.page.nodes))
     }
 
     /// Has a lease end at another time; false if the worker has it no longer.

@@ -4,7 +4,7 @@ use crate::error::Fault;
 use crate::job::lease::{self, Page};
 use crate::job::page::Entry;
 use crate::job::wish;
-use crate::row::moment;
+use crate::row::{Columns, moment};
 use crate::session::Session;
 use leasehold_core::job::JobRetry;
 use leasehold_core::{JobId, JobStatus, JsonText};
@@ -19,7 +19,7 @@ pub(crate) fn get(session: &Session<'_>, id: JobId) -> Result<Option<Job>, Fault
 }
 
 /// The leases there are, read when the first job that may have one is met.
-pub(super) struct Leases(Option<Read>);
+pub(crate) struct Leases(Option<Read>);
 
 struct Read {
     pages: Vec<Page>,
@@ -28,7 +28,7 @@ struct Read {
 }
 
 impl Leases {
-    pub(super) fn unread() -> Self {
+    pub(crate) fn unread() -> Self {
         Self(None)
     }
 
@@ -45,7 +45,7 @@ impl Leases {
     }
 
     /// The job; none if there is none.
-    pub(super) fn job(&mut self, session: &Session<'_>, id: JobId) -> Result<Option<Job>, Fault> {
+    pub(crate) fn job(&mut self, session: &Session<'_>, id: JobId) -> Result<Option<Job>, Fault> {
         let found = session.maybe(GET, params![id.0, session.now], |row| {
             Ok((job(row)?, row.get::<_, Option<u32>>(20)?.is_some()))
         })?;
@@ -132,6 +132,7 @@ fn job(row: &Row<'_>) -> Result<Job, Fault> {
         last_error: text(25)?,
         trace_context: text(6)?,
         created_at,
+        execution: row.id_or_none("execution_id")?,
         finished_at: time(23)?,
     })
 }

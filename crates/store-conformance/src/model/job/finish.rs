@@ -59,11 +59,24 @@ impl Jobs {
         finishes: &[JobFinish],
         now: Timestamp,
     ) -> Vec<JobFinished> {
-        let finish = |finish: &JobFinish| self.finish(worker, finish, now);
+        let finish = |finish: &JobFinish| {
+            let row = self.rows.get(&finish.claim.job);
+            match row.is_some_and(|row| row.node.is_some()) && self.holds(worker, finish.claim, now)
+            {
+                true => JobFinished::OfGraph,
+                false => self.finish(worker, finish, now),
+            }
+        };
         finishes.iter().map(finish).collect()
     }
 
-    fn finish(&mut self, worker: &str, finish: &JobFinish, now: Timestamp) -> JobFinished {
+    /// Ends a claim, be it that of a node or not.
+    pub(in crate::model) fn finish(
+        &mut self,
+        worker: &str,
+        finish: &JobFinish,
+        now: Timestamp,
+    ) -> JobFinished {
         if !self.holds(worker, finish.claim, now) {
             return JobFinished::LeaseLost;
         }

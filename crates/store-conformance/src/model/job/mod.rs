@@ -7,7 +7,7 @@ mod sweep;
 pub(super) use super::claim::until;
 
 use leasehold_core::job::{JobEvent, JobStatus};
-use leasehold_core::{JobId, JsonText, Timestamp};
+use leasehold_core::{ExecutionId, JobId, JsonText, Timestamp};
 use leasehold_store::Page;
 use leasehold_store::job::{EnqueuedJob, Job, JobFilter, JobStart, NewJob};
 use leasehold_store::queue::Queue;
@@ -26,6 +26,8 @@ pub(super) struct Lease {
 #[derive(Clone, Debug)]
 pub(super) struct JobRow {
     pub(super) new: NewJob,
+    /// The node of a graph that it does.
+    pub(super) node: Option<(ExecutionId, usize)>,
     pub(super) status: JobStatus,
     pub(super) created_at: Timestamp,
     pub(super) run_at: Timestamp,
@@ -54,6 +56,10 @@ pub(super) struct Jobs {
     pub(super) rows: BTreeMap<JobId, JobRow>,
     /// By queue and key.
     pub(super) keys: BTreeMap<(String, String), Key>,
+    /// Nodes whose job lost its last lease, and what went wrong: their graph is yet to be told.
+    pub(super) spent: BTreeMap<(ExecutionId, usize), String>,
+    /// Ids that a store gave to the jobs of nodes: the model follows its choice.
+    pub(super) chosen: BTreeMap<(ExecutionId, usize), JobId>,
     pub(super) limit: Option<u32>,
     pub(super) last_id: i64,
     pub(super) last_token: i64,
@@ -94,6 +100,22 @@ impl Jobs {
         answers
     }
 
+    /// Puts in the job of a node.
+    pub(super) fn enqueue_node(
+        &mut self,
+        new: &NewJob,
+        node: (ExecutionId, usize),
+        now: Timestamp,
+    ) -> JobId {
+        self.queue(&new.queue, now);
+        let next = JobId(self.last_id + 1);
+        let id = self.chosen.get(&node).copied().unwrap_or(next);
+        self.last_id = self.last_id.max(id.0);
+        self.insert(id, new, now);
+        self.rows.entry(id).and_modify(|row| row.node = Some(node));
+        id
+    }
+
     /// The job that holds a key in the queue of `new`.
     fn holder(&self, new: &NewJob, key: &str, now: Timestamp) -> Option<JobId> {
         let key = self.keys.get(&(new.queue.clone(), key.to_owned()))?;
@@ -116,6 +138,7 @@ impl Jobs {
         }
         let row = JobRow {
             new: new.clone(),
+            node: None,
             status: JobStatus::Queued,
             created_at: now,
             run_at,
@@ -189,6 +212,7 @@ impl Jobs {
             last_error: row.last_error.clone(),
             trace_context: row.new.trace_context.clone(),
             created_at: row.created_at,
+            execution: row.node.map(|(execution, _)| execution),
             finished_at: row.finished_at,
         })
     }

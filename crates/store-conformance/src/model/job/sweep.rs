@@ -4,6 +4,7 @@ use super::Jobs;
 use leasehold_core::job::JobEvent;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{JobId, JobStatus, Timestamp};
+use leasehold_store::graph::ABANDONED;
 use leasehold_store::job::{ExpiredJob, JobCancelled, JobPrune, JobRef, JobsPruned};
 
 impl Jobs {
@@ -40,7 +41,10 @@ impl Jobs {
         if event == JobEvent::Expire {
             row.run_at = now;
         }
-        let status = row.status;
+        let (status, node, error) = (row.status, row.node, row.last_error.clone());
+        if let (JobEvent::Exhaust, Some(node)) = (event, node) {
+            self.spent.insert(node, error.unwrap_or_default());
+        }
         ExpiredJob {
             claim,
             queue,
@@ -59,8 +63,26 @@ impl Jobs {
         self.take_back(&expired, now)
     }
 
+    /// Fails a job whose execution has ended, wherever it is.
+    pub(in crate::model) fn abandon(&mut self, id: JobId, now: Timestamp) {
+        let event = match self.rows.get(&id).map(|row| row.status) {
+            Some(JobStatus::Queued) => JobEvent::Cancel,
+            Some(JobStatus::Running) => JobEvent::Fail,
+            Some(JobStatus::Completed | JobStatus::Failed) | None => return,
+        };
+        self.step(id, event, now).last_error = Some(ABANDONED.to_owned());
+    }
+
+    /// How often a job was tried that may no longer be kept.
+    pub(in crate::model) fn attempts(&self, id: JobId) -> u32 {
+        self.rows.get(&id).map_or(1, |row| row.attempts)
+    }
+
     pub(in crate::model) fn cancel(&mut self, id: JobId, now: Timestamp) -> JobCancelled {
-        match self.rows.get(&id).map(|row| row.status) {
+        let row = self.rows.get(&id);
+        let of_graph = row.is_some_and(|row| row.node.is_some());
+        match row.map(|row| row.status) {
+            Some(JobStatus::Queued | JobStatus::Running) if of_graph => JobCancelled::OfGraph,
             None => JobCancelled::NotFound,
             Some(JobStatus::Running) => JobCancelled::Running,
             Some(JobStatus::Completed | JobStatus::Failed) => JobCancelled::Finished,

@@ -63,7 +63,7 @@ fn ids(jobs: &[Job]) -> Vec<JobId> {
 
 /// Leaves out what a store may show as it likes: when a job might have run that does not wait any more, and a key that
 /// does not hold any more.
-fn determined(mut real: Job, mut model: Job) -> (Job, Job) {
+pub(in crate::model) fn determined(mut real: Job, mut model: Job) -> (Job, Job) {
     if model.status != JobStatus::Queued {
         real.run_at = model.run_at;
     }

@@ -1,0 +1,308 @@
+//! The nodes of an execution, read from its workflow's history and, for what is under way, from its description. Needs no worker.
+
+use crate::TemporalEngine;
+use crate::codes::{error, is_workflow_not_found};
+use crate::describe::{end, failure_message, info};
+use crate::worker::{Done, FAILED_NODE, FailedNode, JobSeen, timed_out};
+use leasehold_core::graph::{Graph, NodeRun, NodeState};
+use leasehold_core::limits::ERROR_MAX_CHARS;
+use leasehold_core::text::clip;
+use leasehold_core::{ExecutionId, Timestamp, VersionBody};
+use leasehold_engine::{Error, Result};
+use serde::de::DeserializeOwned;
+use std::collections::HashMap;
+use temporalio_common::protos::temporal::api::common::v1::{Payload, Payloads, WorkflowExecution};
+use temporalio_common::protos::temporal::api::failure::v1::Failure;
+use temporalio_common::protos::temporal::api::failure::v1::failure::FailureInfo;
+use temporalio_common::protos::temporal::api::history::v1::history_event::Attributes;
+use temporalio_common::protos::temporal::api::history::v1::{History, HistoryEvent};
+use temporalio_common::protos::temporal::api::workflow::v1::PendingActivityInfo;
+use temporalio_common::protos::temporal::api::workflowservice::v1::GetWorkflowExecutionHistoryRequest;
+
+/// Events in one answer; the server gives fewer where they are large.
+const PAGE_SIZE: i32 = 1_000;
+/// More than the longest history of the largest graph has.
+const MAX_PAGES: usize = 200;
+
+impl TemporalEngine {
+    pub(crate) async fn node_runs(
+        &self,
+        execution: ExecutionId,
+        body: &VersionBody,
+    ) -> Result<Option<Vec<NodeRun>>> {
+        let seen = match self.describe_run(execution, "").await {
+            Ok(seen) => seen,
+            Err(trouble) if is_workflow_not_found(&trouble) => return Ok(None),
+            Err(trouble) => return Err(error(&trouble)),
+        };
+        let VersionBody::Graph(graph) = body else {
+            return Ok(Some(Vec::new()));
+        };
+        let run = info(&seen).map_err(|trouble| error(&trouble))?;
+        let mut nodes = Nodes::new(graph);
+        // First: what has ended since the description was made is told by the history.
+        for pending in &seen.pending_activities {
+            nodes.pending(pending);
+        }
+        for event in &self.history(execution, run.execution.clone()).await? {
+            nodes.event(event);
+        }
+        let closed = run.close_time.as_ref();
+        let closed = closed.and_then(|at| time(at.seconds, at.nanos));
+        let ended = end(run.status()).is_some();
+        Ok(Some(nodes.runs(ended.then_some(closed))))
+    }
+
+    /// All that happened in the latest run of an execution's workflow, as the JSON that the SDK's replayer reads.
+    ///
+    /// # Errors
+    /// If Temporal does not know it, or does not answer.
+    pub async fn history_json(&self, execution: ExecutionId) -> Result<String> {
+        let run = Some(crate::describe::latest_run(execution));
+        let events = self.history(execution, run).await?;
+        serde_json::to_string(&History { events }).map_err(|error| Error::Failed(error.to_string()))
+    }
+
+    async fn history(
+        &self,
+        execution: ExecutionId,
+        run: Option<WorkflowExecution>,
+    ) -> Result<Vec<HistoryEvent>> {
+        let mut all = Vec::new();
+        let mut page = Vec::new();
+        for _ in 0..MAX_PAGES {
+            let (events, next) = self.history_page(run.clone(), page).await?;
+            all.extend(events);
+            if next.is_empty() {
+                return Ok(all);
+            }
+            page = next;
+        }
+        let id = crate::workflow_id(execution);
+        Err(Error::Failed(format!("the history of {id} is too long")))
+    }
+
+    async fn history_page(
+        &self,
+        run: Option<WorkflowExecution>,
+        page: Vec<u8>,
+    ) -> Result<(Vec<HistoryEvent>, Vec<u8>)> {
+        let request = GetWorkflowExecutionHistoryRequest {
+            namespace: self.options.namespace.clone(),
+            execution: run,
+            maximum_page_size: PAGE_SIZE,
+            next_page_token: page,
+            skip_archival: true,
+            ..GetWorkflowExecutionHistoryRequest::default()
+        };
+        let sent = self.link.call(
+            self.options.call_timeout,
+            request,
+            async |mut service, request| service.get_workflow_execution_history(request).await,
+        );
+        let answer = sent.await.map_err(|trouble| error(&trouble))?;
+        let events = answer.history.map(|history| history.events);
+        Ok((events.unwrap_or_default(), answer.next_page_token))
+    }
+}
+
+/// What is known so far.
+struct Nodes {
+    runs: Vec<NodeRun>,
+    places: HashMap<String, usize>,
+    /// The node of a scheduled activity, by the event that scheduled it.
+    activities: HashMap<i64, usize>,
+    /// The node of a timer, by the event that started it.
+    timers: HashMap<i64, usize>,
+    /// The node that failed the execution.
+    to_blame: Option<usize>,
+}
+
+impl Nodes {
+    fn new(graph: &Graph) -> Self {
+        let ids = graph.nodes.iter().map(|node| node.id());
+        Self {
+            runs: ids.clone().map(NodeRun::waiting).collect(),
+            places: ids
+                .enumerate()
+                .map(|(at, id)| (id.to_owned(), at))
+                .collect(),
+            activities: HashMap::new(),
+            timers: HashMap::new(),
+            to_blame: None,
+        }
+    }
+
+    fn place(&self, id: &str) -> Option<usize> {
+        self.places.get(id).copied()
+    }
+
+    fn pending(&mut self, pending: &PendingActivityInfo) {
+        let Some(at) = self.place(&pending.activity_id) else {
+            return;
+        };
+        let run = &mut self.runs[at];
+        run.attempts = u32::try_from(pending.attempt).unwrap_or_default();
+        run.error = pending.last_failure.as_ref().map(said);
+        if let Some(seen) = read::<JobSeen>(pending.heartbeat_details.as_ref()) {
+            run.job = Some(seen.job);
+            run.attempts = seen.attempts;
+        }
+    }
+
+    fn event(&mut self, event: &HistoryEvent) {
+        let at = event.event_time.as_ref();
+        let at = at.and_then(|at| time(at.seconds, at.nanos));
+        match event.attributes.as_ref() {
+            Some(Attributes::ActivityTaskScheduledEventAttributes(scheduled)) => {
+                if let Some(place) = self.place(&scheduled.activity_id) {
+                    self.activities.insert(event.event_id, place);
+                    self.begun(place, at);
+                }
+            }
+            Some(Attributes::ActivityTaskStartedEventAttributes(started)) => {
+                if let Some(run) = self.activity(started.scheduled_event_id) {
+                    run.attempts = u32::try_from(started.attempt).unwrap_or_default();
+                }
+            }
+            Some(Attributes::ActivityTaskCompletedEventAttributes(completed)) => {
+                if let Some(run) = self.activity(completed.scheduled_event_id) {
+                    complete(run, completed.result.as_ref(), at);
+                }
+            }
+            Some(Attributes::ActivityTaskFailedEventAttributes(failed)) => {
+                if let Some(run) = self.activity(failed.scheduled_event_id) {
+                    fail(run, failed.failure.as_ref(), at);
+                }
+            }
+            Some(Attributes::ActivityTaskTimedOutEventAttributes(timed_out)) => {
+                if let Some(run) = self.activity(timed_out.scheduled_event_id) {
+                    fail(run, timed_out.failure.as_ref(), at);
+                }
+            }
+            Some(Attributes::TimerStartedEventAttributes(_)) => {
+                let metadata = event.user_metadata.as_ref();
+                let summary = metadata.and_then(|metadata| metadata.summary.as_ref());
+                let id: Option<String> = summary.and_then(value);
+                if let Some(place) = id.and_then(|id| self.place(&id)) {
+                    self.timers.insert(event.event_id, place);
+                    self.begun(place, at);
+                    self.runs[place].attempts = 1;
+                }
+            }
+            Some(Attributes::TimerFiredEventAttributes(fired)) => {
+                if let Some(place) = self.timers.get(&fired.started_event_id) {
+                    let run = &mut self.runs[*place];
+                    run.state = NodeState::Completed;
+                    run.finished_at = at;
+                }
+            }
+            Some(Attributes::WorkflowExecutionFailedEventAttributes(failed)) => {
+                self.blame(failed.failure.as_ref(), at);
+            }
+            _ => {}
+        }
+    }
+
+    fn begun(&mut self, place: usize, at: Option<Timestamp>) {
+        let run = &mut self.runs[place];
+        run.state = NodeState::Running;
+        run.started_at = at;
+    }
+
+    fn activity(&mut self, scheduled: i64) -> Option<&mut NodeRun> {
+        let place = self.activities.get(&scheduled)?;
+        self.runs.get_mut(*place)
+    }
+
+    /// A node that could not be given its input has no event of its own.
+    fn blame(&mut self, failure: Option<&Failure>, at: Option<Timestamp>) {
+        let Some(FailureInfo::ApplicationFailureInfo(info)) =
+            failure.and_then(|failure| failure.failure_info.as_ref())
+        else {
+            return;
+        };
+        if info.r#type != FAILED_NODE {
+            return;
+        }
+        let Some(failed) = read::<FailedNode>(info.details.as_ref()) else {
+            return;
+        };
+        if let Some(place) = self.place(&failed.node_id) {
+            self.to_blame = Some(place);
+            let run = &mut self.runs[place];
+            run.state = NodeState::Failed;
+            run.error = Some(clip(&failed.error, ERROR_MAX_CHARS));
+            run.finished_at = run.finished_at.or(at);
+        }
+    }
+
+    /// What was open when the execution ended has ended with it, and so has what failed while another node was already failing it.
+    fn runs(mut self, ended: Option<Option<Timestamp>>) -> Vec<NodeRun> {
+        let Some(closed) = ended else {
+            return self.runs;
+        };
+        for (place, run) in self.runs.iter_mut().enumerate() {
+            match run.state {
+                NodeState::Waiting => run.state = NodeState::Cancelled,
+                NodeState::Running => {
+                    run.state = NodeState::Cancelled;
+                    run.finished_at = closed;
+                }
+                NodeState::Failed if self.to_blame != Some(place) => {
+                    run.state = NodeState::Cancelled;
+                }
+                NodeState::Failed | NodeState::Completed | NodeState::Cancelled => {}
+            }
+        }
+        self.runs
+    }
+}
+
+fn complete(run: &mut NodeRun, result: Option<&Payloads>, at: Option<Timestamp>) {
+    run.state = NodeState::Completed;
+    run.finished_at = at;
+    run.error = None;
+    if let Some(done) = read::<Done>(result) {
+        run.attempts = done.attempts;
+        run.job = done.job;
+        run.output = done.output;
+    }
+}
+
+fn fail(run: &mut NodeRun, failure: Option<&Failure>, at: Option<Timestamp>) {
+    run.state = NodeState::Failed;
+    run.finished_at = at;
+    run.error = failure.map(said);
+    let details = failure.and_then(|failure| match failure.failure_info.as_ref()? {
+        FailureInfo::ApplicationFailureInfo(info) => info.details.as_ref(),
+        _ => None,
+    });
+    if let Some(seen) = read::<JobSeen>(details) {
+        run.job = Some(seen.job);
+        run.attempts = seen.attempts;
+    }
+}
+
+/// What the workflow says of such a failure.
+fn said(failure: &Failure) -> String {
+    let text = match failure.failure_info.as_ref() {
+        Some(FailureInfo::TimeoutFailureInfo(info)) => {
+            timed_out(info.timeout_type().into()).to_owned()
+        }
+        _ => failure_message(failure),
+    };
+    clip(&text, ERROR_MAX_CHARS)
+}
+
+fn read<T: DeserializeOwned>(payloads: Option<&Payloads>) -> Option<T> {
+    payloads?.payloads.first().and_then(value)
+}
+
+fn value<T: DeserializeOwned>(payload: &Payload) -> Option<T> {
+    serde_json::from_slice(&payload.data).ok()
+}
+
+fn time(seconds: i64, nanos: i32) -> Option<Timestamp> {
+    Timestamp::new(seconds, nanos).ok()
+}

@@ -1,0 +1,93 @@
+//! The JSON Schema that editors use for graphs says the same as the core: what one takes the other takes, as far as a schema can tell.
+
+#![allow(clippy::unwrap_used)]
+
+use leasehold_core::graph::Graph;
+use serde_json::{Value, json};
+
+const SCHEMA: &str = include_str!("../../../docs/graph.schema.json");
+const ORDER: &str = include_str!("../../../examples/order/graph.json");
+
+fn editors() -> jsonschema::Validator {
+    let schema: Value = serde_json::from_str(SCHEMA).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+fn core(graph: &Value) -> bool {
+    let read = serde_json::from_value::<Graph>(graph.clone());
+    read.is_ok_and(|graph| graph.validate().is_ok())
+}
+
+fn one(node: Value) -> Value {
+    json!({ "nodes": [node] })
+}
+
+#[test]
+fn what_is_right_is_right_for_both() {
+    let right = [
+        serde_json::from_str(ORDER).unwrap(),
+        json!({ "$schema": "graph.schema.json", "nodes": [{ "id": "a", "type": "delay", "milliseconds": 0 }], "edges": [] }),
+        one(
+            json!({ "id": "ä b", "type": "task", "queue": "q", "kind": "k", "input": null, "timeout_ms": 1 }),
+        ),
+        one(
+            json!({ "id": "a", "type": "task", "queue": "q", "retry": { "max_attempts": 1, "base_ms": 0, "factor": 1, "max_ms": 5, "jitter": 1 } }),
+        ),
+        one(
+            json!({ "id": "a", "type": "http", "url": "HTTPS://example.com:8080?x={/params/a}", "method": "PATCH", "headers": { "X-A": "b c" }, "input": [1] }),
+        ),
+        one(json!({ "id": "a", "type": "http", "url": "http://[::1]/x" })),
+    ];
+    let editors = editors();
+    for graph in right {
+        let said: Vec<String> = editors
+            .iter_errors(&graph)
+            .map(|error| error.to_string())
+            .collect();
+        assert!(said.is_empty(), "{graph}: {said:?}");
+        assert!(core(&graph), "{graph}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_wrong_for_both() {
+    let wrong = [
+        json!({ "nodes": [] }),
+        json!({ "edges": [] }),
+        json!([]),
+        one(json!({ "id": "a", "type": "jump" })),
+        one(json!({ "id": "", "type": "delay", "milliseconds": 1 })),
+        one(json!({ "id": "x".repeat(129), "type": "delay", "milliseconds": 1 })),
+        one(json!({ "id": "a", "type": "delay", "milliseconds": -1 })),
+        one(json!({ "id": "a", "type": "delay", "milliseconds": 31_622_400_001u64 })),
+        one(json!({ "id": "a", "type": "delay", "milliseconds": 1, "retry": {} })),
+        one(json!({ "id": "a", "type": "task" })),
+        one(json!({ "id": "a", "type": "task", "queue": "leasehold:http" })),
+        one(json!({ "id": "a", "type": "task", "queue": "q", "url": "https://example.com" })),
+        one(json!({ "id": "a", "type": "task", "queue": "q", "timeout_ms": 0 })),
+        one(json!({ "id": "a", "type": "task", "queue": "q", "retry": { "factor": 0.5 } })),
+        one(json!({ "id": "a", "type": "task", "queue": "q", "retry": { "jitter": 1.5 } })),
+        one(json!({ "id": "a", "type": "task", "queue": "q", "retry": { "max_attempts": 0 } })),
+        one(json!({ "id": "a", "type": "task", "queue": "q", "retry": { "tries": 1 } })),
+        one(json!({ "id": "a", "type": "http" })),
+        one(json!({ "id": "a", "type": "http", "url": "ftp://example.com" })),
+        one(json!({ "id": "a", "type": "http", "url": "https://" })),
+        one(json!({ "id": "a", "type": "http", "url": "https://a@example.com" })),
+        one(json!({ "id": "a", "type": "http", "url": "https://{/params/x}/" })),
+        one(json!({ "id": "a", "type": "http", "url": "https://example.com/a b" })),
+        one(json!({ "id": "a", "type": "http", "url": "https://example.com", "method": "get" })),
+        one(
+            json!({ "id": "a", "type": "http", "url": "https://example.com", "headers": { "a b": "c" } }),
+        ),
+        one(
+            json!({ "id": "a", "type": "http", "url": "https://example.com", "headers": { "a": "c\n" } }),
+        ),
+        json!({ "nodes": [{ "id": "a", "type": "delay", "milliseconds": 1 }], "edges": [{ "from": "a" }] }),
+        json!({ "nodes": [{ "id": "a", "type": "delay", "milliseconds": 1 }], "colour": 1 }),
+    ];
+    let editors = editors();
+    for graph in wrong {
+        assert!(!editors.is_valid(&graph), "the schema takes {graph}");
+        assert!(!core(&graph), "the core takes {graph}");
+    }
+}

@@ -1,0 +1,179 @@
+//! Which addresses are public: anybody on the internet could be meant by them, and nobody behind our own walls.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// IPv4 networks that are not public, with the length of their prefix (IANA's special-purpose registry, multicast, reserved).
+const PRIVATE_V4: [([u8; 4], u8); 16] = [
+    ([0, 0, 0, 0], 8),
+    ([10, 0, 0, 0], 8),
+    ([100, 64, 0, 0], 10),
+    ([127, 0, 0, 0], 8),
+    ([169, 254, 0, 0], 16),
+    ([172, 16, 0, 0], 12),
+    ([192, 0, 0, 0], 24),
+    ([192, 0, 2, 0], 24),
+    ([192, 31, 196, 0], 24),
+    ([192, 88, 99, 0], 24),
+    ([192, 168, 0, 0], 16),
+    ([198, 18, 0, 0], 15),
+    ([198, 51, 100, 0], 24),
+    ([203, 0, 113, 0], 24),
+    ([224, 0, 0, 0], 4),
+    ([240, 0, 0, 0], 4),
+];
+
+/// The networks inside the global unicast range that are not public.
+const PRIVATE_V6: [([u16; 8], u8); 4] = [
+    // Protocol assignments: Teredo, benchmarking, ORCHID and their like.
+    ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23),
+    ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
+    // 6to4 carries any IPv4 address.
+    ([0x2002, 0, 0, 0, 0, 0, 0, 0], 16),
+    ([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
+];
+
+const GLOBAL_V6: ([u16; 8], u8) = ([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
+const NAT64: ([u16; 8], u8) = ([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96);
+
+/// Whether an address is public. What stands for an IPv4 address is judged as that one.
+pub(crate) fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => match carried(address) {
+            Some(carried) => is_public_v4(carried),
+            None => is_public_v6(address),
+        },
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let within = |(network, prefix): &([u8; 4], u8)| {
+        contains(
+            IpAddr::V4(Ipv4Addr::from(*network)),
+            *prefix,
+            IpAddr::V4(address),
+        )
+    };
+    !PRIVATE_V4.iter().any(within)
+}
+
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let within = |(network, prefix): &([u16; 8], u8)| {
+        contains(
+            IpAddr::V6(Ipv6Addr::from(*network)),
+            *prefix,
+            IpAddr::V6(address),
+        )
+    };
+    within(&GLOBAL_V6) && !PRIVATE_V6.iter().any(within)
+}
+
+/// The IPv4 address that is dialled in the end, if the address is only another way to write it.
+fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    address.to_ipv4_mapped().or_else(|| {
+        let (network, prefix) = NAT64;
+        let is_nat64 = contains(
+            IpAddr::V6(Ipv6Addr::from(network)),
+            prefix,
+            IpAddr::V6(address),
+        );
+        let [.., high, low] = address.segments();
+        is_nat64.then(|| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low)))
+    })
+}
+
+/// Whether an address lies in a network. One of another family does not.
+pub(crate) fn contains(network: IpAddr, prefix: u8, address: IpAddr) -> bool {
+    match (network, address) {
+        (IpAddr::V4(network), IpAddr::V4(address)) => {
+            let apart = u32::from(network) ^ u32::from(address);
+            apart.leading_zeros() >= u32::from(prefix)
+        }
+        (IpAddr::V6(network), IpAddr::V6(address)) => {
+            let apart = u128::from(network) ^ u128::from(address);
+            apart.leading_zeros() >= u32::from(prefix)
+        }
+        (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PUBLIC: &[&str] = &[
+        "1.1.1.1",
+        "8.8.8.8",
+        "9.255.255.255",
+        "11.0.0.0",
+        "100.63.255.255",
+        "100.128.0.0",
+        "172.15.255.255",
+        "172.32.0.0",
+        "192.167.255.255",
+        "198.17.255.255",
+        "198.20.0.0",
+        "223.255.255.255",
+        "2606:4700:4700::1111",
+        "2a00:1450:4001::1",
+        "::ffff:8.8.8.8",
+        "64:ff9b::8.8.8.8",
+    ];
+
+    const PRIVATE: &[&str] = &[
+        "0.0.0.0",
+        "0.1.2.3",
+        "10.0.0.1",
+        "100.64.0.1",
+        "100.127.255.255",
+        "127.0.0.1",
+        "127.255.255.255",
+        "169.254.169.254",
+        "172.16.0.1",
+        "172.31.255.255",
+        "192.0.0.1",
+        "192.0.2.1",
+        "192.88.99.1",
+        "192.168.1.1",
+        "198.18.0.1",
+        "198.19.255.255",
+        "198.51.100.1",
+        "203.0.113.1",
+        "224.0.0.1",
+        "239.255.255.255",
+        "240.0.0.1",
+        "255.255.255.255",
+        "::",
+        "::1",
+        "::7f00:1",
+        "::ffff:127.0.0.1",
+        "::ffff:169.254.169.254",
+        "::ffff:10.0.0.1",
+        "::ffff:0:127.0.0.1",
+        "64:ff9b::127.0.0.1",
+        "64:ff9b::10.1.2.3",
+        "64:ff9b:1::1",
+        "100::1",
+        "fe80::1",
+        "fec0::1",
+        "fc00::1",
+        "fd00:ec2::254",
+        "ff02::1",
+        "2001::1",
+        "2001:db8::1",
+        "2001:10::1",
+        "2002:7f00:1::1",
+        "3fff::1",
+        "5f00::1",
+    ];
+
+    #[test]
+    fn public_addresses_are_public_and_no_others() {
+        for text in PUBLIC {
+            assert!(is_public(text.parse().unwrap()), "{text}");
+        }
+        for text in PRIVATE {
+            assert!(!is_public(text.parse().unwrap()), "{text}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! The nodes of an execution as they are shown: what the graph says of each, and what the engine knows.
+
+use crate::refusal::{Outcome, Refusal};
+use crate::state::State;
+use leasehold_api::execution::{ExecutionEdge, ExecutionNode};
+use leasehold_core::graph::{Graph, Node, NodeKind, NodeRun};
+use leasehold_core::{ExecutionId, VersionBody};
+
+/// Every node, in the order of the graph's list.
+pub(super) async fn all(
+    state: &State,
+    execution: ExecutionId,
+    body: &VersionBody,
+    graph: &Graph,
+) -> Outcome<Vec<ExecutionNode>> {
+    let runs = match &state.engine {
+        Some(engine) => engine.nodes(execution, body).await?,
+        None => None,
+    };
+    // What no engine knows has not begun.
+    let runs = runs.unwrap_or_else(|| {
+        let nodes = graph.nodes.iter();
+        nodes.map(|node| NodeRun::waiting(node.id())).collect()
+    });
+    Ok(graph.nodes.iter().zip(runs).map(shown).collect())
+}
+
+/// One node with its output.
+pub(super) async fn one(
+    state: &State,
+    execution: ExecutionId,
+    body: &VersionBody,
+    id: &str,
+) -> Outcome<ExecutionNode> {
+    let VersionBody::Graph(graph) = body else {
+        return Err(Refusal::not_found());
+    };
+    let at = graph.nodes.iter().position(|node| node.id() == id);
+    let at = at.ok_or_else(Refusal::not_found)?;
+    let mut node = all(state, execution, body, graph).await?.swap_remove(at);
+    if node.output_omitted
+        && let Some(engine) = &state.engine
+    {
+        node.output = engine.output(execution, body, at).await?;
+        node.output_omitted = false;
+    }
+    Ok(node)
+}
+
+pub(super) fn edges(body: &VersionBody) -> Vec<ExecutionEdge> {
+    let VersionBody::Graph(graph) = body else {
+        return Vec::new();
+    };
+    let edge = |edge: &leasehold_core::graph::Edge| ExecutionEdge {
+        from: edge.from.clone(),
+        to: edge.to.clone(),
+    };
+    graph.edges.iter().map(edge).collect()
+}
+
+fn shown((node, run): (&Node, NodeRun)) -> ExecutionNode {
+    let (kind, queue) = match &node.kind {
+        NodeKind::Task { queue, .. } => ("task", Some(queue.clone())),
+        NodeKind::Http { .. } => ("http", None),
+        NodeKind::Delay { .. } => ("delay", None),
+    };
+    ExecutionNode {
+        id: run.id,
+        kind: kind.to_owned(),
+        state: run.state,
+        queue,
+        job: run.job,
+        attempts: run.attempts,
+        output: run.output,
+        output_omitted: run.output_omitted,
+        error: run.error,
+        started_at: run.started_at,
+        finished_at: run.finished_at,
+    }
+}

@@ -1,0 +1,350 @@
+//! Graphs in the model: the core's machine over one row an execution, and what it asks for done to the jobs and requests at once.
+
+use super::Model;
+use super::job::Jobs;
+use super::state::State;
+use leasehold_core::graph::{
+    Given, GraphEvent, GraphState, GraphStop, Machine, NodeRun, NodeState, Step,
+};
+use leasehold_core::limits::{ERROR_MAX_CHARS, SWEEP_MAX_BATCH};
+use leasehold_core::text::clip;
+use leasehold_core::{
+    ExecutionId, ExecutionStatus, JobId, JsonText, Timestamp, VersionBody, WorkspaceId,
+};
+use leasehold_store::execution::ExecutionFinish;
+use leasehold_store::graph::{
+    GraphRun, GraphSettled, GraphStarted, GraphStopped, TIMED_OUT, job_of,
+};
+use leasehold_store::job::{JobEnd, JobFinish, JobFinished};
+use std::collections::{BTreeMap, HashMap};
+
+/// A graph that runs or ran.
+#[derive(Clone, Debug)]
+pub(super) struct GraphRow {
+    machine: Machine,
+    state: GraphState,
+    error: Option<String>,
+    deadline: Option<Timestamp>,
+    started_at: Timestamp,
+    finished_at: Option<Timestamp>,
+    /// Those that were begun, by place.
+    nodes: BTreeMap<usize, NodeRow>,
+}
+
+/// A node that was begun.
+#[derive(Clone, Debug)]
+struct NodeRow {
+    job: Option<JobId>,
+    attempts: u32,
+    output: Option<JsonText>,
+    error: Option<String>,
+    started_at: Timestamp,
+    finished_at: Option<Timestamp>,
+}
+
+/// Everything that the end of a node can change.
+struct Hall<'a> {
+    state: &'a mut State,
+    jobs: &'a mut Jobs,
+    now: Timestamp,
+    by: &'a str,
+}
+
+impl Model {
+    /// Does something to graphs, jobs and requests, and rings for a slot that became free.
+    fn graphs<T>(&self, by: &str, act: impl FnOnce(&mut Hall<'_>) -> T) -> T {
+        let mut state = self.state();
+        let running = |state: &State| {
+            let all = state.executions.values();
+            all.filter(|e| e.status == ExecutionStatus::Running).count()
+        };
+        let before = running(&state);
+        let answer = self.jobs(|jobs, now| {
+            act(&mut Hall {
+                state: &mut state,
+                jobs,
+                now,
+                by,
+            })
+        });
+        self.bells.ring_for_work(running(&state) < before);
+        answer
+    }
+
+    pub(super) fn graph_start(&self, execution: ExecutionId) -> GraphStarted {
+        self.graphs("graph", |hall| hall.start(execution))
+    }
+
+    pub(super) fn graph_get(&self, execution: ExecutionId) -> Option<GraphRun> {
+        let state = self.state();
+        let row = state.graphs.get(&execution)?;
+        Some(GraphRun {
+            execution,
+            state: row.state.clone(),
+            error: row.error.clone(),
+            started_at: row.started_at,
+            finished_at: row.finished_at,
+        })
+    }
+
+    pub(super) fn graph_nodes(&self, execution: ExecutionId) -> Option<Vec<NodeRun>> {
+        self.graphs("graph", |hall| {
+            let row = hall.state.graphs.get(&execution)?;
+            let places = 0..row.machine.graph().nodes.len();
+            let mut nodes: Vec<NodeRun> = places.map(|at| row.node(at, hall.jobs)).collect();
+            NodeRun::bound_outputs(&mut nodes);
+            Some(nodes)
+        })
+    }
+
+    pub(super) fn graph_output(&self, execution: ExecutionId, at: usize) -> Option<JsonText> {
+        let state = self.state();
+        state.graphs.get(&execution)?.nodes.get(&at)?.output.clone()
+    }
+
+    pub(super) fn graph_stop(
+        &self,
+        execution: ExecutionId,
+        stop: GraphStop,
+        by: &str,
+        reason: &str,
+    ) -> GraphStopped {
+        self.graphs(by, |hall| {
+            if !hall.state.graphs.contains_key(&execution) {
+                return GraphStopped::NotFound;
+            }
+            match hall.event(execution, GraphEvent::Stopped(stop), Some(reason)) {
+                true => GraphStopped::Stopped,
+                false => GraphStopped::AlreadyEnded,
+            }
+        })
+    }
+
+    pub(super) fn graph_settle(&self, by: &str, limit: u32) -> Vec<GraphSettled> {
+        self.graphs(by, |hall| hall.settle(limit.min(SWEEP_MAX_BATCH) as usize))
+    }
+
+    pub(super) fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Vec<JobFinished> {
+        self.graphs(worker, |hall| {
+            let finish = |finish| hall.finish(worker, finish);
+            finishes.iter().map(finish).collect()
+        })
+    }
+}
+
+impl GraphRow {
+    fn node(&self, at: usize, jobs: &Jobs) -> NodeRun {
+        let state = self.state.nodes()[at];
+        let mut node = NodeRun {
+            state,
+            ..NodeRun::waiting(self.machine.node(at).id())
+        };
+        let Some(row) = self.nodes.get(&at) else {
+            return node;
+        };
+        node.job = row.job;
+        node.attempts = row.attempts;
+        node.output = row.output.clone();
+        node.error = row.error.clone();
+        node.started_at = Some(row.started_at);
+        node.finished_at = row.finished_at;
+        let job = row.job.and_then(|job| jobs.rows.get(&job));
+        if let (NodeState::Running, Some(job)) = (state, job) {
+            node.attempts = job.attempts;
+            node.error = job.last_error.clone();
+        }
+        node
+    }
+}
+
+impl Hall<'_> {
+    fn start(&mut self, execution: ExecutionId) -> GraphStarted {
+        if let Some(row) = self.state.graphs.get(&execution) {
+            let ended = row.state.end().is_some();
+            return GraphStarted::AlreadyStarted { ended };
+        }
+        let found = self.state.executions.get(&execution);
+        let Some(found) = found.filter(|e| e.status == ExecutionStatus::Running) else {
+            return GraphStarted::NotFound;
+        };
+        let version = &self.state.versions[&found.version];
+        let VersionBody::Graph(graph) = version.body.clone() else {
+            return GraphStarted::NotAGraph;
+        };
+        let machine = Machine::new(graph).expect("a published graph can run");
+        let (state, step) = machine.begin();
+        let row = GraphRow {
+            machine,
+            state,
+            error: None,
+            deadline: version.execution_timeout.map(|after| self.now + after),
+            started_at: self.now,
+            finished_at: None,
+            nodes: BTreeMap::new(),
+        };
+        self.follow(execution, row, step, None);
+        GraphStarted::Started
+    }
+
+    fn settle(&mut self, limit: usize) -> Vec<GraphSettled> {
+        let mut settled = Vec::new();
+        for ((execution, at), error) in std::mem::take(&mut self.jobs.spent) {
+            if settled.len() == limit {
+                self.jobs.spent.insert((execution, at), error);
+            } else if self.event(execution, GraphEvent::Failed(at), Some(&error)) {
+                settled.push(execution);
+            }
+        }
+        let all = self.state.graphs.iter();
+        let open = all.filter(|(_, row)| row.state.end().is_none());
+        let overdue = open.filter(|(_, row)| row.deadline.is_some_and(|at| at <= self.now));
+        let overdue: Vec<ExecutionId> = overdue.map(|(id, _)| *id).collect();
+        for execution in overdue {
+            if settled.len() < limit {
+                let event = GraphEvent::Stopped(GraphStop::TimedOut);
+                self.event(execution, event, Some(TIMED_OUT));
+                settled.push(execution);
+            }
+        }
+        let rows = settled.into_iter().map(|execution| {
+            let row = &self.state.graphs[&execution];
+            GraphSettled {
+                execution,
+                end: row.state.end().expect("it has ended"),
+                error: row.error.clone(),
+            }
+        });
+        rows.collect()
+    }
+
+    fn finish(&mut self, worker: &str, finish: &JobFinish) -> JobFinished {
+        let job = finish.claim.job;
+        let row = self.jobs.rows.get(&job);
+        let Some((execution, at)) = row.and_then(|row| row.node) else {
+            return self.jobs.finish(worker, finish, self.now);
+        };
+        let mut own = finish.clone();
+        let mut output = None;
+        if let JobEnd::Completed { result } = &mut own.end {
+            output = Some(result.take().unwrap_or_default());
+        }
+        let answer = self.jobs.finish(worker, &own, self.now);
+        match (answer, &own.end) {
+            (JobFinished::Completed, _) => {
+                if let Some(row) = self.state.graphs.get_mut(&execution)
+                    && let Some(node) = row.nodes.get_mut(&at)
+                {
+                    node.output = output;
+                }
+                self.event(execution, GraphEvent::Completed(at), None);
+            }
+            (JobFinished::Failed, JobEnd::Failed { error, .. }) => {
+                let error = clip(error, ERROR_MAX_CHARS);
+                self.event(execution, GraphEvent::Failed(at), Some(&error));
+            }
+            (_, _) => {}
+        }
+        answer
+    }
+
+    /// Tells a graph what happened; false if that no longer means anything.
+    fn event(&mut self, execution: ExecutionId, event: GraphEvent, error: Option<&str>) -> bool {
+        let Some(mut row) = self.state.graphs.remove(&execution) else {
+            return false;
+        };
+        let Some(step) = row.machine.apply(&mut row.state, event) else {
+            self.state.graphs.insert(execution, row);
+            return false;
+        };
+        let mut why = error.map(str::to_owned);
+        if let GraphEvent::Completed(at) | GraphEvent::Failed(at) = event {
+            why = error.map(|error| row.machine.failure(at, error));
+            self.end_node(&mut row, at, error);
+        }
+        self.follow(execution, row, step, why);
+        true
+    }
+
+    fn end_node(&mut self, row: &mut GraphRow, at: usize, error: Option<&str>) {
+        let node = row.nodes.entry(at).or_insert(NodeRow {
+            job: None,
+            attempts: 0,
+            output: None,
+            error: None,
+            started_at: self.now,
+            finished_at: None,
+        });
+        node.error = error.map(str::to_owned);
+        node.finished_at = Some(self.now);
+        if let Some(job) = node.job {
+            node.attempts = self.jobs.attempts(job);
+        }
+    }
+
+    fn follow(
+        &mut self,
+        execution: ExecutionId,
+        mut row: GraphRow,
+        step: Step,
+        mut error: Option<String>,
+    ) {
+        let outputs = row.nodes.iter();
+        let outputs: HashMap<usize, JsonText> = outputs
+            .filter_map(|(at, node)| Some((*at, node.output.clone()?)))
+            .collect();
+        let (workspace, params, priority) = self.source(execution);
+        let given = Given {
+            execution,
+            workspace,
+            params: &params,
+            outputs: &outputs,
+        };
+        let prepared = row.machine.prepare(&mut row.state, step, &given);
+        for (at, work) in prepared.begin {
+            let job = self
+                .jobs
+                .enqueue_node(&job_of(work, priority), (execution, at), self.now);
+            row.nodes.insert(
+                at,
+                NodeRow {
+                    job: Some(job),
+                    attempts: 0,
+                    output: None,
+                    error: None,
+                    started_at: self.now,
+                    finished_at: None,
+                },
+            );
+        }
+        for at in prepared.abandon {
+            if let Some(job) = row.nodes.get(&at).and_then(|node| node.job) {
+                self.jobs.abandon(job, self.now);
+                self.end_node(&mut row, at, None);
+            }
+        }
+        if let Some((at, problem)) = prepared.failed {
+            error = Some(row.machine.failure(at, &problem));
+            self.end_node(&mut row, at, Some(&problem));
+        }
+        if let Some(end) = prepared.end {
+            row.error = error.clone();
+            row.finished_at = Some(self.now);
+            let finish = ExecutionFinish {
+                execution,
+                end,
+                error,
+            };
+            self.state.finish(self.by, &finish, self.now);
+            self.jobs.spent.retain(|(of, _), _| *of != execution);
+        }
+        self.state.graphs.insert(execution, row);
+    }
+
+    /// What the nodes of an execution are made of, and how urgent they are.
+    fn source(&self, execution: ExecutionId) -> (WorkspaceId, JsonText, i16) {
+        let request = self.state.executions[&execution].request;
+        let request = &self.state.requests[&request].request;
+        let params = JsonText::from(&request.params);
+        (request.workspace, params, request.priority)
+    }
+}

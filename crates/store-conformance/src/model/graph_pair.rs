@@ -1,0 +1,336 @@
+//! A store and its model side by side, for graphs: the same operation on both, then everything compared. Where a store may
+//! choose (ids, tokens), the model follows its choice.
+
+use super::Model;
+use super::job_pair::determined;
+use super::pair::{Disagreement, answer, same};
+use crate::Fixture;
+use crate::factory::{LEASE, OWNER, Site, new_request, ok};
+use crate::graph_factory::{SETTLER, Started, diamond, graph_of, task, tried_task};
+use crate::graph_invariants;
+use crate::job_factory::job_claim;
+use leasehold_core::graph::{Graph, GraphStop, Node, NodeRun, NodeState};
+use leasehold_core::{JobId, JsonText, VersionBody};
+use leasehold_store::definition::NewVersion;
+use leasehold_store::job::{Again, ClaimedJob, JobEnd, JobFilter, JobFinish, JobFinished};
+use leasehold_store::request::{Claim, ClaimOutcome, Enqueue};
+use leasehold_store::workspace::NewWorkspace;
+use leasehold_store::{Result as StoreResult, Store, fresh_id};
+use proptest::prelude::*;
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What happens next. Numbers are taken modulo what there is.
+#[derive(Clone, Debug)]
+pub(super) enum GraphOp {
+    Start { graph: u8, dispatched: bool },
+    Claim { worker: u8, max: u32 },
+    Finish { claim: u8, stranger: bool, end: u8 },
+    Stop { execution: u8, stop: u8 },
+    Sweep,
+    Advance { seconds: u8 },
+}
+
+pub(super) fn graph_op() -> impl Strategy<Value = GraphOp> {
+    prop_oneof![
+        2 => (any::<u8>(), any::<bool>()).prop_map(|(graph, dispatched)| GraphOp::Start { graph, dispatched }),
+        3 => (any::<u8>(), 0..5_u32).prop_map(|(worker, max)| GraphOp::Claim { worker, max }),
+        6 => (any::<u8>(), prop::bool::weighted(0.05), any::<u8>())
+            .prop_map(|(claim, stranger, end)| GraphOp::Finish { claim, stranger, end }),
+        1 => (any::<u8>(), any::<u8>()).prop_map(|(execution, stop)| GraphOp::Stop { execution, stop }),
+        1 => Just(GraphOp::Sweep),
+        2 => (0..20_u8).prop_map(|seconds| GraphOp::Advance { seconds }),
+    ]
+}
+
+fn graphs() -> [Graph; 3] {
+    let picky = Node {
+        input: Some(json!({"$from": "/nodes/a/n"})),
+        ..task("picky")
+    };
+    let frail = ["a", "b", "c", "d"].map(|id| tried_task(id, 2));
+    let edges = [("a", "c"), ("b", "c"), ("a", "d")];
+    [
+        diamond(),
+        graph_of(frail.to_vec(), &edges),
+        graph_of(vec![task("a"), task("b"), picky], &[("a", "picky")]),
+    ]
+}
+
+/// A store, its model and the clock they share.
+pub(super) struct GraphPair {
+    real: Fixture,
+    model: Fixture,
+    inner: Arc<Model>,
+    sites: Vec<Site>,
+    started: Vec<Started>,
+    /// Every claim there was, and whose.
+    claims: Vec<(String, ClaimedJob)>,
+}
+
+impl GraphPair {
+    pub(super) async fn new(real: Fixture) -> Result<Self, Disagreement> {
+        let inner = Arc::new(Model::new(real.clock.clone()));
+        let model = Fixture::new(inner.clone(), real.clock.clone());
+        let mut pair = Self {
+            real,
+            model,
+            inner,
+            sites: Vec::new(),
+            started: Vec::new(),
+            claims: Vec::new(),
+        };
+        for graph in graphs() {
+            pair.create_site(graph).await?;
+        }
+        Ok(pair)
+    }
+
+    async fn create_site(&mut self, graph: Graph) -> Result<(), Disagreement> {
+        let workspace = NewWorkspace {
+            id: fresh_id(),
+            name: format!("workspace {}", self.sites.len()),
+            plan: leasehold_core::Plan::Free,
+            limit_override: Some(100),
+        };
+        let create = async |store: &dyn Store| store.workspace_create(&workspace).await;
+        self.both("workspace_create", create).await?;
+        let definition = leasehold_store::definition::NewDefinition {
+            id: fresh_id(),
+            workspace: workspace.id,
+            name: "graph".into(),
+        };
+        let create = async |store: &dyn Store| store.definition_create(&definition).await;
+        self.both("definition_create", create).await?;
+        let version = NewVersion {
+            id: fresh_id(),
+            workspace: workspace.id,
+            definition: definition.id,
+            body: VersionBody::Graph(graph),
+            params_schema: None,
+            execution_timeout: None,
+        };
+        let publish = async |store: &dyn Store| store.version_publish(&version).await;
+        self.both("version_publish", publish).await?;
+        self.sites.push(Site {
+            workspace: workspace.id,
+            definition: definition.id,
+            version: version.id,
+        });
+        Ok(())
+    }
+
+    /// The same call on both, the store first, whose answers must be the same.
+    async fn both<T: PartialEq + Debug>(
+        &self,
+        what: &str,
+        call: impl AsyncFn(&dyn Store) -> StoreResult<T>,
+    ) -> Result<T, Disagreement> {
+        let real = answer(what, call(&*self.real.store).await)?;
+        self.learn().await;
+        let model = answer(what, call(&*self.inner).await)?;
+        same(what, &real, &model)?;
+        Ok(real)
+    }
+
+    /// Takes over which jobs do which nodes.
+    async fn learn(&self) {
+        for started in &self.started {
+            let execution = started.execution;
+            let nodes = ok(self.real.store.graph_nodes(execution).await).unwrap_or_default();
+            let jobs = nodes.into_iter().enumerate();
+            let jobs = jobs.filter_map(|(at, node)| Some(((execution, at), node.job?)));
+            self.inner.jobs(|model, _| model.chosen.extend(jobs));
+        }
+    }
+
+    /// Does `op` on both and compares them.
+    pub(super) async fn step(&mut self, op: &GraphOp) -> Result<(), Disagreement> {
+        match *op {
+            GraphOp::Start { graph, dispatched } => {
+                let site = self.sites[usize::from(graph) % self.sites.len()];
+                self.start(site, dispatched).await?;
+            }
+            GraphOp::Claim { worker, max } => {
+                self.claim(&format!("worker-{}", worker % 2), max).await?;
+            }
+            GraphOp::Finish {
+                claim,
+                stranger,
+                end,
+            } => self.finish(claim, stranger, end).await?,
+            GraphOp::Stop { execution, stop } => self.stop(execution, stop).await?,
+            GraphOp::Sweep => self.sweep().await?,
+            GraphOp::Advance { seconds } => self.real.advance(u64::from(seconds)),
+        }
+        self.compare().await
+    }
+
+    async fn start(&mut self, site: Site, dispatched: bool) -> Result<(), Disagreement> {
+        let enqueue = Enqueue {
+            workspace: site.workspace,
+            requests: vec![new_request(&site)],
+            by: "user".into(),
+        };
+        let put = async |store: &dyn Store| store.request_enqueue(&enqueue).await;
+        self.both("request_enqueue", put).await?;
+        let claimed = self.real.claim_one().await;
+        let claim = Claim {
+            owner: OWNER.into(),
+            batch: 1,
+            lease: LEASE,
+            lock: None,
+        };
+        let now = self.real.now();
+        let model = self
+            .inner
+            .state()
+            .claim(&claim, now, &mut |_| claimed.execution);
+        let ClaimOutcome::Claimed(model) = model else {
+            return Err("the model has no lock to lose".into());
+        };
+        same("request_claim", &claimed.id, &model.requests[0].id)?;
+        self.started.push(Started::of(&site, &claimed));
+        let start = async |store: &dyn Store| store.graph_start(claimed.execution).await;
+        self.both("graph_start", start).await?;
+        self.both("graph_start again", start).await?;
+        if dispatched {
+            let claim = [(&claimed).into()];
+            let marks = self.real.store.request_dispatched(OWNER, &claim).await;
+            let real = answer("request_dispatched", marks)?;
+            let marks = self.inner.dispatched(OWNER, &[(&model.requests[0]).into()]);
+            same("request_dispatched", &real, &marks)?;
+        }
+        Ok(())
+    }
+
+    /// Tokens are the store's. What has expired is taken back before, so that a claim has nothing to choose.
+    async fn claim(&mut self, worker: &str, max: u32) -> Result<(), Disagreement> {
+        self.sweep().await?;
+        let claim = job_claim(worker, max);
+        let real = answer("job_claim", self.real.store.job_claim(&claim).await)?;
+        let tokens: BTreeMap<JobId, i64> = real.jobs.iter().map(|j| (j.id, j.token)).collect();
+        let model = self.inner.jobs(|jobs, now| {
+            jobs.claim(&claim, now, &[], &mut |id| {
+                tokens.get(&id).copied().unwrap_or(i64::MAX)
+            })
+        });
+        same("job_claim", &real, &model)?;
+        let claims = real.jobs.into_iter().map(|job| (worker.to_owned(), job));
+        self.claims.extend(claims);
+        Ok(())
+    }
+
+    async fn finish(&self, claim: u8, stranger: bool, end: u8) -> Result<(), Disagreement> {
+        let newest = self.claims.iter().rev();
+        let Some((worker, job)) = newest.cycle().nth(usize::from(claim % 8)) else {
+            return Ok(());
+        };
+        let worker = if stranger { "stranger" } else { worker };
+        let failed = |again| JobEnd::Failed {
+            error: "it broke".into(),
+            again,
+        };
+        let end = match end % 16 {
+            0 => failed(Again::Never),
+            1 | 2 => failed(Again::Policy),
+            3 => JobEnd::GivenBack,
+            4 => JobEnd::Snoozed(Duration::from_secs(2)),
+            5 => JobEnd::Completed { result: None },
+            _ => JobEnd::Completed {
+                result: Some(JsonText::from(&json!({"n": job.id.0}))),
+            },
+        };
+        let finish = [JobFinish {
+            claim: job.claim(),
+            end,
+        }];
+        let refused = async |store: &dyn Store| {
+            let answers = store.job_finish(worker, &finish).await?;
+            let refusals = [JobFinished::OfGraph, JobFinished::LeaseLost];
+            Ok(refusals.contains(&answers[0]))
+        };
+        let refused = self.both("job_finish", refused).await?;
+        same("plain finishing refuses it", &refused, &true)?;
+        let nodes = async |store: &dyn Store| store.node_finish(worker, &finish).await;
+        self.both("node_finish", nodes).await.map(drop)
+    }
+
+    async fn stop(&self, execution: u8, stop: u8) -> Result<(), Disagreement> {
+        let place = usize::from(execution) % self.started.len().max(1);
+        let started = self.started.get(place);
+        let execution = started.map_or_else(fresh_id, |started| started.execution);
+        let stop = [
+            GraphStop::Cancelled,
+            GraphStop::Terminated,
+            GraphStop::TimedOut,
+        ][usize::from(stop) % 3];
+        let call = async |store: &dyn Store| store.graph_stop(execution, stop, SETTLER, "so").await;
+        self.both("graph_stop", call).await.map(drop)
+    }
+
+    /// One expired lease at a time, so that which of two spent nodes is settled first is no choice.
+    async fn sweep(&self) -> Result<(), Disagreement> {
+        loop {
+            let real = self.real.store.job_requeue_expired(1).await;
+            let real = answer("job_requeue_expired", real)?;
+            let chosen: Vec<JobId> = real.iter().map(|expired| expired.claim.job).collect();
+            let model = self.inner.jobs(|jobs, now| {
+                let left = jobs.expired(now).iter().any(|id| !chosen.contains(id));
+                (jobs.take_back(&chosen, now), left)
+            });
+            same("job_requeue_expired", &real, &model.0)?;
+            let settle = async |store: &dyn Store| store.graph_settle(SETTLER, 100).await;
+            self.both("graph_settle", settle).await?;
+            if chosen.is_empty() {
+                return same("what is left to sweep", &false, &model.1);
+            }
+        }
+    }
+
+    async fn compare(&self) -> Result<(), Disagreement> {
+        let all = JobFilter::default();
+        let real = self.real.all_jobs(&all, 1_000).await;
+        let model = self.model.all_jobs(&all, 1_000).await;
+        same("how many jobs", &real.len(), &model.len())?;
+        for (real, model) in real.into_iter().zip(model) {
+            let (real, model) = determined(real, model);
+            same("jobs", &real, &model)?;
+        }
+        for s in &self.started {
+            let get = async |store: &dyn Store| store.graph_get(s.execution).await;
+            self.both("graph_get", get).await?;
+            let nodes = async |store: &dyn Store| {
+                let nodes = store.graph_nodes(s.execution).await?;
+                Ok(nodes.map(|nodes| nodes.into_iter().map(told).collect::<Vec<_>>()))
+            };
+            self.both("graph_nodes", nodes).await?;
+            let get = async |store: &dyn Store| store.execution_get(s.workspace, s.execution).await;
+            self.both("execution_get", get).await?;
+            let get = async |store: &dyn Store| store.request_get(s.workspace, s.request).await;
+            self.both("request_get", get).await?;
+        }
+        Ok(())
+    }
+
+    /// At the end: that the store is sound by itself.
+    pub(super) async fn compare_all(&self) -> Result<(), Disagreement> {
+        graph_invariants::check(&self.real, &self.started).await;
+        for site in &self.sites {
+            let slots = async |store: &dyn Store| store.workspace_slots(site.workspace).await;
+            self.both("workspace_slots", slots).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Leaves out what a store may show as it likes: what went wrong before a node ended well, or without it.
+fn told(mut node: NodeRun) -> NodeRun {
+    if matches!(node.state, NodeState::Completed | NodeState::Cancelled) {
+        node.error = None;
+    }
+    node
+}

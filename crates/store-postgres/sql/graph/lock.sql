@@ -1,0 +1,7 @@
+-- Holds the graphs of the executions $1 until the transaction ends, in the order of their ids.
+SELECT g.execution_id, g.state, g.ended, g.deadline, e.workspace_id, e.version_id, q.priority
+FROM execution_graph g
+JOIN workflow_execution e ON e.id = g.execution_id
+JOIN workflow_execution_queue q ON q.id = e.request_id
+WHERE g.execution_id = ANY ($1)
+ORDER BY g.execution_id FOR UPDATE OF g

@@ -1,0 +1,53 @@
+//! Ending graphs before their last node: from outside, or because of the time.
+
+use super::change::Change;
+use super::hold;
+use super::write;
+use crate::store::PostgresStore;
+use crate::transaction::{Open, connection};
+use leasehold_core::ExecutionId;
+use leasehold_core::graph::GraphStop;
+use leasehold_store::Result;
+use leasehold_store::graph::GraphStopped;
+
+const CONTEXT: &str = "graph_stop";
+
+pub(crate) async fn stop(
+    store: &PostgresStore,
+    execution: ExecutionId,
+    why: GraphStop,
+    by: &str,
+    reason: &str,
+) -> Result<GraphStopped> {
+    let mut client = connection(store, CONTEXT).await?;
+    let transaction = Open::begin(&mut client, CONTEXT).await?;
+    let Some((mut change, _)) = hold::graph(store, &transaction, execution).await? else {
+        return Ok(GraphStopped::NotFound);
+    };
+    if !change.stop(why, reason) {
+        return Ok(GraphStopped::AlreadyEnded);
+    }
+    end(store, transaction, by, change).await?;
+    Ok(GraphStopped::Stopped)
+}
+
+/// Carries out the end of a graph that is held, and commits.
+pub(super) async fn end(
+    store: &PostgresStore,
+    transaction: Open<'_>,
+    by: &str,
+    change: Change,
+) -> Result<()> {
+    let open = hold::open_nodes(&transaction, &[change.execution]).await?;
+    let moment = hold::leases(store, &transaction, &[], &open).await?.moment;
+    let mut changes = [change];
+    let abandoned = write::abandon(&transaction, moment, &mut changes, &open).await?;
+    write::record(&transaction, moment, &changes).await?;
+    let freed = write::end(&transaction, moment, by, &changes).await?;
+    transaction.commit().await?;
+    if abandoned {
+        store.job_wakes.finished(false);
+    }
+    store.wakes.ring_for_work(freed);
+    Ok(())
+}

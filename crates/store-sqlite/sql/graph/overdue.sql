@@ -1,0 +1,3 @@
+-- Graphs whose deadline has passed, the longest passed first.
+SELECT execution_id FROM execution_graph INDEXED BY execution_graph_deadline
+WHERE finished_at IS NULL AND deadline IS NOT NULL AND deadline <= ?1 ORDER BY deadline LIMIT ?2

@@ -1,0 +1,2 @@
+-- What a node came to.
+SELECT output FROM execution_node WHERE execution_id = ?1 AND node = ?2 AND output IS NOT NULL

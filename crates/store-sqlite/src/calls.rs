@@ -1,0 +1,205 @@
+//! Workspaces, definitions, versions and executions as the port asks for them: each call hands its verb's function to the writer or to
+//! a reader. Knows no SQL.
+
+use crate::{SqliteStore, definition, execution, version, workspace};
+use leasehold_core::{DefinitionId, ExecutionId, VersionId, WorkspaceId};
+use leasehold_store::definition::{
+    Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
+};
+use leasehold_store::execution::{
+    ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
+};
+use leasehold_store::workspace::{
+    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
+};
+use leasehold_store::{Page, Result};
+
+pub(crate) async fn workspace_create(
+    store: &SqliteStore,
+    new: &NewWorkspace,
+) -> Result<WorkspaceCreated> {
+    let new = new.clone();
+    store
+        .write("workspace_create", move |s| workspace::create(s, &new))
+        .await
+}
+
+pub(crate) async fn workspace_get(
+    store: &SqliteStore,
+    id: WorkspaceId,
+) -> Result<Option<Workspace>> {
+    store
+        .read("workspace_get", move |s| workspace::get(s, id))
+        .await
+}
+
+pub(crate) async fn workspace_list(
+    store: &SqliteStore,
+    page: Page<WorkspaceId>,
+) -> Result<Vec<Workspace>> {
+    store
+        .read("workspace_list", move |s| workspace::list(s, page))
+        .await
+}
+
+pub(crate) async fn workspace_update(
+    store: &SqliteStore,
+    id: WorkspaceId,
+    change: &WorkspaceChange,
+) -> Result<Option<Workspace>> {
+    let change = *change;
+    store
+        .write("workspace_update", move |s| {
+            workspace::update(s, id, &change)
+        })
+        .await
+}
+
+pub(crate) async fn workspace_delete(store: &SqliteStore, id: WorkspaceId) -> Result<bool> {
+    store
+        .write("workspace_delete", move |s| workspace::delete(s, id))
+        .await
+}
+
+pub(crate) async fn workspace_slots(
+    store: &SqliteStore,
+    id: WorkspaceId,
+) -> Result<Option<SlotUse>> {
+    store
+        .read("workspace_slots", move |s| workspace::slots(s, id))
+        .await
+}
+
+pub(crate) async fn definition_create(
+    store: &SqliteStore,
+    new: &NewDefinition,
+) -> Result<DefinitionCreated> {
+    let new = new.clone();
+    store
+        .write("definition_create", move |s| definition::create(s, &new))
+        .await
+}
+
+pub(crate) async fn definition_get(
+    store: &SqliteStore,
+    workspace: WorkspaceId,
+    id: DefinitionId,
+) -> Result<Option<Definition>> {
+    store
+        .read("definition_get", move |s| definition::get(s, workspace, id))
+        .await
+}
+
+pub(crate) async fn definition_list(
+    store: &SqliteStore,
+    workspace: WorkspaceId,
+    page: Page<DefinitionId>,
+) -> Result<Vec<Definition>> {
+    store
+        .read("definition_list", move |s| {
+            definition::list(s, workspace, page)
+        })
+        .await
+}
+
+pub(crate) async fn definition_delete(
+    store: &SqliteStore,
+    workspace: WorkspaceId,
+    id: DefinitionId,
+) -> Result<bool> {
+    store
+        .write("definition_delete", move |s| {
+            definition::delete(s, workspace, id)
+        })
+        .await
+}
+
+pub(crate) async fn version_publish(
+    store: &SqliteStore,
+    new: &NewVersion,
+) -> Result<Option<Version>> {
+    let new = new.clone();
+    store
+        .write("version_publish", move |s| version::publish(s, &new))
+        .await
+}
+
+pub(crate) async fn version_get(
+    store: &SqliteStore,
+    workspace: WorkspaceId,
+    id: VersionId,
+) -> Result<Option<Version>> {
+    store
+        .read("version_get", move |s| version::get(s, workspace, id))
+        .await
+}
+
+pub(crate) async fn version_list(
+    store: &SqliteStore,
+    workspace: WorkspaceId,
+    definition: DefinitionId,
+    page: Page<u32>,
+) -> Result<Vec<Version>> {
+    store
+        .read("version_list", move |s| {
+            version::list(s, workspace, definition, page)
+        })
+        .await
+}
+
+pub(crate) async fn execution_get(
+    store: &SqliteStore,
+    workspace: WorkspaceId,
+    id: ExecutionId,
+) -> Result<Option<Execution>> {
+    store
+        .read("execution_get", move |s| execution::get(s, workspace, id))
+        .await
+}
+
+pub(crate) async fn execution_list(
+    store: &SqliteStore,
+    filter: &ExecutionFilter,
+    page: Page<i64>,
+) -> Result<Vec<Execution>> {
+    let filter = *filter;
+    store
+        .read("execution_list", move |s| execution::list(s, &filter, page))
+        .await
+}
+
+pub(crate) async fn execution_finish(
+    store: &SqliteStore,
+    by: &str,
+    finishes: &[ExecutionFinish],
+) -> Result<Vec<ExecutionFinished>> {
+    let (by, finishes) = (by.to_owned(), finishes.to_vec());
+    store
+        .write("execution_finish", move |s| {
+            execution::finish(s, &by, &finishes)
+        })
+        .await
+}
+
+pub(crate) async fn execution_list_running(
+    store: &SqliteStore,
+    ids: &[ExecutionId],
+) -> Result<Vec<Execution>> {
+    let ids = ids.to_vec();
+    store
+        .read("execution_list_running", move |s| {
+            execution::list_running(s, &ids)
+        })
+        .await
+}
+
+pub(crate) async fn execution_list_active(
+    store: &SqliteStore,
+    page: Page<ActiveKey>,
+) -> Result<Vec<Execution>> {
+    store
+        .read("execution_list_active", move |s| {
+            execution::list_active(s, page)
+        })
+        .await
+}

@@ -1,0 +1,94 @@
+//! Graphs and their nodes as readers see them. Changes nothing.
+
+use crate::error::Fault;
+use crate::graph::machines::Machines;
+use crate::graph::open;
+use crate::job::read::Leases;
+use crate::row::{Columns, Place, blob};
+use crate::session::Session;
+use leasehold_core::graph::{NodeRun, NodeState};
+use leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES;
+use leasehold_core::{ExecutionId, JobId, JsonText};
+use leasehold_store::graph::GraphRun;
+use rusqlite::{Row, params};
+
+const GET: &str = include_str!("../../sql/graph/get.sql");
+const OUTPUT: &str = include_str!("../../sql/node/output.sql");
+const NODES: &str = include_str!("../../sql/node/list.sql");
+
+pub(super) fn get(
+    session: &Session<'_>,
+    execution: ExecutionId,
+) -> Result<Option<GraphRun>, Fault> {
+    session.maybe(GET, [blob(execution)], |row| {
+        Ok(GraphRun {
+            execution,
+            state: open::state(row)?,
+            error: row.get("error")?,
+            started_at: row.time("started_at")?,
+            finished_at: row.time_or_none("finished_at")?,
+        })
+    })
+}
+
+pub(super) fn nodes(
+    session: &Session<'_>,
+    machines: &Machines,
+    execution: ExecutionId,
+) -> Result<Option<Vec<NodeRun>>, Fault> {
+    session.at_once(|session| {
+        let Some((state, machine)) = open::find(session, machines, execution)? else {
+            return Ok(None);
+        };
+        let mut nodes: Vec<NodeRun> = machine
+            .graph()
+            .nodes
+            .iter()
+            .zip(state.nodes())
+            .map(|(node, state)| NodeRun {
+                state: *state,
+                ..NodeRun::waiting(node.id())
+            })
+            .collect();
+        let row = params![blob(execution), NODE_OUTPUTS_MAX_BYTES];
+        session.all(NODES, row, |row| {
+            match nodes.get_mut(row.get::<_, Place>("node")?.0) {
+                Some(node) => tell(row, node),
+                None => Ok(()),
+            }
+        })?;
+        let mut leases = Leases::unread();
+        for node in &mut nodes {
+            if let (NodeState::Running, Some(job)) = (node.state, node.job)
+                && let Some(job) = leases.job(session, job)?
+            {
+                node.attempts = job.attempts;
+                node.error = job.last_error;
+            }
+        }
+        Ok(Some(nodes))
+    })
+}
+
+pub(super) fn output(
+    session: &Session<'_>,
+    execution: ExecutionId,
+    node: usize,
+) -> Result<Option<JsonText>, Fault> {
+    session.maybe(OUTPUT, params![blob(execution), Place(node)], |row| {
+        Ok(JsonText::trusted(row.get(0)?))
+    })
+}
+
+/// Adds what is kept of a node that was begun.
+fn tell(row: &Row<'_>, node: &mut NodeRun) -> Result<(), Fault> {
+    let output: Option<String> = row.get("output")?;
+    node.job = row.get::<_, Option<i64>>("job_id")?.map(JobId);
+    node.attempts = row.get("attempts")?;
+    node.output = output.map(JsonText::trusted);
+    node.output_omitted = row.get("omitted")?;
+    node.error = row.get("error")?;
+    node.started_at = Some(row.time("started_at")?);
+    node.finished_at = row.time_or_none("finished_at")?;
+    Ok(())
+}

@@ -1,0 +1,70 @@
+//! Ending graphs because of the time: a node's job lost its last lease, or the execution's timeout has passed.
+
+use crate::error::Fault;
+use crate::graph::machines::Machines;
+use crate::graph::open::{NodeEnd, Open};
+use crate::graph::write;
+use crate::row::{Columns, Place, blob};
+use crate::session::Session;
+use leasehold_core::graph::GraphStop;
+use leasehold_core::limits::SWEEP_MAX_BATCH;
+use leasehold_core::{ExecutionEnd, ExecutionId};
+use leasehold_store::graph::{GraphSettled, TIMED_OUT};
+use rusqlite::params;
+
+const SPENT: &str = include_str!("../../sql/node/spent.sql");
+const SPENT_OVER: &str = include_str!("../../sql/node/spent_over.sql");
+const OVERDUE: &str = include_str!("../../sql/graph/overdue.sql");
+
+pub(super) fn settle(
+    session: &Session<'_>,
+    machines: &Machines,
+    by: &str,
+    limit: u32,
+) -> Result<Vec<GraphSettled>, Fault> {
+    let limit = limit.min(SWEEP_MAX_BATCH);
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut settled = Vec::new();
+    let spent = session.all(SPENT, [limit], |row| {
+        let end = NodeEnd {
+            place: row.get::<_, Place>("node")?.0,
+            attempts: row.get("attempts")?,
+            outcome: Err(row.get("error")?),
+        };
+        Ok((row.id::<ExecutionId>("execution_id")?, end))
+    })?;
+    for (execution, end) in spent {
+        let graph = Open::find(session, machines, execution)?;
+        // Another node of the same graph may have come first.
+        let Some(mut graph) = graph.filter(|graph| !graph.has_ended()) else {
+            continue;
+        };
+        if graph.node_ended(session, end)? {
+            settled.push(write_end(session, by, graph)?);
+        } else {
+            session.run(SPENT_OVER, [blob(execution)])?;
+        }
+    }
+    let left = u32::try_from(most - settled.len()).unwrap_or_default();
+    let overdue: Vec<ExecutionId> = session.all(OVERDUE, params![session.now, left], |row| {
+        row.id("execution_id")
+    })?;
+    for execution in overdue {
+        if let Some(mut graph) = Open::find(session, machines, execution)?
+            && graph.stop(GraphStop::TimedOut, TIMED_OUT)
+        {
+            settled.push(write_end(session, by, graph)?);
+        }
+    }
+    Ok(settled)
+}
+
+fn write_end(session: &Session<'_>, by: &str, graph: Open) -> Result<GraphSettled, Fault> {
+    let settled = GraphSettled {
+        execution: graph.execution,
+        end: graph.state.end().unwrap_or(ExecutionEnd::Failed),
+        error: graph.error.clone(),
+    };
+    write::all(session, by, &mut [graph])?;
+    Ok(settled)
+}

@@ -1,0 +1,28 @@
+//! Stopping a graph from outside.
+
+use crate::error::Fault;
+use crate::graph::machines::Machines;
+use crate::graph::open::Open;
+use crate::graph::write;
+use crate::session::Session;
+use leasehold_core::ExecutionId;
+use leasehold_core::graph::GraphStop;
+use leasehold_store::graph::GraphStopped;
+
+pub(super) fn stop(
+    session: &Session<'_>,
+    machines: &Machines,
+    execution: ExecutionId,
+    why: GraphStop,
+    by: &str,
+    reason: &str,
+) -> Result<GraphStopped, Fault> {
+    let Some(mut graph) = Open::find(session, machines, execution)? else {
+        return Ok(GraphStopped::NotFound);
+    };
+    if !graph.stop(why, reason) {
+        return Ok(GraphStopped::AlreadyEnded);
+    }
+    write::all(session, by, &mut [graph])?;
+    Ok(GraphStopped::Stopped)
+}

@@ -1,0 +1,128 @@
+//! Writes what happened to graphs: nodes and states, then the jobs of the nodes that follow, then the ends of executions. Decides nothing.
+
+use crate::error::Fault;
+use crate::execution;
+use crate::graph::open::Open;
+use crate::job::enqueue::{self, Call};
+use crate::job::{NodeOf, abandon};
+use crate::row::{Place, Text, blob};
+use crate::session::Session;
+use leasehold_store::execution::ExecutionFinish;
+use leasehold_store::graph::job_of;
+use leasehold_store::job::NewJob;
+use rusqlite::params;
+
+const SET: &str = include_str!("../../sql/graph/set.sql");
+const NODE_BEGIN: &str = include_str!("../../sql/node/begin.sql");
+const NODE_END: &str = include_str!("../../sql/node/end.sql");
+const NODE_ABANDON: &str = include_str!("../../sql/node/abandon.sql");
+const NODE_JOB: &str = include_str!("../../sql/node/job.sql");
+const SPENT_OVER: &str = include_str!("../../sql/node/spent_over.sql");
+
+/// All of it.
+pub(super) fn all(session: &Session<'_>, by: &str, graphs: &mut [Open]) -> Result<(), Fault> {
+    record(session, graphs)?;
+    begin(session, graphs)?;
+    end(session, by, graphs)
+}
+
+/// The nodes that have ended, and where the graphs are.
+pub(super) fn record(session: &Session<'_>, graphs: &[Open]) -> Result<(), Fault> {
+    for graph in graphs {
+        let execution = blob(graph.execution);
+        session.often(NODE_END, |statement| {
+            for end in &graph.ended {
+                let (output, error) = match &end.outcome {
+                    Ok(output) => (Some(Text(output.as_str())), None),
+                    Err(error) => (None, Some(Text(error))),
+                };
+                statement.execute(params![
+                    execution,
+                    Place(end.place),
+                    end.attempts,
+                    output,
+                    error,
+                    session.now
+                ])?;
+            }
+            Ok(())
+        })?;
+        let ended = graph.state.end();
+        let row = params![
+            execution,
+            graph.state.letters(),
+            ended.map(|end| end.as_str()),
+            graph.error.as_deref().map(Text),
+            ended.map(|_| session.now)
+        ];
+        session.run(SET, row)?;
+    }
+    Ok(())
+}
+
+/// The jobs of the nodes that follow. A graph that has ended begins none.
+pub(super) fn begin(session: &Session<'_>, graphs: &mut [Open]) -> Result<(), Fault> {
+    let (mut jobs, mut nodes): (Vec<NewJob>, Vec<NodeOf>) = Default::default();
+    for graph in graphs.iter_mut().filter(|graph| !graph.has_ended()) {
+        let priority = graph.source.as_ref().map_or(0, |source| source.priority);
+        for (place, work) in graph.begin.drain(..) {
+            jobs.push(job_of(work, priority));
+            nodes.push(NodeOf {
+                execution: graph.execution,
+                place,
+            });
+        }
+    }
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let call = Call::of_nodes(&jobs, nodes.iter().copied());
+    let answers = enqueue::enqueue(session, &call)?;
+    session.often(NODE_BEGIN, |statement| {
+        for (node, job) in nodes.iter().zip(answers) {
+            let execution = blob(node.execution);
+            statement.execute(params![execution, Place(node.place), job.id.0, session.now])?;
+        }
+        Ok(())
+    })
+}
+
+/// The ends of graphs: what is no longer wanted is failed, and execution, request and slot end.
+pub(super) fn end(session: &Session<'_>, by: &str, graphs: &mut [Open]) -> Result<(), Fault> {
+    for graph in graphs {
+        let Some(end) = graph.state.end() else {
+            continue;
+        };
+        abandon_nodes(session, graph)?;
+        session.run(SPENT_OVER, [blob(graph.execution)])?;
+        let finish = ExecutionFinish {
+            execution: graph.execution,
+            end,
+            error: graph.error.take(),
+        };
+        execution::finish(session, by, &[finish])?;
+    }
+    Ok(())
+}
+
+fn abandon_nodes(session: &Session<'_>, graph: &Open) -> Result<(), Fault> {
+    let execution = blob(graph.execution);
+    let mut nodes = Vec::with_capacity(graph.abandon.len());
+    for place in &graph.abandon {
+        // One that was to begin in this operation has no job yet.
+        let job = session.maybe(NODE_JOB, params![execution, Place(*place)], |row| {
+            Ok(row.get::<_, i64>(0)?)
+        })?;
+        nodes.extend(job.map(|job| (*place, job)));
+    }
+    let jobs: Vec<i64> = nodes.iter().map(|(_, job)| *job).collect();
+    let attempts = abandon::abandon(session, &jobs)?;
+    for (place, job) in nodes {
+        let tried = attempts.get(&job).copied().unwrap_or_default();
+        session.run(
+            NODE_ABANDON,
+            params![execution, Place(place), tried, session.now],
+        )?;
+    }
+    Ok(())
+}
