@@ -4,34 +4,76 @@ use crate::settings::{EngineKind, Settings, TemporalSettings};
 use anyhow::{Context, Result, bail};
 use leasehold_core::why::EngineFacts;
 use leasehold_engine::Engine;
+use leasehold_engine_embedded::{EmbeddedEngine, EmbeddedOptions, NodeRunners};
 use leasehold_engine_temporal::{ClientCertificate, TemporalEngine, TemporalOptions, Tls};
+use leasehold_outbound::Outbound;
 use leasehold_runtime::Gate;
 use leasehold_server::EngineWatch;
+use leasehold_store::Store;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The engine, if there is one.
-pub(crate) fn make(settings: &Settings, identity: &str) -> Result<Option<Arc<dyn Engine>>> {
+/// An engine that only waits for its store. What can be wrong with its settings is known by now.
+pub(crate) enum Prepared {
+    /// This process.
+    Embedded(Outbound),
+    /// Temporal, which needs no store.
+    Temporal(Arc<dyn Engine>),
+}
+
+impl Prepared {
+    pub(crate) fn new(settings: &Settings, identity: &str) -> Result<Self> {
+        match settings.engine.kind {
+            EngineKind::Embedded => {
+                let outbound = Outbound::new(settings.http_nodes.outbound()?);
+                Ok(Self::Embedded(outbound.context("http_nodes")?))
+            }
+            EngineKind::Temporal => temporal(&settings.temporal, identity).map(Self::Temporal),
+        }
+    }
+
+    /// The engine, and what works on its nodes in this process, which has begun.
+    pub(crate) fn start(
+        self,
+        store: &Arc<dyn Store>,
+        settings: &Settings,
+        identity: &str,
+    ) -> Result<(Arc<dyn Engine>, Option<NodeRunners>)> {
+        match self {
+            Self::Temporal(engine) => Ok((engine, None)),
+            Self::Embedded(outbound) => {
+                let options = settings.embedded.options();
+                let runners = NodeRunners::start(store.clone(), outbound, identity, &options);
+                let options = EmbeddedOptions::new(identity);
+                let engine = EmbeddedEngine::new(store.clone(), options);
+                Ok((Arc::new(engine), Some(runners.context("embedded")?)))
+            }
+        }
+    }
+}
+
+/// The engine in a few words.
+pub(crate) fn shown(settings: &Settings) -> String {
+    let temporal = &settings.temporal;
     match settings.engine.kind {
-        EngineKind::Embedded => Ok(None),
-        EngineKind::Temporal => temporal(&settings.temporal, identity).map(Some),
+        EngineKind::Embedded => "embedded: graphs run in this process".to_owned(),
+        EngineKind::Temporal => format!(
+            "Temporal at {}, namespace {}",
+            temporal.address, temporal.namespace
+        ),
     }
 }
 
 /// What this instance knows of its engine.
 pub(crate) struct Watch {
-    /// None without an engine.
-    pub(crate) gate: Option<Arc<Gate>>,
+    pub(crate) gate: Arc<Gate>,
     /// Whether this instance starts executions in it.
     pub(crate) dispatches: bool,
 }
 
 impl EngineWatch for Watch {
     fn facts(&self) -> EngineFacts {
-        let Some(gate) = &self.gate else {
-            return EngineFacts::Missing;
-        };
-        match gate.trouble() {
+        match self.gate.trouble() {
             Some(error) => EngineFacts::Down { error },
             None if self.dispatches => EngineFacts::Well,
             None => EngineFacts::NotDispatchedHere,
@@ -40,7 +82,16 @@ impl EngineWatch for Watch {
 }
 
 fn temporal(settings: &TemporalSettings, identity: &str) -> Result<Arc<dyn Engine>> {
-    let options = TemporalOptions {
+    let engine = TemporalEngine::new(temporal_options(settings, identity)?).context("temporal")?;
+    Ok(Arc::new(engine))
+}
+
+/// How to reach Temporal, as this one.
+pub(crate) fn temporal_options(
+    settings: &TemporalSettings,
+    identity: &str,
+) -> Result<TemporalOptions> {
+    Ok(TemporalOptions {
         address: settings.address.clone(),
         namespace: settings.namespace.clone(),
         tls: tls(settings)?,
@@ -50,9 +101,7 @@ fn temporal(settings: &TemporalSettings, identity: &str) -> Result<Arc<dyn Engin
         graph_task_queue: settings.graph_task_queue.clone(),
         connect_timeout: settings.connect_timeout.0,
         call_timeout: settings.call_timeout.0,
-    };
-    let engine = TemporalEngine::new(options).context("temporal")?;
-    Ok(Arc::new(engine))
+    })
 }
 
 fn tls(settings: &TemporalSettings) -> Result<Option<Tls>> {
@@ -76,6 +125,7 @@ fn tls(settings: &TemporalSettings) -> Result<Option<Tls>> {
     }))
 }
 
-fn read(name: &str, file: &Path) -> Result<Vec<u8>> {
+/// What a file that a setting names holds.
+pub(crate) fn read(name: &str, file: &Path) -> Result<Vec<u8>> {
     std::fs::read(file).with_context(|| format!("{name}: {} cannot be read", file.display()))
 }

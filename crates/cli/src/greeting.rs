@@ -11,7 +11,7 @@ pub(crate) struct Greeting<'a> {
     pub(crate) tls: bool,
     pub(crate) store: &'a str,
     pub(crate) data: &'a Path,
-    pub(crate) engine: Option<&'a str>,
+    pub(crate) engine: &'a str,
     pub(crate) key: &'a AdminKey,
 }
 
@@ -27,12 +27,7 @@ impl Greeting<'_> {
         say("listens", &format!("{url}  (a page to try it: {url}/docs)"));
         say("store", self.store);
         say("data", &self.data.display().to_string());
-        say(
-            "engine",
-            self.engine.unwrap_or(
-                "none yet: requests are kept and stay PENDING; `--engine temporal` starts them",
-            ),
-        );
+        say("engine", self.engine);
         match self.key {
             AdminKey::Made(file) | AdminKey::Kept(file) => {
                 let new = if matches!(self.key, AdminKey::Made(_)) {
@@ -101,7 +96,7 @@ mod tests {
             tls,
             store: "sqlite:data/leasehold.db",
             data: Path::new("data"),
-            engine: None,
+            engine: "embedded",
             key: &key,
         };
         greeting.text()

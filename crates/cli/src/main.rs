@@ -11,6 +11,7 @@ mod serve;
 mod settings;
 mod signals;
 mod store;
+mod worker;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -27,6 +28,11 @@ struct Arguments {
 enum Command {
     /// Serves the API, admits requests, starts their executions and follows them to their end.
     Serve(serve::Serve),
+    /// Runs the graphs of a server whose engine is Temporal: takes their workflows from Temporal, and works for the server over HTTP.
+    ///
+    /// It needs a key of the server that opens the queues of its graphs' tasks: LEASEHOLD_KEY, or --key-file. Any number of workers can run, anywhere;
+    /// what one leaves undone another goes on with.
+    Worker(worker::WorkerCommand),
     /// Makes another administrator's key and puts it in the data folder, for whoever lost theirs.
     ///
     /// On SQLite the server must be stopped for it.
@@ -36,6 +42,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().command {
         Command::Serve(serve) => serve.run(),
+        Command::Worker(worker) => worker.run(),
         Command::AdminKey(make) => make.run(),
     };
     match outcome {

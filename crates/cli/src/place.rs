@@ -6,17 +6,12 @@ use anyhow::Result;
 use clap::Args;
 use std::path::PathBuf;
 
+/// Where settings are read from, and how it is logged.
 #[derive(Args)]
-pub(crate) struct Place {
+pub(crate) struct Basics {
     /// A TOML file with settings; docs/operations/settings.md lists them all.
     #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
     config: Option<PathBuf>,
-    /// The folder for the administrator's key and, unless another store is named, for everything [default: leasehold-data].
-    #[arg(long, value_name = "DIR")]
-    data_dir: Option<String>,
-    /// Where everything is kept: `sqlite:FILE` or `postgres://user:password@host/database` [default: a file in the data folder].
-    #[arg(long, value_name = "URL")]
-    store: Option<String>,
     /// What to log: error, warn, info, debug, trace, or a filter.
     #[arg(long, value_name = "LEVEL")]
     log_level: Option<String>,
@@ -25,7 +20,20 @@ pub(crate) struct Place {
     log_format: Option<LogFormat>,
 }
 
-impl Place {
+/// The same for what has a store.
+#[derive(Args)]
+pub(crate) struct Place {
+    #[command(flatten)]
+    basics: Basics,
+    /// The folder for the administrator's key and, unless another store is named, for everything [default: leasehold-data].
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<String>,
+    /// Where everything is kept: `sqlite:FILE` or `postgres://user:password@host/database` [default: a file in the data folder].
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
+}
+
+impl Basics {
     /// All settings, with what these flags and the given ones say before all else; and the log is started.
     pub(crate) fn settings(&self, more: Vec<(&'static str, Option<String>)>) -> Result<Settings> {
         let format = self.log_format.map(|format| match format {
@@ -33,8 +41,6 @@ impl Place {
             LogFormat::Json => "json".to_owned(),
         });
         let mut flags = vec![
-            ("data_dir", self.data_dir.clone()),
-            ("store.url", self.store.clone()),
             ("log.level", self.log_level.clone()),
             ("log.format", format),
         ];
@@ -45,5 +51,19 @@ impl Place {
         let settings = Settings::read(self.config.as_deref(), &given.collect::<Vec<_>>())?;
         logging::start(&settings.log.level, settings.log.format)?;
         Ok(settings)
+    }
+}
+
+impl Place {
+    /// The same with where everything is.
+    pub(crate) fn settings(
+        &self,
+        mut more: Vec<(&'static str, Option<String>)>,
+    ) -> Result<Settings> {
+        more.extend([
+            ("data_dir", self.data_dir.clone()),
+            ("store.url", self.store.clone()),
+        ]);
+        self.basics.settings(more)
     }
 }

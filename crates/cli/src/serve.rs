@@ -8,7 +8,7 @@ use crate::signals::{Order, Signals};
 use crate::{admin_key, engine, store};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use leasehold_engine::Engine;
+use leasehold_engine_embedded::NodeRunners;
 use leasehold_runtime::Runtime;
 use leasehold_server::{Drained, Parts, Server, State, Tls};
 use leasehold_store::Store;
@@ -68,7 +68,7 @@ async fn serve(settings: Settings) -> Result<()> {
     let mut signals = Signals::listen(settings.server.tls_certificate_file.is_some())?;
     let owner = owner();
     let tls = tls(&settings.server)?;
-    let engine = engine::make(&settings, &owner)?;
+    let engine = engine::Prepared::new(&settings, &owner)?;
     let (store, key) = tokio::select! {
         ready = prepare(&settings) => ready?,
         name = signals.stop() => {
@@ -77,8 +77,8 @@ async fn serve(settings: Settings) -> Result<()> {
         }
     };
     let server = Server::bind(&settings.server.listen, tls.clone()).await?;
-    greet(&settings, &server, tls.is_some(), engine.as_deref(), &key);
-    let mut instance = Instance::start(&settings, &owner, store, engine, server);
+    greet(&settings, &server, tls.is_some(), &key);
+    let mut instance = Instance::start(&settings, &owner, store, engine, server)?;
     let end = instance.run(&mut signals, tls.as_ref()).await;
     tokio::select! {
         all = instance.stop(&settings) => if all {
@@ -109,42 +109,27 @@ fn tls(settings: &ServerSettings) -> Result<Option<Tls>> {
     clippy::print_stdout,
     reason = "this is for whoever started it; the log is for later"
 )]
-fn greet(
-    settings: &Settings,
-    server: &Server,
-    tls: bool,
-    engine: Option<&dyn Engine>,
-    key: &AdminKey,
-) {
+fn greet(settings: &Settings, server: &Server, tls: bool, key: &AdminKey) {
     let address = server.address();
-    let store = store::shown(&settings.store_url());
-    let shown_engine = engine.map(|_| {
-        let temporal = &settings.temporal;
-        format!(
-            "Temporal at {}, namespace {}",
-            temporal.address, temporal.namespace
-        )
-    });
     let greeting = Greeting {
         address,
         tls,
-        store: &store,
+        store: &store::shown(&settings.store_url()),
         data: &settings.data_dir,
-        engine: shown_engine.as_deref(),
+        engine: &engine::shown(settings),
         key,
     };
     print!("{}", greeting.text());
     if !tls && !address.ip().is_loopback() {
         tracing::warn!(%address, "listening without TLS on an address that others can reach");
     }
-    if engine.is_none() {
-        tracing::warn!("there is no engine: requests are kept and stay PENDING");
-    }
 }
 
 /// The API and the services.
 struct Instance {
     runtime: Runtime,
+    /// What works on the embedded engine's nodes.
+    runners: Option<NodeRunners>,
     /// None once it has ended: what has ended must not be asked again.
     serving: Option<JoinHandle<Drained>>,
     stop: CancellationToken,
@@ -155,22 +140,24 @@ impl Instance {
         settings: &Settings,
         owner: &str,
         store: Arc<dyn Store>,
-        engine: Option<Arc<dyn Engine>>,
+        engine: engine::Prepared,
         server: Server,
-    ) -> Self {
+    ) -> Result<Self> {
         let address = server.address();
-        let temporal = engine.as_ref().map(|_| &settings.temporal);
-        let dispatches = engine.is_some() && settings.engine.enabled;
+        let temporal = settings.engine.kind == EngineKind::Temporal;
+        let temporal = temporal.then_some(&settings.temporal);
+        let dispatches = settings.engine.enabled;
+        let (engine, runners) = engine.start(&store, settings, owner)?;
         let mut options = settings.runtime(owner);
         options.beacon.listens = Some(address.to_string());
-        let runtime = Runtime::start(store.clone(), engine.clone(), options);
-        let gate = engine.as_ref().map(|_| Arc::clone(runtime.gate()));
+        let runtime = Runtime::start(store.clone(), Some(engine.clone()), options);
+        let gate = Arc::clone(runtime.gate());
         let stop = CancellationToken::new();
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
             listens = %address,
             store = store::shown(&settings.store_url()),
-            engine = engine.as_ref().map_or("none", |engine| engine.name()),
+            engine = engine.name(),
             temporal = temporal.map(|temporal| &*temporal.address),
             namespace = temporal.map(|temporal| &*temporal.namespace),
             dispatch = dispatches,
@@ -179,16 +166,17 @@ impl Instance {
         );
         let state = State::new(Parts {
             store,
-            engine,
+            engine: Some(engine),
             watch: Arc::new(engine::Watch { gate, dispatches }),
             options: settings.server.options(),
             stop: stop.clone(),
         });
-        Self {
+        Ok(Self {
             runtime,
+            runners,
             serving: Some(tokio::spawn(server.serve(state))),
             stop,
-        }
+        })
     }
 
     /// Returns when it is told to stop, or when something has broken.
@@ -199,6 +187,10 @@ impl Instance {
                 broken = self.runtime.broken() => {
                     tracing::error!(error = broken, "a service has broken; stopping");
                     bail!("a service has broken: {broken}");
+                }
+                broken = broken(&mut self.runners) => {
+                    tracing::error!(error = broken, "what works on nodes has broken; stopping");
+                    bail!("what works on nodes has broken: {broken}");
                 }
                 ended = ended(&mut self.serving) => {
                     let error = ended.err().map_or("it ended by itself".to_owned(), said);
@@ -233,11 +225,27 @@ impl Instance {
         };
         let serving = settings.server.drain_timeout.0 + LAST_WORDS;
         let services = settings.dispatch.drain_timeout.0 + LAST_WORDS;
-        let (_, stopped) = tokio::join!(
+        // A worker's drain has last words of its own for what does not stop.
+        let nodes = settings.embedded.drain_timeout.0 + 2 * LAST_WORDS;
+        let drained = async {
+            if let Some(runners) = self.runners {
+                runners.stop().await;
+            }
+        };
+        let (_, stopped, drained) = tokio::join!(
             tokio::time::timeout(serving, served),
             tokio::time::timeout(services, self.runtime.stop()),
+            tokio::time::timeout(nodes, drained),
         );
-        stopped.is_ok()
+        stopped.is_ok() && drained.is_ok()
+    }
+}
+
+/// Returns when what works on nodes has broken; never where nothing does.
+async fn broken(runners: &mut Option<NodeRunners>) -> String {
+    match runners {
+        Some(runners) => runners.broken().await,
+        None => std::future::pending().await,
     }
 }
 
@@ -264,7 +272,7 @@ fn renew(tls: Option<&Tls>) {
 }
 
 /// A name for this process that no other has or had.
-fn owner() -> String {
+pub(crate) fn owner() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim();
     let host = if host.is_empty() { "leasehold" } else { host };

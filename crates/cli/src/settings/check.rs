@@ -36,6 +36,9 @@ impl super::Settings {
         self.check_times()?;
         self.server.check()?;
         self.instance.check()?;
+        self.embedded.check()?;
+        self.http_nodes.outbound()?;
+        self.worker.check()?;
         let temporal = self.temporal.call_timeout.0 + self.temporal.connect_timeout.0;
         if self.dispatch.start_timeout.0 <= temporal {
             bail!(

@@ -1,17 +1,23 @@
 //! Every setting of the server: defaults, then a file, then the environment, then flags. `docs/operations/settings.md` says why each is as it is.
 
 mod check;
+mod embedded;
+mod http_nodes;
 mod jobs;
 mod runtime;
 mod server;
 mod span;
+mod worker;
 
+pub(crate) use embedded::EmbeddedSettings;
+pub(crate) use http_nodes::HttpNodeSettings;
 pub(crate) use jobs::{JobSettings, RetentionSettings};
 pub(crate) use runtime::{
     CancelSettings, DispatchSettings, FollowSettings, RecoverySettings, SweepSettings,
 };
 pub(crate) use server::{InstanceSettings, ServerSettings};
 pub(crate) use span::Span;
+pub(crate) use worker::WorkerSettings;
 
 use anyhow::{Context, Result};
 use config::{Config, Environment, File, FileFormat};
@@ -31,7 +37,10 @@ pub(crate) struct Settings {
     pub(crate) instance: InstanceSettings,
     pub(crate) store: StoreSettings,
     pub(crate) engine: EngineSettings,
+    pub(crate) embedded: EmbeddedSettings,
     pub(crate) temporal: TemporalSettings,
+    pub(crate) http_nodes: HttpNodeSettings,
+    pub(crate) worker: WorkerSettings,
     pub(crate) dispatch: DispatchSettings,
     pub(crate) recovery: RecoverySettings,
     pub(crate) follow: FollowSettings,
@@ -50,7 +59,10 @@ impl Default for Settings {
             instance: InstanceSettings::default(),
             store: StoreSettings::default(),
             engine: EngineSettings::default(),
+            embedded: EmbeddedSettings::default(),
             temporal: TemporalSettings::default(),
+            http_nodes: HttpNodeSettings::default(),
+            worker: WorkerSettings::default(),
             dispatch: DispatchSettings::default(),
             recovery: RecoverySettings::default(),
             follow: FollowSettings::default(),
@@ -115,7 +127,7 @@ pub(crate) struct EngineSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EngineKind {
-    /// This process itself. It runs no graphs yet: requests wait.
+    /// This process itself: it runs graphs on the WorkQueue, with no other server.
     #[default]
     Embedded,
     /// A Temporal server.

@@ -33,7 +33,9 @@ impl Served {
             .args(["serve", "--listen", "127.0.0.1:0", "--store", store])
             .arg("--data-dir")
             .arg(data)
-            .env_clear();
+            .env_clear()
+            // Only what callers do is of interest here.
+            .env("LEASEHOLD__ENGINE__ENABLED", "false");
         let process = Process::spawn(command);
         let line = process.wait_for_line(PATIENCE, |line| line.contains(LISTENS));
         let rest = line.split(LISTENS).nth(1).unwrap();

@@ -15,6 +15,7 @@ mod first_start;
 mod happy;
 mod idle;
 mod life;
+mod order;
 mod parallel;
 mod paused;
 mod program;

@@ -1,0 +1,101 @@
+//! The server under test: always at the same address, killed and started again. Knows no graph.
+
+use crate::PATIENCE;
+use leasehold_client::Client;
+use leasehold_testkit::{Process, TempDir, temp_dir};
+use std::net::TcpListener;
+use std::process::Command;
+use tokio::task::block_in_place;
+
+const RUNNING: &str = "leasehold is running";
+
+/// Crashes heal in a second or two, so that tests need not wait for the defaults.
+const SETTINGS: [(&str, &str); 10] = [
+    ("HTTP_NODES__ALLOW", "127.0.0.1"),
+    ("EMBEDDED__LEASE", "1s"),
+    ("JOBS__SWEEP_INTERVAL", "300ms"),
+    ("DISPATCH__MODE", "parallel"),
+    ("DISPATCH__CLAIM_LEASE", "1s"),
+    ("RECOVERY__INTERVAL", "300ms"),
+    ("RECOVERY__LOCK_AT_MOST_FOR", "1s"),
+    ("FOLLOW__LOCK_AT_MOST_FOR", "1s"),
+    ("SWEEP__LOCK_AT_MOST_FOR", "1s"),
+    ("LOG__LEVEL", "warn,leasehold=info"),
+];
+
+pub(crate) struct Server {
+    store: String,
+    address: String,
+    data: TempDir,
+    process: Option<Process>,
+}
+
+impl Server {
+    pub(crate) fn new(store: &str) -> Self {
+        // Below the ports that systems hand out to outgoing connections, so that it gets it back after each kill.
+        let port = (0..1_000)
+            .map(|_| fastrand::u16(20_000..32_000))
+            .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
+        Self {
+            store: store.to_owned(),
+            address: format!("127.0.0.1:{}", port.unwrap()),
+            data: temp_dir(),
+            process: None,
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// A client with the administrator's key.
+    pub(crate) fn admin(&self) -> Client {
+        let key = std::fs::read_to_string(self.data.path().join("admin.key")).unwrap();
+        Client::new(&self.url(), key.trim()).unwrap()
+    }
+
+    /// Starts it, to die at that place if one is given.
+    pub(crate) fn start(&mut self, dies_at: Option<&str>) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+        command
+            .args(["serve", "--store", &self.store, "--listen", &self.address])
+            .arg("--data-dir")
+            .arg(self.data.path())
+            .env_clear();
+        for (name, value) in SETTINGS {
+            command.env(format!("LEASEHOLD__{name}"), value);
+        }
+        if let Some(place) = dies_at {
+            command.env(leasehold_store::failpoint::VARIABLE, place);
+        }
+        let process = Process::spawn(command);
+        if dies_at.is_none() {
+            block_in_place(|| process.wait_for_line(PATIENCE, |line| line.contains(RUNNING)));
+        }
+        self.process = Some(process);
+    }
+
+    fn process(&mut self) -> &mut Process {
+        self.process.as_mut().unwrap()
+    }
+
+    /// kill -9.
+    pub(crate) fn kill(&mut self) {
+        block_in_place(|| self.process().kill());
+    }
+
+    /// Waits until it has died at its place.
+    pub(crate) fn until_dead(&mut self, place: &str) {
+        let status = block_in_place(|| self.process().wait(PATIENCE));
+        assert!(!status.success(), "it ended well at {place}");
+        let log = self.process().log();
+        assert!(!log.contains("error: "), "it did not die at {place}: {log}");
+    }
+
+    /// SIGTERM; it must end well.
+    pub(crate) fn stop(&mut self) {
+        self.process().terminate();
+        let status = block_in_place(|| self.process().wait(PATIENCE));
+        assert!(status.success(), "{status}\n{}", self.process().log());
+    }
+}

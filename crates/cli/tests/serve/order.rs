@@ -1,0 +1,112 @@
+//! The order flow of `examples/` on a server with nothing said but that it may call the shop: as its page tells a newcomer to try it.
+
+use crate::PATIENCE;
+use crate::program::{self, Program};
+use leasehold_testkit::{HttpConnection, Process, eventually};
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+
+const ORDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/order");
+
+struct Shop {
+    address: SocketAddr,
+    key: String,
+}
+
+impl Shop {
+    async fn call(&self, method: &str, path: &str, body: Option<&Value>) -> Value {
+        let mut connection = HttpConnection::open(self.address).await.unwrap();
+        let body = body.map(Value::to_string);
+        let body = body.as_ref().map(String::as_bytes);
+        let call = connection.call(method, path, &self.key, body);
+        let answer = call.await.unwrap();
+        assert!(answer.status < 300, "{method} {path}: {}", answer.text());
+        serde_json::from_str(&answer.text()).unwrap()
+    }
+
+    async fn made(&self, path: &str, body: Value) -> String {
+        let made = self.call("POST", path, Some(&body)).await;
+        made["id"].as_str().unwrap().to_owned()
+    }
+}
+
+/// The shop on a free port, and the graph that calls it there.
+fn shop(address: SocketAddr, key: &str) -> (Process, Value) {
+    let mut command = Command::new("python3");
+    command
+        .args(["-B", &format!("{ORDER}/shop.py")])
+        .args([&format!("http://{address}"), "0"])
+        .env("LEASEHOLD_KEY", key);
+    let shop = Process::spawn(command);
+    let line = shop.wait_for_line(PATIENCE, |line| line.contains("the shop listens"));
+    let place = line.split_whitespace().last().unwrap();
+    let graph = std::fs::read_to_string(Path::new(ORDER).join("graph.json")).unwrap();
+    assert!(graph.contains("127.0.0.1:8099"));
+    let graph = graph.replace("127.0.0.1:8099", place);
+    (shop, serde_json::from_str(&graph).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_order_flow_of_the_examples_runs_to_its_end() {
+    let program = Program::bare().set("http_nodes.allow", "127.0.0.1");
+    let mut serve = program.start();
+    let address = crate::first_start::address(&serve);
+    let key = crate::first_start::key(&program);
+    let (_shop, graph) = shop(address, &key);
+    let shop = Shop { address, key };
+    let workspace = shop
+        .made("/v1/workspaces", json!({ "name": "shop", "plan": "PRO" }))
+        .await;
+    let at = |below: &str| format!("/v1/workspaces/{workspace}{below}");
+    let definition = shop
+        .made(&at("/definitions"), json!({ "name": "order" }))
+        .await;
+    let versions = at(&format!("/definitions/{definition}/versions"));
+    shop.made(&versions, json!({ "body": { "graph": graph } }))
+        .await;
+    let order = json!({ "definition": definition, "params": { "order": 7, "item": "teapot" } });
+    let request = shop.made(&at("/requests"), order).await;
+    let path = at(&format!("/requests/{request}"));
+    let ended = eventually(PATIENCE, async || {
+        let shown = shop.call("GET", &path, None).await;
+        assert_ne!(shown["status"], "FAILED", "{shown}");
+        shown["status"] == "COMPLETED"
+    });
+    assert!(ended.await, "{}", serve.log());
+    let shown = shop.call("GET", &path, None).await;
+    let execution = shown["execution"].as_str().unwrap();
+    let graph = at(&format!("/executions/{execution}/graph"));
+    let nodes = shop.call("GET", &graph, None).await["nodes"].clone();
+    let came_to = |at: usize| {
+        (
+            nodes[at]["id"].as_str().unwrap(),
+            nodes[at]["output"].clone(),
+        )
+    };
+    assert_eq!(nodes[0]["output"]["body"]["price"], 30, "{nodes}");
+    assert_eq!(
+        came_to(1),
+        (
+            "charge",
+            json!({ "done": "charge", "order": 7, "amount": 30 })
+        )
+    );
+    assert_eq!(
+        came_to(2),
+        (
+            "reserve",
+            json!({ "done": "reserve", "item": "teapot", "shelf": "t" })
+        )
+    );
+    assert_eq!(came_to(4), ("ship", json!({ "done": "ship", "order": 7 })));
+    for node in nodes.as_array().unwrap() {
+        assert_eq!(
+            (&node["state"], &node["attempts"]),
+            (&json!("completed"), &json!(1)),
+            "{node}"
+        );
+    }
+    program::stop(&mut serve);
+}

@@ -1,0 +1,175 @@
+//! The executions whose histories are kept in `crates/engine-temporal/tests/histories`, run anew. With `LEASEHOLD_RECORD_HISTORIES=1` what they leave
+//! is kept there instead; its README says when.
+
+use crate::ground::{QUEUE, ground};
+use leasehold_core::ExecutionEnd;
+use leasehold_core::graph::{Edge, Graph};
+use leasehold_engine::Start;
+use leasehold_engine_conformance::{Crew, Ground};
+use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
+use leasehold_testkit::TestTemporal;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::Duration;
+
+const RECORD_VARIABLE: &str = "LEASEHOLD_RECORD_HISTORIES";
+
+fn graph(nodes: Vec<Value>, pairs: &[(&str, &str)]) -> Graph {
+    Graph {
+        nodes: nodes
+            .into_iter()
+            .map(|node| serde_json::from_value(node).unwrap())
+            .collect(),
+        edges: pairs
+            .iter()
+            .map(|(from, to)| Edge {
+                from: (*from).to_owned(),
+                to: (*to).to_owned(),
+            })
+            .collect(),
+    }
+}
+
+fn task(id: &str, kind: &str) -> Value {
+    json!({"id": id, "type": "task", "queue": QUEUE, "kind": kind, "input": id, "retry": {"max_attempts": 1}})
+}
+
+/// The execution's history can be read, and is kept if that is wished.
+async fn keep(start: &Start, name: &str) {
+    let engine = TemporalEngine::new(TemporalOptions {
+        address: TestTemporal::shared().address().to_owned(),
+        ..TemporalOptions::default()
+    });
+    let history = engine.unwrap().history_json(start.execution).await.unwrap();
+    assert!(history.contains("LeaseholdGraph"));
+    if std::env::var_os(RECORD_VARIABLE).is_some() {
+        let folder =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine-temporal/tests/histories");
+        std::fs::write(folder.join(name), history).unwrap();
+    }
+}
+
+async fn ended(g: &Ground, start: &Start, end: ExecutionEnd) {
+    assert_eq!(g.ended(start).await.0, end);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_chain_with_a_delay_completes() {
+    let g = ground().await;
+    let crew = Crew::at_work(&g);
+    let nodes = vec![
+        task("first", "echo"),
+        json!({"id": "pause", "type": "delay", "milliseconds": 50}),
+        task("last", "echo"),
+    ];
+    let pairs = [("first", "pause"), ("pause", "last")];
+    let start = g.start(graph(nodes, &pairs), json!({"n": 1})).await;
+    ended(&g, &start, ExecutionEnd::Completed).await;
+    keep(&start, "chain_with_delay.json").await;
+    crew.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fan_out_with_a_failing_node_fails() {
+    let g = ground().await;
+    let crew = Crew::at_work(&g);
+    let nodes = vec![
+        task("root", "echo"),
+        task("good", "echo"),
+        task("bad", "fail"),
+        json!({"id": "pause", "type": "delay", "milliseconds": 3_600_000}),
+        task("open", "hang"),
+        task("join", "echo"),
+    ];
+    let middle = ["good", "bad", "pause", "open"];
+    let pairs = middle.iter().flat_map(|id| [("root", *id), (*id, "join")]);
+    let pairs: Vec<_> = pairs.collect();
+    let start = g.start(graph(nodes, &pairs), json!({})).await;
+    ended(&g, &start, ExecutionEnd::Failed).await;
+    keep(&start, "fan_out_with_failure.json").await;
+    crew.leave().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_one_is_cancelled() {
+    let g = ground().await;
+    let crew = Crew::at_work(&g);
+    let nodes = vec![
+        task("held", "hold"),
+        json!({"id": "pause", "type": "delay", "milliseconds": 3_600_000}),
+        task("never", "echo"),
+    ];
+    let pairs = [("held", "never"), ("pause", "never")];
+    let start = g.start(graph(nodes, &pairs), json!({})).await;
+    crew.until_begun("held", g.patience).await;
+    g.engine.cancel(start.execution, "test").await.unwrap();
+    ended(&g, &start, ExecutionEnd::Cancelled).await;
+    keep(&start, "cancelled.json").await;
+    crew.leave().await;
+}
+
+/// Ten times ten in parallel, each row behind the one before; then a long chain.
+#[tokio::test(flavor = "multi_thread")]
+async fn one_of_200_nodes_completes() {
+    let g = ground().await;
+    let crew = Crew::at_work(&g);
+    let id = |at: usize| format!("n{at}");
+    let nodes = (0..200).map(|at| task(&id(at), "echo")).collect();
+    let mut pairs = Vec::new();
+    for at in 10..100 {
+        pairs.extend((0..10).map(|before| (id(at / 10 * 10 - 10 + before), id(at))));
+    }
+    for at in 100..200 {
+        pairs.push((id(at - if at % 10 == 0 { 1 } else { at % 10 }), id(at)));
+    }
+    let pairs: Vec<_> = pairs
+        .iter()
+        .map(|(f, t)| (f.as_str(), t.as_str()))
+        .collect();
+    let start = g.start(graph(nodes, &pairs), json!({})).await;
+    ended(&g, &start, ExecutionEnd::Completed).await;
+    keep(&start, "of_200_nodes.json").await;
+    crew.leave().await;
+}
+
+/// All that its nodes are given is more than Temporal takes in one answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_wide_one_with_large_params_completes() {
+    let g = ground().await;
+    let crew = Crew::at_work(&g);
+    let all =
+        |at| json!({"id": format!("n{at}"), "type": "task", "queue": QUEUE, "kind": "nothing"});
+    let nodes = (0..30).map(all).collect();
+    let params = json!({"text": "x".repeat(200_000)});
+    let start = g.start(graph(nodes, &[]), params).await;
+    ended(&g, &start, ExecutionEnd::Completed).await;
+    crew.leave().await;
+}
+
+/// A job that waits in its queue is not done any more once its execution is cancelled.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_waiting_job_of_a_cancelled_execution_is_cancelled() {
+    let g = ground().await;
+    let start = g
+        .start(graph(vec![task("waits", "echo")], &[]), json!({}))
+        .await;
+    g.queued().await;
+    g.engine.cancel(start.execution, "test").await.unwrap();
+    ended(&g, &start, ExecutionEnd::Cancelled).await;
+    let gone = leasehold_testkit::eventually(Duration::from_secs(30), async || {
+        let counts = g.store.queue_counts(QUEUE).await;
+        counts.is_ok_and(|counts| counts.ready + counts.running == 0)
+    });
+    assert!(gone.await, "the job is still there");
+}
+
+/// A queue that the worker's key does not open fails the node, and says so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_that_the_key_does_not_open_is_named() {
+    let g = ground().await;
+    let node = json!({"id": "far", "type": "task", "queue": "elsewhere"});
+    let start = g.start(graph(vec![node], &[]), json!({})).await;
+    let error =
+        "node `far` failed: the key of `leasehold worker` does not open the queue `elsewhere`";
+    g.failed(&start, error).await;
+}

@@ -1,0 +1,15 @@
+//! `leasehold worker` against a real Temporal and a real server: the suite of engines, the histories it leaves, what it survives, what it refuses.
+
+#![allow(clippy::unwrap_used)]
+
+mod conformance;
+mod crash;
+mod ground;
+mod histories;
+mod program;
+mod refusal;
+
+use std::time::Duration;
+
+/// Long enough for a slow machine; what is waited for comes much sooner.
+const PATIENCE: Duration = Duration::from_secs(90);

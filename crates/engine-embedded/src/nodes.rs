@@ -1,0 +1,60 @@
+//! What is done for a node of Leasehold's own: a call is made, a pause is over. Knows no queue and no store.
+
+use leasehold_core::JsonText;
+use leasehold_core::graph::HttpCall;
+use leasehold_outbound::{CallError, Outbound};
+use leasehold_worker::{JobContext, JobError};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Where a job says nothing; jobs of `http` nodes always do.
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Makes the call. What is left of the attempt's time is the call's.
+pub(crate) async fn call(
+    outbound: &Outbound,
+    call: &HttpCall,
+    job: &JobContext,
+) -> Result<JsonText, JobError> {
+    let left = job.deadline().map_or(CALL_TIMEOUT, |deadline| {
+        deadline.saturating_duration_since(Instant::now())
+    });
+    outbound.call(call, left).await.map_err(failed)
+}
+
+/// Its time has come: the queue has kept it until now.
+pub(crate) async fn pause_is_over((): (), _: JobContext) -> Result<(), JobError> {
+    Ok(())
+}
+
+fn failed(error: CallError) -> JobError {
+    match (error.again, error.after) {
+        (false, _) => JobError::permanent(error.message),
+        (true, Some(after)) => JobError::retry_after(after, error.message),
+        (true, None) => JobError::new(error.message),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold_store::job::Again;
+
+    #[test]
+    fn a_call_says_whether_and_when_it_is_tried_again() {
+        let second = Duration::from_secs(1);
+        for (again, after, expected) in [
+            (false, None, Again::Never),
+            (false, Some(second), Again::Never),
+            (true, None, Again::Policy),
+            (true, Some(second), Again::After(second)),
+        ] {
+            let error = failed(CallError {
+                message: "no".to_owned(),
+                again,
+                after,
+            });
+            assert_eq!((error.message(), error.again()), ("no", expected));
+        }
+    }
+}

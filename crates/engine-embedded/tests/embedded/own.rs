@@ -1,0 +1,180 @@
+//! What is the embedded engine's own: bindings are refused, and ends are in the store at once, with request and slot.
+
+use crate::{IDENTITY, file, idle, postgres, runners, sqlite};
+use leasehold_core::graph::{Edge, Graph, Node, NodeKind, NodeState};
+use leasehold_core::queue::HTTP_NODES;
+use leasehold_core::{ExecutionEnd, FailureReason, RequestStatus, VersionBody};
+use leasehold_engine::{EndedPage, StartOutcome, Told};
+use leasehold_engine_conformance::{Crew, Ground, LocalServer};
+use leasehold_engine_embedded::RunnerOptions;
+use leasehold_store::job::{Again, JobCancelled, JobClaim, JobEnd, JobFinish, JobFinished};
+use leasehold_testkit::eventually;
+use serde_json::json;
+use std::time::Duration;
+
+fn task(g: &Ground, id: &str) -> Node {
+    let kind = NodeKind::Task {
+        queue: g.queue.clone(),
+        kind: Some("echo".to_owned()),
+    };
+    Node::new(id, kind)
+}
+
+fn two_in_a_row(g: &Ground) -> Graph {
+    Graph {
+        nodes: vec![task(g, "first"), task(g, "second")],
+        edges: vec![Edge {
+            from: "first".to_owned(),
+            to: "second".to_owned(),
+        }],
+    }
+}
+
+fn claim(g: &Ground) -> JobClaim {
+    JobClaim {
+        queue: g.queue.clone(),
+        worker: "by hand".to_owned(),
+        max: 10,
+        lease: Some(Duration::from_secs(60)),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_binding_is_refused_with_what_it_needs() {
+    let g = sqlite().await;
+    let binding = VersionBody::Binding {
+        workflow_type: "Order".to_owned(),
+        task_queue: "orders".to_owned(),
+    };
+    let start = g.admit_body(binding, json!({})).await;
+    let StartOutcome::Refused { error } = g.engine.start(&start).await else {
+        panic!("not refused");
+    };
+    assert!(error.contains("--engine temporal"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_left_to_find_out() {
+    let g = sqlite().await;
+    let crew = Crew::at_work(&g);
+    let start = g.start(two_in_a_row(&g), json!({})).await;
+    g.completed(&start).await;
+    let now = g.store.now().await.unwrap();
+    let page = g.engine.ended_since(now, None).await;
+    assert_eq!(page, Ok(EndedPage::default()));
+    assert_eq!(g.engine.pollers(&start.version.body).await, Ok(None));
+    crew.leave().await;
+}
+
+async fn an_end_is_in_the_store_at_once(g: Ground) {
+    let start = g.start(two_in_a_row(&g), json!({})).await;
+    let in_use = || async {
+        let slots = g.store.workspace_slots(start.workspace).await;
+        slots.unwrap().unwrap().in_use
+    };
+    assert_eq!(in_use().await, 1);
+    let claimed = g.store.job_claim(&claim(&g)).await.unwrap();
+    let failed = JobFinish {
+        claim: claimed.jobs[0].claim(),
+        end: JobEnd::Failed {
+            error: "no paper".to_owned(),
+            again: Again::Never,
+        },
+    };
+    let worker = "by hand";
+    let plain = g.store.job_finish(worker, std::slice::from_ref(&failed));
+    assert_eq!(plain.await.unwrap(), [JobFinished::OfGraph]);
+    let finished = leasehold_store::job::finish(&*g.store, worker, &[failed]).await;
+    assert_eq!(finished.unwrap(), [JobFinished::Failed]);
+    assert_eq!(in_use().await, 0);
+    let request = g.store.request_get(start.workspace, start.request).await;
+    let request = request.unwrap().unwrap();
+    assert_eq!(request.status, RequestStatus::Failed);
+    assert_eq!(request.failure_reason, Some(FailureReason::ExecutionFailed));
+    let said = Some("node `first` failed: no paper");
+    assert_eq!(request.last_error.as_deref(), said);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_is_in_the_store_at_once_on_sqlite() {
+    an_end_is_in_the_store_at_once(sqlite().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_end_is_in_the_store_at_once_on_postgres() {
+    an_end_is_in_the_store_at_once(postgres().await).await;
+}
+
+async fn a_cancellation_takes_the_lease_of_whoever_works_on_it(g: Ground) {
+    let start = g.start(two_in_a_row(&g), json!({})).await;
+    let claimed = g.store.job_claim(&claim(&g)).await.unwrap();
+    let job = &claimed.jobs[0];
+    let cancelled = g.store.job_cancel(job.id).await.unwrap();
+    assert_eq!(cancelled, JobCancelled::OfGraph);
+    let told = g.engine.cancel(start.execution, "not wanted").await;
+    assert_eq!(told, Ok(Told::Told));
+    let lease = Duration::from_secs(60);
+    let held = g.store.job_renew("by hand", &[job.claim()], lease).await;
+    assert_eq!(held.unwrap(), []);
+    let (end, error) = g.ended(&start).await;
+    assert_eq!(end, ExecutionEnd::Cancelled);
+    assert_eq!(error.as_deref(), Some("not wanted"));
+    let request = g.store.request_get(start.workspace, start.request).await;
+    let request = request.unwrap().unwrap();
+    assert_eq!(request.failure_reason, Some(FailureReason::Cancelled));
+    let timeline = g.store.request_timeline(start.workspace, start.request);
+    let last = timeline.await.unwrap().pop().unwrap();
+    assert_eq!(last.by, IDENTITY);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancellation_takes_the_lease_of_whoever_works_on_it_on_sqlite() {
+    a_cancellation_takes_the_lease_of_whoever_works_on_it(sqlite().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancellation_takes_the_lease_of_whoever_works_on_it_on_postgres() {
+    a_cancellation_takes_the_lease_of_whoever_works_on_it(postgres().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cancelled_executions_jobs_are_nobodys_to_claim() {
+    let g = sqlite().await;
+    let start = g.start(two_in_a_row(&g), json!({})).await;
+    let told = g.engine.cancel(start.execution, "not wanted").await;
+    assert_eq!(told, Ok(Told::Told));
+    let claimed = g.store.job_claim(&claim(&g)).await.unwrap();
+    assert_eq!(claimed.jobs, []);
+    let states = [NodeState::Cancelled, NodeState::Cancelled];
+    assert_eq!(g.states(&start).await, states);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_gives_back_calls_that_do_not_end() {
+    let (store, folder) = file().await;
+    let g = idle(store.clone(), folder);
+    let server = LocalServer::start().await;
+    let call = json!({"id": "call", "type": "http", "url": server.url("/hang")});
+    let graph = Graph {
+        nodes: vec![serde_json::from_value(call).unwrap()],
+        edges: Vec::new(),
+    };
+    let start = g.start(graph, json!({})).await;
+    let options = RunnerOptions {
+        drain_timeout: Duration::from_millis(100),
+        ..RunnerOptions::default()
+    };
+    let at_work = runners(&store, &options);
+    let called = eventually(g.patience, async || server.calls("/hang") == 1);
+    assert!(called.await);
+    at_work.stop().await;
+    let counts = store.queue_counts(HTTP_NODES).await.unwrap();
+    assert_eq!((counts.ready, counts.running), (1, 0));
+    let node = g.node(&start, "call").await;
+    assert_eq!((node.state, node.attempts), (NodeState::Running, 0));
+    // Whoever comes next makes the call again.
+    let next = runners(&store, &options);
+    let called = eventually(g.patience, async || server.calls("/hang") == 2);
+    assert!(called.await);
+    next.stop().await;
+}
