@@ -178,7 +178,7 @@ pub enum NodeDocument {
         /// What is sent; only with POST, PUT and PATCH.
         input: Option<Value>,
         /// How long one attempt may take; 30 seconds unless said.
-        #[schema(minimum = 1, maximum = 31_622_400_000u64)]
+        #[schema(minimum = 1, maximum = 600_000)]
         timeout_ms: Option<u64>,
         retry: Option<NodeRetryDocument>,
     },

@@ -6,6 +6,7 @@ mod data_folder;
 mod engine;
 mod greeting;
 mod logging;
+mod other_engine;
 mod place;
 mod serve;
 mod settings;

@@ -5,7 +5,7 @@ use crate::greeting::Greeting;
 use crate::place::Place;
 use crate::settings::{EngineKind, ServerSettings, Settings};
 use crate::signals::{Order, Signals};
-use crate::{admin_key, engine, store};
+use crate::{admin_key, engine, other_engine, store};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use leasehold_engine_embedded::NodeRunners;
@@ -94,6 +94,7 @@ async fn serve(settings: Settings) -> Result<()> {
 /// The store, and that somebody can get in.
 async fn prepare(settings: &Settings) -> Result<(Arc<dyn Store>, AdminKey)> {
     let store = store::open(settings).await?;
+    other_engine::refuse(&*store, settings.engine.kind).await?;
     let key = admin_key::ensure(&*store, &settings.data_dir).await?;
     Ok((store, key))
 }

@@ -40,6 +40,8 @@ pub const NODE_ID_MAX_CHARS: usize = 128;
 pub const DELAY_MAX_MS: u64 = 366 * 86_400_000;
 /// Bytes of JSON a node may be given.
 pub const NODE_INPUT_MAX_BYTES: usize = PAYLOAD_MAX_BYTES - 1024;
+/// Bytes of JSON that the nodes of an execution that begin at once may be given together.
+pub const STEP_MAX_BYTES: usize = 32 * 1024 * 1024;
 /// Bytes of JSON that the outputs of an execution's nodes may have to be shown together.
 pub const NODE_OUTPUTS_MAX_BYTES: u32 = 4 * 1024 * 1024;
 /// Headers an `http` node may send.

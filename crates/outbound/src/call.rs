@@ -35,7 +35,7 @@ pub struct Outbound {
 impl fmt::Debug for Outbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outbound")
-            .field("allow", &self.guard.allow)
+            .field("allow", &self.guard.allowed())
             .finish_non_exhaustive()
     }
 }
@@ -109,10 +109,7 @@ impl Outbound {
     /// # Errors
     /// If the system's certificates cannot be used.
     pub fn new(options: OutboundOptions) -> Result<Self, CallError> {
-        Self::with(Guard {
-            allow: options.allow,
-            lookup: Lookup::System,
-        })
+        Self::with(Guard::new(options.allow, Lookup::System))
     }
 
     pub(crate) fn with(guard: Guard) -> Result<Self, CallError> {

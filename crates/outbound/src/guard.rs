@@ -7,6 +7,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use thiserror::Error;
+use tokio::sync::Semaphore;
 
 /// Why something is not dialled.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -37,12 +38,28 @@ pub(crate) enum Lookup {
     Fixed(Names),
 }
 
+/// Names looked up at once. Each takes a thread until the system answers, however long ago whoever asked has gone.
+const LOOKUPS: usize = 32;
+
 pub(crate) struct Guard {
-    pub(crate) allow: Vec<Allow>,
-    pub(crate) lookup: Lookup,
+    allow: Vec<Allow>,
+    lookup: Lookup,
+    lookups: Arc<Semaphore>,
 }
 
 impl Guard {
+    pub(crate) fn new(allow: Vec<Allow>, lookup: Lookup) -> Self {
+        Self {
+            allow,
+            lookup,
+            lookups: Arc::new(Semaphore::new(LOOKUPS)),
+        }
+    }
+
+    pub(crate) fn allowed(&self) -> &[Allow] {
+        &self.allow
+    }
+
     /// Whether a URL may be called as far as can be seen without looking its name up.
     pub(crate) fn check(&self, url: &Url) -> Result<(), Refused> {
         if !matches!(url.scheme(), "http" | "https") {
@@ -64,8 +81,15 @@ impl Guard {
     async fn addresses(&self, name: &str) -> std::io::Result<Vec<IpAddr>> {
         match &self.lookup {
             Lookup::System => {
-                let found = tokio::net::lookup_host((name, 0)).await?;
-                Ok(found.map(|address| address.ip()).collect())
+                let turn = Arc::clone(&self.lookups).acquire_owned().await;
+                let name = name.to_owned();
+                let looking = tokio::spawn(async move {
+                    let found = tokio::net::lookup_host((name, 0)).await;
+                    let found = found.map(|found| found.map(|address| address.ip()).collect());
+                    drop(turn);
+                    found
+                });
+                looking.await.map_err(std::io::Error::other)?
             }
             #[cfg(test)]
             Lookup::Fixed(known) => Ok(known(name)),

@@ -1,7 +1,7 @@
 //! What a store promises about the end of a node: its record, the nodes that follow, the end of the execution.
 
 use crate::Fixture;
-use crate::factory::{LEASE, OWNER, USER, ok};
+use crate::factory::{LEASE, OWNER, USER, new_request, ok};
 use crate::graph_factory::{Started, came_to, diamond, graph, graph_of, task, tried_task};
 use crate::graph_invariants;
 use crate::job_factory::{QUEUE, WORKER, all_end, completed, failed, job_refs, new_job};
@@ -14,6 +14,7 @@ use leasehold_core::{
 use leasehold_store::graph::ABANDONED;
 use leasehold_store::job::{Again, JobCancelled, JobEnd, JobFinish, JobFinished, JobRef};
 use leasehold_store::queue::QueueChange;
+use leasehold_store::request::NewRequest;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -220,6 +221,54 @@ pub async fn without_the_lease_nothing_is_changed(f: Fixture) {
     let output = f.node(s.execution, "a").await.output;
     assert_eq!(output, Some(JsonText::from(&json!("mine"))));
     assert_eq!(f.letters(s.execution).await, "cr");
+    graph_invariants::check(&f, &[s]).await;
+}
+
+/// A failure whose lease is lost takes nothing from what the others of the call lead to.
+pub async fn a_lost_failure_takes_nothing_from_the_others(f: Fixture) {
+    let t = f
+        .graph_site(1, graph(&["a", "b", "c"], &[("a", "c")]))
+        .await;
+    let params = json!({"kept": true});
+    let request = NewRequest {
+        params: params.clone(),
+        ..new_request(&t)
+    };
+    let s = f.started_with(&t, request).await;
+    let jobs = f.take(2).await;
+    let of = |id: &str| {
+        jobs.iter()
+            .find(|job| job.kind == id)
+            .expect("it was claimed")
+    };
+    let lost = JobRef {
+        token: of("b").token + 1,
+        ..of("b").claim()
+    };
+    let finishes = [
+        JobFinish {
+            claim: lost,
+            end: failed(Again::Never),
+        },
+        JobFinish {
+            claim: of("a").claim(),
+            end: came_to(json!(1)),
+        },
+    ];
+    let answers = f.end_nodes(WORKER, &finishes).await;
+    assert_eq!(answers, [JobFinished::LeaseLost, JobFinished::Completed]);
+    assert_eq!(f.letters(s.execution).await, "crr");
+    let payload: Value = f
+        .take_one()
+        .await
+        .payload
+        .read()
+        .expect("a payload is JSON");
+    assert_eq!(payload["node_id"], "c");
+    assert_eq!(
+        payload["input"],
+        json!({"params": params, "nodes": {"a": 1}})
+    );
     graph_invariants::check(&f, &[s]).await;
 }
 

@@ -52,6 +52,7 @@ macro_rules! suite_of_graphs {
                 a_mixed_call_ends_each_as_it_must
                 plain_jobs_are_ended_as_ever
                 without_the_lease_nothing_is_changed
+                a_lost_failure_takes_nothing_from_the_others
                 of_two_for_one_claim_the_first_counts
                 coming_back_is_only_the_jobs_matter
                 a_failed_node_fails_the_execution

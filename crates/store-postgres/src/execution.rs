@@ -171,6 +171,12 @@ pub(crate) async fn finish_within(
     let statement = transaction.prepare(sql!("execution/finish")).await?;
     let client = &*transaction.inner;
     let now = Some(moment);
+    if ends.ids.len() > 1 {
+        // All of them first, so that requests are locked in one order, whatever their status.
+        transaction
+            .many(sql!("execution/lock"), &[&ends.ids])
+            .await?;
+    }
     let finished = end_dispatched(now, client, &statement, by, &ends).await?;
     if finished.len() == ends.ids.len() {
         return Ok(true);

@@ -110,3 +110,35 @@ async fn the_order_flow_of_the_examples_runs_to_its_end() {
     }
     program::stop(&mut serve);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_with_another_engine_is_refused_while_executions_are_open() {
+    let program = Program::bare();
+    let mut serve = program.start();
+    let shop = Shop {
+        address: crate::first_start::address(&serve),
+        key: crate::first_start::key(&program),
+    };
+    let workspace = json!({ "name": "shop", "plan": "FREE" });
+    let workspace = shop.made("/v1/workspaces", workspace).await;
+    let at = |below: &str| format!("/v1/workspaces/{workspace}{below}");
+    let name = json!({ "name": "order" });
+    let definition = shop.made(&at("/definitions"), name).await;
+    let versions = at(&format!("/definitions/{definition}/versions"));
+    let graph = json!({ "nodes": [{ "id": "a", "type": "task", "queue": "nobody" }] });
+    let version = json!({ "body": { "graph": graph } });
+    shop.made(&versions, version).await;
+    let order = json!({ "definition": definition, "params": {} });
+    let request = shop.made(&at("/requests"), order).await;
+    let path = at(&format!("/requests/{request}"));
+    let dispatched = eventually(PATIENCE, async || {
+        shop.call("GET", &path, None).await["status"] == "DISPATCHED"
+    });
+    assert!(dispatched.await, "{}", serve.log());
+    program::stop(&mut serve);
+    let mut other = program.clone().flag("--engine=temporal").spawn();
+    assert_eq!(crate::blocking(|| other.wait(PATIENCE)).code(), Some(1));
+    let said = other.log();
+    assert!(said.contains("runs in the embedded engine"), "{said}");
+    assert!(said.contains("--engine embedded"), "{said}");
+}

@@ -197,4 +197,13 @@ async fn executions_are_listed_and_shown(on: On) {
         .await
         .unwrap();
     assert_eq!(shown, running[0]);
+    // What it runs is a binding, which has no nodes.
+    let graph = client
+        .execution_graph(workspace.id, shown.id)
+        .await
+        .unwrap();
+    assert_eq!((graph.version, graph.nodes), (shown.version, Vec::new()));
+    let node = client.execution_node(workspace.id, shown.id, "a").await;
+    assert_eq!(node.unwrap_err().code(), Some(Code::NotFound));
+    client.execution_ended(shown.id).await.unwrap();
 }

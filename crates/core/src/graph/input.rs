@@ -1,11 +1,14 @@
 //! What a node is given: everything before it, or what its `input` and its URL choose of that.
 
-use super::node::Node;
-use crate::limits::{JSON_MAX_DEPTH, NODE_INPUT_MAX_BYTES};
+use super::node::{Node, NodeKind};
+use crate::limits::{JSON_MAX_DEPTH, NODE_INPUT_MAX_BYTES, STEP_MAX_BYTES};
 use crate::{JsonText, json};
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
+use std::rc::Rc;
 use thiserror::Error;
 
 /// The key that stands for something else.
@@ -28,6 +31,11 @@ pub enum InputProblem {
         "its input has {0} bytes of JSON, more than {NODE_INPUT_MAX_BYTES}; `input` can choose less"
     )]
     TooLarge(usize),
+    /// All nodes that begin with it are given more than an execution may be given at once.
+    #[error(
+        "the nodes that begin at once are given more than {STEP_MAX_BYTES} bytes of JSON together; `input` can choose less"
+    )]
+    TooMuchAtOnce,
     /// Nested deeper than a job's payload may be.
     #[error("its input is nested too deep; `input` can choose less")]
     TooDeep,
@@ -38,6 +46,7 @@ pub enum InputProblem {
 
 /// Where inputs come from.
 pub(super) struct Sources<'a> {
+    pub(super) documents: &'a Documents,
     pub(super) params: &'a JsonText,
     /// The outputs of the nodes before it by their ids, null where there is none.
     pub(super) nodes: Vec<(&'a str, Option<&'a JsonText>)>,
@@ -46,8 +55,16 @@ pub(super) struct Sources<'a> {
 /// The input of a node.
 pub(super) fn input(node: &Node, sources: &Sources<'_>) -> Result<JsonText, InputProblem> {
     let text = match &node.input {
-        None => JsonText::of(&Everything(sources)),
-        Some(template) => JsonText::of(&filled(template, &sources.document()?)?),
+        None => {
+            let outputs = sources.nodes.iter().filter_map(|(_, output)| *output);
+            let bytes: usize = outputs.map(|output| output.as_str().len()).sum();
+            let bytes = bytes + sources.params.as_str().len();
+            if bytes > NODE_INPUT_MAX_BYTES {
+                return Err(InputProblem::TooLarge(bytes));
+            }
+            JsonText::of(&Everything(sources))
+        }
+        Some(template) => JsonText::of(&filled(template, sources, &mut 0)?),
     };
     let text = text.map_err(|_| InputProblem::NotJson)?;
     match text.as_str().len() {
@@ -63,15 +80,13 @@ pub(super) fn url(template: &str, sources: &Sources<'_>) -> Result<String, Input
     if !template.contains('{') {
         return Ok(template.to_owned());
     }
-    let document = sources.document()?;
     let mut url = String::with_capacity(template.len());
     for part in url_parts(template) {
         match part {
             UrlPart::Text(text) => url.push_str(text),
             UrlPart::Pointer(pointer) => {
-                let missing = || InputProblem::Missing(pointer.to_owned());
-                let text = match document.pointer(pointer).ok_or_else(missing)? {
-                    Value::String(text) => text.clone(),
+                let text = match sources.at(pointer)? {
+                    Value::String(text) => text,
                     plain @ (Value::Number(_) | Value::Bool(_)) => plain.to_string(),
                     Value::Null | Value::Array(_) | Value::Object(_) => {
                         return Err(InputProblem::NotPlain(pointer.to_owned()));
@@ -124,34 +139,188 @@ pub(super) fn pointer(fields: &Map<String, Value>) -> Option<&Value> {
     fields.get(FROM).filter(|_| fields.len() == 1)
 }
 
-fn filled(template: &Value, document: &Value) -> Result<Value, InputProblem> {
+/// `bytes` is what was filled in so far: a template could name the same thing many times.
+fn filled(
+    template: &Value,
+    sources: &Sources<'_>,
+    bytes: &mut usize,
+) -> Result<Value, InputProblem> {
     match template {
         Value::Object(fields) => {
             if let Some(Value::String(pointer)) = pointer(fields) {
-                let found = document.pointer(pointer).cloned();
-                return found.ok_or_else(|| InputProblem::Missing(pointer.clone()));
+                let found = sources.at(pointer)?;
+                *bytes += size(&found);
+                if *bytes > NODE_INPUT_MAX_BYTES {
+                    return Err(InputProblem::TooLarge(*bytes));
+                }
+                return Ok(found);
             }
-            let filled =
-                |(name, value): (&String, &Value)| Ok((name.clone(), filled(value, document)?));
-            fields
-                .iter()
-                .map(filled)
-                .collect::<Result<_, _>>()
-                .map(Value::Object)
+            let mut object = Map::with_capacity(fields.len());
+            for (name, value) in fields {
+                object.insert(name.clone(), filled(value, sources, bytes)?);
+            }
+            Ok(Value::Object(object))
         }
         Value::Array(items) => {
-            let items = items.iter().map(|item| filled(item, document));
+            let items = items.iter().map(|item| filled(item, sources, bytes));
             items.collect::<Result<_, _>>().map(Value::Array)
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(template.clone()),
     }
 }
 
+/// About how many bytes of JSON a value is, never more.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => 2 + items.iter().map(size).sum::<usize>(),
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| name.len() + 3 + size(value));
+            2 + fields.sum::<usize>()
+        }
+    }
+}
+
+/// What was read of params and outputs, each once for all nodes that begin together.
+#[derive(Default)]
+pub(super) struct Documents {
+    params: OnceCell<Option<Value>>,
+    outputs: RefCell<HashMap<String, Rc<Value>>>,
+}
+
+impl Documents {
+    fn params(&self, text: &JsonText) -> Result<&Value, InputProblem> {
+        let read = self.params.get_or_init(|| text.read().ok());
+        read.as_ref().ok_or(InputProblem::NotJson)
+    }
+
+    fn output(&self, id: &str, text: Option<&JsonText>) -> Result<Rc<Value>, InputProblem> {
+        if let Some(known) = self.outputs.borrow().get(id) {
+            return Ok(Rc::clone(known));
+        }
+        let read = text.map_or(Ok(Value::Null), JsonText::read);
+        let read = Rc::new(read.map_err(|_| InputProblem::NotJson)?);
+        self.outputs
+            .borrow_mut()
+            .insert(id.to_owned(), Rc::clone(&read));
+        Ok(read)
+    }
+}
+
+/// Where a pointer leads.
+enum Target<'a> {
+    Params(&'a str),
+    Nodes,
+    Node { id: String, rest: &'a str },
+}
+
+fn target(pointer: &str) -> Option<Target<'_>> {
+    let below = pointer.strip_prefix('/')?;
+    let (first, rest) = split(below);
+    match first {
+        "params" => Some(Target::Params(rest)),
+        "nodes" if rest.is_empty() => Some(Target::Nodes),
+        "nodes" => {
+            let (id, rest) = split(&rest[1..]);
+            let id = id.replace("~1", "/").replace("~0", "~");
+            Some(Target::Node { id, rest })
+        }
+        _ => None,
+    }
+}
+
+/// The first part of a path, and the rest with its slash.
+fn split(path: &str) -> (&str, &str) {
+    path.split_at(path.find('/').unwrap_or(path.len()))
+}
+
+/// Which nodes' outputs a node is given.
+pub(super) enum Reads {
+    All,
+    Only(HashSet<String>),
+}
+
+impl Reads {
+    pub(super) fn of(node: &Node) -> Self {
+        let mut pointers = Vec::new();
+        let sends = match &node.kind {
+            NodeKind::Task { .. } => true,
+            NodeKind::Http { url, method, .. } => {
+                pointers.extend(url_parts(url).into_iter().filter_map(|part| match part {
+                    UrlPart::Pointer(pointer) => Some(pointer),
+                    UrlPart::Text(_) => None,
+                }));
+                sends(method)
+            }
+            NodeKind::Delay { .. } => false,
+        };
+        match &node.input {
+            None if sends => return Self::All,
+            Some(template) => collect(template, &mut pointers),
+            None => {}
+        }
+        let mut ids = HashSet::new();
+        for pointer in pointers {
+            match target(pointer) {
+                Some(Target::Nodes) => return Self::All,
+                Some(Target::Node { id, .. }) => ids.extend([id]),
+                Some(Target::Params(_)) | None => {}
+            }
+        }
+        Self::Only(ids)
+    }
+
+    pub(super) fn node(&self, id: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(ids) => ids.contains(id),
+        }
+    }
+}
+
+/// Whether a call with this method has a body.
+pub(super) fn sends(method: &str) -> bool {
+    matches!(method, "POST" | "PUT" | "PATCH")
+}
+
+fn collect<'a>(template: &'a Value, pointers: &mut Vec<&'a str>) {
+    match template {
+        Value::Object(fields) => match pointer(fields) {
+            Some(target) => pointers.extend(target.as_str()),
+            None => fields.values().for_each(|value| collect(value, pointers)),
+        },
+        Value::Array(items) => items.iter().for_each(|item| collect(item, pointers)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 impl Sources<'_> {
-    fn document(&self) -> Result<Value, InputProblem> {
-        JsonText::of(&Everything(self))
-            .and_then(|text| text.read())
-            .map_err(|_| InputProblem::NotJson)
+    /// What is there.
+    fn at(&self, pointer: &str) -> Result<Value, InputProblem> {
+        let missing = || InputProblem::Missing(pointer.to_owned());
+        match target(pointer).ok_or_else(missing)? {
+            Target::Params(rest) => {
+                let params = self.documents.params(self.params)?;
+                params.pointer(rest).cloned().ok_or_else(missing)
+            }
+            Target::Nodes => {
+                let mut all = Map::new();
+                for (id, output) in &self.nodes {
+                    let output = self.documents.output(id, *output)?;
+                    all.insert((*id).to_owned(), Value::clone(&output));
+                }
+                Ok(Value::Object(all))
+            }
+            Target::Node { id, rest } => {
+                let known = self.nodes.iter().find(|(known, _)| *known == id);
+                let (_, output) = known.ok_or_else(missing)?;
+                let output = self.documents.output(&id, *output)?;
+                output.pointer(rest).cloned().ok_or_else(missing)
+            }
+        }
     }
 }
 
@@ -182,129 +351,4 @@ impl Serialize for Outputs<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::NodeKind;
-    use super::*;
-    use serde_json::json;
-
-    fn fill(template: Value) -> Result<Value, InputProblem> {
-        let mut node = Node::new("n", NodeKind::Delay { milliseconds: 0 });
-        node.input = Some(template);
-        let params = JsonText::parse(r#"{"id": 7, "a/b": [1, {"c": "x"}]}"#).unwrap();
-        let output = JsonText::parse(r#"{"sum": 1.50}"#).unwrap();
-        let sources = Sources {
-            params: &params,
-            nodes: vec![("one", Some(&output)), ("two", None)],
-        };
-        Ok(input(&node, &sources)?.read().unwrap())
-    }
-
-    #[test]
-    fn a_pointer_stands_for_what_is_there_at_any_depth() {
-        let cases = [
-            (json!({"$from": "/params/id"}), json!(7)),
-            (
-                json!([{"$from": "/params/a~1b/1/c"}, "plain"]),
-                json!(["x", "plain"]),
-            ),
-            (
-                json!({"deep": {"er": {"$from": "/nodes/one/sum"}}}),
-                json!({"deep": {"er": 1.5}}),
-            ),
-            (json!({"$from": "/nodes/two"}), json!(null)),
-            (
-                json!({"$from": "/params/id", "and": 1}),
-                json!({"$from": "/params/id", "and": 1}),
-            ),
-        ];
-        for (template, expected) in cases {
-            assert_eq!(fill(template), Ok(expected));
-        }
-    }
-
-    #[test]
-    fn what_is_not_there_is_named() {
-        let missing = fill(json!({"a": {"$from": "/params/nothing"}})).unwrap_err();
-        assert_eq!(
-            missing.to_string(),
-            "its input needs /params/nothing, which is not there"
-        );
-    }
-
-    #[test]
-    fn outputs_are_carried_as_they_came() {
-        let node = Node::new("n", NodeKind::Delay { milliseconds: 0 });
-        let params = JsonText::parse(r#"{"b" : 1.0}"#).unwrap();
-        let sources = Sources {
-            params: &params,
-            nodes: vec![("one", Some(&params)), ("two", None)],
-        };
-        let text = input(&node, &sources).unwrap();
-        assert_eq!(
-            text.as_str(),
-            r#"{"params":{"b" : 1.0},"nodes":{"one":{"b" : 1.0},"two":null}}"#
-        );
-    }
-
-    #[test]
-    fn too_much_is_refused() {
-        let node = Node::new("n", NodeKind::Delay { milliseconds: 0 });
-        let params = JsonText::of(&"x".repeat(NODE_INPUT_MAX_BYTES)).unwrap();
-        let sources = Sources {
-            params: &params,
-            nodes: Vec::new(),
-        };
-        assert!(matches!(
-            input(&node, &sources),
-            Err(InputProblem::TooLarge(_))
-        ));
-    }
-
-    #[test]
-    fn what_no_payload_can_hold_is_refused() {
-        let node = Node::new("n", NodeKind::Delay { milliseconds: 0 });
-        let nested = |levels: usize| {
-            let text = "[".repeat(levels) + &"]".repeat(levels);
-            let params = JsonText::parse(&text).unwrap();
-            let sources = Sources {
-                params: &params,
-                nodes: Vec::new(),
-            };
-            input(&node, &sources).map(|_| ())
-        };
-        assert_eq!(nested(JSON_MAX_DEPTH - 3), Ok(()));
-        assert_eq!(nested(JSON_MAX_DEPTH - 2), Err(InputProblem::TooDeep));
-    }
-
-    #[test]
-    fn a_url_takes_plain_values_only_and_no_value_leaves_its_segment() {
-        let params =
-            JsonText::parse(r#"{"id": "a b/../c?d#e", "n": 5, "no": [1], "up": "..", "none": ""}"#)
-                .unwrap();
-        let sources = Sources {
-            params: &params,
-            nodes: Vec::new(),
-        };
-        let filled = |template: &str| url(template, &sources);
-        assert_eq!(
-            filled("http://h/{/params/id}/x?n={/params/n}").unwrap(),
-            "http://h/a%20b%2F..%2Fc%3Fd%23e/x?n=5"
-        );
-        assert_eq!(
-            filled("http://h/{/params/no}"),
-            Err(InputProblem::NotPlain("/params/no".into()))
-        );
-        assert_eq!(
-            filled("http://h/{/params/up}/x"),
-            Err(InputProblem::NoSegment("/params/up".into()))
-        );
-        assert_eq!(
-            filled("http://h/{/params/none}"),
-            Err(InputProblem::NoSegment("/params/none".into()))
-        );
-        assert_eq!(
-            filled("http://h/{/params/gone}"),
-            Err(InputProblem::Missing("/params/gone".into()))
-        );
-    }
-}
+mod tests;

@@ -1,9 +1,12 @@
 //! The machine that runs a graph: given where it is and what happened, where it is then and what is to be done. Both engines are driven by it.
 
+use super::input::{Documents, InputProblem, Reads};
 use super::state::{GraphState, NodeEvent, NodeState};
 use super::work::{Given, Work};
 use super::{Graph, GraphProblem, Node};
 use crate::ExecutionEnd;
+use crate::limits::{ERROR_MAX_CHARS, STEP_MAX_BYTES};
+use crate::text::clip;
 use std::collections::{BTreeSet, HashMap};
 
 /// A graph that was checked, with its edges both ways.
@@ -150,15 +153,28 @@ impl Machine {
 
     /// The nodes whose outputs have to be known to begin these.
     pub fn needs(&self, begin: &[usize]) -> BTreeSet<usize> {
-        let of = |at: &usize| self.predecessors[*at].iter().copied();
-        begin.iter().flat_map(of).collect()
+        let mut needs = BTreeSet::new();
+        for &at in begin {
+            let reads = Reads::of(self.node(at));
+            let before = self.predecessors[at].iter().copied();
+            needs.extend(before.filter(|&before| reads.node(self.node(before).id())));
+        }
+        needs
     }
 
     /// What each new node asks for. One that cannot be given what it asks for has failed, and the graph with it.
     pub fn prepare(&self, state: &mut GraphState, step: Step, given: &Given<'_>) -> Prepared {
         let mut begin = Vec::with_capacity(step.begin.len());
+        let (documents, mut bytes) = (Documents::default(), 0);
         for &at in &step.begin {
-            match self.work(at, given) {
+            let work = self.work_with(at, given, &documents).and_then(|work| {
+                bytes += work.bytes();
+                if bytes > STEP_MAX_BYTES {
+                    return Err(InputProblem::TooMuchAtOnce);
+                }
+                Ok(work)
+            });
+            match work {
                 Ok(work) => begin.push((at, work)),
                 Err(problem) => {
                     let mut stop = self
@@ -169,7 +185,7 @@ impl Machine {
                     return Prepared {
                         begin: Vec::new(),
                         abandon: stop.abandon,
-                        failed: Some((at, problem.to_string())),
+                        failed: Some((at, clip(&problem.to_string(), ERROR_MAX_CHARS))),
                         end: stop.end,
                     };
                 }
@@ -185,7 +201,8 @@ impl Machine {
 
     /// The error of an execution whose node failed.
     pub fn failure(&self, at: usize, error: &str) -> String {
-        format!("node `{}` failed: {error}", self.node(at).id)
+        let text = format!("node `{}` failed: {error}", self.node(at).id);
+        clip(&text, ERROR_MAX_CHARS)
     }
 
     /// The nodes with an edge to this one.

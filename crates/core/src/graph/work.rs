@@ -1,6 +1,6 @@
 //! What a node asks of whoever works on it, made from the node, the params and the outputs before it.
 
-use super::input::{self, InputProblem, Sources};
+use super::input::{self, Documents, InputProblem, Sources};
 use super::machine::Machine;
 use super::node::{Node, NodeKind};
 use crate::job::JobRetry;
@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+/// The shortest wait between two attempts of a call: whoever is called, and the names that are looked up for it, are not ours to hammer.
+const CALL_WAIT_MIN: Duration = Duration::from_millis(100);
 /// How long an HTTP call may take if its node does not say.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -84,8 +86,19 @@ struct TaskPayload<'a> {
 impl Machine {
     /// What the node at this place asks for.
     pub fn work(&self, at: usize, given: &Given<'_>) -> Result<Work, InputProblem> {
+        self.work_with(at, given, &Documents::default())
+    }
+
+    /// The same, with what was read for other nodes of the same execution.
+    pub(super) fn work_with(
+        &self,
+        at: usize,
+        given: &Given<'_>,
+        documents: &Documents,
+    ) -> Result<Work, InputProblem> {
         let node = self.node(at);
         let sources = Sources {
+            documents,
             params: given.params,
             nodes: self
                 .predecessors(at)
@@ -121,12 +134,29 @@ impl Machine {
                     body: body(node, method, &sources)?,
                     idempotency_key: format!("{}/{}", given.execution, at),
                 },
-                retry: node.retry(),
+                retry: patient(node.retry()),
                 timeout: node.timeout.unwrap_or(CALL_TIMEOUT),
             }),
             NodeKind::Delay { milliseconds } => {
                 Ok(Work::Delay(Duration::from_millis(*milliseconds)))
             }
+        }
+    }
+}
+
+fn patient(mut retry: JobRetry) -> JobRetry {
+    retry.backoff.base = retry.backoff.base.max(CALL_WAIT_MIN);
+    retry.backoff.max = retry.backoff.max.max(CALL_WAIT_MIN);
+    retry
+}
+
+impl Work {
+    /// How much JSON it carries.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Task { payload, .. } => payload.as_str().len(),
+            Self::Http { call, .. } => call.body.as_ref().map_or(0, |body| body.as_str().len()),
+            Self::Delay(_) => 0,
         }
     }
 }
@@ -137,7 +167,7 @@ fn body(
     method: &str,
     sources: &Sources<'_>,
 ) -> Result<Option<JsonText>, InputProblem> {
-    if matches!(method, "POST" | "PUT" | "PATCH") {
+    if input::sends(method) {
         input::input(node, sources).map(Some)
     } else {
         Ok(None)

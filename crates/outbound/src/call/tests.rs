@@ -26,11 +26,8 @@ fn get(url: impl Into<String>) -> HttpCall {
 }
 
 fn guard(allow: &[&str], lookup: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static) -> Outbound {
-    Outbound::with(Guard {
-        allow: allow.iter().map(|text| text.parse().unwrap()).collect(),
-        lookup: Lookup::Fixed(Box::new(lookup)),
-    })
-    .unwrap()
+    let allow = allow.iter().map(|text| text.parse().unwrap()).collect();
+    Outbound::with(Guard::new(allow, Lookup::Fixed(Box::new(lookup)))).unwrap()
 }
 
 fn names(name: &str) -> Vec<IpAddr> {

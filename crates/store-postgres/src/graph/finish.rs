@@ -83,7 +83,7 @@ async fn attempt(
     let mut held = hold(store, &transaction, call, reaching).await?;
     reach("node_finish/begun");
     let mut sources = given::sources(&transaction, &held.foreseen).await?;
-    let kept = call.decide(&mut held.graphs, &held.leases, &mut sources);
+    let kept = call.decide(&mut held.graphs, &held.leases, &mut sources)?;
     let changes = &mut held.graphs.all;
     let beyond = |execution: ExecutionId| !held.reached.contains(&execution);
     if changes
@@ -121,6 +121,7 @@ struct Held {
     open: OpenNodes,
     /// Executions whose open nodes' jobs are held.
     reached: HashSet<ExecutionId>,
+    /// What the claims that are held lead to.
     foreseen: Vec<(ExecutionId, Foresight)>,
 }
 
@@ -136,7 +137,9 @@ async fn hold(
     if reaching == Reach::Foreseen && !call.may_fail() {
         let (graphs, leases) = hold::graphs_and_leases(store, transaction, &ids, &tokens).await?;
         return Ok(Held {
-            foreseen: call.foresee(&graphs),
+            foreseen: call.foresee(&graphs, |claim| {
+                leases.attempt(call.worker, claim).is_some()
+            }),
             graphs,
             leases,
             open: OpenNodes::default(),
@@ -144,19 +147,22 @@ async fn hold(
         });
     }
     let graphs = hold::graphs_of(store, transaction, &ids).await?;
-    let foreseen = call.foresee(&graphs);
-    let reached = foreseen
+    // Which leases are held is not known before their pages are, and those come after the queues.
+    let if_all_are_held = call.foresee(&graphs, |_| true);
+    let reached = if_all_are_held
         .iter()
         .filter(|(_, foresight)| reaching == Reach::All || foresight.abandons);
     let reached: Vec<ExecutionId> = reached.map(|(execution, _)| *execution).collect();
     let open = hold::open_nodes(transaction, &reached).await?;
     let leases = hold::leases(store, transaction, &tokens, &open).await?;
     Ok(Held {
+        foreseen: call.foresee(&graphs, |claim| {
+            leases.attempt(call.worker, claim).is_some()
+        }),
         graphs,
         leases,
         open,
         reached: reached.into_iter().collect(),
-        foreseen,
     })
 }
 
@@ -172,12 +178,18 @@ impl<'a> Call<'a> {
         verdicts
     }
 
-    /// What each graph comes to if every claim is held.
-    fn foresee(&self, graphs: &Graphs) -> Vec<(ExecutionId, Foresight)> {
+    /// What each graph comes to by those claims that are held.
+    fn foresee(
+        &self,
+        graphs: &Graphs,
+        is_held: impl Fn(JobRef) -> bool,
+    ) -> Vec<(ExecutionId, Foresight)> {
         let mut events: Vec<Vec<GraphEvent>> = Vec::new();
         events.resize_with(graphs.all.len(), Vec::new);
         for verdict in self.in_order() {
-            if let Some((at, node)) = graphs.place(verdict.claim.job) {
+            if let Some((at, node)) = graphs.place(verdict.claim.job)
+                && is_held(verdict.claim)
+            {
                 let event = match verdict.becomes {
                     JobStatus::Completed => GraphEvent::Completed(node),
                     JobStatus::Failed => GraphEvent::Failed(node),
@@ -198,7 +210,8 @@ impl<'a> Call<'a> {
         graphs: &mut Graphs,
         leases: &Leases,
         sources: &mut HashMap<ExecutionId, Source>,
-    ) -> Vec<Verdict<'a>> {
+    ) -> Result<Vec<Verdict<'a>>> {
+        let foreseen: HashSet<ExecutionId> = sources.keys().copied().collect();
         let mut kept = Vec::with_capacity(self.verdicts.len());
         for verdict in self.in_order() {
             let Some(attempts) = leases.attempt(self.worker, verdict.claim) else {
@@ -214,6 +227,7 @@ impl<'a> Call<'a> {
                 // An output is kept with its node and nowhere else.
                 verdict.result = None;
                 if let Some(outcome) = self.outcome(&verdict) {
+                    let known = foreseen.contains(&graph.execution);
                     let source = sources.entry(graph.execution).or_default();
                     let end = NodeEnd {
                         node,
@@ -221,12 +235,16 @@ impl<'a> Call<'a> {
                         outcome,
                     };
                     graph.node_ended(end, source);
+                    if !known && !graph.begin.is_empty() {
+                        let text = "nodes begin of which it was not foreseen";
+                        return Err(Error::new(CONTEXT, ErrorKind::Broken(text.to_owned())));
+                    }
                 }
             }
             kept.push(verdict);
         }
         kept.sort_unstable_by_key(|v| (v.claim.token, v.claim.job));
-        kept
+        Ok(kept)
     }
 
     /// How a node ends with its claim; none if it does not.

@@ -1,6 +1,6 @@
 //! What can be wrong with one node: its texts, its numbers, its headers, its URL, and what it points at.
 
-use super::super::input::{FROM, UrlPart, pointer, url_parts};
+use super::super::input::{FROM, UrlPart, pointer, sends, url_parts};
 use super::super::{GraphProblem, Node, NodeKind, NodeRetry};
 use crate::limits::{
     DELAY_MAX_MS, EXECUTION_TIMEOUT_MAX_DAYS, HEADER_MAX_CHARS, JSON_MAX_DEPTH, MAX_ATTEMPTS_MAX,
@@ -24,6 +24,8 @@ const OWN_HEADERS: [&str; 8] = [
     "upgrade",
 ];
 const TIMEOUT_MAX: Duration = Duration::from_secs(EXECUTION_TIMEOUT_MAX_DAYS as u64 * 86_400);
+/// A call holds one of the places that all calls share.
+const CALL_TIMEOUT_MAX: Duration = Duration::from_secs(600);
 const FACTOR_MAX: f64 = 1_000.0;
 
 type Checked = Result<(), GraphProblem>;
@@ -68,7 +70,7 @@ pub(super) fn check(index: usize, node: &Node) -> Checked {
             text("url", url, URL_MAX_CHARS)?;
             check_url(url).map_err(|problem| bad("url", problem.to_owned()))?;
             check_headers(headers).map_err(|(field, problem)| bad(&field, problem))?;
-            if node.input.is_some() && !["POST", "PUT", "PATCH"].contains(&method.as_str()) {
+            if node.input.is_some() && !sends(method) {
                 return Err(bad(
                     "input",
                     format!("is what is sent, and {method} sends nothing"),
@@ -83,21 +85,26 @@ pub(super) fn check(index: usize, node: &Node) -> Checked {
         }
         NodeKind::Delay { .. } => {}
     }
-    if node
-        .timeout
-        .is_some_and(|timeout| timeout.is_zero() || timeout > TIMEOUT_MAX)
-    {
-        return Err(bad(
-            "timeout_ms",
-            format!("must be between 1 and {}", TIMEOUT_MAX.as_millis()),
-        ));
-    }
+    check_timeout(node).map_err(|problem| bad("timeout_ms", problem))?;
     if let Some(input) = &node.input {
         json::check(input, NODE_INPUT_MAX_BYTES)
             .map_err(|problem| bad("input", problem.to_string()))?;
     }
     let retry = node.retry.unwrap_or_default();
     check_retry(&retry).map_err(|(field, problem)| bad(&format!("retry/{field}"), problem))
+}
+
+fn check_timeout(node: &Node) -> Result<(), String> {
+    let longest = match node.kind {
+        NodeKind::Http { .. } => CALL_TIMEOUT_MAX,
+        NodeKind::Task { .. } | NodeKind::Delay { .. } => TIMEOUT_MAX,
+    };
+    match node.timeout {
+        Some(timeout) if timeout.is_zero() || timeout > longest => {
+            Err(format!("must be between 1 and {}", longest.as_millis()))
+        }
+        Some(_) | None => Ok(()),
+    }
 }
 
 fn check_retry(retry: &NodeRetry) -> Result<(), (&'static str, String)> {
@@ -394,6 +401,11 @@ mod tests {
                 http(json!({"method": "GET", "input": 1})),
                 "input",
                 "is what is sent, and GET sends nothing",
+            ),
+            (
+                http(json!({"timeout_ms": 600_001})),
+                "timeout_ms",
+                "must be between 1 and 600000",
             ),
             (
                 http(json!({"url": "ftp://example.com"})),
