@@ -261,7 +261,7 @@ pub enum JobFinished {
     },
     /// The lease was lost, or never held: nothing was changed, and whatever the worker did must not count.
     LeaseLost,
-    /// The job is a node of a graph, and nothing was changed: [`Store::node_finish`](crate::Store::node_finish) ends such a claim.
+    /// The job is a node of a graph, and nothing was changed: [`Store::node_finish`] ends such a claim.
     OfGraph,
 }
 
