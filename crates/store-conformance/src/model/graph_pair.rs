@@ -2,7 +2,7 @@
 //! choose (ids, tokens), the model follows its choice.
 
 use super::Model;
-use super::job_pair::determined;
+use super::job_pair::{determined, means_the_same};
 use super::pair::{Disagreement, answer, same};
 use crate::Fixture;
 use crate::factory::{LEASE, OWNER, Site, new_request, ok};
@@ -211,13 +211,18 @@ impl GraphPair {
     async fn claim(&mut self, worker: &str, max: u32) -> Result<(), Disagreement> {
         self.sweep().await?;
         let claim = job_claim(worker, max);
-        let real = answer("job_claim", self.real.store.job_claim(&claim).await)?;
+        let mut real = answer("job_claim", self.real.store.job_claim(&claim).await)?;
         let tokens: BTreeMap<JobId, i64> = real.jobs.iter().map(|j| (j.id, j.token)).collect();
         let model = self.inner.jobs(|jobs, now| {
             jobs.claim(&claim, now, &[], &mut |id| {
                 tokens.get(&id).copied().unwrap_or(i64::MAX)
             })
         });
+        for (real, model) in real.jobs.iter_mut().zip(&model.jobs) {
+            if means_the_same(&real.payload, &model.payload) {
+                real.payload.clone_from(&model.payload);
+            }
+        }
         same("job_claim", &real, &model)?;
         let claims = real.jobs.into_iter().map(|job| (worker.to_owned(), job));
         self.claims.extend(claims);

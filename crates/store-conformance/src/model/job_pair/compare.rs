@@ -4,9 +4,10 @@ use super::{JobPair, QUEUES};
 use crate::factory::ok;
 use crate::job_invariants;
 use crate::model::pair::{Disagreement, same};
-use leasehold_core::{JobId, JobStatus};
+use leasehold_core::{JobId, JobStatus, JsonText};
 use leasehold_store::Page;
 use leasehold_store::job::{Job, JobFilter};
+use serde_json::Value;
 
 impl JobPair {
     /// After each operation: every job, every count, every queue, the limit.
@@ -61,9 +62,12 @@ fn ids(jobs: &[Job]) -> Vec<JobId> {
     jobs.iter().map(|job| job.id).collect()
 }
 
-/// Leaves out what a store may show as it likes: when a job might have run that does not wait any more, and a key that
-/// does not hold any more.
+/// Leaves out what a store may show as it likes: when a job might have run that does not wait any more, a key that
+/// does not hold any more, and how the params in a node's payload are spaced.
 pub(in crate::model) fn determined(mut real: Job, mut model: Job) -> (Job, Job) {
+    if model.execution.is_some() && means_the_same(&real.payload, &model.payload) {
+        real.payload.clone_from(&model.payload);
+    }
     if model.status != JobStatus::Queued {
         real.run_at = model.run_at;
     }
@@ -71,4 +75,10 @@ pub(in crate::model) fn determined(mut real: Job, mut model: Job) -> (Job, Job) 
         model.dedup_key.clone_from(&real.dedup_key);
     }
     (real, model)
+}
+
+/// Whether two texts are the same JSON.
+pub(in crate::model) fn means_the_same(one: &JsonText, other: &JsonText) -> bool {
+    let read = |text: &JsonText| text.read::<Value>().ok();
+    read(one) == read(other)
 }

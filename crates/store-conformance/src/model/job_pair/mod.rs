@@ -5,7 +5,7 @@ mod compare;
 mod follow;
 mod op;
 
-pub(super) use compare::determined;
+pub(super) use compare::{determined, means_the_same};
 pub(super) use op::job_op;
 
 use super::Model;
