@@ -1,6 +1,7 @@
 //! Everything at once on the jobs of one store: afterwards nothing is lost, nothing was claimed twice, and every invariant holds.
 
 use crate::Fixture;
+use crate::dice::Dice;
 use crate::factory::{LEASE, ok};
 use crate::job_factory::{QUEUE, WORKER, completed, failed, job_claim, job_ids, keyed, new_job};
 use crate::job_invariants;
@@ -16,18 +17,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const QUEUES: [&str; 2] = [QUEUE, "other"];
-
-/// A small generator, so that a run's choices depend on its seed alone.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-}
 
 /// What the tasks of a storm share.
 #[derive(Clone)]

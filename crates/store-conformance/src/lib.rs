@@ -20,6 +20,7 @@
 //!
 //! Each case becomes a test named `<noun>::<what it says>`. Everything here panics when a store breaks its promise.
 
+mod dice;
 mod fixture;
 mod suite;
 mod suite_of_graphs;

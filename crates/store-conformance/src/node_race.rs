@@ -1,5 +1,6 @@
 //! Everything at once on the graphs of one store: afterwards each has ended once, and its record agrees with its jobs.
 
+use crate::dice::Dice;
 use crate::factory::ok;
 use crate::graph_factory::{SETTLER, Started, came_to, graph_of, task_in, tried_task};
 use crate::job_factory::{QUEUE, completed, failed, job_claim};
@@ -93,18 +94,6 @@ pub async fn the_last_of_a_fan_in_begins_the_next_once(f: Fixture) {
         assert_eq!(answer, JobFinished::Completed);
     }
     assert_eq!(f.slots(t.workspace).await.in_use, 0);
-}
-
-/// A small generator, so that a run's choices depend on its seed alone.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
 }
 
 /// What the tasks of a storm share.

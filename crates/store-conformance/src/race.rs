@@ -1,6 +1,7 @@
 //! Everything at once on one store: afterwards nothing is lost, nothing was claimed twice, and every invariant holds.
 
 use crate::Fixture;
+use crate::dice::Dice;
 use crate::factory::{LEASE, OWNER, Site, USER, new_request, ok};
 use crate::invariants;
 use leasehold_core::{ExecutionEnd, FailureReason, RequestId, RequestStatus, WorkspaceId};
@@ -15,18 +16,6 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-/// A small generator, so that a run's choices depend on its seed alone.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % sides
-    }
-}
 
 /// What all tasks of a storm share.
 #[derive(Clone)]
