@@ -9,6 +9,7 @@ pub mod execution;
 pub mod instance;
 pub mod job;
 pub mod key;
+pub mod overview;
 pub mod page;
 pub mod problem;
 pub mod queue;

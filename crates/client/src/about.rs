@@ -3,6 +3,7 @@
 use crate::client::Client;
 use crate::error::Result;
 use leasehold_api::instance::{Instance, Instances, Lock, Locks};
+use leasehold_api::overview::Overview;
 
 /// # The server
 impl Client {
@@ -38,6 +39,14 @@ impl Client {
     pub async fn openapi(&self) -> Result<String> {
         let text = self.get(&["openapi.json"]).text().await?;
         Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// What goes on in the whole server now.
+    ///
+    /// # Errors
+    /// If the call does not succeed.
+    pub async fn overview(&self) -> Result<Overview> {
+        self.get(&["v1", "overview"]).json().await
     }
 
     /// Every named lock.

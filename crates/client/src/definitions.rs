@@ -15,6 +15,19 @@ impl Client {
         List::new(self, &["v1", "workspaces", &workspace, "definitions"])
     }
 
+    /// The definition of this name in a workspace, if there is one.
+    ///
+    /// # Errors
+    /// If the call does not succeed.
+    pub async fn definition_find(
+        &self,
+        workspace: WorkspaceId,
+        name: &str,
+    ) -> Result<Option<Definition>> {
+        let named = self.definition_list(workspace).only("name", Some(name));
+        Ok(named.page(None).await?.items.pop())
+    }
+
     /// Makes a definition without a version.
     ///
     /// # Errors

@@ -91,6 +91,14 @@ impl Client {
         call.json().await
     }
 
+    /// A request of any workspace; for administrators.
+    ///
+    /// # Errors
+    /// If there is no such request, or the call does not succeed.
+    pub async fn request_find(&self, id: RequestId) -> Result<Request> {
+        self.get(&["v1", "requests", &id.to_string()]).json().await
+    }
+
     /// Every transition of a request, in order.
     ///
     /// # Errors
@@ -224,6 +232,15 @@ impl Client {
     ) -> Result<Execution> {
         let (workspace, id) = (workspace.to_string(), id.to_string());
         let call = self.get(&["v1", "workspaces", &workspace, "executions", &id]);
+        call.json().await
+    }
+
+    /// An execution of any workspace; for administrators.
+    ///
+    /// # Errors
+    /// If there is no such execution, or the call does not succeed.
+    pub async fn execution_find(&self, id: ExecutionId) -> Result<Execution> {
+        let call = self.get(&["v1", "executions", &id.to_string()]);
         call.json().await
     }
 

@@ -15,6 +15,15 @@ impl Client {
         List::new(self, &["v1", "workspaces"])
     }
 
+    /// The workspace of this name, if there is one.
+    ///
+    /// # Errors
+    /// If the call does not succeed.
+    pub async fn workspace_find(&self, name: &str) -> Result<Option<Workspace>> {
+        let named = self.workspace_list().only("name", Some(name));
+        Ok(named.page(None).await?.items.pop())
+    }
+
     /// Makes a workspace.
     ///
     /// # Errors

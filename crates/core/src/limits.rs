@@ -80,5 +80,9 @@ pub const HTTP_CLAIM_MAX_JOBS: u32 = 1_000;
 pub const HTTP_ENQUEUE_MAX_JOBS: usize = 10_000;
 /// Longest time a claim over HTTP waits for a job, in seconds.
 pub const CLAIM_WAIT_MAX_SECONDS: u64 = 60;
+/// Workspaces, and queues, that an overview shows.
+pub const OVERVIEW_MAX: u32 = 50;
+/// Waiting jobs of a queue that an overview counts exactly.
+pub const OVERVIEW_JOBS_MAX: u32 = 10_000;
 /// Requests before another in a line that are counted exactly.
 pub const PLACE_MAX: u32 = 1_000;

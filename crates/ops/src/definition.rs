@@ -1,6 +1,7 @@
-//! Making definitions: names are checked before anything is stored.
+//! Making and finding definitions: names are checked before the store is asked.
 
 use crate::checks::{self, Refused};
+use leasehold_core::WorkspaceId;
 use leasehold_core::limits::NAME_MAX_CHARS;
 use leasehold_store::Store;
 use leasehold_store::definition::{Definition, DefinitionCreated, NewDefinition};
@@ -31,4 +32,16 @@ pub async fn create(store: &dyn Store, new: &NewDefinition) -> Result<Definition
         DefinitionCreated::NameTaken => Err(DefinitionError::NameTaken(new.name.clone())),
         DefinitionCreated::WorkspaceNotFound => Err(DefinitionError::WorkspaceNotFound),
     }
+}
+
+/// The definition of a name in a workspace, if there is one. A name that no definition can have is nobody's.
+pub async fn find(
+    store: &dyn Store,
+    workspace: WorkspaceId,
+    name: &str,
+) -> leasehold_store::Result<Option<Definition>> {
+    if checks::text("name", name, NAME_MAX_CHARS).is_err() {
+        return Ok(None);
+    }
+    store.definition_find(workspace, name).await
 }

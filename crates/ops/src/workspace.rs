@@ -1,4 +1,4 @@
-//! Making and changing workspaces: names and limits are checked before anything is stored.
+//! Making, finding and changing workspaces: names and limits are checked before the store is asked.
 
 use crate::checks::{self, Refused};
 use leasehold_core::WorkspaceId;
@@ -32,6 +32,14 @@ pub async fn create(store: &dyn Store, new: &NewWorkspace) -> Result<Workspace, 
         WorkspaceCreated::Created(workspace) => Ok(workspace),
         WorkspaceCreated::NameTaken => Err(WorkspaceError::NameTaken(new.name.clone())),
     }
+}
+
+/// The workspace of a name, if there is one. A name that no workspace can have is nobody's.
+pub async fn find(store: &dyn Store, name: &str) -> leasehold_store::Result<Option<Workspace>> {
+    if checks::text("name", name, NAME_MAX_CHARS).is_err() {
+        return Ok(None);
+    }
+    store.workspace_find(name).await
 }
 
 /// Checks and makes a change of a workspace.

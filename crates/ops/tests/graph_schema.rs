@@ -6,7 +6,11 @@ use leasehold_core::graph::Graph;
 use serde_json::{Value, json};
 
 const SCHEMA: &str = include_str!("../../../docs/graph.schema.json");
-const ORDER: &str = include_str!("../../../examples/order/graph.json");
+const EXAMPLES: [&str; 3] = [
+    include_str!("../../../examples/order/graph.json"),
+    include_str!("../../../examples/hello/hello.json"),
+    include_str!("../../../examples/hello/greet.json"),
+];
 
 fn editors() -> jsonschema::Validator {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
@@ -24,8 +28,8 @@ fn one(node: Value) -> Value {
 
 #[test]
 fn what_is_right_is_right_for_both() {
+    let examples = EXAMPLES.map(|text| serde_json::from_str(text).unwrap());
     let right = [
-        serde_json::from_str(ORDER).unwrap(),
         json!({ "$schema": "graph.schema.json", "nodes": [{ "id": "a", "type": "delay", "milliseconds": 0 }], "edges": [] }),
         one(
             json!({ "id": "ä b", "type": "task", "queue": "q", "kind": "k", "input": null, "timeout_ms": 1 }),
@@ -39,7 +43,7 @@ fn what_is_right_is_right_for_both() {
         one(json!({ "id": "a", "type": "http", "url": "http://[::1]/x" })),
     ];
     let editors = editors();
-    for graph in right {
+    for graph in right.into_iter().chain(examples) {
         let said: Vec<String> = editors
             .iter_errors(&graph)
             .map(|error| error.to_string())

@@ -21,6 +21,8 @@ mod params;
 mod places;
 mod pulse;
 mod rate;
+#[cfg(test)]
+mod reference;
 mod refusal;
 mod room;
 mod routes;

@@ -87,6 +87,33 @@ impl Paging {
     }
 }
 
+/// Which page of a list whose items have names, or which one item.
+#[derive(Debug, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Named {
+    /// Only the one with exactly this name. There is no page after it, so `after` is refused with it.
+    pub(crate) name: Option<String>,
+    /// `next` of the page before.
+    #[param(value_type = Option<uuid::Uuid>)]
+    pub(crate) after: Option<String>,
+    /// How many rows at most; 100 unless said.
+    #[param(minimum = 1, maximum = 1000)]
+    pub(crate) limit: Option<u32>,
+}
+
+impl Named {
+    /// The page to ask the store for, and the name if one is asked for instead.
+    pub(crate) fn page<K: FromStr>(self) -> Outcome<(Page<K>, Option<String>)> {
+        let page = paged(self.after.as_deref(), self.limit)?;
+        if self.name.is_some() && self.after.is_some() {
+            let problem = "must not be given together with `name`";
+            return Err(Refusal::parameter("after", problem));
+        }
+        Ok((page, self.name))
+    }
+}
+
 /// The page to ask the store for.
 pub(crate) fn paged<K: FromStr>(after: Option<&str>, limit: Option<u32>) -> Outcome<Page<K>> {
     let limit = limit.unwrap_or(PAGE_USUAL);
@@ -107,6 +134,17 @@ pub(crate) fn paged<K: FromStr>(after: Option<&str>, limit: Option<u32>) -> Outc
         })
         .transpose()?;
     Ok(Page { after, limit })
+}
+
+/// The page of a list that has the one item of a name, or none.
+pub(crate) fn answered_alone<S, T>(
+    found: Option<S>,
+    shown: impl Fn(S) -> T,
+) -> leasehold_api::Page<T> {
+    leasehold_api::Page {
+        items: found.into_iter().map(shown).collect(),
+        next: None,
+    }
 }
 
 /// A page as it is answered. A full one has a next, which may turn out empty.

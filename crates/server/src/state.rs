@@ -8,6 +8,7 @@ use crate::options::ServerOptions;
 use crate::places::Places;
 use crate::rate::Rate;
 use crate::room::Room;
+use crate::routes::Seen;
 use crate::watcher::Watcher;
 use leasehold_core::why::EngineFacts;
 use leasehold_engine::Engine;
@@ -60,6 +61,7 @@ pub struct Inner {
     pub(crate) calls: Arc<Places>,
     pub(crate) lists: Lists,
     pub(crate) ready: Mutex<Option<Instant>>,
+    pub(crate) overview: Mutex<Option<Seen>>,
     pub(crate) rate: Rate,
     pub(crate) room: Room,
     pub(crate) lines: Lines,
@@ -78,6 +80,7 @@ impl State {
             ),
             lists: Lists::default(),
             ready: Mutex::default(),
+            overview: Mutex::default(),
             streams: Places::new(
                 options.streams_per_key,
                 options.streams_max,

@@ -91,6 +91,29 @@ pub async fn the_list_is_by_id_without_the_deleted(f: Fixture) {
     assert_eq!(listed, made);
 }
 
+/// A definition is found by the whole of its name to the letter, in its own workspace only, and a deleted one not at all.
+pub async fn is_found_by_its_name_in_its_workspace(f: Fixture) {
+    let one = f.workspace(Plan::Free, None).await.id;
+    let two = f.workspace(Plan::Free, None).await.id;
+    let (own, other) = (named(one, "orders"), named(two, "orders"));
+    for new in [&own, &other, &named(two, "parcels")] {
+        ok(f.store.definition_create(new).await);
+    }
+    let version = f.publish(one, own.id).await.id;
+    let find = async |workspace, name| ok(f.store.definition_find(workspace, name).await);
+    let found = find(one, "orders").await;
+    assert_eq!(found, ok(f.store.definition_get(one, own.id).await));
+    assert_eq!(found.and_then(|d| d.current_version), Some(version));
+    assert_eq!(find(two, "orders").await.map(|d| d.id), Some(other.id));
+    for name in ["", "order", "Orders", "orders ", "parcels", "%"] {
+        assert_eq!(find(one, name).await, None, "{name}");
+    }
+    assert_eq!(find(fresh_id(), "orders").await, None);
+    assert!(ok(f.store.definition_delete(one, own.id).await));
+    assert_eq!(find(one, "orders").await, None);
+    assert!(find(two, "orders").await.is_some());
+}
+
 /// Versions are numbered from 1 and the newest is the current one.
 pub async fn versions_are_numbered_and_the_newest_is_current(f: Fixture) {
     let workspace = f.workspace(Plan::Free, None).await.id;

@@ -114,3 +114,20 @@ pub async fn of_what_is_not_there_is_empty(f: Fixture) {
     let before_all = Page::after(i64::MIN, 10);
     assert_eq!(ok(f.store.execution_list(&every(&t), before_all).await), []);
 }
+
+/// An execution is found by its id alone, whichever workspace it is of, and is the one `execution_get` shows.
+pub async fn one_of_any_workspace_is_found_by_its_id(f: Fixture) {
+    let (_, _, mut all) = mixed(&f).await;
+    let elsewhere = f.site(1).await;
+    let running = f.running(&elsewhere).await;
+    let other = f.execution(elsewhere.workspace, running.execution).await;
+    all.push(other.expect("it runs"));
+    for execution in all {
+        let found = ok(f.store.execution_find(execution.id).await);
+        assert_eq!(found, Some(execution));
+    }
+    assert_eq!(ok(f.store.execution_find(fresh_id()).await), None);
+    let unstarted = f.claimed(&f.site(1).await).await;
+    f.release(&unstarted, ReleaseKind::NotStarted, 600).await;
+    assert_eq!(ok(f.store.execution_find(unstarted.execution).await), None);
+}

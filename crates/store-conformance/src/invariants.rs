@@ -18,6 +18,7 @@ pub async fn check(f: &Fixture) -> Dump {
     let active = active(f).await;
     counts_equal_the_listing(&dump);
     slots_are_the_running_executions(&dump, &active);
+    overview_fits(f, &dump).await;
     for request in dump.requests.values() {
         row_makes_sense(request);
         execution_fits(request, &dump);
@@ -82,6 +83,23 @@ fn slots_are_the_running_executions(dump: &Dump, active: &BTreeMap<ExecutionId, 
         if let Some(slots) = slots {
             assert_eq!(slots.in_use as usize, running, "slots of {workspace}");
         }
+    }
+}
+
+/// The overview says of all workspaces what is said of each.
+async fn overview_fits(f: &Fixture, dump: &Dump) {
+    let overview = ok(f.store.workspace_overview(1_000).await);
+    let living = dump.workspaces.values().filter(|w| w.deleted_at.is_none());
+    assert_eq!(overview.workspaces, living.count() as u64);
+    assert_eq!(
+        overview.busiest.len() as u64,
+        overview.workspaces.min(1_000)
+    );
+    for shown in &overview.busiest {
+        let id = shown.workspace.id;
+        assert_eq!(dump.workspaces.get(&id), Some(&shown.workspace));
+        assert_eq!(dump.counts[&id], shown.requests, "requests of {id}");
+        assert_eq!(dump.slots[&id], Some(shown.slots), "slots of {id}");
     }
 }
 

@@ -69,6 +69,7 @@ pub mod node_finish;
 pub mod node_race;
 pub mod prune;
 pub mod queue;
+pub mod queue_overview;
 pub mod race;
 pub mod request_cancel;
 pub mod request_claim;
@@ -88,6 +89,7 @@ pub mod seed_004;
 pub mod transition;
 pub mod wake;
 pub mod workspace;
+pub mod workspace_overview;
 
 pub use factory::{LEASE, OWNER, Site, USER};
 pub use fixture::{Fixture, clock};

@@ -115,3 +115,17 @@ pub async fn an_unknown_request_is_none(f: Fixture) {
     let unknown = leasehold_store::fresh_id();
     assert_eq!(ok(f.store.request_get(t.workspace, unknown).await), None);
 }
+
+/// A request is found by its id alone, whichever workspace it is of, also when that is deleted, and is the one `request_get` shows.
+pub async fn one_of_any_workspace_is_found_by_its_id(f: Fixture) {
+    let (t, other, all) = mixed(&f).await;
+    assert!(ok(f.store.workspace_delete(other.workspace).await));
+    let workspaces: Vec<WorkspaceId> = all.iter().map(|r| r.workspace).collect();
+    assert!(workspaces.contains(&t.workspace) && workspaces.contains(&other.workspace));
+    for request in all {
+        let found = ok(f.store.request_find(request.id).await);
+        assert_eq!(found, Some(request));
+    }
+    let unknown = leasehold_store::fresh_id();
+    assert_eq!(ok(f.store.request_find(unknown).await), None);
+}

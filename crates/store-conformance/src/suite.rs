@@ -36,6 +36,7 @@ macro_rules! suite {
                 a_change_touches_only_what_it_names
                 a_limit_out_of_range_is_refused
                 the_list_is_by_id_without_the_deleted
+                is_found_by_its_name
                 a_deleted_one_is_a_tombstone
                 nothing_is_enqueued_in_a_deleted_one
                 what_waits_in_a_deleted_one_fails_at_the_claim
@@ -46,6 +47,7 @@ macro_rules! suite {
                 a_name_is_unique_in_its_workspace_until_deleted
                 needs_a_living_workspace
                 the_list_is_by_id_without_the_deleted
+                is_found_by_its_name_in_its_workspace
                 versions_are_numbered_and_the_newest_is_current
                 a_version_is_read_back_as_it_was_published
                 nothing_is_published_for_an_unknown_or_deleted_one
@@ -188,11 +190,21 @@ macro_rules! suite {
                 filters_and_pages_miss_and_repeat_nothing
                 a_page_begins_after_its_key
                 an_unknown_request_is_none
+                one_of_any_workspace_is_found_by_its_id
             }
             request_counts {
                 begin_at_zero
                 follow_every_transition
                 equal_a_full_listing
+            }
+            workspace_overview {
+                of_nothing_is_empty
+                counts_every_request_as_a_full_listing_does
+                shows_slots_as_they_are_also_of_kept_executions
+                shows_the_busiest_first
+                shows_no_more_than_asked_and_counts_all
+                leaves_deleted_ones_out
+                is_exact_while_others_write
             }
             request_timeline {
                 tells_a_whole_life_in_order
@@ -222,6 +234,7 @@ macro_rules! suite {
                 has_every_one_last_admitted_first
                 filters_and_pages_miss_and_repeat_nothing
                 of_what_is_not_there_is_empty
+                one_of_any_workspace_is_found_by_its_id
             }
             execution_list_active {
                 has_every_running_one_by_workspace_and_admission

@@ -17,6 +17,13 @@ macro_rules! suite_of_jobs {
                 a_paused_one_gives_nothing
                 settings_hold_for_jobs_that_wait
             }
+            queue_overview {
+                of_nothing_is_empty
+                says_what_runs_and_what_waits
+                counts_what_waits_as_far_as_asked
+                counts_what_waits_in_every_place
+                shows_the_busiest_first_and_no_more_than_asked
+            }
             job_enqueue {
                 is_read_back_as_it_was_given
                 a_plain_one_follows_its_queue

@@ -148,6 +148,34 @@ pub async fn the_list_is_by_id_without_the_deleted(f: Fixture) {
     assert_eq!(listed, made);
 }
 
+/// A workspace is found by the whole of its name to the letter, and a deleted one not at all.
+pub async fn is_found_by_its_name(f: Fixture) {
+    let made = f.workspace(Plan::Pro, Some(7)).await;
+    f.workspace(Plan::Free, None).await;
+    let find = async |name: &str| ok(f.store.workspace_find(name).await);
+    assert_eq!(find(&made.name).await, Some(made.clone()));
+    for other in [
+        "",
+        "workspace",
+        "nobody's",
+        &made.name.to_uppercase(),
+        &format!("{} ", made.name),
+        &made.name.replace(' ', "%"),
+    ] {
+        assert_eq!(find(other).await, None, "{other}");
+    }
+    assert!(ok(f.store.workspace_delete(made.id).await));
+    assert_eq!(find(&made.name).await, None);
+    let again = NewWorkspace {
+        id: fresh_id(),
+        name: made.name.clone(),
+        plan: Plan::Free,
+        limit_override: None,
+    };
+    ok(f.store.workspace_create(&again).await);
+    assert_eq!(find(&made.name).await.map(|w| w.id), Some(again.id));
+}
+
 /// A deleted workspace is kept as a tombstone that nothing changes any more.
 pub async fn a_deleted_one_is_a_tombstone(f: Fixture) {
     let made = f.workspace(Plan::Free, None).await;

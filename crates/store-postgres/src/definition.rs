@@ -45,6 +45,21 @@ pub(crate) async fn get(
     row.as_ref().map(row::definition).transpose()
 }
 
+pub(crate) async fn find(
+    store: &PostgresStore,
+    workspace: WorkspaceId,
+    name: &str,
+) -> Result<Option<Definition>> {
+    let row = store
+        .maybe(
+            "definition_find",
+            sql!("definition/find"),
+            &[&workspace.0, &name],
+        )
+        .await?;
+    row.as_ref().map(row::definition).transpose()
+}
+
 pub(crate) async fn list(
     store: &PostgresStore,
     workspace: WorkspaceId,

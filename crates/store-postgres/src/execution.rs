@@ -29,6 +29,13 @@ pub(crate) async fn get(
     row.map(|row| row::execution(&row)).transpose()
 }
 
+pub(crate) async fn find(store: &PostgresStore, id: ExecutionId) -> Result<Option<Execution>> {
+    let row = store
+        .maybe("execution_find", sql!("execution/find"), &[&id.0])
+        .await?;
+    row.map(|row| row::execution(&row)).transpose()
+}
+
 pub(crate) async fn list(
     store: &PostgresStore,
     filter: &ExecutionFilter,

@@ -16,6 +16,7 @@ mod listener;
 mod lock;
 mod migrate;
 mod options;
+mod overview;
 mod place;
 mod pool;
 mod port;
@@ -29,6 +30,6 @@ mod version;
 mod wake;
 mod workspace;
 
-pub use migrate::MIGRATIONS;
+pub use migrate::{MIGRATIONS, migration_script};
 pub use options::PostgresOptions;
 pub use store::PostgresStore;

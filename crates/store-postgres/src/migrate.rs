@@ -3,7 +3,9 @@
 use crate::error::{postgres, unreadable};
 use crate::pool;
 use crate::store::PostgresStore;
-use leasehold_store::{Error, ErrorKind, Migration, MigrationState, MigrationStatus, Result};
+use leasehold_store::{
+    Error, ErrorKind, Migration, MigrationState, MigrationStatus, Result, Script,
+};
 use tokio_postgres::GenericClient;
 
 /// Every migration, in order.
@@ -24,6 +26,20 @@ pub const MIGRATIONS: &[Migration] = leasehold_store::migrations! {
 };
 
 const CONTEXT: &str = "migrating";
+const LOCK: &str = include_str!("../sql/migration/lock.sql");
+const PREPARE: &str = include_str!("../sql/migration/prepare.sql");
+const RECORD: &str = include_str!("../sql/migration/record.sql");
+
+/// What migrating a database with this status would run, for `psql` or for a look; empty if there is nothing to do. Of a database that nothing
+/// is known of the status is empty, and the script is all of it.
+pub fn migration_script(status: &[MigrationStatus]) -> String {
+    let script = Script {
+        before: &[LOCK, PREPARE],
+        record: RECORD,
+        mark: '$',
+    };
+    script.text(MIGRATIONS, status)
+}
 
 struct Applied {
     number: i32,
@@ -35,11 +51,11 @@ pub(crate) async fn up(store: &PostgresStore) -> Result<Vec<MigrationStatus>> {
     let mut client = pool::take(&store.pool, CONTEXT).await?;
     let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
     transaction
-        .batch_execute(include_str!("../sql/migration/lock.sql"))
+        .batch_execute(LOCK)
         .await
         .map_err(postgres(CONTEXT))?;
     transaction
-        .batch_execute(include_str!("../sql/migration/prepare.sql"))
+        .batch_execute(PREPARE)
         .await
         .map_err(postgres(CONTEXT))?;
     let applied = applied(&*transaction).await?;
@@ -68,10 +84,7 @@ async fn apply(client: &impl GenericClient, status: &mut MigrationStatus) -> Res
         .map_err(postgres(migration.name))?;
     let number = i32::try_from(migration.number).map_err(|error| unreadable(CONTEXT, error))?;
     client
-        .execute(
-            include_str!("../sql/migration/record.sql"),
-            &[&number, &migration.name, &migration.checksum()],
-        )
+        .execute(RECORD, &[&number, &migration.name, &migration.checksum()])
         .await
         .map_err(postgres(CONTEXT))?;
     status.state = MigrationState::Applied;

@@ -3,8 +3,8 @@
 use crate::graph;
 use crate::store::{PostgresStore, sql};
 use crate::{
-    change, clock, definition, execution, instance, job, key, lock, migrate, prune, queue, request,
-    version, workspace,
+    change, clock, definition, execution, instance, job, key, lock, migrate, overview, prune,
+    queue, request, version, workspace,
 };
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphStop, NodeRun};
@@ -27,7 +27,7 @@ use leasehold_store::job::{
 use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
-use leasehold_store::queue::{JobCounts, Queue, QueueChange};
+use leasehold_store::queue::{JobCounts, Queue, QueueChange, QueueUse};
 use leasehold_store::request::{
     Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
     Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
@@ -35,7 +35,7 @@ use leasehold_store::request::{
 };
 use leasehold_store::wake::Wake;
 use leasehold_store::workspace::{
-    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
+    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceOverview,
 };
 use leasehold_store::{Capabilities, MigrationStatus, Page, Result, Store};
 use std::time::Duration;
@@ -66,6 +66,10 @@ impl Store for PostgresStore {
         workspace::get(self, id).await
     }
 
+    async fn workspace_find(&self, name: &str) -> Result<Option<Workspace>> {
+        workspace::find(self, name).await
+    }
+
     async fn workspace_list(&self, page: Page<WorkspaceId>) -> Result<Vec<Workspace>> {
         workspace::list(self, page).await
     }
@@ -86,6 +90,10 @@ impl Store for PostgresStore {
         workspace::slots(self, id).await
     }
 
+    async fn workspace_overview(&self, limit: u32) -> Result<WorkspaceOverview> {
+        overview::workspaces(self, limit).await
+    }
+
     async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated> {
         definition::create(self, new).await
     }
@@ -96,6 +104,14 @@ impl Store for PostgresStore {
         id: DefinitionId,
     ) -> Result<Option<Definition>> {
         definition::get(self, workspace, id).await
+    }
+
+    async fn definition_find(
+        &self,
+        workspace: WorkspaceId,
+        name: &str,
+    ) -> Result<Option<Definition>> {
+        definition::find(self, workspace, name).await
     }
 
     async fn definition_list(
@@ -195,6 +211,10 @@ impl Store for PostgresStore {
         request::read::get(self, workspace, id).await
     }
 
+    async fn request_find(&self, id: RequestId) -> Result<Option<Request>> {
+        request::read::find(self, id).await
+    }
+
     async fn request_list(
         &self,
         filter: &RequestFilter,
@@ -226,6 +246,10 @@ impl Store for PostgresStore {
         id: ExecutionId,
     ) -> Result<Option<Execution>> {
         execution::get(self, workspace, id).await
+    }
+
+    async fn execution_find(&self, id: ExecutionId) -> Result<Option<Execution>> {
+        execution::find(self, id).await
     }
 
     async fn execution_list(
@@ -355,6 +379,10 @@ impl Store for PostgresStore {
 
     async fn queue_counts(&self, name: &str) -> Result<JobCounts> {
         job::read::counts(self, name).await
+    }
+
+    async fn queue_overview(&self, limit: u32, up_to: u32) -> Result<Vec<QueueUse>> {
+        overview::queues(self, limit, up_to).await
     }
 
     async fn job_limit(&self) -> Result<Option<u32>> {

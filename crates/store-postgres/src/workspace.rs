@@ -40,6 +40,13 @@ pub(crate) async fn get(store: &PostgresStore, id: WorkspaceId) -> Result<Option
     row.map(|row| row::workspace(&row)).transpose()
 }
 
+pub(crate) async fn find(store: &PostgresStore, name: &str) -> Result<Option<Workspace>> {
+    let row = store
+        .maybe("workspace_find", sql!("workspace/find"), &[&name])
+        .await?;
+    row.map(|row| row::workspace(&row)).transpose()
+}
+
 pub(crate) async fn list(store: &PostgresStore, page: Page<WorkspaceId>) -> Result<Vec<Workspace>> {
     let after = page.after.map(Uuid::from);
     let rows = store

@@ -21,6 +21,7 @@ const EXPLAIN: &str = include_str!("sql/read_cost_explain.sql");
 const FARTHEST: &str = include_str!("sql/read_cost_farthest.sql");
 const PLACE: &str = include_str!("../sql/request/place.sql");
 const EXECUTIONS: &str = include_str!("../sql/execution/list.sql");
+const OVERVIEW: &str = include_str!("../sql/workspace/overview.sql");
 const RUNNING: &str = include_str!("../sql/execution/list_of_running.sql");
 
 /// Two workspaces with `each` requests in line and `ended` executions that ran before them.
@@ -102,4 +103,21 @@ async fn a_page_of_executions_costs_what_it_shows() {
         assert_eq!(rows, page);
         assert!(buffers <= 30, "{buffers} for {status} before {before}");
     }
+}
+
+/// Buffers that an overview touches where `ended` executions ran before, and `each` requests wait in each of two workspaces.
+async fn overview_cost(each: i64, ended: i64) -> u64 {
+    let (client, _database) = filled(each, ended).await;
+    let (buffers, rows) = cost(&client, "timestamptz, bigint", OVERVIEW, "NULL, 50").await;
+    assert_eq!(rows, 2);
+    buffers
+}
+
+#[tokio::test]
+async fn an_overview_costs_what_it_shows_and_not_what_waits_or_ran() {
+    let (few, many) = (
+        overview_cost(10, 10).await,
+        overview_cost(10_000, 20_000).await,
+    );
+    assert!(few <= 60 && many <= 60, "{few}, {many}");
 }

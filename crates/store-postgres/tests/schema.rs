@@ -4,7 +4,7 @@
 mod support;
 
 use leasehold_store::{MigrationState, Store};
-use leasehold_store_postgres::{MIGRATIONS, PostgresOptions, PostgresStore};
+use leasehold_store_postgres::{MIGRATIONS, PostgresOptions, PostgresStore, migration_script};
 use leasehold_testkit::TestPostgres;
 use std::process::Command;
 
@@ -73,6 +73,25 @@ async fn an_empty_database_has_everything_pending_and_many_may_migrate_at_once()
     }
     applied.sort_unstable();
     assert_eq!(applied, [0, 0, 0, 0, MIGRATIONS.len()]);
+}
+
+#[tokio::test]
+async fn the_script_does_by_hand_what_migrating_does() {
+    let database = TestPostgres::shared().fresh_database(None).await;
+    let client = support::raw::connect(&database).await;
+    client.batch_execute(&migration_script(&[])).await.unwrap();
+    let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
+    assert_eq!(store.schema_migrate().await.unwrap(), []);
+    let status = store.schema_status().await.unwrap();
+    assert!(status.iter().all(|m| m.state == MigrationState::Applied));
+    assert_eq!(migration_script(&status), "");
+    assert_eq!(dump(database.url()), dump(support::database().await.url()));
+    let mut behind = status;
+    behind[11].state = MigrationState::Pending;
+    behind.truncate(12);
+    let script = migration_script(&behind);
+    assert!(!script.contains("0011_instances"), "{script}");
+    assert!(script.contains("-- 0012_execution_list") && script.contains("-- 0013_graphs"));
 }
 
 #[tokio::test]

@@ -11,6 +11,7 @@ use rusqlite::{Row, params};
 
 const CREATE: &str = include_str!("../sql/definition/create.sql");
 const GET: &str = include_str!("../sql/definition/get.sql");
+const FIND: &str = include_str!("../sql/definition/find.sql");
 const LIST: &str = include_str!("../sql/definition/list.sql");
 const DELETE: &str = include_str!("../sql/definition/delete.sql");
 const IS_OPEN: &str = include_str!("../sql/definition/is_open.sql");
@@ -40,6 +41,14 @@ pub(crate) fn get(
     id: DefinitionId,
 ) -> Result<Option<Definition>, Fault> {
     session.maybe(GET, [blob(workspace), blob(id)], definition)
+}
+
+pub(crate) fn find(
+    session: &Session<'_>,
+    workspace: WorkspaceId,
+    name: &str,
+) -> Result<Option<Definition>, Fault> {
+    session.maybe(FIND, params![blob(workspace), Text(name)], definition)
 }
 
 pub(crate) fn list(

@@ -17,11 +17,12 @@ use rusqlite::{Row, params};
 use serde_json::Value;
 
 const GET: &str = include_str!("../sql/execution/get.sql");
+const FIND: &str = include_str!("../sql/execution/find.sql");
 const LIST: &str = include_str!("../sql/execution/list.sql");
 const LIST_OF_RUNNING: &str = include_str!("../sql/execution/list_of_running.sql");
 const LIST_ACTIVE: &str = include_str!("../sql/execution/list_active.sql");
 const LIST_RUNNING: &str = include_str!("../sql/execution/list_running.sql");
-const FIND: &str = include_str!("../sql/execution/to_finish.sql");
+const TO_FINISH: &str = include_str!("../sql/execution/to_finish.sql");
 const FINISH: &str = include_str!("../sql/execution/finish.sql");
 const REQUEST_CLAIM: &str = include_str!("../sql/request/finish_claim.sql");
 const REQUEST_FINISH: &str = include_str!("../sql/request/finish.sql");
@@ -32,6 +33,10 @@ pub(crate) fn get(
     id: ExecutionId,
 ) -> Result<Option<Execution>, Fault> {
     session.maybe(GET, [blob(workspace), blob(id)], execution)
+}
+
+pub(crate) fn find(session: &Session<'_>, id: ExecutionId) -> Result<Option<Execution>, Fault> {
+    session.maybe(FIND, [blob(id)], execution)
 }
 
 pub(crate) fn list(
@@ -98,7 +103,7 @@ fn finish_one(
     by: &str,
     finish: &ExecutionFinish,
 ) -> Result<ExecutionFinished, Fault> {
-    let found = session.maybe(FIND, [blob(finish.execution)], |row| {
+    let found = session.maybe(TO_FINISH, [blob(finish.execution)], |row| {
         Ok(Open {
             execution: row.word("execution_status")?,
             subject: Subject {

@@ -20,6 +20,7 @@ mod key;
 mod lock;
 mod migrate;
 mod options;
+mod overview;
 mod owner;
 mod prune;
 mod queue;
@@ -33,7 +34,7 @@ mod wake;
 mod workspace;
 mod writer;
 
-pub use migrate::MIGRATIONS;
+pub use migrate::{MIGRATIONS, migration_script};
 pub use options::SqliteOptions;
 pub use session::Cost;
 

@@ -2,12 +2,13 @@
 
 use crate::error::Fault;
 use crate::session::Session;
-use leasehold_store::{ErrorKind, Migration, MigrationState, MigrationStatus};
+use leasehold_store::{ErrorKind, Migration, MigrationState, MigrationStatus, Script};
 
 const CREATE: &str = include_str!("../sql/migration/create.sql");
 const EXISTS: &str = include_str!("../sql/migration/exists.sql");
 const LIST: &str = include_str!("../sql/migration/list.sql");
 const RECORD: &str = include_str!("../sql/migration/record.sql");
+const RECORD_NOW: &str = include_str!("../sql/migration/record_now.sql");
 
 /// Every migration of this program, in order.
 pub const MIGRATIONS: &[Migration] = leasehold_store::migrations! {
@@ -25,6 +26,17 @@ pub const MIGRATIONS: &[Migration] = leasehold_store::migrations! {
     12 => "0012_execution_list",
     13 => "0013_graphs",
 };
+
+/// What migrating a file with this status would run, for `sqlite3` or for a look; empty if there is nothing to do. Of a file that nothing is
+/// known of the status is empty, and the script is all of it.
+pub fn migration_script(status: &[MigrationStatus]) -> String {
+    let script = Script {
+        before: &[CREATE],
+        record: RECORD_NOW,
+        mark: '?',
+    };
+    script.text(MIGRATIONS, status)
+}
 
 /// Brings the schema up to this program's, and returns what was applied now.
 pub(crate) fn migrate(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Fault> {
@@ -99,15 +111,15 @@ fn pending(before: &[MigrationStatus]) -> impl Iterator<Item = &'static Migratio
 
 fn refuse_foreign(before: &[MigrationStatus]) -> Result<(), Fault> {
     for status in before {
-        let (number, name) = (status.number, &status.name);
+        let name = &status.name;
         let text = match status.state {
             MigrationState::Applied | MigrationState::Pending => continue,
             MigrationState::Changed => format!(
-                "migration {number:04}_{name} was applied to this file with another text than this program's: \
+                "migration {name} was applied to this file with another text than this program's: \
                  start the program that applied it, or restore a backup made before it"
             ),
             MigrationState::Unknown => format!(
-                "migration {number:04}_{name} was applied to this file by a newer program and is not known here: \
+                "migration {name} was applied to this file by a newer program and is not known here: \
                  start that program or a newer one, or restore a backup made before the upgrade"
             ),
         };

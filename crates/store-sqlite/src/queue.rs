@@ -182,7 +182,7 @@ pub(crate) fn limit_set(session: &Session<'_>, limit: Option<u32>) -> Result<(),
     Ok(())
 }
 
-fn known(row: &Row<'_>) -> Result<Known, Fault> {
+pub(crate) fn known(row: &Row<'_>) -> Result<Known, Fault> {
     let ordinary = QueueSettings::default();
     let wishes = wish::wishes(row, 6)?;
     Ok(Known {

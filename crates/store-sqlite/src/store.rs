@@ -2,9 +2,7 @@
 //! noun that has many.
 
 use crate::row::moment;
-use crate::{
-    SqliteStore, calls, change, graph, instance, job, key, lock, migrate, prune, queue, request,
-};
+use crate::{SqliteStore, calls, graph, instance, job, key, lock, migrate, prune, queue, request};
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphStop, NodeRun};
 use leasehold_core::{
@@ -26,7 +24,7 @@ use leasehold_store::job::{
 use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
-use leasehold_store::queue::{JobCounts, Queue, QueueChange};
+use leasehold_store::queue::{JobCounts, Queue, QueueChange, QueueUse};
 use leasehold_store::request::{
     Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
     Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
@@ -34,7 +32,7 @@ use leasehold_store::request::{
 };
 use leasehold_store::wake::Wake;
 use leasehold_store::workspace::{
-    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
+    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceOverview,
 };
 use leasehold_store::{Capabilities, MigrationStatus, Page, Result, Store};
 use std::time::Duration;
@@ -65,6 +63,10 @@ impl Store for SqliteStore {
         calls::workspace_get(self, id).await
     }
 
+    async fn workspace_find(&self, name: &str) -> Result<Option<Workspace>> {
+        calls::workspace_find(self, name).await
+    }
+
     async fn workspace_list(&self, page: Page<WorkspaceId>) -> Result<Vec<Workspace>> {
         calls::workspace_list(self, page).await
     }
@@ -85,6 +87,10 @@ impl Store for SqliteStore {
         calls::workspace_slots(self, id).await
     }
 
+    async fn workspace_overview(&self, limit: u32) -> Result<WorkspaceOverview> {
+        calls::workspace_overview(self, limit).await
+    }
+
     async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated> {
         calls::definition_create(self, new).await
     }
@@ -95,6 +101,14 @@ impl Store for SqliteStore {
         id: DefinitionId,
     ) -> Result<Option<Definition>> {
         calls::definition_get(self, workspace, id).await
+    }
+
+    async fn definition_find(
+        &self,
+        workspace: WorkspaceId,
+        name: &str,
+    ) -> Result<Option<Definition>> {
+        calls::definition_find(self, workspace, name).await
     }
 
     async fn definition_list(
@@ -194,6 +208,10 @@ impl Store for SqliteStore {
         request::calls::get(self, workspace, id).await
     }
 
+    async fn request_find(&self, id: RequestId) -> Result<Option<Request>> {
+        request::calls::find(self, id).await
+    }
+
     async fn request_list(
         &self,
         filter: &RequestFilter,
@@ -227,6 +245,10 @@ impl Store for SqliteStore {
         calls::execution_get(self, workspace, id).await
     }
 
+    async fn execution_find(&self, id: ExecutionId) -> Result<Option<Execution>> {
+        calls::execution_find(self, id).await
+    }
+
     async fn execution_list(
         &self,
         filter: &ExecutionFilter,
@@ -252,23 +274,15 @@ impl Store for SqliteStore {
     }
 
     async fn lock_acquire(&self, request: &LockRequest) -> Result<LockAcquired> {
-        let request = request.clone();
-        self.write("lock_acquire", move |s| lock::acquire(s, &request))
-            .await
+        calls::lock_acquire(self, request).await
     }
 
     async fn lock_extend(&self, token: &LockToken, at_most_for: Duration) -> Result<bool> {
-        let token = token.clone();
-        self.write("lock_extend", move |s| lock::extend(s, &token, at_most_for))
-            .await
+        calls::lock_extend(self, token, at_most_for).await
     }
 
     async fn lock_release(&self, token: &LockToken, at_least_for: Duration) -> Result<bool> {
-        let token = token.clone();
-        self.write("lock_release", move |s| {
-            lock::release(s, &token, at_least_for)
-        })
-        .await
+        calls::lock_release(self, token, at_least_for).await
     }
 
     async fn lock_list(&self) -> Result<Vec<LockState>> {
@@ -310,11 +324,7 @@ impl Store for SqliteStore {
     }
 
     async fn instance_beat(&self, beat: &InstanceBeat, forget_after: Duration) -> Result<()> {
-        let beat = beat.clone();
-        self.write("instance_beat", move |s| {
-            instance::beat(s, &beat, forget_after)
-        })
-        .await
+        calls::instance_beat(self, beat, forget_after).await
     }
 
     async fn instance_leave(&self, id: &str) -> Result<()> {
@@ -337,11 +347,7 @@ impl Store for SqliteStore {
         workspace: Option<WorkspaceId>,
         limit: u32,
     ) -> Result<ChangePage> {
-        let start = start.clone();
-        self.read("change_list", move |s| {
-            change::list(s, &start, workspace, limit)
-        })
-        .await
+        calls::change_list(self, start, workspace, limit).await
     }
 
     async fn wake_arm(&self) -> Result<bool> {
@@ -363,9 +369,7 @@ impl Store for SqliteStore {
     }
 
     async fn queue_update(&self, name: &str, change: &QueueChange) -> Result<Queue> {
-        let (name, change) = (name.to_owned(), *change);
-        self.write("queue_update", move |s| queue::update(s, &name, &change))
-            .await
+        calls::queue_update(self, name, change).await
     }
 
     async fn queue_get(&self, name: &str) -> Result<Option<Queue>> {
@@ -379,9 +383,11 @@ impl Store for SqliteStore {
     }
 
     async fn queue_counts(&self, name: &str) -> Result<JobCounts> {
-        let name = name.to_owned();
-        self.read("queue_counts", move |s| queue::counts(s, &name))
-            .await
+        calls::queue_counts(self, name).await
+    }
+
+    async fn queue_overview(&self, limit: u32, up_to: u32) -> Result<Vec<QueueUse>> {
+        calls::queue_overview(self, limit, up_to).await
     }
 
     async fn job_limit(&self) -> Result<Option<u32>> {

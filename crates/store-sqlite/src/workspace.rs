@@ -14,6 +14,7 @@ use rusqlite::{Row, params};
 
 const CREATE: &str = include_str!("../sql/workspace/create.sql");
 const GET: &str = include_str!("../sql/workspace/get.sql");
+const FIND: &str = include_str!("../sql/workspace/find.sql");
 const LIST: &str = include_str!("../sql/workspace/list.sql");
 const UPDATE: &str = include_str!("../sql/workspace/update.sql");
 const DELETE: &str = include_str!("../sql/workspace/delete.sql");
@@ -37,6 +38,10 @@ pub(crate) fn create(session: &Session<'_>, new: &NewWorkspace) -> Result<Worksp
 
 pub(crate) fn get(session: &Session<'_>, id: WorkspaceId) -> Result<Option<Workspace>, Fault> {
     session.maybe(GET, [blob(id)], workspace)
+}
+
+pub(crate) fn find(session: &Session<'_>, name: &str) -> Result<Option<Workspace>, Fault> {
+    session.maybe(FIND, [Text(name)], workspace)
 }
 
 pub(crate) fn list(
@@ -80,28 +85,34 @@ pub(crate) fn is_open(session: &Session<'_>, id: WorkspaceId) -> Result<bool, Fa
 }
 
 pub(crate) fn slots(session: &Session<'_>, id: WorkspaceId) -> Result<Option<SlotUse>, Fault> {
-    session.maybe(SLOTS, [blob(id)], |row| {
-        Ok(SlotUse {
-            limit: row.get("concurrency_limit")?,
-            in_use: row.get("in_use")?,
-        })
+    session.maybe(SLOTS, [blob(id)], slot_use)
+}
+
+/// The columns of a workspace's limit and use.
+pub(crate) fn slot_use(row: &Row<'_>) -> Result<SlotUse, Fault> {
+    Ok(SlotUse {
+        limit: row.get("concurrency_limit")?,
+        in_use: row.get("in_use")?,
     })
 }
 
 pub(crate) fn counts(session: &Session<'_>, id: WorkspaceId) -> Result<Counts, Fault> {
-    let found = session.maybe(COUNTS, [blob(id)], |row| {
-        Ok(Counts {
-            pending: row.count("pending")?,
-            claimed: row.count("claimed")?,
-            dispatched: row.count("dispatched")?,
-            completed: row.count("completed")?,
-            failed: row.count("failed")?,
-        })
-    })?;
+    let found = session.maybe(COUNTS, [blob(id)], counted)?;
     Ok(found.unwrap_or_default())
 }
 
-fn workspace(row: &Row<'_>) -> Result<Workspace, Fault> {
+/// The columns of counts, of one workspace or of all.
+pub(crate) fn counted(row: &Row<'_>) -> Result<Counts, Fault> {
+    Ok(Counts {
+        pending: row.count("pending")?,
+        claimed: row.count("claimed")?,
+        dispatched: row.count("dispatched")?,
+        completed: row.count("completed")?,
+        failed: row.count("failed")?,
+    })
+}
+
+pub(crate) fn workspace(row: &Row<'_>) -> Result<Workspace, Fault> {
     Ok(Workspace {
         id: row.id("id")?,
         name: row.get("name")?,

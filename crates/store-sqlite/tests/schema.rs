@@ -3,7 +3,7 @@
 
 use leasehold_core::Plan;
 use leasehold_store::{ErrorKind, MigrationState, Store};
-use leasehold_store_sqlite::{MIGRATIONS, SqliteOptions, SqliteStore};
+use leasehold_store_sqlite::{MIGRATIONS, SqliteOptions, SqliteStore, migration_script};
 use leasehold_testkit::TempDir;
 use rusqlite::Connection;
 use std::fs;
@@ -83,7 +83,7 @@ async fn every_statement_is_one_statement_with_a_comment_and_prepares() {
 /// Lists and counts of everything walk everything, and those that ask for something walk what they ask for; pages of
 /// leases are as few as what runs, and one row is enough to know whether there are any; the schema itself is small; a place is
 /// looked for among no more than are to be counted; spent nodes are all to be settled, and what was found of one execution is few.
-const MAY_SCAN: [&str; 15] = [
+const MAY_SCAN: [&str; 17] = [
     "change/last.sql",
     "execution/list_running.sql",
     "instance/list.sql",
@@ -97,16 +97,20 @@ const MAY_SCAN: [&str; 15] = [
     "node/list.sql",
     "node/spent.sql",
     "queue/count_ended.sql",
+    "queue/count_ready.sql",
     "request/place.sql",
     "schema/dump.sql",
+    "workspace/total.sql",
 ];
 /// Sorts at most twice its limit, two sorted halves of it; or runs of a line, which are few where queues are not enqueued to
-/// in turns.
-const MAY_SORT: [&str; 4] = [
+/// in turns; or all workspaces or queues, of which it keeps as many as it shows.
+const MAY_SORT: [&str; 6] = [
     "job/list_fresh.sql",
     "job/prune.sql",
     "prune/finished.sql",
+    "queue/overview.sql",
     "schema/dump.sql",
+    "workspace/overview.sql",
 ];
 
 #[tokio::test]
@@ -181,6 +185,26 @@ async fn an_empty_file_has_everything_pending_and_says_what_to_do() {
         };
         assert!(text.contains("run the migrations"), "{text}");
     }
+}
+
+#[tokio::test]
+async fn the_script_does_by_hand_what_migrating_does() {
+    let folder = leasehold_testkit::temp_dir();
+    let file = folder.path().join("leasehold.db");
+    let connection = Connection::open(&file).unwrap();
+    connection.execute_batch(&migration_script(&[])).unwrap();
+    drop(connection);
+    let store = SqliteStore::open(&file, &SqliteOptions::default()).unwrap();
+    assert_eq!(store.schema_migrate().await.unwrap(), []);
+    let status = store.schema_status().await.unwrap();
+    assert!(status.iter().all(|s| s.state == MigrationState::Applied));
+    assert_eq!(migration_script(&status), "");
+    let mut behind = status;
+    behind[11].state = MigrationState::Pending;
+    behind.truncate(12);
+    let script = migration_script(&behind);
+    assert!(!script.contains("0011_instances"), "{script}");
+    assert!(script.contains("-- 0012_execution_list") && script.contains("-- 0013_graphs"));
 }
 
 #[tokio::test]

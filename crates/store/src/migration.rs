@@ -42,6 +42,49 @@ impl Migration {
     }
 }
 
+/// How migrations are run by hand: one transaction that first sees to the table of applied migrations, and records each.
+#[derive(Clone, Copy, Debug)]
+pub struct Script<'a> {
+    /// What comes before the migrations, a statement each.
+    pub before: &'a [&'a str],
+    /// What records a migration: its number, name and checksum are parameters 1 to 3.
+    pub record: &'a str,
+    /// What stands before the number of a parameter.
+    pub mark: char,
+}
+
+impl Script<'_> {
+    /// The SQL that brings a database with this status up to these migrations; empty if it has them all.
+    pub fn text(&self, migrations: &[Migration], status: &[MigrationStatus]) -> String {
+        let kept = |number| {
+            let mut of = status.iter().filter(|s| s.number == number);
+            of.any(|s| s.state != MigrationState::Pending)
+        };
+        let pending = migrations.iter().filter(|m| !kept(m.number));
+        let pending: Vec<String> = pending.map(|m| self.one(m)).collect();
+        if pending.is_empty() {
+            return String::new();
+        }
+        let before: String = self.before.iter().map(|s| statement(s)).collect();
+        format!("BEGIN;\n\n{before}{}COMMIT;\n", pending.concat())
+    }
+
+    fn one(&self, migration: &Migration) -> String {
+        let parameter = |number: u32| format!("{}{number}", self.mark);
+        let record = self
+            .record
+            .replace(&parameter(1), &migration.number.to_string())
+            .replace(&parameter(2), &format!("'{}'", migration.name))
+            .replace(&parameter(3), &migration.checksum().to_string());
+        let (name, sql) = (migration.name, migration.sql.trim_end());
+        format!("-- {name}\n\n{sql}\n\n{}", statement(&record))
+    }
+}
+
+fn statement(sql: &str) -> String {
+    format!("{};\n\n", sql.trim_end())
+}
+
 /// FNV-1a over the text without carriage returns: enough to notice an edit, and the same on every machine.
 pub fn checksum(text: &str) -> i64 {
     let hash = text

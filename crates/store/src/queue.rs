@@ -47,3 +47,16 @@ pub struct JobCounts {
     /// Failed.
     pub failed: u64,
 }
+
+/// What goes on in a queue now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueueUse {
+    /// The queue.
+    pub queue: Queue,
+    /// Jobs that workers have.
+    pub running: u64,
+    /// Queued jobs whose time has come, counted as far as was asked.
+    pub waiting: u64,
+    /// Whether there are more than were counted.
+    pub more_waiting: bool,
+}

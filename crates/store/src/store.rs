@@ -12,14 +12,16 @@ use crate::job::{
 use crate::key::{Key, KeyCreated, NewKey};
 use crate::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use crate::prune::{Prune, Pruned};
-use crate::queue::{JobCounts, Queue, QueueChange};
+use crate::queue::{JobCounts, Queue, QueueChange, QueueUse};
 use crate::request::{
     Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
     Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
     RequestFilter, Settled,
 };
 use crate::wake::Wake;
-use crate::workspace::{NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated};
+use crate::workspace::{
+    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceOverview,
+};
 use crate::{MigrationStatus, Page, Result};
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphStop, NodeRun};
@@ -57,6 +59,9 @@ pub trait Store: Send + Sync + 'static {
     /// The workspace, its tombstone if it was deleted, or none.
     async fn workspace_get(&self, id: WorkspaceId) -> Result<Option<Workspace>>;
 
+    /// The workspace of this name that is not deleted, or none.
+    async fn workspace_find(&self, name: &str) -> Result<Option<Workspace>>;
+
     /// Workspaces that are not deleted, by id.
     async fn workspace_list(&self, page: Page<WorkspaceId>) -> Result<Vec<Workspace>>;
 
@@ -75,6 +80,11 @@ pub trait Store: Send + Sync + 'static {
     /// Limit and use of a workspace's slots, counted now.
     async fn workspace_slots(&self, id: WorkspaceId) -> Result<Option<SlotUse>>;
 
+    /// What goes on in all workspaces that are not deleted: exact, as of one moment, and read from what is kept of each, never from history.
+    /// The busiest `limit` are shown: most CLAIMED and DISPATCHED first, then most PENDING, then by name; of equally busy ones those made
+    /// first are shown. More than [`PAGE_MAX`](leasehold_core::limits::PAGE_MAX) counts as that many.
+    async fn workspace_overview(&self, limit: u32) -> Result<WorkspaceOverview>;
+
     /// Makes a definition without a version.
     async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated>;
 
@@ -83,6 +93,13 @@ pub trait Store: Send + Sync + 'static {
         &self,
         workspace: WorkspaceId,
         id: DefinitionId,
+    ) -> Result<Option<Definition>>;
+
+    /// The definition of this name in the workspace, none if deleted.
+    async fn definition_find(
+        &self,
+        workspace: WorkspaceId,
+        name: &str,
     ) -> Result<Option<Definition>>;
 
     /// Definitions of a workspace, by id.
@@ -172,6 +189,9 @@ pub trait Store: Send + Sync + 'static {
     /// The request.
     async fn request_get(&self, workspace: WorkspaceId, id: RequestId) -> Result<Option<Request>>;
 
+    /// The request, whichever workspace's it is.
+    async fn request_find(&self, id: RequestId) -> Result<Option<Request>>;
+
     /// Requests that pass the filter, newest first.
     async fn request_list(
         &self,
@@ -200,6 +220,9 @@ pub trait Store: Send + Sync + 'static {
         workspace: WorkspaceId,
         id: ExecutionId,
     ) -> Result<Option<Execution>>;
+
+    /// The execution, whichever workspace's it is.
+    async fn execution_find(&self, id: ExecutionId) -> Result<Option<Execution>>;
 
     /// Executions of a workspace that pass the filter, last admitted first; `page.after` is an admission.
     async fn execution_list(
@@ -302,6 +325,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// How many jobs a queue has in each status. Counted now: the more jobs, the longer it takes.
     async fn queue_counts(&self, name: &str) -> Result<JobCounts>;
+
+    /// What goes on in the busiest `limit` queues: most running first, then by name. What waits in each is counted up to `up_to`. More queues than
+    /// [`PAGE_MAX`](leasehold_core::limits::PAGE_MAX) counts as that many.
+    async fn queue_overview(&self, limit: u32, up_to: u32) -> Result<Vec<QueueUse>>;
 
     /// How many jobs of all queues together may run at once; none is no limit.
     async fn job_limit(&self) -> Result<Option<u32>>;

@@ -1,5 +1,6 @@
 //! Workspaces: parameters and outcomes.
 
+use crate::request::Counts;
 use leasehold_core::{Plan, Timestamp, WorkspaceId};
 
 /// A tenant.
@@ -61,4 +62,28 @@ pub struct SlotUse {
     pub limit: u32,
     /// Executions that hold a slot.
     pub in_use: u32,
+}
+
+/// What goes on in all workspaces at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkspaceOverview {
+    /// When this was so, by the store's clock.
+    pub at: Timestamp,
+    /// How many workspaces there are; deleted ones do not count.
+    pub workspaces: u64,
+    /// The requests of all of them.
+    pub requests: Counts,
+    /// The busiest of them.
+    pub busiest: Vec<WorkspaceUse>,
+}
+
+/// What goes on in a workspace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkspaceUse {
+    /// The workspace.
+    pub workspace: Workspace,
+    /// How much of its concurrency it uses.
+    pub slots: SlotUse,
+    /// Its requests.
+    pub requests: Counts,
 }

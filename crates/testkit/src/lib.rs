@@ -23,6 +23,8 @@
 mod account;
 mod cluster;
 mod faketime;
+mod kept;
+mod linters;
 mod port;
 mod process;
 mod programs;
@@ -54,6 +56,11 @@ mod template;
 
 pub use cluster::{Cluster, fresh_cluster};
 pub use faketime::{FAKETIME_PACKAGE, faketime_library, set_wrong_clock};
+pub use kept::assert_kept;
+pub use linters::{
+    CHECK_JSONSCHEMA, HADOLINT, HELM, KUBERNETES_VALIDATE, LINTERS, Linter, SHELLCHECK, YAMLLINT,
+    yaml_as_json,
+};
 pub use process::Process;
 pub use programs::{POSTGRES_BIN_VARIABLE, postgres_programs, postgres_version};
 pub use python::python_worker;

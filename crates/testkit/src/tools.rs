@@ -37,6 +37,10 @@ pub const SCHEMATHESIS: PythonPackage = PythonPackage {
 };
 
 impl PythonPackage {
+    pub(crate) const fn new(name: &'static str, version: &'static str) -> Self {
+        Self { name, version }
+    }
+
     /// As pip wants it: `name==version`.
     #[must_use]
     pub fn requirement(&self) -> String {
@@ -68,9 +72,14 @@ pub fn schemathesis_path() -> io::Result<PathBuf> {
 }
 
 fn find(variable: &str, package: PythonPackage, below: &str) -> io::Result<PathBuf> {
-    if let Some(named) = env::var_os(variable) {
-        return Ok(PathBuf::from(named));
+    match env::var_os(variable) {
+        Some(named) => Ok(PathBuf::from(named)),
+        None => installed(package, below),
     }
+}
+
+/// What set-up has put into a build folder, or what to run to get it.
+pub(crate) fn installed(package: PythonPackage, below: &str) -> io::Result<PathBuf> {
     build_folders()
         .map(|target| package.folder(&target).join(below))
         .find(|path| path.exists())

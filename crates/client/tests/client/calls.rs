@@ -7,6 +7,7 @@ use leasehold_client::api::job::{
     Claim, Finish, FinishMany, FinishState, NewJob, NewJobs, Outcome, Progress, Renew,
 };
 use leasehold_client::api::key::{NewKey, Scope};
+use leasehold_client::api::overview::EngineHealth;
 use leasehold_client::api::queue::{JobCounts, QueueChange};
 use leasehold_client::api::workspace::{NewWorkspace, WorkspaceChange};
 use leasehold_client::{Client, ClientError};
@@ -51,8 +52,12 @@ async fn workspaces_go_there_and_back(on: On) {
     let changed = client.workspace_update(made.id, &change).await.unwrap();
     assert!(changed.paused && changed.overridden);
     let state = client.workspace_get(made.id).await.unwrap();
-    assert_eq!((state.slots.limit, state.workspace), (7, changed));
+    assert_eq!((state.slots.limit, &state.workspace), (7, &changed));
+    let found = client.workspace_find("acme").await.unwrap();
+    assert_eq!(found, Some(state.workspace));
+    assert_eq!(client.workspace_find("a & b?").await.unwrap(), None);
     client.workspace_delete(made.id).await.unwrap();
+    assert_eq!(client.workspace_find("acme").await.unwrap(), None);
     let gone = client.workspace_get(made.id).await.unwrap_err();
     assert_eq!(code(gone), Code::NotFound);
 }
@@ -213,6 +218,9 @@ async fn the_server_speaks_of_itself(on: On) {
     client.ready().await.unwrap();
     assert_eq!(client.lock_list().await.unwrap(), []);
     assert_eq!(client.instance_list().await.unwrap(), []);
+    let overview = client.overview().await.unwrap();
+    assert_eq!((overview.workspaces, overview.busiest), (0, Vec::new()));
+    assert_eq!(overview.engine.state, EngineHealth::None);
     assert!(
         client
             .openapi()

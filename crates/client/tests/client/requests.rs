@@ -65,6 +65,9 @@ async fn definitions_and_versions_go_there_and_back(on: On) {
     let definition = client.definition_get(workspace.id, made.id).await.unwrap();
     assert_eq!(definition.current_version, Some(versions[0].id));
     let all = client.definition_list(workspace.id).all().await.unwrap();
+    let find = async |name| client.definition_find(workspace.id, name).await.unwrap();
+    assert_eq!(find("order").await.as_ref(), Some(&definition));
+    assert_eq!(find("parcel").await, None);
     assert_eq!(all, [definition]);
     client
         .definition_delete(workspace.id, made.id)
@@ -102,6 +105,9 @@ async fn requests_go_there_and_back(on: On) {
         (request.status, &request.params),
         (RequestStatus::Pending, &json!({"n": 1}))
     );
+    assert_eq!(client.request_find(first.id).await.unwrap(), request);
+    let nobodys = client.request_find(leasehold_store::fresh_id()).await;
+    assert_eq!(nobodys.unwrap_err().code(), Some(Code::NotFound));
     let timeline = client
         .request_timeline(workspace.id, first.id)
         .await
@@ -197,6 +203,9 @@ async fn executions_are_listed_and_shown(on: On) {
         .await
         .unwrap();
     assert_eq!(shown, running[0]);
+    assert_eq!(client.execution_find(shown.id).await.unwrap(), shown);
+    let nobodys = client.execution_find(leasehold_store::fresh_id()).await;
+    assert_eq!(nobodys.unwrap_err().code(), Some(Code::NotFound));
     // What it runs is a binding, which has no nodes.
     let graph = client
         .execution_graph(workspace.id, shown.id)

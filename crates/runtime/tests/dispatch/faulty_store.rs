@@ -21,7 +21,7 @@ use leasehold_store::job::{
 use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
-use leasehold_store::queue::{JobCounts, Queue, QueueChange};
+use leasehold_store::queue::{JobCounts, Queue, QueueChange, QueueUse};
 use leasehold_store::request::{
     Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
     Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
@@ -29,7 +29,7 @@ use leasehold_store::request::{
 };
 use leasehold_store::wake::Wake;
 use leasehold_store::workspace::{
-    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
+    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceOverview,
 };
 use leasehold_store::{Capabilities, Error, ErrorKind, MigrationStatus, Page, Result, Store};
 use std::collections::{HashMap, VecDeque};
@@ -126,12 +126,15 @@ with_faults! {
     schema_status() -> Vec<MigrationStatus>;
     workspace_create(new: &NewWorkspace) -> WorkspaceCreated;
     workspace_get(id: WorkspaceId) -> Option<Workspace>;
+    workspace_find(name: &str) -> Option<Workspace>;
     workspace_list(page: Page<WorkspaceId>) -> Vec<Workspace>;
     workspace_update(id: WorkspaceId, change: &WorkspaceChange) -> Option<Workspace>;
     workspace_delete(id: WorkspaceId) -> bool;
     workspace_slots(id: WorkspaceId) -> Option<SlotUse>;
+    workspace_overview(limit: u32) -> WorkspaceOverview;
     definition_create(new: &NewDefinition) -> DefinitionCreated;
     definition_get(workspace: WorkspaceId, id: DefinitionId) -> Option<Definition>;
+    definition_find(workspace: WorkspaceId, name: &str) -> Option<Definition>;
     definition_list(workspace: WorkspaceId, page: Page<DefinitionId>) -> Vec<Definition>;
     definition_delete(workspace: WorkspaceId, id: DefinitionId) -> bool;
     version_publish(new: &NewVersion) -> Option<Version>;
@@ -151,11 +154,13 @@ with_faults! {
     request_redrive(redrive: &Redrive) -> Redriven;
     request_redrive_many(redrive: &RedriveMany) -> Vec<(RequestId, RequestId)>;
     request_get(workspace: WorkspaceId, id: RequestId) -> Option<Request>;
+    request_find(id: RequestId) -> Option<Request>;
     request_list(filter: &RequestFilter, page: Page<RequestId>) -> Vec<Request>;
     request_counts(workspace: WorkspaceId) -> Counts;
     request_timeline(workspace: WorkspaceId, id: RequestId) -> Vec<Event>;
     request_place(workspace: WorkspaceId, id: RequestId, up_to: u32) -> Option<u32>;
     execution_get(workspace: WorkspaceId, id: ExecutionId) -> Option<Execution>;
+    execution_find(id: ExecutionId) -> Option<Execution>;
     execution_list(filter: &ExecutionFilter, page: Page<i64>) -> Vec<Execution>;
     execution_finish(by: &str, finishes: &[ExecutionFinish]) -> Vec<ExecutionFinished>;
     execution_list_running(ids: &[ExecutionId]) -> Vec<Execution>;
@@ -182,6 +187,7 @@ with_faults! {
     queue_get(name: &str) -> Option<Queue>;
     queue_list(page: Page<String>) -> Vec<Queue>;
     queue_counts(name: &str) -> JobCounts;
+    queue_overview(limit: u32, up_to: u32) -> Vec<QueueUse>;
     job_limit() -> Option<u32>;
     job_limit_set(limit: Option<u32>) -> ();
     job_enqueue(jobs: &[NewJob]) -> Vec<EnqueuedJob>;

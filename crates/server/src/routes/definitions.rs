@@ -4,7 +4,7 @@ use super::shown_requests as shown;
 use super::workspaces::known;
 use crate::body::Json;
 use crate::openapi::{Common, Conflict, Unknown};
-use crate::params::{Paging, Path, Query, answered};
+use crate::params::{Named, Path, Query, answered, answered_alone};
 use crate::refusal::{Outcome, Refusal};
 use crate::state::State;
 use axum::extract::State as Reached;
@@ -23,15 +23,22 @@ pub(super) fn routes() -> OpenApiRouter<State> {
         .routes(routes!(get, delete))
 }
 
-/// The definitions of a workspace.
+/// The definitions of a workspace, or the one of a name.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/definitions", operation_id = "definition_list", tag = "definitions",
-    params(("workspace" = uuid::Uuid, Path), Paging), responses((status = 200, body = Page<Definition>), Common, Unknown))]
+    params(("workspace" = uuid::Uuid, Path), Named), responses((status = 200, body = Page<Definition>), Common, Unknown))]
 async fn list(
     Reached(state): Reached<State>,
     Path(workspace): Path<WorkspaceId>,
-    Query(paging): Query<Paging>,
+    Query(wanted): Query<Named>,
 ) -> Outcome<Json<Page<Definition>>> {
-    let page = paging.page()?;
+    let (page, name) = wanted.page()?;
+    if let Some(name) = name {
+        let found = ops::definition::find(&*state.store, workspace, &name).await?;
+        if found.is_none() {
+            known(&state, workspace).await?;
+        }
+        return Ok(Json(answered_alone(found, shown::definition)));
+    }
     let limit = page.limit;
     let definitions = state.store.definition_list(workspace, page).await?;
     if definitions.is_empty() {

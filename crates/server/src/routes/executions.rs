@@ -24,6 +24,7 @@ pub(super) fn routes() -> OpenApiRouter<State> {
     OpenApiRouter::new()
         .routes(routes!(list))
         .routes(routes!(get))
+        .routes(routes!(find))
         .routes(routes!(graph))
         .routes(routes!(node))
         .routes(routes!(ended))
@@ -80,6 +81,18 @@ async fn get(
     Path((workspace, id)): Path<(WorkspaceId, ExecutionId)>,
 ) -> Outcome<Json<Execution>> {
     let execution = found(&state, workspace, id).await?;
+    Ok(Json(shown::execution(execution)))
+}
+
+/// An execution of any workspace.
+#[utoipa::path(get, path = "/v1/executions/{execution}", operation_id = "execution_find", tag = "executions",
+    params(("execution" = uuid::Uuid, Path)), responses((status = 200, body = Execution), Common, Unknown))]
+async fn find(
+    Reached(state): Reached<State>,
+    Path(id): Path<ExecutionId>,
+) -> Outcome<Json<Execution>> {
+    let found = state.store.execution_find(id).await?;
+    let execution = found.ok_or_else(Refusal::not_found)?;
     Ok(Json(shown::execution(execution)))
 }
 

@@ -10,6 +10,7 @@ mod jobs;
 mod keys;
 mod locks;
 mod nodes;
+mod overview;
 mod queues;
 mod request_acts;
 mod requests;
@@ -20,6 +21,7 @@ mod versions;
 mod why;
 mod workspaces;
 
+pub(crate) use overview::Seen;
 pub(crate) use shown_requests::event as shown_event;
 
 use crate::state::State;
@@ -43,4 +45,5 @@ pub(crate) fn all() -> OpenApiRouter<State> {
         .merge(dead_letters::routes())
         .merge(executions::routes())
         .merge(changes::routes())
+        .merge(overview::routes())
 }

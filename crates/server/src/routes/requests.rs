@@ -35,6 +35,7 @@ pub(super) fn routes() -> OpenApiRouter<State> {
         .routes(routes!(get))
         .routes(routes!(timeline))
         .routes(routes!(list_all))
+        .routes(routes!(find))
 }
 
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
@@ -255,6 +256,15 @@ async fn get(
     Path((workspace, id)): Path<(WorkspaceId, RequestId)>,
 ) -> Outcome<Json<Request>> {
     let found = state.store.request_get(workspace, id).await?;
+    let request = found.ok_or_else(Refusal::not_found)?;
+    Ok(Json(shown::request(request)))
+}
+
+/// A request of any workspace.
+#[utoipa::path(get, path = "/v1/requests/{request}", operation_id = "request_find", tag = "requests",
+    params(("request" = uuid::Uuid, Path)), responses((status = 200, body = Request), Common, Unknown))]
+async fn find(Reached(state): Reached<State>, Path(id): Path<RequestId>) -> Outcome<Json<Request>> {
+    let found = state.store.request_find(id).await?;
     let request = found.ok_or_else(Refusal::not_found)?;
     Ok(Json(shown::request(request)))
 }

@@ -3,7 +3,7 @@
 use super::shown;
 use crate::body::Json;
 use crate::openapi::{Common, Conflict, Unknown};
-use crate::params::{Paging, Path, Query, answered};
+use crate::params::{Named, Path, Query, answered, answered_alone};
 use crate::refusal::{Outcome, Refusal};
 use crate::state::State;
 use axum::extract::State as Reached;
@@ -22,14 +22,18 @@ pub(super) fn routes() -> OpenApiRouter<State> {
         .routes(routes!(get, update, delete))
 }
 
-/// All workspaces.
-#[utoipa::path(get, path = "/v1/workspaces", tag = "workspaces", params(Paging),
+/// All workspaces, or the one of a name.
+#[utoipa::path(get, path = "/v1/workspaces", tag = "workspaces", params(Named),
     responses((status = 200, body = Page<Workspace>), Common))]
 async fn list(
     Reached(state): Reached<State>,
-    Query(paging): Query<Paging>,
+    Query(wanted): Query<Named>,
 ) -> Outcome<Json<Page<Workspace>>> {
-    let page = paging.page()?;
+    let (page, name) = wanted.page()?;
+    if let Some(name) = name {
+        let found = ops::workspace::find(&*state.store, &name).await?;
+        return Ok(Json(answered_alone(found, shown::workspace)));
+    }
     let limit = page.limit;
     let workspaces = state.store.workspace_list(page).await?;
     let next = |workspace: &store::workspace::Workspace| workspace.id.to_string();

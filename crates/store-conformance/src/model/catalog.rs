@@ -1,13 +1,14 @@
 //! Workspaces, definitions and versions in the model.
 
+use super::read::page;
 use super::state::{State, WorkspaceRow, refused};
 use leasehold_core::plan::effective_limit;
 use leasehold_core::{DefinitionId, Timestamp, WorkspaceId};
-use leasehold_store::Result;
 use leasehold_store::definition::{
     Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
 };
 use leasehold_store::workspace::{NewWorkspace, Workspace, WorkspaceChange, WorkspaceCreated};
+use leasehold_store::{Page, Result};
 
 impl State {
     pub(super) fn create_workspace(
@@ -15,8 +16,7 @@ impl State {
         new: &NewWorkspace,
         now: Timestamp,
     ) -> Result<WorkspaceCreated> {
-        let mut living = self.workspaces.values().map(|row| &row.workspace);
-        if living.any(|w| w.deleted_at.is_none() && w.name == new.name) {
+        if self.workspace_named(&new.name).is_some() {
             return Ok(WorkspaceCreated::NameTaken);
         }
         if effective_limit(new.plan, new.limit_override).is_err() {
@@ -69,6 +69,51 @@ impl State {
             row.workspace.deleted_at = Some(now);
         }
         true
+    }
+
+    /// Workspaces that are not deleted.
+    pub(super) fn living(&self) -> impl Iterator<Item = &Workspace> {
+        let all = self.workspaces.values().map(|row| &row.workspace);
+        all.filter(|workspace| workspace.deleted_at.is_none())
+    }
+
+    pub(super) fn workspace_named(&self, name: &str) -> Option<&Workspace> {
+        self.living().find(|workspace| workspace.name == name)
+    }
+
+    pub(super) fn list_workspaces(&self, at: Page<WorkspaceId>) -> Vec<Workspace> {
+        page(self.living().cloned().collect(), at, |w| w.id)
+    }
+
+    pub(super) fn definition_named(
+        &self,
+        workspace: WorkspaceId,
+        name: &str,
+    ) -> Option<&Definition> {
+        let all = self.definitions.keys();
+        let mut living = all.filter_map(|id| self.definition(workspace, *id));
+        living.find(|definition| definition.name == name)
+    }
+
+    pub(super) fn list_definitions(
+        &self,
+        workspace: WorkspaceId,
+        at: Page<DefinitionId>,
+    ) -> Vec<Definition> {
+        let all = self.definitions.keys();
+        let living = all.filter_map(|id| self.definition(workspace, *id));
+        page(living.cloned().collect(), at, |d| d.id)
+    }
+
+    pub(super) fn list_versions(
+        &self,
+        workspace: WorkspaceId,
+        definition: DefinitionId,
+        at: Page<u32>,
+    ) -> Vec<Version> {
+        let all = self.versions.values();
+        let own = all.filter(|v| v.workspace == workspace && v.definition == definition);
+        page(own.cloned().collect(), at, |v| v.number)
     }
 
     /// The living definition of a workspace.

@@ -2,10 +2,12 @@
 
 use super::job::{Jobs, until};
 use leasehold_core::lease::bounded;
+use leasehold_core::limits::PAGE_MAX;
 use leasehold_core::queue::QueueSettings;
 use leasehold_core::{JobStatus, Timestamp};
 use leasehold_store::Page;
-use leasehold_store::queue::{JobCounts, Queue, QueueChange};
+use leasehold_store::queue::{JobCounts, Queue, QueueChange, QueueUse};
+use std::cmp::Reverse;
 
 impl Jobs {
     /// The queue of a name, made where there is none.
@@ -69,6 +71,23 @@ impl Jobs {
             } += 1;
         }
         counts
+    }
+
+    pub(super) fn overview(&self, limit: u32, up_to: u32, now: Timestamp) -> Vec<QueueUse> {
+        let all = self.queues.values().map(|queue| {
+            let counts = self.counts(&queue.name, now);
+            QueueUse {
+                queue: queue.clone(),
+                running: counts.running,
+                waiting: counts.ready.min(u64::from(up_to)),
+                more_waiting: counts.ready > u64::from(up_to),
+            }
+        });
+        let mut all: Vec<QueueUse> = all.collect();
+        // They are by name already.
+        all.sort_by_key(|one| Reverse(one.running));
+        all.truncate(limit.min(PAGE_MAX) as usize);
+        all
     }
 
     /// How many jobs of a queue may be claimed by the limits, its own and that of all.

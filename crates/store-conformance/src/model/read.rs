@@ -1,12 +1,17 @@
-//! Lists, places and the stream of changes in the model: everything that is read by walking what there is.
+//! Lists, places, the overview and the stream of changes in the model: everything that is read by walking what there is.
 
 use super::state::State;
 use leasehold_core::limits::PAGE_MAX;
-use leasehold_core::{ExecutionStatus, RequestId, RequestStatus, Timestamp, WorkspaceId};
-use leasehold_store::change::{Change, ChangeCursor, ChangePage, ChangeStart};
+use leasehold_core::{
+    ExecutionId, ExecutionStatus, RequestId, RequestStatus, Timestamp, WorkspaceId,
+};
+use leasehold_store::change::{Change, ChangeCursor, ChangePage, ChangeStart, Event};
 use leasehold_store::execution::{ActiveKey, Execution, ExecutionFilter};
-use leasehold_store::request::{Request, RequestFilter};
+use leasehold_store::request::{Counts, Request, RequestFilter};
+use leasehold_store::workspace::{WorkspaceOverview, WorkspaceUse};
 use leasehold_store::{Error, ErrorKind, Page, Result};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
 
 /// The rows after a page's key, in rising order of `key`.
 pub(super) fn page<T, K: Ord + Copy>(
@@ -65,6 +70,50 @@ impl State {
         page(running.cloned().collect(), at, |e| {
             (e.workspace, e.admission)
         })
+    }
+
+    pub(super) fn list_running(&self, ids: &[ExecutionId]) -> Vec<Execution> {
+        let ids: BTreeSet<&ExecutionId> = ids.iter().collect();
+        let known = ids.into_iter().filter_map(|id| self.executions.get(id));
+        let running = known.filter(|e| e.status == ExecutionStatus::Running);
+        running.cloned().collect()
+    }
+
+    pub(super) fn timeline(&self, workspace: WorkspaceId, id: RequestId) -> Vec<Event> {
+        let all = self.events.values();
+        let own = all.filter(|e| e.workspace == workspace && e.request == id);
+        own.cloned().collect()
+    }
+
+    pub(super) fn workspace_overview(&self, limit: u32, now: Timestamp) -> WorkspaceOverview {
+        let living = self.living().map(|workspace| WorkspaceUse {
+            workspace: workspace.clone(),
+            slots: self.slots(workspace.id).expect("it is there"),
+            requests: self.counts(workspace.id),
+        });
+        let mut busiest: Vec<WorkspaceUse> = living.collect();
+        let mut requests = Counts::default();
+        for of in busiest.iter().map(|one| one.requests) {
+            requests.pending += of.pending;
+            requests.claimed += of.claimed;
+            requests.dispatched += of.dispatched;
+            requests.completed += of.completed;
+            requests.failed += of.failed;
+        }
+        let workspaces = busiest.len() as u64;
+        let business = |one: &WorkspaceUse| {
+            let running = one.requests.claimed + one.requests.dispatched;
+            Reverse((running, one.requests.pending))
+        };
+        busiest.sort_by_key(|one| (business(one), one.workspace.id));
+        busiest.truncate(limit.min(PAGE_MAX) as usize);
+        busiest.sort_by_key(|one| (business(one), one.workspace.name.clone()));
+        WorkspaceOverview {
+            at: now,
+            workspaces,
+            requests,
+            busiest,
+        }
     }
 
     /// How many of its workspace go before a request that is in line.

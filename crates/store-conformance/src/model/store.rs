@@ -1,14 +1,11 @@
 //! The model as a store: each method locks, does one thing to plain maps, and rings. Decides nothing itself.
 
 use super::Model;
-use super::read::page;
-use super::state::refused;
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphStop, NodeRun};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{
-    DefinitionId, ExecutionId, ExecutionStatus, JobId, JsonText, KeyId, RequestId, Timestamp,
-    VersionId, WorkspaceId,
+    DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
 use leasehold_store::change::{ChangePage, ChangeStart, Event};
 use leasehold_store::definition::{
@@ -26,7 +23,7 @@ use leasehold_store::job::{
 use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
-use leasehold_store::queue::{JobCounts, Queue, QueueChange};
+use leasehold_store::queue::{JobCounts, Queue, QueueChange, QueueUse};
 use leasehold_store::request::{
     Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
     Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
@@ -34,10 +31,9 @@ use leasehold_store::request::{
 };
 use leasehold_store::wake::Wake;
 use leasehold_store::workspace::{
-    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
+    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceOverview,
 };
 use leasehold_store::{Capabilities, MigrationStatus, Page, Result, Store, fresh_id};
-use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -71,11 +67,12 @@ impl Store for Model {
         Ok(state.workspaces.get(&id).map(|row| row.workspace.clone()))
     }
 
+    async fn workspace_find(&self, name: &str) -> Result<Option<Workspace>> {
+        Ok(self.state().workspace_named(name).cloned())
+    }
+
     async fn workspace_list(&self, at: Page<WorkspaceId>) -> Result<Vec<Workspace>> {
-        let state = self.state();
-        let all = state.workspaces.values().map(|row| &row.workspace);
-        let living = all.filter(|w| w.deleted_at.is_none()).cloned().collect();
-        Ok(page(living, at, |w| w.id))
+        Ok(self.state().list_workspaces(at))
     }
 
     async fn workspace_update(
@@ -96,6 +93,10 @@ impl Store for Model {
         Ok(self.state().slots(id))
     }
 
+    async fn workspace_overview(&self, limit: u32) -> Result<WorkspaceOverview> {
+        Ok(self.state().workspace_overview(limit, self.now()))
+    }
+
     async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated> {
         Ok(self.state().create_definition(new, self.now()))
     }
@@ -108,15 +109,20 @@ impl Store for Model {
         Ok(self.state().definition(workspace, id).cloned())
     }
 
+    async fn definition_find(
+        &self,
+        workspace: WorkspaceId,
+        name: &str,
+    ) -> Result<Option<Definition>> {
+        Ok(self.state().definition_named(workspace, name).cloned())
+    }
+
     async fn definition_list(
         &self,
         workspace: WorkspaceId,
         at: Page<DefinitionId>,
     ) -> Result<Vec<Definition>> {
-        let state = self.state();
-        let all = state.definitions.keys();
-        let living = all.filter_map(|id| state.definition(workspace, *id));
-        Ok(page(living.cloned().collect(), at, |d| d.id))
+        Ok(self.state().list_definitions(workspace, at))
     }
 
     async fn definition_delete(&self, workspace: WorkspaceId, id: DefinitionId) -> Result<bool> {
@@ -141,10 +147,7 @@ impl Store for Model {
         definition: DefinitionId,
         at: Page<u32>,
     ) -> Result<Vec<Version>> {
-        let state = self.state();
-        let all = state.versions.values();
-        let own = all.filter(|v| v.workspace == workspace && v.definition == definition);
-        Ok(page(own.cloned().collect(), at, |v| v.number))
+        Ok(self.state().list_versions(workspace, definition, at))
     }
 
     async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued> {
@@ -219,10 +222,13 @@ impl Store for Model {
     }
 
     async fn request_get(&self, workspace: WorkspaceId, id: RequestId) -> Result<Option<Request>> {
-        Ok(self
-            .state()
-            .own(workspace, id)
-            .map(|row| row.request.clone()))
+        let state = self.state();
+        Ok(state.own(workspace, id).map(|row| row.request.clone()))
+    }
+
+    async fn request_find(&self, id: RequestId) -> Result<Option<Request>> {
+        let state = self.state();
+        Ok(state.requests.get(&id).map(|row| row.request.clone()))
     }
 
     async fn request_list(
@@ -238,10 +244,7 @@ impl Store for Model {
     }
 
     async fn request_timeline(&self, workspace: WorkspaceId, id: RequestId) -> Result<Vec<Event>> {
-        let state = self.state();
-        let all = state.events.values();
-        let own = all.filter(|e| e.workspace == workspace && e.request == id);
-        Ok(own.cloned().collect())
+        Ok(self.state().timeline(workspace, id))
     }
 
     async fn request_place(
@@ -264,6 +267,10 @@ impl Store for Model {
         Ok(execution.filter(|e| e.workspace == workspace).cloned())
     }
 
+    async fn execution_find(&self, id: ExecutionId) -> Result<Option<Execution>> {
+        Ok(self.state().executions.get(&id).cloned())
+    }
+
     async fn execution_list(
         &self,
         filter: &ExecutionFilter,
@@ -281,11 +288,7 @@ impl Store for Model {
     }
 
     async fn execution_list_running(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>> {
-        let state = self.state();
-        let ids: BTreeSet<&ExecutionId> = ids.iter().collect();
-        let known = ids.into_iter().filter_map(|id| state.executions.get(id));
-        let running = known.filter(|e| e.status == ExecutionStatus::Running);
-        Ok(running.cloned().collect())
+        Ok(self.state().list_running(ids))
     }
 
     async fn execution_list_active(&self, at: Page<ActiveKey>) -> Result<Vec<Execution>> {
@@ -393,6 +396,10 @@ impl Store for Model {
         Ok(self.jobs(|jobs, now| jobs.counts(name, now)))
     }
 
+    async fn queue_overview(&self, limit: u32, up_to: u32) -> Result<Vec<QueueUse>> {
+        Ok(self.jobs(|jobs, now| jobs.overview(limit, up_to, now)))
+    }
+
     async fn job_limit(&self) -> Result<Option<u32>> {
         Ok(self.jobs(|jobs, _| jobs.limit))
     }
@@ -403,11 +410,7 @@ impl Store for Model {
     }
 
     async fn job_enqueue(&self, new: &[NewJob]) -> Result<Vec<EnqueuedJob>> {
-        let mut keys = new.iter().filter_map(|job| job.dedup.as_ref());
-        if keys.any(|dedup| !(1..=255).contains(&dedup.key.chars().count())) {
-            return Err(refused("job_key_length"));
-        }
-        Ok(self.jobs(|jobs, now| jobs.enqueue(new, now, &mut |next, _| next)))
+        self.jobs(|jobs, now| jobs.enqueue_checked(new, now))
     }
 
     async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed> {

@@ -20,6 +20,13 @@ pub(crate) async fn get(
     row.map(|row| row::request(&row)).transpose()
 }
 
+pub(crate) async fn find(store: &PostgresStore, id: RequestId) -> Result<Option<Request>> {
+    let row = store
+        .maybe("request_find", sql!("request/find"), &[&id.0])
+        .await?;
+    row.map(|row| row::request(&row)).transpose()
+}
+
 pub(crate) async fn list(
     store: &PostgresStore,
     filter: &RequestFilter,

@@ -141,6 +141,10 @@ pub(crate) async fn get(
         .await
 }
 
+pub(crate) async fn find(store: &SqliteStore, id: RequestId) -> Result<Option<Request>> {
+    store.read("request_find", move |s| read::find(s, id)).await
+}
+
 pub(crate) async fn list(
     store: &SqliteStore,
     filter: &RequestFilter,

@@ -15,6 +15,7 @@ use serde_json::Value;
 const UNREADABLE: &str = "(these params cannot be read)";
 
 const GET: &str = include_str!("../../sql/request/get.sql");
+const FIND: &str = include_str!("../../sql/request/find.sql");
 const LIST: &str = include_str!("../../sql/request/list.sql");
 const LIST_OF_WORKSPACE: &str = include_str!("../../sql/request/list_of_workspace.sql");
 const LIST_OF_WORKSPACE_STATUS: &str =
@@ -30,6 +31,10 @@ pub(crate) fn get(
     id: RequestId,
 ) -> Result<Option<Request>, Fault> {
     session.maybe(GET, [blob(workspace), blob(id)], request)
+}
+
+pub(crate) fn find(session: &Session<'_>, id: RequestId) -> Result<Option<Request>, Fault> {
+    session.maybe(FIND, [blob(id)], request)
 }
 
 pub(crate) fn list(

@@ -6,11 +6,12 @@ mod sweep;
 
 pub(super) use super::claim::until;
 
+use super::state::refused;
 use leasehold_core::job::{JobEvent, JobStatus};
 use leasehold_core::{ExecutionId, JobId, JsonText, Timestamp};
-use leasehold_store::Page;
 use leasehold_store::job::{EnqueuedJob, Job, JobFilter, JobStart, NewJob};
 use leasehold_store::queue::Queue;
+use leasehold_store::{Page, Result};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -98,6 +99,19 @@ impl Jobs {
             answers.push(EnqueuedJob { id, existing });
         }
         answers
+    }
+
+    /// Puts jobs in unless one has a key that cannot be kept.
+    pub(super) fn enqueue_checked(
+        &mut self,
+        new: &[NewJob],
+        now: Timestamp,
+    ) -> Result<Vec<EnqueuedJob>> {
+        let mut keys = new.iter().filter_map(|job| job.dedup.as_ref());
+        if keys.any(|dedup| !(1..=255).contains(&dedup.key.chars().count())) {
+            return Err(refused("job_key_length"));
+        }
+        Ok(self.enqueue(new, now, &mut |next, _| next))
     }
 
     /// Puts in the job of a node.
