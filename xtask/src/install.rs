@@ -32,13 +32,19 @@ pub(crate) fn debian_packages(packages: &[&str]) -> Result<()> {
     Ok(())
 }
 
+/// Sees to it that there is pip.
+pub(crate) fn pip() -> Result<()> {
+    if first_line("python3", ["-m", "pip", "--version"]).is_err() {
+        println!("setup: python3 with pip is missing, and packages of PyPI come by pip");
+        debian_packages(&["python3", "python3-pip"])?;
+    }
+    Ok(())
+}
+
 /// Unpacks one package of PyPI with all it needs into a folder of its own. The folder appears only when it is complete.
 pub(crate) fn python_package(package: PythonPackage, folder: &Path) -> Result<()> {
     let requirement = package.requirement();
-    if first_line("python3", ["-m", "pip", "--version"]).is_err() {
-        println!("setup: python3 with pip is missing, and {requirement} comes by pip");
-        debian_packages(&["python3", "python3-pip"])?;
-    }
+    pip()?;
     println!("setup: pip install {requirement} into {}", folder.display());
     if let Some(tools) = folder.parent() {
         fs::create_dir_all(tools)?;

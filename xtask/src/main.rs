@@ -1,6 +1,7 @@
-//! The commands of this repository, `cargo xtask setup|test|tidy|schema`. Knows nothing of what the product does.
+//! The commands of this repository, `cargo xtask setup|test|tidy|schema|book`. Knows nothing of what the product does.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
+mod book;
 mod child;
 mod install;
 mod interrupt;
@@ -26,7 +27,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Installs what the tests need and is missing: PostgreSQL, faketime, Temporal's CLI and its SDK for Python.
+    /// Installs what the tests need and is missing: PostgreSQL, faketime, Temporal's CLI and its SDK for Python, linters of packages.
     Setup,
     /// Sets up, then runs every test on throwaway servers and sums up.
     Test {
@@ -41,6 +42,8 @@ enum Task {
     Tidy,
     /// Rewrites each store's schema.sql from its migrations.
     Schema,
+    /// Checks every link of the documentation and builds the book into target/book.
+    Book,
 }
 
 fn main() -> ExitCode {
@@ -61,5 +64,6 @@ fn run(task: Task) -> Result<bool> {
         Task::Test { full, arguments } => test::run(full, &arguments),
         Task::Tidy => tidy::run(),
         Task::Schema => schema::run().map(|()| true),
+        Task::Book => book::run(),
     }
 }

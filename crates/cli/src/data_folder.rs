@@ -1,6 +1,7 @@
 //! The folder that an instance keeps its own things in, for its owner only. What is written is there after a crash, whole or not at all.
 
 use anyhow::{Context, Result};
+use leasehold_console::Failure;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -12,7 +13,13 @@ pub(crate) fn make(folder: &Path) -> Result<()> {
         .recursive(true)
         .mode(0o700)
         .create(folder)
-        .with_context(|| format!("the folder {} cannot be made", folder.display()))
+        .map_err(|error| {
+            let folder = folder.display();
+            Failure::usage(format!(
+                "the folder {folder} cannot be made: {error}; name another"
+            ))
+        })?;
+    Ok(())
 }
 
 /// A file in the folder that is written beside its place first, and put there when the time has come.

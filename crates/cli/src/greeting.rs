@@ -1,9 +1,13 @@
 //! What `leasehold serve` says to whoever started it: where it listens, where its data is, how to get in. Never a key.
 
+use crate::address;
 use crate::admin_key::AdminKey;
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::Path;
+
+/// The data folder that commands find by themselves.
+const FOUND: &str = "leasehold-data";
 
 /// What there is to say.
 pub(crate) struct Greeting<'a> {
@@ -40,6 +44,8 @@ impl Greeting<'_> {
                     &format!("{new}for administrators, in {}", file.display()),
                 );
                 say("get in", &self.curl(file));
+                let command = self.first_command();
+                say("try", &format!("{command}  (in another terminal)"));
             }
             AdminKey::Stale(file) => {
                 let file = file.display();
@@ -64,18 +70,18 @@ impl Greeting<'_> {
         text
     }
 
-    /// A way to it from this machine.
     fn url(&self) -> String {
-        let scheme = if self.tls { "https" } else { "http" };
-        let mut address = self.address;
-        if address.ip().is_unspecified() {
-            address.set_ip(if address.is_ipv4() {
-                std::net::Ipv4Addr::LOCALHOST.into()
-            } else {
-                std::net::Ipv6Addr::LOCALHOST.into()
-            });
+        address::url(self.address, self.tls)
+    }
+
+    /// A first command that works where the greeting is read.
+    fn first_command(&self) -> String {
+        let mut command = "leasehold workspace list".to_owned();
+        if self.data != Path::new(FOUND) {
+            // Writing to a text cannot fail.
+            let _ = write!(command, " --data-dir '{}'", self.data.display());
         }
-        format!("{scheme}://{address}")
+        command
     }
 
     fn curl(&self, file: &Path) -> String {
@@ -115,5 +121,8 @@ mod tests {
             assert_eq!(text.contains("warning"), warned, "{text}");
         }
         assert!(text("0.0.0.0:1", true).contains("https://127.0.0.1:1/v1/me"));
+        // Commands would not find this data folder by themselves.
+        let text = text("127.0.0.1:1", false);
+        assert!(text.contains("workspace list --data-dir 'data'"), "{text}");
     }
 }

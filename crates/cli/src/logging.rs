@@ -11,6 +11,13 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 /// connection that a restart has cost. A filter that names one of these gets it all the same.
 const QUIET: [(&str, &str); 2] = [("tokio_postgres", "warn"), ("deadpool.postgres", "error")];
 
+/// Starts logging into a file, for what draws on the terminal; once a process.
+pub(crate) fn start_in(file: std::fs::File, level: &str) -> Result<()> {
+    let builder = tracing_subscriber::fmt().with_env_filter(filter(level)?);
+    builder.with_writer(file).with_ansi(false).init();
+    Ok(())
+}
+
 /// Starts logging; once a process.
 pub(crate) fn start(level: &str, format: LogFormat) -> Result<()> {
     let builder = tracing_subscriber::fmt()
@@ -24,7 +31,8 @@ pub(crate) fn start(level: &str, format: LogFormat) -> Result<()> {
     Ok(())
 }
 
-fn filter(level: &str) -> Result<EnvFilter> {
+/// The filter that a level or a filter's text stands for.
+pub(crate) fn filter(level: &str) -> Result<EnvFilter> {
     let wrong = || {
         format!("log.level: `{level}` is no level (error, warn, info, debug, trace) and no filter")
     };

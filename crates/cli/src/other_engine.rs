@@ -2,6 +2,7 @@
 
 use crate::settings::EngineKind;
 use anyhow::{Result, bail};
+use leasehold_console::Failure;
 use leasehold_core::RequestStatus;
 use leasehold_store::execution::Execution;
 use leasehold_store::{Page, Store};
@@ -16,10 +17,10 @@ pub(crate) async fn refuse(store: &dyn Store, kind: EngineKind) -> Result<()> {
                 EngineKind::Embedded => ("Temporal", "temporal"),
                 EngineKind::Temporal => ("the embedded engine", "embedded"),
             };
-            bail!(
+            bail!(Failure::usage(format!(
                 "execution {} runs in {other}, and others may too: serve with --engine {flag} until they have ended, or cancel their requests there",
                 execution.id
-            );
+            )));
         }
     }
     Ok(())

@@ -1,15 +1,16 @@
 //! The flags that say where things are, which several commands have, and how all settings are read.
 
 use crate::logging;
-use crate::settings::{LogFormat, Settings};
+use crate::settings::{Flag, LogFormat, Problems, Read, Settings};
 use anyhow::Result;
 use clap::Args;
+use leasehold_console::Failure;
 use std::path::PathBuf;
 
 /// Where settings are read from, and how it is logged.
 #[derive(Args)]
 pub(crate) struct Basics {
-    /// A TOML file with settings; docs/operations/settings.md lists them all.
+    /// A TOML file with settings; `leasehold config example` prints one with all of them.
     #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
     config: Option<PathBuf>,
     /// What to log: error, warn, info, debug, trace, or a filter.
@@ -34,36 +35,46 @@ pub(crate) struct Place {
 }
 
 impl Basics {
-    /// All settings, with what these flags and the given ones say before all else; and the log is started.
-    pub(crate) fn settings(&self, more: Vec<(&'static str, Option<String>)>) -> Result<Settings> {
+    /// All settings and where they come from, with what these flags and the given ones say before all else.
+    fn read(&self, more: Vec<Flag>) -> Result<Read, Problems> {
         let format = self.log_format.map(|format| match format {
             LogFormat::Text => "text".to_owned(),
             LogFormat::Json => "json".to_owned(),
         });
         let mut flags = vec![
-            ("log.level", self.log_level.clone()),
-            ("log.format", format),
+            ("--log-level", "log.level", self.log_level.clone()),
+            ("--log-format", "log.format", format),
         ];
         flags.extend(more);
-        let given = flags
-            .into_iter()
-            .filter_map(|(key, value)| Some((key, value?)));
-        let settings = Settings::read(self.config.as_deref(), &given.collect::<Vec<_>>())?;
-        logging::start(&settings.log.level, settings.log.format)?;
-        Ok(settings)
+        Settings::read(self.config.as_deref(), &flags)
+    }
+
+    /// The settings, and the log is started.
+    pub(crate) fn settings(&self, more: Vec<Flag>) -> Result<Settings> {
+        start(self.read(more))
     }
 }
 
 impl Place {
     /// The same with where everything is.
-    pub(crate) fn settings(
-        &self,
-        mut more: Vec<(&'static str, Option<String>)>,
-    ) -> Result<Settings> {
+    pub(crate) fn read(&self, mut more: Vec<Flag>) -> Result<Read, Problems> {
         more.extend([
-            ("data_dir", self.data_dir.clone()),
-            ("store.url", self.store.clone()),
+            ("--data-dir", "data_dir", self.data_dir.clone()),
+            ("--store", "store.url", self.store.clone()),
         ]);
-        self.basics.settings(more)
+        self.basics.read(more)
     }
+
+    /// The settings, and the log is started.
+    pub(crate) fn settings(&self, more: Vec<Flag>) -> Result<Settings> {
+        start(self.read(more))
+    }
+}
+
+fn start(read: Result<Read, Problems>) -> Result<Settings> {
+    let settings = read
+        .map_err(|problems| Failure::usage(problems.to_string()))?
+        .settings;
+    logging::start(&settings.log.level, settings.log.format)?;
+    Ok(settings)
 }

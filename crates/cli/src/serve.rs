@@ -1,21 +1,29 @@
 //! `leasehold serve`: opens the store, makes the engine, serves the API and runs the services until told to stop.
 
+use crate::address::{self, AddressFile};
 use crate::admin_key::AdminKey;
 use crate::greeting::Greeting;
 use crate::place::Place;
 use crate::settings::{EngineKind, ServerSettings, Settings};
 use crate::signals::{Order, Signals};
-use crate::{admin_key, engine, other_engine, store};
+use crate::{admin_key, engine, notify, other_engine, store};
 use anyhow::{Context, Result, bail};
 use clap::Args;
+use leasehold_console::{Exit, Failure};
+use leasehold_core::Plan;
 use leasehold_engine_embedded::NodeRunners;
 use leasehold_runtime::Runtime;
-use leasehold_server::{Drained, Parts, Server, State, Tls};
-use leasehold_store::Store;
+use leasehold_server::{Drained, ListenError, Parts, Server, State, Tls};
+use leasehold_store::workspace::NewWorkspace;
+use leasehold_store::{Page, Store};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
+
+/// What commands use where no workspace is named.
+const FIRST_WORKSPACE: &str = "default";
 
 /// Beyond the time to drain: for giving back claims and locks to a store that may not answer.
 const LAST_WORDS: Duration = Duration::from_secs(5);
@@ -46,14 +54,24 @@ impl Serve {
             EngineKind::Temporal => "temporal".to_owned(),
         });
         let settings = self.place.settings(vec![
-            ("server.listen", self.listen.clone()),
-            ("engine.kind", kind),
-            ("temporal.address", self.temporal_address.clone()),
-            ("temporal.namespace", self.temporal_namespace.clone()),
+            ("--listen", "server.listen", self.listen.clone()),
+            ("--engine", "engine.kind", kind),
+            (
+                "--temporal-address",
+                "temporal.address",
+                self.temporal_address.clone(),
+            ),
+            (
+                "--temporal-namespace",
+                "temporal.namespace",
+                self.temporal_namespace.clone(),
+            ),
         ])?;
         let names_temporal = self.temporal_address.is_some() || self.temporal_namespace.is_some();
         if names_temporal && settings.engine.kind != EngineKind::Temporal {
-            bail!("--temporal-address and --temporal-namespace need --engine temporal");
+            bail!(Failure::usage(
+                "--temporal-address and --temporal-namespace need --engine temporal"
+            ));
         }
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
@@ -63,45 +81,136 @@ impl Serve {
     }
 }
 
-async fn serve(settings: Settings) -> Result<()> {
+/// Serves with these settings until told to stop.
+pub(crate) async fn serve(settings: Settings) -> Result<()> {
     // Before anything is opened, so that a signal is never missed.
     let mut signals = Signals::listen(settings.server.tls_certificate_file.is_some())?;
-    let owner = owner();
-    let tls = tls(&settings.server)?;
-    let engine = engine::Prepared::new(&settings, &owner)?;
-    let (store, key) = tokio::select! {
-        ready = prepare(&settings) => ready?,
-        name = signals.stop() => {
-            tracing::info!(signal = name, "told to stop before the store was ready");
-            return Ok(());
-        }
-    };
-    let server = Server::bind(&settings.server.listen, tls.clone()).await?;
-    greet(&settings, &server, tls.is_some(), &key);
-    let mut instance = Instance::start(&settings, &owner, store, engine, server)?;
-    let end = instance.run(&mut signals, tls.as_ref()).await;
-    tokio::select! {
-        all = instance.stop(&settings) => if all {
-            tracing::info!("stopped");
-        } else {
-            tracing::warn!("stopped before all was given back: the store does not answer; leases and locks end by themselves");
-        },
-        name = signals.stop() => bail!("told to stop again ({name}); left at once"),
+    match Serving::begin(settings, &mut signals, greet).await? {
+        Some(serving) => serving.until_told(signals).await,
+        None => Ok(()),
     }
-    end
+}
+
+/// A server that has begun.
+pub(crate) struct Serving {
+    settings: Settings,
+    url: String,
+    tls: Option<Tls>,
+    address: Option<AddressFile>,
+    instance: Instance,
+}
+
+impl Serving {
+    /// Begins, and greets when it listens; none if it was told to stop before the store was ready.
+    pub(crate) async fn begin(
+        settings: Settings,
+        signals: &mut Signals,
+        greet: impl FnOnce(&Settings, SocketAddr, bool, &AdminKey),
+    ) -> Result<Option<Self>> {
+        let owner = owner();
+        let tls = tls(&settings.server)?;
+        let engine = engine::Prepared::new(&settings, &owner);
+        let engine = engine.map_err(|error| Failure::usage(format!("{error:#}")))?;
+        let (store, key) = tokio::select! {
+            ready = prepare(&settings) => ready?,
+            name = signals.stop() => {
+                tracing::info!(signal = name, "told to stop before the store was ready");
+                return Ok(None);
+            }
+        };
+        let server = Server::bind(&settings.server.listen, tls.clone()).await;
+        let server = server.map_err(refused)?;
+        greet(&settings, server.address(), tls.is_some(), &key);
+        let url = address::url(server.address(), tls.is_some());
+        // Before it says that it runs: whoever waited for that finds the way.
+        let address = AddressFile::write(&settings.data_dir, &url);
+        let instance = Instance::start(&settings, &owner, store, engine, server)?;
+        notify::ready();
+        Ok(Some(Self {
+            settings,
+            url,
+            tls,
+            address,
+            instance,
+        }))
+    }
+
+    /// Where it is, for this machine.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Serves until it is told to stop, and then ends in order.
+    pub(crate) async fn until_told(mut self, mut signals: Signals) -> Result<()> {
+        let end = self.instance.run(&mut signals, self.tls.as_ref()).await;
+        notify::stopping();
+        drop(self.address);
+        tokio::select! {
+            all = self.instance.stop(&self.settings) => if all {
+                tracing::info!("stopped");
+            } else {
+                tracing::warn!("stopped before all was given back: the store does not answer; leases and locks end by themselves");
+            },
+            name = signals.stop() => bail!("told to stop again ({name}); left at once"),
+        }
+        end
+    }
 }
 
 /// The store, and that somebody can get in.
 async fn prepare(settings: &Settings) -> Result<(Arc<dyn Store>, AdminKey)> {
     let store = store::open(settings).await?;
-    other_engine::refuse(&*store, settings.engine.kind).await?;
-    let key = admin_key::ensure(&*store, &settings.data_dir).await?;
+    let key = settle_in(&*store, settings).await;
+    let key = key.map_err(|error| store::told(error, settings))?;
     Ok((store, key))
+}
+
+async fn settle_in(store: &dyn Store, settings: &Settings) -> Result<AdminKey> {
+    other_engine::refuse(store, settings.engine.kind).await?;
+    let key = admin_key::ensure(store, &settings.data_dir).await?;
+    if matches!(key, AdminKey::Made(_)) && !store.capabilities().shared {
+        make_first_workspace(store).await?;
+    }
+    Ok(key)
+}
+
+/// Somebody's very first start: there is a workspace to begin with. Fleets make their own.
+async fn make_first_workspace(store: &dyn Store) -> Result<()> {
+    if store.workspace_list(Page::first(1)).await?.is_empty() {
+        let new = NewWorkspace {
+            id: leasehold_store::fresh_id(),
+            name: FIRST_WORKSPACE.to_owned(),
+            plan: Plan::Pro,
+            limit_override: None,
+        };
+        leasehold_ops::workspace::create(store, &new).await?;
+    }
+    Ok(())
+}
+
+/// Why it cannot listen.
+fn refused(error: ListenError) -> Failure {
+    match error {
+        ListenError::Taken(address) => Failure::new(
+            Exit::InUse,
+            format!(
+                "{address} is taken by another process; stop it, or choose another with --listen"
+            ),
+        ),
+        ListenError::Refused { address, source } => Failure::usage(format!(
+            "cannot listen on {address}: {source}; choose another with --listen"
+        )),
+    }
 }
 
 fn tls(settings: &ServerSettings) -> Result<Option<Tls>> {
     match (&settings.tls_certificate_file, &settings.tls_key_file) {
-        (Some(certificate), Some(key)) => Ok(Some(Tls::read(certificate, key)?)),
+        (Some(certificate), Some(key)) => {
+            let tls = Tls::read(certificate, key);
+            Ok(Some(
+                tls.map_err(|error| Failure::usage(error.to_string()))?,
+            ))
+        }
         _ => Ok(None),
     }
 }
@@ -110,8 +219,7 @@ fn tls(settings: &ServerSettings) -> Result<Option<Tls>> {
     clippy::print_stdout,
     reason = "this is for whoever started it; the log is for later"
 )]
-fn greet(settings: &Settings, server: &Server, tls: bool, key: &AdminKey) {
-    let address = server.address();
+fn greet(settings: &Settings, address: SocketAddr, tls: bool, key: &AdminKey) {
     let greeting = Greeting {
         address,
         tls,

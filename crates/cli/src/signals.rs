@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 /// What is to be done.
 pub(crate) enum Order {
@@ -11,28 +12,53 @@ pub(crate) enum Order {
     Renew,
 }
 
-pub(crate) struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hang_up: Option<Signal>,
+pub(crate) enum Signals {
+    /// Of the system.
+    System {
+        terminate: Signal,
+        interrupt: Signal,
+        hang_up: Option<Signal>,
+    },
+    /// Of somebody in this process, who listens to the system's.
+    Token(Option<CancellationToken>),
 }
 
 impl Signals {
     /// Listens for them. Without a certificate a closed terminal ends the process, as it usually does.
     pub(crate) fn listen(has_certificate: bool) -> Result<Self> {
         let hang_up = || signal(SignalKind::hangup());
-        Ok(Self {
+        Ok(Self::System {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hang_up: has_certificate.then(hang_up).transpose()?,
         })
     }
 
+    /// Listens for nothing but this.
+    pub(crate) fn of(token: CancellationToken) -> Self {
+        Self::Token(Some(token))
+    }
+
     pub(crate) async fn next(&mut self) -> Order {
-        tokio::select! {
-            _ = self.terminate.recv() => Order::Stop("SIGTERM"),
-            _ = self.interrupt.recv() => Order::Stop("SIGINT"),
-            () = hung_up(self.hang_up.as_mut()) => Order::Renew,
+        match self {
+            Self::System {
+                terminate,
+                interrupt,
+                hang_up,
+            } => tokio::select! {
+                _ = terminate.recv() => Order::Stop("SIGTERM"),
+                _ = interrupt.recv() => Order::Stop("SIGINT"),
+                () = hung_up(hang_up.as_mut()) => Order::Renew,
+            },
+            Self::Token(token) => {
+                let Some(waited_for) = token else {
+                    return std::future::pending().await;
+                };
+                waited_for.cancelled().await;
+                // Once said, it is not said again.
+                *token = None;
+                Order::Stop("the end")
+            }
         }
     }
 

@@ -1,181 +1,231 @@
-//! Opens the store that a URL names, and brings its schema up to date.
+//! Opens the store that a URL names, brings its schema up to date, and says what is wrong with it in a line with what to do.
 
-use anyhow::{Context, Result, bail};
-use leasehold_store::Store;
-use leasehold_store_postgres::{PostgresOptions, PostgresStore};
-use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
-use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+mod url;
+
+pub(crate) use url::shown;
 
 use crate::data_folder;
 use crate::settings::Settings;
+use anyhow::Result;
+use leasehold_console::{Exit, Failure};
+use leasehold_store::{Error, ErrorKind, Migration, MigrationState, MigrationStatus, Store};
+use leasehold_store_postgres::{PostgresOptions, PostgresStore};
+use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 const TRY_EVERY: Duration = Duration::from_secs(1);
 
-/// A store that is ready to be used.
+/// A store that is ready to be used: its schema is this program's, or becomes it unless the settings forbid that.
 pub(crate) async fn open(settings: &Settings) -> Result<Arc<dyn Store>> {
+    let store = connect(settings)?;
+    if settings.store.migrate {
+        let applied = migrate(&*store, settings).await?;
+        tracing::debug!(migrations = applied.len(), "schema is up to date");
+    } else {
+        refuse_pending(&status(&*store, settings).await?, settings)?;
+    }
+    Ok(store)
+}
+
+/// The store, whatever its schema is. A database is not asked for anything yet.
+pub(crate) fn connect(settings: &Settings) -> Result<Arc<dyn Store>> {
+    if let Some(file) = sqlite_file(settings) {
+        if let Some(folder) = file
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+        {
+            data_folder::make(folder)?;
+        }
+        let store = SqliteStore::open(&file, &SqliteOptions::default());
+        return Ok(Arc::new(store.map_err(|error| unopened(&file, error))?));
+    }
+    let store = postgres(settings);
+    let store = store.map_err(|(key, message)| Failure::usage(format!("{key}: {message}")))?;
+    Ok(Arc::new(store))
+}
+
+/// The pool of a PostgreSQL store, or the setting that is wrong and what it must be. Connects to nothing.
+pub(crate) fn postgres(settings: &Settings) -> Result<PostgresStore, (&'static str, String)> {
     let url = settings.store_url();
-    let store = prepare(settings, &url)?;
+    let mut options = PostgresOptions {
+        max_connections: settings.store.max_connections,
+        notify: settings.store.notify,
+        ..PostgresOptions::new(&url)
+    };
+    // What the driver says of the URL may have a part of its password in it.
+    let store = PostgresStore::new(&options).map_err(|_| {
+        let must = "must be a URL such as postgres://user:password@host:5432/database";
+        ("store.url", format!("{must}, is {}", shown(&url)))
+    })?;
+    let Some(file) = &settings.store.tls_ca_file else {
+        return Ok(store);
+    };
+    let wrong = |message| ("store.tls_ca_file", message);
+    let authority = std::fs::read(file)
+        .map_err(|error| wrong(format!("{} cannot be read: {error}", file.display())))?;
+    options.tls_ca = Some(authority);
+    PostgresStore::new(&options).map_err(|error| match error.kind {
+        ErrorKind::Value(text) => wrong(text),
+        other => wrong(other.to_string()),
+    })
+}
+
+/// The SQLite file that the settings name, if they do.
+pub(crate) fn sqlite_file(settings: &Settings) -> Option<PathBuf> {
+    let url = settings.store_url();
+    let path = url.strip_prefix("sqlite:")?;
+    Some(PathBuf::from(path.strip_prefix("//").unwrap_or(path)))
+}
+
+/// Every migration that this program knows for this store.
+pub(crate) fn migrations(settings: &Settings) -> &'static [Migration] {
+    match sqlite_file(settings) {
+        Some(_) => leasehold_store_sqlite::MIGRATIONS,
+        None => leasehold_store_postgres::MIGRATIONS,
+    }
+}
+
+/// The SQL of what is not applied yet, to be run by hand; nothing if all is.
+pub(crate) fn script(settings: &Settings, status: &[MigrationStatus]) -> String {
+    match sqlite_file(settings) {
+        Some(_) => leasehold_store_sqlite::migration_script(status),
+        None => leasehold_store_postgres::migration_script(status),
+    }
+}
+
+/// Brings the schema up to date and says what was applied. Waits for a database that is not up yet, as long as the settings say.
+pub(crate) async fn migrate(
+    store: &dyn Store,
+    settings: &Settings,
+) -> Result<Vec<MigrationStatus>> {
+    let applied = patiently(settings, async || store.schema_migrate().await).await;
+    match applied {
+        Err(error) => Err(unusable(store, settings, error).await.into()),
+        Ok(applied) => Ok(applied),
+    }
+}
+
+/// Every migration that this program or the store knows.
+pub(crate) async fn status(store: &dyn Store, settings: &Settings) -> Result<Vec<MigrationStatus>> {
+    let status = patiently(settings, async || store.schema_status().await).await;
+    match status {
+        Err(error) => Err(unusable(store, settings, error).await.into()),
+        Ok(status) => Ok(status),
+    }
+}
+
+async fn patiently<T>(
+    settings: &Settings,
+    ask: impl AsyncFn() -> Result<T, Error>,
+) -> Result<T, Error> {
     let begun = Instant::now();
     loop {
-        match store.schema_migrate().await {
-            Ok(applied) => {
-                tracing::debug!(migrations = applied.len(), "schema is up to date");
-                return Ok(store);
-            }
+        match ask().await {
             Err(error) if error.is_retryable() && begun.elapsed() < settings.store.patience.0 => {
                 tracing::warn!(%error, "the store is not ready yet; trying again");
                 tokio::time::sleep(TRY_EVERY).await;
             }
-            Err(error) => {
-                return Err(error)
-                    .with_context(|| format!("the store {} cannot be used", shown(&url)));
-            }
+            other => return other,
         }
     }
 }
 
-fn prepare(settings: &Settings, url: &str) -> Result<Arc<dyn Store>> {
-    if let Some(path) = url.strip_prefix("sqlite:") {
-        let path = Path::new(path.strip_prefix("//").unwrap_or(path));
-        if let Some(folder) = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-        {
-            data_folder::make(folder).context("store.url")?;
+/// With `store.migrate` off: a schema that is not this program's is not used.
+fn refuse_pending(status: &[MigrationStatus], settings: &Settings) -> Result<(), Failure> {
+    if let Some(newer) = newer(status) {
+        return Err(newer);
+    }
+    let wrong = |state| status.iter().find(move |one| one.state == state);
+    let shown = shown(&settings.store_url());
+    if let Some(changed) = wrong(MigrationState::Changed) {
+        let name = &changed.name;
+        return Err(Failure::new(
+            Exit::Schema,
+            format!(
+                "the store {shown} belongs to another build: its migration {name} has another text than this program's; run the program that applied it"
+            ),
+        ));
+    }
+    match wrong(MigrationState::Pending) {
+        Some(pending) => Err(Failure::usage(format!(
+            "the store {shown} lacks migration {}, and store.migrate is false: run `leasehold migrate up` first",
+            pending.name
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// What to say if a newer program has been here.
+fn newer(status: &[MigrationStatus]) -> Option<Failure> {
+    let unknown = |one: &&MigrationStatus| one.state == MigrationState::Unknown;
+    let found = status.iter().filter(unknown).map(|one| one.number).max()?;
+    let known = status.iter().filter(|one| !unknown(one));
+    let known = known.map(|one| one.number).max().unwrap_or_default();
+    Some(Failure::new(
+        Exit::Schema,
+        format!(
+            "the store's schema is newer than this program: it has migration {found}, this knows {known}; run the newer leasehold, or restore a backup from before"
+        ),
+    ))
+}
+
+/// An error of something that used the store: one that the store does not answer is told as such.
+pub(crate) fn told(error: anyhow::Error, settings: &Settings) -> anyhow::Error {
+    let store = error.chain().find_map(|one| one.downcast_ref::<Error>());
+    match store.map(|error| &error.kind) {
+        Some(ErrorKind::Unavailable(reason) | ErrorKind::Contended(reason)) => {
+            silent(settings, reason).into()
         }
-        let store = SqliteStore::open(path, &SqliteOptions::default())
-            .with_context(|| format!("store.url: {} cannot be opened", path.display()))?;
-        return Ok(Arc::new(store));
+        _ => error,
     }
-    if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-        let options = PostgresOptions {
-            max_connections: settings.store.max_connections,
-            notify: settings.store.notify,
-            tls_ca: authority(settings.store.tls_ca_file.as_deref())?,
-            ..PostgresOptions::new(url)
-        };
-        return Ok(Arc::new(PostgresStore::new(&options).context("store.url")?));
-    }
-    bail!(
-        "store.url: must begin with `sqlite:` or `postgres://`, but is {}",
-        shown(url)
-    );
 }
 
-fn authority(file: Option<&Path>) -> Result<Option<Vec<u8>>> {
-    let Some(file) = file else { return Ok(None) };
-    let read = std::fs::read(file);
-    let read =
-        read.with_context(|| format!("store.tls_ca_file: {} cannot be read", file.display()));
-    read.map(Some)
-}
-
-/// The URL without its password and its query. Where the password cannot be told from the rest for sure, only the scheme.
-pub(crate) fn shown(url: &str) -> String {
-    if url.starts_with("sqlite:") {
-        return url.to_owned();
-    }
-    let Some((scheme, rest)) = url.split_once("://").filter(|(scheme, _)| is_word(scheme)) else {
-        return "…".to_owned();
-    };
-    without_password(rest).map_or_else(
-        || format!("{scheme}://…"),
-        |rest| format!("{scheme}://{rest}"),
+fn silent(settings: &Settings, reason: &str) -> Failure {
+    let shown = shown(&settings.store_url());
+    Failure::new(
+        Exit::Unavailable,
+        format!(
+            "the store {shown} does not answer: {reason}; start it, or name another with --store"
+        ),
     )
 }
 
-fn without_password(rest: &str) -> Option<String> {
-    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-    // The `?` may be a password's, not the one that begins the query.
-    if query.contains('@') {
-        return None;
-    }
-    let (user, place) = match place.rsplit_once('@') {
-        Some((user, place)) => (Some(user), place),
-        None => (None, place),
-    };
-    let hosts = place.split('/').next().unwrap_or_default();
-    // A user and a password look like a host and a port where the host was forgotten.
-    if !hosts.split(',').all(is_host) {
-        return None;
-    }
-    Some(match user.map(|user| user.split_once(':').ok_or(user)) {
-        Some(Ok((name, _password))) => format!("{name}:***@{place}"),
-        Some(Err(name)) => format!("{name}@{place}"),
-        None => place.to_owned(),
-    })
-}
-
-fn is_word(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphabetic())
-}
-
-/// A name or an address, and a port if there is any.
-fn is_host(text: &str) -> bool {
-    // An address of IPv6 has colons of its own, in brackets.
-    let after_brackets = text.rsplit(']').next().unwrap_or(text);
-    match after_brackets.split_once(':') {
-        Some((_, port)) => port.bytes().all(|byte| byte.is_ascii_digit()),
-        None => true,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shown;
-
-    #[test]
-    fn a_shown_url_has_no_password() {
-        let cases = [
-            (
-                "postgres://me:secret@db:5432/x",
-                "postgres://me:***@db:5432/x",
-            ),
-            ("postgres://me:se@cret@db/x", "postgres://me:***@db/x"),
-            ("postgres://me:se/cret@db/x", "postgres://me:***@db/x"),
-            ("postgres://me:se:cret@db/x", "postgres://me:***@db/x"),
-            (
-                "postgres://me@home:secret@db/x",
-                "postgres://me@home:***@db/x",
-            ),
-            ("postgres://me@db/x?password=secret", "postgres://me@db/x"),
-            ("postgres://me:secret@db/x?a=b", "postgres://me:***@db/x"),
-            (
-                "postgres://me:s@[::1]:5432/x",
-                "postgres://me:***@[::1]:5432/x",
-            ),
-            ("postgres://a:1,b:2/x", "postgres://a:1,b:2/x"),
-            ("postgres:///x?host=/run", "postgres:///x"),
-            ("postgres://db/x", "postgres://db/x"),
-            ("sqlite:some/file.db", "sqlite:some/file.db"),
-            ("sqlite://some/f?le@1.db", "sqlite://some/f?le@1.db"),
-        ];
-        for (url, expected) in cases {
-            assert_eq!(shown(url), expected);
+/// Why a store that was opened cannot be used.
+async fn unusable(store: &dyn Store, settings: &Settings, error: Error) -> Failure {
+    let shown = shown(&settings.store_url());
+    match &error.kind {
+        ErrorKind::Unavailable(reason) | ErrorKind::Contended(reason) => silent(settings, reason),
+        ErrorKind::Schema(reason) => {
+            let status = store.schema_status().await.unwrap_or_default();
+            newer(&status).unwrap_or_else(|| {
+                Failure::new(Exit::Schema, format!("the store {shown}: {reason}"))
+            })
         }
+        other => Failure::new(
+            Exit::Failed,
+            format!(
+                "the store {shown} cannot be used: {}: {other}",
+                error.context
+            ),
+        ),
     }
+}
 
-    #[test]
-    fn a_url_whose_password_is_anywhere_shows_its_scheme_at_most() {
-        let cases = [
-            ("postgres://me:hunter2?x@db/y", "postgres://…"),
-            ("postgres://me:hunter2?x?y@db/y", "postgres://…"),
-            ("postgres://me:hun@ter2?x@db/y", "postgres://…"),
-            ("postgres://me@home:hunter2?x@db/y", "postgres://…"),
-            ("postgres://me@db/y?password=hun@ter2", "postgres://…"),
-            ("postgres://me:hunter2", "postgres://…"),
-            ("postgres://me:hunter2?x", "postgres://…"),
-            ("postgres://me:hun/ter2", "postgres://…"),
-            ("postgres://me:hun@ter:2x", "postgres://…"),
-            ("mysql://me:hunter2?x@db/y", "mysql://…"),
-            ("postgres:me:hunter2@db/y", "…"),
-            ("me:hunter2://db/y", "…"),
-            ("host=db password=hunter2", "…"),
-        ];
-        for (url, expected) in cases {
-            assert_eq!(shown(url), expected, "{url}");
-        }
+/// Why a file cannot be opened.
+fn unopened(file: &Path, error: Error) -> Failure {
+    let file = file.display();
+    match error.kind {
+        ErrorKind::Owned(reason) => Failure::new(Exit::InUse, reason),
+        ErrorKind::Unavailable(reason) => Failure::usage(format!(
+            "the SQLite file {file} cannot be opened: {reason}; name another with --store or --data-dir"
+        )),
+        other => Failure::new(
+            Exit::Failed,
+            format!(
+                "the SQLite file {file} cannot be opened: {other}; name another with --store, or restore a backup"
+            ),
+        ),
     }
 }

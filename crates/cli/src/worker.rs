@@ -9,6 +9,8 @@ use clap::Args;
 use leasehold_client::api::Code;
 use leasehold_client::api::key::Scope;
 use leasehold_client::{Client, ClientError, ClientOptions};
+use leasehold_console::{Exit, Failure};
+use leasehold_engine_temporal::TemporalOptions;
 use leasehold_engine_temporal::worker::GraphWorker;
 use leasehold_outbound::Outbound;
 use std::time::Duration;
@@ -50,33 +52,48 @@ pub(crate) struct WorkerCommand {
 impl WorkerCommand {
     pub(crate) fn run(&self) -> Result<()> {
         let settings = self.basics.settings(vec![
-            ("worker.server", self.server.clone()),
-            ("worker.key_file", self.key_file.clone()),
-            ("worker.tls_ca_file", self.ca_file.clone()),
+            ("--server", "worker.server", self.server.clone()),
+            ("--key-file", "worker.key_file", self.key_file.clone()),
+            ("--ca-file", "worker.tls_ca_file", self.ca_file.clone()),
             (
+                "--concurrency",
                 "worker.concurrency",
                 self.concurrency.map(|count| count.to_string()),
             ),
-            ("temporal.address", self.temporal_address.clone()),
-            ("temporal.namespace", self.temporal_namespace.clone()),
-            ("temporal.graph_task_queue", self.task_queue.clone()),
+            (
+                "--temporal-address",
+                "temporal.address",
+                self.temporal_address.clone(),
+            ),
+            (
+                "--temporal-namespace",
+                "temporal.namespace",
+                self.temporal_namespace.clone(),
+            ),
+            (
+                "--task-queue",
+                "temporal.graph_task_queue",
+                self.task_queue.clone(),
+            ),
         ])?;
         let client = client(&settings.worker, self.key_file.is_some())?;
+        let temporal = engine::temporal_options(&settings.temporal, &serve::owner());
+        let temporal = temporal.map_err(wrong)?;
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
             .context("the async runtime cannot be started")?
-            .block_on(work(settings, client))
+            .block_on(work(settings, client, temporal))
     }
 }
 
-async fn work(settings: Settings, client: Client) -> Result<()> {
+async fn work(settings: Settings, client: Client, temporal: TemporalOptions) -> Result<()> {
     let mut signals = Signals::listen(false)?;
     let outbound = Outbound::new(settings.http_nodes.outbound()?)?;
-    let temporal = engine::temporal_options(&settings.temporal, &serve::owner())?;
     let identity = temporal.identity.clone();
     let options = settings.worker.options();
-    let worker = GraphWorker::new(temporal, options, client.clone(), outbound)?;
+    let worker = GraphWorker::new(temporal, options, client.clone(), outbound);
+    let worker = worker.map_err(|error| wrong(error.into()))?;
     check_key(&client).await?;
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
@@ -117,11 +134,17 @@ async fn work(settings: Settings, client: Client) -> Result<()> {
 async fn check_key(client: &Client) -> Result<()> {
     match client.key_me().await {
         Ok(key) if matches!(key.scope, Scope::Workspace { .. }) => {
-            bail!("the key is a workspace's; a worker needs a worker's key or an administrator's")
+            bail!(Failure::new(
+                Exit::Denied,
+                "the key is a workspace's; a worker needs a worker's key or an administrator's"
+            ))
         }
         Ok(_) => Ok(()),
         Err(error) if error.code() == Some(Code::Unauthenticated) => {
-            bail!("the server does not accept the key: it was revoked, or is another server's")
+            bail!(Failure::new(
+                Exit::Denied,
+                "the server does not accept the key: it was revoked, or is another server's"
+            ))
         }
         Err(error @ ClientError::Unexpected(_)) => Err(error).context("worker.server"),
         Err(error) => {
@@ -133,7 +156,7 @@ async fn check_key(client: &Client) -> Result<()> {
 
 fn client(settings: &WorkerSettings, by_flag: bool) -> Result<Client> {
     let ca_pem = match &settings.tls_ca_file {
-        Some(file) => Some(engine::read("worker.tls_ca_file", file)?),
+        Some(file) => Some(engine::read("worker.tls_ca_file", file).map_err(wrong)?),
         None => None,
     };
     let options = ClientOptions {
@@ -141,7 +164,13 @@ fn client(settings: &WorkerSettings, by_flag: bool) -> Result<Client> {
         ..ClientOptions::default()
     };
     let key = key(settings, by_flag)?;
-    Client::with(&settings.server, &key, options).context("worker.server")
+    let client = Client::with(&settings.server, &key, options);
+    client.context("worker.server").map_err(wrong)
+}
+
+/// A setting, or a file that it names, is of no use.
+fn wrong(error: anyhow::Error) -> anyhow::Error {
+    Failure::usage(format!("{error:#}")).into()
 }
 
 /// A flag goes before the variable, the variable before the settings.
@@ -154,18 +183,25 @@ fn key(settings: &WorkerSettings, by_flag: bool) -> Result<String> {
         (_, Some(key), _) => key,
         (Some(file), None, _) => from_file(file)?,
         (None, None, Some(key)) => key.clone(),
-        (None, None, None) => bail!(
-            "there is no key: set {KEY_VARIABLE}, or name a file that holds it with --key-file"
-        ),
+        (None, None, None) => bail!(Failure::new(
+            Exit::Denied,
+            format!(
+                "there is no key: set {KEY_VARIABLE}, or name a file that holds it with --key-file"
+            )
+        )),
     };
     let key = key.trim();
     if leasehold_core::key::Secret::parse(key).is_none() {
-        bail!("the key is no key of Leasehold's: it begins with lh_worker_ and is copied whole");
+        bail!(Failure::new(
+            Exit::Denied,
+            "the key is no key of Leasehold's: it begins with lh_worker_ and is copied whole"
+        ));
     }
     Ok(key.to_owned())
 }
 
 fn from_file(file: &std::path::Path) -> Result<String> {
-    let text = engine::read("worker.key_file", file)?;
-    String::from_utf8(text).context("worker.key_file: the file holds no text")
+    let text = engine::read("worker.key_file", file).map_err(wrong)?;
+    let text = String::from_utf8(text).context("worker.key_file: the file holds no text");
+    text.map_err(wrong)
 }

@@ -177,6 +177,19 @@ impl WorkerBuilder {
         self
     }
 
+    /// The handler of every kind that has none of its own. Without one, a job of such a kind is tried again later, maybe by a worker that knows it.
+    #[must_use]
+    pub fn other_kinds<T, F, Fut, O>(mut self, handler: F) -> Self
+    where
+        T: DeserializeOwned + Send + 'static,
+        F: Fn(T, JobContext) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<O, JobError>> + Send + 'static,
+        O: IntoOutcome,
+    {
+        self.handlers.set_other(handler);
+        self
+    }
+
     /// The worker, which has not begun yet.
     ///
     /// # Errors

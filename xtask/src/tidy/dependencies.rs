@@ -74,6 +74,8 @@ fn forbidden(room: &str, dependency: &str) -> Option<&'static str> {
         "api" => (other != "core").then_some("it sees the core only"),
         "client" => (!["api", "core", "store", "worker"].contains(&other))
             .then_some("it sees the API's JSON and the worker, and the server by HTTP only"),
+        "console" => (!["api", "client", "core", "worker"].contains(&other))
+            .then_some("it sees the core, the worker and the client, and the server by HTTP only"),
         "server" => (!inwards && !["api", "ops"].contains(&other))
             .then_some("it sees the core, the ports, ops and the API's JSON only"),
         RUNS_IN_STORES => (!inwards && !["outbound", "worker"].contains(&other))

@@ -3,7 +3,7 @@
 use std::fmt;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Finding {
+pub(crate) struct Finding {
     path: String,
     /// Counted from 1.
     line: usize,
@@ -11,7 +11,7 @@ pub(super) struct Finding {
 }
 
 impl Finding {
-    pub(super) fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+    pub(crate) fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
         Self {
             path: path.to_owned(),
             line,
@@ -32,7 +32,7 @@ impl fmt::Display for Finding {
 }
 
 /// The line, counted from 1, of a place in a text.
-pub(super) fn line_of(text: &str, at: usize) -> usize {
+pub(crate) fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes()[..at]
         .iter()
         .filter(|byte| **byte == b'\n')

@@ -11,13 +11,14 @@ mod sleeps;
 mod sql_files;
 mod sql_strings;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use crate::workspace;
-use finding::Finding;
+use crate::{book, workspace};
+pub(crate) use finding::{Finding, line_of};
 
 /// A rule sees a path below the root (with `/`) and the text, and picks the files it is about by itself.
 type Rule = fn(&str, &str) -> Vec<Finding>;
@@ -41,22 +42,30 @@ const NOT_OURS: [&str; 2] = ["target", ".git"];
 
 /// Whether the whole repository keeps the rules; prints where it does not.
 pub(crate) fn run() -> Result<bool> {
-    let root = workspace::root();
-    let mut paths = Vec::new();
-    collect(&root, "", &mut paths)?;
-    paths.sort();
+    let texts = texts(&workspace::root())?;
     let mut findings = Vec::new();
-    for path in &paths {
-        // What is not text has no lines to check.
-        if let Ok(text) = String::from_utf8(fs::read(root.join(path))?) {
-            findings.extend(check(path, &text));
+    for (path, text) in &texts {
+        if let Some(text) = text {
+            findings.extend(check(path, text));
         }
     }
+    findings.extend(book::check(&texts));
     for finding in &findings {
         println!("{finding}");
     }
-    println!("tidy: {} files, {} findings", paths.len(), findings.len());
+    println!("tidy: {} files, {} findings", texts.len(), findings.len());
     Ok(findings.is_empty())
+}
+
+/// Every file below the root, by its path; what is not text has no lines to check.
+pub(crate) fn texts(root: &Path) -> Result<BTreeMap<String, Option<String>>> {
+    let mut paths = Vec::new();
+    collect(root, "", &mut paths)?;
+    let read = |path: String| {
+        let text = String::from_utf8(fs::read(root.join(&path))?).ok();
+        Ok((path, text))
+    };
+    paths.into_iter().map(read).collect()
 }
 
 fn check(path: &str, text: &str) -> Vec<Finding> {

@@ -1,187 +1,97 @@
-//! Numbers that cannot work, refused at the start and by name.
+//! What settings must be to each other. Each alone has been found in order by now.
 
-use super::Span;
-use anyhow::{Result, bail};
-use leasehold_core::limits::{CLAIM_MAX_BATCH, NODE_ID_MAX_CHARS};
-use std::time::Duration;
+use super::Settings;
+use super::source::{Origins, Problem};
 
-/// Longer is a slip of the pen.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
-/// What is kept for longer is kept for ever; more is no date.
-const LONGEST_KEPT: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
+/// A setting, those that have a part in it, and what it must be.
+type Wrong = (&'static str, &'static [&'static str], String);
 
-/// Refuses a number out of bounds.
-pub(super) fn count(name: &str, value: u64, least: u64, most: u64) -> Result<()> {
-    if !(least..=most).contains(&value) {
-        bail!("{name}: must be from {least} to {most}, is {value}");
-    }
-    Ok(())
-}
-
-/// Refuses a length of time out of bounds.
-pub(super) fn time(name: &str, value: Span, least: Duration) -> Result<()> {
-    if value.0 < least {
-        bail!("{name}: must be at least {least:?}");
-    }
-    if value.0 > LONGEST {
-        bail!("{name}: must be at most a day");
-    }
-    Ok(())
-}
-
-impl super::Settings {
-    /// Refuses numbers that cannot work, by name.
-    pub(super) fn check(&self) -> Result<()> {
-        self.check_counts()?;
-        self.check_times()?;
-        self.server.check()?;
-        self.instance.check()?;
-        self.embedded.check()?;
-        self.http_nodes.outbound()?;
-        self.worker.check()?;
-        let temporal = self.temporal.call_timeout.0 + self.temporal.connect_timeout.0;
-        if self.dispatch.start_timeout.0 <= temporal {
-            bail!(
-                "dispatch.start_timeout: must be longer than temporal.connect_timeout and temporal.call_timeout together, which pass first"
-            );
-        }
-        for (name, value) in [
-            (
-                "temporal.graph_workflow_type",
-                &self.temporal.graph_workflow_type,
+impl Settings {
+    /// Everything that does not go together.
+    pub(super) fn check(&self, origins: &Origins) -> Vec<Problem> {
+        let wrong = [
+            self.start_timeout(),
+            self.forget_after(),
+            self.bodies(),
+            pair(
+                (
+                    "server.tls_certificate_file",
+                    self.server.tls_certificate_file.is_some(),
+                ),
+                ("server.tls_key_file", self.server.tls_key_file.is_some()),
             ),
-            ("temporal.graph_task_queue", &self.temporal.graph_task_queue),
-        ] {
-            if let Err(problem) = leasehold_core::text::check(value, NODE_ID_MAX_CHARS) {
-                bail!("{name}: {problem}");
-            }
-        }
-        Ok(())
-    }
-
-    fn check_counts(&self) -> Result<()> {
-        let dispatch = &self.dispatch;
-        let counts = [
-            (
-                "dispatch.batch_size",
-                u64::from(dispatch.batch_size),
-                u64::from(CLAIM_MAX_BATCH),
+            pair(
+                (
+                    "temporal.tls_certificate_file",
+                    self.temporal.tls_certificate_file.is_some(),
+                ),
+                (
+                    "temporal.tls_key_file",
+                    self.temporal.tls_key_file.is_some(),
+                ),
             ),
-            ("dispatch.concurrency", dispatch.concurrency as u64, 10_000),
-            (
-                "dispatch.max_attempts",
-                u64::from(dispatch.max_attempts),
-                1_000,
-            ),
-            ("recovery.batch", u64::from(self.recovery.batch), 10_000),
-            ("follow.concurrency", self.follow.concurrency as u64, 1_000),
-            ("sweep.rate", u64::from(self.sweep.rate), 1_000),
-            ("sweep.concurrency", self.sweep.concurrency as u64, 1_000),
-            ("cancel.batch", u64::from(self.cancel.batch), 1_000),
-            ("cancel.concurrency", self.cancel.concurrency as u64, 1_000),
-            ("jobs.sweep_batch", u64::from(self.jobs.sweep_batch), 10_000),
-            ("retention.batch", u64::from(self.retention.batch), 10_000),
-            (
-                "engine.breaker_threshold",
-                u64::from(self.engine.breaker_threshold),
-                10_000,
-            ),
-            (
-                "engine.breaker_ramp_from",
-                u64::from(self.engine.breaker_ramp_from),
-                10_000,
-            ),
-            (
-                "store.max_connections",
-                self.store.max_connections as u64,
-                1_000,
-            ),
+            self.temporal_address(),
         ];
-        let mut counts = counts.into_iter();
-        counts.try_for_each(|(name, value, most)| count(name, value, 1, most))
+        let wrong = wrong.into_iter().flatten();
+        wrong
+            .map(|(key, others, message)| Problem::about(origins, key, others, message))
+            .collect()
     }
 
-    fn check_times(&self) -> Result<()> {
-        for (name, value, least) in self.times() {
-            time(name, value, least)?;
-        }
-        let retention = &self.retention;
-        for (name, value) in [
-            ("retention.completed", retention.completed),
-            ("retention.failed", retention.failed),
-        ] {
-            if value.0 > LONGEST_KEPT {
-                bail!("{name}: must be at most a hundred years");
-            }
-        }
-        Ok(())
+    fn start_timeout(&self) -> Option<Wrong> {
+        let start = self.dispatch.start_timeout;
+        let connect = self.temporal.connect_timeout;
+        let call = self.temporal.call_timeout;
+        (start.0 <= connect.0 + call.0).then(|| {
+            let message = format!(
+                "must be longer than temporal.connect_timeout ({connect}) and temporal.call_timeout ({call}) together, which pass first, is {start}"
+            );
+            let others: &[_] = &["temporal.call_timeout", "temporal.connect_timeout"];
+            ("dispatch.start_timeout", others, message)
+        })
     }
 
-    /// Every length of time, and the shortest that can work.
-    fn times(&self) -> [(&'static str, Span, Duration); 31] {
-        let (any, tick, second) = (
-            Duration::ZERO,
-            Duration::from_millis(10),
-            Duration::from_secs(1),
-        );
-        let (dispatch, recovery, follow) = (&self.dispatch, &self.recovery, &self.follow);
-        let (sweep, engine, temporal) = (&self.sweep, &self.engine, &self.temporal);
-        [
-            ("dispatch.poll_interval", dispatch.poll_interval, tick),
-            ("dispatch.linger", dispatch.linger, any),
-            ("dispatch.claim_lease", dispatch.claim_lease, second),
-            ("dispatch.start_timeout", dispatch.start_timeout, tick),
-            ("dispatch.backoff_base", dispatch.backoff_base, tick),
-            ("dispatch.backoff_max", dispatch.backoff_max, tick),
-            (
-                "dispatch.lock_at_most_for",
-                dispatch.lock_at_most_for,
-                second,
-            ),
-            (
-                "dispatch.lock_at_least_for",
-                dispatch.lock_at_least_for,
-                any,
-            ),
-            ("dispatch.lock_retry", dispatch.lock_retry, tick),
-            ("dispatch.drain_timeout", dispatch.drain_timeout, any),
-            ("recovery.interval", recovery.interval, tick),
-            (
-                "recovery.lock_at_most_for",
-                recovery.lock_at_most_for,
-                second,
-            ),
-            (
-                "recovery.lock_at_least_for",
-                recovery.lock_at_least_for,
-                any,
-            ),
-            ("follow.interval", follow.interval, tick),
-            ("follow.overlap", follow.overlap, any),
-            ("follow.wide_overlap", follow.wide_overlap, any),
-            ("follow.wide_interval", follow.wide_interval, tick),
-            ("follow.catch_up", follow.catch_up, any),
-            ("follow.lock_at_most_for", follow.lock_at_most_for, second),
-            ("sweep.interval", sweep.interval, tick),
-            ("sweep.lost_after", sweep.lost_after, second),
-            ("sweep.lock_at_most_for", sweep.lock_at_most_for, second),
-            ("cancel.interval", self.cancel.interval, tick),
-            ("jobs.sweep_interval", self.jobs.sweep_interval, tick),
-            ("retention.interval", self.retention.interval, tick),
-            (
-                "retention.lock_at_most_for",
-                self.retention.lock_at_most_for,
-                second,
-            ),
-            ("engine.probe_interval", engine.probe_interval, tick),
-            (
-                "engine.probe_interval_when_open",
-                engine.probe_interval_when_open,
-                tick,
-            ),
-            ("temporal.connect_timeout", temporal.connect_timeout, tick),
-            ("temporal.call_timeout", temporal.call_timeout, tick),
-            ("store.patience", self.store.patience, any),
-        ]
+    fn forget_after(&self) -> Option<Wrong> {
+        let (interval, forget) = (self.instance.interval, self.instance.forget_after);
+        (forget.0 <= interval.0).then(|| {
+            let message =
+                format!("must be longer than instance.interval ({interval}), is {forget}");
+            let others: &[_] = &["instance.interval"];
+            ("instance.forget_after", others, message)
+        })
     }
+
+    /// Else the largest batch that is allowed would never fit.
+    fn bodies(&self) -> Option<Wrong> {
+        let (batch, all) = (self.server.batch_max_bytes, self.server.bodies_max_bytes);
+        (all < batch).then(|| {
+            let message = format!("must be at least server.batch_max_bytes ({batch}), is {all}");
+            let others: &[_] = &["server.batch_max_bytes"];
+            ("server.bodies_max_bytes", others, message)
+        })
+    }
+
+    fn temporal_address(&self) -> Option<Wrong> {
+        let temporal = &self.temporal;
+        let tls = temporal.tls
+            || temporal.tls_ca_file.is_some()
+            || temporal.tls_domain.is_some()
+            || temporal.tls_certificate_file.is_some();
+        (tls && temporal.address.starts_with("http://")).then(|| {
+            let message = "must be https://… or host:port where TLS is set, is an http:// address";
+            let others: &[_] = &["temporal.tls"];
+            ("temporal.address", others, message.to_owned())
+        })
+    }
+}
+
+/// A certificate and its key are of no use alone.
+fn pair(certificate: (&'static str, bool), key: (&'static str, bool)) -> Option<Wrong> {
+    let (alone, other) = match (certificate, key) {
+        ((certificate, true), (key, false)) => (certificate, key),
+        ((certificate, false), (key, true)) => (key, certificate),
+        _ => return None,
+    };
+    let message = format!("must have {other} beside it: the two go together");
+    Some((alone, &[], message))
 }

@@ -1,12 +1,8 @@
 //! The settings of the embedded engine, and how they become its options. Their defaults are its own.
 
 use super::Span;
-use super::check::{count, time};
-use anyhow::Result;
-use leasehold_core::limits::JOB_MAX_BATCH;
 use leasehold_engine_embedded::RunnerOptions;
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 /// How this process works on the calls and pauses of graphs.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -38,14 +34,5 @@ impl EmbeddedSettings {
             settle_interval: self.settle_interval.0,
             drain_timeout: self.drain_timeout.0,
         }
-    }
-
-    pub(super) fn check(&self) -> Result<()> {
-        let most = JOB_MAX_BATCH as u64;
-        count("embedded.concurrency", self.concurrency as u64, 1, most)?;
-        time("embedded.lease", self.lease, Duration::from_secs(1))?;
-        let tick = Duration::from_millis(10);
-        time("embedded.settle_interval", self.settle_interval, tick)?;
-        time("embedded.drain_timeout", self.drain_timeout, Duration::ZERO)
     }
 }

@@ -2,29 +2,35 @@
 
 mod check;
 mod embedded;
+mod file;
 mod http_nodes;
 mod jobs;
+mod kind;
+pub(crate) mod known;
+mod read;
 mod runtime;
 mod server;
+mod source;
 mod span;
+mod variables;
 mod worker;
 
 pub(crate) use embedded::EmbeddedSettings;
 pub(crate) use http_nodes::HttpNodeSettings;
 pub(crate) use jobs::{JobSettings, RetentionSettings};
+pub(crate) use kind::Kind;
+pub(crate) use read::{Flag, Read};
 pub(crate) use runtime::{
     CancelSettings, DispatchSettings, FollowSettings, RecoverySettings, SweepSettings,
 };
 pub(crate) use server::{InstanceSettings, ServerSettings};
+pub(crate) use source::{Origin, Origins, Problem, Problems};
 pub(crate) use span::Span;
 pub(crate) use worker::WorkerSettings;
 
-use anyhow::{Context, Result};
-use config::{Config, Environment, File, FileFormat};
 use leasehold_runtime::RuntimeOptions;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// All of them.
@@ -82,6 +88,8 @@ pub(crate) struct StoreSettings {
     /// A file in the data folder if none is given.
     pub(crate) url: Option<String>,
     pub(crate) tls_ca_file: Option<PathBuf>,
+    /// Whether a start brings the schema up to date by itself.
+    pub(crate) migrate: bool,
     pub(crate) max_connections: usize,
     pub(crate) notify: bool,
     pub(crate) patience: Span,
@@ -92,6 +100,7 @@ impl std::fmt::Debug for StoreSettings {
         f.debug_struct("StoreSettings")
             .field("url", &self.url.as_deref().map(crate::store::shown))
             .field("tls_ca_file", &self.tls_ca_file)
+            .field("migrate", &self.migrate)
             .field("max_connections", &self.max_connections)
             .field("notify", &self.notify)
             .field("patience", &self.patience)
@@ -104,6 +113,7 @@ impl Default for StoreSettings {
         Self {
             url: None,
             tls_ca_file: None,
+            migrate: true,
             max_connections: 10,
             notify: true,
             patience: Span(Duration::from_secs(30)),
@@ -224,47 +234,6 @@ impl Default for LogSettings {
 }
 
 impl Settings {
-    /// Defaults, then the file, then `LEASEHOLD_…` variables, then what the flags set.
-    pub(crate) fn read(file: Option<&Path>, flags: &[(&str, String)]) -> Result<Self> {
-        Self::merge(file, None, flags)
-    }
-
-    fn merge(
-        file: Option<&Path>,
-        variables: Option<HashMap<String, String>>,
-        flags: &[(&str, String)],
-    ) -> Result<Self> {
-        let mut builder = Config::builder();
-        if let Some(file) = file {
-            let text = std::fs::read_to_string(file).with_context(|| {
-                format!("the configuration file {} cannot be read", file.display())
-            })?;
-            builder = builder.add_source(File::from_str(&text, FileFormat::Toml));
-        }
-        builder = builder.add_source(
-            Environment::with_prefix("LEASEHOLD")
-                .prefix_separator("__")
-                .separator("__")
-                .source(variables),
-        );
-        for (key, value) in flags {
-            builder = builder.set_override(*key, value.as_str())?;
-        }
-        let settings: Self =
-            builder
-                .build()
-                .and_then(Config::try_deserialize)
-                .context(match file {
-                    Some(file) => format!(
-                        "the configuration ({} and LEASEHOLD__… variables)",
-                        file.display()
-                    ),
-                    None => "the configuration (LEASEHOLD__… variables)".to_owned(),
-                })?;
-        settings.check()?;
-        Ok(settings)
-    }
-
     /// Where everything is kept.
     pub(crate) fn store_url(&self) -> String {
         let in_folder = || format!("sqlite:{}", self.data_dir.join("leasehold.db").display());

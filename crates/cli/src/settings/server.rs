@@ -1,13 +1,10 @@
 //! The settings of the HTTP API and of what an instance says of itself, and how they become options. Their defaults are the server's own.
 
 use super::Span;
-use super::check::{count, time};
-use anyhow::{Result, bail};
 use leasehold_runtime::BeaconOptions;
 use leasehold_server::ServerOptions;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Where the API listens, and what it takes upon itself.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -91,89 +88,6 @@ impl ServerSettings {
             drain_timeout: self.drain_timeout.0,
         }
     }
-
-    pub(super) fn check(&self) -> Result<()> {
-        let port = self.listen.rsplit_once(':').map(|(_, port)| port);
-        if port.is_none_or(|port| port.parse::<u16>().is_err()) {
-            let listen = &self.listen;
-            bail!(
-                "server.listen: must be an address with a port such as 127.0.0.1:7777, is `{listen}`"
-            );
-        }
-        if self.tls_certificate_file.is_some() != self.tls_key_file.is_some() {
-            bail!("server.tls_certificate_file and server.tls_key_file go together");
-        }
-        self.check_counts()?;
-        let (tick, second) = (Duration::from_millis(10), Duration::from_secs(1));
-        let times = [
-            ("server.body_timeout", self.body_timeout, tick),
-            ("server.request_timeout", self.request_timeout, second),
-            ("server.claim_wait_max", self.claim_wait_max, Duration::ZERO),
-            ("server.header_timeout", self.header_timeout, tick),
-            ("server.idle_timeout", self.idle_timeout, tick),
-            // A quiet stream of changes speaks every fifteen seconds, and has twice this time.
-            ("server.write_timeout", self.write_timeout, 10 * second),
-            ("server.key_fresh_for", self.key_fresh_for, Duration::ZERO),
-            ("server.drain_timeout", self.drain_timeout, Duration::ZERO),
-        ];
-        let mut times = times.into_iter();
-        times.try_for_each(|(name, value, least)| time(name, value, least))
-    }
-
-    fn check_counts(&self) -> Result<()> {
-        const MIB: u64 = 1024 * 1024;
-        let bytes = [
-            (
-                "server.body_max_bytes",
-                self.body_max_bytes,
-                1024,
-                1024 * MIB,
-            ),
-            (
-                "server.batch_max_bytes",
-                self.batch_max_bytes,
-                1024,
-                1024 * MIB,
-            ),
-            ("server.header_max_bytes", self.header_max_bytes, 8192, MIB),
-        ];
-        for (name, value, least, most) in bytes {
-            count(name, value as u64, least, most)?;
-        }
-        // Else the largest batch that is allowed would never fit.
-        let batch = self.batch_max_bytes as u64;
-        count(
-            "server.bodies_max_bytes",
-            self.bodies_max_bytes as u64,
-            batch,
-            1024 * 1024 * MIB,
-        )?;
-        let counts = [
-            (
-                "server.max_connections",
-                self.max_connections as u64,
-                1_000_000,
-            ),
-            ("server.calls_max", self.calls_max as u64, 1_000_000),
-            (
-                "server.streams_per_key",
-                self.streams_per_key as u64,
-                100_000,
-            ),
-            ("server.streams_max", self.streams_max as u64, 100_000),
-            ("server.backlog_max", self.backlog_max, 1_000_000_000),
-            (
-                "server.rate_per_second",
-                u64::from(self.rate_per_second),
-                10_000_000,
-            ),
-            ("server.rate_burst", u64::from(self.rate_burst), 100_000_000),
-        ];
-        for (name, value, most) in counts {
-            count(name, value, 1, most)?;
-        }
-        Ok(())
-    }
 }
 
 /// How an instance shows that it lives.
@@ -201,22 +115,5 @@ impl InstanceSettings {
             forget_after: self.forget_after.0,
             ..BeaconOptions::default()
         }
-    }
-
-    pub(super) fn check(&self) -> Result<()> {
-        time(
-            "instance.interval",
-            self.interval,
-            Duration::from_millis(100),
-        )?;
-        time(
-            "instance.forget_after",
-            self.forget_after,
-            Duration::from_secs(1),
-        )?;
-        if self.forget_after.0 <= self.interval.0 {
-            bail!("instance.forget_after: must be longer than instance.interval");
-        }
-        Ok(())
     }
 }

@@ -1,30 +1,41 @@
 //! A length of time as people write it.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// A length of time, written as `5s`, `250ms` or `2m`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span(pub(crate) Duration);
 
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let span = text.parse::<jiff::SignedDuration>().ok();
+        span.and_then(|span| Duration::try_from(span).ok())
+            .map(Span)
+            .ok_or_else(|| format!("`{text}` is no length of time; write it as 5s, 250ms or 2m"))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let span = jiff::SignedDuration::try_from(self.0).unwrap_or_default();
+        write!(f, "{span:#}")
+    }
+}
+
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = String::deserialize(from)?;
-        text.parse::<jiff::SignedDuration>()
-            .ok()
-            .and_then(|span| Duration::try_from(span).ok())
-            .map(Span)
-            .ok_or_else(|| {
-                serde::de::Error::custom(format!(
-                    "`{text}` is no length of time; write it as 5s, 250ms or 2m"
-                ))
-            })
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 
 impl Serialize for Span {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let span = jiff::SignedDuration::try_from(self.0).unwrap_or_default();
-        to.serialize_str(&format!("{span:#}"))
+        to.collect_str(self)
     }
 }

@@ -3,11 +3,17 @@
 
 use super::*;
 
-fn read(text: &str) -> Result<Settings> {
+fn read(text: &str) -> Result<Settings, Problems> {
+    read_with(text, &[], &[])
+}
+
+fn read_with(text: &str, variables: &[(&str, &str)], flags: &[Flag]) -> Result<Settings, Problems> {
     let folder = leasehold_testkit::temp_dir();
     let file = folder.path().join("leasehold.toml");
     std::fs::write(&file, text).unwrap();
-    Settings::read(Some(&file), &[])
+    let variables = variables.iter();
+    let variables = variables.map(|(name, value)| (name.into(), value.into()));
+    Settings::merge(Some(&file), variables, flags).map(|read| read.settings)
 }
 
 #[test]
@@ -24,17 +30,18 @@ fn an_empty_file_gives_the_defaults_of_the_services() {
 }
 
 #[test]
-fn a_file_sets_what_it_names_and_a_flag_goes_before_it() {
-    let folder = leasehold_testkit::temp_dir();
-    let file = folder.path().join("leasehold.toml");
-    std::fs::write(
-        &file,
-        "[dispatch]\nbatch_size = 10\npoll_interval = \"250ms\"\nmode = \"parallel\"\n",
+fn a_file_sets_what_it_names_a_variable_goes_before_it_and_a_flag_before_both() {
+    let settings = read_with(
+        "[dispatch]\nbatch_size = 10\npoll_interval = \"250ms\"\nmode = \"parallel\"\nconcurrency = 3\n",
+        &[
+            ("LEASEHOLD__DISPATCH__BATCH_SIZE", "8"),
+            ("LEASEHOLD__DISPATCH__CONCURRENCY", "4"),
+        ],
+        &[("--batch", "dispatch.batch_size", Some("7".to_owned()))],
     )
     .unwrap();
-    let flags = [("dispatch.batch_size", "7".to_owned())];
-    let settings = Settings::read(Some(&file), &flags).unwrap();
     assert_eq!(settings.dispatch.batch_size, 7);
+    assert_eq!(settings.dispatch.concurrency, 4);
     assert_eq!(
         settings.dispatch.poll_interval.0,
         Duration::from_millis(250)
@@ -44,48 +51,50 @@ fn a_file_sets_what_it_names_and_a_flag_goes_before_it() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
-    let cases = [
-        ("[dispatch]\nbatch = 10\n", "batch"),
-        (
-            "[dispatch]\nbatch_size = 0\n",
-            "dispatch.batch_size: must be from 1 to 1000, is 0",
-        ),
-        (
-            "[dispatch]\npoll_interval = \"soon\"\n",
-            "`soon` is no length of time",
-        ),
-        (
-            "[dispatch]\nstart_timeout = \"1s\"\n",
-            "dispatch.start_timeout: must be longer than",
-        ),
-        (
-            "[sweep]\ninterval = \"0s\"\n",
-            "sweep.interval: must be at least 10ms",
-        ),
-        (
-            "[dispatch]\nclaim_lease = \"10ms\"\n",
-            "dispatch.claim_lease: must be at least 1s",
-        ),
-        (
-            "[follow]\ncatch_up = \"1000000h\"\n",
-            "follow.catch_up: must be at most a day",
-        ),
-        ("[engine]\nkind = \"other\"\n", "other"),
-        (
-            "[server]\nbatch_max_bytes = 500000000\n",
-            "server.bodies_max_bytes: must be from 500000000",
-        ),
-        (
-            "[instance]\ninterval = \"2h\"\n",
-            "instance.forget_after: must be longer",
-        ),
-        ("[nonsense]\n", "nonsense"),
-    ];
-    for (text, expected) in cases {
-        let error = format!("{:#}", read(text).unwrap_err());
-        assert!(error.contains(expected), "{text:?} gave {error:?}");
+fn every_setting_is_known_by_name_and_its_default_is_allowed() {
+    let all = serde_json::to_value(Settings::default()).unwrap();
+    let mut names: Vec<String> = Vec::new();
+    for (section, value) in all.as_object().unwrap() {
+        match value.as_object() {
+            Some(keys) => names.extend(keys.keys().map(|key| format!("{section}.{key}"))),
+            None => names.push(section.clone()),
+        }
     }
+    let mut known: Vec<&str> = known::ALL.iter().map(|known| known.key).collect();
+    known.sort_unstable();
+    names.sort_unstable();
+    assert_eq!(names, known);
+    for known in known::ALL {
+        let place = format!("/{}", known.key.replace('.', "/"));
+        let default = all.pointer(&place).unwrap();
+        assert_eq!(default.is_null(), known.example.is_some(), "{}", known.key);
+        let raw = match default {
+            serde_json::Value::String(text) => source::Raw::Text(text.clone()),
+            serde_json::Value::Number(number) => {
+                source::Raw::Whole(number.as_u64().unwrap().into())
+            }
+            serde_json::Value::Bool(yes) => source::Raw::YesNo(*yes),
+            serde_json::Value::Array(list) if list.is_empty() => source::Raw::List(Vec::new()),
+            other => {
+                assert!(other.is_null(), "{}: {other}", known.key);
+                continue;
+            }
+        };
+        assert_eq!(known.kind.read(&raw).as_ref(), Ok(default), "{}", known.key);
+    }
+}
+
+#[test]
+fn each_section_is_known_in_one_piece() {
+    let mut sections: Vec<&str> = known::ALL
+        .iter()
+        .map(|one| known::section(one.key))
+        .collect();
+    sections.dedup();
+    let count = sections.len();
+    sections.sort_unstable();
+    sections.dedup();
+    assert_eq!(sections.len(), count, "{sections:?}");
 }
 
 #[test]
@@ -121,23 +130,24 @@ fn the_page_of_settings_has_a_line_for_each_with_its_default() {
 
 #[test]
 fn a_variable_is_taken_as_it_is_written() {
-    let variables = std::collections::HashMap::from([
-        (
-            "LEASEHOLD__TEMPORAL__NAMESPACE".to_owned(),
-            "007".to_owned(),
-        ),
-        (
-            "LEASEHOLD__DISPATCH__BATCH_SIZE".to_owned(),
-            "12".to_owned(),
-        ),
-        ("LEASEHOLD__ENGINE__ENABLED".to_owned(), "false".to_owned()),
-        ("LEASEHOLD__DATA_DIR".to_owned(), "elsewhere".to_owned()),
-    ]);
-    let settings = Settings::merge(None, Some(variables), &[]).unwrap();
+    let settings = read_with(
+        "",
+        &[
+            ("LEASEHOLD__TEMPORAL__NAMESPACE", "007"),
+            ("LEASEHOLD__DISPATCH__BATCH_SIZE", "12"),
+            ("LEASEHOLD__ENGINE__ENABLED", "false"),
+            ("LEASEHOLD__DATA_DIR", "elsewhere"),
+            ("LEASEHOLD__HTTP_NODES__ALLOW", "10.0.0.0/8, localhost"),
+            ("LEASEHOLD_KEY", "not a setting"),
+        ],
+        &[],
+    )
+    .unwrap();
     assert_eq!(settings.temporal.namespace, "007");
     assert_eq!(settings.dispatch.batch_size, 12);
     assert!(!settings.engine.enabled);
     assert_eq!(settings.store_url(), "sqlite:elsewhere/leasehold.db");
+    assert_eq!(settings.http_nodes.allow, ["10.0.0.0/8", "localhost"]);
 }
 
 #[test]

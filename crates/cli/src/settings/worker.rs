@@ -1,12 +1,9 @@
 //! The settings of `leasehold worker`.
 
 use super::Span;
-use super::check::{count, time};
-use anyhow::Result;
 use leasehold_engine_temporal::worker::GraphWorkerOptions;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Which server the worker works for, and how much it takes upon itself.
 #[derive(Clone, Deserialize, Serialize)]
@@ -50,10 +47,5 @@ impl WorkerSettings {
             concurrency: self.concurrency,
             drain_timeout: self.drain_timeout.0,
         }
-    }
-
-    pub(super) fn check(&self) -> Result<()> {
-        count("worker.concurrency", self.concurrency as u64, 1, 100_000)?;
-        time("worker.drain_timeout", self.drain_timeout, Duration::ZERO)
     }
 }

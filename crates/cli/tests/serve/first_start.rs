@@ -35,13 +35,14 @@ async fn with_nothing_said_it_serves_from_a_file_and_says_how_to_get_in() {
     let program = Program::bare();
     let mut serve = program.start();
     // The greeting's last line; it is read beside the log.
-    serve.wait_for_line(PATIENCE, |line| line.trim().starts_with("get in "));
+    serve.wait_for_line(PATIENCE, |line| line.trim().starts_with("try "));
     let said = serve.log();
     for part in [
         "sqlite:leasehold-data/leasehold.db",
         "leasehold-data/admin.key",
         "graphs run in this process",
         "made now",
+        "leasehold workspace list  (in another terminal)",
     ] {
         assert!(said.contains(part), "{part:?} is not said:\n{said}");
     }
@@ -98,7 +99,7 @@ async fn whoever_lost_the_key_makes_another_while_the_server_is_stopped() {
     let first = key(&program);
     let make = program.clone().command("admin-key");
     let mut refused = make.spawn();
-    assert_eq!(blocking(|| refused.wait(PATIENCE)).code(), Some(1));
+    assert_eq!(blocking(|| refused.wait(PATIENCE)).code(), Some(8));
     assert!(
         refused.log().contains("is in use by process"),
         "{}",

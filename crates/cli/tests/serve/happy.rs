@@ -91,7 +91,7 @@ async fn serve_on_a_sqlite_file_starts_says_so_and_stops() {
     // One process owns the file.
     let mut second = program.spawn();
     let status = blocking(|| second.wait(PATIENCE));
-    assert_eq!(status.code(), Some(1));
+    assert_eq!(status.code(), Some(8));
     assert!(serve.is_running());
     program::stop(&mut serve);
     assert!(program::lines(&serve, "stopped") > 0);

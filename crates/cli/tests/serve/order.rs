@@ -137,7 +137,7 @@ async fn a_server_with_another_engine_is_refused_while_executions_are_open() {
     assert!(dispatched.await, "{}", serve.log());
     program::stop(&mut serve);
     let mut other = program.clone().flag("--engine=temporal").spawn();
-    assert_eq!(crate::blocking(|| other.wait(PATIENCE)).code(), Some(1));
+    assert_eq!(crate::blocking(|| other.wait(PATIENCE)).code(), Some(2));
     let said = other.log();
     assert!(said.contains("runs in the embedded engine"), "{said}");
     assert!(said.contains("--engine embedded"), "{said}");

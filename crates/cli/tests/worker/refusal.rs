@@ -43,7 +43,11 @@ async fn what_cannot_work_is_named() {
         (&["--key-file", "nowhere"], &[], "nowhere cannot be read"),
         (&["--key-file", "empty"], &[], "no key of Leasehold's"),
         (&["--key", "x"], &with_key, "--key"),
-        (&["--server", "ftp://x"], &with_key, "worker.server"),
+        (
+            &["--server", "ftp://x"],
+            &with_key,
+            "--server: must be a URL",
+        ),
         (
             &["--ca-file", "nowhere"],
             &with_key,
@@ -52,9 +56,13 @@ async fn what_cannot_work_is_named() {
         (
             &["--concurrency", "0"],
             &with_key,
-            "worker.concurrency: must be from 1",
+            "--concurrency: must be from 1",
         ),
-        (&["--temporal-address", "ftp://x"], &with_key, "ftp://x"),
+        (
+            &["--temporal-address", "ftp://x"],
+            &with_key,
+            "--temporal-address: must be host:port",
+        ),
         (
             &[],
             &[

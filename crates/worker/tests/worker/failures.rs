@@ -19,6 +19,7 @@ on_both!(
     a_panic_is_a_failed_attempt_and_the_worker_goes_on,
     an_attempt_that_takes_too_long_fails_and_its_handler_is_dropped,
     a_kind_without_a_handler_is_tried_again,
+    a_handler_of_other_kinds_takes_what_no_other_does,
     a_payload_of_another_type_fails_for_good,
     a_cause_is_told_with_its_error,
     a_result_that_is_too_large_fails_for_good,
@@ -154,6 +155,20 @@ async fn a_kind_without_a_handler_is_tried_again(on: On) {
     let (job, stats) = tried(on, |worker| worker.handler("other", handler)).await;
     assert_eq!(said(&job), "this worker has no handler for the kind `send`");
     assert_eq!((job.attempts, stats.retried), (3, 2));
+}
+
+async fn a_handler_of_other_kinds_takes_what_no_other_does(on: On) {
+    let ground = Ground::new(on).await;
+    let own = async |_: Value, _: JobContext| Ok("own");
+    let other = async |_: Value, job: JobContext| Ok(job.kind().to_owned());
+    let worker = ground.worker().handler("send", own).other_kinds(other);
+    let worker = worker.build().unwrap().start();
+    for (kind, result) in [("send", "own"), ("fold", "fold"), ("burn", "burn")] {
+        let id = ground.enqueue_with(kind, json!(null), |_| {}).await;
+        let job = ground.until(id, JobStatus::Completed).await;
+        assert_eq!(job.result.unwrap().as_str(), format!("\"{result}\""));
+    }
+    worker.stop().await;
 }
 
 async fn a_payload_of_another_type_fails_for_good(on: On) {

@@ -1,0 +1,19 @@
+//! Runs a client command: it needs no settings, no store and no more than one thread.
+
+use crate::logging;
+use crate::settings::LogFormat;
+use anyhow::{Context, Result};
+use leasehold_console::Command;
+
+/// A worker's troubles are worth a line; what goes well is not.
+const LEVEL: &str = "warn";
+
+pub(crate) fn run(command: Command) -> Result<()> {
+    logging::start(LEVEL, LogFormat::Text)?;
+    let done = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("the async runtime cannot be started")?
+        .block_on(command.run());
+    Ok(done?)
+}

@@ -1,0 +1,350 @@
+//! Files of settings that are wrong, each with the answer that names it. Knows no program.
+
+/// A file, the line that is wrong, its key, and what is allowed.
+pub(crate) type Case = (&'static str, usize, &'static str, &'static str);
+
+pub(crate) const NUMBERS_AND_TIMES: &[Case] = &[
+    (
+        "[dispatch]\nbatch_size = 0\n",
+        2,
+        "dispatch.batch_size",
+        "must be from 1 to 1000, is 0",
+    ),
+    (
+        "[dispatch]\nbatch_size = -5\n",
+        2,
+        "dispatch.batch_size",
+        "must be from 1 to 1000, is -5",
+    ),
+    (
+        "[dispatch]\nbatch_size = 99999999999999999999999\n",
+        2,
+        "dispatch.batch_size",
+        "must be from 1 to 1000, is 99999999999999999999999",
+    ),
+    (
+        "[dispatch]\nbatch_size = 1.5\n",
+        2,
+        "dispatch.batch_size",
+        "must be a whole number from 1 to 1000, is a number with a fraction",
+    ),
+    (
+        "[dispatch]\nbatch_size = \"10\"\n",
+        2,
+        "dispatch.batch_size",
+        "must be a whole number from 1 to 1000, is `10`",
+    ),
+    (
+        "[server]\nheader_max_bytes = 100\n",
+        2,
+        "server.header_max_bytes",
+        "must be from 8192 to 1048576, is 100",
+    ),
+    (
+        "[dispatch]\npoll_interval = \"soon\"\n",
+        2,
+        "dispatch.poll_interval",
+        "such as \"5s\", \"250ms\" or \"2m\", is `soon`",
+    ),
+    (
+        "[dispatch]\npoll_interval = 5\n",
+        2,
+        "dispatch.poll_interval",
+        "such as \"5s\", \"250ms\" or \"2m\", is 5",
+    ),
+    (
+        "[dispatch]\nclaim_lease = \"10ms\"\n",
+        2,
+        "dispatch.claim_lease",
+        "must be from 1s to 24h, is 10ms",
+    ),
+    (
+        "[follow]\ncatch_up = \"1000000h\"\n",
+        2,
+        "follow.catch_up",
+        "must be from 0s to 24h, is 1000000h",
+    ),
+    (
+        "[retention]\nfailed = \"-1h\"\n",
+        2,
+        "retention.failed",
+        "must be a length of time",
+    ),
+    (
+        "[log]\nlevel = 07:32:00\n",
+        2,
+        "log.level",
+        "must be a text, is a date or a time of day",
+    ),
+];
+
+pub(crate) const WORDS: &[Case] = &[
+    (
+        "[store]\nnotify = \"yes\"\n",
+        2,
+        "store.notify",
+        "must be true or false, is `yes`",
+    ),
+    (
+        "[engine]\nkind = \"other\"\n",
+        2,
+        "engine.kind",
+        "must be \"embedded\" or \"temporal\", is `other`",
+    ),
+    (
+        "[dispatch]\nmode = true\n",
+        2,
+        "dispatch.mode",
+        "must be \"exclusive\" or \"parallel\", is true",
+    ),
+    (
+        "[log]\nformat = [\"json\"]\n",
+        2,
+        "log.format",
+        "must be \"text\" or \"json\", is a list",
+    ),
+    (
+        "[log]\nlevel = \"loud\"\n",
+        2,
+        "log.level",
+        "must be error, warn, info, debug or trace, or a filter such as",
+    ),
+    (
+        "[server]\nlisten = \"7777\"\n",
+        2,
+        "server.listen",
+        "with a port such as 127.0.0.1:7777, is `7777`",
+    ),
+    (
+        "[store]\nurl = \"mysql://me:hush@db/x\"\n",
+        2,
+        "store.url",
+        "must be `sqlite:` and a file, or `postgres://",
+    ),
+    (
+        "[store]\nurl = \"postgres://me:hush@db/x?sslmode=maybe\"\n",
+        2,
+        "store.url",
+        "must have an sslmode that is one of disable, prefer, require, verify-ca, verify-full",
+    ),
+    (
+        "[temporal]\naddress = \"ftp://x\"\n",
+        2,
+        "temporal.address",
+        "must be host:port, or a URL with http:// or https://",
+    ),
+    (
+        "[temporal]\nnamespace = \" \"\n",
+        2,
+        "temporal.namespace",
+        "must not be empty",
+    ),
+    (
+        "[temporal]\napi_key = \"hush hush\"\n",
+        2,
+        "temporal.api_key",
+        "must consist of visible ASCII characters",
+    ),
+    (
+        "[worker]\nserver = \"localhost\"\n",
+        2,
+        "worker.server",
+        "must be a URL such as http://127.0.0.1:7777",
+    ),
+    (
+        "[worker]\nkey = \"hush\"\n",
+        2,
+        "worker.key",
+        "begins with lh_worker_",
+    ),
+    (
+        "[http_nodes]\nallow = [\"10.0.0.0/99\"]\n",
+        2,
+        "http_nodes.allow",
+        "no network like 10.0.0.0/8",
+    ),
+    (
+        "[http_nodes]\nallow = [7]\n",
+        2,
+        "http_nodes.allow",
+        "must be a list of addresses",
+    ),
+    (
+        "data_dir = \"\"\n",
+        1,
+        "data_dir",
+        "must be the name of a file, is empty",
+    ),
+];
+
+pub(crate) const NAMES: &[Case] = &[
+    (
+        "[store]\nurl = \"postgres://me:hush@db:port/x\"\n",
+        2,
+        "store.url",
+        "must be a URL such as postgres://user:password@host:5432/database",
+    ),
+    (
+        "[dispatch]\nbatch = 10\n",
+        2,
+        "dispatch.batch",
+        "did you mean dispatch.batch_size?",
+    ),
+    (
+        "[server]\nbody_max_byte = 10\n",
+        2,
+        "server.body_max_byte",
+        "did you mean server.body_max_bytes?",
+    ),
+    (
+        "listen = \"127.0.0.1:1\"\n",
+        1,
+        "listen",
+        "did you mean server.listen?",
+    ),
+    (
+        "\n\n[temporal]\nurl = \"x\"\n",
+        4,
+        "temporal.url",
+        "did you mean store.url?",
+    ),
+    (
+        "[cancel]\nmagic = 1\n",
+        2,
+        "cancel.magic",
+        "cancel has interval, batch, concurrency",
+    ),
+    (
+        "[dispach]\nbatch_size = 10\n",
+        1,
+        "dispach",
+        "did you mean [dispatch]?",
+    ),
+    ("[nonsense]\n", 1, "nonsense", "sections are store, server,"),
+    (
+        "dispatch = 5\n",
+        1,
+        "dispatch",
+        "is a section: write [dispatch]",
+    ),
+    (
+        "[[dispatch]]\nbatch_size = 1\n",
+        1,
+        "dispatch",
+        "is a section: write [dispatch]",
+    ),
+    (
+        "[dispatch.batch_size]\nvalue = 1\n",
+        1,
+        "dispatch.batch_size",
+        "must be a whole number from 1 to 1000, is a section",
+    ),
+    (
+        "dispatch = { batch_size = 0 }\n",
+        1,
+        "dispatch.batch_size",
+        "must be from 1 to 1000, is 0",
+    ),
+];
+
+pub(crate) const TOGETHER: &[Case] = &[
+    (
+        "[dispatch]\nstart_timeout = \"1s\"\n",
+        2,
+        "dispatch.start_timeout",
+        "must be longer than temporal.connect_timeout (5s) and temporal.call_timeout (10s)",
+    ),
+    (
+        "[temporal]\ncall_timeout = \"1h\"\n",
+        2,
+        "dispatch.start_timeout",
+        "must be longer than",
+    ),
+    (
+        "[instance]\n\ninterval = \"2h\"\n",
+        3,
+        "instance.forget_after",
+        "must be longer than instance.interval (2h), is 1h",
+    ),
+    (
+        "[server]\nbatch_max_bytes = 500000000\n",
+        2,
+        "server.bodies_max_bytes",
+        "must be at least server.batch_max_bytes (500000000)",
+    ),
+    (
+        "[server]\ntls_key_file = \"key.pem\"\n",
+        2,
+        "server.tls_key_file",
+        "must have server.tls_certificate_file beside it",
+    ),
+    (
+        "[temporal]\ntls_certificate_file = \"a.pem\"\n",
+        2,
+        "temporal.tls_certificate_file",
+        "must have temporal.tls_key_file beside it",
+    ),
+    (
+        "[temporal]\naddress = \"http://x:1\"\ntls = true\n",
+        2,
+        "temporal.address",
+        "must be https://",
+    ),
+];
+
+pub(crate) const FILES: &[Case] = &[
+    (
+        "[server]\ntls_certificate_file = \"nowhere.pem\"\ntls_key_file = \"pem\"\n",
+        2,
+        "server.tls_certificate_file",
+        "must name a file that can be read, nowhere.pem cannot",
+    ),
+    (
+        "[store]\nurl = \"postgres://db/x\"\ntls_ca_file = \"text\"\n",
+        3,
+        "store.tls_ca_file",
+        "must name a PEM file, text holds something else",
+    ),
+    (
+        "[store]\nurl = \"postgres://db/x\"\ntls_ca_file = \"pem\"\n",
+        3,
+        "store.tls_ca_file",
+        "the authority for TLS",
+    ),
+    (
+        "[server]\ntls_certificate_file = \"pem\"\ntls_key_file = \"pem\"\n",
+        3,
+        "server.tls_key_file",
+        "pem has no key in PEM",
+    ),
+    (
+        "[temporal]\ntls_ca_file = \".\"\n",
+        2,
+        "temporal.tls_ca_file",
+        "must name a file that can be read",
+    ),
+    (
+        "[worker]\nkey_file = \"text\"\n",
+        2,
+        "worker.key_file",
+        "must hold a key of Leasehold's",
+    ),
+    (
+        "[worker]\ntls_ca_file = \"text\"\n",
+        2,
+        "worker.tls_ca_file",
+        "must name a PEM file",
+    ),
+    (
+        "[store]\nurl = \"sqlite:.\"\n",
+        2,
+        "store.url",
+        "must name a file, . is a folder",
+    ),
+    (
+        "data_dir = \"text\"\n",
+        1,
+        "data_dir",
+        "must be a folder, text is a file",
+    ),
+];

@@ -1,0 +1,2 @@
+-- A migration of a later version of the program.
+INSERT INTO leasehold_migration (number, name, checksum) VALUES (999, '0999_future', 1)

@@ -1,0 +1,125 @@
+//! How a command finds its server, its key and its workspace.
+
+use crate::ground::{Ground, program, run};
+use leasehold_testkit::temp_dir;
+use std::fs;
+
+#[test]
+fn in_the_servers_folder_and_below_nothing_needs_to_be_said() {
+    let ground = Ground::new();
+    let below = ground.folder().join("a/b");
+    fs::create_dir_all(&below).unwrap();
+    for folder in [ground.folder(), &below] {
+        let said = run(program(folder, &["key", "me", "-o", "json"]), "");
+        assert_eq!(said.code, 0, "{said:?}");
+        assert!(said.out.contains("\"kind\": \"admin\""), "{said:?}");
+    }
+}
+
+#[test]
+fn elsewhere_the_folder_or_the_address_and_a_key_are_named() {
+    let ground = Ground::new();
+    let elsewhere = temp_dir();
+    let folder = ground.folder().join("leasehold-data");
+    let folder = folder.to_str().unwrap();
+    let key_file = format!("{folder}/admin.key");
+    for arguments in [
+        vec!["key", "--data-dir", folder, "me"],
+        vec!["key", "me", "--data-dir", folder],
+        vec![
+            "key",
+            "me",
+            "--server",
+            &ground.address(),
+            "--key-file",
+            &key_file,
+        ],
+    ] {
+        let said = run(program(elsewhere.path(), &arguments), "");
+        assert_eq!(said.code, 0, "{arguments:?}: {said:?}");
+    }
+    let variables = [
+        vec![("LEASEHOLD__DATA_DIR", folder.to_owned())],
+        vec![
+            ("LEASEHOLD_SERVER", ground.address()),
+            ("LEASEHOLD_KEY", ground.key()),
+        ],
+        vec![
+            ("LEASEHOLD_SERVER", ground.address()),
+            ("LEASEHOLD_KEY_FILE", key_file),
+        ],
+    ];
+    for variables in variables {
+        let mut command = program(elsewhere.path(), &["key", "me"]);
+        command.envs(variables.iter().map(|(name, value)| (name, value)));
+        let said = run(command, "");
+        assert_eq!(said.code, 0, "{variables:?}: {said:?}");
+    }
+}
+
+#[test]
+fn a_key_that_was_found_is_not_sent_to_another_machine() {
+    let ground = Ground::new();
+    // Nobody is there; what counts is that no key is found for it.
+    let said = ground.says("key me --server http://192.0.2.1:7777");
+    assert_ne!(said.code, 0);
+    let file = ground.folder().join("leasehold-data/address");
+    fs::write(file, "http://127.0.0.1:1\n").unwrap();
+    let said = ground.says("key me");
+    assert_eq!(said.code, 6, "{said:?}");
+    assert!(said.err.contains("http://127.0.0.1:1"), "{said:?}");
+}
+
+#[test]
+fn a_workspace_is_named_by_name_or_id_or_by_its_key() {
+    let ground = Ground::new();
+    ground.ok("workspace create acme --plan enterprise --limit 7");
+    let acme = ground.ok("workspace get acme -o json");
+    let acme: serde_json::Value = serde_json::from_str(&acme).unwrap();
+    let id = acme["workspace"]["id"].as_str().unwrap();
+    assert_eq!(acme["slots"]["limit"], 7);
+    ground.file(
+        "pause.json",
+        r#"{"nodes": [{"id": "p", "type": "delay", "milliseconds": 1}]}"#,
+    );
+    ground.ok("definition publish pause pause.json -w acme");
+    assert!(ground.ok("definition list -w acme").contains("pause"));
+    assert!(
+        ground
+            .ok(&format!("definition list -w {id}"))
+            .contains("pause")
+    );
+    assert!(!ground.ok("definition list").contains("pause"));
+    let of_acme = [("LEASEHOLD_WORKSPACE", "acme")];
+    assert!(
+        ground
+            .says_with("definition list", &of_acme)
+            .out
+            .contains("pause")
+    );
+    // A workspace's key needs no name for it, and sees nothing else.
+    let key = ground.ok("key create acme --for-workspace acme");
+    let with_key = [("LEASEHOLD_KEY", key.as_str())];
+    assert!(
+        ground
+            .says_with("definition list", &with_key)
+            .out
+            .contains("pause")
+    );
+    assert!(
+        ground
+            .says_with("definition list -w acme", &with_key)
+            .out
+            .contains("pause")
+    );
+    let enqueued = ground.says_with("request enqueue pause", &with_key);
+    let request = enqueued.out.trim();
+    let watched = ground.says_with(&format!("request watch {request}"), &with_key);
+    assert_eq!(watched.code, 0, "{watched:?}");
+    // An administrator finds a request wherever it is.
+    let found = ground.ok(&format!("request get {request}"));
+    assert!(found.contains("workspace   acme"), "{found}");
+    // A workspace that is gone is not found by its name.
+    ground.ok("workspace delete acme");
+    assert_eq!(ground.says("definition list -w acme").code, 3);
+}

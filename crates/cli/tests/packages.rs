@@ -1,0 +1,178 @@
+//! The settings that the packages give, judged by the program itself. How the packages are written is checked by the linters in xtask's tests.
+#![allow(clippy::unwrap_used)]
+
+use leasehold_testkit::{HELM, TempDir, temp_dir, yaml_as_json};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// By name, as a container or a service gets them.
+type Variables = BTreeMap<String, String>;
+
+fn packaging(path: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join("packaging").join(path)
+}
+
+fn leasehold(arguments: &[&str], variables: &Variables) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_leasehold"))
+        .args(arguments)
+        .env_clear()
+        .envs(variables)
+        .output()
+        .unwrap()
+}
+
+/// What `leasehold config check` says, if it finds nothing wrong.
+#[track_caller]
+fn accepted(variables: &Variables) -> String {
+    let output = leasehold(&["config", "check"], variables);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{variables:?}: {said}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn documents(yaml: &str) -> Vec<Value> {
+    serde_json::from_slice(&yaml_as_json(yaml).unwrap()).unwrap()
+}
+
+/// What is elsewhere in a package is in this folder: the file of settings, and a key.
+struct Stage {
+    folder: TempDir,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let folder = temp_dir();
+        let data = folder.path().to_str().unwrap();
+        let output = leasehold(&["admin-key", "--data-dir", data], &Variables::new());
+        assert!(output.status.success(), "{output:?}");
+        Self { folder }
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.folder.path().join(name).to_str().unwrap().to_owned()
+    }
+
+    /// The variable with what it names put in its place here.
+    fn set(&self, name: &str, value: Option<&str>) -> (String, String) {
+        let value = match (name, value) {
+            ("LEASEHOLD_CONFIG", _) => self.file("leasehold.toml"),
+            ("LEASEHOLD__WORKER__KEY_FILE", _) => self.file("admin.key"),
+            ("LEASEHOLD__STORE__URL", None) => "postgres://user:password@db/leasehold".to_owned(),
+            (_, None) => "from-a-secret".to_owned(),
+            (_, Some(value)) => value.to_owned(),
+        };
+        (name.to_owned(), value)
+    }
+}
+
+/// What the chart renders to, with settings of every kind.
+fn chart() -> Vec<Value> {
+    let mut helm = HELM.command().unwrap();
+    helm.arg("template")
+        .arg("prod")
+        .arg(packaging("helm/leasehold"));
+    for value in [
+        "store.existingSecret=store",
+        "worker.existingSecret=worker",
+        "temporal.apiKeySecret=cloud",
+        "settings.engine.kind=temporal",
+        "settings.temporal.address=https://eu.tmprl.example:7233",
+        "settings.dispatch.batch_size=200",
+        "settings.store.notify=false",
+        "settings.follow.interval=2s",
+        "settings.http_nodes.allow={10.0.0.0/8,internal.example}",
+    ] {
+        helm.args(["--set", value]);
+    }
+    let output = helm.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    documents(&String::from_utf8(output.stdout).unwrap())
+}
+
+/// The variables of every container of the chart, by its name.
+fn containers(chart: &[Value], stage: &Stage) -> BTreeMap<String, Variables> {
+    let pods = chart
+        .iter()
+        .map(|document| &document["spec"]["template"]["spec"]);
+    let lists = pods.flat_map(|pod| [&pod["initContainers"], &pod["containers"]]);
+    let containers = lists.filter_map(Value::as_array).flatten();
+    let named = containers.map(|container| {
+        let variables = container["env"].as_array().unwrap().iter();
+        let variables = variables.map(|variable| {
+            stage.set(
+                variable["name"].as_str().unwrap(),
+                variable["value"].as_str(),
+            )
+        });
+        (
+            container["name"].as_str().unwrap().to_owned(),
+            variables.collect(),
+        )
+    });
+    named.collect()
+}
+
+#[test]
+fn the_chart_gives_every_container_settings_that_work() {
+    let stage = Stage::new();
+    let chart = chart();
+    let file = chart
+        .iter()
+        .find(|document| document["kind"] == "ConfigMap");
+    let settings = file.unwrap()["data"]["leasehold.toml"].as_str().unwrap();
+    fs::write(stage.file("leasehold.toml"), settings).unwrap();
+    let containers = containers(&chart, &stage);
+    let names: Vec<_> = containers.keys().collect();
+    assert_eq!(names, ["migrate", "server", "worker"]);
+    for variables in containers.values() {
+        let said = accepted(variables);
+        assert!(said.contains("7 settings and "), "{said}");
+    }
+}
+
+#[test]
+fn the_compose_file_gives_every_service_settings_that_work() {
+    let stage = Stage::new();
+    let script = stage.file("make-secrets.sh");
+    fs::copy(packaging("compose/make-secrets.sh"), &script).unwrap();
+    assert!(Command::new("sh").arg(&script).status().unwrap().success());
+    fs::copy(
+        stage.file("secrets/store.toml"),
+        stage.file("leasehold.toml"),
+    )
+    .unwrap();
+    let compose = fs::read_to_string(packaging("compose/compose.yaml")).unwrap();
+    let services = &documents(&compose)[0]["services"];
+    for name in ["server", "worker"] {
+        let variables = services[name]["environment"].as_object().unwrap().iter();
+        let variables = variables.map(|(name, value)| stage.set(name, value.as_str()));
+        accepted(&variables.collect());
+    }
+}
+
+#[test]
+fn the_image_has_settings_that_work() {
+    let dockerfile = fs::read_to_string(packaging("docker/Dockerfile")).unwrap();
+    let words = dockerfile.split_whitespace();
+    let variables = words.filter_map(|word| word.split_once('='));
+    let variables: Variables = variables
+        .filter(|(name, _)| name.starts_with("LEASEHOLD__"))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    assert_eq!(variables.len(), 2);
+    accepted(&variables);
+}
+
+#[test]
+fn a_setting_that_does_not_work_would_be_found() {
+    let name = "LEASEHOLD__SERVER__LISTENS".to_owned();
+    let variables = Variables::from([(name.clone(), "0.0.0.0:7777".to_owned())]);
+    let output = leasehold(&["config", "check"], &variables);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains(&name));
+}

@@ -1,0 +1,215 @@
+//! What the person in front of it chose: the order, the filter, where they scrolled to. Pure: keys in, choices out.
+
+use super::model::Model;
+use leasehold_client::api::overview::QueueUse;
+use leasehold_client::api::workspace::WorkspaceState;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use std::cmp::Reverse;
+
+/// More of a filter is no use: names are no longer.
+const FILTER_MAX_CHARS: usize = 200;
+const PAGE: usize = 10;
+
+/// What was chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct View {
+    pub(crate) sort: Sort,
+    pub(crate) focus: Focus,
+    pub(crate) filter: String,
+    /// Whether the filter is being typed.
+    pub(crate) typing: bool,
+    pub(crate) frozen: bool,
+    pub(crate) help: bool,
+    first_workspace: usize,
+    first_queue: usize,
+}
+
+/// The order of workspaces.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Sort {
+    #[default]
+    Running,
+    Waiting,
+    Name,
+}
+
+/// Which table scrolls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Focus {
+    #[default]
+    Workspaces,
+    Queues,
+}
+
+/// What a key asks for beyond a choice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wish {
+    Stay,
+    Quit,
+    /// Ctrl-Z: give the terminal back for a while.
+    Suspend,
+}
+
+impl Sort {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Name => "name",
+        }
+    }
+
+    fn next(self) -> Self {
+        match self {
+            Self::Running => Self::Waiting,
+            Self::Waiting => Self::Name,
+            Self::Name => Self::Running,
+        }
+    }
+}
+
+impl View {
+    /// Everything, by name.
+    pub(crate) fn by_name() -> Self {
+        Self {
+            sort: Sort::Name,
+            ..Self::default()
+        }
+    }
+
+    /// A key was pressed.
+    pub(crate) fn press(&mut self, key: KeyEvent, model: &Model) -> Wish {
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return match key.code {
+                KeyCode::Char('c') => Wish::Quit,
+                KeyCode::Char('z') => Wish::Suspend,
+                _ => Wish::Stay,
+            };
+        }
+        if self.typing {
+            self.type_on(key.code);
+        } else if self.help {
+            // Any key closes it, and does nothing else.
+            self.help = false;
+        } else if self.command(key.code) == Wish::Quit {
+            return Wish::Quit;
+        }
+        self.bound(model);
+        Wish::Stay
+    }
+
+    fn type_on(&mut self, key: KeyCode) {
+        match key {
+            KeyCode::Enter => self.typing = false,
+            KeyCode::Esc => {
+                self.typing = false;
+                self.filter.clear();
+            }
+            KeyCode::Backspace => drop(self.filter.pop()),
+            KeyCode::Char(typed) if self.filter.chars().count() < FILTER_MAX_CHARS => {
+                self.filter.push(typed);
+            }
+            _ => {}
+        }
+    }
+
+    fn command(&mut self, key: KeyCode) -> Wish {
+        match key {
+            KeyCode::Char('q') => return Wish::Quit,
+            KeyCode::Esc if self.filter.is_empty() => return Wish::Quit,
+            KeyCode::Esc => self.filter.clear(),
+            KeyCode::Char('p') => self.frozen = !self.frozen,
+            KeyCode::Char('s') => {
+                self.sort = self.sort.next();
+                self.first_workspace = 0;
+            }
+            KeyCode::Char('/') => self.typing = true,
+            KeyCode::Char('?') => self.help = true,
+            KeyCode::Tab => {
+                self.focus = match self.focus {
+                    Focus::Workspaces => Focus::Queues,
+                    Focus::Queues => Focus::Workspaces,
+                };
+            }
+            KeyCode::Char('j') | KeyCode::Down => self.scroll(1, true),
+            KeyCode::Char('k') | KeyCode::Up => self.scroll(1, false),
+            KeyCode::PageDown => self.scroll(PAGE, true),
+            KeyCode::PageUp => self.scroll(PAGE, false),
+            KeyCode::Char('g') | KeyCode::Home => self.scroll(usize::MAX, false),
+            KeyCode::Char('G') | KeyCode::End => self.scroll(usize::MAX, true),
+            _ => {}
+        }
+        Wish::Stay
+    }
+
+    fn scroll(&mut self, rows: usize, down: bool) {
+        let first = match self.focus {
+            Focus::Workspaces => &mut self.first_workspace,
+            Focus::Queues => &mut self.first_queue,
+        };
+        *first = if down {
+            first.saturating_add(rows)
+        } else {
+            first.saturating_sub(rows)
+        };
+    }
+
+    /// Nobody scrolls beyond the last row: getting back would take as many keys.
+    pub(crate) fn bound(&mut self, model: &Model) {
+        let workspaces = self.workspaces(model).len();
+        let queues = self.queues(model).len();
+        self.first_workspace = self.first_workspace.min(workspaces.saturating_sub(1));
+        self.first_queue = self.first_queue.min(queues.saturating_sub(1));
+    }
+
+    /// The first row to show of a table, if its last page is not to be half empty.
+    pub(crate) fn first(&self, focus: Focus, rows: usize, room: usize) -> usize {
+        let first = match focus {
+            Focus::Workspaces => self.first_workspace,
+            Focus::Queues => self.first_queue,
+        };
+        first.min(rows.saturating_sub(room))
+    }
+
+    /// The workspaces to show, in order.
+    pub(crate) fn workspaces<'a>(&self, model: &'a Model) -> Vec<&'a WorkspaceState> {
+        let all = model.overview.iter().flat_map(|overview| &overview.busiest);
+        let mut some: Vec<_> = all
+            .filter(|state| self.wants(&state.workspace.name))
+            .collect();
+        let name = |state: &&WorkspaceState| state.workspace.name.clone();
+        match self.sort {
+            Sort::Running => some.sort_by_key(|state| {
+                (
+                    Reverse(state.slots.in_use),
+                    Reverse(state.requests.pending),
+                    name(state),
+                )
+            }),
+            Sort::Waiting => {
+                some.sort_by_key(|state| (Reverse(state.requests.pending), name(state)))
+            }
+            Sort::Name => some.sort_by_key(name),
+        }
+        some
+    }
+
+    /// The queues to show, in order.
+    pub(crate) fn queues<'a>(&self, model: &'a Model) -> Vec<&'a QueueUse> {
+        let all = model.overview.iter().flat_map(|overview| &overview.queues);
+        let mut some: Vec<_> = all.filter(|queue| self.wants(&queue.name)).collect();
+        let name = |queue: &&QueueUse| queue.name.clone();
+        match self.sort {
+            Sort::Running => some
+                .sort_by_key(|queue| (Reverse(queue.running), Reverse(queue.waiting), name(queue))),
+            Sort::Waiting => some.sort_by_key(|queue| (Reverse(queue.waiting), name(queue))),
+            Sort::Name => some.sort_by_key(name),
+        }
+        some
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        let wanted = self.filter.trim();
+        wanted.is_empty() || name.to_lowercase().contains(&wanted.to_lowercase())
+    }
+}

@@ -1,0 +1,181 @@
+//! Whether every link between the files of the repository leads somewhere, and whether the book has every page. Pure: sees paths and texts.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::links::{Link, anchors, links};
+use crate::tidy::{Finding, line_of};
+
+/// Where the book's pages are.
+pub(crate) const BOOK: &str = "docs/";
+const SUMMARY: &str = "docs/SUMMARY.md";
+
+/// What is wrong with the links of every page. The texts are of all files, by their paths below the root; what is no text has none.
+pub(crate) fn check(texts: &BTreeMap<String, Option<String>>) -> Vec<Finding> {
+    let pages = || {
+        texts.iter().filter_map(|(path, text)| {
+            let text = text.as_deref()?;
+            path.ends_with(".md").then_some((path.as_str(), text))
+        })
+    };
+    let known = Known {
+        files: texts.keys().map(String::as_str).collect(),
+        anchors: pages().map(|(path, text)| (path, anchors(text))).collect(),
+    };
+    let mut findings = Vec::new();
+    for (path, text) in pages() {
+        for link in links(text) {
+            if let Some(wrong) = known.wrong(path, &link) {
+                findings.push(Finding::new(path, line_of(text, link.at.start), wrong));
+            }
+        }
+    }
+    findings.extend(left_out(texts));
+    findings
+}
+
+struct Known<'a> {
+    files: HashSet<&'a str>,
+    anchors: HashMap<&'a str, HashSet<String>>,
+}
+
+impl Known<'_> {
+    fn wrong(&self, page: &str, link: &Link) -> Option<String> {
+        let target = &link.target;
+        if is_elsewhere(target) {
+            return None;
+        }
+        let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+        let Some(file) = resolve(page, path) else {
+            return Some(format!("`{target}` leads out of the repository"));
+        };
+        if !self.is_there(&file) {
+            return Some(format!(
+                "`{target}` leads nowhere: there is no {file}; correct the link or add the file"
+            ));
+        }
+        match self.anchors.get(file.as_str()) {
+            Some(anchors) if !anchor.is_empty() && !anchors.contains(anchor) => Some(format!(
+                "`{target}` leads nowhere: {file} has no heading with the id `{anchor}`"
+            )),
+            _ => None,
+        }
+    }
+
+    fn is_there(&self, path: &str) -> bool {
+        let folder = format!("{}/", path.trim_end_matches('/'));
+        path.is_empty()
+            || self.files.contains(path)
+            || self.files.iter().any(|file| file.starts_with(&folder))
+    }
+}
+
+/// Pages of the book that no line of its summary names: nobody would find them.
+fn left_out(texts: &BTreeMap<String, Option<String>>) -> Vec<Finding> {
+    let Some(Some(summary)) = texts.get(SUMMARY) else {
+        return Vec::new();
+    };
+    let listed: HashSet<String> = links(summary)
+        .iter()
+        .filter_map(|link| resolve(SUMMARY, &link.target))
+        .collect();
+    texts
+        .keys()
+        .filter(|path| path.starts_with(BOOK) && path.ends_with(".md"))
+        .filter(|path| *path != SUMMARY && !listed.contains(*path))
+        .map(|path| Finding::new(path, 1, format!("is not in {SUMMARY}; add a line for it")))
+        .collect()
+}
+
+/// Whether a target is no matter of this repository.
+pub(crate) fn is_elsewhere(target: &str) -> bool {
+    ["https://", "http://", "mailto:"]
+        .iter()
+        .any(|scheme| target.starts_with(scheme))
+}
+
+/// The path below the root that a page's relative link names; none if it leads out of it.
+pub(crate) fn resolve(page: &str, link: &str) -> Option<String> {
+    if link.is_empty() {
+        return Some(page.to_owned());
+    }
+    if link.starts_with('/') {
+        return None;
+    }
+    let mut parts: Vec<&str> = page.split('/').collect();
+    parts.pop();
+    for part in link.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(files: &[(&str, &str)]) -> Vec<String> {
+        let texts = files
+            .iter()
+            .map(|(path, text)| ((*path).to_owned(), Some((*text).to_owned())))
+            .collect();
+        let findings = check(&texts);
+        findings.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_link_to_a_file_a_folder_or_a_heading_is_well() {
+        let page =
+            "# One\n[a](b.md#two) [b](#one) [c](../examples/) [d](../x.rs) [e](https://e.example)";
+        let files = [
+            ("docs/a.md", page),
+            ("docs/b.md", "# Two"),
+            ("examples/order/graph.json", "{}"),
+            ("x.rs", ""),
+        ];
+        assert_eq!(found(&files), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_link_to_nowhere_is_found_with_its_line() {
+        let findings = found(&[("docs/a.md", "# One\n\n[a](c.md)\n")]);
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].starts_with("docs/a.md:3: `c.md` leads nowhere"));
+    }
+
+    #[test]
+    fn a_missing_heading_is_found() {
+        for link in ["[a](#two)", "[a](b.md#two)"] {
+            let findings = found(&[("a.md", link), ("b.md", "# One")]);
+            assert_eq!(findings.len(), 1, "{findings:?}");
+            assert!(findings[0].contains("no heading with the id `two`"));
+        }
+    }
+
+    #[test]
+    fn a_link_out_of_the_repository_is_found() {
+        for link in ["../a", "/etc/passwd", "docs/../../a"] {
+            let findings = found(&[("README.md", &format!("[a]({link})"))]);
+            assert_eq!(findings.len(), 1, "{findings:?}");
+            assert!(findings[0].contains("leads out of the repository"));
+        }
+    }
+
+    #[test]
+    fn a_page_that_the_summary_does_not_name_is_found() {
+        let files = [
+            ("docs/SUMMARY.md", "- [a](a.md)"),
+            ("docs/a.md", "# A"),
+            ("docs/b.md", "# B"),
+        ];
+        assert_eq!(
+            found(&files),
+            ["docs/b.md:1: is not in docs/SUMMARY.md; add a line for it"]
+        );
+    }
+}

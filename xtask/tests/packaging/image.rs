@@ -1,0 +1,117 @@
+//! The image: its Dockerfile, what goes into it, and how its health is asked for.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::process::Command;
+use std::thread;
+
+use leasehold_testkit::HADOLINT;
+
+use crate::{Outcome, path, run, text, with};
+
+const DOCKERFILE: &str = "packaging/docker/Dockerfile";
+
+fn lint(dockerfile: &str) -> Outcome {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("Dockerfile");
+    std::fs::write(&file, dockerfile).unwrap();
+    run(HADOLINT.command().unwrap().arg("--no-color").arg(&file))
+}
+
+#[test]
+fn hadolint_accepts_the_dockerfile() {
+    lint(&text(DOCKERFILE)).must_be_well();
+}
+
+#[test]
+fn hadolint_refuses_a_broken_one() {
+    let good = text(DOCKERFILE);
+    let unknown = with(&good, "STOPSIGNAL", "STOPSIGN");
+    lint(&unknown).must_be_refused("unexpected 'S'");
+    let unpinned = with(&good, "debian:bookworm-slim", "debian");
+    lint(&unpinned).must_be_refused("DL3006");
+}
+
+#[test]
+fn the_image_is_built_with_the_rust_that_the_workspace_asks_for() {
+    let manifest = text("Cargo.toml");
+    let mut lines = manifest.lines();
+    let wanted = lines.find_map(|line| line.strip_prefix("rust-version = \""));
+    let wanted = wanted.unwrap().trim_end_matches('"');
+    let from = format!("FROM rust:{wanted}-bookworm AS build");
+    assert!(text(DOCKERFILE).contains(&from), "it should say: {from}");
+}
+
+#[test]
+fn nothing_that_the_build_needs_is_kept_out_of_the_image() {
+    let ignored = text(".dockerignore");
+    let ignored: Vec<_> = ignored
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty())
+        .collect();
+    let mut git = Command::new("git");
+    let files = run(git.arg("-C").arg(path("")).args(["ls-files", "--cached"])).must_be_well();
+    assert!(files.lines().count() > 100, "these are not all: {files}");
+    for file in files.lines() {
+        let kept_out = ignored.iter().any(|pattern| matches(pattern, file));
+        assert!(!kept_out, "{file} is kept out by .dockerignore");
+    }
+    assert!(matches("**/*.db", "some/store.db") && matches("**/target", "target/debug/leasehold"));
+    assert!(!matches("**/target", "crates/targets/x.rs") && matches(".git", ".git/config"));
+}
+
+/// As Docker reads the few forms that our file has: a path from the root, or `**/` and a name with at most one star.
+fn matches(pattern: &str, file: &str) -> bool {
+    let Some(name) = pattern.strip_prefix("**/") else {
+        return file == pattern || file.starts_with(&format!("{pattern}/"));
+    };
+    file.split('/').any(|part| match name.split_once('*') {
+        Some((begins, rest)) => {
+            let ends = rest.trim_end_matches('*');
+            part.starts_with(begins)
+                && (rest.ends_with('*') && part.contains(ends) || part.ends_with(ends))
+        }
+        None => part == name,
+    })
+}
+
+/// The status of the health check, asked of a server that answers so.
+fn health(answer: &'static str) -> Outcome {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let server = thread::spawn(move || {
+        let (mut peer, _) = listener.accept().unwrap();
+        let mut head = Vec::new();
+        let mut byte = [0];
+        while !head.ends_with(b"\r\n\r\n") && peer.read(&mut byte).unwrap() > 0 {
+            head.push(byte[0]);
+        }
+        peer.write_all(answer.as_bytes()).unwrap();
+        String::from_utf8(head).unwrap()
+    });
+    let outcome = check(port);
+    let asked = server.join().unwrap();
+    assert!(asked.starts_with("GET /readyz HTTP/1.1\r\n"), "{asked}");
+    outcome
+}
+
+/// Runs the Dockerfile's own health check, on another port.
+fn check(port: u16) -> Outcome {
+    let dockerfile = text(DOCKERFILE);
+    let mut lines = dockerfile.lines();
+    let command = lines.find_map(|line| line.trim().strip_prefix("CMD [\"bash\""));
+    let command = format!("[\"bash\"{}", command.unwrap());
+    let words: Vec<String> = serde_json::from_str(&command).unwrap();
+    let script = with(&words[2], "/7777", &format!("/{port}"));
+    run(Command::new(&words[0]).args([&words[1], &script]))
+}
+
+#[test]
+fn the_health_check_tells_a_ready_server_from_one_that_is_not() {
+    health("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").must_be_well();
+    assert!(!health("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n").well);
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = free.local_addr().unwrap().port();
+    drop(free);
+    check(port).must_be_refused("Connection refused");
+}

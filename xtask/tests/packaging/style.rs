@@ -1,0 +1,34 @@
+//! How the YAML of the packages is written.
+
+use leasehold_testkit::YAMLLINT;
+
+use crate::{Outcome, path, run};
+
+/// Templates are no YAML before they are rendered.
+const FILES: [&str; 4] = [
+    "packaging/.yamllint.yaml",
+    "packaging/compose/compose.yaml",
+    "packaging/helm/leasehold/Chart.yaml",
+    "packaging/helm/leasehold/values.yaml",
+];
+
+fn lint(file: &std::path::Path) -> Outcome {
+    let mut command = YAMLLINT.command().unwrap();
+    let rules = path("packaging/.yamllint.yaml");
+    run(command.args(["--strict", "-c"]).arg(rules).arg(file))
+}
+
+#[test]
+fn yamllint_accepts_each_file() {
+    for file in FILES {
+        lint(&path(file)).must_be_well();
+    }
+}
+
+#[test]
+fn yamllint_refuses_a_name_that_is_given_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("twice.yaml");
+    std::fs::write(&file, "replicas: 1\nreplicas: 2\n").unwrap();
+    lint(&file).must_be_refused("duplication of key \"replicas\"");
+}
