@@ -42,10 +42,19 @@ pub(crate) async fn ensure(store: &dyn Store, folder: &Path) -> Result<AdminKey>
         // Another instance was first.
         file.drop_draft()?;
     }
-    Ok(match file.read()? {
-        Some(text) if opens_all(store, &text).await? => AdminKey::Kept(file.path().to_owned()),
-        Some(_) => AdminKey::Stale(file.path().to_owned()),
-        None => AdminKey::Elsewhere,
+    let path = file.path().to_owned();
+    Ok(match file.read() {
+        Ok(Some(text)) if opens_all(store, &text).await? => AdminKey::Kept(path),
+        Ok(Some(_)) => AdminKey::Stale(path),
+        Ok(None) => AdminKey::Elsewhere,
+        // Whoever put it there did not mean it for this process, which serves all the same.
+        Err(error) => {
+            tracing::warn!(
+                error = format!("{error:#}"),
+                "the administrator's key is there and cannot be read"
+            );
+            AdminKey::Stale(path)
+        }
     })
 }
 

@@ -2,8 +2,9 @@
 
 use crate::{admin_key, config, demo, migrate, pages, serve, worker};
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
-use leasehold_console::Exit;
+use clap::{CommandFactory, Parser, Subcommand};
+use leasehold_console::{Exit, clean};
+use std::io::Write;
 use std::process::ExitCode;
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 denied, 5 conflict, 6 unavailable, \
@@ -58,12 +59,36 @@ pub(crate) fn refused(error: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         };
     }
-    eprintln!("error: {}", line(&error.render().to_string()));
+    say_error(&line(&error.render().to_string(), &named()));
     Exit::Usage.code().into()
 }
 
+/// One line, with nothing in it that a terminal would obey; whoever closed standard error does not want it.
+pub(crate) fn say_error(text: &str) {
+    let _ = writeln!(std::io::stderr(), "error: {}", clean(text));
+}
+
+/// The command that was meant, as far as it can be told from the arguments.
+fn named() -> String {
+    let words = std::env::args().skip(1);
+    command_of(words.collect::<Vec<_>>().iter().map(String::as_str))
+}
+
+fn command_of<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let root = Arguments::command();
+    let (mut command, mut path) = (&root, root.get_name().to_owned());
+    for word in words {
+        let Some(inner) = command.find_subcommand(word) else {
+            break;
+        };
+        path = format!("{path} {}", inner.get_name());
+        command = inner;
+    }
+    path
+}
+
 /// What is wrong, what may have been meant, and where to look.
-fn line(rendered: &str) -> String {
+fn line(rendered: &str, command: &str) -> String {
     let paragraphs: Vec<String> = rendered
         .split("\n\n")
         .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
@@ -73,15 +98,7 @@ fn line(rendered: &str) -> String {
     let tips = paragraphs
         .iter()
         .filter_map(|text| text.strip_prefix("tip: "));
-    let usage = paragraphs
-        .iter()
-        .find_map(|text| text.strip_prefix("Usage: "));
-    let command: Vec<&str> = usage
-        .unwrap_or("leasehold")
-        .split(' ')
-        .take_while(|word| word.starts_with(|first: char| first.is_ascii_lowercase()))
-        .collect();
-    let look = format!("`{} --help` shows what there is", command.join(" "));
+    let look = format!("`{command} --help` shows what there is");
     let parts = [wrong].into_iter().chain(tips.map(str::to_owned));
     parts.chain([look]).collect::<Vec<_>>().join("; ")
 }
@@ -91,12 +108,12 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use clap::CommandFactory;
 
     fn said(arguments: &[&str]) -> String {
         let words = ["leasehold"].iter().chain(arguments);
         let error = Arguments::try_parse_from(words).err().unwrap();
-        line(&error.render().to_string())
+        let command = command_of(arguments.iter().copied());
+        line(&error.render().to_string(), &command)
     }
 
     #[test]
@@ -119,6 +136,10 @@ mod tests {
         let number = said(&["workspace", "create", "a", "--limit", "many"]);
         assert!(
             number.starts_with("invalid value 'many' for '--limit <N>'"),
+            "{number}"
+        );
+        assert!(
+            number.ends_with("`leasehold workspace create --help` shows what there is"),
             "{number}"
         );
         assert_eq!(number.lines().count(), 1);

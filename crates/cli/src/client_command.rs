@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use leasehold_console::Command;
 
 /// A worker's troubles are worth a line; what goes well is not.
-const LEVEL: &str = "warn";
+const LEVEL: &str = "off,leasehold_worker=warn,leasehold_client=warn";
 
 pub(crate) fn run(command: Command) -> Result<()> {
     logging::start(LEVEL, LogFormat::Text)?;

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use leasehold_console::Failure;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 /// Makes a folder that only its owner can enter, unless it is there.
@@ -63,6 +63,7 @@ impl SafeFile {
                 .create_new(true)
                 .mode(0o600)
                 .open(&self.draft)?;
+            give_to_owner(&file, folder)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             File::open(folder)?.sync_all()
@@ -89,6 +90,15 @@ impl SafeFile {
             _ => Ok(()),
         }
     }
+}
+
+/// What root writes for a service belongs to whoever the folder belongs to, or the service could not read it.
+fn give_to_owner(file: &File, folder: &Path) -> std::io::Result<()> {
+    let (owner, is) = (fs::metadata(folder)?, file.metadata()?);
+    if owner.uid() == is.uid() {
+        return Ok(());
+    }
+    fchown(file, Some(owner.uid()), Some(owner.gid()))
 }
 
 fn read(file: &Path) -> Result<Option<String>> {

@@ -25,9 +25,9 @@ pub(crate) struct DemoCommand {
     /// Keep everything in this folder and go on with it next time [default: a folder that is removed at the end].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Where the API listens, as `host:port`.
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:7777")]
-    listen: String,
+    /// Where the API listens, as `host:port` [default: 127.0.0.1:7777, or any free port if that is taken].
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
     /// Print a line of figures every two seconds instead of drawing, as it also does where there is no terminal.
     #[arg(long)]
     plain: bool,
@@ -71,7 +71,10 @@ impl DemoCommand {
             data_dir: folder.path().to_owned(),
             ..Settings::default()
         };
-        settings.server.listen = self.listen.clone();
+        settings.server.listen = match &self.listen {
+            Some(listen) => listen.clone(),
+            None => free(settings.server.listen),
+        };
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
@@ -92,6 +95,14 @@ impl DemoCommand {
                 ))
             }
         }
+    }
+}
+
+/// The usual place, or another if somebody is there: a demo beside a server is as welcome.
+fn free(usual: String) -> String {
+    match std::net::TcpListener::bind(&usual) {
+        Ok(_) => usual,
+        Err(_) => "127.0.0.1:0".to_owned(),
     }
 }
 

@@ -1,5 +1,4 @@
 //! The binary: reads its arguments and composes everything. The only place that knows all rooms.
-#![allow(clippy::print_stderr)]
 
 mod address;
 mod admin_key;
@@ -49,7 +48,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            arguments::say_error(&format!("{error:#}"));
             let failure = error.downcast_ref::<Failure>();
             failure.map_or(ExitCode::FAILURE, |failure| failure.exit.code().into())
         }

@@ -28,11 +28,15 @@ enum Verb {
         place: Box<Place>,
     },
     /// Lists every migration, and whether it is applied. Changes nothing.
+    ///
+    /// On SQLite the server must be stopped for it.
     Status {
         #[command(flatten)]
         place: Box<Place>,
     },
     /// Prints the SQL that `up` would run, in one transaction that also records it: psql or sqlite3 can run it. Changes nothing.
+    ///
+    /// On SQLite the server must be stopped for it.
     Print {
         #[command(flatten)]
         place: Box<Place>,

@@ -16,6 +16,7 @@ use leasehold_runtime::Runtime;
 use leasehold_server::{Drained, ListenError, Parts, Server, State, Tls};
 use leasehold_store::workspace::NewWorkspace;
 use leasehold_store::{Page, Store};
+use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -215,10 +216,6 @@ fn tls(settings: &ServerSettings) -> Result<Option<Tls>> {
     }
 }
 
-#[allow(
-    clippy::print_stdout,
-    reason = "this is for whoever started it; the log is for later"
-)]
 fn greet(settings: &Settings, address: SocketAddr, tls: bool, key: &AdminKey) {
     let greeting = Greeting {
         address,
@@ -228,7 +225,8 @@ fn greet(settings: &Settings, address: SocketAddr, tls: bool, key: &AdminKey) {
         engine: &engine::shown(settings),
         key,
     };
-    print!("{}", greeting.text());
+    // A server whose standard output nobody reads serves all the same.
+    let _ = std::io::stdout().write_all(greeting.text().as_bytes());
     if !tls && !address.ip().is_loopback() {
         tracing::warn!(%address, "listening without TLS on an address that others can reach");
     }

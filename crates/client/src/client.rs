@@ -96,6 +96,12 @@ impl Client {
         let setup = |what: String| ClientError::Setup(what);
         let base = Url::parse(base_url)
             .map_err(|error| setup(format!("`{base_url}` is no address: {error}")))?;
+        if !base.username().is_empty() || base.password().is_some() {
+            // Not shown: it holds a password.
+            let wrong =
+                "an address holds no user and no password: the key is what opens the server";
+            return Err(setup(wrong.to_owned()));
+        }
         if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
             return Err(setup(format!("`{base_url}` is no http or https address")));
         }
@@ -107,9 +113,16 @@ impl Client {
             // A key is for the server it was given for.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("leasehold-client/", env!("CARGO_PKG_VERSION")));
+        if is_loopback(&base) {
+            // What stays on this machine goes through nobody's hands, and neither does its key.
+            builder = builder.no_proxy();
+        }
         if let Some(pem) = &options.ca_pem {
             let certificates = reqwest::Certificate::from_pem_bundle(pem)
                 .map_err(|error| setup(format!("the certificates cannot be read: {error}")))?;
+            if certificates.is_empty() {
+                return Err(setup("the file holds no certificate in PEM".to_owned()));
+            }
             builder = builder.tls_certs_only(certificates);
         }
         let http = builder.build().map_err(|error| setup(error.to_string()))?;
@@ -119,6 +132,11 @@ impl Client {
             key: key.to_owned(),
             options,
         })))
+    }
+
+    /// Whether the server is on this very machine, whatever its port.
+    pub fn is_local(&self) -> bool {
+        is_loopback(&self.0.base)
     }
 
     /// A call of a route, each part of whose path is escaped.
@@ -242,6 +260,15 @@ impl Call<'_> {
     }
 }
 
+fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else {
+        return false;
+    };
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let address = bare.parse::<std::net::IpAddr>();
+    bare == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
 /// The answer, if it is a success; else what it says.
 async fn accepted(response: Response) -> Result<Response> {
     let status = response.status();
@@ -265,5 +292,45 @@ fn refused(status: StatusCode, body: &[u8]) -> ClientError {
     match status.as_u16() {
         502..=504 => ClientError::Unreachable(text),
         _ => ClientError::Unexpected(text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_local_however_the_address_is_written() {
+        for (server, local) in [
+            ("http://127.0.0.1:7777", true),
+            ("http://localhost:1/x", true),
+            ("https://[::1]:1", true),
+            ("http://2130706433:1", true),
+            ("http://10.0.0.1:7777", false),
+            ("http://localhost.example.com", false),
+            ("http://127.0.0.1.example.com", false),
+            ("http:192.0.2.2:1/://localhost", false),
+            ("http://[::ffff:127.0.0.1]:1", false),
+        ] {
+            let client = Client::new(server, "").unwrap();
+            assert_eq!(client.is_local(), local, "{server}");
+        }
+    }
+
+    #[test]
+    fn an_address_with_a_password_is_refused_without_being_shown() {
+        let error = Client::new("http://me:hunter2@127.0.0.1", "").unwrap_err();
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
+
+    #[test]
+    fn a_file_without_certificates_is_refused() {
+        let options = ClientOptions {
+            ca_pem: Some(b"nothing".to_vec()),
+            ..ClientOptions::default()
+        };
+        assert!(Client::with("https://127.0.0.1", "", options).is_err());
     }
 }

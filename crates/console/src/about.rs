@@ -90,6 +90,8 @@ impl Act for LockAction {
 impl Act for Changes {
     /// Follows until it is told to stop, or nobody reads any more.
     async fn act(self, session: &Session, scope: &WorkspaceFlag) -> Outcome {
+        // A server that is not there is told at once; one that goes away later is waited for.
+        session.me().await?;
         let workspace = match self.all_workspaces {
             true => None,
             false => Some(scope.id(session).await?),

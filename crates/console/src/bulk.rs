@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use crate::input;
+use crate::listing::note;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::de::DeserializeOwned;
 use std::fs::File;
@@ -57,9 +58,14 @@ impl Lines {
     /// All of them, some at a time; empty lines are left out.
     pub(crate) fn batches(mut self) -> impl Iterator<Item = Result<Batch, Failure>> {
         let mut number = 0;
-        std::iter::from_fn(move || match self.batch(&mut number) {
-            Ok(batch) if batch.bytes == 0 => None,
-            other => Some(other),
+        std::iter::from_fn(move || {
+            loop {
+                match self.batch(&mut number) {
+                    Ok(batch) if batch.bytes == 0 => return None,
+                    Ok(batch) if batch.lines.is_empty() => {}
+                    other => return Some(other),
+                }
+            }
         })
     }
 
@@ -154,12 +160,8 @@ impl Bulk {
     }
 
     /// All is done.
-    #[allow(
-        clippy::print_stderr,
-        reason = "this is for whoever looks, not for what reads standard output"
-    )]
     pub(crate) fn end(self) {
         self.bar.finish_and_clear();
-        eprintln!("{} {}", self.done, self.word);
+        note(&format!("{} {}", self.done, self.word));
     }
 }

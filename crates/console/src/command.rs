@@ -5,7 +5,7 @@ use crate::connection::Connection;
 use crate::dead_letter::DeadLetterAction;
 use crate::definition::DefinitionAction;
 use crate::execution::ExecutionAction;
-use crate::exit::{Exit, Failure};
+use crate::exit::Failure;
 use crate::job::JobAction;
 use crate::key::KeyAction;
 use crate::output::{Output, OutputFlags};
@@ -14,7 +14,7 @@ use crate::request::RequestAction;
 use crate::scope::WorkspaceFlag;
 use crate::session::Session;
 use crate::top::Top;
-use crate::trouble::Outcome;
+use crate::trouble::{self, Outcome};
 use crate::workspace::WorkspaceAction;
 use clap::{Args, Subcommand};
 
@@ -101,7 +101,7 @@ pub(crate) trait Act: Sized {
     async fn act(self, session: &Session, workspace: &WorkspaceFlag) -> Outcome;
 
     /// What it comes to, if it needs no server.
-    fn alone(&self) -> Option<Result<String, Failure>> {
+    fn alone(&self, _: &Output) -> Option<Outcome> {
         None
     }
 }
@@ -112,10 +112,8 @@ async fn act(
     connection: &Connection,
     output: &OutputFlags,
 ) -> Result<(), Failure> {
-    if let Some(done) = action.alone() {
-        let line = done?;
-        let printed = Output::new(output).line(line);
-        return printed.map_err(|error| Failure::new(Exit::Failed, error.to_string()));
+    if let Some(done) = action.alone(&Output::new(output)) {
+        return trouble::told(done).map(drop);
     }
     let session = Session::open(connection, output).await?;
     let done = action.act(&session, workspace).await;

@@ -6,11 +6,15 @@ use clap::Args;
 use leasehold_client::{Client, ClientOptions};
 use leasehold_core::key::Secret;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const NEARBY: &str = "http://127.0.0.1:7777";
 /// Holds the key. Never a flag: flags are seen by everybody on the machine.
 const KEY_VARIABLE: &str = "LEASEHOLD_KEY";
 const KEY_FILE_VARIABLE: &str = "LEASEHOLD_KEY_FILE";
+/// Somebody waits: an answer that does not come is told soon.
+const PATIENCE: Duration = Duration::from_secs(15);
+const TRIES: u32 = 2;
 
 /// Which server, and how to get in.
 #[derive(Args, Clone, Debug, Default)]
@@ -59,25 +63,31 @@ pub(crate) struct Found {
 impl Connection {
     /// The client of the server that the flags, the variables and the data folder lead to.
     pub(crate) fn find(&self) -> Result<Found, Failure> {
-        let local = Local::find(self.data_dir.as_deref());
+        let local = Local::find(self.data_dir.as_deref())?;
         let of_local = local.as_ref().and_then(|local| local.address.clone());
         let server = self.server.clone().or(of_local);
         let server = server.unwrap_or_else(|| NEARBY.to_owned());
-        let key = self.key(&server, local)?;
         let ca_pem = match &self.ca_file {
             Some(file) => Some(read(file)?),
             None => None,
         };
         let options = ClientOptions {
+            timeout: PATIENCE,
+            tries: TRIES,
             ca_pem,
             ..ClientOptions::default()
         };
-        let (secret, key_from) = match key {
-            Some((secret, from)) => (secret, Some(from)),
-            None => (String::new(), None),
+        let client = |key: &str| {
+            let made = Client::with(&server, key, options.clone());
+            made.map_err(|error| Failure::usage(format!("--server: {error}")))
         };
-        let client = Client::with(&server, &secret, options);
-        let client = client.map_err(|error| Failure::usage(format!("--server: {error}")))?;
+        let without_key = client("")?;
+        let its_own =
+            |local: &Local| local.address.as_deref() == Some(&server) || without_key.is_local();
+        let (client, key_from) = match self.key(local.filter(its_own))? {
+            Some((secret, from)) => (client(&secret)?, Some(from)),
+            None => (without_key, None),
+        };
         Ok(Found {
             client,
             server,
@@ -86,30 +96,34 @@ impl Connection {
     }
 
     /// A flag goes before a variable, a variable before the data folder.
-    fn key(&self, server: &str, local: Option<Local>) -> Result<Option<(String, String)>, Failure> {
+    fn key(&self, local: Option<Local>) -> Result<Option<(String, String)>, Failure> {
         if let Some(file) = &self.key_file {
             return of_file(file).map(Some);
         }
-        if let Some(key) = variable(KEY_VARIABLE) {
+        if let Some(key) = variable(KEY_VARIABLE)? {
             return checked(&key, KEY_VARIABLE.to_owned()).map(Some);
         }
-        if let Some(file) = variable(KEY_FILE_VARIABLE) {
+        if let Some(file) = variable(KEY_FILE_VARIABLE)? {
             return of_file(Path::new(&file)).map(Some);
         }
         let Some(local) = local else { return Ok(None) };
-        let its_own = local.address.as_deref() == Some(server) || is_loopback(server);
         let from = local.folder.join("admin.key").display().to_string();
-        match local.key {
-            Some(key) if its_own => checked(&key, from).map(Some),
-            _ => Ok(None),
-        }
+        local.key.map(|key| checked(&key, from)).transpose()
     }
 }
 
-fn variable(name: &str) -> Option<String> {
-    let value = std::env::var(name).ok()?;
-    let value = value.trim();
-    (!value.is_empty()).then(|| value.to_owned())
+/// A variable that is set and holds nothing is a slip: whoever set it did not mean the administrator's key.
+fn variable(name: &str) -> Result<Option<String>, Failure> {
+    let Some(value) = std::env::var_os(name) else {
+        return Ok(None);
+    };
+    let value = value.to_string_lossy().trim().to_owned();
+    if value.is_empty() {
+        let message =
+            format!("{name} is set and holds nothing; unset it, or put into it what it is for");
+        return Err(Failure::new(Exit::Denied, message));
+    }
+    Ok(Some(value))
 }
 
 fn of_file(file: &Path) -> Result<(String, String), Failure> {
@@ -130,41 +144,4 @@ fn checked(key: &str, from: String) -> Result<(String, String), Failure> {
 fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(file)
         .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", file.display())))
-}
-
-/// Whether the address is this machine's own, whatever its port.
-fn is_loopback(server: &str) -> bool {
-    let rest = server.split_once("://").map_or(server, |(_, rest)| rest);
-    let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
-    if host.contains('@') {
-        return false;
-    }
-    let host = match host.strip_prefix('[') {
-        Some(six) => six.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
-    };
-    host == "localhost"
-        || host
-            .parse::<std::net::IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_that_was_found_is_for_this_machine_only() {
-        for (server, own) in [
-            ("http://127.0.0.1:7777", true),
-            ("http://localhost:1/x", true),
-            ("https://[::1]:1", true),
-            ("http://10.0.0.1:7777", false),
-            ("http://localhost.example.com", false),
-            ("http://127.0.0.1@example.com", false),
-            ("http://127.0.0.1.example.com", false),
-        ] {
-            assert_eq!(is_loopback(server), own, "{server}");
-        }
-    }
 }

@@ -3,17 +3,18 @@
 use crate::command::Act;
 use crate::exit::Failure;
 use crate::input;
-use crate::listing::{Listing, note};
-use crate::output::clean;
+use crate::listing::Listing;
+use crate::output::{Output, clean};
 use crate::scope::WorkspaceFlag;
 use crate::session::Session;
 use crate::shown;
 use crate::trouble::{OrMissing, Outcome, missing};
 use clap::{Args, Subcommand};
+use leasehold_client::api::Code;
 use leasehold_client::api::definition::{Definition, NewDefinition, NewVersion, Version};
 use leasehold_core::graph::Graph;
 use leasehold_core::{DefinitionId, VersionBody, WorkspaceId};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -81,9 +82,9 @@ pub struct Publish {
 const LOOK: &str = "definition list";
 
 impl Act for DefinitionAction {
-    fn alone(&self) -> Option<Result<String, Failure>> {
+    fn alone(&self, out: &Output) -> Option<Outcome> {
         match self {
-            Self::Check { file } => Some(check(file)),
+            Self::Check { file } => Some(check(out, file)),
             _ => None,
         }
     }
@@ -101,15 +102,14 @@ impl Act for DefinitionAction {
                 listing,
             } => versions(session, workspace, &definition, listing).await,
             Self::Publish(publish) => publish.run(session, workspace).await,
-            Self::Check { file } => Ok(session.out.line(check(&file)?)?),
+            Self::Check { file } => check(&session.out, &file),
             Self::Delete { definition } => {
                 let id = session.definition(workspace, &definition).await?;
                 let deleted = session.client.definition_delete(workspace, id).await;
                 deleted.or_missing(|| format!("definition `{definition}`"), LOOK)?;
-                Ok(note(
-                    &session.out,
-                    &format!("definition {definition} is deleted"),
-                )?)
+                let document = json!({ "deleted": definition });
+                let sentence = format!("definition {} is deleted", clean(&definition));
+                Ok(session.out.told(&document, &sentence)?)
             }
         }
     }
@@ -171,7 +171,12 @@ async fn made(session: &Session, workspace: WorkspaceId, named: &str) -> Outcome
     let new = NewDefinition {
         name: named.to_owned(),
     };
-    Ok(session.client.definition_create(workspace, &new).await?.id)
+    match session.client.definition_create(workspace, &new).await {
+        Err(error) if error.code() == Some(Code::NameTaken) => {
+            session.definition(workspace, named).await
+        }
+        made => Ok(made?.id),
+    }
 }
 
 fn plain(body: VersionBody) -> NewVersion {
@@ -211,10 +216,11 @@ fn of_file(file: &Path) -> Result<NewVersion, Failure> {
     Ok(version)
 }
 
-fn check(file: &Path) -> Result<String, Failure> {
+fn check(out: &Output, file: &Path) -> Outcome {
     let version = of_file(file)?;
-    let what = described(&version.body);
-    Ok(format!("{} can be published: {what}", input::named(file)))
+    let (place, what) = (input::named(file), described(&version.body));
+    let document = json!({ "file": place, "runs": what });
+    Ok(out.told(&document, &format!("{place} can be published: {what}"))?)
 }
 
 fn described(body: &VersionBody) -> String {

@@ -31,7 +31,7 @@ exits! {
     /// A fault.
     Failed = 1, "something failed that should not; the line says what, and it may be a fault of Leasehold's";
     /// The user's slip.
-    Usage = 2, "a flag, a file, a setting or a value is wrong; nothing was done";
+    Usage = 2, "a flag, a file, a setting or a value is wrong; nothing was done, unless the line says what was";
     /// It is not there.
     NotFound = 3, "there is no such workspace, definition, request, job …, or the key does not open it";
     /// The key is missing, wrong or too weak.

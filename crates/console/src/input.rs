@@ -92,6 +92,12 @@ pub(crate) fn named(file: &Path) -> String {
 
 /// What JSON says; `place` is where it was written.
 pub(crate) fn json<T: DeserializeOwned>(text: &str, place: &str) -> Result<T, Failure> {
+    if let Some(number) = number_too_large(text) {
+        let message = format!(
+            "{place} has a number that cannot be kept exactly, {number}; write it as a text"
+        );
+        return Err(Failure::usage(message));
+    }
     let mut from = serde_json::Deserializer::from_str(text);
     let parsed = serde_path_to_error::deserialize(&mut from);
     parsed
@@ -118,6 +124,23 @@ pub(crate) fn json<T: DeserializeOwned>(text: &str, place: &str) -> Result<T, Fa
         })
 }
 
+/// A whole number with more digits than are kept, outside of texts.
+fn number_too_large(json: &str) -> Option<&str> {
+    let mut outside = json.split('"').step_by(2);
+    if json.contains('\\') {
+        // A quote inside a text is no boundary: such texts are judged by the server.
+        return None;
+    }
+    outside.find_map(|part| {
+        let words = part.split(|one: char| !(one.is_ascii_alphanumeric() || "+-.".contains(one)));
+        words.into_iter().find(|word| {
+            let digits = word.strip_prefix('-').unwrap_or(word);
+            let whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            whole && word.parse::<i64>().is_err() && word.parse::<u64>().is_err()
+        })
+    })
+}
+
 /// A document that is given on the command line, or in a file, or not at all.
 pub(crate) fn document<T: DeserializeOwned>(
     flag: &str,
@@ -128,5 +151,28 @@ pub(crate) fn document<T: DeserializeOwned>(
         (Some(text), _) => json(text, &format!("--{flag}")).map(Some),
         (None, Some(file)) => json(&text(file)?, &named(file)).map(Some),
         (None, None) => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::number_too_large;
+
+    #[test]
+    fn whole_numbers_that_would_change_are_found() {
+        for (json, found) in [
+            (
+                "{\"a\": 12345678901234567890123}",
+                Some("12345678901234567890123"),
+            ),
+            (
+                "[18446744073709551615, -9223372036854775808, 1.5e300]",
+                None,
+            ),
+            ("[-9223372036854775809]", Some("-9223372036854775809")),
+            ("\"12345678901234567890123\"", None),
+        ] {
+            assert_eq!(number_too_large(json), found, "{json}");
+        }
     }
 }

@@ -103,7 +103,7 @@ impl CreateKey {
             "key {} opens {opens}; this is its secret, shown this once:",
             made.key.id
         );
-        note(out, &text)?;
+        note(&text);
         Ok(out.line(&made.secret)?)
     }
 }

@@ -1,12 +1,13 @@
 //! Lists: a screenful, or as many as asked, or all, page after page. Knows no noun.
 
-use crate::output::Output;
+use crate::output::{Output, clean};
 use crate::session::Session;
 use crate::trouble::Outcome;
 use clap::Args;
 use leasehold_client::List;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::io::Write;
 
 const SCREENFUL: u32 = 50;
 const PAGE: u32 = 1_000;
@@ -35,55 +36,72 @@ impl Listing {
     where
         T: DeserializeOwned + Serialize + Send + 'static,
     {
-        let (items, more) = self.read(list).await?;
         let out = &session.out;
         if out.is_json() {
-            return Ok(out.json(&items)?);
+            return self.stream(out, list).await;
         }
+        let mut items = Vec::new();
+        let more = self
+            .read(list, |page| {
+                items.extend(page);
+                Ok(())
+            })
+            .await?;
         if items.is_empty() {
-            return Ok(note(out, none)?);
+            note(none);
+            return Ok(());
         }
         out.table(headings, rows(&items).await?)?;
         if more {
-            note(
-                out,
-                "there are more: --limit N shows so many, --all shows all",
-            )?;
+            note("there are more: --limit N shows so many, --all shows all");
         }
         Ok(())
     }
 
-    async fn read<T>(self, list: List<T>) -> Outcome<(Vec<T>, bool)>
+    /// One array, written as its pages come: however long it is, no more than a page is held.
+    async fn stream<T>(self, out: &Output, list: List<T>) -> Outcome
+    where
+        T: DeserializeOwned + Serialize + Send + 'static,
+    {
+        let mut first = true;
+        self.read(list, |page| {
+            for item in page {
+                out.part(if first { "[\n  " } else { ",\n  " })?;
+                first = false;
+                out.json_part(&item)?;
+            }
+            Ok(())
+        })
+        .await?;
+        Ok(out.line(if first { "[]" } else { "\n]" })?)
+    }
+
+    /// Hands over page after page, as many as asked; whether there are more.
+    async fn read<T>(self, list: List<T>, mut take: impl FnMut(Vec<T>) -> Outcome) -> Outcome<bool>
     where
         T: DeserializeOwned + Send + 'static,
     {
-        let most = if self.all {
-            usize::MAX
-        } else {
-            self.limit as usize
-        };
-        let page = u32::try_from(most).unwrap_or(PAGE).min(PAGE);
-        let list = list.limit(page);
-        let (mut items, mut after) = (Vec::new(), None);
+        let mut left = if self.all { u32::MAX } else { self.limit };
+        let list = list.limit(left.min(PAGE));
+        let mut after = None;
         loop {
-            let read = list.page(after.as_deref()).await?;
-            items.extend(read.items);
-            after = read.next;
-            if after.is_none() || items.len() >= most {
-                let more = after.is_some() || items.len() > most;
-                items.truncate(most);
-                return Ok((items, more));
+            let mut page = list.page(after.as_deref()).await?;
+            let all_fit = u32::try_from(page.items.len()).is_ok_and(|count| count <= left);
+            page.items.truncate(left as usize);
+            if !self.all {
+                left -= u32::try_from(page.items.len()).unwrap_or(left);
+            }
+            take(page.items)?;
+            after = page.next;
+            if after.is_none() || left == 0 {
+                return Ok(after.is_some() || !all_fit);
             }
         }
     }
 }
 
 /// Something beside what was asked for: on standard error, so that it is in nobody's way.
-#[allow(
-    clippy::print_stderr,
-    reason = "this is for whoever looks, not for what reads standard output"
-)]
-pub(crate) fn note(_: &Output, text: &str) -> std::io::Result<()> {
-    anstream::eprintln!("{text}");
-    Ok(())
+pub(crate) fn note(text: &str) {
+    // Whoever closed it does not want to know.
+    let _ = writeln!(anstream::stderr(), "{}", clean(text));
 }

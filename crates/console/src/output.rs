@@ -105,14 +105,33 @@ impl Output {
         stdout.flush()
     }
 
+    /// A piece of a line that goes on.
+    pub(crate) fn part(&self, text: &str) -> io::Result<()> {
+        io::stdout().lock().write_all(text.as_bytes())
+    }
+
+    /// A JSON document inside another, two steps in.
+    pub(crate) fn json_part(&self, value: &impl Serialize) -> io::Result<()> {
+        let text = tame(serde_json::to_string_pretty(value)?);
+        self.part(&text.replace('\n', "\n  "))
+    }
+
     /// A JSON document, for reading.
     pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
-        self.line(serde_json::to_string_pretty(value)?)
+        self.line(tame(serde_json::to_string_pretty(value)?))
     }
 
     /// A JSON document in one line, where more may follow.
     pub(crate) fn json_line(&self, value: &impl Serialize) -> io::Result<()> {
-        self.line(serde_json::to_string(value)?)
+        self.line(tame(serde_json::to_string(value)?))
+    }
+
+    /// A document for programs, a sentence for people.
+    pub(crate) fn told(&self, document: &impl Serialize, sentence: &str) -> io::Result<()> {
+        match self.format {
+            Format::Json => self.json(document),
+            Format::Table => self.line(sentence),
+        }
     }
 
     /// A word in the colour of its meaning.
@@ -160,8 +179,21 @@ impl Output {
     }
 }
 
+/// JSON leaves some characters as they are that a terminal would obey; they are only in texts, where an escape says the same.
+fn tame(json: String) -> String {
+    let obeyed = |one: char| ('\u{7f}'..='\u{9f}').contains(&one);
+    if !json.contains(obeyed) {
+        return json;
+    }
+    let written = |one: char| match obeyed(one) {
+        true => format!("\\u{:04x}", u32::from(one)),
+        false => one.to_string(),
+    };
+    json.chars().map(written).collect()
+}
+
 /// Text that came from elsewhere, with nothing in it that a terminal would obey.
-pub(crate) fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     let one_line = text.split(['\n', '\r', '\t']).collect::<Vec<_>>().join(" ");
     one_line
         .chars()

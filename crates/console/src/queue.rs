@@ -75,8 +75,8 @@ impl Act for QueueAction {
             Self::List(listing) => list(session, listing).await,
             Self::Get { queue } => get(session, &queue).await,
             Self::Set(set) => update(session, &set.queue, set.change()).await,
-            Self::Pause { queue } => update(session, &queue, paused(true)).await,
-            Self::Resume { queue } => update(session, &queue, paused(false)).await,
+            Self::Pause { queue } => pause(session, &queue, true).await,
+            Self::Resume { queue } => pause(session, &queue, false).await,
             Self::TotalLimit { limit } => total(session, limit.as_deref()).await,
         }
     }
@@ -97,11 +97,15 @@ impl SetQueue {
     }
 }
 
-fn paused(paused: bool) -> QueueChange {
-    QueueChange {
+/// Setting up makes a queue that is not there; pausing one is a slip.
+async fn pause(session: &Session, name: &str, paused: bool) -> Outcome {
+    let queue = session.client.queue_get(name).await;
+    queue.or_missing(|| format!("queue `{name}`"), "queue list")?;
+    let change = QueueChange {
         paused: Some(paused),
         ..QueueChange::default()
-    }
+    };
+    update(session, name, change).await
 }
 
 async fn list(session: &Session, listing: Listing) -> Outcome {

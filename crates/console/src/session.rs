@@ -3,7 +3,7 @@
 use crate::connection::{Connection, Found};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, OutputFlags};
-use crate::trouble::{Outcome, Trouble};
+use crate::trouble::{self, Outcome, Trouble};
 use leasehold_client::api::key::{Key, Scope};
 use leasehold_client::api::{Code, Problem};
 use leasehold_client::{Client, ClientError};
@@ -79,12 +79,10 @@ impl Session {
     /// # Errors
     /// If it did not end well.
     pub fn told<T>(&self, outcome: Outcome<T>) -> Result<Option<T>, Failure> {
-        match outcome {
-            Ok(done) => Ok(Some(done)),
-            Err(Trouble::Unread) => Ok(None),
-            Err(Trouble::Failure(failure)) => Err(failure),
-            Err(Trouble::Client(error)) => Err(self.failure(error)),
-        }
+        trouble::told(outcome.map_err(|trouble| match trouble {
+            Trouble::Client(error) => self.failure(error).into(),
+            other => other,
+        }))
     }
 
     fn no_key(&self) -> Failure {
@@ -101,6 +99,13 @@ impl Session {
         let server = &self.server;
         match error {
             ClientError::Problem(problem) => self.refused(&problem),
+            ClientError::Unreachable(why) if why.contains("certificate") => {
+                Failure::usage(format!(
+                    "the certificate of {server} is not trusted ({}); name its authority with --ca-file, and the server with --server \
+                     as its certificate does",
+                    short(&why)
+                ))
+            }
             ClientError::Unreachable(why) => Failure::new(
                 Exit::Unavailable,
                 format!(

@@ -82,7 +82,7 @@ pub(crate) fn json_cell(json: &JsonText) -> String {
     cut(json.as_str())
 }
 
-/// A document in full, over several lines if it has several parts.
+/// A document in full, in one line.
 pub(crate) fn value(value: &Value) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }

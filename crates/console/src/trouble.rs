@@ -41,6 +41,16 @@ impl From<io::Error> for Trouble {
     }
 }
 
+/// How something that needs no server ended, as people read it; nothing if nobody reads any more.
+pub(crate) fn told<T>(outcome: Outcome<T>) -> Result<Option<T>, Failure> {
+    match outcome {
+        Ok(done) => Ok(Some(done)),
+        Err(Trouble::Unread) => Ok(None),
+        Err(Trouble::Failure(failure)) => Err(failure),
+        Err(Trouble::Client(error)) => Err(Failure::new(Exit::Failed, error.to_string())),
+    }
+}
+
 /// Says what is not there, where the server only says that something is not.
 pub(crate) trait OrMissing<T> {
     /// `what` is a thing with its name, `look` the command that lists such things.

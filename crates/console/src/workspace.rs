@@ -1,8 +1,9 @@
 //! `leasehold workspace`: making, showing, changing and deleting workspaces.
 
 use crate::command::Act;
+use crate::exit::Failure;
 use crate::input;
-use crate::listing::{Listing, note};
+use crate::listing::Listing;
 use crate::output::clean;
 use crate::scope::WorkspaceFlag;
 use crate::session::Session;
@@ -11,6 +12,7 @@ use crate::trouble::{OrMissing, Outcome};
 use clap::Subcommand;
 use leasehold_client::api::workspace::{NewWorkspace, Workspace, WorkspaceChange, WorkspaceState};
 use leasehold_core::{Plan, WorkspaceId};
+use serde_json::json;
 
 /// What to do with workspaces.
 #[derive(Subcommand, Clone, Debug)]
@@ -92,6 +94,10 @@ impl Act for WorkspaceAction {
                     max_concurrent_executions: limit,
                     paused: None,
                 };
+                if change == WorkspaceChange::default() {
+                    let message = "say what to change: --plan, --limit or --no-limit";
+                    return Err(Failure::usage(message).into());
+                }
                 update(session, &workspace, change, "changed").await
             }
             Self::Pause { workspace } => update(session, &workspace, paused(true), "paused").await,
@@ -102,10 +108,9 @@ impl Act for WorkspaceAction {
                 let id = session.workspace(&workspace).await?;
                 let deleted = session.client.workspace_delete(id).await;
                 deleted.or_missing(|| format!("workspace `{workspace}`"), LOOK)?;
-                Ok(note(
-                    &session.out,
-                    &format!("workspace {workspace} is deleted"),
-                )?)
+                let document = json!({ "deleted": workspace });
+                let sentence = format!("workspace {} is deleted", clean(&workspace));
+                Ok(session.out.told(&document, &sentence)?)
             }
         }
     }

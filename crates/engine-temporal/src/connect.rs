@@ -144,10 +144,11 @@ impl Link {
         let limit = self.0.connect_timeout;
         let connecting = Connection::connect(self.0.options.clone());
         match tokio::time::timeout(limit, connecting).await {
-            Ok(Ok(connection)) => Ok(Arc::new(Live {
-                connection,
-                lost: watch::Sender::new(false),
-            })),
+            Ok(Ok(connection)) => {
+                tracing::debug!("connected to Temporal");
+                let lost = watch::Sender::new(false);
+                Ok(Arc::new(Live { connection, lost }))
+            }
             Ok(Err(error)) => Err(not_connected(&error)),
             Err(_elapsed) => Err(format!("no connection within {limit:?}")),
         }

@@ -5,12 +5,13 @@ use crate::settings::{Kind, Origin, Origins, Problem, Problems, Read, Settings, 
 use crate::{engine, store};
 use anyhow::{Result, bail};
 use leasehold_client::{Client, ClientOptions};
-use leasehold_console::Failure;
+use leasehold_console::{Failure, clean};
 use leasehold_core::key::Secret;
 use leasehold_engine_temporal::TemporalEngine;
 use leasehold_server::{Tls, TlsError};
 use serde_json::Value;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(file: Option<&PathBuf>, json: bool) -> Result<()> {
@@ -42,10 +43,10 @@ pub(super) fn run(file: Option<&PathBuf>, json: bool) -> Result<()> {
     }
 }
 
-#[allow(clippy::print_stderr, reason = "this is what was asked for")]
 fn tell(problems: &[Problem]) {
     for problem in problems {
-        eprintln!("{problem}");
+        // Whoever closed it does not want to know.
+        let _ = writeln!(std::io::stderr(), "{}", clean(&problem.to_string()));
     }
 }
 

@@ -211,7 +211,18 @@ fn tls_mode(url: &str) -> Result<(), String> {
     }
 }
 
+/// Anybody may see these settings, so they hold no secret.
+fn without_password(text: &str) -> Result<(), String> {
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let place = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    match place.contains('@') {
+        true => Err("must hold no user and no password".to_owned()),
+        false => Ok(()),
+    }
+}
+
 pub(super) fn temporal(text: &str) -> Result<(), String> {
+    without_password(text)?;
     let options = TemporalOptions {
         address: text.to_owned(),
         ..TemporalOptions::default()
@@ -223,6 +234,7 @@ pub(super) fn temporal(text: &str) -> Result<(), String> {
 }
 
 pub(super) fn server(text: &str) -> Result<(), String> {
+    without_password(text)?;
     let rest = ["http://", "https://"].map(|scheme| text.strip_prefix(scheme));
     match rest.into_iter().flatten().next() {
         Some(host) if !host.is_empty() => Ok(()),

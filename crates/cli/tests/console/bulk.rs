@@ -79,3 +79,20 @@ fn all_dead_letters_are_redriven_once() {
         "0 enqueued anew"
     );
 }
+
+#[test]
+fn empty_lines_are_nothing_wherever_they_are() {
+    let ground = Ground::new();
+    let mut lines = "{\"kind\": \"a\"}\n".repeat(1_000);
+    lines.push_str("\n\n");
+    ground.file("jobs.ndjson", &lines);
+    let said = ground.says("job enqueue letters --from jobs.ndjson");
+    assert_eq!(
+        (said.code, said.err.trim()),
+        (0, "1000 enqueued"),
+        "{said:?}"
+    );
+    ground.file("none.ndjson", "\n\n");
+    let said = ground.says("job enqueue letters --from none.ndjson");
+    assert_eq!((said.code, said.err.trim()), (0, "0 enqueued"), "{said:?}");
+}

@@ -3,6 +3,10 @@
 use crate::ground::{Ground, program, run};
 use leasehold_testkit::temp_dir;
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::PermissionsExt;
+use std::sync::{Arc, Mutex};
 
 #[test]
 fn in_the_servers_folder_and_below_nothing_needs_to_be_said() {
@@ -57,17 +61,74 @@ fn elsewhere_the_folder_or_the_address_and_a_key_are_named() {
     }
 }
 
+/// Takes whatever comes and answers nothing of use; what came is told when it is over.
+fn eavesdropper() -> (SocketAddr, Arc<Mutex<Vec<u8>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (address, heard) = (
+        listener.local_addr().unwrap(),
+        Arc::new(Mutex::new(Vec::new())),
+    );
+    let hearing = heard.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = [0; 4096];
+            let read = stream.read(&mut head).unwrap_or(0);
+            hearing.lock().unwrap().extend_from_slice(&head[..read]);
+            let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}");
+        }
+    });
+    (address, heard)
+}
+
 #[test]
-fn a_key_that_was_found_is_not_sent_to_another_machine() {
+fn a_key_that_was_found_goes_to_its_own_server_and_nowhere_else() {
     let ground = Ground::new();
-    // Nobody is there; what counts is that no key is found for it.
-    let said = ground.says("key me --server http://192.0.2.1:7777");
-    assert_ne!(said.code, 0);
-    let file = ground.folder().join("leasehold-data/address");
-    fs::write(file, "http://127.0.0.1:1\n").unwrap();
-    let said = ground.says("key me");
-    assert_eq!(said.code, 6, "{said:?}");
-    assert!(said.err.contains("http://127.0.0.1:1"), "{said:?}");
+    let (ear, heard) = eavesdropper();
+    // An address that is not said to be this machine's, though it leads here.
+    let mapped = format!("http://[::ffff:127.0.0.1]:{}", ear.port());
+    let said = ground.says(&format!("key me --server {mapped}"));
+    assert_eq!(said.code, 4, "{said:?}");
+    // Behind a proxy the way to one's own machine does not lead through it.
+    let proxy = format!("http://{ear}");
+    let said = ground.says_with(
+        "key me",
+        &[
+            ("http_proxy", &proxy),
+            ("HTTP_PROXY", &proxy),
+            ("all_proxy", &proxy),
+        ],
+    );
+    assert_eq!(said.code, 0, "{said:?}");
+    let heard = heard.lock().unwrap().clone();
+    let heard = String::from_utf8_lossy(&heard);
+    assert!(heard.contains("/healthz"), "nobody was there: {heard}");
+    assert!(!heard.contains("lh_admin_"), "{heard}");
+}
+
+#[test]
+fn a_variable_that_holds_nothing_is_not_taken_for_the_administrators_key() {
+    let ground = Ground::new();
+    for name in ["LEASEHOLD_KEY", "LEASEHOLD_KEY_FILE"] {
+        let said = ground.says_with("key me", &[(name, "")]);
+        assert_eq!(said.code, 4, "{said:?}");
+        assert!(said.err.contains(name), "{said:?}");
+    }
+}
+
+#[test]
+fn a_folder_that_others_can_fill_leads_nowhere() {
+    let ground = Ground::new();
+    let (ear, heard) = eavesdropper();
+    let elsewhere = temp_dir();
+    let planted = elsewhere.path().join("leasehold-data");
+    fs::create_dir(&planted).unwrap();
+    fs::write(planted.join("address"), format!("http://{ear}\n")).unwrap();
+    fs::set_permissions(&planted, fs::Permissions::from_mode(0o777)).unwrap();
+    let mut command = program(elsewhere.path(), &["key", "me"]);
+    command.env("LEASEHOLD_KEY", ground.key());
+    assert_ne!(run(command, "").code, 0);
+    assert!(heard.lock().unwrap().is_empty());
 }
 
 #[test]

@@ -22,10 +22,14 @@ fn every_answer_is_one_json_document_and_has_no_colours() {
         "workspace set acme --limit 3".to_owned(),
         "workspace pause acme".to_owned(),
         "workspace resume acme".to_owned(),
+        "workspace delete acme".to_owned(),
         "definition list".to_owned(),
         "definition get pause".to_owned(),
         "definition versions pause".to_owned(),
         "definition publish pause pause.json".to_owned(),
+        "definition publish gone pause.json".to_owned(),
+        "definition delete gone".to_owned(),
+        "definition check pause.json".to_owned(),
         "request list".to_owned(),
         "request list -A --status completed".to_owned(),
         format!("request get {request}"),
@@ -54,6 +58,7 @@ fn every_answer_is_one_json_document_and_has_no_colours() {
         format!("key revoke {key}"),
         "instance list".to_owned(),
         "lock list".to_owned(),
+        "top --once".to_owned(),
     ];
     for words in commands {
         let said = ground.says(&format!("{words} -o json --color always"));

@@ -58,13 +58,14 @@ fn text_is_a_result_too_and_a_failure_is_told_with_what_was_said() {
         error.contains("9") && error.contains("the ink is dry"),
         "{error}"
     );
-    let missing = ground.ok("job enqueue letters c --max-attempts 1");
-    ground.says_all(&["job", "work", "letters", "--once", "--", "no-such-program"]);
-    let error = job(&ground, &missing)["last_error"].to_string();
-    assert!(
-        error.contains("no-such-program cannot be started"),
-        "{error}"
-    );
+    // A program that is not there uses up nobody's attempts.
+    let waiting = ground.ok("job enqueue letters c --max-attempts 1");
+    for missing in ["no-such-program", "./nowhere", "/etc/passwd"] {
+        let said = ground.says_all(&["job", "work", "letters", "--once", "--", missing]);
+        assert_eq!(said.code, 2, "{said:?}");
+        assert!(said.err.contains(missing), "{said:?}");
+    }
+    assert_eq!(job(&ground, &waiting)["status"], "queued");
 }
 
 #[test]
@@ -101,7 +102,7 @@ fn a_program_whose_lease_is_lost_is_ended_with_all_it_started() {
         started.display()
     );
     let lease = [
-        "job", "work", "letters", "--lease", "1s", "--", "sh", "-c", &script,
+        "job", "work", "letters", "--lease", "5s", "--", "sh", "-c", &script,
     ];
     let _work = Process::spawn(program(ground.folder(), &lease));
     let inner = || std::fs::read_to_string(&started).unwrap_or_default();
@@ -123,4 +124,23 @@ fn lives(pid: &str) -> bool {
         .next()
         .and_then(|rest| rest.chars().next());
     state.is_some_and(|state| state != 'Z')
+}
+
+#[test]
+fn what_a_program_leaves_behind_does_not_hold_its_job() {
+    let ground = Ground::new();
+    let id = ground.ok("job enqueue letters a");
+    let script = "sleep 600 & echo done";
+    let said = ground.says_all(&["job", "work", "letters", "--once", "--", "sh", "-c", script]);
+    assert_eq!(said.code, 0, "{said:?}");
+    assert_eq!(job(&ground, &id)["result"], "done");
+}
+
+#[test]
+fn a_key_that_does_not_open_the_queue_is_told_at_once() {
+    let ground = Ground::new();
+    let key = ground.ok("key create other --for-queue parcels");
+    let said = ground.says_with("job work letters -- cat", &[("LEASEHOLD_KEY", &key)]);
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.err.contains("--for-queue letters"), "{said:?}");
 }

@@ -33,12 +33,12 @@ impl Scene {
         let url = database.url().replace(server, &to_postgres.address());
         let serve = Program::new(&url, &to_temporal.address(), &namespace.name)
             .quick()
-            .set("log.level", "info,leasehold_runtime=debug")
+            .set("log.level", program::TELLING)
             .start();
         let site = Site::new(database::store(database.url()), LIMIT).await;
         // It has taken its lock and found its way to Temporal.
         program::said(&serve, program::WORKS, 1).await;
-        to_temporal.until(|traffic| traffic.answers_seen > 0).await;
+        program::said(&serve, program::CONNECTED, 1).await;
         Self {
             database,
             namespace,

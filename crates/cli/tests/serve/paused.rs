@@ -12,7 +12,7 @@ use serde_json::json;
 const LIMIT: u32 = 3;
 const REQUESTS: usize = 6;
 
-/// Who made which step of a request.
+/// The steps of requests that a process made for their start. Following their ends is another matter: whoever has that lock does it.
 async fn steps_of(process: &Process, site: &Site, ids: &[RequestId]) -> Vec<RequestStatus> {
     let mut steps = Vec::new();
     for id in ids {
@@ -20,7 +20,8 @@ async fn steps_of(process: &Process, site: &Site, ids: &[RequestId]) -> Vec<Requ
         steps.extend(
             timeline
                 .filter(|event| is_of(process, &event.by))
-                .map(|event| event.to),
+                .map(|event| event.to)
+                .filter(|to| *to != RequestStatus::Completed),
         );
     }
     steps
@@ -33,10 +34,10 @@ async fn a_process_stopped_between_claim_and_start_writes_nothing_when_it_contin
     let proxy = FaultProxy::to(namespace.address()).await;
     let mut paused = Program::new(database.url(), &proxy.address(), &namespace.name)
         .quick()
-        .set("log.level", "info,leasehold_runtime=debug")
+        .set("log.level", program::TELLING)
         .start();
     program::said(&paused, program::WORKS, 1).await;
-    proxy.until(|traffic| traffic.answers_seen > 0).await;
+    program::said(&paused, program::CONNECTED, 1).await;
     let mut other = Program::new(database.url(), namespace.address(), &namespace.name)
         .quick()
         .start();

@@ -12,6 +12,12 @@ const RUNNING: &str = "leasehold is running";
 /// In the line that says, at level debug, that it is the one that dispatches.
 pub(crate) const WORKS: &str = "lock acquired lock=\"processExecutionQueue\"";
 
+/// In the line that says, at level debug, that Temporal has answered: calls can be held up from now on, and the connection is not.
+pub(crate) const CONNECTED: &str = "connected to Temporal";
+
+/// A level at which both are said.
+pub(crate) const TELLING: &str = "info,leasehold_runtime=debug,leasehold_engine_temporal=debug";
+
 /// `leasehold serve` with settings, to be started once or more often.
 #[derive(Clone)]
 pub(crate) struct Program {

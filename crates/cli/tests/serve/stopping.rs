@@ -17,7 +17,7 @@ const MORE: Duration = Duration::from_secs(10);
 fn program(store: &str, temporal: &str, namespace: &str) -> Program {
     Program::new(store, temporal, namespace)
         .set("dispatch.drain_timeout", "5s")
-        .set("log.level", "info,leasehold_runtime=debug")
+        .set("log.level", program::TELLING)
 }
 
 /// Its end comes in time, and is a good one.
@@ -54,7 +54,7 @@ async fn stopped_while_temporal_hangs_it_ends_in_time() {
     let proxy = FaultProxy::to(namespace.address()).await;
     let mut serve = program(database.url(), &proxy.address(), &namespace.name).start();
     program::said(&serve, program::WORKS, 1).await;
-    proxy.until(|traffic| traffic.answers_seen > 0).await;
+    program::said(&serve, program::CONNECTED, 1).await;
     proxy.hold_answers();
     let site = Site::new(database::store(database.url()), 10).await;
     site.enqueue_many(3, &json!({"do": "wait"})).await;

@@ -30,7 +30,8 @@ pub struct EnqueueJob {
         long,
         value_name = "N",
         default_value_t = 0,
-        allow_negative_numbers = true
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i16).range(-1000..=1000)
     )]
     priority: i16,
     /// Not before this moment, as 2026-11-16T09:00:00Z.

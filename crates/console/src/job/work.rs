@@ -1,19 +1,23 @@
 //! `leasehold job work`: a worker whose handler is a program that is started for each job.
 
-use crate::exit::Failure;
+use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::listing::note;
+use crate::output::clean;
 use crate::session::Session;
 use crate::trouble::Outcome;
 use clap::Args;
 use leasehold_client::HttpSource;
+use leasehold_client::api::key::Scope;
 use leasehold_worker::{JobContext, JobError, Worker};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
@@ -43,7 +47,10 @@ pub struct Work {
 impl Work {
     pub(super) async fn run(self, session: &Session) -> Outcome {
         // A wrong key, a server that is not there: told at once, not by a worker that waits for ever.
-        session.me().await?;
+        self.check_key(session).await?;
+        if let Some(program) = self.command.first() {
+            find_program(program)?;
+        }
         let stop = CancellationToken::new();
         let (command, once, done) = (Arc::new(self.command), self.once, stop.clone());
         let handler = move |payload: Value, job: JobContext| {
@@ -72,10 +79,10 @@ impl Work {
             .map_err(|error| Failure::usage(error.to_string()))?;
         if !once {
             let text = format!(
-                "working on {}; Ctrl-C ends it when its jobs are done",
+                "working on {}; Ctrl-C ends it when its jobs are done, within 25 s",
                 self.queue
             );
-            note(&session.out, &text)?;
+            note(&text);
         }
         let told = told_to_stop()?;
         let until = async move {
@@ -87,9 +94,49 @@ impl Work {
         let stats = worker.run(until).await;
         let (completed, failed, retried) = (stats.completed, stats.failed, stats.retried);
         let text = format!("{completed} completed, {failed} failed, {retried} to be tried again");
-        note(&session.out, &text)?;
+        note(&text);
         Ok(())
     }
+}
+
+impl Work {
+    /// A worker that may not have a single job would wait for ever.
+    async fn check_key(&self, session: &Session) -> Outcome {
+        let opens = match &session.me().await?.scope {
+            Scope::Admin => true,
+            Scope::Worker { queues } => queues.contains(&self.queue),
+            Scope::Workspace { .. } => false,
+        };
+        if opens {
+            return Ok(());
+        }
+        let message = format!(
+            "the key does not open the queue `{0}`; `leasehold key create NAME --for-queue {0}` makes one that does",
+            clean(&self.queue)
+        );
+        Err(Failure::new(Exit::Denied, message).into())
+    }
+}
+
+/// A program that is not there would use up the attempts of every job.
+fn find_program(program: &str) -> Result<(), Failure> {
+    let there = |file: &Path| {
+        file.metadata()
+            .is_ok_and(|about| about.is_file() && about.mode() & 0o111 != 0)
+    };
+    let found = if program.contains('/') {
+        there(Path::new(program))
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| there(&folder.join(program)))
+    };
+    if found {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "there is no program `{}` that can be run",
+        clean(program)
+    )))
 }
 
 fn told_to_stop() -> std::io::Result<impl Future<Output = ()>> {
@@ -123,8 +170,8 @@ async fn run(command: &[String], payload: &Value, job: &JobContext) -> Result<Va
         .process_group(0)
         .spawn()
         .map_err(|error| JobError::new(format!("{program} cannot be started: {error}")))?;
-    let _group = Group::of(&child);
-    let stdin = child.stdin.take();
+    let group = Group::of(&child);
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let text = serde_json::to_vec(payload)?;
     let feed = async move {
         if let Some(mut stdin) = stdin {
@@ -132,12 +179,18 @@ async fn run(command: &[String], payload: &Value, job: &JobContext) -> Result<Va
             let _ = stdin.write_all(&text).await;
         }
     };
-    let (output, ()) = tokio::join!(child.wait_with_output(), feed);
-    let output = output.map_err(|error| JobError::new(format!("{program} was lost: {error}")))?;
-    if !output.status.success() {
-        return Err(JobError::new(failed(&output.stderr, output.status)));
+    let end = async move {
+        let status = child.wait().await;
+        // What it left behind would keep its output open.
+        drop(group);
+        status
+    };
+    let (status, out, err, ()) = tokio::join!(end, whole(stdout), whole(stderr), feed);
+    let status = status.map_err(|error| JobError::new(format!("{program} was lost: {error}")))?;
+    if !status.success() {
+        return Err(JobError::new(failed(&err, status)));
     }
-    let text = String::from_utf8_lossy(&output.stdout);
+    let text = String::from_utf8_lossy(&out);
     let text = text.trim();
     if text.is_empty() {
         return Ok(Value::Null);
@@ -162,6 +215,15 @@ impl Drop for Group {
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
+}
+
+/// All that comes, as far as it comes.
+async fn whole(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
+    let mut read = Vec::new();
+    if let Some(mut from) = from {
+        let _ = from.read_to_end(&mut read).await;
+    }
+    read
 }
 
 fn failed(stderr: &[u8], status: std::process::ExitStatus) -> String {

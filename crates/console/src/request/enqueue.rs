@@ -4,6 +4,7 @@ use super::watch;
 use crate::bulk::{Bulk, Lines};
 use crate::exit::Failure;
 use crate::input;
+use crate::listing::note;
 use crate::scope::WorkspaceFlag;
 use crate::session::Session;
 use crate::trouble::Outcome;
@@ -31,7 +32,8 @@ pub struct Enqueue {
         long,
         value_name = "N",
         default_value_t = 0,
-        allow_negative_numbers = true
+        allow_negative_numbers = true,
+        value_parser = clap::value_parser!(i16).range(-1000..=1000)
     )]
     priority: i16,
     /// Not before this moment, as 2026-11-16T09:00:00Z.
@@ -90,6 +92,7 @@ impl Enqueue {
         new.dedupe_window_ms = self.window.map(input::millis);
         let enqueued = session.client.request_enqueue(workspace, &new).await?;
         if self.watch {
+            note(&format!("request {}", enqueued.id));
             return watch::until_it_ends(session, workspace, enqueued.id).await;
         }
         let done = if enqueued.inserted {

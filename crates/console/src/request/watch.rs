@@ -42,7 +42,7 @@ pub(super) async fn until_it_ends(
             Ok(None) => {}
             // It was there: it comes back, and the request with it.
             Err(Trouble::Client(error)) if error.is_retryable() && told.events > 0 => {
-                away(session, &error, &mut told)?;
+                away(&error, &mut told);
             }
             Err(trouble) => return Err(trouble),
         }
@@ -61,7 +61,7 @@ async fn look(
     let request = request.or_missing(|| format!("request {id}"), LOOK)?;
     let events = session.client.request_timeline(workspace, id).await?;
     if std::mem::take(&mut told.away) {
-        note(&session.out, "the server answers again")?;
+        note("the server answers again");
     }
     let (last, before): (Vec<&Event>, Vec<&Event>) = events
         .iter()
@@ -160,10 +160,10 @@ fn ended(session: &Session, request: &Request) -> Outcome {
     Err(Failure::new(Exit::RequestFailed, message).into())
 }
 
-fn away(session: &Session, error: &ClientError, told: &mut Told) -> Outcome {
+fn away(error: &ClientError, told: &mut Told) {
     if !std::mem::replace(&mut told.away, true) {
-        let text = format!("the server does not answer ({error}); waiting for it");
-        note(&session.out, &text)?;
+        note(&format!(
+            "the server does not answer ({error}); waiting for it"
+        ));
     }
-    Ok(())
 }

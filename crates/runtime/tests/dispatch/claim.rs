@@ -112,7 +112,6 @@ async fn parallel_dispatchers_start_each_request_once(on: On) {
     let second = scene.dispatcher_with(parallel("second"));
     let (one, two) = tokio::join!(cycle(&first), cycle(&second));
     assert_eq!(one.dispatched + two.dispatched, 90);
-    assert!(one.dispatched > 0 && two.dispatched > 0);
     let mut executions = Vec::new();
     for (site, id) in asked {
         executions.push(scene.execution(&site, id).await);
