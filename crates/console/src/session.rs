@@ -60,7 +60,7 @@ impl Session {
         }
     }
 
-    /// The key of this session, asked for once.
+    /// The key in use, asked for once.
     pub(crate) async fn me(&self) -> Outcome<&Key> {
         if let Some(key) = self.me.get() {
             return Ok(key);
