@@ -16,6 +16,7 @@ mod report;
 mod sheet;
 mod tenants;
 mod usage;
+mod watched;
 mod workqueue;
 
 use anyhow::Result;
@@ -39,6 +40,8 @@ enum Bench {
     Dispatch(dispatch::Options),
     /// Many tenants: a noisy neighbour, what limits cost, how many workspaces there may be.
     Tenants(tenants::Options),
+    /// What it costs to be watched: dispatch and jobs with nobody looking, and with logs, metrics and traces.
+    Watched(watched::Options),
     /// The WorkQueue: enqueueing, draining, latency, backlog, a pinned horizon.
     Workqueue(workqueue::Options),
     /// The WorkQueue beside other job queues on the same server; npm installs them into a folder that goes away again.
@@ -52,6 +55,7 @@ async fn main() -> Result<()> {
         Bench::Claim(options) => claim::run(options).await,
         Bench::Dispatch(options) => dispatch::run(options).await,
         Bench::Tenants(options) => tenants::run(options).await,
+        Bench::Watched(options) => watched::run(options).await,
         Bench::Workqueue(options) => workqueue::run(options).await,
         Bench::Compare(options) => compare::run(options).await,
     }

@@ -5,8 +5,8 @@ use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail};
 use leasehold_testkit::{
-    FAKETIME_PACKAGE, LINTERS, Linter, PythonPackage, SCHEMATHESIS, TEMPORAL_CLI,
-    TEMPORAL_PYTHON_SDK, faketime_library, postgres_programs,
+    FAKETIME_PACKAGE, LINTERS, Linter, PROMTOOL_PACKAGE, PythonPackage, SCHEMATHESIS, TEMPORAL_CLI,
+    TEMPORAL_PYTHON_SDK, faketime_library, postgres_programs, promtool_version,
 };
 
 use crate::install::{debian_packages, first_line, pip, python_package};
@@ -33,6 +33,7 @@ pub(crate) struct Ready {
 pub(crate) fn run() -> Result<Ready> {
     postgres()?;
     faketime()?;
+    promtool()?;
     linters()?;
     let (temporal, temporal_version) = temporal()?;
     Ok(Ready {
@@ -71,6 +72,18 @@ fn faketime() -> Result<()> {
     }
     let library = faketime_library().context("faketime's package brought no library")?;
     println!("setup: faketime {state}: {}", library.display());
+    Ok(())
+}
+
+/// What checks metrics and alert rules. No Prometheus runs: its package starts one only where systemd does.
+fn promtool() -> Result<()> {
+    let mut state = "is here already";
+    if promtool_version().is_none() {
+        debian_packages(&[PROMTOOL_PACKAGE])?;
+        state = "is installed";
+    }
+    let version = promtool_version().context("the package of Prometheus brought no promtool")?;
+    println!("setup: promtool {state}: {version}");
     Ok(())
 }
 

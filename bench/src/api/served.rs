@@ -44,6 +44,7 @@ impl Served {
                 rate_burst: 1_000_000,
                 ..ServerOptions::default()
             },
+            telemetry: Default::default(),
             stop: stop.clone(),
         });
         Ok(Self {

@@ -51,6 +51,7 @@ fn starts(count: u32) -> Vec<Start> {
         version: version.clone(),
         priority: 0,
         params: json!({"order": 12345, "customer": "abcdefgh", "lines": [1, 2, 3]}),
+        trace: None,
     };
     (0..count).map(start).collect()
 }

@@ -11,6 +11,7 @@ use crate::sheet::Sheet;
 use anyhow::{Result, ensure};
 use leasehold_store::Store;
 use leasehold_store::queue::QueueChange;
+use std::sync::Arc;
 
 /// What becomes of completed jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,19 @@ pub(crate) async fn measure(
     jobs: u32,
     hands: Hands,
 ) -> Result<(Run, Vec<StatementCost>)> {
+    fill_anew(ground, mode, jobs).await?;
+    let begun = Begun::new(ground).await?;
+    let store = ground.store_with(hands.connections).await?;
+    let usage = begun.usage().await?;
+    drain(&store, jobs, hands).await?;
+    let used = usage.end().await?;
+    let statements = begun.statements().await?;
+    nothing_left(&*store, jobs, mode).await?;
+    drop(store);
+    Ok((begun.end(ground, jobs, used).await?, statements))
+}
+
+async fn fill_anew(ground: &mut dyn Ground, mode: Mode, jobs: u32) -> Result<()> {
     ground.fill(&Fill::default()).await?;
     let store = ground.store_with(1).await?;
     let change = QueueChange {
@@ -87,22 +101,29 @@ pub(crate) async fn measure(
     store.queue_update(QUEUE, &change).await?;
     fill(&*store, jobs).await?;
     drop(store);
-    ground.settle().await?;
-    let begun = Begun::new(ground).await?;
-    let store = ground.store_with(hands.connections).await?;
-    let usage = begun.usage().await?;
+    ground.settle().await
+}
+
+/// A store with so many jobs that wait; completed ones are kept.
+pub(crate) async fn filled(
+    ground: &mut dyn Ground,
+    jobs: u32,
+    hands: Hands,
+) -> Result<Arc<dyn Store>> {
+    fill_anew(ground, Mode::Keep, jobs).await?;
+    ground.store_with(hands.connections).await
+}
+
+/// One worker does so many jobs, until the last end is written down.
+pub(crate) async fn drain(store: &Arc<dyn Store>, jobs: u32, hands: Hands) -> Result<()> {
     let crew = Crew::start(store.clone(), hands, |_| {})?;
     crew.until(u64::from(jobs)).await;
     let stats = crew.stop().await;
-    let used = usage.end().await?;
-    let statements = begun.statements().await?;
     ensure!(
         stats.completed == u64::from(jobs),
         "not every job was completed: {stats:?}"
     );
-    nothing_left(&*store, jobs, mode).await?;
-    drop(store);
-    Ok((begun.end(ground, jobs, used).await?, statements))
+    Ok(())
 }
 
 async fn nothing_left(store: &dyn Store, jobs: u32, mode: Mode) -> Result<()> {

@@ -25,6 +25,11 @@ pub(crate) mod ours {
     pub(crate) use super::run::Begun;
 }
 
+/// Draining, for whoever looks at it meanwhile.
+pub(crate) mod watched {
+    pub(crate) use super::drain::{drain, filled};
+}
+
 use crate::ground::{Ground, Pin, Upkeep, Which};
 use crate::report::Format;
 use crate::sheet::Sheet;

@@ -5,6 +5,7 @@
 
 pub mod change;
 pub mod definition;
+pub mod doctor;
 pub mod execution;
 pub mod instance;
 pub mod job;

@@ -1,6 +1,6 @@
 //! The command line: every command there is, and what is said of one that is not.
 
-use crate::{admin_key, config, demo, migrate, pages, serve, worker};
+use crate::{admin_key, config, demo, doctor, migrate, pages, serve, worker};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
 use leasehold_console::{Exit, clean};
@@ -35,6 +35,11 @@ pub(crate) enum Command {
     Client(Box<leasehold_console::Command>),
     /// Checks settings, prints those in effect, or prints a file with all of them.
     Config(config::ConfigCommand),
+    /// Examines settings, store, engine, locks and drift, and says what to do about what is wrong. Changes nothing.
+    ///
+    /// Where a running server owns the store, as on SQLite, that server is asked: the data folder says where it is. Ends with 1 if there is a problem,
+    /// with 0 if there are only warnings.
+    Doctor(Box<doctor::DoctorCommand>),
     /// Brings the store's schema up to date, or shows what that would do.
     Migrate(migrate::MigrateCommand),
     /// Makes another administrator's key and puts it in the data folder, for whoever lost theirs.

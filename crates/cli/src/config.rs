@@ -4,6 +4,8 @@ mod check;
 mod effective;
 mod example;
 
+pub(crate) use check::beyond;
+
 use crate::place::Place;
 use crate::print;
 use anyhow::Result;

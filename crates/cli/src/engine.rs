@@ -79,6 +79,10 @@ impl EngineWatch for Watch {
             None => EngineFacts::NotDispatchedHere,
         }
     }
+
+    fn allowance(&self) -> Option<usize> {
+        self.dispatches.then(|| self.gate.allowance())
+    }
 }
 
 fn temporal(settings: &TemporalSettings, identity: &str) -> Result<Arc<dyn Engine>> {

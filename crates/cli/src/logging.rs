@@ -1,9 +1,17 @@
 //! Logs: to standard error, as text for people or as JSON for machines.
 
+use crate::log_writer::LogWriter;
 use crate::settings::LogFormat;
 use anyhow::{Context, Result, bail};
+use std::fmt::{self, Debug, Write};
 use std::io::IsTerminal;
+use tracing::Subscriber;
+use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
+use tracing_subscriber::util::SubscriberInitExt;
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
@@ -13,22 +21,105 @@ const QUIET: [(&str, &str); 2] = [("tokio_postgres", "warn"), ("deadpool.postgre
 
 /// Starts logging into a file, for what draws on the terminal; once a process.
 pub(crate) fn start_in(file: std::fs::File, level: &str) -> Result<()> {
-    let builder = tracing_subscriber::fmt().with_env_filter(filter(level)?);
-    builder.with_writer(file).with_ansi(false).init();
+    let writer = LogWriter::to(file).context("the log cannot be written")?;
+    begin(text(filter(level)?, writer.clone(), false), writer);
     Ok(())
 }
 
 /// Starts logging; once a process.
 pub(crate) fn start(level: &str, format: LogFormat) -> Result<()> {
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter(level)?)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal());
+    let filter = filter(level)?;
+    let writer = LogWriter::to(std::io::stderr()).context("the log cannot be written")?;
     match format {
-        LogFormat::Text => builder.with_target(false).init(),
-        LogFormat::Json => builder.json().flatten_event(true).init(),
+        LogFormat::Text => {
+            let colours = std::io::stderr().is_terminal();
+            begin(text(filter, writer.clone(), colours), writer);
+        }
+        LogFormat::Json => begin(json(filter, writer.clone()), writer),
     }
     Ok(())
+}
+
+/// Waits until everything that was logged is written; what ends the process calls it last.
+pub(crate) fn finish() {
+    LogWriter::flush();
+}
+
+/// From now on whatever is logged goes there; also a panic, so that each line is of the same form.
+fn begin(subscriber: impl Subscriber + Send + Sync + 'static, writer: LogWriter) {
+    subscriber.init();
+    writer.remember();
+    std::panic::set_hook(Box::new(|panic| {
+        let at = panic.location().map(ToString::to_string);
+        let error = panic.payload_as_str().unwrap_or("it does not say why");
+        let backtrace = std::backtrace::Backtrace::capture();
+        let backtrace = (backtrace.status() == std::backtrace::BacktraceStatus::Captured)
+            .then(|| backtrace.to_string());
+        tracing::error!(at, error, backtrace, "the program has a fault: it panicked");
+        LogWriter::flush();
+    }));
+}
+
+/// Lines for people: what happened, then the fields.
+fn text<W>(filter: EnvFilter, writer: W, colours: bool) -> impl Subscriber + Send + Sync
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(writer)
+        .with_ansi(colours)
+        .with_target(false)
+        .fmt_fields(debug_fn(field).delimited(" "))
+        .finish()
+}
+
+/// Lines for machines: one flat object each.
+fn json<W>(filter: EnvFilter, writer: W) -> impl Subscriber + Send + Sync
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(writer)
+        .json()
+        .flatten_event(true)
+        .with_current_span(false)
+        .with_span_list(false)
+        .finish()
+}
+
+fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Result {
+    if field.name() != "message" {
+        if writer.has_ansi_escapes() {
+            write!(
+                writer,
+                "\u{1b}[3m{}\u{1b}[0m\u{1b}[2m=\u{1b}[0m",
+                field.name()
+            )?;
+        } else {
+            write!(writer, "{}=", field.name())?;
+        }
+    }
+    write!(OneLine(writer), "{value:?}")
+}
+
+/// Keeps what others wrote from looking like a line of its own, or from steering the terminal.
+struct OneLine<'a, 'w>(&'a mut Writer<'w>);
+
+impl Write for OneLine<'_, '_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if !text.contains(char::is_control) {
+            return self.0.write_str(text);
+        }
+        text.chars().try_for_each(|char| {
+            if char.is_control() {
+                write!(self.0, "{}", char.escape_default())
+            } else {
+                self.0.write_char(char)
+            }
+        })
+    }
 }
 
 /// The filter that a level or a filter's text stands for.
@@ -56,7 +147,100 @@ pub(crate) fn filter(level: &str) -> Result<EnvFilter> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::filter;
+    use super::{filter, json, text};
+    use serde_json::Value;
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    /// What people and machines may write into a name or an error.
+    const ODD: [&str; 6] = [
+        "two\nlines",
+        "\u{1b}[31mred\u{7}",
+        "\"quoted\" \\ back",
+        "\u{0}nul\u{7f}",
+        "ümläut 東京 \u{1f980}",
+        "{\"level\":\"ERROR\"}",
+    ];
+
+    #[derive(Clone, Default)]
+    struct Page(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Page {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    impl Page {
+        fn lines(&self) -> Vec<String> {
+            let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
+            text.lines().map(str::to_owned).collect()
+        }
+    }
+
+    fn log_all() {
+        for odd in ODD {
+            tracing::warn!(quoted = odd, plain = %odd, number = 7, "said {odd}");
+        }
+    }
+
+    #[test]
+    fn each_event_is_one_flat_object_whatever_its_texts_are() {
+        let page = Page::default();
+        let written = page.clone();
+        let subscriber = json(filter("info").unwrap(), move || written.clone());
+        tracing::subscriber::with_default(subscriber, || {
+            let _span = tracing::info_span!("around", hidden = "yes").entered();
+            log_all();
+        });
+        let lines = page.lines();
+        assert_eq!(lines.len(), ODD.len());
+        for (line, odd) in lines.iter().zip(ODD) {
+            let Value::Object(object) = serde_json::from_str(line).unwrap() else {
+                panic!("{line}");
+            };
+            let names: Vec<&str> = object.keys().map(String::as_str).collect();
+            let mut expected = [
+                "timestamp",
+                "level",
+                "message",
+                "quoted",
+                "plain",
+                "number",
+                "target",
+            ];
+            expected.sort_unstable();
+            let mut sorted = names.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, expected, "{line}");
+            assert_eq!(object["level"], "WARN");
+            assert_eq!(object["message"], format!("said {odd}"));
+            assert_eq!(object["quoted"], odd);
+            assert_eq!(object["plain"], odd);
+            assert_eq!(object["number"], 7);
+        }
+    }
+
+    #[test]
+    fn text_stays_on_one_line_and_steers_no_terminal() {
+        let page = Page::default();
+        let written = page.clone();
+        let subscriber = text(filter("info").unwrap(), move || written.clone(), false);
+        tracing::subscriber::with_default(subscriber, log_all);
+        let lines = page.lines();
+        assert_eq!(lines.len(), ODD.len(), "{lines:#?}");
+        for line in &lines {
+            assert!(!line.contains(char::is_control), "{line:?}");
+            assert!(line.contains(" WARN said "), "{line}");
+            assert!(line.ends_with(" number=7"), "{line}");
+        }
+        let first = r#"said two\nlines quoted="two\nlines" plain=two\nlines"#;
+        assert!(lines[0].contains(first), "{}", lines[0]);
+    }
 
     #[test]
     fn levels_and_filters_are_taken_and_other_words_are_not() {

@@ -7,8 +7,10 @@ mod client_command;
 mod config;
 mod data_folder;
 mod demo;
+mod doctor;
 mod engine;
 mod greeting;
+mod log_writer;
 mod logging;
 mod migrate;
 mod notify;
@@ -22,6 +24,7 @@ mod serve;
 mod settings;
 mod signals;
 mod store;
+mod telemetry;
 mod worker;
 
 use arguments::{Arguments, Command};
@@ -40,11 +43,13 @@ fn main() -> ExitCode {
         Command::Demo(demo) => demo.run(),
         Command::Client(command) => client_command::run(*command),
         Command::Config(config) => config.run(),
+        Command::Doctor(doctor) => doctor.run(),
         Command::Migrate(migrate) => migrate.run(),
         Command::AdminKey(make) => make.run(),
         Command::Completions(completions) => completions.run(),
         Command::Man(man) => man.run(),
     };
+    logging::finish();
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

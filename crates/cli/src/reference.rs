@@ -112,7 +112,8 @@ fn commands(line: &str) -> Vec<String> {
     let pieces = line.split(['`', '(', '|', ';', '#']);
     let pieces = pieces
         .map(str::trim)
-        .filter(|piece| piece.starts_with("leasehold "));
+        // The log's line that it runs is no command.
+        .filter(|piece| piece.starts_with("leasehold ") && *piece != "leasehold is running");
     pieces
         .map(|piece| piece.trim_end_matches(')').to_owned())
         .collect()

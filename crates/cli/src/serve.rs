@@ -6,7 +6,7 @@ use crate::greeting::Greeting;
 use crate::place::Place;
 use crate::settings::{EngineKind, ServerSettings, Settings};
 use crate::signals::{Order, Signals};
-use crate::{admin_key, engine, notify, other_engine, store};
+use crate::{admin_key, engine, notify, other_engine, store, telemetry};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use leasehold_console::{Exit, Failure};
@@ -16,6 +16,7 @@ use leasehold_runtime::Runtime;
 use leasehold_server::{Drained, ListenError, Parts, Server, State, Tls};
 use leasehold_store::workspace::NewWorkspace;
 use leasehold_store::{Page, Store};
+use leasehold_telemetry::Telemetry;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -99,6 +100,7 @@ pub(crate) struct Serving {
     tls: Option<Tls>,
     address: Option<AddressFile>,
     instance: Instance,
+    telemetry: Telemetry,
 }
 
 impl Serving {
@@ -109,11 +111,12 @@ impl Serving {
         greet: impl FnOnce(&Settings, SocketAddr, bool, &AdminKey),
     ) -> Result<Option<Self>> {
         let owner = owner();
+        let telemetry = telemetry::begin(&settings, &owner)?;
         let tls = tls(&settings.server)?;
         let engine = engine::Prepared::new(&settings, &owner);
         let engine = engine.map_err(|error| Failure::usage(format!("{error:#}")))?;
         let (store, key) = tokio::select! {
-            ready = prepare(&settings) => ready?,
+            ready = prepare(&settings, &telemetry) => ready?,
             name = signals.stop() => {
                 tracing::info!(signal = name, "told to stop before the store was ready");
                 return Ok(None);
@@ -125,7 +128,8 @@ impl Serving {
         let url = address::url(server.address(), tls.is_some());
         // Before it says that it runs: whoever waited for that finds the way.
         let address = AddressFile::write(&settings.data_dir, &url);
-        let instance = Instance::start(&settings, &owner, store, engine, server)?;
+        let seen = telemetry.clone();
+        let instance = Instance::start(&settings, &owner, store, engine, server, seen)?;
         notify::ready();
         Ok(Some(Self {
             settings,
@@ -133,6 +137,7 @@ impl Serving {
             tls,
             address,
             instance,
+            telemetry,
         }))
     }
 
@@ -154,13 +159,14 @@ impl Serving {
             },
             name = signals.stop() => bail!("told to stop again ({name}); left at once"),
         }
+        telemetry::end(&self.telemetry).await;
         end
     }
 }
 
 /// The store, and that somebody can get in.
-async fn prepare(settings: &Settings) -> Result<(Arc<dyn Store>, AdminKey)> {
-    let store = store::open(settings).await?;
+async fn prepare(settings: &Settings, telemetry: &Telemetry) -> Result<(Arc<dyn Store>, AdminKey)> {
+    let store = telemetry::store(store::open(settings).await?, telemetry);
     let key = settle_in(&*store, settings).await;
     let key = key.map_err(|error| store::told(error, settings))?;
     Ok((store, key))
@@ -249,14 +255,17 @@ impl Instance {
         store: Arc<dyn Store>,
         engine: engine::Prepared,
         server: Server,
+        telemetry: Telemetry,
     ) -> Result<Self> {
         let address = server.address();
         let temporal = settings.engine.kind == EngineKind::Temporal;
         let temporal = temporal.then_some(&settings.temporal);
         let dispatches = settings.engine.enabled;
         let (engine, runners) = engine.start(&store, settings, owner)?;
+        let engine = telemetry::engine(engine, &telemetry);
         let mut options = settings.runtime(owner);
         options.beacon.listens = Some(address.to_string());
+        options.telemetry = telemetry.clone();
         let runtime = Runtime::start(store.clone(), Some(engine.clone()), options);
         let gate = Arc::clone(runtime.gate());
         let stop = CancellationToken::new();
@@ -276,6 +285,7 @@ impl Instance {
             engine: Some(engine),
             watch: Arc::new(engine::Watch { gate, dispatches }),
             options: settings.server.options(),
+            telemetry,
             stop: stop.clone(),
         });
         Ok(Self {

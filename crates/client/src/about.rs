@@ -2,6 +2,7 @@
 
 use crate::client::Client;
 use crate::error::Result;
+use leasehold_api::doctor::{Finding, Findings};
 use leasehold_api::instance::{Instance, Instances, Lock, Locks};
 use leasehold_api::overview::Overview;
 
@@ -47,6 +48,15 @@ impl Client {
     /// If the call does not succeed.
     pub async fn overview(&self) -> Result<Overview> {
         self.get(&["v1", "overview"]).json().await
+    }
+
+    /// What is wrong with the installation, as far as the server can tell.
+    ///
+    /// # Errors
+    /// If the call does not succeed.
+    pub async fn doctor(&self) -> Result<Vec<Finding>> {
+        let answer: Findings = self.get(&["v1", "doctor"]).json().await?;
+        Ok(answer.findings)
     }
 
     /// Every named lock.

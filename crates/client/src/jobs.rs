@@ -77,7 +77,25 @@ impl Client {
     /// # Errors
     /// If something in it is not acceptable, or the call does not succeed.
     pub async fn job_enqueue(&self, queue: &str, job: &NewJob) -> Result<EnqueuedJob> {
-        let call = self.post(&["v1", "queues", queue, "jobs"]);
+        self.job_enqueue_traced(queue, job, None).await
+    }
+
+    /// Puts a job into a queue as part of this trace, a `traceparent`; the worker is told of it.
+    ///
+    /// # Errors
+    /// If something in it is not acceptable, or the call does not succeed.
+    pub async fn job_enqueue_traced(
+        &self,
+        queue: &str,
+        job: &NewJob,
+        trace: Option<&str>,
+    ) -> Result<EnqueuedJob> {
+        let mut call = self.post(&["v1", "queues", queue, "jobs"]);
+        // What no header can hold is no trace.
+        let printable = |trace: &&str| trace.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        if let Some(trace) = trace.filter(printable) {
+            call = call.header("traceparent", trace);
+        }
         call.body(job)?.json().await
     }
 

@@ -17,6 +17,7 @@ pub mod request;
 pub mod rest;
 pub mod retry;
 pub mod text;
+pub mod trace;
 pub mod version;
 pub mod why;
 
@@ -28,4 +29,5 @@ pub use job::{JobEvent, JobId, JobStatus};
 pub use payload::JsonText;
 pub use plan::Plan;
 pub use request::{RequestEvent, RequestStatus};
+pub use trace::trace_id;
 pub use version::VersionBody;

@@ -26,6 +26,7 @@ struct Task {
 /// - `echo`: comes to its input; `add`: to the sum of the numbers in its input; `nothing`: to nothing
 /// - `fail`: fails for good; `flaky`: fails as often as its input's `times` says, then comes to its attempt
 /// - `hang`: never ends; `hold`: ends when the case lets it
+/// - `trace`: comes to the trace that its job is part of
 #[must_use = "workers that are dropped stop"]
 pub struct Crew {
     handle: WorkerHandle,
@@ -59,7 +60,9 @@ impl Crew {
             .poll_interval(Duration::from_millis(200))
             .drain_timeout(Duration::ZERO)
             .cancel_grace(Duration::ZERO);
-        for kind in ["echo", "add", "nothing", "fail", "flaky", "hang", "hold"] {
+        for kind in [
+            "echo", "add", "nothing", "fail", "flaky", "hang", "hold", "trace",
+        ] {
             let seen = seen.clone();
             builder = builder.handler(kind, move |task: Task, job: JobContext| {
                 work(seen.clone(), task, job)
@@ -104,6 +107,7 @@ async fn work(seen: Arc<Seen>, task: Task, job: JobContext) -> Result<Value, Job
     *seen.begun().entry(task.node_id.clone()).or_default() += 1;
     match job.kind() {
         "hang" => std::future::pending().await,
+        "trace" => Ok(json!(job.trace_context())),
         "hold" => {
             // Closed is open: nobody is ever given a permit.
             let _ = seen.held.0.acquire().await;

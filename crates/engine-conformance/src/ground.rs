@@ -16,6 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
+/// The trace that every request is part of.
+pub(crate) const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const OWNER: &str = "conformance";
 /// Longer than any case.
 const LEASE: Duration = Duration::from_secs(600);
@@ -107,7 +109,7 @@ impl Ground {
         });
         let _ = ended.await;
         match self.engine.describe(start.execution).await {
-            Ok(Description::Ended { end, error }) => (end, error),
+            Ok(Description::Ended { end, error, .. }) => (end, error),
             other => {
                 let nodes = self.engine.nodes(start.execution, &start.version.body);
                 let (id, nodes) = (start.execution, nodes.await);
@@ -200,6 +202,7 @@ impl Ground {
             }),
             priority: claimed.priority,
             params: claimed.params,
+            trace: claimed.trace_context,
         };
         (start, claim)
     }
@@ -243,7 +246,10 @@ impl Ground {
     async fn enqueue(&self, workspace: WorkspaceId, definition: DefinitionId, params: Value) {
         let call = Enqueue {
             workspace,
-            requests: vec![NewRequest::new(fresh_id(), definition, params)],
+            requests: vec![NewRequest {
+                trace_context: Some(TRACE.to_owned()),
+                ..NewRequest::new(fresh_id(), definition, params)
+            }],
             by: OWNER.to_owned(),
         };
         let enqueued = self.store.request_enqueue(&call).await;

@@ -31,6 +31,7 @@ pub mod many;
 pub mod retry;
 pub mod start;
 pub mod stop;
+pub mod trace;
 
 pub use crew::Crew;
 pub use ground::Ground;

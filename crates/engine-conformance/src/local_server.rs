@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 /// - `/status/{n}` answers with that status
 /// - `/flaky/{name}/{n}` fails with 503 so many times, then answers
 /// - `/busy/{name}` answers 503 once and asks for another try in a second
+/// - `/trace` comes to the trace that the call is part of
 /// - `/hang` never answers
 pub struct LocalServer {
     address: SocketAddr,
@@ -30,6 +31,7 @@ struct Calls(Mutex<HashMap<String, u32>>);
 struct Asked {
     method: String,
     path: String,
+    trace: Option<String>,
     body: Vec<u8>,
 }
 
@@ -137,6 +139,7 @@ fn answer(asked: &Asked, call: u32) -> Answer {
             headers: "retry-after: 1\r\n",
             ..with(503, json!("busy"))
         },
+        ["trace"] => with(200, json!(asked.trace)),
         ["flaky", ..] | ["busy", ..] => with(200, json!({"call": call})),
         _ => {
             let body = serde_json::from_slice(&asked.body).unwrap_or(Value::Null);
@@ -156,11 +159,14 @@ async fn read(stream: &mut TcpStream) -> io::Result<Asked> {
         }
     };
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
-    let length = head.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        let is_it = name.eq_ignore_ascii_case("content-length");
-        is_it.then(|| value.trim().parse::<usize>().ok()).flatten()
-    });
+    let header = |wanted: &str| {
+        head.lines().find_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            let is_it = name.eq_ignore_ascii_case(wanted);
+            is_it.then(|| value.trim().to_owned())
+        })
+    };
+    let length = header("content-length").and_then(|length| length.parse().ok());
     let mut body = bytes.split_off(end);
     while body.len() < length.unwrap_or(0) {
         if stream.read_buf(&mut body).await? == 0 {
@@ -171,6 +177,7 @@ async fn read(stream: &mut TcpStream) -> io::Result<Asked> {
     Ok(Asked {
         method: first.next().unwrap_or_default().to_owned(),
         path: first.next().unwrap_or_default().to_owned(),
+        trace: header("traceparent"),
         body,
     })
 }

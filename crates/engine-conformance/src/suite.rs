@@ -68,6 +68,10 @@ macro_rules! suite {
                 a_retry_after_is_obeyed
                 a_call_that_hangs_is_cut_off
             }
+            trace {
+                tasks_and_calls_are_part_of_the_requests
+                a_call_with_a_header_of_its_own_keeps_it
+            }
             many {
                 a_graph_of_200_nodes
                 random_graphs_end_as_foretold

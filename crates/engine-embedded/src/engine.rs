@@ -60,7 +60,7 @@ impl EmbeddedEngine {
         let identity = &self.options.identity;
         let stopped = self.store.graph_stop(execution, stop, identity, reason);
         Ok(match self.ask(stopped).await? {
-            GraphStopped::Stopped | GraphStopped::AlreadyEnded => Told::Told,
+            GraphStopped::Stopped(_) | GraphStopped::AlreadyEnded => Told::Told,
             GraphStopped::NotFound => Told::NotFound,
         })
     }
@@ -80,7 +80,7 @@ impl Engine for EmbeddedEngine {
             return refused(NEEDS_TEMPORAL);
         }
         match self.ask(self.store.graph_start(start.execution)).await {
-            Ok(GraphStarted::Started) => StartOutcome::Started,
+            Ok(GraphStarted::Started | GraphStarted::Ended(_)) => StartOutcome::Started,
             Ok(GraphStarted::AlreadyStarted { ended }) => StartOutcome::AlreadyStarted { ended },
             Ok(GraphStarted::NotFound) => {
                 refused("there is no such execution, or it ended before it was started")
@@ -98,6 +98,7 @@ impl Engine for EmbeddedEngine {
             Some(end) => Description::Ended {
                 end,
                 error: graph.error,
+                at: graph.finished_at,
             },
             None => Description::Open,
         })

@@ -19,7 +19,9 @@ pub(crate) async fn call(
     let left = job.deadline().map_or(CALL_TIMEOUT, |deadline| {
         deadline.saturating_duration_since(Instant::now())
     });
-    outbound.call(call, left).await.map_err(failed)
+    let trace = job.trace_context();
+    let made = outbound.call_traced(call, left, trace).await;
+    made.map_err(failed)
 }
 
 /// Its time has come: the queue has kept it until now.

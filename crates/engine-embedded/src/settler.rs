@@ -4,7 +4,7 @@
 use leasehold_core::ExecutionEnd;
 use leasehold_core::retry::Backoff;
 use leasehold_store::Store;
-use leasehold_store::graph::GraphSettled;
+use leasehold_store::graph::EndedExecution;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -60,7 +60,7 @@ impl Settler {
     }
 }
 
-fn log(settled: &GraphSettled) {
+fn log(settled: &EndedExecution) {
     let why = match settled.end {
         ExecutionEnd::TimedOut => "its timeout has passed",
         ExecutionEnd::Completed

@@ -3,6 +3,7 @@
 use crate::TemporalEngine;
 use crate::codes::{error, is_workflow_not_found};
 use crate::connect::Trouble;
+use crate::visibility::close_time;
 use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_core::text::clip;
 use leasehold_core::{ExecutionEnd, ExecutionId};
@@ -46,7 +47,11 @@ impl TemporalEngine {
             ExecutionEnd::Completed => None,
             _ => Some(self.close_message(seen, end).await),
         };
-        Ok(Description::Ended { end, error })
+        Ok(Description::Ended {
+            end,
+            error,
+            at: close_time(seen),
+        })
     }
 
     /// One run, or the latest if it is not named: what a retry, a reset or a continue-as-new has led to.

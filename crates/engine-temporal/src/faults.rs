@@ -68,6 +68,7 @@ fn start() -> Start {
         }),
         priority: 0,
         params: json!(null),
+        trace: None,
     }
 }
 
@@ -176,6 +177,7 @@ async fn an_end_whose_last_event_cannot_be_read_is_still_an_end() {
         Ok(Description::Ended {
             end: ExecutionEnd::Failed,
             error: Some("the workflow failed".to_owned()),
+            at: None,
         })
     );
 }

@@ -1,4 +1,4 @@
-//! What a workflow is started with: its input, memo and priority, as Temporal wants them. Sends nothing.
+//! What a workflow is started with: its input, memo, header and priority, as Temporal wants them. Sends nothing.
 
 use leasehold_core::graph::Graph;
 use leasehold_core::{
@@ -8,13 +8,21 @@ use leasehold_engine::Start;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;
-use temporalio_common::protos::temporal::api::common::v1::{Memo, Payload, Payloads, Priority};
+use temporalio_common::protos::temporal::api::common::v1::{
+    Header, Memo, Payload, Payloads, Priority,
+};
 
 /// The memo's field that tells our workflows from others.
 const MEMO_REQUEST: &str = "requestId";
 
 /// The memo's field with the request's priority, for the jobs of a graph's tasks: Temporal knows it only roughly.
 pub(crate) const MEMO_PRIORITY: &str = "priority";
+
+/// The memo's field with the trace that a graph goes on with, for the jobs and calls of its nodes.
+pub(crate) const MEMO_TRACE: &str = "traceparent";
+
+/// The header in which the OpenTelemetry interceptors of Temporal's SDKs look for a trace.
+const HEADER_TRACE: &str = "_tracer-data";
 
 /// The one argument of every workflow, as it is written and as the worker reads it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -56,8 +64,21 @@ pub(crate) fn memo(start: &Start) -> serde_json::Result<Memo> {
     ]);
     if matches!(start.version.body, VersionBody::Graph(_)) {
         fields.insert(MEMO_PRIORITY.to_owned(), json(&start.priority)?);
+        if let Some(trace) = &start.trace {
+            fields.insert(MEMO_TRACE.to_owned(), json(trace)?);
+        }
     }
     Ok(Memo { fields })
+}
+
+/// What tells a user's own workers in which trace they are.
+pub(crate) fn header(start: &Start) -> serde_json::Result<Option<Header>> {
+    let Some(trace) = &start.trace else {
+        return Ok(None);
+    };
+    let carrier = HashMap::from([("traceparent", trace)]);
+    let fields = HashMap::from([(HEADER_TRACE.to_owned(), json(&carrier)?)]);
+    Ok(Some(Header { fields }))
 }
 
 /// Whether a workflow with that memo was started for this request.

@@ -69,6 +69,7 @@ impl TemporalEngine {
             workflow_id_reuse_policy: WorkflowIdReusePolicy::RejectDuplicate.into(),
             workflow_id_conflict_policy: WorkflowIdConflictPolicy::Fail.into(),
             memo: Some(input::memo(start)?),
+            header: input::header(start)?,
             priority: Some(input::priority(start)),
             ..StartWorkflowExecutionRequest::default()
         })

@@ -93,7 +93,7 @@ impl TemporalEngine {
     }
 }
 
-fn close_time(seen: &WorkflowExecutionInfo) -> Option<Timestamp> {
+pub(crate) fn close_time(seen: &WorkflowExecutionInfo) -> Option<Timestamp> {
     let time = seen.close_time.as_ref()?;
     Timestamp::new(time.seconds, time.nanos).ok()
 }

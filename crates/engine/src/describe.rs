@@ -13,6 +13,8 @@ pub enum Description {
         end: ExecutionEnd,
         /// What went wrong, if anything.
         error: Option<String>,
+        /// When, by the engine's clock, if it says so.
+        at: Option<Timestamp>,
     },
     /// The engine does not know it: never started, or forgotten.
     NotFound,

@@ -22,6 +22,8 @@ pub struct Start {
     pub priority: i16,
     /// What it runs with.
     pub params: Value,
+    /// Where its trace goes on from, as a `traceparent`; it is handed to whoever runs it.
+    pub trace: Option<String>,
 }
 
 /// What a start needs to know of a version; many starts share one.

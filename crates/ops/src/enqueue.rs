@@ -7,7 +7,7 @@ use leasehold_core::limits::{
     PARAMS_MAX_BYTES, PRIORITY_RANGE, TRACE_CONTEXT_MAX_CHARS,
 };
 use leasehold_core::text::{self, TextProblem};
-use leasehold_core::{DefinitionId, RequestId, VersionId, WorkspaceId};
+use leasehold_core::{DefinitionId, RequestId, VersionId, WorkspaceId, trace_id};
 use leasehold_store::Store;
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, NewRequest};
 use std::collections::HashMap;
@@ -100,11 +100,15 @@ impl Enqueuer {
     ) -> Result<Vec<EnqueuedRequest>, EnqueueError> {
         check(call)?;
         let mut call = call.clone();
+        say_enqueueing(&call);
         loop {
             self.check_schemas(store, &mut call).await?;
             return match store.request_enqueue(&call).await? {
                 Enqueued::VersionMoved(_) => continue,
-                Enqueued::All(requests) => Ok(requests),
+                Enqueued::All(requests) => {
+                    say_enqueued(&call, &requests);
+                    Ok(requests)
+                }
                 Enqueued::WorkspaceNotFound => Err(EnqueueError::WorkspaceNotFound),
                 Enqueued::DefinitionNotFound(id) => Err(EnqueueError::DefinitionNotFound(id)),
                 Enqueued::DefinitionForbidden(id) => Err(EnqueueError::DefinitionForbidden(id)),
@@ -171,6 +175,34 @@ impl Enqueuer {
         self.schemas.keep(version, validator.clone());
         Ok((Some(version), validator))
     }
+}
+
+/// One request is told of before and after; many in one line, when they are there.
+fn say_enqueueing(call: &Enqueue) {
+    if let [new] = call.requests.as_slice() {
+        tracing::info!(definition = %new.definition, workspace = %call.workspace, trace_id = trace(new),
+            "Enqueueing workflow");
+    }
+}
+
+fn say_enqueued(call: &Enqueue, requests: &[EnqueuedRequest]) {
+    match (call.requests.as_slice(), requests) {
+        ([new], [one]) if one.inserted => {
+            tracing::info!(request = %one.id, workspace = %call.workspace, trace_id = trace(new), "Enqueued execution");
+        }
+        ([_], [one]) => {
+            tracing::info!(request = %one.id, workspace = %call.workspace,
+                "Enqueued nothing: its idempotency key is held by this request");
+        }
+        _ => {
+            let count = requests.iter().filter(|one| one.inserted).count();
+            tracing::info!(count, workspace = %call.workspace, "Enqueued {count} executions");
+        }
+    }
+}
+
+fn trace(new: &NewRequest) -> Option<&str> {
+    trace_id(new.trace_context.as_deref()?)
 }
 
 type Validator = Option<Arc<jsonschema::Validator>>;

@@ -4,6 +4,7 @@ pub mod backlog;
 pub mod checks;
 pub mod claim;
 pub mod definition;
+pub mod doctor;
 pub mod enqueue;
 pub mod job;
 pub mod key;

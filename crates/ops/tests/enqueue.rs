@@ -8,8 +8,11 @@ use leasehold_store::request::{Enqueue, Idempotency, NewRequest};
 use leasehold_store::workspace::NewWorkspace;
 use leasehold_store::{Store, fresh_id};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
+use leasehold_testkit::log_events::Documented;
+use leasehold_testkit::logs;
 use serde_json::{Value, json};
 use std::time::Duration;
+use tracing::Level;
 
 struct Place {
     store: SqliteStore,
@@ -226,4 +229,60 @@ async fn a_schema_that_is_none_is_not_published_and_no_schema_reaches_outside() 
     let outside = json!({"$ref": "http://127.0.0.1:9/schema.json"});
     let error = place.publish(Some(outside)).await.unwrap_err();
     assert!(matches!(error, PublishError::Schema(_)), "{error}");
+}
+
+#[tokio::test]
+async fn one_request_is_told_of_before_and_after_and_many_in_one_line() {
+    let place = Place::new().await;
+    place.publish(None).await.unwrap();
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let new = |secret: &str| NewRequest {
+        trace_context: Some(format!("00-{trace}-00f067aa0ba902b7-01")),
+        idempotency: Some(Idempotency {
+            key: format!("{secret} key"),
+            window: None,
+        }),
+        ..NewRequest::new(fresh_id(), place.definition, json!({"card": secret}))
+    };
+    let enqueue = async |requests| {
+        let call = Enqueue {
+            workspace: place.workspace,
+            requests,
+            by: "user".to_owned(),
+        };
+        Enqueuer::default()
+            .enqueue(&place.store, &call)
+            .await
+            .unwrap()
+    };
+    let page = Documented::read(include_str!("../../../docs/operations/logs.md"));
+    let workspace = format!("workspace={}", place.workspace);
+    let definition = format!("definition={}", place.definition);
+    let traced = format!("trace_id={trace}");
+
+    logs::keep();
+    let id = enqueue(vec![new("hush one")]).await[0].id;
+    let request = format!("request={id}");
+    let before = ["Enqueueing workflow", &definition, &workspace, &traced];
+    logs::assert_once(Level::INFO, &before);
+    logs::assert_once(
+        Level::INFO,
+        &["Enqueued execution", &request, &workspace, &traced],
+    );
+    logs::assert_seen(&page, "Enqueueing workflow");
+    logs::assert_seen(&page, "Enqueued execution");
+
+    enqueue(vec![new("hush one")]).await;
+    logs::assert_once(Level::INFO, &["Enqueued nothing", &request]);
+
+    let (seen, all) = (logs::count(Level::INFO, &[]), ["hush two", "hush three"]);
+    enqueue(all.map(new).to_vec()).await;
+    assert_eq!(logs::count(Level::INFO, &[]), seen + 1);
+    logs::assert_once(
+        Level::INFO,
+        &["Enqueued 2 executions", "count=2", &workspace],
+    );
+    logs::assert_seen(&page, "Enqueued … executions");
+    logs::assert_documented(&page);
+    assert!(!logs::all().contains("hush"), "{}", logs::all());
 }

@@ -17,6 +17,7 @@ const HOPS: usize = 5;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// How calls are made.
 #[derive(Clone, Debug, Default)]
@@ -133,15 +134,28 @@ impl Outbound {
     /// # Errors
     /// If there was no answer in time, or none that is a success.
     pub async fn call(&self, call: &HttpCall, timeout: Duration) -> Result<JsonText, CallError> {
-        let made = tokio::time::timeout(timeout, self.make(call)).await;
+        self.call_traced(call, timeout, None).await
+    }
+
+    /// As [`Outbound::call`], as part of this trace, a `traceparent`: whoever is called is told of it, unless the call has such a header itself.
+    ///
+    /// # Errors
+    /// If there was no answer in time, or none that is a success.
+    pub async fn call_traced(
+        &self,
+        call: &HttpCall,
+        timeout: Duration,
+        trace: Option<&str>,
+    ) -> Result<JsonText, CallError> {
+        let made = tokio::time::timeout(timeout, self.make(call, trace)).await;
         made.unwrap_or_else(|_| {
             let within = timeout.as_secs_f64();
             Err(CallError::passing(format!("no answer within {within} s")))
         })
     }
 
-    async fn make(&self, call: &HttpCall) -> Result<JsonText, CallError> {
-        let mut hop = first(call)?;
+    async fn make(&self, call: &HttpCall, trace: Option<&str>) -> Result<JsonText, CallError> {
+        let mut hop = first(call, trace)?;
         for _ in 0..=HOPS {
             self.guard.check(&hop.url)?;
             let response = self.send(&hop).await?;
@@ -170,7 +184,7 @@ impl Outbound {
     }
 }
 
-fn first(call: &HttpCall) -> Result<Hop, CallError> {
+fn first(call: &HttpCall, trace: Option<&str>) -> Result<Hop, CallError> {
     let bad =
         |what: &str, error: &dyn fmt::Display| CallError::permanent(format!("its {what}: {error}"));
     let url = Url::parse(&call.url).map_err(|error| bad("url is none", &error))?;
@@ -186,6 +200,10 @@ fn first(call: &HttpCall) -> Result<Hop, CallError> {
             IDEMPOTENCY_KEY,
             key.map_err(|error| bad("idempotency key cannot be sent", &error))?,
         );
+    }
+    // What no header can hold is no trace.
+    if let Some(trace) = trace.and_then(|trace| HeaderValue::from_str(trace).ok()) {
+        headers.insert(TRACEPARENT, trace);
     }
     for (name, value) in &call.headers {
         let name =

@@ -1,5 +1,6 @@
 //! The circuit breaker as all services share it: fed by starts and by health, watched by the dispatcher. The rules are the core's.
 
+use crate::outage::Outage;
 use leasehold_core::breaker::{Breaker, BreakerEvent, BreakerSettings, BreakerState};
 use leasehold_engine::StartOutcome;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,18 +14,6 @@ pub struct Gate {
     dispatcher: Notify,
     prober: Notify,
 }
-
-/// The trouble the engine is in, from when it began until it is over.
-#[derive(Default)]
-struct Outage {
-    /// How often the way was shut since all was well.
-    shut: u32,
-    shut_at: Option<Instant>,
-    said_at: Option<Instant>,
-    error: String,
-}
-
-const REMIND_EVERY: Duration = Duration::from_secs(60);
 
 impl Gate {
     /// An open way.
@@ -52,18 +41,24 @@ impl Gate {
         if self.state() != BreakerState::Open {
             return None;
         }
-        let outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
-        Some(outage.error.clone())
+        let outage = self.outage();
+        Some(outage.error().to_owned())
     }
 
-    /// Takes note of how a start went.
-    pub(crate) fn started(&self, outcome: &StartOutcome) {
+    /// Takes note of how a start went. Whether it met trouble that nobody knew of: the others of an outage say nothing new.
+    pub(crate) fn started(&self, outcome: &StartOutcome) -> bool {
         match outcome {
             StartOutcome::Started
             | StartOutcome::AlreadyStarted { .. }
-            | StartOutcome::Refused { .. } => self.take(BreakerEvent::Answered, ""),
+            | StartOutcome::Refused { .. } => {
+                self.outage().answered();
+                self.take(BreakerEvent::Answered, "");
+                false
+            }
             StartOutcome::Unknown { error } | StartOutcome::Unavailable { error, .. } => {
+                let news = self.outage().start_failed();
                 self.take(BreakerEvent::Troubled, error);
+                news
             }
         }
     }
@@ -93,20 +88,20 @@ impl Gate {
             breaker.take(event);
             (before, breaker.state())
         };
-        let mut outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let mut outage = self.outage();
         match (before, after) {
-            (BreakerState::Open, BreakerState::Open) => {}
+            (BreakerState::Open, BreakerState::Open) => outage.goes_on(error, now),
             (_, BreakerState::Open) => {
-                outage.begin(error);
+                outage.begin(error, now);
                 self.prober.notify_one();
             }
             (BreakerState::Open, BreakerState::Recovering { .. }) => {
-                outage.answers_again();
+                outage.answers_again(now);
                 self.dispatcher.notify_one();
             }
             (BreakerState::Open | BreakerState::Recovering { .. }, BreakerState::Closed { .. }) => {
-                *outage = Outage::default();
-                tracing::info!("the engine is well; dispatch runs at full rate");
+                outage.over(now);
                 self.dispatcher.notify_one();
             }
             (
@@ -122,45 +117,15 @@ impl Gate {
     /// How long its health need not be asked for yet. An engine that says it is well and then does not start anything is
     /// asked less and less often.
     pub(crate) fn rest(&self, interval: Duration, longest: Duration) -> Duration {
-        let outage = self.outage.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(shut_at) = outage.shut_at else {
-            return Duration::ZERO;
-        };
-        let doubled = interval.saturating_mul(1 << outage.shut.saturating_sub(1).min(16));
-        doubled.min(longest).saturating_sub(shut_at.elapsed())
+        self.outage().rest(interval, longest, Instant::now())
     }
 
     fn breaker(&self) -> MutexGuard<'_, Breaker> {
         self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Outage {
-    fn begin(&mut self, error: &str) {
-        let now = Instant::now();
-        error.clone_into(&mut self.error);
-        self.shut = self.shut.saturating_add(1);
-        self.shut_at = Some(now);
-        match self.said_at {
-            None => tracing::error!(
-                error,
-                "the engine is unavailable; nothing is dispatched until it is back"
-            ),
-            Some(at) if now - at < REMIND_EVERY => {
-                tracing::debug!(error, "the engine is unavailable again");
-                return;
-            }
-            Some(_) => tracing::error!(error, times = self.shut, "the engine is still in trouble"),
-        }
-        self.said_at = Some(now);
-    }
-
-    fn answers_again(&self) {
-        if self.shut <= 1 {
-            tracing::info!("the engine answers again; dispatch resumes in steps");
-        } else {
-            tracing::debug!("the engine answers again");
-        }
+    fn outage(&self) -> MutexGuard<'_, Outage> {
+        self.outage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -4,6 +4,7 @@
 //! Every role has the same shape: an options struct with documented defaults, a service made from it, and a `run_once` that
 //! does one round and can be called from a test. [`Runtime`] runs them all until it is told to stop.
 
+mod auditor;
 mod beacon;
 mod canceller;
 mod dispatcher;
@@ -12,6 +13,7 @@ mod follower;
 mod gate;
 mod job_sweeper;
 mod lock;
+mod outage;
 mod prober;
 mod proof;
 mod pruner;
@@ -21,6 +23,7 @@ mod service;
 mod sweeper;
 mod troubles;
 
+pub use auditor::{Auditor, AuditorOptions};
 pub use beacon::{Beacon, BeaconOptions};
 pub use canceller::{Canceller, CancellerOptions};
 pub use dispatcher::{Cycle, DispatchMode, Dispatcher, DispatcherOptions};

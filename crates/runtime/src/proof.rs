@@ -2,10 +2,11 @@
 
 use crate::error::Result;
 use futures::StreamExt;
-use leasehold_core::{ExecutionEnd, ExecutionId};
+use leasehold_core::{ExecutionEnd, ExecutionId, Timestamp};
 use leasehold_engine::{Description, Engine, Error};
 use leasehold_store::Store;
 use leasehold_store::execution::{Execution, ExecutionFinish, ExecutionFinished};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -27,6 +28,8 @@ pub(crate) struct Proof {
 pub(crate) struct Proven {
     /// Ended there, and here now.
     pub(crate) ended: Vec<ExecutionId>,
+    /// When each ended by the engine's clock, as far as it said so.
+    pub(crate) ended_at: HashMap<ExecutionId, Timestamp>,
     /// How many it knew, ended or not.
     pub(crate) known: usize,
     /// Unknown there.
@@ -59,8 +62,9 @@ impl Proof {
                 break;
             };
             match answer {
-                Ok(Description::Ended { end, error }) => {
+                Ok(Description::Ended { end, error, at }) => {
                     proven.known += 1;
+                    proven.ended_at.extend(at.map(|at| (execution.id, at)));
                     ends.push(ExecutionFinish {
                         execution: execution.id,
                         end,
@@ -109,7 +113,10 @@ impl Proof {
         }
         let outcomes = self.store.execution_finish(&self.owner, ends).await?;
         for (finish, outcome) in ends.iter().zip(outcomes) {
-            if let ExecutionFinished::Finished { request, status } = outcome {
+            if let ExecutionFinished::Finished {
+                request, status, ..
+            } = outcome
+            {
                 if finish.end == ExecutionEnd::Lost {
                     tracing::error!(execution = %finish.execution, %request,
                         "the engine no longer knows the execution; its request failed as engine_lost");

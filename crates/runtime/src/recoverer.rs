@@ -18,6 +18,8 @@ pub struct RecovererOptions {
     pub interval: Duration,
     /// How many claims one call takes back.
     pub batch: u32,
+    /// How long a claim holds; only to be said.
+    pub lease: Duration,
     /// The lock that keeps instances from looking all at once. Recovery is safe without it.
     pub lock: LockOptions,
 }
@@ -27,6 +29,7 @@ impl Default for RecovererOptions {
         Self {
             interval: Duration::from_secs(5),
             batch: 1_000,
+            lease: Duration::from_secs(15),
             lock: LockOptions::default(),
         }
     }
@@ -72,6 +75,7 @@ impl Service for Recoverer {
         }
         tracing::warn!(
             count = recovered.len(),
+            timeout = ?self.options.lease,
             "Recovered {} stale queue items",
             recovered.len()
         );

@@ -1,5 +1,6 @@
 //! All services of one instance, started together and stopped together.
 
+use crate::auditor::{Auditor, AuditorOptions};
 use crate::beacon::{Beacon, BeaconOptions};
 use crate::canceller::{Canceller, CancellerOptions};
 use crate::dispatcher::{Dispatcher, DispatcherOptions};
@@ -14,6 +15,7 @@ use crate::sweeper::{Sweeper, SweeperOptions};
 use leasehold_core::breaker::BreakerSettings;
 use leasehold_engine::Engine;
 use leasehold_store::Store;
+use leasehold_telemetry::Telemetry;
 use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -35,6 +37,8 @@ pub struct RuntimeOptions {
     pub follower: FollowerOptions,
     /// How open executions are swept.
     pub sweeper: SweeperOptions,
+    /// How drift is looked for.
+    pub auditor: AuditorOptions,
     /// How cancellations are delivered.
     pub canceller: CancellerOptions,
     /// How jobs of dead workers are taken back.
@@ -43,6 +47,8 @@ pub struct RuntimeOptions {
     pub pruner: PrunerOptions,
     /// What the instance says of itself.
     pub beacon: BeaconOptions,
+    /// Where it counts and traces.
+    pub telemetry: Telemetry,
 }
 
 impl RuntimeOptions {
@@ -56,10 +62,12 @@ impl RuntimeOptions {
             recoverer: RecovererOptions::default(),
             follower: FollowerOptions::default(),
             sweeper: SweeperOptions::default(),
+            auditor: AuditorOptions::default(),
             canceller: CancellerOptions::default(),
             job_sweeper: JobSweeperOptions::default(),
             pruner: PrunerOptions::default(),
             beacon: BeaconOptions::default(),
+            telemetry: Telemetry::default(),
         }
     }
 }
@@ -87,15 +95,20 @@ impl Runtime {
         };
         let owner = options.dispatcher.owner.clone();
         let dispatches = options.dispatch && engine.is_some();
-        runtime.run(Recoverer::new(
-            store.clone(),
-            &owner,
-            options.recoverer.clone(),
-        ));
+        let recoverer = RecovererOptions {
+            lease: options.dispatcher.claim_lease,
+            ..options.recoverer.clone()
+        };
+        runtime.run(Recoverer::new(store.clone(), &owner, recoverer));
         runtime.run(JobSweeper::new(store.clone(), options.job_sweeper.clone()));
         runtime.run(Pruner::new(store.clone(), &owner, options.pruner.clone()));
         let beacon = options.beacon.clone();
         runtime.run(Beacon::new(store.clone(), &owner, dispatches, beacon));
+        let auditor = AuditorOptions {
+            telemetry: options.telemetry.clone(),
+            ..options.auditor.clone()
+        };
+        runtime.run(Auditor::new(store.clone(), engine.clone(), &owner, auditor));
         if let Some(engine) = engine {
             runtime.run_with(engine, store, options);
         }
@@ -109,7 +122,7 @@ impl Runtime {
         store: Arc<dyn Store>,
         options: RuntimeOptions,
     ) {
-        let owner = &options.dispatcher.owner;
+        let owner = &options.dispatcher.owner.clone();
         let gate = self.gate.clone();
         self.run(Prober::new(engine.clone(), gate.clone(), options.prober));
         self.run(Follower::new(
@@ -118,19 +131,22 @@ impl Runtime {
             owner,
             options.follower,
         ));
-        self.run(Sweeper::new(
-            store.clone(),
-            engine.clone(),
-            owner,
-            options.sweeper,
-        ));
+        let sweeper = SweeperOptions {
+            telemetry: options.telemetry.clone(),
+            ..options.sweeper
+        };
+        self.run(Sweeper::new(store.clone(), engine.clone(), owner, sweeper));
         self.run(Canceller::new(
             store.clone(),
             engine.clone(),
             options.canceller,
         ));
         if options.dispatch {
-            let dispatcher = Dispatcher::new(store, engine, gate, options.dispatcher);
+            let dispatcher = DispatcherOptions {
+                telemetry: options.telemetry,
+                ..options.dispatcher
+            };
+            let dispatcher = Dispatcher::new(store, engine, gate, dispatcher);
             let stop = self.stop.clone();
             self.tasks.spawn(async move { dispatcher.run(&stop).await });
         }

@@ -1,14 +1,17 @@
 //! Asks the engine about everything that is open here, slowly and without end: the net under the follower's hints.
 
+use crate::auditor::first_few;
 use crate::error::Result;
 use crate::lock::{Lock, LockOptions};
-use crate::proof::Proof;
+use crate::proof::{Proof, Proven};
 use crate::service::{Next, Service};
 use async_trait::async_trait;
 use leasehold_core::{ExecutionEnd, ExecutionId, RequestStatus};
 use leasehold_engine::Engine;
+use leasehold_store::capacity::DriftKind;
 use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish};
 use leasehold_store::{Page, Store};
+use leasehold_telemetry::Telemetry;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,8 +33,12 @@ pub struct SweeperOptions {
     /// How many executions may be given up as lost after a pass in which the engine knew none at all: more look like the wrong
     /// engine or namespace.
     pub lost_at_most: usize,
+    /// How long ago an execution may have ended in the engine before that nobody noticed it counts as drift.
+    pub ended_grace: Duration,
     /// The lock that keeps all but one instance from sweeping.
     pub lock: LockOptions,
+    /// Where drift is counted.
+    pub telemetry: Telemetry,
 }
 
 impl Default for SweeperOptions {
@@ -42,7 +49,9 @@ impl Default for SweeperOptions {
             concurrency: 8,
             lost_after: Duration::from_secs(30),
             lost_at_most: 10,
+            ended_grace: Duration::from_secs(10),
             lock: LockOptions::default(),
+            telemetry: Telemetry::default(),
         }
     }
 }
@@ -124,6 +133,41 @@ impl Sweeper {
         Ok(())
     }
 
+    /// How many executions that are DISPATCHED here the engine does not know.
+    fn show_missing(&self, place: &Place) {
+        let metrics = &self.options.telemetry.metrics;
+        metrics.drift_seen(DriftKind::UnknownToEngine, place.missing.len());
+    }
+
+    /// Tells of executions whose end nobody noticed before this sweep. They have ended here too now.
+    async fn tell_late(&self, proven: &Proven) -> Result<()> {
+        if proven.ended_at.is_empty() {
+            return Ok(());
+        }
+        let now = self.proof.store.now().await?;
+        let late: Vec<ExecutionId> = proven
+            .ended
+            .iter()
+            .filter(|id| {
+                let at = proven.ended_at.get(id);
+                let ago = at.and_then(|at| Duration::try_from(now.duration_since(*at)).ok());
+                ago.is_some_and(|ago| ago > self.options.ended_grace)
+            })
+            .copied()
+            .collect();
+        if late.is_empty() {
+            return Ok(());
+        }
+        let kind = DriftKind::EndedInEngine;
+        self.options
+            .telemetry
+            .metrics
+            .drift_repaired(kind, late.len());
+        tracing::warn!(kind = kind.as_str(), count = late.len(), executions = %first_few(&late),
+            "capacity drift repaired: the engine had ended what was open here");
+        Ok(())
+    }
+
     /// Ends what was missing for long enough, when a pass is over.
     async fn give_up_lost(&self, place: &mut Place) -> Result<()> {
         let pass = place.pass;
@@ -168,6 +212,7 @@ impl Service for Sweeper {
         let keep_alive = self.lock.options().keep_alive_every();
         if self.lock.keep().await?.is_none() {
             *place = Place::default();
+            self.show_missing(&place);
             return Ok(Next::After(keep_alive));
         }
         if let Some(pass) = place.next_pass {
@@ -188,6 +233,7 @@ impl Service for Sweeper {
             .await?;
         let Some(last) = page.last() else {
             self.give_up_lost(&mut place).await?;
+            self.show_missing(&place);
             place.after = None;
             place.pass += 1;
             place.knew_any = false;
@@ -202,7 +248,9 @@ impl Service for Sweeper {
         place.after = Some(next);
         let proven = self.proof.of(page).await?;
         place.knew_any |= proven.known > 0;
+        self.tell_late(&proven).await?;
         self.miss(&mut place, proven.missing).await?;
+        self.show_missing(&place);
         if let Some(error) = proven.failed {
             return Err(error.into());
         }

@@ -3,7 +3,7 @@
 use crate::openapi::Api;
 use crate::refusal::Refusal;
 use crate::state::State;
-use crate::{access, deadline, metrics, rate, room, routes as all};
+use crate::{access, deadline, metrics, rate, room, routes as all, trace};
 use axum::Router;
 use axum::http::{HeaderValue, Method, header};
 use axum::middleware::from_fn_with_state;
@@ -22,6 +22,8 @@ pub fn app(state: State) -> Router {
     let (router, _) = described();
     router
         .route_layer(from_fn_with_state(state.clone(), rate::rate))
+        // Behind the guard, so that nobody without a key makes spans.
+        .route_layer(from_fn_with_state(state.clone(), trace::trace))
         .route_layer(from_fn_with_state(state.clone(), access::guard))
         .route_layer(from_fn_with_state(state.clone(), room::room))
         .route_layer(from_fn_with_state(state.clone(), deadline::deadline))
@@ -105,6 +107,6 @@ fn panicked(panic: &(dyn Any + Send)) -> Response {
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
-    tracing::error!(panic = text, "a call panicked");
+    tracing::error!(error = text, "a call panicked");
     Refusal::of(Code::Internal, "the server failed; its log says why").into_response()
 }

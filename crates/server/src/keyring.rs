@@ -2,18 +2,23 @@
 
 use leasehold_core::key::Secret;
 use leasehold_store::key::Key;
-use leasehold_store::{Result, Store};
+use leasehold_store::{Error, ErrorKind, Result, Store};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
 /// Keys remembered at once.
 const KEPT_MAX: usize = 10_000;
 /// Texts looked up in the store at once.
 const LOOKUPS_AT_ONCE: usize = 4;
+/// How long a store is waited for by those who must be served without it.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a key that was valid is believed in when the store cannot be asked.
+const BELIEVED_FOR: Duration = Duration::from_secs(60 * 60);
 
 type Kept = HashMap<[u8; 32], (Arc<Key>, Instant)>;
 
@@ -43,6 +48,25 @@ impl Keyring {
             return Ok(None);
         };
         self.find(secret.hash()).await
+    }
+
+    /// The same; but while the store does not answer, a key that was valid lately counts. For what must be seen just then, and changes nothing.
+    pub(crate) async fn open_even_alone(&self, text: &str) -> Result<Option<Arc<Key>>> {
+        let error = match timeout(PATIENCE, self.open(text)).await {
+            Ok(Err(error)) if error.is_retryable() => error,
+            Ok(answered) => return answered,
+            Err(_) => {
+                let silent = format!("it has not answered within {PATIENCE:?}");
+                Error::new("key_find", ErrorKind::Unavailable(silent))
+            }
+        };
+        let hash = Secret::parse(text).map(|secret| secret.hash());
+        let kept = self.kept();
+        let known = hash.and_then(|hash| kept.get(&hash));
+        match known.filter(|(_, since)| since.elapsed() < BELIEVED_FOR) {
+            Some((key, _)) => Ok(Some(key.clone())),
+            None => Err(error),
+        }
     }
 
     /// Whether a key that was opened before is still valid.

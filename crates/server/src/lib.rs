@@ -10,6 +10,7 @@ mod body;
 mod connection;
 mod deadline;
 mod errors;
+mod gauges;
 mod keyring;
 mod line;
 mod listen;
@@ -30,6 +31,8 @@ mod state;
 mod stream;
 mod strict;
 mod tls;
+mod trace;
+mod unserved;
 mod watcher;
 
 pub use app::{app, routes, routes_with_body};

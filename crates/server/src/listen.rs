@@ -5,7 +5,7 @@ use crate::connection::Protocol;
 use crate::state::State;
 use crate::tls::Tls;
 use leasehold_api::{Code, Problem};
-use prometheus_client::metrics::gauge::Gauge;
+use leasehold_telemetry::Level;
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -147,7 +147,7 @@ impl Doorman {
     fn receive(self: &Arc<Self>, stream: TcpStream) -> Option<impl Future<Output = ()> + use<>> {
         let place = Arc::clone(&self.places).try_acquire_owned().ok();
         let refusal = if place.is_none() {
-            self.state.metrics.refused_connections.inc();
+            self.state.telemetry.metrics.refused_connections.inc();
             // Over TLS it would have to be told in secret, which costs more than serving it.
             let refusal = Arc::clone(&self.refusals).try_acquire_owned().ok();
             Some(refusal.filter(|_| self.tls.is_none())?)
@@ -165,7 +165,7 @@ impl Doorman {
     }
 
     async fn serve(&self, stream: TcpStream, _place: OwnedSemaphorePermit) {
-        let _open = Open::count(&self.state.metrics.open_connections);
+        let _open = Open::count(&self.state.telemetry.metrics.open_connections);
         let stop: &CancellationToken = &self.state.stop;
         // An answer goes out at once; if that cannot be had, it goes out a little later.
         let _ = stream.set_nodelay(true);
@@ -188,10 +188,10 @@ impl Doorman {
 }
 
 /// A connection that is counted for as long as it is open.
-struct Open(Gauge);
+struct Open(Level);
 
 impl Open {
-    fn count(gauge: &Gauge) -> Self {
+    fn count(gauge: &Level) -> Self {
         gauge.inc();
         Self(gauge.clone())
     }

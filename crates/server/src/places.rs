@@ -1,7 +1,7 @@
 //! Places for what is under way: so many for each key, so many for all. Knows no route.
 
 use leasehold_core::KeyId;
-use prometheus_client::metrics::gauge::Gauge;
+use leasehold_telemetry::Level;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +9,7 @@ pub(crate) struct Places {
     per_key: usize,
     max: usize,
     open: Mutex<Open>,
-    gauge: Gauge,
+    gauge: Level,
 }
 
 #[derive(Default)]
@@ -25,7 +25,7 @@ pub(crate) struct KeyPlace {
 }
 
 impl Places {
-    pub(crate) fn new(per_key: usize, max: usize, gauge: Gauge) -> Arc<Self> {
+    pub(crate) fn new(per_key: usize, max: usize, gauge: Level) -> Arc<Self> {
         Arc::new(Self {
             per_key,
             max,
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn a_key_has_so_many_places_and_gets_one_back_when_a_stream_ends() {
-        let places = Places::new(2, 10, Gauge::default());
+        let places = Places::new(2, 10, Level::default());
         let first = places.enter(key(1));
         let second = places.enter(key(1));
         assert!(first.is_some() && second.is_some());
@@ -94,13 +94,13 @@ mod tests {
 
     #[test]
     fn all_keys_together_have_no_more_than_the_server_and_nothing_is_kept_of_those_that_left() {
-        let places = Places::new(2, 3, Gauge::default());
+        let places = Places::new(2, 3, Level::default());
         let open: Vec<_> = (0..3).map(|number| places.enter(key(number))).collect();
         assert!(open.iter().all(Option::is_some));
         assert!(places.enter(key(9)).is_none());
-        assert_eq!(places.gauge.get(), 3);
+        assert_eq!(places.gauge.get(), 3.0);
         drop(open);
-        assert_eq!(places.gauge.get(), 0);
+        assert_eq!(places.gauge.get(), 0.0);
         assert!(places.open().by_key.is_empty());
     }
 }

@@ -1,6 +1,7 @@
 //! How a call is refused: every outcome and every error that is no success becomes a problem here, and only here.
 
 use crate::access::Caller;
+use crate::unserved::Unserved;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use leasehold_api::{Code, Problem};
@@ -10,6 +11,7 @@ use leasehold_ops::{
     Refused, WorkspaceError,
 };
 use leasehold_store::{Error, ErrorKind};
+use std::time::Instant;
 
 /// A call that is not served.
 #[derive(Debug)]
@@ -21,6 +23,9 @@ pub(crate) type Outcome<T> = Result<T, Refusal>;
 const STORE_RETRY_AFTER: u64 = 1;
 /// Seconds after which a full backlog may have become shorter.
 const BACKLOG_RETRY_AFTER: u64 = 5;
+
+static NO_STORE: Unserved = Unserved::new();
+static NO_ENGINE: Unserved = Unserved::new();
 
 impl Refusal {
     pub(crate) fn of(code: Code, detail: impl Into<String>) -> Self {
@@ -114,7 +119,9 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         match &error.kind {
             ErrorKind::Unavailable(_) | ErrorKind::Contended(_) => {
-                tracing::warn!(%error, "a call could not be served");
+                if let Some(times) = NO_STORE.one_more(Instant::now()) {
+                    tracing::warn!(%error, times, "calls cannot be served: the store does not answer");
+                }
                 Self::of(
                     Code::StoreUnavailable,
                     "the store does not answer; whether a change was made is not known",
@@ -126,7 +133,8 @@ impl From<Error> for Refusal {
             | ErrorKind::Owned(_)
             | ErrorKind::Schema(_)
             | ErrorKind::Broken(_) => {
-                tracing::error!(%error, source = ?error.source, "a call failed");
+                // Not its source: PostgreSQL puts whole rows into the details of an error.
+                tracing::error!(%error, "a call failed");
                 Self::of(Code::Internal, "the server failed; its log says why")
             }
         }
@@ -135,7 +143,9 @@ impl From<Error> for Refusal {
 
 impl From<leasehold_engine::Error> for Refusal {
     fn from(error: leasehold_engine::Error) -> Self {
-        tracing::warn!(%error, "the engine did not answer a call");
+        if let Some(times) = NO_ENGINE.one_more(Instant::now()) {
+            tracing::warn!(%error, times, "calls cannot be served: the engine does not answer");
+        }
         Self::of(Code::EngineUnavailable, "the engine does not answer")
             .retry_after(STORE_RETRY_AFTER)
     }

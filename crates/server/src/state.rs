@@ -1,9 +1,9 @@
 //! What every route can reach.
 
+use crate::gauges::Scraped;
 use crate::keyring::Keyring;
 use crate::line::Lines;
 use crate::lists::Lists;
-use crate::metrics::Metrics;
 use crate::options::ServerOptions;
 use crate::places::Places;
 use crate::rate::Rate;
@@ -14,7 +14,7 @@ use leasehold_core::why::EngineFacts;
 use leasehold_engine::Engine;
 use leasehold_ops::{Backlog, Enqueuer};
 use leasehold_store::Store;
-use prometheus_client::metrics::gauge::Gauge;
+use leasehold_telemetry::{Level, Telemetry};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
@@ -25,6 +25,11 @@ use tokio_util::sync::CancellationToken;
 pub trait EngineWatch: Send + Sync + 'static {
     /// Whether executions are started in it now.
     fn facts(&self) -> EngineFacts;
+
+    /// How many starts may be under way at once; none where it does not start any.
+    fn allowance(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// What the server is made of.
@@ -37,6 +42,8 @@ pub struct Parts {
     pub watch: Arc<dyn EngineWatch>,
     /// The limits.
     pub options: ServerOptions,
+    /// Where it counts and traces.
+    pub telemetry: Telemetry,
     /// When this is cancelled, whoever waits or streams is sent home.
     pub stop: CancellationToken,
 }
@@ -51,16 +58,18 @@ pub struct Inner {
     pub(crate) engine: Option<Arc<dyn Engine>>,
     pub(crate) watch: Arc<dyn EngineWatch>,
     pub(crate) options: ServerOptions,
+    pub(crate) telemetry: Telemetry,
     pub(crate) stop: CancellationToken,
     pub(crate) keys: Keyring,
     pub(crate) enqueuer: Enqueuer,
     pub(crate) backlog: Backlog,
     pub(crate) watcher: Arc<Watcher>,
-    pub(crate) metrics: Metrics,
     pub(crate) streams: Arc<Places>,
     pub(crate) calls: Arc<Places>,
     pub(crate) lists: Lists,
     pub(crate) ready: Mutex<Option<Instant>>,
+    /// When the store was last asked for somebody who scrapes.
+    pub(crate) scraped: Mutex<Scraped>,
     pub(crate) overview: Mutex<Option<Seen>>,
     pub(crate) rate: Rate,
     pub(crate) room: Room,
@@ -70,16 +79,17 @@ pub struct Inner {
 impl State {
     /// Puts it together.
     pub fn new(parts: Parts) -> Self {
-        let (metrics, options) = (Metrics::new(), &parts.options);
+        let (metrics, options) = (&parts.telemetry.metrics, &parts.options);
         Self(Arc::new(Inner {
             // One key alone shall not keep everybody else out.
             calls: Places::new(
                 (options.calls_max / 4).max(1),
                 options.calls_max,
-                Gauge::default(),
+                Level::default(),
             ),
             lists: Lists::default(),
             ready: Mutex::default(),
+            scraped: Mutex::default(),
             overview: Mutex::default(),
             streams: Places::new(
                 options.streams_per_key,
@@ -88,7 +98,6 @@ impl State {
             ),
             rate: Rate::new(options.rate_per_second, options.rate_burst),
             room: Room::new(options.calls_max, options.bodies_max_bytes),
-            metrics,
             lines: Lines::default(),
             keys: Keyring::new(parts.store.clone(), parts.options.key_fresh_for),
             enqueuer: Enqueuer::default(),
@@ -98,6 +107,7 @@ impl State {
             engine: parts.engine,
             watch: parts.watch,
             options: parts.options,
+            telemetry: parts.telemetry,
             stop: parts.stop,
         }))
     }

@@ -7,7 +7,7 @@ use leasehold_core::{DefinitionId, FailureReason, Plan, RequestStatus, VersionBo
 use leasehold_store::definition::{
     Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
 };
-use leasehold_store::request::Enqueued;
+use leasehold_store::request::{Enqueued, Rejected};
 use leasehold_store::{Page, fresh_id};
 use serde_json::json;
 use std::time::Duration;
@@ -249,7 +249,11 @@ pub async fn what_waits_of_a_deleted_one_fails_at_the_claim(f: Fixture) {
     let claimed = f.drain(10).await;
     let expected: Vec<_> = doomed
         .iter()
-        .map(|id| (*id, FailureReason::DefinitionNotFound))
+        .map(|request| Rejected {
+            request: *request,
+            workspace: t.workspace,
+            reason: FailureReason::DefinitionNotFound,
+        })
         .collect();
     assert_eq!(claimed.rejected, expected);
     assert_eq!(ids(&claimed), good[..1]);

@@ -20,9 +20,9 @@ fn finish(
     }
 }
 
-/// Each way to end gives execution and request their status and reason, and frees the slot. A failure is an attempt.
-pub async fn each_end_has_its_status_and_reason(f: Fixture) {
-    for (end, execution_status, reason) in [
+/// What each end makes of execution and request.
+fn ends() -> [(ExecutionEnd, ExecutionStatus, Option<FailureReason>); 6] {
+    [
         (ExecutionEnd::Completed, ExecutionStatus::Completed, None),
         (
             ExecutionEnd::Failed,
@@ -49,7 +49,12 @@ pub async fn each_end_has_its_status_and_reason(f: Fixture) {
             ExecutionStatus::Failed,
             Some(FailureReason::EngineLost),
         ),
-    ] {
+    ]
+}
+
+/// Each way to end gives execution and request their status and reason, and frees the slot. A failure is an attempt.
+pub async fn each_end_has_its_status_and_reason(f: Fixture) {
+    for (end, execution_status, reason) in ends() {
         let t = f.site(1).await;
         let running = f.running(&t).await;
         let before = f.request(t.workspace, running.id).await;
@@ -65,6 +70,7 @@ pub async fn each_end_has_its_status_and_reason(f: Fixture) {
         let finished = ExecutionFinished::Finished {
             request: running.id,
             status,
+            reason,
         };
         assert_eq!(answers, [finished]);
         let expected = Request {
@@ -174,7 +180,12 @@ pub async fn terminated_on_a_wish_is_cancelled(f: Fixture) {
         let t = f.site(1).await;
         let running = f.running(&t).await;
         f.cancel(t.workspace, running.id).await;
-        f.finish(running.execution, end).await;
+        let finished = ExecutionFinished::Finished {
+            request: running.id,
+            status: Failed,
+            reason: Some(reason),
+        };
+        assert_eq!(f.try_finish(running.execution, end).await, finished);
         let request = f.request(t.workspace, running.id).await;
         assert_eq!(request.failure_reason, Some(reason), "{end:?}");
         let events = f.timeline(t.workspace, running.id).await;
@@ -218,16 +229,17 @@ pub async fn the_first_end_wins_and_answers_are_in_order(f: Fixture) {
         finish(&claimed[1], ExecutionEnd::Lost),
     ];
     let answers = ok(f.store.execution_finish("engine", &asked).await);
-    let finished = |n: usize, status| ExecutionFinished::Finished {
+    let finished = |n: usize, status, reason| ExecutionFinished::Finished {
         request: claimed[n].id,
         status,
+        reason,
     };
     let expected = [
-        finished(2, Completed),
+        finished(2, Completed, None),
         ExecutionFinished::NotFound,
         ExecutionFinished::AlreadyFinished,
         ExecutionFinished::AlreadyFinished,
-        finished(1, Failed),
+        finished(1, Failed, Some(FailureReason::EngineLost)),
     ];
     assert_eq!(answers, expected);
     let before = f.dump().await;
@@ -270,6 +282,7 @@ pub async fn many_in_one_call_end_all(f: Fixture) {
         let expected = ExecutionFinished::Finished {
             request: claimed.id,
             status: Completed,
+            reason: None,
         };
         assert_eq!(*answer, expected);
     }

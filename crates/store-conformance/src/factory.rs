@@ -214,6 +214,7 @@ impl Fixture {
             let next = self.claim(batch).await;
             all.requests.extend(next.requests);
             all.rejected.extend(next.rejected);
+            all.orphaned.extend(next.orphaned);
             all.at_capacity.extend(next.at_capacity);
             all.next_due_in = next.next_due_in;
             all.more = next.more;

@@ -10,7 +10,7 @@ use leasehold_core::graph::{
 use leasehold_core::{ExecutionId, JsonText, Plan, RequestId, VersionBody, WorkspaceId};
 use leasehold_store::definition::NewVersion;
 use leasehold_store::fresh_id;
-use leasehold_store::graph::{GraphRun, GraphSettled, GraphStarted, GraphStopped};
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished};
 use leasehold_store::job::{ClaimedJob, JobEnd, JobFinish, JobFinished, JobRef};
 use leasehold_store::request::{ClaimedRequest, NewRequest};
 use serde_json::Value;
@@ -178,9 +178,16 @@ impl Fixture {
 
     /// Ends many claims, of which some may be those of nodes.
     pub async fn end_nodes(&self, worker: &str, finishes: &[JobFinish]) -> Vec<JobFinished> {
-        let answers = ok(self.store.node_finish(worker, finishes).await);
-        assert_eq!(answers.len(), finishes.len(), "one answer for each finish");
-        answers
+        self.end_nodes_and_see(worker, finishes).await.jobs
+    }
+
+    /// Ends many claims, and says which executions ended with them, by execution.
+    pub async fn end_nodes_and_see(&self, worker: &str, finishes: &[JobFinish]) -> NodesFinished {
+        let mut finished = ok(self.store.node_finish(worker, finishes).await);
+        let answers = finished.jobs.len();
+        assert_eq!(answers, finishes.len(), "one answer for each finish");
+        finished.ended.sort_by_key(|ended| ended.execution);
+        finished
     }
 
     /// Claims the job of each of these nodes from [`QUEUE`], in this order; there must be no other.
@@ -205,7 +212,7 @@ impl Fixture {
     }
 
     /// Ends what time has ended, by execution.
-    pub async fn settle_graphs(&self) -> Vec<GraphSettled> {
+    pub async fn settle_graphs(&self) -> Vec<EndedExecution> {
         let mut settled = ok(self.store.graph_settle(SETTLER, 1_000).await);
         settled.sort_by_key(|settled| settled.execution);
         settled

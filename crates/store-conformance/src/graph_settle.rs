@@ -7,7 +7,7 @@ use crate::graph_invariants;
 use crate::job_factory::{WORKER, completed, job_refs};
 use leasehold_core::graph::{GraphStop, NodeState};
 use leasehold_core::{ExecutionEnd, FailureReason, JobStatus, RequestStatus};
-use leasehold_store::graph::{GraphSettled, TIMED_OUT};
+use leasehold_store::graph::{EndedExecution, TIMED_OUT};
 use leasehold_store::job::JobFinished;
 use std::time::Duration;
 
@@ -31,9 +31,12 @@ pub async fn a_job_that_lost_its_last_lease_fails_its_node(f: Fixture) {
     assert_eq!(f.slots(t.workspace).await.in_use, 1);
 
     let error = format!("node `frail` failed: the lease of {WORKER} expired");
-    let settled = GraphSettled {
+    let settled = EndedExecution {
         execution: s.execution,
+        request: s.request,
         end: ExecutionEnd::Failed,
+        status: RequestStatus::Failed,
+        reason: Some(FailureReason::ExecutionFailed),
         error: Some(error.clone()),
     };
     assert_eq!(f.settle_graphs().await, [settled]);
@@ -94,9 +97,12 @@ pub async fn a_timeout_that_has_passed_ends_the_graph(f: Fixture) {
     assert_eq!(f.settle_graphs().await, []);
     let jobs = f.take_nodes(&["a"]).await;
     f.advance(1);
-    let settled = GraphSettled {
+    let settled = EndedExecution {
         execution: s.execution,
+        request: s.request,
         end: ExecutionEnd::TimedOut,
+        status: RequestStatus::Failed,
+        reason: Some(FailureReason::TimedOut),
         error: Some(TIMED_OUT.to_owned()),
     };
     assert_eq!(f.settle_graphs().await, [settled]);

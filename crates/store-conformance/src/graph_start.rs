@@ -9,7 +9,7 @@ use leasehold_core::graph::{GraphStop, HttpCall, Node, NodeState};
 use leasehold_core::queue::{DELAY_NODES, HTTP_NODES};
 use leasehold_core::{ExecutionEnd, FailureReason, JobStatus, RequestStatus};
 use leasehold_store::fresh_id;
-use leasehold_store::graph::{GraphRun, GraphStarted};
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted};
 use leasehold_store::job::JobFilter;
 use leasehold_store::request::NewRequest;
 use serde_json::{Value, json};
@@ -167,10 +167,19 @@ pub async fn a_first_node_without_its_input_fails_the_execution(f: Fixture) {
         .graph_site(1, graph_of(vec![task("good"), bad], &[]))
         .await;
     let claimed = f.claimed(&t).await;
-    f.start_graph(claimed.execution).await;
     let s = Started::of(&t, &claimed);
+    let started = ok(f.store.graph_start(s.execution).await);
     let run = f.graph_run(s.execution).await;
     assert_eq!(run.state.letters(), "xf");
+    let ended = EndedExecution {
+        execution: s.execution,
+        request: s.request,
+        end: ExecutionEnd::Failed,
+        status: RequestStatus::Failed,
+        reason: Some(FailureReason::ExecutionFailed),
+        error: run.error.clone(),
+    };
+    assert_eq!(started, GraphStarted::Ended(ended));
     let error = run.error.expect("it says why");
     assert!(error.starts_with("node `bad` failed: "), "{error}");
     let node = f.node(s.execution, "bad").await;

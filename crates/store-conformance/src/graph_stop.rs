@@ -8,7 +8,7 @@ use crate::job_factory::{WORKER, completed, job_refs};
 use leasehold_core::graph::{GraphStop, NodeState};
 use leasehold_core::{ExecutionStatus, FailureReason, JobStatus, RequestStatus};
 use leasehold_store::fresh_id;
-use leasehold_store::graph::{ABANDONED, GraphStopped};
+use leasehold_store::graph::{ABANDONED, EndedExecution, GraphStopped};
 use leasehold_store::job::JobFinished;
 use serde_json::json;
 
@@ -36,7 +36,16 @@ pub async fn each_has_its_status_and_reason(f: Fixture) {
         let t = f.graph_site(1, diamond()).await;
         let s = f.started(&t).await;
         f.advance(1);
-        assert_eq!(f.stop_graph(s.execution, stop).await, GraphStopped::Stopped);
+        let ended = EndedExecution {
+            execution: s.execution,
+            request: s.request,
+            end: stop.into(),
+            status: Failed,
+            reason: Some(reason),
+            error: Some("enough".to_owned()),
+        };
+        let stopped = f.stop_graph(s.execution, stop).await;
+        assert_eq!(stopped, GraphStopped::Stopped(ended));
         let run = f.graph_run(s.execution).await;
         assert_eq!(run.state.letters(), "xxxx");
         assert_eq!(run.state.end(), Some(stop.into()));
@@ -66,7 +75,7 @@ pub async fn jobs_are_failed_and_leases_are_lost(f: Fixture) {
     let back = leasehold_store::job::JobEnd::GivenBack;
     f.end_node(&jobs[2], back).await;
     let stopped = f.stop_graph(s.execution, GraphStop::Cancelled).await;
-    assert_eq!(stopped, GraphStopped::Stopped);
+    assert!(matches!(stopped, GraphStopped::Stopped(_)));
     assert_eq!(f.letters(s.execution).await, "cxxxx");
     assert_eq!(f.keep(WORKER, &job_refs(&jobs)).await, []);
     let lost = f.end_node(&jobs[1], completed()).await;
@@ -157,7 +166,7 @@ pub async fn many_at_once_stop_it_once(f: Fixture) {
     let answers = futures::future::join_all(stops.collect::<Vec<_>>()).await;
     let stopped = answers
         .into_iter()
-        .filter(|answer| matches!(answer, Ok(GraphStopped::Stopped)))
+        .filter(|answer| matches!(answer, Ok(GraphStopped::Stopped(_))))
         .count();
     assert_eq!(stopped, 10);
     assert_eq!(f.slots(t.workspace).await.in_use, 0);

@@ -1,6 +1,7 @@
 //! What must be true of every store at every quiet moment. Reads everything through the trait and judges it.
 
 use crate::Fixture;
+use crate::capacity_audit;
 use crate::dump::Dump;
 use crate::factory::ok;
 use leasehold_core::{ExecutionId, ExecutionStatus, RequestId, RequestStatus};
@@ -19,6 +20,7 @@ pub async fn check(f: &Fixture) -> Dump {
     counts_equal_the_listing(&dump);
     slots_are_the_running_executions(&dump, &active);
     overview_fits(f, &dump).await;
+    capacity_audit::none(&*f.store).await;
     for request in dump.requests.values() {
         row_makes_sense(request);
         execution_fits(request, &dump);

@@ -65,7 +65,7 @@ pub async fn the_last_of_a_fan_in_begins_the_next_once(f: Fixture) {
                     end: came_to(json!(worker)),
                 };
                 barrier.wait().await;
-                ok(store.node_finish(worker, &[finish]).await)
+                ok(store.node_finish(worker, &[finish]).await).jobs
             })
         });
         for end in ends {

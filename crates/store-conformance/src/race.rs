@@ -1,6 +1,7 @@
 //! Everything at once on one store: afterwards nothing is lost, nothing was claimed twice, and every invariant holds.
 
 use crate::Fixture;
+use crate::capacity_audit;
 use crate::dice::Dice;
 use crate::factory::{LEASE, OWNER, Site, USER, new_request, ok};
 use crate::invariants;
@@ -199,6 +200,14 @@ impl Storm {
             tokio::task::yield_now().await;
         }
     }
+
+    /// Looks for drift again and again: there is none at any moment, whatever is under way.
+    async fn audit(self) {
+        while self.writers.load(Ordering::SeqCst) > 0 {
+            capacity_audit::none(&*self.store).await;
+            tokio::task::yield_now().await;
+        }
+    }
 }
 
 async fn rage(f: &Fixture, limits: [u32; 4], changes: &'static [u32]) -> Storm {
@@ -214,6 +223,7 @@ async fn rage(f: &Fixture, limits: [u32; 4], changes: &'static [u32]) -> Storm {
         tasks.push(tokio::spawn(storm.clone().dispatch(seed * 104_729)));
     }
     tasks.push(tokio::spawn(storm.clone().disturb(31, changes)));
+    tasks.push(tokio::spawn(storm.clone().audit()));
     if changes.is_empty() {
         tasks.push(tokio::spawn(storm.clone().watch()));
     }

@@ -92,6 +92,7 @@ macro_rules! suite {
                 settling_says_when_the_next_is_due
                 says_how_long_until_the_next_is_due
                 takes_nothing_that_backs_off
+                says_since_when_it_was_due
                 under_a_lock_needs_the_lock
                 many_at_once_claim_each_request_once
                 belongs_to_its_owner
@@ -197,6 +198,16 @@ macro_rules! suite {
                 follow_every_transition
                 equal_a_full_listing
             }
+            request_oldest {
+                of_what_has_ended_is_none
+                of_each_status_is_since_it_was_reached
+                what_is_for_later_waits_from_its_time_on
+                who_stands_behind_a_delayed_one_is_seen
+                many_delayed_ones_hide_nobody
+                is_of_every_line
+                a_kept_one_waits_too
+                the_first_dispatched_counts_whoever_was_admitted_first
+            }
             workspace_overview {
                 of_nothing_is_empty
                 counts_every_request_as_a_full_listing_does
@@ -239,6 +250,11 @@ macro_rules! suite {
             execution_list_active {
                 has_every_running_one_by_workspace_and_admission
                 goes_on_behind_one_that_ended
+            }
+            capacity_audit {
+                finds_nothing_where_nobody_wrote_by_hand
+                finds_nothing_in_what_was_just_freed
+                mends_nothing_that_agrees
             }
             execution_list_running {
                 has_those_that_run

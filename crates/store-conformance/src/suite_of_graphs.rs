@@ -63,6 +63,10 @@ macro_rules! suite_of_graphs {
                 a_thousand_nodes_run_to_their_end
                 nodes_ring_for_workers_and_the_end_for_dispatchers
             }
+            node_told {
+                tells_which_executions_it_ended
+                jobs_go_on_with_the_trace_of_their_request
+            }
             node_race {
                 the_last_of_a_fan_in_begins_the_next_once
                 everything_at_once_keeps_every_promise

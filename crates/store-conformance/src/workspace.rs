@@ -3,7 +3,7 @@
 use crate::Fixture;
 use crate::factory::{ids, new_request, ok};
 use leasehold_core::{ExecutionEnd, FailureReason, Plan, RequestStatus, WorkspaceId};
-use leasehold_store::request::Enqueued;
+use leasehold_store::request::{Enqueued, Rejected};
 use leasehold_store::workspace::{
     NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
 };
@@ -216,7 +216,11 @@ pub async fn what_waits_in_a_deleted_one_fails_at_the_claim(f: Fixture) {
     assert_eq!(ids(&claimed), []);
     let expected: Vec<_> = waiting
         .iter()
-        .map(|id| (*id, FailureReason::WorkspaceNotFound))
+        .map(|request| Rejected {
+            request: *request,
+            workspace: site.workspace,
+            reason: FailureReason::WorkspaceNotFound,
+        })
         .collect();
     assert_eq!(claimed.rejected, expected);
     for id in waiting {

@@ -9,6 +9,7 @@ use leasehold_core::{ExecutionId, ExecutionStatus, RequestStatus, Timestamp, Wor
 use leasehold_store::execution::{
     ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
 };
+use leasehold_store::graph::EndedExecution;
 use leasehold_store::{Error, ErrorKind, Page, Result};
 use std::collections::{HashMap, HashSet};
 use tokio_postgres::{GenericClient, Statement};
@@ -165,14 +166,14 @@ pub(crate) async fn finish(
         .collect())
 }
 
-/// As [`finish`], within a transaction that does more, each execution once. Says whether a slot is free now: whoever commits wakes
-/// the dispatchers then.
+/// As [`finish`], within a transaction that does more, each execution once. Says which have ended: where any has, whoever commits wakes
+/// the dispatchers.
 pub(crate) async fn finish_within(
     transaction: &Open<'_>,
     moment: Timestamp,
     by: &str,
     finishes: &[ExecutionFinish],
-) -> Result<bool> {
+) -> Result<Vec<EndedExecution>> {
     let mut ends = Ends::default();
     finishes.iter().for_each(|finish| ends.push(finish));
     let statement = transaction.prepare(sql!("execution/finish")).await?;
@@ -184,12 +185,15 @@ pub(crate) async fn finish_within(
             .many(sql!("execution/lock"), &[&ends.ids])
             .await?;
     }
-    let finished = end_dispatched(now, client, &statement, by, &ends).await?;
-    if finished.len() == ends.ids.len() {
-        return Ok(true);
+    let mut finished = end_dispatched(now, client, &statement, by, &ends).await?;
+    if finished.len() < ends.ids.len() {
+        finished.extend(end_any(now, client, &statement, by, &ends).await?);
     }
-    let others = end_any(now, client, &statement, by, &ends).await?;
-    Ok(!(finished.is_empty() && others.is_empty()))
+    let ended = finishes.iter().filter_map(|finish| {
+        let outcome = finished.get(&finish.execution.0)?;
+        EndedExecution::of(finish, outcome)
+    });
+    Ok(ended.collect())
 }
 
 /// Holds the request of an execution: it comes before the execution itself.
@@ -269,6 +273,7 @@ async fn end_dispatched(
             let outcome = ExecutionFinished::Finished {
                 request: row::id(row, "id"),
                 status: row::named(row, "status")?,
+                reason: row::maybe_named(row, "failure_reason")?,
             };
             Ok((row.get("execution_id"), outcome))
         })

@@ -3,9 +3,11 @@
 //! SQL lives in `sql/<noun>/<verb>.sql`, one statement each, and in `migrations/`. How claiming works, and why, is in
 //! `docs/adr/0001-the-claim.md`.
 
+mod capacity;
 mod change;
 mod clock;
 mod definition;
+mod diagnosis;
 mod error;
 mod execution;
 mod graph;

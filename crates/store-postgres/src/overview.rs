@@ -7,7 +7,7 @@ use crate::row;
 use crate::store::{PostgresStore, sql};
 use leasehold_core::limits::PAGE_MAX;
 use leasehold_store::queue::QueueUse;
-use leasehold_store::request::Counts;
+use leasehold_store::request::{Counts, Oldest};
 use leasehold_store::workspace::{SlotUse, WorkspaceOverview, WorkspaceUse};
 use leasehold_store::{Error, ErrorKind, Result};
 use tokio_postgres::Row;
@@ -15,11 +15,8 @@ use tokio_postgres::Row;
 const CONTEXT: &str = "workspace_overview";
 
 pub(crate) async fn workspaces(store: &PostgresStore, limit: u32) -> Result<WorkspaceOverview> {
-    // Folding first keeps what must be added to the folded counts small; without it the answer is as exact.
-    match claim::settle(store).await {
-        Err(error) if !matches!(error.kind, ErrorKind::Contended(_)) => return Err(error),
-        Ok(_) | Err(_) => {}
-    }
+    // It keeps what must be added to the folded counts small; without it the answer is as exact.
+    fold(store).await?;
     let shown = i64::from(limit.min(PAGE_MAX));
     let params: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&store.given_now(), &shown];
     let rows = store
@@ -35,6 +32,32 @@ pub(crate) async fn workspaces(store: &PostgresStore, limit: u32) -> Result<Work
         workspaces: row::count(first, "workspaces")?,
         requests: counts(first, "all_")?,
         busiest: busiest.map(workspace_use).collect::<Result<_>>()?,
+    })
+}
+
+/// Folds what was committed, unless another does it or keeps it from being done.
+async fn fold(store: &PostgresStore) -> Result<()> {
+    match claim::settle(store).await {
+        Err(error) if !matches!(error.kind, ErrorKind::Contended(_)) => Err(error),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+pub(crate) async fn oldest(store: &PostgresStore) -> Result<Oldest> {
+    // Where a line begins is known only of what is folded.
+    fold(store).await?;
+    let row = store
+        .one(
+            "request_oldest",
+            sql!("request/oldest"),
+            &[&store.given_now()],
+        )
+        .await?;
+    Ok(Oldest {
+        at: row::time(&row, "at")?,
+        pending: row::time(&row, "pending")?,
+        claimed: row::time(&row, "claimed")?,
+        dispatched: row::time(&row, "dispatched")?,
     })
 }
 

@@ -3,40 +3,29 @@
 use crate::graph;
 use crate::store::{PostgresStore, sql};
 use crate::{
-    change, clock, definition, execution, instance, job, key, lock, migrate, overview, prune,
-    queue, request, version, workspace,
+    capacity, change, clock, definition, diagnosis, execution, instance, job, key, lock, migrate,
+    overview, prune, queue, request, version, workspace,
 };
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphStop, NodeRun};
 use leasehold_core::{
     DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
+use leasehold_store::capacity::{CapacityAudit, CapacityRepair, Repaired};
 use leasehold_store::change::{ChangePage, ChangeStart, Event};
-use leasehold_store::definition::{
-    Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
-};
-use leasehold_store::execution::{
-    ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
-};
-use leasehold_store::graph::{GraphRun, GraphSettled, GraphStarted, GraphStopped};
+use leasehold_store::definition::*;
+use leasehold_store::diagnosis::Diagnosis;
+use leasehold_store::execution::*;
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished};
 use leasehold_store::instance::{Instance, InstanceBeat};
-use leasehold_store::job::{
-    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
-    JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
-};
+use leasehold_store::job::*;
 use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
 use leasehold_store::queue::{JobCounts, Queue, QueueChange, QueueUse};
-use leasehold_store::request::{
-    Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
-    Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
-    RequestFilter, Settled,
-};
+use leasehold_store::request::*;
 use leasehold_store::wake::Wake;
-use leasehold_store::workspace::{
-    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceOverview,
-};
+use leasehold_store::workspace::*;
 use leasehold_store::{Capabilities, MigrationStatus, Page, Result, Store};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -227,6 +216,10 @@ impl Store for PostgresStore {
         request::read::counts(self, workspace).await
     }
 
+    async fn request_oldest(&self) -> Result<Oldest> {
+        overview::oldest(self).await
+    }
+
     async fn request_timeline(&self, workspace: WorkspaceId, id: RequestId) -> Result<Vec<Event>> {
         request::read::timeline(self, workspace, id).await
     }
@@ -270,6 +263,18 @@ impl Store for PostgresStore {
 
     async fn execution_list_running(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>> {
         execution::list_running(self, ids).await
+    }
+
+    async fn capacity_audit(&self, page: Page<WorkspaceId>) -> Result<CapacityAudit> {
+        capacity::audit(self, page).await
+    }
+
+    async fn capacity_repair(&self, repair: &CapacityRepair<'_>) -> Result<Repaired> {
+        capacity::repair(self, repair).await
+    }
+
+    async fn diagnose(&self) -> Result<Diagnosis> {
+        diagnosis::diagnose(self).await
     }
 
     async fn execution_list_active(&self, page: Page<ActiveKey>) -> Result<Vec<Execution>> {
@@ -472,11 +477,11 @@ impl Store for PostgresStore {
         graph::stop(self, execution, stop, by, reason).await
     }
 
-    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<GraphSettled>> {
+    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
         graph::settle(self, by, limit).await
     }
 
-    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
+    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<NodesFinished> {
         graph::finish(self, worker, finishes).await
     }
 }

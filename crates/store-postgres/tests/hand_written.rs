@@ -3,10 +3,12 @@
 
 mod support;
 
-use leasehold_core::{ExecutionEnd, Plan, RequestStatus, WorkspaceId};
+use leasehold_core::{ExecutionEnd, FailureReason, Plan, RequestStatus, WorkspaceId};
 use leasehold_store::Page;
 use leasehold_store::execution::{ExecutionFinish, ExecutionFinished};
-use leasehold_store::request::{ClaimedRequest, ExecutionOrigin, ReleaseKind, RequestFilter};
+use leasehold_store::request::{
+    ClaimedRequest, ExecutionOrigin, Rejected, ReleaseKind, RequestFilter,
+};
 use leasehold_store::workspace::WorkspaceChange;
 use leasehold_store_conformance::{Fixture, Site, clock};
 use leasehold_testkit::TestDatabase;
@@ -337,10 +339,12 @@ async fn params_too_deep_to_read_end_their_request_and_no_other() {
         claimed.requests.iter().map(|r| r.id).collect::<Vec<_>>(),
         [asked[0], asked[2]]
     );
-    assert_eq!(
-        claimed.rejected.iter().map(|r| r.0).collect::<Vec<_>>(),
-        [asked[1]]
-    );
+    let rejected = Rejected {
+        request: asked[1],
+        workspace: site.workspace,
+        reason: FailureReason::DispatchExhausted,
+    };
+    assert_eq!(claimed.rejected, [rejected]);
     assert_eq!(in_use(&hand, site.workspace).await, 2);
 }
 
@@ -358,9 +362,11 @@ async fn a_kept_execution_that_vanished_or_ended_is_replaced() {
             .execute(sql, &[&first.execution.0])
             .await
             .unwrap();
-        let again = hand.fixture.drain(5).await.requests;
-        assert_eq!(again.len(), 1);
-        assert_eq!(again[0].id, first.id);
+        let claimed = hand.fixture.drain(5).await;
+        let orphaned = claimed.orphaned.iter().map(|o| (o.request, o.execution));
+        assert_eq!(orphaned.collect::<Vec<_>>(), [(first.id, first.execution)]);
+        let again = claimed.requests;
+        assert_eq!((again.len(), again[0].id), (1, first.id));
         assert_eq!(again[0].origin, ExecutionOrigin::Replaced);
         assert_ne!(again[0].execution, first.execution);
     }
@@ -486,6 +492,7 @@ async fn an_end_that_races_recovery_ends_the_execution() {
     let ended = ExecutionFinished::Finished {
         request: claimed.id,
         status: RequestStatus::Completed,
+        reason: None,
     };
     assert_eq!(ending.await.unwrap().unwrap(), [ended]);
     assert_eq!(in_use(&hand, site.workspace).await, 0);

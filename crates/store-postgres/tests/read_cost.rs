@@ -21,7 +21,9 @@ const EXPLAIN: &str = include_str!("sql/read_cost_explain.sql");
 const FARTHEST: &str = include_str!("sql/read_cost_farthest.sql");
 const PLACE: &str = include_str!("../sql/request/place.sql");
 const EXECUTIONS: &str = include_str!("../sql/execution/list.sql");
+const SUSPECTS: &str = include_str!("../sql/capacity/suspects.sql");
 const OVERVIEW: &str = include_str!("../sql/workspace/overview.sql");
+const OLDEST: &str = include_str!("../sql/request/oldest.sql");
 const RUNNING: &str = include_str!("../sql/execution/list_of_running.sql");
 
 /// Two workspaces with `each` requests in line and `ended` executions that ran before them.
@@ -120,4 +122,32 @@ async fn an_overview_costs_what_it_shows_and_not_what_waits_or_ran() {
         overview_cost(10_000, 20_000).await,
     );
     assert!(few <= 60 && many <= 60, "{few}, {many}");
+}
+
+/// Buffers that a look for drift touches, in the same two workspaces.
+async fn drift_cost(each: i64, ended: i64) -> u64 {
+    let (client, _database) = filled(each, ended).await;
+    let (buffers, rows) = cost(&client, "uuid, bigint", SUSPECTS, "NULL, 500").await;
+    assert_eq!(rows, 2);
+    buffers
+}
+
+#[tokio::test]
+async fn a_look_for_drift_costs_what_is_open_and_not_what_waits_or_ran() {
+    let (few, many) = (drift_cost(10, 10).await, drift_cost(10_000, 20_000).await);
+    assert!(few <= 80 && many <= 80, "{few}, {many}");
+}
+
+/// Buffers that the oldest ones' ages touch where `ended` executions ran before, and `each` requests wait in each of two workspaces.
+async fn oldest_cost(each: i64, ended: i64) -> u64 {
+    let (client, _database) = filled(each, ended).await;
+    let (buffers, rows) = cost(&client, "timestamptz", OLDEST, "NULL").await;
+    assert_eq!(rows, 1);
+    buffers
+}
+
+#[tokio::test]
+async fn the_oldest_are_found_without_reading_what_waits_or_ran() {
+    let (few, many) = (oldest_cost(10, 10).await, oldest_cost(10_000, 10_000).await);
+    assert!(few <= 100 && many <= 100, "{few}, {many}");
 }

@@ -330,6 +330,12 @@ pub(crate) async fn queue_counts(store: &SqliteStore, name: &str) -> Result<JobC
         .await
 }
 
+pub(crate) async fn job_limit_set(store: &SqliteStore, limit: Option<u32>) -> Result<()> {
+    store
+        .write("job_limit_set", move |s| queue::limit_set(s, limit))
+        .await
+}
+
 pub(crate) async fn queue_overview(
     store: &SqliteStore,
     limit: u32,

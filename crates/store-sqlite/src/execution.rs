@@ -98,7 +98,7 @@ struct Open {
     cancel_requested: bool,
 }
 
-fn finish_one(
+pub(crate) fn finish_one(
     session: &Session<'_>,
     by: &str,
     finish: &ExecutionFinish,
@@ -129,14 +129,18 @@ fn finish_one(
     session.run(FINISH, row)?;
     session.ring(Wake::Work);
     let request = open.subject.request;
-    let status = match open.status {
-        ended @ (RequestStatus::Completed | RequestStatus::Failed) => ended,
+    let (status, reason) = match open.status {
+        ended @ (RequestStatus::Completed | RequestStatus::Failed) => (ended, None),
         RequestStatus::Pending | RequestStatus::Claimed | RequestStatus::Dispatched => {
             bring_to_dispatched(session, by, finish.execution, &open)?;
             end_request(session, by, finish, &open)?
         }
     };
-    Ok(ExecutionFinished::Finished { request, status })
+    Ok(ExecutionFinished::Finished {
+        request,
+        status,
+        reason,
+    })
 }
 
 /// Moves the request through every status it has not been in yet.
@@ -169,7 +173,7 @@ fn end_request(
     by: &str,
     finish: &ExecutionFinish,
     open: &Open,
-) -> Result<RequestStatus, Fault> {
+) -> Result<(RequestStatus, Option<FailureReason>), Fault> {
     let reason = match (finish.end, open.cancel_requested) {
         // Giving up an unknown start ends in a termination that was wished.
         (ExecutionEnd::Terminated, true) => Some(FailureReason::Cancelled),
@@ -179,18 +183,18 @@ fn end_request(
         None => RequestStatus::Completed,
         Some(_) => RequestStatus::Failed,
     };
-    let reason = reason.map(FailureReason::as_str);
+    let word = reason.map(FailureReason::as_str);
     let row = params![
         blob(open.subject.request),
         status.as_str(),
-        reason,
+        word,
         finish.error.as_deref().map(Text),
         session.now
     ];
     session.run(REQUEST_FINISH, row)?;
     let from = Some(RequestStatus::Dispatched);
-    open.subject.moved(session, from, status, by, reason)?;
-    Ok(status)
+    open.subject.moved(session, from, status, by, word)?;
+    Ok((status, reason))
 }
 
 fn execution(row: &Row<'_>) -> Result<Execution, Fault> {

@@ -8,9 +8,11 @@
 //! operation reads it once, when the operation begins, unless the store was opened with a clock that a test moves.
 
 mod calls;
+mod capacity;
 mod change;
 mod connection;
 mod definition;
+mod diagnosis;
 mod error;
 mod execution;
 mod graph;

@@ -2,38 +2,30 @@
 //! noun that has many.
 
 use crate::row::moment;
-use crate::{SqliteStore, calls, graph, instance, job, key, lock, migrate, prune, queue, request};
+use crate::{
+    SqliteStore, calls, capacity, diagnosis, graph, instance, job, key, lock, migrate, prune,
+    queue, request,
+};
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphStop, NodeRun};
 use leasehold_core::{
     DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
+use leasehold_store::capacity::{CapacityAudit, CapacityRepair, Repaired};
 use leasehold_store::change::{ChangePage, ChangeStart, Event};
-use leasehold_store::definition::{
-    Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
-};
-use leasehold_store::execution::{
-    ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
-};
-use leasehold_store::graph::{GraphRun, GraphSettled, GraphStarted, GraphStopped};
+use leasehold_store::definition::*;
+use leasehold_store::diagnosis::Diagnosis;
+use leasehold_store::execution::*;
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished};
 use leasehold_store::instance::{Instance, InstanceBeat};
-use leasehold_store::job::{
-    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
-    JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
-};
+use leasehold_store::job::*;
 use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
 use leasehold_store::queue::{JobCounts, Queue, QueueChange, QueueUse};
-use leasehold_store::request::{
-    Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
-    Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
-    RequestFilter, Settled,
-};
+use leasehold_store::request::*;
 use leasehold_store::wake::Wake;
-use leasehold_store::workspace::{
-    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceOverview,
-};
+use leasehold_store::workspace::*;
 use leasehold_store::{Capabilities, MigrationStatus, Page, Result, Store};
 use std::time::Duration;
 use tokio::sync::watch;
@@ -224,6 +216,10 @@ impl Store for SqliteStore {
         request::calls::counts(self, workspace).await
     }
 
+    async fn request_oldest(&self) -> Result<Oldest> {
+        request::calls::oldest(self).await
+    }
+
     async fn request_timeline(&self, workspace: WorkspaceId, id: RequestId) -> Result<Vec<Event>> {
         request::calls::timeline(self, workspace, id).await
     }
@@ -267,6 +263,23 @@ impl Store for SqliteStore {
 
     async fn execution_list_running(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>> {
         calls::execution_list_running(self, ids).await
+    }
+
+    async fn capacity_audit(&self, page: Page<WorkspaceId>) -> Result<CapacityAudit> {
+        self.read("capacity_audit", move |s| capacity::audit(s, page))
+            .await
+    }
+
+    async fn capacity_repair(&self, repair: &CapacityRepair<'_>) -> Result<Repaired> {
+        let (drift, ended) = (repair.drift.clone(), repair.ended);
+        self.write("capacity_repair", move |s| {
+            capacity::repair(s, &drift, ended)
+        })
+        .await
+    }
+
+    async fn diagnose(&self) -> Result<Diagnosis> {
+        diagnosis::diagnose(self).await
     }
 
     async fn execution_list_active(&self, page: Page<ActiveKey>) -> Result<Vec<Execution>> {
@@ -395,8 +408,7 @@ impl Store for SqliteStore {
     }
 
     async fn job_limit_set(&self, limit: Option<u32>) -> Result<()> {
-        self.write("job_limit_set", move |s| queue::limit_set(s, limit))
-            .await
+        calls::job_limit_set(self, limit).await
     }
 
     async fn job_enqueue(&self, jobs: &[NewJob]) -> Result<Vec<EnqueuedJob>> {
@@ -478,11 +490,11 @@ impl Store for SqliteStore {
         graph::calls::stop(self, execution, stop, by, reason).await
     }
 
-    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<GraphSettled>> {
+    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
         graph::calls::settle(self, by, limit).await
     }
 
-    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
+    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<NodesFinished> {
         graph::calls::node_finish(self, worker, finishes).await
     }
 }

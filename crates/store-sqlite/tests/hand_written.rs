@@ -3,7 +3,7 @@
 
 use leasehold_core::{ExecutionEnd, ExecutionId, FailureReason, RequestId, RequestStatus};
 use leasehold_store::request::{
-    Claimed, ClaimedRequest, ExecutionOrigin, ReleaseKind, RequestFilter,
+    Claimed, ClaimedRequest, ExecutionOrigin, Orphaned, Rejected, ReleaseKind, RequestFilter,
 };
 use leasehold_store::{Clock, Page, Store};
 use leasehold_store_conformance::{Fixture, OWNER, Site, USER, clock};
@@ -239,7 +239,16 @@ async fn an_execution_that_vanished_is_replaced_when_there_is_room() {
     room.write(EXECUTION_DELETE, [bytes(kept.execution)]);
     room.assert_no_drift();
     room.f.set_paused(t.workspace, true).await;
-    assert_eq!(room.f.claim(10).await.requests, []);
+    let claimed = room.f.claim(10).await;
+    let orphaned = Orphaned {
+        request: kept.id,
+        workspace: t.workspace,
+        execution: kept.execution,
+    };
+    assert_eq!(
+        (claimed.requests, claimed.orphaned),
+        (vec![], vec![orphaned])
+    );
     room.f.set_paused(t.workspace, false).await;
     let again = room.f.claim_one().await;
     assert_eq!(
@@ -251,6 +260,14 @@ async fn an_execution_that_vanished_is_replaced_when_there_is_room() {
     room.assert_no_drift();
 }
 
+fn rejected(request: RequestId, site: &Site, reason: FailureReason) -> Rejected {
+    Rejected {
+        request,
+        workspace: site.workspace,
+        reason,
+    }
+}
+
 #[tokio::test]
 async fn a_request_whose_version_vanished_fails_without_a_slot() {
     let room = Room::new().await;
@@ -258,10 +275,8 @@ async fn a_request_whose_version_vanished_fails_without_a_slot() {
     let asked = room.f.enqueue(&t, 1).await;
     room.write(VERSION_DELETE, [bytes(t.version)]);
     let claimed = room.f.claim(10).await;
-    assert_eq!(
-        claimed.rejected,
-        [(asked[0], FailureReason::VersionNotFound)]
-    );
+    let reason = FailureReason::VersionNotFound;
+    assert_eq!(claimed.rejected, [rejected(asked[0], &t, reason)]);
     assert_eq!(room.in_use(&t).await, 0);
     room.assert_no_drift();
 }
@@ -286,7 +301,7 @@ async fn params_that_cannot_be_read_end_their_request_and_no_other() {
         let ids: Vec<RequestId> = claimed.requests.iter().map(|r| r.id).collect();
         assert_eq!(ids, [asked[0], asked[2]]);
         let reason = FailureReason::DispatchExhausted;
-        assert_eq!(claimed.rejected, [(asked[1], reason)]);
+        assert_eq!(claimed.rejected, [rejected(asked[1], &t, reason)]);
         assert!(!claimed.more);
         assert_eq!(room.in_use(&t).await, 2);
         room.f
@@ -319,10 +334,8 @@ async fn params_that_became_unreadable_in_a_retry_free_the_slot_too() {
     room.write(REQUEST_SET_PARAMS, params![bytes(kept.id), unreadable()[0]]);
     let next = room.f.enqueue(&t, 1).await;
     let claimed = room.f.claim(10).await;
-    assert_eq!(
-        claimed.rejected,
-        [(kept.id, FailureReason::DispatchExhausted)]
-    );
+    let reason = FailureReason::DispatchExhausted;
+    assert_eq!(claimed.rejected, [rejected(kept.id, &t, reason)]);
     assert_eq!(claimed.requests[0].id, next[0]);
     assert_eq!(room.in_use(&t).await, 1);
     room.assert_no_drift();

@@ -82,9 +82,12 @@ async fn every_statement_is_one_statement_with_a_comment_and_prepares() {
 
 /// Lists and counts of everything walk everything, and those that ask for something walk what they ask for; pages of
 /// leases are as few as what runs, and one row is enough to know whether there are any; the schema itself is small; a place is
-/// looked for among no more than are to be counted; spent nodes are all to be settled, and what was found of one execution is few.
-const MAY_SCAN: [&str; 17] = [
+/// looked for among no more than are to be counted; spent nodes are all to be settled, and what was found of one execution is few;
+/// what is repaired is one workspace; how large the file is, is four numbers.
+const MAY_SCAN: [&str; 19] = [
+    "capacity/recount.sql",
     "change/last.sql",
+    "diagnosis/size.sql",
     "execution/list_running.sql",
     "instance/list.sql",
     "job/count_running.sql",
@@ -103,12 +106,15 @@ const MAY_SCAN: [&str; 17] = [
     "workspace/total.sql",
 ];
 /// Sorts at most twice its limit, two sorted halves of it; or runs of a line, which are few where queues are not enqueued to
-/// in turns; or all workspaces or queues, of which it keeps as many as it shows.
-const MAY_SORT: [&str; 6] = [
+/// in turns; or all workspaces or queues, of which it keeps as many as it shows; or what runs in one workspace.
+const MAY_SORT: [&str; 9] = [
+    "capacity/number.sql",
+    "capacity/number_high.sql",
     "job/list_fresh.sql",
     "job/prune.sql",
     "prune/finished.sql",
     "queue/overview.sql",
+    "request/oldest_pending.sql",
     "schema/dump.sql",
     "workspace/overview.sql",
 ];

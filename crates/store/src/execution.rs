@@ -1,8 +1,8 @@
 //! Executions: parameters and outcomes.
 
 use leasehold_core::{
-    DefinitionId, ExecutionEnd, ExecutionId, ExecutionStatus, RequestId, RequestStatus, Timestamp,
-    VersionId, WorkspaceId,
+    DefinitionId, ExecutionEnd, ExecutionId, ExecutionStatus, FailureReason, RequestId,
+    RequestStatus, Timestamp, VersionId, WorkspaceId,
 };
 
 /// One run of a version in the engine.
@@ -50,6 +50,8 @@ pub enum ExecutionFinished {
         request: RequestId,
         /// COMPLETED or FAILED.
         status: RequestStatus,
+        /// Why it failed.
+        reason: Option<FailureReason>,
     },
     /// It had ended before; nothing changed.
     AlreadyFinished,

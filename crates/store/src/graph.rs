@@ -1,10 +1,13 @@
 //! Graphs that run in the store, node by node: parameters and outcomes, and the job that a node becomes.
 
-use crate::job::{JobStart, NewJob};
+use crate::execution::{ExecutionFinish, ExecutionFinished};
+use crate::job::{JobFinished, JobStart, NewJob};
 use leasehold_core::graph::{GraphState, Work};
 use leasehold_core::job::JobRetry;
 use leasehold_core::queue::{DELAY_NODES, HTTP_NODES};
-use leasehold_core::{ExecutionEnd, ExecutionId, JsonText, Timestamp};
+use leasehold_core::{
+    ExecutionEnd, ExecutionId, FailureReason, JsonText, RequestId, RequestStatus, Timestamp,
+};
 use std::time::Duration;
 
 /// The error of a job whose execution ended without it.
@@ -28,10 +31,12 @@ pub struct GraphRun {
 }
 
 /// What became of a start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GraphStarted {
     /// Its first nodes are in their queues.
     Started,
+    /// The input of a first node could not be made: it was started, and has ended with it.
+    Ended(EndedExecution),
     /// It was started before.
     AlreadyStarted {
         /// Whether it has ended since.
@@ -44,31 +49,69 @@ pub enum GraphStarted {
 }
 
 /// What became of stopping a graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GraphStopped {
     /// It has ended, and its execution with it.
-    Stopped,
+    Stopped(EndedExecution),
     /// It had ended before.
     AlreadyEnded,
     /// There is none.
     NotFound,
 }
 
-/// A graph that ended because of the time.
+/// What became of ending claims, of which some may be those of nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodesFinished {
+    /// What became of each claim, in the order asked.
+    pub jobs: Vec<JobFinished>,
+    /// The executions that ended with them, in any order.
+    pub ended: Vec<EndedExecution>,
+}
+
+/// An execution that a call brought to its end, with its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GraphSettled {
+pub struct EndedExecution {
     /// The execution.
     pub execution: ExecutionId,
+    /// Its request.
+    pub request: RequestId,
     /// How it ended.
     pub end: ExecutionEnd,
+    /// COMPLETED or FAILED.
+    pub status: RequestStatus,
+    /// Why the request failed.
+    pub reason: Option<FailureReason>,
     /// What went wrong.
     pub error: Option<String>,
 }
 
-/// The job that does a node's work.
-pub fn job_of(work: Work, priority: i16) -> NewJob {
+impl EndedExecution {
+    /// What a finish ended; none if it ended nothing.
+    pub fn of(finish: &ExecutionFinish, came_to: &ExecutionFinished) -> Option<Self> {
+        let ExecutionFinished::Finished {
+            request,
+            status,
+            reason,
+        } = *came_to
+        else {
+            return None;
+        };
+        Some(Self {
+            execution: finish.execution,
+            request,
+            end: finish.end,
+            status,
+            reason,
+            error: finish.error.clone(),
+        })
+    }
+}
+
+/// The job that does a node's work. It is as urgent as its request, and goes on with its trace.
+pub fn job_of(work: Work, priority: i16, trace_context: Option<&str>) -> NewJob {
     let with = |mut job: NewJob, retry: JobRetry, timeout: Option<Duration>| {
         job.priority = priority;
+        job.trace_context = trace_context.map(str::to_owned);
         job.max_attempts = Some(retry.max_attempts);
         job.backoff = Some(retry.backoff);
         job.timeout = timeout;

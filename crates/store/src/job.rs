@@ -340,10 +340,8 @@ pub async fn finish(
         return Ok(answers);
     }
     let asked: Vec<JobFinish> = nodes.iter().map(|&at| finishes[at].clone()).collect();
-    for (at, answer) in nodes
-        .into_iter()
-        .zip(store.node_finish(worker, &asked).await?)
-    {
+    let finished = store.node_finish(worker, &asked).await?;
+    for (at, answer) in nodes.into_iter().zip(finished.jobs) {
         answers[at] = answer;
     }
     Ok(answers)

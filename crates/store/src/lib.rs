@@ -10,8 +10,10 @@ mod migration;
 mod page;
 mod store;
 
+pub mod capacity;
 pub mod change;
 pub mod definition;
+pub mod diagnosis;
 pub mod execution;
 pub mod failpoint;
 pub mod graph;

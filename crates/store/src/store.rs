@@ -1,9 +1,11 @@
 //! The trait itself: every promise a store makes, one atomic operation a method. `store-conformance` tests each sentence here.
 
+use crate::capacity::{CapacityAudit, CapacityRepair, Repaired};
 use crate::change::{ChangePage, ChangeStart, Event};
 use crate::definition::{Definition, DefinitionCreated, NewDefinition, NewVersion, Version};
+use crate::diagnosis::Diagnosis;
 use crate::execution::{ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished};
-use crate::graph::{GraphRun, GraphSettled, GraphStarted, GraphStopped};
+use crate::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished};
 use crate::instance::{Instance, InstanceBeat};
 use crate::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
@@ -15,7 +17,7 @@ use crate::prune::{Prune, Pruned};
 use crate::queue::{JobCounts, Queue, QueueChange, QueueUse};
 use crate::request::{
     Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
-    Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
+    Enqueued, Fail, Oldest, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
     RequestFilter, Settled,
 };
 use crate::wake::Wake;
@@ -202,6 +204,12 @@ pub trait Store: Send + Sync + 'static {
     /// How many requests the workspace has in each status: exact, whatever the backlog.
     async fn request_counts(&self, workspace: WorkspaceId) -> Result<Counts>;
 
+    /// Since when the oldest request of any workspace, deleted and paused ones too, has been PENDING and due, CLAIMED, and DISPATCHED; the last to within a
+    /// second. It is read from what is open, never from history. Where a line begins with more than a hundred requests that were scheduled, given
+    /// back or taken back, the age of one behind them is an estimate, ordinarily low by an eighth at most, and so it may be with what was dispatched
+    /// before the hundred that its workspace admitted first.
+    async fn request_oldest(&self) -> Result<Oldest>;
+
     /// Every transition of the request, in order.
     async fn request_timeline(&self, workspace: WorkspaceId, id: RequestId) -> Result<Vec<Event>>;
 
@@ -244,6 +252,18 @@ pub trait Store: Send + Sync + 'static {
 
     /// RUNNING executions of all workspaces, by workspace and admission.
     async fn execution_list_active(&self, page: Page<ActiveKey>) -> Result<Vec<Execution>>;
+
+    /// Looks for drift in a page of all workspaces, by id: where slots, executions, requests and what is kept of them say different things. Exact
+    /// as of one moment for each workspace, and costs what is open there, never what has ended. Changes nothing.
+    async fn capacity_audit(&self, page: Page<WorkspaceId>) -> Result<CapacityAudit>;
+
+    /// Mends a difference where that is safe. What is kept is written anew from executions and requests. An execution that its request has forgotten
+    /// is ended if its end is known. An open request's execution is RUNNING again, so that the engine is asked about it, if a slot is free. Idempotent,
+    /// safe from everywhere at once.
+    async fn capacity_repair(&self, repair: &CapacityRepair<'_>) -> Result<Repaired>;
+
+    /// What the database says of itself.
+    async fn diagnose(&self) -> Result<Diagnosis>;
 
     /// Takes a named lock that nobody holds.
     async fn lock_acquire(&self, request: &LockRequest) -> Result<LockAcquired>;
@@ -386,7 +406,7 @@ pub trait Store: Send + Sync + 'static {
     /// A number that changes when there may be a job to claim. Due times change nothing: [`JobsClaimed::next_due_in`] tells of them.
     fn job_bell(&self) -> watch::Receiver<u64>;
 
-    /// Starts the graph of a RUNNING execution's version, with its request's params and priority: the nodes that wait for nothing are put into their
+    /// Starts the graph of a RUNNING execution's version, with its request's params, priority and trace context: the nodes that wait for nothing are put into their
     /// queues. However often it is called for one execution, one is started.
     async fn graph_start(&self, execution: ExecutionId) -> Result<GraphStarted>;
 
@@ -413,10 +433,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// Ends up to `limit` graphs that time has ended: their execution's timeout has passed, or a node's job lost its last lease. Idempotent, safe from
     /// everywhere at once; call again while it finds as many as asked.
-    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<GraphSettled>>;
+    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>>;
 
     /// Like [`Store::job_finish`], and takes nodes of graphs too. Ending such a claim, recording the node's output or error, putting the next nodes into
     /// their queues and, at the end of the graph, ending execution and request and freeing the slot is one transaction. Of two workers
     /// that end the last two predecessors of a node at once, one puts it into its queue.
-    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>>;
+    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<NodesFinished>;
 }

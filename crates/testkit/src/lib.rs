@@ -25,9 +25,11 @@ mod cluster;
 mod faketime;
 mod kept;
 mod linters;
+pub mod log_events;
 mod port;
 mod process;
 mod programs;
+mod promtool;
 mod python;
 mod server;
 mod server_process;
@@ -53,6 +55,8 @@ mod proxy;
 mod statement;
 #[cfg(feature = "database")]
 mod template;
+#[cfg(feature = "traces")]
+mod traces;
 
 pub use cluster::{Cluster, fresh_cluster};
 pub use faketime::{FAKETIME_PACKAGE, faketime_library, set_wrong_clock};
@@ -63,6 +67,7 @@ pub use linters::{
 };
 pub use process::Process;
 pub use programs::{POSTGRES_BIN_VARIABLE, postgres_programs, postgres_version};
+pub use promtool::{PROMTOOL_PACKAGE, check_metrics, promtool, promtool_version};
 pub use python::python_worker;
 pub use temporal::{TEMPORAL_VARIABLE, TemporalOptions, TestTemporal};
 pub use tools::{
@@ -83,5 +88,7 @@ pub use postgres::{SERVER_VARIABLE, TestPostgres};
 pub use proxy::{FaultProxy, Traffic};
 #[cfg(feature = "database")]
 pub use tempfile::TempDir;
+#[cfg(feature = "traces")]
+pub use traces::{OtlpReceiver, ReceivedSpan};
 #[cfg(feature = "database")]
 pub use wait::eventually;

@@ -2,10 +2,13 @@
 //! Knows no server: whether the program does what its settings say is tested elsewhere.
 #![allow(clippy::unwrap_used)]
 
+mod alerts;
 mod chart;
 mod compose;
+mod dashboard;
 mod documents;
 mod image;
+mod series;
 mod settings;
 mod shell;
 mod style;
@@ -44,6 +47,16 @@ fn run(command: &mut Command) -> Outcome {
     Outcome {
         well: output.status.success(),
         said,
+    }
+}
+
+/// What Prometheus' checker comes to.
+fn promtool(arguments: &[&str]) -> Outcome {
+    let output = leasehold_testkit::promtool(arguments, "");
+    let said = [output.stdout, output.stderr].concat();
+    Outcome {
+        well: output.status.success(),
+        said: String::from_utf8_lossy(&said).into_owned(),
     }
 }
 

@@ -5,11 +5,17 @@ use leasehold_testkit::YAMLLINT;
 use crate::{Outcome, path, run};
 
 /// Templates are no YAML before they are rendered.
-const FILES: [&str; 4] = [
+const FILES: [&str; 10] = [
     "packaging/.yamllint.yaml",
     "packaging/compose/compose.yaml",
+    "packaging/compose/observe/dashboards.yml",
+    "packaging/compose/observe/datasources.yml",
+    "packaging/compose/observe/prometheus.yml",
     "packaging/helm/leasehold/Chart.yaml",
     "packaging/helm/leasehold/values.yaml",
+    "packaging/prometheus/leasehold.rules.test.yml",
+    "packaging/prometheus/leasehold.rules.yml",
+    "packaging/prometheus/prometheus.yml",
 ];
 
 fn lint(file: &std::path::Path) -> Outcome {

@@ -77,7 +77,7 @@ fn well(file: Option<&PathBuf>, origins: &Origins) -> String {
 }
 
 /// What only a start would find: files that cannot be read, texts that cannot be used.
-fn beyond(read: &Read) -> Vec<Problem> {
+pub(crate) fn beyond(read: &Read) -> Vec<Problem> {
     let mut found = Found {
         origins: &read.origins,
         problems: Vec::new(),

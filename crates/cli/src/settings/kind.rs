@@ -242,6 +242,18 @@ pub(super) fn server(text: &str) -> Result<(), String> {
     }
 }
 
+/// Where a collector takes OTLP over gRPC.
+pub(super) fn collector(text: &str) -> Result<(), String> {
+    without_password(text)?;
+    let rest = ["http://", "https://"].map(|scheme| text.strip_prefix(scheme));
+    match rest.into_iter().flatten().next() {
+        Some(host) if !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            Ok(())
+        }
+        _ => Err("must be a URL such as http://127.0.0.1:4317".to_owned()),
+    }
+}
+
 /// A name of something in Temporal.
 pub(super) fn short(text: &str) -> Result<(), String> {
     leasehold_core::text::check(text, NODE_ID_MAX_CHARS).map_err(|problem| problem.to_string())

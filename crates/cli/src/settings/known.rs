@@ -168,6 +168,8 @@ pub(crate) const ALL: &[Known] = &[
     time("sweep.lost_after", SECOND),
     count("sweep.lost_at_most", 0, 1_000_000_000),
     time("sweep.lock_at_most_for", SECOND),
+    time("drift.interval", TICK),
+    time("drift.lock_at_most_for", SECOND),
     time("cancel.interval", TICK),
     count("cancel.batch", 1, 1_000),
     count("cancel.concurrency", 1, 1_000),
@@ -178,6 +180,13 @@ pub(crate) const ALL: &[Known] = &[
     time("retention.interval", TICK),
     count("retention.batch", 1, 10_000),
     time("retention.lock_at_most_for", SECOND),
+    count("metrics.workspaces", 0, 1_000),
+    optional(
+        "traces.endpoint",
+        Kind::Text(kind::collector),
+        "http://127.0.0.1:4317",
+    ),
+    count("traces.per_second", 0, 1_000_000),
     of("log.level", Kind::Text(kind::level)),
     of("log.format", Kind::OneOf(&["text", "json"])),
 ];

@@ -7,11 +7,13 @@ mod http_nodes;
 mod jobs;
 mod kind;
 pub(crate) mod known;
+mod metrics;
 mod read;
 mod runtime;
 mod server;
 mod source;
 mod span;
+mod traces;
 mod variables;
 mod worker;
 
@@ -19,13 +21,16 @@ pub(crate) use embedded::EmbeddedSettings;
 pub(crate) use http_nodes::HttpNodeSettings;
 pub(crate) use jobs::{JobSettings, RetentionSettings};
 pub(crate) use kind::Kind;
+pub(crate) use metrics::MetricSettings;
 pub(crate) use read::{Flag, Read};
 pub(crate) use runtime::{
-    CancelSettings, DispatchSettings, FollowSettings, RecoverySettings, SweepSettings,
+    CancelSettings, DispatchSettings, DriftSettings, FollowSettings, RecoverySettings,
+    SweepSettings,
 };
 pub(crate) use server::{InstanceSettings, ServerSettings};
 pub(crate) use source::{Origin, Origins, Problem, Problems};
 pub(crate) use span::Span;
+pub(crate) use traces::TraceSettings;
 pub(crate) use worker::WorkerSettings;
 
 use leasehold_runtime::RuntimeOptions;
@@ -51,9 +56,12 @@ pub(crate) struct Settings {
     pub(crate) recovery: RecoverySettings,
     pub(crate) follow: FollowSettings,
     pub(crate) sweep: SweepSettings,
+    pub(crate) drift: DriftSettings,
     pub(crate) cancel: CancelSettings,
     pub(crate) jobs: JobSettings,
     pub(crate) retention: RetentionSettings,
+    pub(crate) metrics: MetricSettings,
+    pub(crate) traces: TraceSettings,
     pub(crate) log: LogSettings,
 }
 
@@ -73,9 +81,12 @@ impl Default for Settings {
             recovery: RecoverySettings::default(),
             follow: FollowSettings::default(),
             sweep: SweepSettings::default(),
+            drift: DriftSettings::default(),
             cancel: CancelSettings::default(),
             jobs: JobSettings::default(),
             retention: RetentionSettings::default(),
+            metrics: MetricSettings::default(),
+            traces: TraceSettings::default(),
             log: LogSettings::default(),
         }
     }
@@ -252,6 +263,7 @@ impl Settings {
         options.recoverer = self.recovery.options();
         options.follower = self.follow.options();
         options.sweeper = self.sweep.options();
+        options.auditor = self.drift.options();
         options.canceller = self.cancel.options();
         options.job_sweeper = self.jobs.options();
         options.pruner = self.retention.options();

@@ -3,8 +3,8 @@
 use super::Span;
 use leasehold_core::retry::Backoff;
 use leasehold_runtime::{
-    CancellerOptions, DispatchMode, DispatcherOptions, FollowerOptions, LockOptions,
-    RecovererOptions, SweeperOptions,
+    AuditorOptions, CancellerOptions, DispatchMode, DispatcherOptions, FollowerOptions,
+    LockOptions, RecovererOptions, SweeperOptions,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
@@ -64,7 +64,6 @@ impl Default for DispatchSettings {
 impl DispatchSettings {
     pub(super) fn options(&self, owner: &str) -> DispatcherOptions {
         DispatcherOptions {
-            owner: owner.to_owned(),
             mode: match self.mode {
                 Mode::Exclusive => DispatchMode::Exclusive,
                 Mode::Parallel => DispatchMode::Parallel,
@@ -87,6 +86,7 @@ impl DispatchSettings {
             },
             lock_retry: self.lock_retry.0,
             drain_timeout: self.drain_timeout.0,
+            ..DispatcherOptions::new(owner)
         }
     }
 }
@@ -122,6 +122,7 @@ impl RecoverySettings {
                 at_most_for: self.lock_at_most_for.0,
                 at_least_for: self.lock_at_least_for.0,
             },
+            ..RecovererOptions::default()
         }
     }
 }
@@ -209,6 +210,38 @@ impl SweepSettings {
                 at_most_for: self.lock_at_most_for.0,
                 at_least_for: Duration::ZERO,
             },
+            ..SweeperOptions::default()
+        }
+    }
+}
+
+/// How drift is looked for.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct DriftSettings {
+    pub(crate) interval: Span,
+    pub(crate) lock_at_most_for: Span,
+}
+
+impl Default for DriftSettings {
+    fn default() -> Self {
+        let options = AuditorOptions::default();
+        Self {
+            interval: Span(options.interval),
+            lock_at_most_for: Span(options.lock.at_most_for),
+        }
+    }
+}
+
+impl DriftSettings {
+    pub(super) fn options(&self) -> AuditorOptions {
+        AuditorOptions {
+            interval: self.interval.0,
+            lock: LockOptions {
+                at_most_for: self.lock_at_most_for.0,
+                at_least_for: Duration::ZERO,
+            },
+            ..AuditorOptions::default()
         }
     }
 }

@@ -11,21 +11,26 @@
 mod absence;
 mod crash;
 mod database;
+mod drift;
 mod first_start;
 mod happy;
 mod idle;
 mod life;
+mod logs;
+mod metrics;
 mod order;
 mod parallel;
 mod paused;
 mod program;
 mod refusal;
 mod restart;
+mod scrape;
 mod secrecy;
 mod site;
 mod stopping;
 mod takeover;
 mod temporal;
+mod traces;
 
 use std::time::Duration;
 

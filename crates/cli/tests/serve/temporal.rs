@@ -122,6 +122,18 @@ impl<'a> Namespace<'a> {
         }
     }
 
+    /// The trace that a workflow was handed, in the header that Temporal's interceptors read, as the first event of its history says it.
+    pub(crate) fn handed_trace(&self, execution: ExecutionId) -> Value {
+        let id = workflow_id(execution);
+        let show = ["workflow", "show", "--workflow-id", &id, "--output", "json"];
+        let history: Value = serde_json::from_str(&self.cli(&show).unwrap()).unwrap();
+        let started = &history["events"][0]["workflowExecutionStartedEventAttributes"];
+        let payload = &started["header"]["fields"]["_tracer-data"];
+        let data = payload["data"].as_str();
+        let data = data.unwrap_or_else(|| panic!("there is no trace in {started}"));
+        serde_json::from_slice::<Value>(&from_base64(data)).unwrap()["traceparent"].clone()
+    }
+
     pub(crate) fn terminate(&self, execution: ExecutionId, reason: &str) {
         let id = workflow_id(execution);
         let order = ["workflow", "terminate", "--workflow-id", &id];
@@ -143,6 +155,26 @@ impl<'a> Namespace<'a> {
         blocking(|| worker.wait_for_line(PATIENCE, |line| line == "ready"));
         worker
     }
+}
+
+/// What the command line shows of payloads that it does not read itself.
+fn from_base64(text: &str) -> Vec<u8> {
+    let alphabet: Vec<char> = ('A'..='Z')
+        .chain('a'..='z')
+        .chain('0'..='9')
+        .chain(['+', '/'])
+        .collect();
+    let (mut bits, mut held, mut bytes) = (0u32, 0u32, Vec::new());
+    for letter in text.trim_end_matches('=').chars() {
+        let value = alphabet.iter().position(|known| *known == letter).unwrap();
+        bits = (bits << 6) | u32::try_from(value).unwrap();
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push(u8::try_from((bits >> held) & 0xff).unwrap());
+        }
+    }
+    bytes
 }
 
 /// Every execution has one workflow with one run, and there is no other.

@@ -75,6 +75,7 @@ async fn serve(store: &Arc<dyn Store>, stop: &CancellationToken) -> String {
         engine: None,
         watch: Arc::new(NoEngine),
         options: ServerOptions::default(),
+        telemetry: Default::default(),
         stop: stop.clone(),
     });
     let server = Server::bind("127.0.0.1:0", None).await.unwrap();

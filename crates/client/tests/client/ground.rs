@@ -56,6 +56,7 @@ impl Ground {
             engine: None,
             watch: Arc::new(NoEngine),
             options: ServerOptions::default(),
+            telemetry: Default::default(),
             stop: stop.clone(),
         });
         let key = leasehold_ops::key::create(&*store, "admin", KeyScope::Admin).await;

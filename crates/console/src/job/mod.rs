@@ -46,7 +46,7 @@ pub enum JobAction {
     ///
     /// For each job the program is started anew: the payload is its standard input, what it prints is the result (as JSON if it is JSON, else as text), an exit
     /// code other than 0 fails the attempt with the last lines of its standard error. LEASEHOLD_JOB_ID, LEASEHOLD_JOB_KIND, LEASEHOLD_JOB_QUEUE and LEASEHOLD_JOB_ATTEMPT
-    /// tell it more. The lease is kept alive meanwhile; a program whose lease is lost is killed.
+    /// tell it more, TRACEPARENT in which trace it is. The lease is kept alive meanwhile; a program whose lease is lost is killed.
     Work(Work),
 }
 

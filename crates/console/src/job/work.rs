@@ -163,6 +163,9 @@ async fn run(command: &[String], payload: &Value, job: &JobContext) -> Result<Va
         .env("LEASEHOLD_JOB_KIND", job.kind())
         .env("LEASEHOLD_JOB_QUEUE", job.queue())
         .env("LEASEHOLD_JOB_ATTEMPT", job.attempt().to_string())
+        // Never the worker's own: the program goes on with the job's trace, or with none.
+        .env_remove("TRACEPARENT")
+        .envs(job.trace_context().map(|trace| ("TRACEPARENT", trace)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

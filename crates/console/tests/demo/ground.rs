@@ -63,6 +63,7 @@ impl Ground {
             engine: Some(engine),
             watch: Arc::new(Well),
             options: ServerOptions::default(),
+            telemetry: Default::default(),
             stop: stop.clone(),
         });
         let client = Client::new(&address, key.unwrap().1.reveal()).unwrap();

@@ -33,7 +33,8 @@ impl Activities {
         input: CallInput,
     ) -> Result<Done, ActivityError> {
         let timeout = Duration::from_millis(input.timeout_ms);
-        let call = self.outbound.call(&input.call, timeout);
+        let trace = input.trace.as_deref();
+        let call = self.outbound.call_traced(&input.call, timeout, trace);
         let Some(answer) = alive(&ctx, || None, call).await else {
             return Err(self.unwanted());
         };

@@ -12,6 +12,9 @@ use std::time::Duration;
 pub(crate) struct CallInput {
     pub(crate) call: HttpCall,
     pub(crate) timeout_ms: u64,
+    /// The trace that it is part of, as a `traceparent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) trace: Option<String>,
 }
 
 /// A job to have done.
@@ -27,6 +30,9 @@ pub(crate) struct TaskInput {
     pub(crate) retry: RetryInput,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) timeout_ms: Option<u64>,
+    /// The trace that it is part of, as a `traceparent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) trace: Option<String>,
 }
 
 /// How often and when a job is tried again.

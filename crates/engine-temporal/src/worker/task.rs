@@ -93,7 +93,8 @@ async fn enqueue(client: &Client, input: &TaskInput) -> Result<JobId, ActivityEr
         dedup_window_ms: Some(super::shapes::millis(DEDUP_WINDOW)),
         ..NewJob::new(input.kind.clone(), input.payload.clone())
     };
-    match client.job_enqueue(&input.queue, &job).await {
+    let trace = input.trace.as_deref();
+    match client.job_enqueue_traced(&input.queue, &job, trace).await {
         Ok(enqueued) => Ok(enqueued.id),
         Err(error) => Err(refused(&error, input)),
     }

@@ -4,7 +4,7 @@
 use super::activities::Activities;
 use super::policy;
 use super::shapes::{CallInput, Done, EndedInput, FailedNode, TaskInput, millis};
-use crate::input::{Input, MEMO_PRIORITY};
+use crate::input::{Input, MEMO_PRIORITY, MEMO_TRACE};
 use futures::FutureExt;
 use futures::future::{LocalBoxFuture, poll_fn};
 use leasehold_core::graph::{Given, GraphEvent, Machine, Work};
@@ -70,6 +70,7 @@ async fn drive(
         machine: &machine,
         execution: input.execution_id,
         priority: ctx.memo().get(MEMO_PRIORITY).ok().flatten().unwrap_or(0),
+        trace: ctx.memo().get(MEMO_TRACE).ok().flatten(),
         nodes,
     };
     let mut outputs: HashMap<usize, JsonText> = HashMap::new();
@@ -136,6 +137,7 @@ struct Begin<'a> {
     machine: &'a Machine,
     execution: ExecutionId,
     priority: i16,
+    trace: Option<String>,
     nodes: &'a WorkflowCancellationToken,
 }
 
@@ -152,6 +154,7 @@ impl<'a> Begin<'a> {
                 let input = CallInput {
                     call,
                     timeout_ms: millis(timeout),
+                    trace: self.trace.clone(),
                 };
                 let options = policy::of_call(id, timeout, &retry, self.nodes);
                 self.ctx
@@ -175,6 +178,7 @@ impl<'a> Begin<'a> {
                     priority: self.priority,
                     retry: retry.into(),
                     timeout_ms: timeout.map(millis),
+                    trace: self.trace.clone(),
                 };
                 let options = policy::of_task(id, self.nodes);
                 self.ctx

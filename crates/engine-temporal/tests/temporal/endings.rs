@@ -3,18 +3,28 @@
 use crate::worker::{Worker, failure};
 use crate::{PATIENCE, engine, limited, options, order, workflow_id};
 use leasehold_core::limits::ERROR_MAX_CHARS;
-use leasehold_core::{ExecutionEnd, ExecutionId};
+use leasehold_core::{ExecutionEnd, ExecutionId, Timestamp};
 use leasehold_engine::{Description, Engine, Error};
 use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
 use leasehold_testkit::{TestTemporal, eventually};
 use std::time::Duration;
 use uuid::Uuid;
 
-fn ended(end: ExecutionEnd, error: &str) -> leasehold_engine::Result<Description> {
-    Ok(Description::Ended {
-        end,
-        error: Some(error.to_owned()),
-    })
+/// How it ended and what was told of it; every end has its time, of just now.
+pub(crate) async fn end_of(
+    engine: &TemporalEngine,
+    execution: ExecutionId,
+) -> (ExecutionEnd, Option<String>) {
+    let Ok(Description::Ended { end, error, at }) = engine.describe(execution).await else {
+        panic!("it has ended");
+    };
+    let ago = Timestamp::now().duration_since(at.unwrap());
+    assert!(ago.as_secs().abs() < 300, "it ended {ago} ago");
+    (end, error)
+}
+
+fn ended(end: ExecutionEnd, error: &str) -> (ExecutionEnd, Option<String>) {
+    (end, Some(error.to_owned()))
 }
 
 #[tokio::test]
@@ -27,11 +37,8 @@ async fn open_until_it_completes() {
     );
     Worker::of(&start).await.complete().await;
     assert_eq!(
-        engine.describe(start.execution).await,
-        Ok(Description::Ended {
-            end: ExecutionEnd::Completed,
-            error: None,
-        })
+        end_of(&engine, start.execution).await,
+        (ExecutionEnd::Completed, None)
     );
 }
 
@@ -42,7 +49,7 @@ async fn a_failure_is_told_with_its_causes() {
     let failure = failure(&["Activity task failed", "card declined", "HTTP 402"]);
     Worker::of(&start).await.fail(failure).await;
     assert_eq!(
-        engine.describe(start.execution).await,
+        end_of(&engine, start.execution).await,
         ended(
             ExecutionEnd::Failed,
             "Activity task failed: card declined: HTTP 402"
@@ -73,7 +80,7 @@ async fn a_cancelled_workflow_has_agreed_to_it() {
     );
     Worker::of(&start).await.cancel().await;
     assert_eq!(
-        engine.describe(start.execution).await,
+        end_of(&engine, start.execution).await,
         ended(ExecutionEnd::Cancelled, "the workflow was cancelled")
     );
 }
@@ -89,7 +96,7 @@ async fn a_termination_is_told_with_who_and_why() {
         .cli(&[terminate, why].concat())
         .unwrap();
     assert_eq!(
-        engine.describe(start.execution).await,
+        end_of(&engine, start.execution).await,
         ended(ExecutionEnd::Terminated, "terminated by operator: by hand")
     );
 }
@@ -104,7 +111,7 @@ async fn a_workflow_nobody_works_on_times_out() {
     });
     assert!(timed_out.await);
     assert_eq!(
-        engine.describe(start.execution).await,
+        end_of(&engine, start.execution).await,
         ended(
             ExecutionEnd::TimedOut,
             "the workflow's execution timeout passed"

@@ -60,6 +60,7 @@ fn start_of(body: VersionBody) -> Start {
         }),
         priority: 0,
         params: json!({"amount": 42}),
+        trace: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Starts: what reaches the server, what a repetition is, what is refused, whose a taken id is.
 
 use crate::calls::{describe, history};
+use crate::endings::end_of;
 use crate::worker::{Worker, failure};
 use crate::{bound_to, engine, limited, options, order, start_of, task_queue, workflow_id};
 use leasehold_core::graph::{Edge, Graph, Node, NodeKind};
@@ -121,6 +122,37 @@ async fn priorities_become_temporals_five_and_workspaces_share_evenly() {
 }
 
 #[tokio::test]
+async fn a_trace_is_handed_on_in_the_header_and_to_the_graph_workers_in_the_memo() {
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let graph = Graph {
+        nodes: vec![Node::new("only", NodeKind::Delay { milliseconds: 1 })],
+        edges: Vec::new(),
+    };
+    let graph = start_of(VersionBody::Graph(graph));
+    for (start, in_memo) in [(order(), false), (graph, true)] {
+        let start = Start {
+            trace: Some(trace.to_owned()),
+            ..start
+        };
+        assert_eq!(engine().start(&start).await, StartOutcome::Started);
+        let seen = started(&start).await;
+        let header = seen.header.unwrap();
+        // As the OpenTelemetry interceptors of Temporal's SDKs read it.
+        assert_eq!(
+            read(&header.fields["_tracer-data"]),
+            json!({"traceparent": trace})
+        );
+        let memo = seen.memo.unwrap();
+        let memo = memo.fields.get("traceparent").map(read);
+        assert_eq!(memo, in_memo.then(|| json!(trace)));
+    }
+    let untraced = order();
+    assert_eq!(engine().start(&untraced).await, StartOutcome::Started);
+    let header = started(&untraced).await.header;
+    assert!(header.is_none_or(|header| header.fields.is_empty()));
+}
+
+#[tokio::test]
 async fn a_repeated_start_is_the_same_start() {
     let start = order();
     let engine = engine();
@@ -196,11 +228,8 @@ async fn a_retried_workflow_is_still_ours_and_open_until_its_last_attempt() {
     );
     worker.fail(failure(&["last attempt"])).await;
     assert_eq!(
-        engine.describe(start.execution).await,
-        Ok(Description::Ended {
-            end: ExecutionEnd::Failed,
-            error: Some("last attempt".to_owned()),
-        })
+        end_of(&engine, start.execution).await,
+        (ExecutionEnd::Failed, Some("last attempt".to_owned()))
     );
     assert_eq!(
         engine.start(&start).await,

@@ -1,16 +1,17 @@
 //! One cycle as a loop over events: claims, starts, renewals and writing down go on side by side, and this decides what is next.
 
-use super::held::{Held, Watch};
+use super::held::Held;
 use super::look::{self, Look};
 use super::settle::{Settled, Settlement, Tally};
-use super::start;
+use super::start::{self, Admitted};
 use super::tasks::{Event, Tasks};
+use super::trace::{Batch, Item, Period};
 use super::{Cycle, Dispatcher, Shared, log};
 use crate::error::{Error, Result};
 use crate::troubles::Troubles;
 use leasehold_core::RequestId;
 use leasehold_store::lock::LockToken;
-use leasehold_store::request::{Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest};
+use leasehold_store::request::{Claim, ClaimOutcome, ClaimRef, Claimed};
 use leasehold_store::wake::Wake;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ struct Run<'a> {
     armed_at: Option<Instant>,
     /// When the next waiting request becomes due.
     next_due: Option<Instant>,
-    queued: VecDeque<(ClaimedRequest, Watch)>,
+    queued: VecDeque<Admitted>,
     under_way: usize,
     held: Held,
     unsettled: Vec<Settlement>,
@@ -141,11 +142,11 @@ impl Run<'_> {
             self.give_back_queued();
         }
         while self.under_way < allowance {
-            let Some((claimed, watch)) = self.queued.pop_front() else {
+            let Some(admitted) = self.queued.pop_front() else {
                 break;
             };
             self.under_way += 1;
-            self.tasks.start(claimed, watch);
+            self.tasks.start(admitted);
         }
         if matches!(self.look, Look::Resting(at) if now >= at) {
             self.arm();
@@ -233,12 +234,13 @@ impl Run<'_> {
         match event {
             Event::Claimed {
                 asked,
+                claim,
                 lock,
                 outcome,
             } => {
                 self.claiming = false;
                 match outcome {
-                    Ok(ClaimOutcome::Claimed(claimed)) => self.claimed(claimed, asked),
+                    Ok(ClaimOutcome::Claimed(claimed)) => self.claimed(claimed, asked, claim),
                     // Of a token that was lost and taken again meanwhile it says nothing new.
                     Ok(ClaimOutcome::LockLost) if lock == self.lock => self.lost_lock(),
                     Ok(ClaimOutcome::LockLost) => {}
@@ -282,12 +284,11 @@ impl Run<'_> {
         }
     }
 
-    fn claimed(&mut self, claimed: Claimed, asked: Instant) {
+    fn claimed(&mut self, claimed: Claimed, asked: Instant, claim: Period) {
         let options = &self.shared.options;
-        claimed.at_capacity.iter().for_each(log::at_capacity);
-        for (request, reason) in &claimed.rejected {
-            log::rejected(*request, *reason);
-        }
+        log::told(&claimed, &self.shared.full);
+        let metrics = &options.telemetry.metrics;
+        metrics.became_full(claimed.at_capacity.len());
         let brought = claimed.requests.len() + claimed.rejected.len();
         self.failed = None;
         self.next_due = claimed.next_due_in.map(|due| Instant::now() + due);
@@ -295,6 +296,7 @@ impl Run<'_> {
             return self.brought_nothing(asked);
         }
         log::claimed(brought);
+        let batch = Batch::begin(&self.shared, brought, asked, claim);
         if self.batches.len() < REMEMBERED_BATCHES {
             self.batches.push(brought);
         }
@@ -308,9 +310,12 @@ impl Run<'_> {
                 Look::At(Instant::now() + options.linger)
             };
         }
-        for request in claimed.requests {
-            let watch = self.held.add(&request, asked, options.claim_lease);
-            self.queued.push_back((request, watch));
+        for claimed in claimed.requests {
+            self.queued.push_back(Admitted {
+                watch: self.held.add(&claimed, asked, options.claim_lease),
+                item: Item::begin(&batch, &claimed),
+                claimed,
+            });
         }
         if self.look == Look::Never {
             self.give_back_queued();
@@ -373,10 +378,7 @@ impl Run<'_> {
                 let lease = self.shared.options.claim_lease;
                 let lost = self.held.renewed(claims, &renewed, asked, lease);
                 if !lost.is_empty() {
-                    tracing::warn!(
-                        count = lost.len(),
-                        "claims lost; another dispatcher resolves them"
-                    );
+                    log::leases_lost(lost.len());
                 }
                 for claim in lost {
                     self.held.remove(claim);
@@ -399,6 +401,7 @@ impl Run<'_> {
         self.give_back_queued();
         if let Some(lock) = self.dispatcher.lock.clone() {
             let lost = self.lock.take();
+            self.shared.last_flow.forget();
             tokio::spawn(async move { lock.forget(lost).await });
         }
     }
@@ -417,12 +420,9 @@ impl Run<'_> {
     }
 
     fn give_back_queued(&mut self) {
-        for (claimed, _) in self.queued.drain(..) {
-            let resolution = start::unsent(&claimed, Duration::ZERO, None);
-            self.unsettled.push(Settlement {
-                claimed,
-                resolution,
-            });
+        for admitted in self.queued.drain(..) {
+            let resolution = start::unsent(&admitted.claimed, Duration::ZERO, None);
+            self.unsettled.push(admitted.settled_as(resolution));
         }
     }
 

@@ -1,12 +1,14 @@
 //! The dispatcher: admits requests and has their executions started. It decides when; what a start's outcome means is `start`'s.
 
 mod cycle;
+mod full;
 mod held;
 mod log;
 mod look;
 mod settle;
 mod start;
 mod tasks;
+mod trace;
 mod versions;
 
 use crate::error::Result;
@@ -17,9 +19,10 @@ use leasehold_core::retry::Backoff;
 use leasehold_engine::Engine;
 use leasehold_store::Store;
 use leasehold_store::wake::Wake;
-use std::sync::Arc;
+use leasehold_telemetry::Telemetry;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -67,6 +70,8 @@ pub struct DispatcherOptions {
     pub lock_retry: Duration,
     /// How long a dispatcher that stops waits for the starts under way.
     pub drain_timeout: Duration,
+    /// Where it counts and traces.
+    pub telemetry: Telemetry,
 }
 
 impl DispatcherOptions {
@@ -86,6 +91,7 @@ impl DispatcherOptions {
             lock: LockOptions::default(),
             lock_retry: Duration::from_secs(2),
             drain_timeout: Duration::from_secs(10),
+            telemetry: Telemetry::default(),
         }
     }
 }
@@ -124,6 +130,8 @@ struct Shared {
     gate: Arc<Gate>,
     options: DispatcherOptions,
     versions: versions::Versions,
+    last_flow: trace::LastFlow,
+    full: Mutex<full::Full>,
 }
 
 impl Dispatcher {
@@ -144,6 +152,8 @@ impl Dispatcher {
                 gate,
                 options,
                 versions: versions::Versions::default(),
+                last_flow: trace::LastFlow::default(),
+                full: Mutex::default(),
             }),
             lock,
             armed: AtomicBool::new(false),
@@ -161,6 +171,7 @@ impl Dispatcher {
                 None => return Ok(None),
             },
         };
+        log::sum_up(&self.shared.full);
         cycle::run(self, lock, stop).await.map(Some)
     }
 
@@ -189,7 +200,9 @@ impl Dispatcher {
             }
         }
         if let Some(lock) = &self.lock {
+            let begun = SystemTime::now();
             lock.close().await;
+            trace::lock_released(&self.shared, trace::Period::since(begun));
             // So that whoever stands by need not wait for its next try.
             if let Err(error) = self.shared.store.wake_ring(Wake::Work).await {
                 tracing::debug!(%error, "the others were not told that the lock is free");

@@ -1,17 +1,19 @@
 //! Writes down what became of claims, many in a few statements. What the store did not take is kept for another try.
 
 use super::start::Resolution;
+use super::trace::{Item, Period};
 use super::{Shared, log};
 use leasehold_core::RequestStatus;
 use leasehold_store::Result;
 use leasehold_store::execution::ExecutionFinished;
 use leasehold_store::request::{ClaimRef, ClaimedRequest, Dispatched, Fail, Release, Released};
+use std::time::SystemTime;
 
 /// A claim and what became of it.
-#[derive(Debug)]
 pub(super) struct Settlement {
     pub(super) claimed: ClaimedRequest,
     pub(super) resolution: Resolution,
+    pub(super) item: Item,
 }
 
 impl Settlement {
@@ -21,7 +23,7 @@ impl Settlement {
 }
 
 /// What writing down brought.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Settled {
     pub(super) done: Vec<ClaimRef>,
     pub(super) left: Vec<Settlement>,
@@ -50,7 +52,7 @@ impl Tally {
 pub(super) async fn settle(shared: &Shared, batch: Vec<Settlement>) -> Settled {
     let mut settled = Settled::default();
     let (mut started, mut ended, mut released, mut failed) = (vec![], vec![], vec![], vec![]);
-    for item in batch {
+    for mut item in batch {
         match item.resolution {
             Resolution::Dispatched => started.push(item),
             Resolution::Ended(_) => ended.push(item),
@@ -58,6 +60,7 @@ pub(super) async fn settle(shared: &Shared, batch: Vec<Settlement>) -> Settled {
             Resolution::Fail(..) => failed.push(item),
             Resolution::Lost => {
                 log::lease_lost(&item.claimed);
+                item.item.lost();
                 settled.tally.lost += 1;
                 settled.done.push(item.claim());
             }
@@ -75,8 +78,8 @@ pub(super) async fn settle(shared: &Shared, batch: Vec<Settlement>) -> Settled {
 impl Settled {
     /// Writes settlements of one kind in one statement. If the store will never take it, each is written alone: one that cannot be
     /// written must not keep the others from it.
-    async fn write(&mut self, shared: &Shared, items: Vec<Settlement>) {
-        match write(shared, &items).await {
+    async fn write(&mut self, shared: &Shared, mut items: Vec<Settlement>) {
+        match write(shared, &mut items).await {
             Ok(tally) => self.note(&items, tally),
             Err(error) if error.is_retryable() => self.keep(items, error),
             Err(_) => {
@@ -87,13 +90,14 @@ impl Settled {
         }
     }
 
-    async fn write_alone(&mut self, shared: &Shared, item: Settlement) {
-        match write(shared, std::slice::from_ref(&item)).await {
+    async fn write_alone(&mut self, shared: &Shared, mut item: Settlement) {
+        match write(shared, std::slice::from_mut(&mut item)).await {
             Ok(tally) => self.note(&[item], tally),
             Err(error) if error.is_retryable() => self.keep(vec![item], error),
             Err(error) => {
                 // Its lease runs out, and recovery takes it for what it is: a start that nobody knows of.
                 log::unwritable(&item.claimed, &error);
+                item.item.left("what became of it cannot be written");
                 self.tally.lost += 1;
                 self.done.push(item.claim());
             }
@@ -112,8 +116,8 @@ impl Settled {
 }
 
 /// Writes settlements that are all of one kind.
-async fn write(shared: &Shared, items: &[Settlement]) -> Result<Tally> {
-    let Some(first) = items.first() else {
+async fn write(shared: &Shared, items: &mut [Settlement]) -> Result<Tally> {
+    let Some(first) = items.first_mut() else {
         return Ok(Tally::default());
     };
     match first.resolution {
@@ -125,21 +129,26 @@ async fn write(shared: &Shared, items: &[Settlement]) -> Result<Tally> {
     }
 }
 
-async fn mark_dispatched(shared: &Shared, items: &[Settlement]) -> Result<Tally> {
+async fn mark_dispatched(shared: &Shared, items: &mut [Settlement]) -> Result<Tally> {
     let mut tally = Tally::default();
     let claims: Vec<ClaimRef> = items.iter().map(Settlement::claim).collect();
+    let begun = SystemTime::now();
     let answers = shared
         .store
         .request_dispatched(&shared.options.owner, &claims)
         .await?;
-    for (item, answer) in items.iter().zip(answers) {
+    let writing = Period::since(begun);
+    for (item, answer) in items.iter_mut().zip(answers) {
         match answer {
             Dispatched::Dispatched | Dispatched::Cancelling | Dispatched::AlreadyFinished => {
                 log::dispatched(&item.claimed);
+                item.item
+                    .dispatched(&item.claimed, &shared.options, writing);
                 tally.dispatched += 1;
             }
             Dispatched::LeaseLost => {
                 log::lease_lost(&item.claimed);
+                item.item.lost();
                 tally.lost += 1;
             }
         }
@@ -147,7 +156,7 @@ async fn mark_dispatched(shared: &Shared, items: &[Settlement]) -> Result<Tally>
     Ok(tally)
 }
 
-async fn finish(shared: &Shared, items: &[Settlement]) -> Result<Tally> {
+async fn finish(shared: &Shared, items: &mut [Settlement]) -> Result<Tally> {
     let mut tally = Tally::default();
     let ends: Vec<_> = items
         .iter()
@@ -156,24 +165,32 @@ async fn finish(shared: &Shared, items: &[Settlement]) -> Result<Tally> {
             _ => None,
         })
         .collect();
+    let begun = SystemTime::now();
     let answers = shared
         .store
         .execution_finish(&shared.options.owner, &ends)
         .await?;
-    for answer in answers {
+    let writing = Period::since(begun);
+    for (item, answer) in items.iter_mut().zip(answers) {
         match answer {
-            ExecutionFinished::Finished {
-                status: RequestStatus::Failed,
-                ..
-            } => tally.failed += 1,
-            ExecutionFinished::Finished { .. } => tally.dispatched += 1,
-            ExecutionFinished::AlreadyFinished | ExecutionFinished::NotFound => tally.lost += 1,
+            ExecutionFinished::Finished { status, .. } => {
+                item.item
+                    .dispatched(&item.claimed, &shared.options, writing);
+                match status {
+                    RequestStatus::Failed => tally.failed += 1,
+                    _ => tally.dispatched += 1,
+                }
+            }
+            ExecutionFinished::AlreadyFinished | ExecutionFinished::NotFound => {
+                item.item.left("somebody else has ended it");
+                tally.lost += 1;
+            }
         }
     }
     Ok(tally)
 }
 
-async fn release(shared: &Shared, items: &[Settlement]) -> Result<Tally> {
+async fn release(shared: &Shared, items: &mut [Settlement]) -> Result<Tally> {
     let mut tally = Tally::default();
     let releases: Vec<Release> = items
         .iter()
@@ -187,20 +204,34 @@ async fn release(shared: &Shared, items: &[Settlement]) -> Result<Tally> {
             _ => None,
         })
         .collect();
+    let begun = SystemTime::now();
     let answers = shared
         .store
         .request_release(&shared.options.owner, &releases)
         .await?;
-    for (item, answer) in items.iter().zip(answers) {
+    let writing = Period::since(begun);
+    for (item, answer) in items.iter_mut().zip(answers) {
+        let (kind, error) = match &item.resolution {
+            Resolution::Release { kind, error, .. } => (*kind, error.as_deref()),
+            _ => continue,
+        };
         match answer {
-            Released::Pending => tally.released += 1,
+            Released::Pending => {
+                item.item.released(kind, error, writing);
+                tally.released += 1;
+            }
             Released::Exhausted => {
                 log::exhausted(&item.claimed, shared.options.max_attempts);
+                item.item.failed(&item.claimed, error, writing);
                 tally.failed += 1;
             }
-            Released::Cancelled => tally.failed += 1,
+            Released::Cancelled => {
+                item.item.failed(&item.claimed, None, writing);
+                tally.failed += 1;
+            }
             Released::LeaseLost => {
                 log::lease_lost(&item.claimed);
+                item.item.lost();
                 tally.lost += 1;
             }
         }
@@ -208,7 +239,7 @@ async fn release(shared: &Shared, items: &[Settlement]) -> Result<Tally> {
     Ok(tally)
 }
 
-async fn fail(shared: &Shared, item: &Settlement) -> Result<Tally> {
+async fn fail(shared: &Shared, item: &mut Settlement) -> Result<Tally> {
     let Resolution::Fail(reason, error) = &item.resolution else {
         return Ok(Tally::default());
     };
@@ -217,12 +248,17 @@ async fn fail(shared: &Shared, item: &Settlement) -> Result<Tally> {
         reason: *reason,
         error: Some(error.clone()),
     };
+    let begun = SystemTime::now();
     let held = shared
         .store
         .request_fail(&shared.options.owner, &fail)
         .await?;
     if held {
-        log::rejected(item.claimed.id, *reason);
+        let writing = Period::since(begun);
+        item.item.failed(&item.claimed, Some(error), writing);
+        log::rejected(item.claimed.id, item.claimed.workspace, *reason);
+    } else {
+        item.item.lost();
     }
     Ok(Tally {
         failed: u64::from(held),

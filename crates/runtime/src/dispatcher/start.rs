@@ -1,6 +1,8 @@
 //! One claimed request: the engine is asked to start it, and the answer decides what becomes of the claim. See ADR 3.
 
 use super::held::Watch;
+use super::settle::Settlement;
+use super::trace::{self, Item};
 use super::{Shared, log};
 use futures::FutureExt;
 use leasehold_core::retry::Backoff;
@@ -15,6 +17,23 @@ use std::time::Duration;
 
 /// The longest wait of an unknown start.
 const UNKNOWN_WAITS_AT_MOST: Duration = Duration::from_secs(30);
+
+/// A claim that is to be started.
+pub(super) struct Admitted {
+    pub(super) claimed: ClaimedRequest,
+    pub(super) watch: Watch,
+    pub(super) item: Item,
+}
+
+impl Admitted {
+    pub(super) fn settled_as(self, resolution: Resolution) -> Settlement {
+        Settlement {
+            claimed: self.claimed,
+            resolution,
+            item: self.item,
+        }
+    }
+}
 
 /// What becomes of a claim.
 #[derive(Debug)]
@@ -36,18 +55,17 @@ pub(super) enum Resolution {
 }
 
 /// Resolves one claim. Whatever goes wrong in here concerns this claim alone.
-pub(super) async fn resolve(
-    shared: &Shared,
-    claimed: &mut ClaimedRequest,
-    watch: &Watch,
-) -> Resolution {
-    let params = std::mem::take(&mut claimed.params);
-    let attempt = AssertUnwindSafe(attempt(shared, claimed, params, watch)).catch_unwind();
+pub(super) async fn resolve(shared: &Shared, admitted: &mut Admitted) -> Resolution {
+    let params = std::mem::take(&mut admitted.claimed.params);
+    let admitted = &*admitted;
+    let claimed = &admitted.claimed;
+    let attempt = AssertUnwindSafe(attempt(shared, admitted, params)).catch_unwind();
     match tokio::time::timeout(shared.options.start_timeout, attempt).await {
         Ok(Ok(resolution)) => resolution,
         Ok(Err(_panic)) => {
-            log::broken(claimed);
-            unknown(shared, claimed, "starting it panicked".to_owned())
+            let error = "starting it panicked";
+            log::broken(claimed, error);
+            kept(shared, claimed, error.to_owned())
         }
         Err(_elapsed) => {
             let error = format!("no answer within {:?}", shared.options.start_timeout);
@@ -59,12 +77,12 @@ pub(super) async fn resolve(
     }
 }
 
-async fn attempt(
-    shared: &Shared,
-    claimed: &ClaimedRequest,
-    params: Value,
-    watch: &Watch,
-) -> Resolution {
+async fn attempt(shared: &Shared, admitted: &Admitted, params: Value) -> Resolution {
+    let Admitted {
+        claimed,
+        watch,
+        item,
+    } = admitted;
     let version = match version(shared, claimed).await {
         Ok(version) => version,
         Err(resolution) => return resolution,
@@ -73,6 +91,7 @@ async fn attempt(
         return Resolution::Lost;
     }
     log::dispatching(claimed);
+    let call = item.asks(shared.engine.name());
     let start = Start {
         execution: claimed.execution,
         request: claimed.id,
@@ -81,10 +100,12 @@ async fn attempt(
         version,
         priority: claimed.priority,
         params,
+        trace: trace::handed_on(&call, claimed),
     };
     let outcome = shared.engine.start(&start).await;
     log::answered(claimed, &outcome);
-    shared.gate.started(&outcome);
+    trace::answered(call, &outcome);
+    let news = shared.gate.started(&outcome);
     let given_up = claimed.cancel_requested && claimed.origin == ExecutionOrigin::Kept;
     match outcome {
         StartOutcome::Started | StartOutcome::AlreadyStarted { .. } if given_up => {
@@ -111,7 +132,14 @@ async fn attempt(
         StartOutcome::Unavailable {
             error,
             reached: false,
-        } => not_sent(shared, claimed, error),
+        } => {
+            if news {
+                log::not_started(shared.engine.name(), claimed, &error);
+            } else {
+                log::not_started_either(claimed, &error);
+            }
+            not_sent(shared, claimed, error)
+        }
     }
 }
 
@@ -157,7 +185,7 @@ async fn give_up(shared: &Shared, claimed: &ClaimedRequest) -> Resolution {
 /// The engine said that it has ended; how, only describing tells.
 async fn ended(shared: &Shared, claimed: &ClaimedRequest) -> Resolution {
     match shared.engine.describe(claimed.execution).await {
-        Ok(Description::Ended { end, error }) => finished(claimed, end, error),
+        Ok(Description::Ended { end, error, .. }) => finished(claimed, end, error),
         // Following will find it, or find that it is lost.
         Ok(Description::Open | Description::NotFound) | Err(_) => Resolution::Dispatched,
     }
@@ -168,12 +196,12 @@ async fn refused(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Re
     if claimed.origin == ExecutionOrigin::Kept {
         match shared.engine.describe(claimed.execution).await {
             Ok(Description::Open) => return Resolution::Dispatched,
-            Ok(Description::Ended { end, error }) => return finished(claimed, end, error),
+            Ok(Description::Ended { end, error, .. }) => return finished(claimed, end, error),
             Ok(Description::NotFound) => {}
             Err(unsure) => return unknown(shared, claimed, unsure.to_string()),
         }
     }
-    log::refused(claimed, &error);
+    log::not_started(shared.engine.name(), claimed, &error);
     Resolution::Release {
         kind: ReleaseKind::Refused {
             max_attempts: shared.options.max_attempts,
@@ -198,6 +226,11 @@ fn not_sent(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolut
 
 fn unknown(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolution {
     log::unknown(claimed, &error);
+    kept(shared, claimed, error)
+}
+
+/// It may run: execution and slot stay, and the start is repeated.
+fn kept(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolution {
     Resolution::Release {
         kind: ReleaseKind::Unknown,
         // It holds a slot meanwhile, so it does not wait for long.

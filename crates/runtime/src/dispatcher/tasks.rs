@@ -1,22 +1,23 @@
 //! What a cycle sets going beside itself, and the events by which it hears of the end. Decides nothing.
 
 use super::Shared;
-use super::held::Watch;
 use super::settle::{self, Settled, Settlement};
-use super::start;
+use super::start::{self, Admitted};
+use super::trace::Period;
 use crate::error::Result;
 use crate::lock::Lock;
 use leasehold_core::RequestId;
 use leasehold_store::lock::LockToken;
-use leasehold_store::request::{Claim, ClaimOutcome, ClaimRef, ClaimedRequest};
+use leasehold_store::request::{Claim, ClaimOutcome, ClaimRef};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 use tokio::sync::mpsc;
 
 /// What came of something that was set going.
 pub(super) enum Event {
     Claimed {
         asked: Instant,
+        claim: Period,
         lock: Option<LockToken>,
         outcome: leasehold_store::Result<ClaimOutcome>,
     },
@@ -40,23 +41,22 @@ pub(super) struct Tasks {
 impl Tasks {
     pub(super) fn claim(&self, claim: Claim) {
         self.spawn(async move |shared| {
-            let asked = Instant::now();
+            shared.options.telemetry.metrics.cycle();
+            let (asked, begun) = (Instant::now(), SystemTime::now());
             let outcome = shared.store.request_claim(&claim).await;
             Event::Claimed {
                 asked,
+                claim: Period::since(begun),
                 lock: claim.lock,
                 outcome,
             }
         });
     }
 
-    pub(super) fn start(&self, mut claimed: ClaimedRequest, watch: Watch) {
+    pub(super) fn start(&self, mut admitted: Admitted) {
         self.spawn(async move |shared| {
-            let resolution = start::resolve(&shared, &mut claimed, &watch).await;
-            Event::Resolved(Settlement {
-                claimed,
-                resolution,
-            })
+            let resolution = start::resolve(&shared, &mut admitted).await;
+            Event::Resolved(admitted.settled_as(resolution))
         });
     }
 

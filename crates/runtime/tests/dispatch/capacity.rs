@@ -20,6 +20,7 @@ async fn at_capacity_waits_uncounted_and_goes_on_when_a_slot_is_free(on: On) {
     let workspace = format!("workspace={}", site.workspace);
     let said = ["Workspace at capacity", &workspace, "active=2", "limit=2"];
     logs::assert_once(Level::INFO, &said);
+    crate::assert_event("Workspace at capacity");
     for _ in 0..5 {
         assert_eq!(cycle(&dispatcher).await.batches, [0; 0]);
     }
@@ -38,6 +39,8 @@ async fn at_capacity_waits_uncounted_and_goes_on_when_a_slot_is_free(on: On) {
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
     assert_eq!(scene.status(&site, ids[2]).await, RequestStatus::Dispatched);
     assert_eq!(scene.status(&site, ids[3]).await, RequestStatus::Pending);
+    // It is full again, which is summed up in a minute.
+    logs::assert_once(Level::INFO, &["Workspace at capacity", &workspace]);
 }
 
 async fn parallel_dispatchers_never_exceed_the_limit(on: On) {

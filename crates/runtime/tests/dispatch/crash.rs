@@ -42,7 +42,11 @@ async fn assert_resolved_by_another(scene: &Scene, site: &Site, id: RequestId) {
     assert_eq!(scene.status(site, id).await, RequestStatus::Claimed);
     scene.wait_out();
     round(&scene.recoverer()).await;
-    logs::assert_once(Level::WARN, &["Recovered 1 stale queue items"]);
+    logs::assert_once(
+        Level::WARN,
+        &["Recovered 1 stale queue items", "count=1", "timeout=15s"],
+    );
+    crate::assert_event("Recovered … stale queue items");
     let request = scene.get(site, id).await;
     assert_eq!(request.status, RequestStatus::Pending);
     assert_eq!((request.attempt_count, request.dispatch_failures), (1, 0));

@@ -5,14 +5,16 @@ use leasehold_core::graph::{GraphStop, NodeRun};
 use leasehold_core::{
     DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
+use leasehold_store::capacity::{CapacityAudit, CapacityRepair, Repaired};
 use leasehold_store::change::{ChangePage, ChangeStart, Event};
 use leasehold_store::definition::{
     Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
 };
+use leasehold_store::diagnosis::Diagnosis;
 use leasehold_store::execution::{
     ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
 };
-use leasehold_store::graph::{GraphRun, GraphSettled, GraphStarted, GraphStopped};
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished};
 use leasehold_store::instance::{Instance, InstanceBeat};
 use leasehold_store::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
@@ -24,7 +26,7 @@ use leasehold_store::prune::{Prune, Pruned};
 use leasehold_store::queue::{JobCounts, Queue, QueueChange, QueueUse};
 use leasehold_store::request::{
     Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
-    Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
+    Enqueued, Fail, Oldest, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
     RequestFilter, Settled,
 };
 use leasehold_store::wake::Wake;
@@ -157,6 +159,7 @@ with_faults! {
     request_find(id: RequestId) -> Option<Request>;
     request_list(filter: &RequestFilter, page: Page<RequestId>) -> Vec<Request>;
     request_counts(workspace: WorkspaceId) -> Counts;
+    request_oldest() -> Oldest;
     request_timeline(workspace: WorkspaceId, id: RequestId) -> Vec<Event>;
     request_place(workspace: WorkspaceId, id: RequestId, up_to: u32) -> Option<u32>;
     execution_get(workspace: WorkspaceId, id: ExecutionId) -> Option<Execution>;
@@ -165,6 +168,9 @@ with_faults! {
     execution_finish(by: &str, finishes: &[ExecutionFinish]) -> Vec<ExecutionFinished>;
     execution_list_running(ids: &[ExecutionId]) -> Vec<Execution>;
     execution_list_active(page: Page<ActiveKey>) -> Vec<Execution>;
+    capacity_audit(page: Page<WorkspaceId>) -> CapacityAudit;
+    capacity_repair(repair: &CapacityRepair<'_>) -> Repaired;
+    diagnose() -> Diagnosis;
     lock_acquire(request: &LockRequest) -> LockAcquired;
     lock_extend(token: &LockToken, at_most_for: Duration) -> bool;
     lock_release(token: &LockToken, at_least_for: Duration) -> bool;
@@ -206,6 +212,6 @@ with_faults! {
     graph_nodes(execution: ExecutionId) -> Option<Vec<NodeRun>>;
     graph_output(execution: ExecutionId, node: usize) -> Option<JsonText>;
     graph_stop(execution: ExecutionId, stop: GraphStop, by: &str, reason: &str) -> GraphStopped;
-    graph_settle(by: &str, limit: u32) -> Vec<GraphSettled>;
-    node_finish(worker: &str, finishes: &[JobFinish]) -> Vec<JobFinished>;
+    graph_settle(by: &str, limit: u32) -> Vec<EndedExecution>;
+    node_finish(worker: &str, finishes: &[JobFinish]) -> NodesFinished;
 }

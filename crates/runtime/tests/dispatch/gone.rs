@@ -24,6 +24,11 @@ async fn assert_failed(scene: &Scene, site: &Site, id: RequestId, reason: Failur
     assert_eq!(scene.in_use(site).await, 0);
     let (named, why) = (format!("request={id}"), format!("reason={reason}"));
     logs::assert_once(Level::WARN, &[&named, &why]);
+    crate::assert_event(match reason {
+        FailureReason::WorkspaceNotFound => "Workspace not found",
+        FailureReason::DefinitionNotFound => "Definition not found",
+        _ => "Version not found",
+    });
 }
 
 async fn workspace_deleted_meanwhile(on: On) {

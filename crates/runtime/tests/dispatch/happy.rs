@@ -10,7 +10,7 @@ use serde_json::json;
 use tracing::Level;
 
 scenarios! {
-    both: fifteen_requests_are_claimed_in_batches_of_ten_and_five, the_workflow_gets_what_was_enqueued,
+    both: fifteen_requests_are_claimed_in_batches_of_ten_and_five, the_workflow_gets_what_was_enqueued, the_caller_s_trace_is_beside_what_is_logged,
         the_execution_is_written_before_the_engine_hears_of_it;
 }
 
@@ -32,6 +32,7 @@ async fn fifteen_requests_are_claimed_in_batches_of_ten_and_five(on: On) {
     scene.assert_one_run_each(executions).await;
     logs::assert_once(Level::DEBUG, &["Processing 10 queue items"]);
     logs::assert_once(Level::DEBUG, &["Processing 5 queue items"]);
+    crate::assert_event("Processing … queue items");
 }
 
 async fn the_workflow_gets_what_was_enqueued(on: On) {
@@ -50,6 +51,23 @@ async fn the_workflow_gets_what_was_enqueued(on: On) {
         &["Dispatching queue item", &request, &definition],
     );
     logs::assert_once(Level::INFO, &["Dispatched execution", &request, &of]);
+    crate::assert_event("Dispatching queue item");
+    crate::assert_event("Dispatched execution");
+    assert_eq!(logs::count(Level::INFO, &["trace_id="]), 0);
+}
+
+async fn the_caller_s_trace_is_beside_what_is_logged(on: On) {
+    let scene = Scene::new(on).await;
+    let site = scene.site(1).await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let id = scene.enqueue_with(&site, 1, |new| {
+        new.trace_context = Some(format!("00-{trace}-00f067aa0ba902b7-00"));
+    });
+    let named = format!("request={}", id.await[0]);
+    cycle(&scene.dispatcher()).await;
+    let said = format!("trace_id={trace}");
+    logs::assert_once(Level::INFO, &["Dispatching queue item", &named, &said]);
+    logs::assert_once(Level::INFO, &["Dispatched execution", &named, &said]);
 }
 
 async fn the_execution_is_written_before_the_engine_hears_of_it(on: On) {

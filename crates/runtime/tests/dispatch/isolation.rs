@@ -49,6 +49,8 @@ async fn an_item_that_panics_beside_items_that_do_not(on: On) {
     assert!(request.execution.is_some());
     let named = format!("request={bad}");
     logs::assert_once(Level::ERROR, &["Error processing queue item", &named]);
+    crate::assert_event("Error processing queue item");
+    assert_eq!(logs::count(Level::WARN, &[&named]), 0, "it is said once");
     scene.wait_out();
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
 }

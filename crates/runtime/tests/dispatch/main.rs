@@ -33,6 +33,7 @@ mod capacity;
 mod cast;
 mod claim;
 mod crash;
+mod drift;
 mod ends;
 mod faulty_engine;
 mod faulty_store;
@@ -53,6 +54,7 @@ mod temporal;
 mod unknown;
 mod wake;
 
+use leasehold_testkit::log_events::Documented;
 use leasehold_testkit::logs;
 
 use std::time::Duration;
@@ -64,4 +66,16 @@ const LIMIT: Duration = Duration::from_secs(100);
 async fn bounded(scenario: impl Future<Output = ()>) {
     let over = tokio::time::timeout(LIMIT, scenario).await;
     assert!(over.is_ok(), "it hangs; logged:\n{}", logs::all());
+    logs::assert_documented(&documented());
+}
+
+/// The page of all events; whatever a scenario logs keeps to it.
+fn documented() -> Documented {
+    Documented::read(include_str!("../../../../docs/operations/logs.md"))
+}
+
+/// Asserts that this event of the page was logged, as the page says.
+#[track_caller]
+fn assert_event(event: &str) {
+    logs::assert_seen(&documented(), event);
 }

@@ -1,6 +1,7 @@
 //! Starts that the engine refuses: counted, backed off, given up after as many as are tried. A refusal frees the slot only where
 //! nothing can run.
 
+use crate::assert_event;
 use crate::cast::cycle;
 use crate::faulty_engine::Fault;
 use crate::logs;
@@ -64,9 +65,12 @@ async fn over_long_id_is_refused_until_max_attempts(on: On) {
     );
     let named = format!("request={id}");
     assert_eq!(
-        logs::count(Level::ERROR, &["Failed to start workflow", &named]),
+        logs::count(Level::ERROR, &["Failed to start Temporal workflow", &named]),
         3
     );
+    // Each is said once.
+    assert_eq!(logs::count(Level::ERROR, &[&named]), 3);
+    assert_event("Failed to start Temporal workflow");
     logs::assert_once(Level::WARN, &["refused it as often as is tried", &named]);
     assert_eq!(scene.gate.state(), BreakerState::Closed { troubles: 0 });
     // Each try had an execution of its own; none of them is left.

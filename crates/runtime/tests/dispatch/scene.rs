@@ -65,7 +65,7 @@ pub(crate) struct Scene {
     /// The database, on PostgreSQL.
     pub(crate) database: Option<TestDatabase>,
     clock: Option<ManualClock>,
-    _folder: Option<TempDir>,
+    folder: Option<TempDir>,
 }
 
 impl Scene {
@@ -119,7 +119,7 @@ impl Scene {
             queue,
             database,
             clock,
-            _folder: folder,
+            folder,
         }
     }
 
@@ -271,6 +271,11 @@ impl Scene {
     pub(crate) fn other_process(&self) -> PostgresStore {
         let database = self.database.as_ref().unwrap();
         postgres(database, &Setup::default(), Clock::Database)
+    }
+
+    /// The SQLite file, for a second connection to it.
+    pub(crate) fn file(&self) -> std::path::PathBuf {
+        self.folder.as_ref().unwrap().path().join("leasehold.db")
     }
 
     /// Does something by hand in the database.

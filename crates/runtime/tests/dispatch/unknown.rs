@@ -109,7 +109,12 @@ async fn execution_is_missing_at_the_retry() {
     assert_ne!(after, before);
     assert_eq!(scene.in_use(&site).await, 1);
     let named = format!("request={id}");
-    logs::assert_once(Level::WARN, &["execution not found for retry", &named]);
+    let gone = format!("execution={before}");
+    logs::assert_once(
+        Level::WARN,
+        &["Execution not found for retry", &named, &gone],
+    );
+    crate::assert_event("Execution not found for retry");
     scene.assert_one_run_each(vec![after]).await;
 }
 

@@ -5,12 +5,13 @@ use crate::openapi::{Common, Unknown};
 use crate::params::Path;
 use crate::refusal::{Outcome, Refusal};
 use crate::state::State;
-use crate::{errors, metrics};
+use crate::{errors, gauges};
 use axum::Router;
 use axum::extract::State as Reached;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::IntoResponse;
 use leasehold_api::{Code, Problem};
+use leasehold_telemetry::Format;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use tower_http::set_header::SetResponseHeaderLayer;
@@ -123,13 +124,19 @@ async fn code(Path(name): Path<String>) -> Outcome<impl IntoResponse> {
     Ok(([(header::CONTENT_TYPE, TEXT)], page))
 }
 
-/// What the server counts, for Prometheus.
+/// What the server counts, for Prometheus: in OpenMetrics, with exemplars, where `Accept` names that, else in Prometheus' own text format.
 #[utoipa::path(get, path = "/metrics", tag = "about",
-    responses((status = 200, body = String, content_type = "application/openmetrics-text"), Common))]
-async fn prometheus(Reached(state): Reached<State>) -> Outcome<impl IntoResponse> {
-    let shown = state.metrics.shown().map_err(|error| {
+    responses((status = 200, content((String = "text/plain"), (String = "application/openmetrics-text"))), Common))]
+async fn prometheus(
+    Reached(state): Reached<State>,
+    headers: HeaderMap,
+) -> Outcome<impl IntoResponse> {
+    let accepts = headers.get_all(header::ACCEPT).iter();
+    let format = Format::asked(accepts.filter_map(|accept| accept.to_str().ok()));
+    let _held = gauges::fresh(&state).await;
+    let shown = state.telemetry.metrics.shown(format).map_err(|error| {
         tracing::error!(%error, "the metrics cannot be shown");
         Refusal::of(Code::Internal, "the server failed; its log says why")
     })?;
-    Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], shown))
+    Ok(([(header::CONTENT_TYPE, format.content_type())], shown))
 }

@@ -5,6 +5,7 @@ mod changes;
 mod claims;
 mod dead_letters;
 mod definitions;
+mod doctor;
 mod executions;
 mod jobs;
 mod keys;
@@ -45,5 +46,6 @@ pub(crate) fn all() -> OpenApiRouter<State> {
         .merge(dead_letters::routes())
         .merge(executions::routes())
         .merge(changes::routes())
+        .merge(doctor::routes())
         .merge(overview::routes())
 }

@@ -1,8 +1,10 @@
 //! What the server says of itself, and the limits that need no socket.
 
 use crate::ground::Ground;
+use axum::http::Method;
 use leasehold_server::ServerOptions;
-use serde_json::json;
+use serde_json::{Value, json};
+use std::time::Instant;
 
 #[tokio::test]
 async fn a_workspace_that_calls_too_often_is_told_to_wait_whatever_the_key() {
@@ -56,11 +58,9 @@ async fn calls_are_counted_by_route_and_never_by_path() {
     ground.get("/some/secret/path", "").await.expect(404);
     ground.get("/v1/workspaces", "").await.expect(401);
     let shown = ground.get("/metrics", &ground.admin).await;
-    assert!(
-        shown
-            .header("content-type")
-            .starts_with("application/openmetrics-text")
-    );
+    let kind = shown.header("content-type");
+    assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8");
+    leasehold_testkit::check_metrics(&shown.text);
     let counted = |route: &str, status: u16| {
         format!(
             r#"leasehold_http_requests_total{{method="GET",route="{route}",status="{status}"}} 1"#
@@ -81,9 +81,48 @@ async fn calls_are_counted_by_route_and_never_by_path() {
             shown.text
         );
     }
-    assert!(!shown.text.contains("secret"));
-    assert!(!shown.text.contains(&site.workspace.to_string()));
-    assert!(shown.text.ends_with("# EOF\n"));
+    let calls = shown.text.lines();
+    for line in calls.filter(|line| line.starts_with("leasehold_http_")) {
+        assert!(!line.contains("secret"), "{line}");
+        assert!(!line.contains(&site.workspace.to_string()), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn who_asks_for_open_metrics_gets_it() {
+    let ground = Ground::new().await;
+    let accept = ("accept", "application/openmetrics-text;version=1.0.0");
+    let headers = [accept];
+    let (path, key) = ("/metrics", &ground.admin);
+    let asked = ground.call_with(Method::GET, path, key, &headers, Value::Null);
+    let shown = asked.await;
+    let kind = shown.header("content-type");
+    assert_eq!(
+        kind,
+        "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    );
+    assert!(
+        shown
+            .text
+            .contains("# TYPE queue_items_dispatched counter\n")
+    );
+    assert!(shown.text.ends_with("# EOF\n"), "{}", shown.text);
+}
+
+#[tokio::test]
+async fn the_store_is_asked_once_a_second_however_often_it_is_scraped() {
+    let ground = Ground::new().await;
+    let asked = "leasehold_store_calls_total{call=\"workspace_overview\",outcome=\"ok\"} ";
+    let begun = Instant::now();
+    for _ in 0..20 {
+        let shown = ground.get("/metrics", &ground.admin).await.text;
+        let times = shown.lines().find_map(|line| line.strip_prefix(asked));
+        let times: u64 = times.unwrap().parse().unwrap();
+        assert!(
+            (1..=1 + begun.elapsed().as_secs()).contains(&times),
+            "{times}"
+        );
+    }
 }
 
 #[tokio::test]

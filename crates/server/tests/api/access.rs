@@ -167,6 +167,7 @@ const TABLE: &[(&str, &str, For)] = &[
     ("PUT", "/v1/job-limit", Admins),
     ("GET", "/v1/locks", Admins),
     ("GET", "/v1/instances", Admins),
+    ("GET", "/v1/doctor", Admins),
 ];
 
 #[test]

@@ -13,6 +13,7 @@ use leasehold_store::workspace::NewWorkspace;
 use leasehold_store::{Clock, ManualClock, Store, fresh_id};
 use leasehold_store_postgres::{MIGRATIONS, PostgresOptions, PostgresStore};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
+use leasehold_telemetry::{ObservedStore, Telemetry};
 use leasehold_testkit::{TempDir, TestDatabase, TestPostgres, temp_dir};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -143,6 +144,8 @@ impl Ground {
                 (Arc::new(store), None, Some(folder))
             }
         };
+        let telemetry = Telemetry::default();
+        let store: Arc<dyn Store> = Arc::new(ObservedStore::new(store, &telemetry));
         let engine = Arc::new(TestEngine::default());
         let stop = CancellationToken::new();
         let state = State::new(Parts {
@@ -150,6 +153,7 @@ impl Ground {
             engine: Some(engine.clone()),
             watch: engine.clone(),
             options,
+            telemetry,
             stop: stop.clone(),
         });
         let (_, secret) = ops::key::create(&*store, "admin", KeyScope::Admin)

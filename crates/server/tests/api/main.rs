@@ -9,6 +9,7 @@ mod changes;
 mod claims;
 mod definitions;
 mod described;
+mod doctor;
 mod engine;
 mod everyone;
 mod executions;

@@ -7,7 +7,7 @@ use leasehold_core::{
 };
 use leasehold_store::execution::Execution;
 use leasehold_store::request::{
-    AtCapacity, Claim, ClaimOutcome, Claimed, ClaimedRequest, ExecutionOrigin, Settled,
+    AtCapacity, Claim, ClaimOutcome, Claimed, ClaimedRequest, ExecutionOrigin, Rejected, Settled,
 };
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -48,7 +48,11 @@ impl State {
             }
             if let Some(reason) = self.missing(workspace, id) {
                 self.reject(id, reason, now, &claim.owner);
-                claimed.rejected.push((id, reason));
+                claimed.rejected.push(Rejected {
+                    request: id,
+                    workspace,
+                    reason,
+                });
             } else {
                 self.admit(id, execution(id), now);
                 let taken = self.take(id, claim, now, ExecutionOrigin::Created);
@@ -206,6 +210,7 @@ impl State {
             cancel_requested: r.cancel_requested_at.is_some(),
             trace_context: r.trace_context.clone(),
             created_at: r.created_at,
+            run_at: r.run_at,
             lease_expires_at,
         })
     }

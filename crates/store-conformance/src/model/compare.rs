@@ -30,6 +30,9 @@ impl Pair {
             let listed = (listed(&self.real, id).await, listed(&self.model, id).await);
             same("lists of executions", &listed.0, &listed.1)?;
         }
+        let oldest = ok(self.real.store.request_oldest().await);
+        let model = ok(self.model.store.request_oldest().await);
+        same("oldest requests", &oldest, &model)?;
         same(
             "running executions",
             &running(&self.real).await,

@@ -111,6 +111,7 @@ impl State {
         ExecutionFinished::Finished {
             request: id,
             status,
+            reason,
         }
     }
 

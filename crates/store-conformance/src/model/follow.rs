@@ -4,8 +4,8 @@
 use super::claim::until;
 use super::pair::{Disagreement, same};
 use super::state::State;
-use leasehold_core::{ExecutionId, FailureReason, RequestId, Timestamp, WorkspaceId};
-use leasehold_store::request::{Claim, Claimed, ClaimedRequest, ExecutionOrigin};
+use leasehold_core::{ExecutionId, RequestId, Timestamp, WorkspaceId};
+use leasehold_store::request::{Claim, Claimed, ClaimedRequest, ExecutionOrigin, Rejected};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Who has been served when, and who has been waiting since when. Moments are counted, not measured.
@@ -94,6 +94,7 @@ pub(super) fn follow(
     let next_due_in = state.settle(now).next_due.map(|at| until(now, at));
     same("next due", &real.next_due_in, &next_due_in)?;
     round.look(state, now);
+    same("orphaned requests", &real.orphaned, &vec![])?;
     let handled = real.requests.len() + real.rejected.len();
     if handled > claim.batch as usize {
         return Err(format!("{handled} were claimed, {} asked for", claim.batch));
@@ -130,7 +131,7 @@ fn admissions(
     state: &mut State,
     round: &mut Round,
     claim: &Claim,
-    (admitted, rejected): (&[&ClaimedRequest], &[(RequestId, FailureReason)]),
+    (admitted, rejected): (&[&ClaimedRequest], &[Rejected]),
     now: Timestamp,
 ) -> Result<(), Disagreement> {
     let owner = |state: &State, id| state.requests.get(&id).map(|row| row.request.workspace);
@@ -139,7 +140,7 @@ fn admissions(
     };
     round.begin(
         &owners(&mut admitted.iter().map(|r| r.id)),
-        &owners(&mut rejected.iter().map(|r| r.0)),
+        &owners(&mut rejected.iter().map(|r| r.request)),
     );
     let (mut admitted, mut rejected) = (admitted.iter().peekable(), rejected.iter().peekable());
     while admitted.peek().is_some() || rejected.peek().is_some() {
@@ -148,7 +149,7 @@ fn admissions(
             owner(state, id).filter(|w| state.ready(*w, now) && state.best(*w, now) == Some(id))
         };
         let admit = admitted.peek().map(|r| r.id);
-        let reject = rejected.peek().map(|r| r.0);
+        let reject = rejected.peek().map(|r| r.request);
         if let Some(workspace) = admit.and_then(|id| next_up(state, id))
             && let Some(real) = admitted.next()
         {
@@ -164,15 +165,16 @@ fn admissions(
             let model = state.take(real.id, claim, now, ExecutionOrigin::Created);
             same("claimed requests", &Some((**real).clone()), &model)?;
         } else if let Some(workspace) = reject.and_then(|id| next_up(state, id))
-            && let Some((id, reason)) = rejected.next()
+            && let Some(rejected) = rejected.next()
         {
+            same("workspaces of rejected", &rejected.workspace, &workspace)?;
             same(
                 "reasons to reject",
-                &Some(*reason),
-                &state.missing(workspace, *id),
+                &Some(rejected.reason),
+                &state.missing(workspace, rejected.request),
             )?;
             round.serve(workspace)?;
-            state.reject(*id, *reason, now, &claim.owner);
+            state.reject(rejected.request, rejected.reason, now, &claim.owner);
         } else {
             return Err(format!(
                 "neither {admit:?} (admitted) nor {reject:?} (rejected) is the next of a workspace that is ready"

@@ -8,12 +8,10 @@ use leasehold_core::graph::{
 };
 use leasehold_core::limits::{ERROR_MAX_CHARS, SWEEP_MAX_BATCH};
 use leasehold_core::text::clip;
-use leasehold_core::{
-    ExecutionId, ExecutionStatus, JobId, JsonText, Timestamp, VersionBody, WorkspaceId,
-};
+use leasehold_core::{ExecutionId, ExecutionStatus, JobId, JsonText, Timestamp, VersionBody};
 use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::graph::{
-    GraphRun, GraphSettled, GraphStarted, GraphStopped, TIMED_OUT, job_of,
+    EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished, TIMED_OUT, job_of,
 };
 use leasehold_store::job::{JobEnd, JobFinish, JobFinished};
 use std::collections::{BTreeMap, HashMap};
@@ -48,6 +46,8 @@ struct Hall<'a> {
     jobs: &'a mut Jobs,
     now: Timestamp,
     by: &'a str,
+    /// What ended in this call.
+    ended: Vec<EndedExecution>,
 }
 
 impl Model {
@@ -65,6 +65,7 @@ impl Model {
                 jobs,
                 now,
                 by,
+                ended: Vec::new(),
             })
         });
         self.bells.ring_for_work(running(&state) < before);
@@ -114,20 +115,26 @@ impl Model {
                 return GraphStopped::NotFound;
             }
             match hall.event(execution, GraphEvent::Stopped(stop), Some(reason)) {
-                true => GraphStopped::Stopped,
+                true => hall
+                    .ended
+                    .pop()
+                    .map_or(GraphStopped::AlreadyEnded, GraphStopped::Stopped),
                 false => GraphStopped::AlreadyEnded,
             }
         })
     }
 
-    pub(super) fn graph_settle(&self, by: &str, limit: u32) -> Vec<GraphSettled> {
+    pub(super) fn graph_settle(&self, by: &str, limit: u32) -> Vec<EndedExecution> {
         self.graphs(by, |hall| hall.settle(limit.min(SWEEP_MAX_BATCH) as usize))
     }
 
-    pub(super) fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Vec<JobFinished> {
+    pub(super) fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> NodesFinished {
         self.graphs(worker, |hall| {
             let finish = |finish| hall.finish(worker, finish);
-            finishes.iter().map(finish).collect()
+            NodesFinished {
+                jobs: finishes.iter().map(finish).collect(),
+                ended: std::mem::take(&mut hall.ended),
+            }
         })
     }
 }
@@ -183,16 +190,17 @@ impl Hall<'_> {
             nodes: BTreeMap::new(),
         };
         self.follow(execution, row, step, None);
-        GraphStarted::Started
+        let ended = self.ended.pop();
+        ended.map_or(GraphStarted::Started, GraphStarted::Ended)
     }
 
-    fn settle(&mut self, limit: usize) -> Vec<GraphSettled> {
-        let mut settled = Vec::new();
+    fn settle(&mut self, limit: usize) -> Vec<EndedExecution> {
+        let mut settled = 0;
         for ((execution, at), error) in std::mem::take(&mut self.jobs.spent) {
-            if settled.len() == limit {
+            if settled == limit {
                 self.jobs.spent.insert((execution, at), error);
             } else if self.event(execution, GraphEvent::Failed(at), Some(&error)) {
-                settled.push(execution);
+                settled += 1;
             }
         }
         let all = self.state.graphs.iter();
@@ -200,21 +208,13 @@ impl Hall<'_> {
         let overdue = open.filter(|(_, row)| row.deadline.is_some_and(|at| at <= self.now));
         let overdue: Vec<ExecutionId> = overdue.map(|(id, _)| *id).collect();
         for execution in overdue {
-            if settled.len() < limit {
+            if settled < limit {
                 let event = GraphEvent::Stopped(GraphStop::TimedOut);
                 self.event(execution, event, Some(TIMED_OUT));
-                settled.push(execution);
+                settled += 1;
             }
         }
-        let rows = settled.into_iter().map(|execution| {
-            let row = &self.state.graphs[&execution];
-            GraphSettled {
-                execution,
-                end: row.state.end().expect("it has ended"),
-                error: row.error.clone(),
-            }
-        });
-        rows.collect()
+        std::mem::take(&mut self.ended)
     }
 
     fn finish(&mut self, worker: &str, finish: &JobFinish) -> JobFinished {
@@ -292,18 +292,20 @@ impl Hall<'_> {
         let outputs: HashMap<usize, JsonText> = outputs
             .filter_map(|(at, node)| Some((*at, node.output.clone()?)))
             .collect();
-        let (workspace, params, priority) = self.source(execution);
+        let request = self.state.executions[&execution].request;
+        let request = self.state.requests[&request].request.clone();
+        let params = JsonText::from(&request.params);
         let given = Given {
             execution,
-            workspace,
+            workspace: request.workspace,
             params: &params,
             outputs: &outputs,
         };
         let prepared = row.machine.prepare(&mut row.state, step, &given);
         for (at, work) in prepared.begin {
-            let job = self
-                .jobs
-                .enqueue_node(&job_of(work, priority), (execution, at), self.now);
+            let trace_context = request.trace_context.as_deref();
+            let job = job_of(work, request.priority, trace_context);
+            let job = self.jobs.enqueue_node(&job, (execution, at), self.now);
             row.nodes.insert(
                 at,
                 NodeRow {
@@ -334,17 +336,10 @@ impl Hall<'_> {
                 end,
                 error,
             };
-            self.state.finish(self.by, &finish, self.now);
+            let outcome = self.state.finish(self.by, &finish, self.now);
+            self.ended.extend(EndedExecution::of(&finish, &outcome));
             self.jobs.spent.retain(|(of, _), _| *of != execution);
         }
         self.state.graphs.insert(execution, row);
-    }
-
-    /// What the nodes of an execution are made of, and how urgent they are.
-    fn source(&self, execution: ExecutionId) -> (WorkspaceId, JsonText, i16) {
-        let request = self.state.executions[&execution].request;
-        let request = &self.state.requests[&request].request;
-        let params = JsonText::from(&request.params);
-        (request.workspace, params, request.priority)
     }
 }

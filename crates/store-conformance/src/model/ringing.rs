@@ -5,14 +5,28 @@ use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{RequestId, WorkspaceId};
 use leasehold_store::execution::{ExecutionFinish, ExecutionFinished};
 use leasehold_store::request::{
-    Cancel, Cancelled, ClaimRef, Dispatched, Fail, Recovered, Redrive, RedriveMany, Redriven,
-    Release, Released,
+    Cancel, Cancelled, ClaimRef, Dispatched, Enqueue, Enqueued, Fail, Recovered, Redrive,
+    RedriveMany, Redriven, Release, Released,
 };
 use leasehold_store::wake::Wake;
 use leasehold_store::workspace::{Workspace, WorkspaceChange};
 use leasehold_store::{Result, fresh_id};
 
 impl Model {
+    pub(super) fn enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued> {
+        let enqueued = self.state().enqueue(enqueue, self.now())?;
+        let inserts =
+            matches!(&enqueued, Enqueued::All(all) if all.iter().any(|answer| answer.inserted));
+        self.bells.ring_for_work(inserts);
+        Ok(enqueued)
+    }
+
+    pub(super) fn delete_workspace(&self, id: WorkspaceId) -> bool {
+        let deleted = self.state().delete_workspace(id, self.now());
+        self.bells.ring_for_work(deleted);
+        deleted
+    }
+
     pub(super) fn dispatched(&self, owner: &str, claims: &[ClaimRef]) -> Vec<Dispatched> {
         let (mut state, now) = (self.state(), self.now());
         let marks = claims

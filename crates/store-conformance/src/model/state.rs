@@ -12,7 +12,7 @@ use leasehold_store::execution::Execution;
 use leasehold_store::instance::Instance;
 use leasehold_store::key::Key;
 use leasehold_store::lock::LockState;
-use leasehold_store::request::{Counts, Request};
+use leasehold_store::request::{Counts, Oldest, Request};
 use leasehold_store::workspace::{SlotUse, Workspace};
 use leasehold_store::{Error, ErrorKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -152,6 +152,30 @@ impl State {
             limit: effective_limit(row.plan, row.limit_override).unwrap_or(0),
             in_use: u32::try_from(running.count()).unwrap_or(u32::MAX),
         })
+    }
+
+    /// Since when the oldest requests are where they are.
+    pub(super) fn oldest(&self, now: Timestamp) -> Oldest {
+        let mut oldest = Oldest {
+            at: now,
+            pending: None,
+            claimed: None,
+            dispatched: None,
+        };
+        for row in self.requests.values().map(|row| &row.request) {
+            let (known, since) = match row.status {
+                RequestStatus::Pending if row.run_at <= now => {
+                    (&mut oldest.pending, Some(row.run_at.max(row.created_at)))
+                }
+                RequestStatus::Claimed => (&mut oldest.claimed, row.claimed_at),
+                RequestStatus::Dispatched => (&mut oldest.dispatched, row.dispatched_at),
+                RequestStatus::Pending | RequestStatus::Completed | RequestStatus::Failed => {
+                    continue;
+                }
+            };
+            *known = (*known).into_iter().chain(since).min();
+        }
+        oldest
     }
 
     /// Requests by status.

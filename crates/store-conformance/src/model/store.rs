@@ -7,39 +7,24 @@ use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{
     DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
+use leasehold_store::capacity::{CapacityAudit, CapacityRepair, Repaired};
 use leasehold_store::change::{ChangePage, ChangeStart, Event};
-use leasehold_store::definition::{
-    Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
-};
-use leasehold_store::execution::{
-    ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
-};
-use leasehold_store::graph::{GraphRun, GraphSettled, GraphStarted, GraphStopped};
+use leasehold_store::definition::*;
+use leasehold_store::diagnosis::Diagnosis;
+use leasehold_store::execution::*;
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished};
 use leasehold_store::instance::{Instance, InstanceBeat};
-use leasehold_store::job::{
-    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
-    JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
-};
+use leasehold_store::job::*;
 use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
 use leasehold_store::prune::{Prune, Pruned};
 use leasehold_store::queue::{JobCounts, Queue, QueueChange, QueueUse};
-use leasehold_store::request::{
-    Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
-    Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
-    RequestFilter, Settled,
-};
+use leasehold_store::request::*;
 use leasehold_store::wake::Wake;
-use leasehold_store::workspace::{
-    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceOverview,
-};
+use leasehold_store::workspace::*;
 use leasehold_store::{Capabilities, MigrationStatus, Page, Result, Store, fresh_id};
 use std::time::Duration;
 use tokio::sync::watch;
-
-fn inserts(enqueued: &Enqueued) -> bool {
-    matches!(enqueued, Enqueued::All(all) if all.iter().any(|answer| answer.inserted))
-}
 
 #[async_trait]
 impl Store for Model {
@@ -84,9 +69,7 @@ impl Store for Model {
     }
 
     async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool> {
-        let deleted = self.state().delete_workspace(id, self.now());
-        self.bells.ring_for_work(deleted);
-        Ok(deleted)
+        Ok(self.delete_workspace(id))
     }
 
     async fn workspace_slots(&self, id: WorkspaceId) -> Result<Option<SlotUse>> {
@@ -151,9 +134,7 @@ impl Store for Model {
     }
 
     async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued> {
-        let enqueued = self.state().enqueue(enqueue, self.now())?;
-        self.bells.ring_for_work(inserts(&enqueued));
-        Ok(enqueued)
+        self.enqueue(enqueue)
     }
 
     async fn request_claim(&self, claim: &Claim) -> Result<ClaimOutcome> {
@@ -243,6 +224,10 @@ impl Store for Model {
         Ok(self.state().counts(workspace))
     }
 
+    async fn request_oldest(&self) -> Result<Oldest> {
+        Ok(self.state().oldest(self.now()))
+    }
+
     async fn request_timeline(&self, workspace: WorkspaceId, id: RequestId) -> Result<Vec<Event>> {
         Ok(self.state().timeline(workspace, id))
     }
@@ -289,6 +274,23 @@ impl Store for Model {
 
     async fn execution_list_running(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>> {
         Ok(self.state().list_running(ids))
+    }
+
+    /// What the model keeps it keeps once, so that nothing can differ.
+    async fn capacity_audit(&self, page: Page<WorkspaceId>) -> Result<CapacityAudit> {
+        let seen = self.state().list_workspaces(page);
+        Ok(CapacityAudit {
+            drifts: Vec::new(),
+            last: seen.last().map(|workspace| workspace.id),
+        })
+    }
+
+    async fn capacity_repair(&self, _repair: &CapacityRepair<'_>) -> Result<Repaired> {
+        Ok(Repaired::Over)
+    }
+
+    async fn diagnose(&self) -> Result<Diagnosis> {
+        Ok(Diagnosis::Memory)
     }
 
     async fn execution_list_active(&self, at: Page<ActiveKey>) -> Result<Vec<Execution>> {
@@ -488,11 +490,11 @@ impl Store for Model {
         Ok(self.graph_stop(execution, stop, by, reason))
     }
 
-    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<GraphSettled>> {
+    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
         Ok(self.graph_settle(by, limit))
     }
 
-    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
+    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<NodesFinished> {
         Ok(self.node_finish(worker, finishes))
     }
 }

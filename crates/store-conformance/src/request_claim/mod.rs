@@ -10,7 +10,7 @@ pub use order::*;
 
 use crate::Fixture;
 use crate::factory::{LEASE, OWNER, ids, new_request, ok, params};
-use leasehold_core::{ExecutionStatus, RequestStatus};
+use leasehold_core::{ExecutionEnd, ExecutionStatus, RequestStatus};
 use leasehold_store::execution::Execution;
 use leasehold_store::fresh_id;
 use leasehold_store::lock::{LockAcquired, LockRequest, LockToken};
@@ -46,6 +46,7 @@ pub async fn brings_all_that_is_needed_to_start(f: Fixture) {
         cancel_requested: false,
         trace_context: Some("trace".into()),
         created_at: before.created_at,
+        run_at: before.run_at,
         lease_expires_at: f.now() + LEASE,
     };
     assert_eq!(claimed, expected);
@@ -254,6 +255,32 @@ pub async fn takes_nothing_that_backs_off(f: Fixture) {
         again.token > first.token,
         "the token rises with every claim"
     );
+}
+
+/// A claimed request says since when it could be claimed: from its enqueueing on, from the time it was to run, or from the end of its last delay.
+pub async fn says_since_when_it_was_due(f: Fixture) {
+    let t = f.site(1).await;
+    f.enqueue(&t, 1).await;
+    let now = f.now();
+    f.advance(5);
+    let mut claimed = f.claim_one().await;
+    assert_eq!((claimed.created_at, claimed.run_at), (now, now));
+    for kind in [ReleaseKind::Unknown, ReleaseKind::NotStarted] {
+        f.release(&claimed, kind, 30).await;
+        let due = f.now() + Duration::from_secs(30);
+        f.advance(45);
+        claimed = f.claim_one().await;
+        assert_eq!((claimed.created_at, claimed.run_at), (now, due));
+    }
+    f.finish(claimed.execution, ExecutionEnd::Completed).await;
+    let due = f.now() + Duration::from_secs(60);
+    let new = NewRequest {
+        run_at: Some(due),
+        ..new_request(&t)
+    };
+    f.enqueue_one(&t, new).await;
+    f.advance(90);
+    assert_eq!(f.claim_one().await.run_at, due);
 }
 
 async fn lock(f: &Fixture, owner: &str) -> LockToken {

@@ -4,7 +4,7 @@ use crate::Fixture;
 use crate::factory::{Site, ids, new_request, ok, params};
 use leasehold_core::{ExecutionEnd, FailureReason, RequestId};
 use leasehold_store::fresh_id;
-use leasehold_store::request::{Claimed, NewRequest};
+use leasehold_store::request::{Claimed, NewRequest, Rejected};
 
 /// Within a workspace the highest priority goes first, then the oldest.
 pub async fn within_a_workspace_priority_then_oldest(f: Fixture) {
@@ -168,7 +168,12 @@ pub async fn a_rejection_counts_and_takes_a_turn(f: Fixture) {
     let claimed = f.claim(5).await;
     assert_eq!(labels(&claimed, &asked), "b1 c1 b2");
     let gone = FailureReason::WorkspaceNotFound;
-    assert_eq!(claimed.rejected, [(asked[0][0], gone), (asked[0][1], gone)]);
+    let expected = [asked[0][0], asked[0][1]].map(|request| Rejected {
+        request,
+        workspace: sites[0].workspace,
+        reason: gone,
+    });
+    assert_eq!(claimed.rejected, expected);
     assert!(claimed.more);
 }
 

@@ -25,4 +25,4 @@ WITH clock AS MATERIALIZED (
     INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason)
     SELECT m.id, m.workspace_id, 'DISPATCHED', m.status, clock.now, $2, m.failure_reason FROM moved m, clock
 )
-SELECT execution_id, id, status, (SELECT leasehold_wake()) AS woken FROM moved
+SELECT execution_id, id, status, failure_reason, (SELECT leasehold_wake()) AS woken FROM moved

@@ -3,18 +3,19 @@ WITH given AS MATERIALIZED (
     SELECT nextval('job_id') AS id, g.*, q.id AS queue_id,
         CASE WHEN g.start_in_us > 0 THEN $1::timestamptz + g.start_in_us * interval '1 microsecond' END AS run_at
     FROM unnest($2::uuid[], $3::smallint[], $4::text[], $5::smallint[], $6::text[], $7::json[], $8::bigint[], $9::integer[],
-        $10::bigint[], $11::bigint[], $12::bigint[], $13::double precision[], $14::double precision[])
+        $10::bigint[], $11::bigint[], $12::bigint[], $13::double precision[], $14::double precision[],
+        $15::text[])
         AS g (execution_id, node, queue, priority, kind, payload, start_in_us, max_attempts, timeout_us, backoff_base_us,
-            backoff_max_us, backoff_factor, backoff_jitter)
+            backoff_max_us, backoff_factor, backoff_jitter, trace_context)
     CROSS JOIN LATERAL (SELECT q.id FROM queue q WHERE q.name = g.queue LIMIT 1) q
 ), waiting AS (
     INSERT INTO job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
     SELECT g.id, $1, g.run_at, g.queue_id, g.priority, false FROM given g WHERE g.run_at IS NOT NULL
 ), put_in AS (
     INSERT INTO job (id, created_at, run_at, queue_id, priority, kind, payload, max_attempts, timeout_us, backoff_base_us,
-        backoff_max_us, backoff_factor, backoff_jitter, execution_id, node)
+        backoff_max_us, backoff_factor, backoff_jitter, trace_context, execution_id, node)
     SELECT g.id, $1, g.run_at, g.queue_id, g.priority, g.kind, g.payload, g.max_attempts, g.timeout_us, g.backoff_base_us,
-        g.backoff_max_us, g.backoff_factor, g.backoff_jitter, g.execution_id, g.node
+        g.backoff_max_us, g.backoff_factor, g.backoff_jitter, g.trace_context, g.execution_id, g.node
     FROM given g
 ), begun AS (
     INSERT INTO execution_node (execution_id, node, job_id, started_at)

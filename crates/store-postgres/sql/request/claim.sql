@@ -174,7 +174,7 @@ SELECT (SELECT ok FROM allowed) AS lock_held,
     (SELECT count(*) FROM locked) AS looked_at,
     c.id, c.workspace_id, c.definition_id, c.version_id, c.execution_id, c.claim_token, c.kept, c.priority, c.params,
     c.attempt_count, c.dispatch_failures, c.cancel_requested_at IS NOT NULL AS cancel_requested, c.trace_context,
-    c.created_at, c.lease_expires_at, c.failure_reason,
+    c.created_at, c.run_at, c.lease_expires_at, c.failure_reason,
     f.workspaces AS full_workspaces, f.active AS full_active, f.limits AS full_limits
 FROM (SELECT 1) one LEFT JOIN claimed c ON true
 -- Once for all, in the row of the first turn.

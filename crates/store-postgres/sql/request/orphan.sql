@@ -1,6 +1,6 @@
 -- Puts requests whose kept execution is gone or ended back into the line, and has their workspaces looked at anew.
 WITH lost AS MATERIALIZED (
-    SELECT q.id, q.workspace_id FROM workflow_execution_queue q
+    SELECT q.id, q.workspace_id, q.execution_id FROM workflow_execution_queue q
     WHERE q.due AND q.execution_id IS NOT NULL AND NOT EXISTS (
         SELECT 1 FROM workflow_execution e WHERE e.id = q.execution_id AND e.finished_at IS NULL)
     ORDER BY q.created_at, q.id LIMIT 1000
@@ -12,4 +12,4 @@ WITH lost AS MATERIALIZED (
 ), noted AS (
     INSERT INTO workspace_delta (workspace_id, anew) SELECT DISTINCT workspace_id, true FROM lost
 )
-SELECT id FROM lost
+SELECT id, workspace_id, execution_id FROM lost

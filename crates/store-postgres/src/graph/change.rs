@@ -10,6 +10,7 @@ pub(super) struct Change {
     pub(super) execution: ExecutionId,
     pub(super) workspace: WorkspaceId,
     pub(super) priority: i16,
+    pub(super) trace_context: Option<String>,
     pub(super) machine: Arc<Machine>,
     pub(super) state: GraphState,
     /// Whether its row is written by whoever starts it.
@@ -72,6 +73,7 @@ impl Change {
             execution,
             workspace,
             priority,
+            trace_context: None,
             machine,
             state,
             is_new: false,

@@ -10,6 +10,7 @@ use deadpool_postgres::Object;
 use leasehold_core::graph::GraphEvent;
 use leasehold_core::{ExecutionId, JobStatus};
 use leasehold_store::failpoint::reach;
+use leasehold_store::graph::{EndedExecution, NodesFinished};
 use leasehold_store::job::{JobEnd, JobFinish, JobFinished, JobRef};
 use leasehold_store::{Error, ErrorKind, Result};
 use std::collections::{HashMap, HashSet};
@@ -26,9 +27,9 @@ struct Call<'a> {
 
 /// What an attempt wrote.
 struct Written {
-    ended: Vec<(JobRef, JobFinished)>,
+    jobs: Vec<(JobRef, JobFinished)>,
     begun: bool,
-    freed: bool,
+    ended: Vec<EndedExecution>,
 }
 
 /// Which nodes' jobs an attempt makes sure of before it holds any page.
@@ -44,9 +45,9 @@ pub(crate) async fn finish(
     store: &PostgresStore,
     worker: &str,
     finishes: &[JobFinish],
-) -> Result<Vec<JobFinished>> {
+) -> Result<NodesFinished> {
     if finishes.is_empty() {
-        return Ok(Vec::new());
+        return Ok(NodesFinished::default());
     }
     let mut client = connection(store, CONTEXT).await?;
     let call = Call {
@@ -67,9 +68,11 @@ pub(crate) async fn finish(
     if written.begun {
         store.job_wakes.ring();
     }
-    store.wakes.ring_for_work(written.freed);
-    let answers = jobs::answers(store, finishes.len(), &call.verdicts, written.ended);
-    Ok(answers)
+    store.wakes.ring_for_work(!written.ended.is_empty());
+    Ok(NodesFinished {
+        jobs: jobs::answers(store, finishes.len(), &call.verdicts, written.jobs),
+        ended: written.ended,
+    })
 }
 
 /// None, and nothing was written, if nodes have to be given up whose jobs are not held.
@@ -93,8 +96,8 @@ async fn attempt(
         return Ok(None);
     }
     let moment = held.leases.moment;
-    let ended = jobs::end(&transaction.inner, Some(moment), call.worker, &kept, true).await?;
-    if ended.len() != kept.len() {
+    let jobs = jobs::end(&transaction.inner, Some(moment), call.worker, &kept, true).await?;
+    if jobs.len() != kept.len() {
         let text = "leases that were held were not there";
         return Err(Error::new(CONTEXT, ErrorKind::Broken(text.to_owned())));
     }
@@ -104,14 +107,10 @@ async fn attempt(
     reach("node_finish/recorded");
     let begun = write::begin(&transaction, moment, changes).await?;
     reach("node_finish/enqueued");
-    let freed = write::end(&transaction, moment, call.worker, changes).await?;
+    let ended = write::end(&transaction, moment, call.worker, changes).await?;
     reach("node_finish/finished");
     transaction.commit().await?;
-    Ok(Some(Written {
-        ended,
-        begun,
-        freed,
-    }))
+    Ok(Some(Written { jobs, begun, ended }))
 }
 
 /// What an attempt holds.

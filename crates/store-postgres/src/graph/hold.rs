@@ -42,13 +42,9 @@ async fn change(store: &PostgresStore, transaction: &Open<'_>, row: &Row) -> Res
         .await?;
     let state = state(row, transaction.context)?;
     let execution = row::id(row, "execution_id");
-    Ok(Change::of(
-        execution,
-        workspace,
-        row.get("priority"),
-        machine,
-        state,
-    ))
+    let mut change = Change::of(execution, workspace, row.get("priority"), machine, state);
+    change.trace_context = row.get("trace_context");
+    Ok(change)
 }
 
 /// The graph of an execution with its deadline; none if it was never started.

@@ -9,7 +9,7 @@ use leasehold_core::graph::GraphStop;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{ExecutionId, Timestamp};
 use leasehold_store::Result;
-use leasehold_store::graph::{GraphSettled, TIMED_OUT};
+use leasehold_store::graph::{EndedExecution, TIMED_OUT};
 
 const CONTEXT: &str = "graph_settle";
 
@@ -17,7 +17,7 @@ pub(crate) async fn settle(
     store: &PostgresStore,
     by: &str,
     limit: u32,
-) -> Result<Vec<GraphSettled>> {
+) -> Result<Vec<EndedExecution>> {
     let limit = i64::from(limit.min(SWEEP_MAX_BATCH));
     let due = store
         .many(CONTEXT, sql!("graph/due"), &[&store.given_now(), &limit])
@@ -34,7 +34,7 @@ async fn settle_one(
     store: &PostgresStore,
     by: &str,
     execution: ExecutionId,
-) -> Result<Option<GraphSettled>> {
+) -> Result<Option<EndedExecution>> {
     let mut client = connection(store, CONTEXT).await?;
     let transaction = Open::begin(&mut client, CONTEXT).await?;
     let found = hold::graph(store, &transaction, execution).await?;
@@ -59,13 +59,7 @@ async fn settle_one(
         transaction.commit().await?;
         return Ok(None);
     }
-    let settled = change.state.end().map(|end| GraphSettled {
-        execution,
-        end,
-        error: change.error.clone(),
-    });
-    stop::end(store, transaction, by, change).await?;
-    Ok(settled)
+    stop::end(store, transaction, by, change).await
 }
 
 fn settles(change: &mut Change, ends: impl Iterator<Item = NodeEnd>, over: bool) -> bool {

@@ -11,7 +11,7 @@ use crate::transaction::{Open, connection};
 use leasehold_core::ExecutionId;
 use leasehold_core::graph::{Graph, Node, NodeKind};
 use leasehold_core::queue::{DELAY_NODES, HTTP_NODES};
-use leasehold_store::graph::GraphStarted;
+use leasehold_store::graph::{EndedExecution, GraphStarted};
 use leasehold_store::{Error, ErrorKind, Result};
 use std::collections::{BTreeSet, HashMap};
 use tokio_postgres::Row;
@@ -43,9 +43,10 @@ pub(crate) async fn start(store: &PostgresStore, execution: ExecutionId) -> Resu
     make_lines(store, machine.graph(), priority).await?;
     let (state, step) = machine.begin();
     let mut change = Change::of(execution, workspace, priority, machine, state);
+    change.trace_context = row.get("trace_context");
     change.start(step, &mut source);
-    if write(store, change).await? {
-        return Ok(GraphStarted::Started);
+    if let Some(ended) = write(store, change).await? {
+        return Ok(ended.map_or(GraphStarted::Started, GraphStarted::Ended));
     }
     let found = store
         .maybe(CONTEXT, sql!("graph/origin"), &[&execution.0])
@@ -82,8 +83,8 @@ fn queue(node: &Node) -> &str {
     }
 }
 
-/// False if the execution has ended, or its graph was started meanwhile.
-async fn write(store: &PostgresStore, change: Change) -> Result<bool> {
+/// Says whether it ended at once. None, and nothing was written, if the execution has ended, or its graph was started meanwhile.
+async fn write(store: &PostgresStore, change: Change) -> Result<Option<Option<EndedExecution>>> {
     let mut client = connection(store, CONTEXT).await?;
     let transaction = Open::begin(&mut client, CONTEXT).await?;
     if change.has_ended() {
@@ -107,16 +108,16 @@ async fn write(store: &PostgresStore, change: Change) -> Result<bool> {
         )
         .await?;
     if created == 0 {
-        return Ok(false);
+        return Ok(None);
     }
     let mut changes = [change];
     write::record(&transaction, now, &changes).await?;
     let begun = write::begin(&transaction, now, &mut changes).await?;
-    let freed = write::end(&transaction, now, BY, &changes).await?;
+    let ended = write::end(&transaction, now, BY, &changes).await?.pop();
     transaction.commit().await?;
     if begun {
         store.job_wakes.ring();
     }
-    store.wakes.ring_for_work(freed);
-    Ok(true)
+    store.wakes.ring_for_work(ended.is_some());
+    Ok(Some(ended))
 }

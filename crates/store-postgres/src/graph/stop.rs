@@ -8,7 +8,7 @@ use crate::transaction::{Open, connection};
 use leasehold_core::ExecutionId;
 use leasehold_core::graph::GraphStop;
 use leasehold_store::Result;
-use leasehold_store::graph::GraphStopped;
+use leasehold_store::graph::{EndedExecution, GraphStopped};
 
 const CONTEXT: &str = "graph_stop";
 
@@ -27,27 +27,27 @@ pub(crate) async fn stop(
     if !change.stop(why, reason) {
         return Ok(GraphStopped::AlreadyEnded);
     }
-    end(store, transaction, by, change).await?;
-    Ok(GraphStopped::Stopped)
+    let ended = end(store, transaction, by, change).await?;
+    Ok(ended.map_or(GraphStopped::AlreadyEnded, GraphStopped::Stopped))
 }
 
-/// Carries out the end of a graph that is held, and commits.
+/// Carries out the end of a graph that is held, and commits. None if its execution had ended without it.
 pub(super) async fn end(
     store: &PostgresStore,
     transaction: Open<'_>,
     by: &str,
     change: Change,
-) -> Result<()> {
+) -> Result<Option<EndedExecution>> {
     let open = hold::open_nodes(&transaction, &[change.execution]).await?;
     let moment = hold::leases(store, &transaction, &[], &open).await?.moment;
     let mut changes = [change];
     let abandoned = write::abandon(&transaction, moment, &mut changes, &open).await?;
     write::record(&transaction, moment, &changes).await?;
-    let freed = write::end(&transaction, moment, by, &changes).await?;
+    let ended = write::end(&transaction, moment, by, &changes).await?.pop();
     transaction.commit().await?;
     if abandoned {
         store.job_wakes.finished(false);
     }
-    store.wakes.ring_for_work(freed);
-    Ok(())
+    store.wakes.ring_for_work(ended.is_some());
+    Ok(ended)
 }

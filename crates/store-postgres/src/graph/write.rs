@@ -11,7 +11,7 @@ use crate::transaction::Open;
 use leasehold_core::job::bounded_wait;
 use leasehold_core::{ExecutionId, Timestamp};
 use leasehold_store::execution::ExecutionFinish;
-use leasehold_store::graph::{ABANDONED, job_of};
+use leasehold_store::graph::{ABANDONED, EndedExecution, job_of};
 use leasehold_store::job::{JobStart, NewJob};
 use leasehold_store::{Error, ErrorKind, Result};
 use std::collections::HashMap;
@@ -114,12 +114,12 @@ pub(super) async fn begin(
     let begun: Vec<Begun> = changes
         .iter_mut()
         .flat_map(|change| {
-            let (execution, priority) = (change.execution.0, change.priority);
             let begin = std::mem::take(&mut change.begin).into_iter();
+            let change = &*change;
             begin.map(move |(node, work)| Begun {
-                execution,
+                execution: change.execution.0,
                 node: number(node),
-                job: job_of(work, priority),
+                job: job_of(work, change.priority, change.trace_context.as_deref()),
             })
         })
         .collect();
@@ -150,6 +150,7 @@ pub(super) async fn begin(
                 &column(&begun, |b| b.job.backoff.map(|b| micros(b.max))),
                 &column(&begun, |b| b.job.backoff.map(|b| b.factor)),
                 &column(&begun, |b| b.job.backoff.map(|b| b.jitter)),
+                &column(&begun, |b| b.job.trace_context.as_deref()),
             ],
         )
         .await?;
@@ -163,13 +164,13 @@ pub(super) async fn begin(
     ))
 }
 
-/// The ends of executions whose graphs have ended, with requests and slots; says whether a slot is free now.
+/// The ends of executions whose graphs have ended, with requests and slots; says which ended.
 pub(super) async fn end(
     transaction: &Open<'_>,
     moment: Timestamp,
     by: &str,
     changes: &[Change],
-) -> Result<bool> {
+) -> Result<Vec<EndedExecution>> {
     let changed = changes.iter().filter(|change| change.has_changed);
     let finish = |change: &Change| {
         Some(ExecutionFinish {
@@ -180,7 +181,7 @@ pub(super) async fn end(
     };
     let finishes: Vec<ExecutionFinish> = changed.filter_map(finish).collect();
     if finishes.is_empty() {
-        return Ok(false);
+        return Ok(Vec::new());
     }
     execution::finish_within(transaction, moment, by, &finishes).await
 }

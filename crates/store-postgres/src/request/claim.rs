@@ -9,7 +9,7 @@ use leasehold_core::limits::CLAIM_MAX_BATCH;
 use leasehold_core::{FailureReason, RequestId, WorkspaceId};
 use leasehold_store::request::{
     AtCapacity, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail,
-    Settled,
+    Orphaned, Rejected, Settled,
 };
 use leasehold_store::{Result, fresh_id};
 use std::collections::HashSet;
@@ -58,7 +58,6 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
         .prepare_cached(sql!("request/claim"))
         .await
         .map_err(postgres(CONTEXT))?;
-    let mut replaced = HashSet::new();
     let mut claimed = Claimed::default();
     for _ in 0..LOOKS {
         claimed.next_due_in = settle_on(store, &client).await?.1;
@@ -69,16 +68,17 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
         }
         let gone: i64 = first.get("gone");
         if gone > 0 {
-            replaced.extend(put_back_in_line(&client).await?);
+            claimed.orphaned.extend(put_back_in_line(&client).await?);
         }
-        let unreadable = collect(&rows, &replaced, &mut claimed)?;
+        let unreadable = collect(&rows, &mut claimed)?;
         if !unreadable.is_empty() {
             give_up(store, claim, &unreadable).await?;
-            claimed.rejected.extend(
-                unreadable
-                    .iter()
-                    .map(|claim| (claim.request, FailureReason::DispatchExhausted)),
-            );
+            let rejected = unreadable.iter().map(|(held, workspace)| Rejected {
+                request: held.request,
+                workspace: *workspace,
+                reason: FailureReason::DispatchExhausted,
+            });
+            claimed.rejected.extend(rejected);
         }
         let looked_at: i64 = first.get("looked_at");
         claimed.more = looked_at > 0 || gone > 0 || !claimed.requests.is_empty();
@@ -119,21 +119,26 @@ async fn look(
         .map_err(postgres(CONTEXT))
 }
 
-async fn put_back_in_line(client: &Object) -> Result<Vec<RequestId>> {
+async fn put_back_in_line(client: &Object) -> Result<Vec<Orphaned>> {
     let rows = client
         .query(sql!("request/orphan"), &[])
         .await
         .map_err(postgres(CONTEXT))?;
-    let requests: Vec<RequestId> = rows.iter().map(|row| row::id(row, "id")).collect();
-    for request in &requests {
-        tracing::warn!(%request, "execution not found for retry; a new one will be created");
-    }
-    Ok(requests)
+    let orphaned = rows.iter().map(|row| Orphaned {
+        request: row::id(row, "id"),
+        workspace: row::id(row, "workspace_id"),
+        execution: row::id(row, "execution_id"),
+    });
+    Ok(orphaned.collect())
 }
 
 /// Fails requests whose params cannot be read, so that they do not come back for ever.
-async fn give_up(store: &PostgresStore, claim: &Claim, unreadable: &[ClaimRef]) -> Result<()> {
-    for held in unreadable {
+async fn give_up(
+    store: &PostgresStore,
+    claim: &Claim,
+    unreadable: &[(ClaimRef, WorkspaceId)],
+) -> Result<()> {
+    for (held, _) in unreadable {
         let fail = Fail {
             claim: *held,
             reason: FailureReason::DispatchExhausted,
@@ -148,26 +153,26 @@ async fn give_up(store: &PostgresStore, claim: &Claim, unreadable: &[ClaimRef]) 
 }
 
 /// Sorts the rows of a claim; returns those whose params cannot be read.
-fn collect(
-    rows: &[Row],
-    replaced: &HashSet<RequestId>,
-    claimed: &mut Claimed,
-) -> Result<Vec<ClaimRef>> {
+fn collect(rows: &[Row], claimed: &mut Claimed) -> Result<Vec<(ClaimRef, WorkspaceId)>> {
+    let replaced: HashSet<RequestId> = claimed.orphaned.iter().map(|o| o.request).collect();
     let mut unreadable = Vec::new();
     for row in rows {
         claimed.at_capacity.extend(at_capacity(row));
         let Some(id) = maybe_id::<RequestId>(row, "id") else {
             continue;
         };
+        let workspace: WorkspaceId = row::id(row, "workspace_id");
         if let Some(reason) = maybe_named::<FailureReason>(row, "failure_reason")? {
-            claimed.rejected.push((id, reason));
+            claimed.rejected.push(Rejected {
+                request: id,
+                workspace,
+                reason,
+            });
             continue;
         }
         let Ok(params) = row::json(row, "params") else {
-            unreadable.push(ClaimRef {
-                request: id,
-                token: row.get("claim_token"),
-            });
+            let token = row.get("claim_token");
+            unreadable.push((ClaimRef { request: id, token }, workspace));
             continue;
         };
         let origin = match (row.get::<_, bool>("kept"), replaced.contains(&id)) {
@@ -178,7 +183,7 @@ fn collect(
         claimed.requests.push(ClaimedRequest {
             id,
             token: row.get("claim_token"),
-            workspace: row::id(row, "workspace_id"),
+            workspace,
             definition: row::id(row, "definition_id"),
             version: row::id(row, "version_id"),
             execution: row::id(row, "execution_id"),
@@ -190,6 +195,7 @@ fn collect(
             cancel_requested: row.get("cancel_requested"),
             trace_context: row.get("trace_context"),
             created_at: row::time(row, "created_at")?,
+            run_at: row::time(row, "run_at")?,
             lease_expires_at: row::time(row, "lease_expires_at")?,
         });
     }

@@ -6,8 +6,8 @@ use leasehold_core::graph::{GraphStop, NodeRun};
 use leasehold_core::{ExecutionId, JsonText};
 use leasehold_store::Result;
 use leasehold_store::failpoint::reach;
-use leasehold_store::graph::{GraphRun, GraphSettled, GraphStarted, GraphStopped};
-use leasehold_store::job::{JobFinish, JobFinished};
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished};
+use leasehold_store::job::JobFinish;
 use std::sync::Arc;
 
 pub(crate) async fn start(store: &SqliteStore, execution: ExecutionId) -> Result<GraphStarted> {
@@ -61,7 +61,11 @@ pub(crate) async fn stop(
         .await
 }
 
-pub(crate) async fn settle(store: &SqliteStore, by: &str, limit: u32) -> Result<Vec<GraphSettled>> {
+pub(crate) async fn settle(
+    store: &SqliteStore,
+    by: &str,
+    limit: u32,
+) -> Result<Vec<EndedExecution>> {
     let (machines, by) = (Arc::clone(&store.machines), by.to_owned());
     store
         .write("graph_settle", move |s| {
@@ -74,7 +78,7 @@ pub(crate) async fn node_finish(
     store: &SqliteStore,
     worker: &str,
     finishes: &[JobFinish],
-) -> Result<Vec<JobFinished>> {
+) -> Result<NodesFinished> {
     let machines = Arc::clone(&store.machines);
     let (worker, finishes) = (worker.to_owned(), finishes.to_vec());
     let answers = store

@@ -10,6 +10,7 @@ use crate::job::finish::{Call, Results};
 use crate::session::Session;
 use leasehold_core::ExecutionId;
 use leasehold_store::failpoint::reach;
+use leasehold_store::graph::NodesFinished;
 use leasehold_store::job::{JobEnd, JobFinish, JobFinished};
 use std::collections::HashMap;
 
@@ -18,7 +19,7 @@ pub(super) fn finish(
     machines: &Machines,
     worker: &str,
     finishes: &[JobFinish],
-) -> Result<Vec<JobFinished>, Fault> {
+) -> Result<NodesFinished, Fault> {
     let mut call = Call::by(session, worker);
     let mut graphs = Graphs {
         session,
@@ -27,10 +28,10 @@ pub(super) fn finish(
         places: HashMap::new(),
     };
     reach("node_finish/begun");
-    let mut answers = Vec::with_capacity(finishes.len());
+    let mut jobs = Vec::with_capacity(finishes.len());
     for finish in finishes {
         let node = call.node(finish.claim)?;
-        answers.push(match node {
+        jobs.push(match node {
             None => match call.take(finish.claim)? {
                 None => JobFinished::LeaseLost,
                 Some(taken) => call.finish(taken, &finish.end, Results::Kept)?,
@@ -45,9 +46,9 @@ pub(super) fn finish(
     reach("node_finish/recorded");
     write::begin(session, &mut graphs)?;
     reach("node_finish/enqueued");
-    write::end(session, worker, &mut graphs)?;
+    let ended = write::end(session, worker, &mut graphs)?;
     reach("node_finish/finished");
-    Ok(answers)
+    Ok(NodesFinished { jobs, ended })
 }
 
 fn finish_node<'a>(

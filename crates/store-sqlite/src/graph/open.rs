@@ -44,6 +44,7 @@ pub(super) struct Source {
     workspace: WorkspaceId,
     params: JsonText,
     pub(super) priority: i16,
+    pub(super) trace_context: Option<String>,
 }
 
 /// The state and the end of a graph, as they are kept.
@@ -203,5 +204,6 @@ fn source(row: &Row<'_>) -> Result<Source, Fault> {
         workspace: row.id("workspace_id")?,
         params: JsonText::trusted(row.get("params")?),
         priority: row.get("priority")?,
+        trace_context: row.get("trace_context")?,
     })
 }

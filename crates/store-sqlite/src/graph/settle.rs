@@ -6,10 +6,10 @@ use crate::graph::open::{NodeEnd, Open};
 use crate::graph::write;
 use crate::row::{Columns, Place, blob};
 use crate::session::Session;
+use leasehold_core::ExecutionId;
 use leasehold_core::graph::GraphStop;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
-use leasehold_core::{ExecutionEnd, ExecutionId};
-use leasehold_store::graph::{GraphSettled, TIMED_OUT};
+use leasehold_store::graph::{EndedExecution, TIMED_OUT};
 use rusqlite::params;
 
 const SPENT: &str = include_str!("../../sql/node/spent.sql");
@@ -21,7 +21,7 @@ pub(super) fn settle(
     machines: &Machines,
     by: &str,
     limit: u32,
-) -> Result<Vec<GraphSettled>, Fault> {
+) -> Result<Vec<EndedExecution>, Fault> {
     let limit = limit.min(SWEEP_MAX_BATCH);
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
     let mut settled = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn settle(
             continue;
         };
         if graph.node_ended(session, end)? {
-            settled.push(write_end(session, by, graph)?);
+            settled.extend(write::all(session, by, &mut [graph])?);
         } else {
             session.run(SPENT_OVER, [blob(execution)])?;
         }
@@ -53,18 +53,8 @@ pub(super) fn settle(
         if let Some(mut graph) = Open::find(session, machines, execution)?
             && graph.stop(GraphStop::TimedOut, TIMED_OUT)
         {
-            settled.push(write_end(session, by, graph)?);
+            settled.extend(write::all(session, by, &mut [graph])?);
         }
     }
-    Ok(settled)
-}
-
-fn write_end(session: &Session<'_>, by: &str, graph: Open) -> Result<GraphSettled, Fault> {
-    let settled = GraphSettled {
-        execution: graph.execution,
-        end: graph.state.end().unwrap_or(ExecutionEnd::Failed),
-        error: graph.error.clone(),
-    };
-    write::all(session, by, &mut [graph])?;
     Ok(settled)
 }

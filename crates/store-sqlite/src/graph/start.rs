@@ -43,6 +43,6 @@ pub(super) fn start(
     session.run(CREATE, row)?;
     let mut graph = Open::new(execution, machine, state);
     graph.follow(session, step)?;
-    write::all(session, BY, &mut [graph])?;
-    Ok(GraphStarted::Started)
+    let ended = write::all(session, BY, &mut [graph])?.pop();
+    Ok(ended.map_or(GraphStarted::Started, GraphStarted::Ended))
 }

@@ -23,6 +23,6 @@ pub(super) fn stop(
     if !graph.stop(why, reason) {
         return Ok(GraphStopped::AlreadyEnded);
     }
-    write::all(session, by, &mut [graph])?;
-    Ok(GraphStopped::Stopped)
+    let ended = write::all(session, by, &mut [graph])?.pop();
+    Ok(ended.map_or(GraphStopped::AlreadyEnded, GraphStopped::Stopped))
 }

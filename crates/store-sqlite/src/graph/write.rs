@@ -8,7 +8,7 @@ use crate::job::{NodeOf, abandon};
 use crate::row::{Place, Text, blob};
 use crate::session::Session;
 use leasehold_store::execution::ExecutionFinish;
-use leasehold_store::graph::job_of;
+use leasehold_store::graph::{EndedExecution, job_of};
 use leasehold_store::job::NewJob;
 use rusqlite::params;
 
@@ -19,8 +19,12 @@ const NODE_ABANDON: &str = include_str!("../../sql/node/abandon.sql");
 const NODE_JOB: &str = include_str!("../../sql/node/job.sql");
 const SPENT_OVER: &str = include_str!("../../sql/node/spent_over.sql");
 
-/// All of it.
-pub(super) fn all(session: &Session<'_>, by: &str, graphs: &mut [Open]) -> Result<(), Fault> {
+/// All of it; says which executions ended.
+pub(super) fn all(
+    session: &Session<'_>,
+    by: &str,
+    graphs: &mut [Open],
+) -> Result<Vec<EndedExecution>, Fault> {
     record(session, graphs)?;
     begin(session, graphs)?;
     end(session, by, graphs)
@@ -64,9 +68,11 @@ pub(super) fn record(session: &Session<'_>, graphs: &[Open]) -> Result<(), Fault
 pub(super) fn begin(session: &Session<'_>, graphs: &mut [Open]) -> Result<(), Fault> {
     let (mut jobs, mut nodes): (Vec<NewJob>, Vec<NodeOf>) = Default::default();
     for graph in graphs.iter_mut().filter(|graph| !graph.has_ended()) {
-        let priority = graph.source.as_ref().map_or(0, |source| source.priority);
+        let source = graph.source.as_ref();
+        let priority = source.map_or(0, |source| source.priority);
+        let trace_context = source.and_then(|source| source.trace_context.as_deref());
         for (place, work) in graph.begin.drain(..) {
-            jobs.push(job_of(work, priority));
+            jobs.push(job_of(work, priority, trace_context));
             nodes.push(NodeOf {
                 execution: graph.execution,
                 place,
@@ -87,8 +93,13 @@ pub(super) fn begin(session: &Session<'_>, graphs: &mut [Open]) -> Result<(), Fa
     })
 }
 
-/// The ends of graphs: what is no longer wanted is failed, and execution, request and slot end.
-pub(super) fn end(session: &Session<'_>, by: &str, graphs: &mut [Open]) -> Result<(), Fault> {
+/// The ends of graphs: what is no longer wanted is failed, and execution, request and slot end. Says which did.
+pub(super) fn end(
+    session: &Session<'_>,
+    by: &str,
+    graphs: &mut [Open],
+) -> Result<Vec<EndedExecution>, Fault> {
+    let mut ended = Vec::new();
     for graph in graphs {
         let Some(end) = graph.state.end() else {
             continue;
@@ -100,9 +111,10 @@ pub(super) fn end(session: &Session<'_>, by: &str, graphs: &mut [Open]) -> Resul
             end,
             error: graph.error.take(),
         };
-        execution::finish(session, by, &[finish])?;
+        let outcome = execution::finish_one(session, by, &finish)?;
+        ended.extend(EndedExecution::of(&finish, &outcome));
     }
-    Ok(())
+    Ok(ended)
 }
 
 fn abandon_nodes(session: &Session<'_>, graph: &Open) -> Result<(), Fault> {

@@ -6,7 +6,7 @@ use leasehold_core::{RequestId, WorkspaceId};
 use leasehold_store::change::Event;
 use leasehold_store::request::{
     Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
-    Enqueued, Fail, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
+    Enqueued, Fail, Oldest, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
     RequestFilter, Settled,
 };
 use leasehold_store::{Error, Page, Result};
@@ -160,6 +160,10 @@ pub(crate) async fn counts(store: &SqliteStore, workspace: WorkspaceId) -> Resul
     store
         .read("request_counts", move |s| workspace::counts(s, workspace))
         .await
+}
+
+pub(crate) async fn oldest(store: &SqliteStore) -> Result<Oldest> {
+    store.read("request_oldest", read::oldest).await
 }
 
 pub(crate) async fn timeline(

@@ -11,6 +11,7 @@ use leasehold_core::{ExecutionId, FailureReason, RequestId, RequestStatus, Works
 use leasehold_store::fresh_id;
 use leasehold_store::request::{
     AtCapacity, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail,
+    Orphaned, Rejected,
 };
 use rusqlite::{Row, params};
 use serde_json::Value;
@@ -88,18 +89,23 @@ impl Round<'_> {
         while !self.is_full() {
             let kept = self.session.maybe(KEPT, [], |row| {
                 let runs: bool = row.get("runs")?;
-                Ok((candidate(row)?, row.id_or_none("execution_id")?, runs))
+                Ok((candidate(row)?, row.id("execution_id")?, runs))
             })?;
             match kept {
                 None => return Ok(()),
-                Some((found, Some(execution), true)) => {
+                Some((found, execution, true)) => {
                     let row = params![blob(execution), self.session.now];
                     self.session.run(EXECUTION_RESUME, row)?;
                     self.admit(found, execution, ExecutionOrigin::Kept)?;
                 }
                 // Its execution is unexpectedly gone, and its slot with it: it goes back into the line.
-                Some((found, ..)) => {
-                    self.session.run(LOSE_EXECUTION, [blob(found.request.id)])?;
+                Some((Candidate { request, .. }, execution, false)) => {
+                    self.session.run(LOSE_EXECUTION, [blob(request.id)])?;
+                    self.claimed.orphaned.push(Orphaned {
+                        request: request.id,
+                        workspace: request.workspace,
+                        execution,
+                    });
                 }
             }
         }
@@ -238,7 +244,7 @@ impl Round<'_> {
             ),
         };
         resolve::fail(self.session, &self.claim.owner, &fail)?;
-        self.claimed.rejected.push((request.id, reason));
+        self.note_rejected(request, reason);
         Ok(())
     }
 
@@ -255,8 +261,16 @@ impl Round<'_> {
         self.admission += 1;
         self.session
             .run(TURN, params![blob(request.workspace), self.admission])?;
-        self.claimed.rejected.push((request.id, reason));
+        self.note_rejected(request, reason);
         Ok(())
+    }
+
+    fn note_rejected(&mut self, request: &ClaimedRequest, reason: FailureReason) {
+        self.claimed.rejected.push(Rejected {
+            request: request.id,
+            workspace: request.workspace,
+            reason,
+        });
     }
 }
 
@@ -314,6 +328,7 @@ fn candidate(row: &Row<'_>) -> Result<Candidate, Fault> {
         cancel_requested: row.get("cancel_requested")?,
         trace_context: row.get("trace_context")?,
         created_at,
+        run_at: row.time("run_at")?,
         lease_expires_at: created_at,
     };
     Ok(Candidate {

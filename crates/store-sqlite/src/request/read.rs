@@ -2,12 +2,12 @@
 
 use crate::error::Fault;
 use crate::request::{event, settle};
-use crate::row::{Columns, before_id, blob};
+use crate::row::{Columns, before_id, blob, moment};
 use crate::session::Session;
 use leasehold_core::{FailureReason, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::Page;
 use leasehold_store::change::Event;
-use leasehold_store::request::{Request, RequestFilter};
+use leasehold_store::request::{Oldest, Request, RequestFilter};
 use rusqlite::{Row, params};
 use serde_json::Value;
 
@@ -23,6 +23,9 @@ const LIST_OF_WORKSPACE_STATUS: &str =
 const LIST_OF_STATUS: &str = include_str!("../../sql/request/list_of_status.sql");
 const LIST_OF_DEFINITION: &str = include_str!("../../sql/request/list_of_definition.sql");
 const TIMELINE: &str = include_str!("../../sql/request/timeline.sql");
+const OLDEST_PENDING: &str = include_str!("../../sql/request/oldest_pending.sql");
+const OLDEST_CLAIMED: &str = include_str!("../../sql/request/oldest_claimed.sql");
+const OLDEST_DISPATCHED: &str = include_str!("../../sql/request/oldest_dispatched.sql");
 const PLACE: &str = include_str!("../../sql/request/place.sql");
 
 pub(crate) fn get(
@@ -63,6 +66,18 @@ pub(crate) fn list(
         page.rows()
     ];
     session.all(sql, row, request)
+}
+
+pub(crate) fn oldest(session: &Session<'_>) -> Result<Oldest, Fault> {
+    session.at_once(|session| {
+        let since = |row: &Row<'_>| row.time_or_none("since");
+        Ok(Oldest {
+            at: moment(session.now)?,
+            pending: session.one(OLDEST_PENDING, [session.now], since)?,
+            claimed: session.one(OLDEST_CLAIMED, [], since)?,
+            dispatched: session.one(OLDEST_DISPATCHED, [], since)?,
+        })
+    })
 }
 
 pub(crate) fn timeline(

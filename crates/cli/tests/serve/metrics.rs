@@ -1,0 +1,455 @@
+//! Each metric moves as it is described, and no other with it: the process is scraped before and after what happens to it.
+
+use crate::database::{self, server_of};
+use crate::program::{self, Program};
+use crate::scrape::{Scrape, Scraped, moves};
+use crate::site::Site;
+use crate::temporal::Namespace;
+use leasehold_testkit::{FaultProxy, TestDatabase};
+use serde_json::json;
+use tokio_postgres::NoTls;
+
+const STEAL_LOCK: &str = include_str!("sql/steal_lock.sql");
+
+/// Whatever tells of requests, leases and locks. Not here is what moves by itself: cycles, renewals, calls and their times.
+const WATCHED: &[&str] = &[
+    "queue_processing_batch_size_count",
+    "queue_processing_batch_size_sum",
+    "queue_processing_duration_seconds_count",
+    "queue_items_dispatched_total",
+    "queue_items_at_capacity_total",
+    "queue_items_failed_total",
+    "queue_stale_recovery_count",
+    "leasehold_dispatch_failures_total",
+    "leasehold_dispatch_attempts_count",
+    "leasehold_dispatch_attempts_sum",
+    "leasehold_requests_enqueued_total",
+    "leasehold_requests_finished_total",
+    "leasehold_request_wait_seconds_count",
+    "leasehold_workspace_wait_seconds_count",
+    "leasehold_lease_losses_total",
+    "leasehold_lease_expiries_total",
+    "leasehold_lock_losses_total",
+    "leasehold_capacity_drift_repaired_total",
+    "capacity_drift",
+];
+
+/// A process on PostgreSQL and Temporal, to be scraped.
+struct Scene {
+    database: TestDatabase,
+    namespace: Namespace<'static>,
+    site: Site,
+    serve: leasehold_testkit::Process,
+    scraped: Scraped,
+}
+
+impl Scene {
+    async fn new(limit: u32) -> Self {
+        Self::with(limit, |program| program).await
+    }
+
+    async fn with(limit: u32, set: impl FnOnce(Program) -> Program) -> Self {
+        let database = database::fresh().await;
+        let namespace = Namespace::fresh();
+        let program = Program::new(database.url(), namespace.address(), &namespace.name).quick();
+        let program = set(program.set("sweep.interval", "1h"));
+        let serve = program.start();
+        let site = Site::new(database::store(database.url()), limit).await;
+        let scraped = Scraped::new(&program, &serve);
+        scraped
+            .until("working", |now| {
+                let held = "leasehold_lock_held{lock=\"processExecutionQueue\"}";
+                now.has(held) && now.of(held) > 0.0
+            })
+            .await;
+        Self {
+            database,
+            namespace,
+            site,
+            serve,
+            scraped,
+        }
+    }
+
+    /// Enqueues one order after the other's like, all in one call of the API.
+    async fn enqueue(&self, params: &[serde_json::Value]) {
+        let definition = self.site.order.definition;
+        let requests = params.iter();
+        let requests = requests.map(|params| json!({"definition": definition, "params": params}));
+        let body = json!({"requests": requests.collect::<Vec<_>>()});
+        let path = format!("/v1/workspaces/{}/requests/batch", self.site.workspace);
+        self.scraped.post(&path, &body).await;
+    }
+
+    /// A series of the workspace.
+    fn of_workspace(&self, name: &str) -> String {
+        format!("{name}{{workspace=\"workspace {}\"}}", self.site.workspace)
+    }
+}
+
+fn wait() -> serde_json::Value {
+    json!({"do": "wait"})
+}
+
+/// Three run, and all is well.
+fn assert_gauges(scene: &Scene, started: &Scrape) {
+    assert_eq!(started.of("leasehold_requests{status=\"dispatched\"}"), 3.0);
+    assert_eq!(
+        started.of(&scene.of_workspace("leasehold_workspace_slots_in_use")),
+        3.0
+    );
+    assert_eq!(
+        started.of(&scene.of_workspace("leasehold_workspace_slots")),
+        100.0
+    );
+    for (series, value) in [
+        ("leasehold_store_up", 1.0),
+        ("leasehold_engine_up", 1.0),
+        ("leasehold_engine_allowance", 64.0),
+        ("leasehold_workspaces", 1.0),
+    ] {
+        assert_eq!(started.of(series), value, "{series}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn three_requests_that_are_started_and_end_move_what_they_should() {
+    let mut scene = Scene::new(100).await;
+    let before = scene.scraped.look().await;
+    let params = [
+        json!({"do": "complete"}),
+        json!({"do": "complete"}),
+        json!({"do": "fail"}),
+    ];
+    scene.enqueue(&params).await;
+    let site = &scene.site;
+    site.until("dispatched", |counts| counts.dispatched == 3)
+        .await;
+    let started = scene.scraped.until("counted", |now| {
+        now.of("queue_processing_duration_seconds_count")
+            > before.of("queue_processing_duration_seconds_count")
+            && now.of("leasehold_requests{status=\"dispatched\"}") > 2.0
+    });
+    let started = started.await;
+    let waits = scene.of_workspace("leasehold_workspace_wait_seconds_count");
+    assert_eq!(
+        started.since(&before, WATCHED),
+        moves([
+            ("leasehold_requests_enqueued_total", 3.0),
+            ("queue_processing_batch_size_count", 1.0),
+            ("queue_processing_batch_size_sum", 3.0),
+            ("queue_processing_duration_seconds_count", 1.0),
+            ("queue_items_dispatched_total", 3.0),
+            ("leasehold_dispatch_attempts_count", 3.0),
+            ("leasehold_dispatch_attempts_sum", 3.0),
+            ("leasehold_request_wait_seconds_count", 3.0),
+            (waits.as_str(), 3.0),
+        ])
+    );
+    let starts =
+        "leasehold_engine_calls_total{engine=\"temporal\",call=\"start\",outcome=\"started\"}";
+    assert_eq!(started.of(starts) - before.of(starts), 3.0);
+    assert_gauges(&scene, &started);
+
+    let _worker = scene.namespace.worker();
+    site.until("ended", |counts| counts.completed + counts.failed == 3)
+        .await;
+    let ended = scene.scraped.until("counted", |now| {
+        now.of("leasehold_requests_finished_total{status=\"failed\"}") > 0.0
+            && now.of("leasehold_requests_finished_total{status=\"completed\"}") > 1.0
+    });
+    let ended = ended.await;
+    assert_eq!(
+        ended.since(&started, WATCHED),
+        moves([
+            (
+                "leasehold_requests_finished_total{status=\"completed\"}",
+                2.0
+            ),
+            ("leasehold_requests_finished_total{status=\"failed\"}", 1.0),
+            ("queue_items_failed_total{reason=\"execution_failed\"}", 1.0),
+        ])
+    );
+    program::stop(&mut scene.serve);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_workspace_that_becomes_full_with_more_waiting_is_counted_once() {
+    let mut scene = Scene::new(2).await;
+    let before = scene.scraped.look().await;
+    scene
+        .enqueue(&[wait(), wait(), wait(), wait(), wait()])
+        .await;
+    let full = |counts: &leasehold_store::request::Counts| counts.dispatched == 2;
+    scene.site.until("full", full).await;
+    let after = scene.scraped.until("counted", |now| {
+        now.of("queue_processing_duration_seconds_count")
+            > before.of("queue_processing_duration_seconds_count")
+            && now.of("leasehold_requests{status=\"dispatched\"}") > 1.0
+    });
+    let after = after.await;
+    let waits = scene.of_workspace("leasehold_workspace_wait_seconds_count");
+    assert_eq!(
+        after.since(&before, WATCHED),
+        moves([
+            ("leasehold_requests_enqueued_total", 5.0),
+            ("queue_processing_batch_size_count", 1.0),
+            ("queue_processing_batch_size_sum", 2.0),
+            ("queue_processing_duration_seconds_count", 1.0),
+            ("queue_items_dispatched_total", 2.0),
+            ("queue_items_at_capacity_total", 1.0),
+            ("leasehold_dispatch_attempts_count", 2.0),
+            ("leasehold_dispatch_attempts_sum", 2.0),
+            ("leasehold_request_wait_seconds_count", 2.0),
+            (waits.as_str(), 2.0),
+        ])
+    );
+    assert_eq!(
+        after.of(&scene.of_workspace("leasehold_workspace_slots")),
+        2.0
+    );
+    assert_eq!(
+        after.of(&scene.of_workspace("leasehold_workspace_slots_in_use")),
+        2.0
+    );
+    assert_eq!(after.of("leasehold_requests{status=\"pending\"}"), 3.0);
+    let older = scene.scraped.until("older", |now| {
+        now.of("leasehold_requests_oldest_seconds{status=\"pending\"}")
+            > after.of("leasehold_requests_oldest_seconds{status=\"pending\"}")
+    });
+    older.await;
+    program::stop(&mut scene.serve);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_start_is_counted_as_tried_again_and_then_as_failed() {
+    // Orders need Temporal, so the embedded engine refuses them.
+    let mut scene = Scene::with(2, |program| {
+        program
+            .set("engine.kind", "embedded")
+            .set("dispatch.max_attempts", "2")
+            .set("dispatch.backoff_base", "100ms")
+    })
+    .await;
+    let before = scene.scraped.look().await;
+    scene.enqueue(&[wait()]).await;
+    scene
+        .site
+        .until("failed", |counts| counts.failed == 1)
+        .await;
+    let after = scene.scraped.until("counted", |now| {
+        now.of("queue_processing_duration_seconds_count") > 1.0
+            && now.of("leasehold_requests{status=\"failed\"}") > 0.0
+    });
+    let after = after.await;
+    assert_eq!(
+        after.since(&before, WATCHED),
+        moves([
+            ("leasehold_requests_enqueued_total", 1.0),
+            ("queue_processing_batch_size_count", 2.0),
+            ("queue_processing_batch_size_sum", 2.0),
+            ("queue_processing_duration_seconds_count", 2.0),
+            ("leasehold_dispatch_failures_total{reason=\"refused\"}", 1.0),
+            ("leasehold_dispatch_attempts_count", 1.0),
+            ("leasehold_dispatch_attempts_sum", 2.0),
+            (
+                "queue_items_failed_total{reason=\"dispatch_exhausted\"}",
+                1.0
+            ),
+            ("leasehold_requests_finished_total{status=\"failed\"}", 1.0),
+        ])
+    );
+    let refused =
+        "leasehold_engine_calls_total{engine=\"embedded\",call=\"start\",outcome=\"refused\"}";
+    assert_eq!(after.of(refused), 2.0);
+    let open = scene.scraped.open_metrics().await;
+    assert!(open.contains("# TYPE queue_stale_recovery_count unknown\n"));
+    assert!(open.ends_with("# EOF\n"));
+    program::stop(&mut scene.serve);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_that_is_away_costs_tries_and_no_request() {
+    let namespace = Namespace::fresh();
+    let proxy = FaultProxy::to(namespace.address()).await;
+    let mut scene = Scene::with(100, |program| {
+        program
+            .set("temporal.address", &proxy.address())
+            .set("temporal.namespace", &namespace.name)
+            .set("engine.breaker_threshold", "1")
+            .set("engine.probe_interval_when_open", "100ms")
+            .set("dispatch.backoff_base", "100ms")
+            .set("dispatch.backoff_max", "200ms")
+            .set("log.level", program::TELLING)
+    })
+    .await;
+    program::said(&scene.serve, program::CONNECTED, 1).await;
+    let before = scene.scraped.look().await;
+    assert_eq!(before.of("leasehold_engine_up"), 1.0);
+    proxy.refuse();
+    proxy.cut();
+    scene.enqueue(&[wait()]).await;
+    let down = scene.scraped.until("down", |now| {
+        now.of("leasehold_engine_up") == 0.0
+            && now.of("leasehold_requests{status=\"pending\"}") > 0.0
+            && now.of("queue_processing_duration_seconds_count")
+                > before.of("queue_processing_duration_seconds_count")
+    });
+    let down = down.await;
+    assert_eq!(down.of("leasehold_engine_allowance"), 0.0);
+    let batches = down.of("queue_processing_batch_size_count")
+        - before.of("queue_processing_batch_size_count");
+    let failures = |reason: &str| {
+        let series = format!("leasehold_dispatch_failures_total{{reason=\"{reason}\"}}");
+        down.of(&series) - before.of(&series)
+    };
+    assert_eq!(failures("unknown") + failures("not_sent"), batches);
+    assert_eq!(failures("refused"), 0.0);
+    let untouched = [
+        "queue_items_dispatched_total",
+        "queue_items_failed_total",
+        "queue_stale_recovery_count",
+        "leasehold_requests_finished_total",
+        "leasehold_lease_losses_total",
+        "leasehold_lock_losses_total",
+    ];
+    assert_eq!(down.since(&before, &untouched), moves([]));
+
+    proxy.accept_again();
+    proxy.pass();
+    let back = scene.scraped.until("back", |now| {
+        now.of("leasehold_engine_up") > 0.0
+            && now.of("leasehold_requests{status=\"dispatched\"}") > 0.0
+            && now.of("queue_items_dispatched_total") > 0.0
+    });
+    let back = back.await;
+    assert_eq!(
+        back.since(
+            &down,
+            &[
+                "queue_items_dispatched_total",
+                "queue_items_failed_total",
+                "leasehold_dispatch_attempts_count"
+            ]
+        ),
+        moves([
+            ("queue_items_dispatched_total", 1.0),
+            ("leasehold_dispatch_attempts_count", 1.0),
+        ])
+    );
+    program::stop(&mut scene.serve);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_dispatcher_had_claimed_is_counted_by_who_takes_it_back() {
+    let database = database::fresh().await;
+    let namespace = Namespace::fresh();
+    let proxy = FaultProxy::to(namespace.address()).await;
+    let dead = Program::new(database.url(), &proxy.address(), &namespace.name)
+        .quick()
+        .set("log.level", program::TELLING);
+    let mut killed = dead.start();
+    program::said(&killed, program::WORKS, 1).await;
+    program::said(&killed, program::CONNECTED, 1).await;
+    let site = Site::new(database::store(database.url()), 2).await;
+    proxy.hold_requests();
+    site.enqueue_many(2, &wait()).await;
+    site.until("claimed", |counts| counts.claimed == 2).await;
+    program::said(&killed, "Dispatching queue item", 2).await;
+    killed.kill();
+
+    // In the same folder, so that it is the same key.
+    let program = dead
+        .set("temporal.address", namespace.address())
+        .set("log.level", "info");
+    let mut serve = program.start();
+    let scraped = Scraped::new(&program, &serve);
+    site.until("dispatched", |counts| counts.dispatched == 2)
+        .await;
+    let after = scraped.until("counted", |now| {
+        now.of("queue_items_dispatched_total") > 1.0
+    });
+    let after = after.await;
+    assert_eq!(after.of("queue_stale_recovery_count"), 2.0);
+    assert_eq!(
+        after.of("leasehold_lease_expiries_total{kind=\"request\"}"),
+        2.0
+    );
+    assert_eq!(
+        after.of("leasehold_lease_losses_total{kind=\"request\"}"),
+        0.0
+    );
+    // Being taken back counts as an attempt.
+    assert_eq!(after.of("leasehold_dispatch_attempts_count"), 2.0);
+    assert_eq!(after.of("leasehold_dispatch_attempts_sum"), 4.0);
+    assert_eq!(
+        after.of("leasehold_requests_enqueued_total"),
+        0.0,
+        "SQL enqueued them"
+    );
+    program::stop(&mut serve);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stolen_lock_is_counted_as_lost_and_its_holder_as_refused() {
+    let mut scene = Scene::new(2).await;
+    let held = "leasehold_lock_held{lock=\"processExecutionQueue\"}";
+    let lost = "leasehold_lock_losses_total{lock=\"processExecutionQueue\"}";
+    let refused = "shedlock_acquisition_failures{lock=\"processExecutionQueue\"}";
+    let before = scene.scraped.look().await;
+    assert_eq!((before.of(held), before.of(lost)), (1.0, 0.0));
+
+    let (client, connection) = tokio_postgres::connect(scene.database.url(), NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    assert_eq!(client.execute(STEAL_LOCK, &[]).await.unwrap(), 1);
+    let robbed = scene
+        .scraped
+        .until("robbed", |now| now.of(refused) > before.of(refused));
+    let robbed = robbed.await;
+    assert_eq!(robbed.of(held), 0.0);
+    let expected = moves([(lost, 1.0)]);
+    assert_eq!(robbed.since(&before, WATCHED), expected);
+
+    let back = scene.scraped.until("back", |now| now.of(held) > 0.0).await;
+    assert_eq!(back.since(&before, WATCHED), expected);
+    scene.enqueue(&[wait()]).await;
+    let dispatched = scene.scraped.until("working again", |now| {
+        now.of("queue_items_dispatched_total") > 0.0
+    });
+    dispatched.await;
+    program::stop(&mut scene.serve);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_is_away_is_left_out_and_the_rest_is_shown() {
+    let database = database::fresh().await;
+    let namespace = Namespace::fresh();
+    let server = server_of(database.url());
+    let proxy = FaultProxy::to(server).await;
+    let url = database.url().replace(server, &proxy.address());
+    let program = Program::new(&url, namespace.address(), &namespace.name);
+    let mut serve = program.start();
+    let scraped = Scraped::new(&program, &serve);
+    let before = scraped
+        .until("up", |now| now.of("leasehold_store_up") > 0.0)
+        .await;
+    assert!(before.has("leasehold_workspaces"));
+    proxy.hold_requests();
+    let away = scraped
+        .until("down", |now| now.of("leasehold_store_up") == 0.0)
+        .await;
+    for gone in [
+        "leasehold_workspaces",
+        "leasehold_requests{status=\"pending\"}",
+    ] {
+        assert!(!away.has(gone), "{gone} is shown");
+    }
+    assert!(away.has("queue_items_dispatched_total"));
+    proxy.pass();
+    scraped
+        .until("up again", |now| now.of("leasehold_store_up") > 0.0)
+        .await;
+    program::stop(&mut serve);
+}

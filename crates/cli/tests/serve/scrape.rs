@@ -1,0 +1,124 @@
+//! What a process says at `/metrics`, read as Prometheus reads it, and what has moved between two looks. Judges only that promtool has nothing to say.
+
+use crate::first_start::{address, key};
+use crate::program::Program;
+use crate::{PATIENCE, blocking};
+use leasehold_testkit::{HttpConnection, Process, check_metrics, eventually};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+/// One process, to be looked at again and again.
+pub(crate) struct Scraped {
+    address: SocketAddr,
+    key: String,
+}
+
+/// Every series with its value.
+#[derive(Clone, Debug)]
+pub(crate) struct Scrape(BTreeMap<String, f64>);
+
+impl Scraped {
+    pub(crate) fn new(program: &Program, process: &Process) -> Self {
+        Self {
+            address: address(process),
+            key: key(program),
+        }
+    }
+
+    /// What it says now.
+    pub(crate) async fn look(&self) -> Scrape {
+        let text = self.text().await;
+        blocking(|| check_metrics(&text));
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        let series = lines.map(|line| {
+            let (series, value) = line.rsplit_once(' ').unwrap();
+            (series.to_owned(), value.parse().unwrap())
+        });
+        Scrape(series.collect())
+    }
+
+    async fn text(&self) -> String {
+        let answer = self.call("GET", "/metrics", None).await;
+        assert!(
+            answer.1.contains("text/plain; version=0.0.4"),
+            "{}",
+            answer.1
+        );
+        answer.0
+    }
+
+    /// What it says to one who asks for OpenMetrics.
+    pub(crate) async fn open_metrics(&self) -> String {
+        let key = &self.key;
+        let call = format!(
+            "GET /metrics HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\naccept: application/openmetrics-text;version=1.0.0\r\n\r\n"
+        );
+        let mut connection = HttpConnection::open(self.address).await.unwrap();
+        connection.send(call.as_bytes()).await.unwrap();
+        let answer = connection.answer().await.unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        let kind = answer.header("content-type").unwrap();
+        assert_eq!(
+            kind,
+            "application/openmetrics-text; version=1.0.0; charset=utf-8"
+        );
+        answer.text()
+    }
+
+    /// Calls the API, which must do what is asked.
+    pub(crate) async fn post(&self, path: &str, body: &Value) {
+        self.call("POST", path, Some(body)).await;
+    }
+
+    async fn call(&self, method: &str, path: &str, body: Option<&Value>) -> (String, String) {
+        let body = body.map(Value::to_string);
+        let body = body.as_ref().map(String::as_bytes);
+        let mut connection = HttpConnection::open(self.address).await.unwrap();
+        let answer = connection
+            .call(method, path, &self.key, body)
+            .await
+            .unwrap();
+        assert!(answer.status < 300, "{method} {path}: {}", answer.text());
+        (answer.text(), answer.head)
+    }
+
+    /// Looks until it says so; the last look.
+    pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&Scrape) -> bool) -> Scrape {
+        let seen = eventually(PATIENCE, async || is_so(&self.look().await));
+        let so = seen.await;
+        let last = self.look().await;
+        assert!(so, "not {what}: {last:#?}");
+        last
+    }
+}
+
+impl Scrape {
+    /// The value of a series that is there.
+    pub(crate) fn of(&self, series: &str) -> f64 {
+        let found = self.0.get(series);
+        *found.unwrap_or_else(|| panic!("{series} is not in {self:#?}"))
+    }
+
+    pub(crate) fn has(&self, series: &str) -> bool {
+        self.0.contains_key(series)
+    }
+
+    /// By how much the series of these metrics have moved since then; those that have not are left out.
+    pub(crate) fn since(&self, before: &Scrape, metrics: &[&str]) -> BTreeMap<String, f64> {
+        let watched = self.0.iter().filter(|(series, _)| {
+            let name = series.split('{').next().unwrap();
+            metrics.contains(&name)
+        });
+        let moved = watched.map(|(series, now)| {
+            let was = before.0.get(series).copied().unwrap_or_default();
+            (series.clone(), now - was)
+        });
+        moved.filter(|(_, by)| *by != 0.0).collect()
+    }
+}
+
+/// What [`Scrape::since`] must say.
+pub(crate) fn moves<const N: usize>(moves: [(&str, f64); N]) -> BTreeMap<String, f64> {
+    moves.map(|(series, by)| (series.to_owned(), by)).into()
+}

@@ -1,0 +1,2 @@
+-- Says that a workspace is full, in PostgreSQL.
+UPDATE workspace_turn SET has_room = false, ready = false WHERE workspace_id = $1

@@ -1,0 +1,369 @@
+//! What a database says of itself, judged: whether commits last, whether dead rows are cleaned up, whether there is room. Pure.
+
+use super::judge::{Finding, problem, warning, well};
+use leasehold_store::diagnosis::{Diagnosis, PostgresFacts, SqliteFacts, TableFacts};
+use std::time::Duration;
+
+/// The oldest server that is supported.
+const POSTGRES_MIN: u32 = 140_000;
+/// Dead rows stay while a snapshot is open: claims get slower after minutes of it.
+const SNAPSHOT_WARNING: Duration = Duration::from_secs(5 * 60);
+/// And after an hour tables have grown for good.
+const SNAPSHOT_PROBLEM: Duration = Duration::from_secs(60 * 60);
+/// A table with fewer dead rows is fine however it is cleaned up.
+const DEAD_ROWS_MIN: u64 = 100_000;
+/// Dead rows for each living one.
+const DEAD_ROWS_RATIO: u64 = 2;
+/// Of all connections, in per cent.
+const CONNECTIONS_WARNING: u64 = 80;
+const CONNECTIONS_PROBLEM: u64 = 95;
+/// Sessions that wait for a lock at one moment.
+const LOCK_WAITS_WARNING: u32 = 20;
+/// PostgreSQL stops taking writes at two thousand million.
+const WRAPAROUND_WARNING: u64 = 1_000_000_000;
+/// Unused space in a file, of all of it, in per cent, and in bytes.
+const FREE_SHARE: u64 = 50;
+const FREE_BYTES_MIN: u64 = 256 * 1024 * 1024;
+/// A log that is larger is not being folded into its file.
+const LOG_WARNING_BYTES: u64 = 512 * 1024 * 1024;
+/// SQLite's word for it.
+const SYNCHRONOUS_FULL: u32 = 2;
+
+pub(super) fn judge(facts: &Diagnosis) -> Vec<Finding> {
+    match facts {
+        Diagnosis::Postgres(facts) => postgres(facts),
+        Diagnosis::Sqlite(facts) => sqlite(facts),
+        Diagnosis::Memory => vec![warning(
+            "database",
+            "everything is in memory and ends with the process",
+            "name a file or a database with store.url",
+        )],
+    }
+}
+
+fn postgres(facts: &PostgresFacts) -> Vec<Finding> {
+    let mut findings = vec![server(facts), durability(facts)];
+    findings.extend(vacuum(facts));
+    findings.push(snapshot(facts));
+    findings.push(connections(facts));
+    findings.push(locks(facts));
+    findings.push(wraparound(facts));
+    findings.push(sizes(&facts.tables));
+    findings
+}
+
+fn server(facts: &PostgresFacts) -> Finding {
+    let says = format!("PostgreSQL {}", facts.version);
+    if facts.in_recovery {
+        return problem(
+            "database",
+            format!("{says} is a replica and only reads"),
+            "name the primary in store.url",
+        );
+    }
+    if facts.version_number < POSTGRES_MIN {
+        return problem(
+            "database",
+            format!("{says} is too old"),
+            "use PostgreSQL 14 or newer",
+        );
+    }
+    well("database", says)
+}
+
+fn durability(facts: &PostgresFacts) -> Finding {
+    let off: Vec<&str> = [
+        ("fsync", facts.fsync),
+        ("full_page_writes", facts.full_page_writes),
+    ]
+    .into_iter()
+    .filter(|(_, on)| !on)
+    .map(|(name, _)| name)
+    .collect();
+    if !off.is_empty() {
+        return problem(
+            "durability",
+            format!(
+                "{} is off: a crash of the machine can destroy the database",
+                off.join(" and ")
+            ),
+            "set it to on, and restore a backup if the machine crashed since it was off",
+        );
+    }
+    match facts.synchronous_commit.as_str() {
+        "off" => warning(
+            "durability",
+            "synchronous_commit is off: what SQL enqueues in its own transactions may be lost in a crash; Leasehold's own connections use on",
+            "set synchronous_commit to on, for the server or for those who enqueue with SQL",
+        ),
+        other => well(
+            "durability",
+            format!("commits are on disk when they are answered (synchronous_commit {other})"),
+        ),
+    }
+}
+
+fn vacuum(facts: &PostgresFacts) -> Vec<Finding> {
+    let todo = "set autovacuum to on and restart, or claims get slower day by day";
+    if !facts.autovacuum {
+        return vec![problem("autovacuum", "is off for the whole server", todo)];
+    }
+    let named = |pick: fn(&&TableFacts) -> bool| -> Vec<&str> {
+        let tables = facts.tables.iter().filter(pick);
+        tables.map(|table| table.name.as_str()).collect()
+    };
+    let off = named(|table| !table.autovacuum);
+    if !off.is_empty() {
+        return vec![problem(
+            "autovacuum",
+            format!("is off for {}", off.join(", ")),
+            "reset the storage parameter autovacuum_enabled of each, or claims get slower day by day",
+        )];
+    }
+    let full =
+        named(|table| table.dead > DEAD_ROWS_MIN && table.dead > table.rows * DEAD_ROWS_RATIO);
+    if !full.is_empty() {
+        return vec![warning(
+            "autovacuum",
+            format!(
+                "does not keep up with {}: most of its rows are dead",
+                full.join(", ")
+            ),
+            "see what holds it up: an old snapshot (below), or too few autovacuum workers",
+        )];
+    }
+    vec![well("autovacuum", "is on and keeps up")]
+}
+
+fn snapshot(facts: &PostgresFacts) -> Finding {
+    let Some((age, whose)) = &facts.oldest_snapshot else {
+        return well("snapshots", "none is held open");
+    };
+    let says = format!(
+        "the oldest has been open for {} s, by {whose}",
+        age.as_secs()
+    );
+    let todo = "end that transaction: while it is open no dead row is cleaned up, and tables grow";
+    match *age {
+        age if age > SNAPSHOT_PROBLEM => problem("snapshots", says, todo),
+        age if age > SNAPSHOT_WARNING => warning("snapshots", says, todo),
+        _ => well("snapshots", says),
+    }
+}
+
+fn connections(facts: &PostgresFacts) -> Finding {
+    let (used, most) = (
+        u64::from(facts.connections),
+        u64::from(facts.max_connections.max(1)),
+    );
+    let says = format!(
+        "{used} of {most} are open, {} of them to this database",
+        facts.ours
+    );
+    let todo = "raise max_connections, lower store.max_connections, or put a pooler between";
+    match used * 100 / most {
+        share if share >= CONNECTIONS_PROBLEM => problem("connections", says, todo),
+        share if share >= CONNECTIONS_WARNING => warning("connections", says, todo),
+        _ => well("connections", says),
+    }
+}
+
+fn locks(facts: &PostgresFacts) -> Finding {
+    let says = format!("{} sessions wait for a lock", facts.lock_waits);
+    if facts.lock_waits < LOCK_WAITS_WARNING {
+        return well("lock waits", says);
+    }
+    let todo = "look into pg_stat_activity and pg_blocking_pids() for who holds what";
+    warning("lock waits", says, todo)
+}
+
+fn wraparound(facts: &PostgresFacts) -> Finding {
+    let says = format!(
+        "the oldest row is {} transactions old",
+        facts.wraparound_age
+    );
+    if facts.wraparound_age < WRAPAROUND_WARNING {
+        return well("wraparound", says);
+    }
+    let todo = "run VACUUM (FREEZE): at two thousand million the server stops taking writes";
+    problem("wraparound", says, todo)
+}
+
+fn sizes(tables: &[TableFacts]) -> Finding {
+    let all: u64 = tables.iter().map(|table| table.bytes).sum();
+    let largest = tables.iter().max_by_key(|table| table.bytes);
+    let largest = largest.map_or_else(String::new, |table| {
+        format!(
+            ", the largest is {} with {} MiB",
+            table.name,
+            table.bytes >> 20
+        )
+    });
+    well(
+        "size",
+        format!("the busiest tables have {} MiB{largest}", all >> 20),
+    )
+}
+
+fn sqlite(facts: &SqliteFacts) -> Vec<Finding> {
+    let mut findings = vec![well("database", format!("SQLite {}", facts.version))];
+    findings.push(match (facts.journal_mode.as_str(), facts.synchronous) {
+        ("wal", SYNCHRONOUS_FULL..) => well("durability", "commits are on disk when they are answered"),
+        (mode, synchronous) => problem(
+            "durability",
+            format!("the journal is {mode} and synchronous is {synchronous}, not wal and 2"),
+            "see that the file system of the data folder supports shared memory: no network folders",
+        ),
+    });
+    findings.push(match &facts.damage {
+        Some(damage) => problem(
+            "file",
+            format!("is damaged: {damage}"),
+            "stop the server, keep a copy of the folder, and restore a backup (docs/operations/recovery.md)",
+        ),
+        None if facts.unchecked => well("file", "is too large to be checked quickly; run `PRAGMA integrity_check` on a copy"),
+        None => well("file", "a quick check found nothing wrong"),
+    });
+    let (all, free, log) = (
+        facts.bytes >> 20,
+        facts.free_bytes >> 20,
+        facts.log_bytes >> 20,
+    );
+    let says = format!("{all} MiB, {free} of them unused, and a log of {log} MiB");
+    findings.push(if facts.log_bytes > LOG_WARNING_BYTES {
+        let todo = "end whoever reads the file for a long time: the log cannot be folded into it meanwhile";
+        warning("size", says, todo)
+    } else if facts.free_bytes > FREE_BYTES_MIN && facts.free_bytes * 100 / facts.bytes.max(1) > FREE_SHARE {
+        let todo = "stop the server and run VACUUM on the file if the space is needed elsewhere";
+        warning("size", says, todo)
+    } else {
+        well("size", says)
+    });
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::judge::Verdict;
+    use super::*;
+    use leasehold_core::Timestamp;
+
+    fn healthy() -> PostgresFacts {
+        PostgresFacts {
+            version: "16.4".to_owned(),
+            version_number: 160_004,
+            in_recovery: false,
+            now: Timestamp::UNIX_EPOCH,
+            synchronous_commit: "on".to_owned(),
+            fsync: true,
+            full_page_writes: true,
+            autovacuum: true,
+            connections: 10,
+            max_connections: 100,
+            ours: 5,
+            oldest_snapshot: None,
+            lock_waits: 0,
+            wraparound_age: 1_000,
+            tables: vec![TableFacts {
+                name: "request_event".to_owned(),
+                bytes: 1 << 20,
+                rows: 10,
+                dead: 10,
+                autovacuum: true,
+                last_autovacuum: None,
+            }],
+        }
+    }
+
+    type Change = fn(&mut PostgresFacts);
+
+    #[test]
+    fn each_fact_of_postgres_has_its_verdict() {
+        use Verdict::{Ok, Problem, Warning};
+        let cases: &[(&str, Verdict, Change)] = &[
+            ("database", Ok, |_| {}),
+            ("database", Problem, |f| f.in_recovery = true),
+            ("database", Problem, |f| f.version_number = 130_014),
+            ("durability", Problem, |f| f.fsync = false),
+            ("durability", Problem, |f| f.full_page_writes = false),
+            ("durability", Warning, |f| {
+                f.synchronous_commit = "off".to_owned()
+            }),
+            ("durability", Ok, |f| {
+                f.synchronous_commit = "local".to_owned()
+            }),
+            ("autovacuum", Problem, |f| f.autovacuum = false),
+            ("autovacuum", Problem, |f| f.tables[0].autovacuum = false),
+            ("autovacuum", Warning, |f| f.tables[0].dead = 1_000_000),
+            ("autovacuum", Ok, |f| f.tables[0].dead = 99_999),
+            ("snapshots", Ok, |f| {
+                f.oldest_snapshot = Some((Duration::from_secs(9), "x".to_owned()))
+            }),
+            ("snapshots", Warning, |f| {
+                f.oldest_snapshot = Some((Duration::from_secs(301), "x".to_owned()))
+            }),
+            ("snapshots", Problem, |f| {
+                f.oldest_snapshot = Some((Duration::from_secs(3_601), "x".to_owned()))
+            }),
+            ("connections", Ok, |f| f.connections = 79),
+            ("connections", Warning, |f| f.connections = 80),
+            ("connections", Problem, |f| f.connections = 97),
+            ("lock waits", Warning, |f| f.lock_waits = 20),
+            ("wraparound", Problem, |f| f.wraparound_age = 1_500_000_000),
+        ];
+        for (check, verdict, change) in cases {
+            let mut facts = healthy();
+            change(&mut facts);
+            for finding in judge(&Diagnosis::Postgres(facts)) {
+                let expected = if finding.check == *check {
+                    *verdict
+                } else {
+                    Ok
+                };
+                assert_eq!(finding.verdict, expected, "{finding:?}");
+                assert_eq!(finding.todo.is_none(), expected == Ok, "{finding:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_fact_of_sqlite_has_its_verdict() {
+        use Verdict::{Ok, Problem, Warning};
+        let healthy = SqliteFacts {
+            version: "3.50".to_owned(),
+            journal_mode: "wal".to_owned(),
+            synchronous: 2,
+            bytes: 1 << 30,
+            free_bytes: 0,
+            log_bytes: 0,
+            damage: None,
+            unchecked: false,
+        };
+        type Case = (&'static str, Verdict, fn(&mut SqliteFacts));
+        let cases: &[Case] = &[
+            ("durability", Ok, |_| {}),
+            ("durability", Problem, |f| {
+                f.journal_mode = "delete".to_owned()
+            }),
+            ("durability", Problem, |f| f.synchronous = 1),
+            ("file", Problem, |f| {
+                f.damage = Some("row 3 missing".to_owned())
+            }),
+            ("file", Ok, |f| f.unchecked = true),
+            ("size", Warning, |f| f.log_bytes = 1 << 30),
+            ("size", Warning, |f| f.free_bytes = 600 << 20),
+        ];
+        for (check, verdict, change) in cases {
+            let mut facts = healthy.clone();
+            change(&mut facts);
+            for finding in judge(&Diagnosis::Sqlite(facts)) {
+                let expected = if finding.check == *check {
+                    *verdict
+                } else {
+                    Ok
+                };
+                assert_eq!(finding.verdict, expected, "{finding:?}");
+            }
+        }
+    }
+}

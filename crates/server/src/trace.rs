@@ -1,0 +1,56 @@
+//! The span of a call: part of the caller's trace, and what the call sets going is part of it. Shows method, route and status, and nothing else of the call.
+
+use crate::state::State;
+use axum::extract::{MatchedPath, Request, State as Reached};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::middleware::Next;
+use axum::response::Response;
+use leasehold_telemetry::TraceContext;
+
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// Traces a call if its caller does, and if not those that put something in line. What is inside finds the call's own place in the trace where the
+/// caller's was; what is outside finds it in the answer's extensions.
+pub(crate) async fn trace(
+    Reached(state): Reached<State>,
+    matched: MatchedPath,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let tracer = &state.telemetry.tracer;
+    if !tracer.is_on() {
+        return next.run(request).await;
+    }
+    let caller = caller(request.headers());
+    let (method, route) = (request.method().clone(), matched.as_str());
+    if caller.is_none() && !enqueues(&method, route) {
+        return next.run(request).await;
+    }
+    let span = tracer.begin(format!("{method} {route}"), caller.as_ref());
+    let mut span = span.serves();
+    let Some(here) = span.context() else {
+        return next.run(request).await;
+    };
+    span.set_text("http.request.method", method);
+    span.set_text("http.route", route);
+    if let Ok(value) = HeaderValue::try_from(here.to_string()) {
+        request.headers_mut().insert(TRACEPARENT, value);
+    }
+    let mut response = next.run(request).await;
+    let status = response.status();
+    span.set("http.response.status_code", i64::from(status.as_u16()));
+    if status.is_server_error() {
+        span.failed(status.to_string());
+    }
+    response.extensions_mut().insert(here);
+    response
+}
+
+fn caller(headers: &HeaderMap) -> Option<TraceContext> {
+    headers.get(TRACEPARENT)?.to_str().ok()?.parse().ok()
+}
+
+fn enqueues(method: &Method, route: &str) -> bool {
+    let route = route.strip_suffix("/batch").unwrap_or(route);
+    *method == Method::POST && (route.ends_with("/requests") || route.ends_with("/jobs"))
+}

@@ -1,0 +1,22 @@
+//! The examination of an installation by itself.
+
+use crate::ground::Ground;
+use serde_json::Value;
+
+#[tokio::test]
+async fn an_examination_finds_what_is_well_and_what_is_not() {
+    let ground = Ground::new().await;
+    let answer = ground.get("/v1/doctor", &ground.admin).await.expect(200);
+    let found = |check: &str| -> &Value {
+        let all = answer["findings"].as_array().unwrap();
+        let one = all.iter().find(|one| one["check"] == check);
+        one.unwrap_or_else(|| panic!("no {check} in {answer}"))
+    };
+    for check in ["schema", "clock", "drift", "engine"] {
+        assert_eq!(found(check)["verdict"], "ok", "{answer}");
+        assert!(found(check).get("todo").is_none(), "{answer}");
+    }
+    // The ground serves without saying so in the store.
+    assert_eq!(found("instances")["verdict"], "warning", "{answer}");
+    assert!(found("instances")["todo"].is_string(), "{answer}");
+}

@@ -1,0 +1,2 @@
+-- Guards are back.
+SET session_replication_role = DEFAULT

@@ -1,0 +1,5 @@
+-- Says anew whether a workspace has room.
+UPDATE workspace_turn
+SET has_room = concurrency_limit > (
+    SELECT count(*) FROM workflow_execution e WHERE e.workspace_id = ?1 AND e.status = 'RUNNING')
+WHERE workspace_id = ?1

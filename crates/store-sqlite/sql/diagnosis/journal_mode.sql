@@ -1,0 +1,2 @@
+-- How what is written is logged.
+PRAGMA journal_mode

@@ -1,0 +1,2 @@
+-- How surely a commit is on disk.
+PRAGMA synchronous

@@ -1,0 +1,183 @@
+//! The two texts that metrics are shown in, and which of them a scraper asks for. Knows no metric.
+
+use super::Metrics;
+use prometheus_client::encoding::text::encode;
+use std::fmt::Write;
+
+/// How metrics are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// OpenMetrics 1.0: has exemplars, and says where it ends.
+    OpenMetrics,
+    /// Prometheus' own text format, which everything reads.
+    Prometheus,
+}
+
+impl Format {
+    /// The one that these `Accept` headers ask for: OpenMetrics where it is named and not wanted less than plain text.
+    pub fn asked<'a>(accepts: impl IntoIterator<Item = &'a str>) -> Self {
+        let (mut open, mut plain) = (0.0, 0.0);
+        for one in accepts.into_iter().flat_map(|header| header.split(',')) {
+            let mut parts = one.split(';').map(str::trim);
+            let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+            let wish = parts.find_map(|part| part.strip_prefix("q="));
+            let wish = wish.map_or(1.0, |wish| wish.parse().unwrap_or(0.0));
+            match name.as_str() {
+                "application/openmetrics-text" => open = f64::max(open, wish),
+                "text/plain" => plain = f64::max(plain, wish),
+                _ => {}
+            }
+        }
+        match open > 0.0 && open >= plain {
+            true => Self::OpenMetrics,
+            false => Self::Prometheus,
+        }
+    }
+
+    /// What the answer's `Content-Type` says.
+    pub const fn content_type(self) -> &'static str {
+        match self {
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+        }
+    }
+}
+
+impl Metrics {
+    /// All of them, as text.
+    ///
+    /// # Errors
+    /// If one of them cannot be written.
+    pub fn shown(&self, format: Format) -> Result<String, std::fmt::Error> {
+        self.look_at_locks();
+        let mut text = String::new();
+        encode(&mut text, &self.book.registry)?;
+        match format {
+            Format::OpenMetrics => Ok(text),
+            Format::Prometheus => plain(&text),
+        }
+    }
+}
+
+/// The same in Prometheus' own format: a counter's name ends in `_total` where it is described too, there are no exemplars, and some
+/// types have other names.
+fn plain(open: &str) -> Result<String, std::fmt::Error> {
+    let mut text = String::with_capacity(open.len() + open.len() / 16);
+    let mut help = None;
+    for line in open.lines() {
+        match line.split_once(' ') {
+            Some(("#", rest)) => match rest.split_once(' ') {
+                Some(("HELP", described)) => help = described.split_once(' '),
+                Some(("TYPE", typed)) => {
+                    let (name, kind) = typed.split_once(' ').unwrap_or((typed, "unknown"));
+                    let (ending, kind) = match kind {
+                        "counter" => ("_total", kind),
+                        "info" => ("_info", "gauge"),
+                        "unknown" => ("", "untyped"),
+                        other => ("", other),
+                    };
+                    if let Some((_, said)) = help.take() {
+                        writeln!(text, "# HELP {name}{ending} {said}")?;
+                    }
+                    writeln!(text, "# TYPE {name}{ending} {kind}")?;
+                }
+                // Units are part of the names, and this format has no end.
+                _ => {}
+            },
+            _ => writeln!(text, "{}", without_exemplar(line))?,
+        }
+    }
+    Ok(text)
+}
+
+/// A sample without what stands behind it. A label's value may hold anything.
+fn without_exemplar(sample: &str) -> &str {
+    let (mut quoted, mut escaped) = (false, false);
+    for (at, byte) in sample.bytes().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'#' if !quoted => return sample[..at].trim_end(),
+            _ => {}
+        }
+    }
+    sample
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_scraper_gets_the_format_it_asks_for() {
+        let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
+            text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
+        let older = "text/plain;version=0.0.4;q=1,*/*;q=0.1";
+        let cases: [(&[&str], Format); 10] = [
+            (&[prometheus], Format::OpenMetrics),
+            (&[older], Format::Prometheus),
+            (&[], Format::Prometheus),
+            (&[""], Format::Prometheus),
+            (&["*/*"], Format::Prometheus),
+            (&["text/html, application/json"], Format::Prometheus),
+            (&["Application/OpenMetrics-Text"], Format::OpenMetrics),
+            (
+                &["text/plain", "application/openmetrics-text; version=1.0.0"],
+                Format::OpenMetrics,
+            ),
+            (
+                &["application/openmetrics-text;q=0.2,text/plain"],
+                Format::Prometheus,
+            ),
+            (&["application/openmetrics-text;q=0"], Format::Prometheus),
+        ];
+        for (accepts, expected) in cases {
+            assert_eq!(
+                Format::asked(accepts.iter().copied()),
+                expected,
+                "{accepts:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn each_kind_of_line_becomes_its_like() {
+        let cases = [
+            (
+                "# HELP a Calls.\n# TYPE a counter\na_total{b=\"c\"} 1\n# EOF\n",
+                "# HELP a_total Calls.\n# TYPE a_total counter\na_total{b=\"c\"} 1\n",
+            ),
+            (
+                "# HELP a Level.\n# TYPE a gauge\na 1.0\n",
+                "# HELP a Level.\n# TYPE a gauge\na 1.0\n",
+            ),
+            (
+                "# HELP a Rises.\n# TYPE a unknown\na 1\n",
+                "# HELP a Rises.\n# TYPE a untyped\na 1\n",
+            ),
+            (
+                "# HELP a Version.\n# TYPE a info\na_info{v=\"1\"} 1\n",
+                "# HELP a_info Version.\n# TYPE a_info gauge\na_info{v=\"1\"} 1\n",
+            ),
+            (
+                "# TYPE a histogram\n# UNIT a seconds\na_bucket{le=\"1.0\"} 2 # {trace_id=\"ab\"} 0.5 1.0\na_sum 1.0\na_count 2\n",
+                "# TYPE a histogram\na_bucket{le=\"1.0\"} 2\na_sum 1.0\na_count 2\n",
+            ),
+            ("", ""),
+        ];
+        for (open, expected) in cases {
+            assert_eq!(plain(open).unwrap(), expected, "{open}");
+        }
+    }
+
+    #[test]
+    fn a_label_may_look_like_an_exemplar() {
+        let line = r##"a{b="x # {c=\"d\"} \\",e="#"} 1"##;
+        assert_eq!(without_exemplar(line), line);
+        let long = format!(r#"{line} # {{trace_id="ab"}} 1"#);
+        assert_eq!(without_exemplar(&long), line);
+    }
+}

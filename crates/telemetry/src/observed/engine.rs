@@ -1,0 +1,156 @@
+//! An engine as it is, with every call timed and counted by what came of it. Changes no answer.
+
+use crate::Telemetry;
+use crate::metrics::EngineSeries;
+use async_trait::async_trait;
+use leasehold_core::graph::NodeRun;
+use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
+use leasehold_engine::{Description, EndedPage, Engine, Error, Result, Start, StartOutcome, Told};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Counts what the calls of an engine come to.
+pub struct ObservedEngine {
+    real: Arc<dyn Engine>,
+    start: EngineSeries,
+    describe: EngineSeries,
+    cancel: EngineSeries,
+    terminate: EngineSeries,
+    ended_since: EngineSeries,
+    pollers: EngineSeries,
+    nodes: EngineSeries,
+    output: EngineSeries,
+    health: EngineSeries,
+}
+
+impl ObservedEngine {
+    /// Watches this engine.
+    pub fn new(real: Arc<dyn Engine>, telemetry: &Telemetry) -> Self {
+        let of =
+            |call, outcomes| EngineSeries::new(&telemetry.metrics, real.name(), call, outcomes);
+        Self {
+            start: of("start", STARTS),
+            describe: of("describe", ANSWERS),
+            cancel: of("cancel", ANSWERS),
+            terminate: of("terminate", ANSWERS),
+            ended_since: of("ended_since", PLAIN),
+            pollers: of("pollers", PLAIN),
+            nodes: of("nodes", ANSWERS),
+            output: of("output", ANSWERS),
+            health: of("health", PLAIN),
+            real,
+        }
+    }
+}
+
+const OK: &str = "ok";
+const NOT_FOUND: &str = "not_found";
+const UNAVAILABLE: &str = "unavailable";
+const FAILED: &str = "failed";
+const STARTS: &[&str] = &[
+    "started",
+    "already_started",
+    "refused",
+    "unknown",
+    UNAVAILABLE,
+];
+const ANSWERS: &[&str] = &[OK, NOT_FOUND, UNAVAILABLE, FAILED];
+const PLAIN: &[&str] = &[OK, UNAVAILABLE, FAILED];
+
+/// Times a call that may find nothing.
+macro_rules! timed {
+    ($series:expr, $call:expr, $found:expr) => {{
+        let begun = Instant::now();
+        let answer = $call.await;
+        let outcome = match &answer {
+            Ok(found) if !$found(found) => NOT_FOUND,
+            Ok(_) => OK,
+            Err(Error::Unavailable(_)) => UNAVAILABLE,
+            Err(Error::Failed(_)) => FAILED,
+        };
+        $series.answered(begun.elapsed(), outcome);
+        answer
+    }};
+}
+
+#[async_trait]
+impl Engine for ObservedEngine {
+    fn name(&self) -> &'static str {
+        self.real.name()
+    }
+
+    async fn start(&self, start: &Start) -> StartOutcome {
+        let begun = Instant::now();
+        let outcome = self.real.start(start).await;
+        let name = match &outcome {
+            StartOutcome::Started => "started",
+            StartOutcome::AlreadyStarted { .. } => "already_started",
+            StartOutcome::Refused { .. } => "refused",
+            StartOutcome::Unknown { .. } => "unknown",
+            StartOutcome::Unavailable { .. } => UNAVAILABLE,
+        };
+        self.start.answered(begun.elapsed(), name);
+        outcome
+    }
+
+    async fn describe(&self, execution: ExecutionId) -> Result<Description> {
+        let found = |told: &Description| *told != Description::NotFound;
+        timed!(self.describe, self.real.describe(execution), found)
+    }
+
+    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<Told> {
+        let found = |told: &Told| *told != Told::NotFound;
+        timed!(self.cancel, self.real.cancel(execution, reason), found)
+    }
+
+    async fn terminate(&self, execution: ExecutionId, reason: &str) -> Result<Told> {
+        let found = |told: &Told| *told != Told::NotFound;
+        timed!(
+            self.terminate,
+            self.real.terminate(execution, reason),
+            found
+        )
+    }
+
+    async fn ended_since(&self, since: Timestamp, page: Option<Vec<u8>>) -> Result<EndedPage> {
+        timed!(self.ended_since, self.real.ended_since(since, page), any)
+    }
+
+    async fn pollers(&self, body: &VersionBody) -> Result<Option<usize>> {
+        timed!(self.pollers, self.real.pollers(body), any)
+    }
+
+    async fn nodes(
+        &self,
+        execution: ExecutionId,
+        body: &VersionBody,
+    ) -> Result<Option<Vec<NodeRun>>> {
+        timed!(
+            self.nodes,
+            self.real.nodes(execution, body),
+            Option::is_some
+        )
+    }
+
+    async fn output(
+        &self,
+        execution: ExecutionId,
+        body: &VersionBody,
+        node: usize,
+    ) -> Result<Option<JsonText>> {
+        timed!(
+            self.output,
+            self.real.output(execution, body, node),
+            Option::is_some
+        )
+    }
+
+    async fn health(&self) -> Result<()> {
+        timed!(self.health, self.real.health(), any)
+    }
+}
+
+/// Whatever was answered is an answer.
+fn any<T>(_: &T) -> bool {
+    true
+}

@@ -1,0 +1,9 @@
+//! Every outcome of a store's calls is counted once, as it is described: a real store, watched, and what has moved after each call.
+
+#![allow(clippy::unwrap_used)]
+
+mod engine;
+mod ground;
+mod jobs;
+mod locks;
+mod requests;
