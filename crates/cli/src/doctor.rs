@@ -1,4 +1,4 @@
-//! `leasehold doctor`: examines settings, store, engine and what is kept, and prints what to do about what is wrong. Changes nothing.
+//! `leasehold doctor`: examines settings, store, engine and what is kept, and prints what to do about what is wrong. Repairs nothing.
 //!
 //! Where a running server owns the store, it is asked to examine itself.
 

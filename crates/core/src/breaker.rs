@@ -103,7 +103,8 @@ impl Breaker {
             },
             (Recovering { allowance, .. }, Answered) => self.step(allowance.saturating_mul(2)),
             (Recovering { .. }, Troubled | Unhealthy) => Open,
-            (Recovering { allowance, good }, Healthy) => Recovering { allowance, good },
+            // Where nothing is to be started, its health alone has to do.
+            (Recovering { allowance, .. }, Healthy) => self.step(allowance.saturating_mul(2)),
         };
     }
 
@@ -159,6 +160,16 @@ mod tests {
         }
         assert_eq!(steps, [8, 16, 32, 64]);
         assert_eq!(breaker.state(), BreakerState::Closed { troubles: 0 });
+    }
+
+    #[test]
+    fn where_nothing_is_started_good_health_alone_closes_it_in_steps() {
+        let allowed = |times: usize| {
+            let mut events = vec![Unhealthy];
+            events.extend(vec![Healthy; times]);
+            after(&events).allowance()
+        };
+        assert_eq!([1, 2, 3, 4, 5].map(allowed), [8, 16, 32, 64, 64]);
     }
 
     #[test]

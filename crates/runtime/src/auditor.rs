@@ -1,7 +1,7 @@
 //! Compares slots, executions and requests with what is kept of them, over and over: mends what is safe to mend, and raises the alarm over the
 //! rest. How the sweep compares them with the engine's word is the sweeper's.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lock::{Lock, LockOptions};
 use crate::service::{Next, Service};
 use async_trait::async_trait;
@@ -10,7 +10,7 @@ use leasehold_engine::{Description, Engine};
 use leasehold_store::capacity::{CapacityRepair, Drift, DriftKind, Repaired};
 use leasehold_store::{ErrorKind, Page, Store};
 use leasehold_telemetry::Telemetry;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,6 +28,8 @@ pub struct AuditorOptions {
     pub interval: Duration,
     /// How many workspaces are looked at in one call.
     pub page: u32,
+    /// How long the engine must not know an execution that its request has forgotten before it counts as lost.
+    pub lost_after: Duration,
     /// The lock that keeps all but one instance from checking.
     pub lock: LockOptions,
     /// Where drift is counted.
@@ -37,9 +39,10 @@ pub struct AuditorOptions {
 impl Default for AuditorOptions {
     fn default() -> Self {
         Self {
-            interval: Duration::from_secs(30),
+            interval: Duration::from_secs(60),
             page: 1_000,
             // Nobody waits for a check: whoever takes over may take its time, and an idle instance asks seldom.
+            lost_after: Duration::from_secs(30),
             lock: LockOptions {
                 at_most_for: Duration::from_secs(60),
                 ..LockOptions::default()
@@ -65,8 +68,8 @@ struct Place {
     left: BTreeMap<DriftKind, Vec<Drift>>,
     mended: BTreeMap<DriftKind, Vec<Drift>>,
     /// Executions whose request has forgotten them and that the engine did not know: now, and in the check before.
-    unknown: HashSet<ExecutionId>,
-    unknown_before: HashSet<ExecutionId>,
+    unknown: HashMap<ExecutionId, Instant>,
+    unknown_before: HashMap<ExecutionId, Instant>,
     /// The engine did not answer in this check: it is not asked again before the next.
     engine_away: bool,
     alarms: BTreeMap<DriftKind, Alarm>,
@@ -96,7 +99,7 @@ impl Auditor {
     }
 
     /// How an execution that its request has forgotten ended, if it certainly does not run. One that the engine does not know may be on
-    /// its way there, so that it must be unknown in two checks.
+    /// its way there, so that it must be unknown in two checks, and for longer than a start can take.
     async fn end_of(&self, place: &mut Place, drift: &Drift) -> Result<Option<ExecutionEnd>> {
         let (DriftKind::SlotWithoutExecution, Some(execution)) = (drift.kind, drift.execution)
         else {
@@ -109,9 +112,12 @@ impl Auditor {
             Description::Open => None,
             Description::Ended { end, .. } => Some(end),
             Description::NotFound => {
-                place.unknown.insert(execution);
-                let twice = place.unknown_before.contains(&execution);
-                twice.then_some(ExecutionEnd::Lost)
+                let before = place.unknown_before.get(&execution).copied();
+                place
+                    .unknown
+                    .insert(execution, before.unwrap_or_else(Instant::now));
+                let lost = before.is_some_and(|since| since.elapsed() >= self.options.lost_after);
+                lost.then_some(ExecutionEnd::Lost)
             }
         })
     }
@@ -123,7 +129,11 @@ impl Auditor {
             Ok(ended) => ended,
             Err(error) => {
                 tracing::debug!(%error, "the engine was not there to be asked about drift");
-                place.engine_away = true;
+                // One strange answer says nothing of the others.
+                place.engine_away |= matches!(
+                    error,
+                    Error::Engine(leasehold_engine::Error::Unavailable(_))
+                );
                 None
             }
         };
@@ -149,16 +159,21 @@ impl Auditor {
         }
     }
 
+    /// Counts and says what was mended.
+    fn tell_mended(&self, place: &mut Place) {
+        for (kind, mended) in std::mem::take(&mut place.mended) {
+            let metrics = &self.options.telemetry.metrics;
+            metrics.drift_repaired(kind, mended.len());
+            tracing::warn!(kind = kind.as_str(), count = mended.len(), first = %shown(&mended),
+                "capacity drift repaired");
+        }
+    }
+
     /// Shows and says what a check found.
     fn conclude(&self, place: &mut Place) {
+        self.tell_mended(place);
         let metrics = &self.options.telemetry.metrics;
         for kind in kinds() {
-            let mended = place.mended.remove(&kind).unwrap_or_default();
-            if !mended.is_empty() {
-                metrics.drift_repaired(kind, mended.len());
-                tracing::warn!(kind = kind.as_str(), count = mended.len(), first = %shown(&mended),
-                    "capacity drift repaired");
-            }
             let left = place.left.remove(&kind).unwrap_or_default();
             metrics.drift_seen(kind, left.len());
             alarm(&mut place.alarms, kind, &left);
@@ -237,6 +252,7 @@ impl Service for Auditor {
         let mut place = self.place.lock().await;
         let keep_alive = self.lock.options().keep_alive_every();
         if self.lock.keep().await?.is_none() {
+            self.tell_mended(&mut place);
             *place = Place::default();
             let metrics = &self.options.telemetry.metrics;
             kinds().for_each(|kind| metrics.drift_seen(kind, 0));
@@ -259,6 +275,10 @@ impl Service for Auditor {
         for drift in audit.drifts {
             if self.mend(&mut place, &drift).await? {
                 left.push(drift);
+            }
+            // Mending much takes long, and whoever has the lock then goes on.
+            if self.lock.keep().await?.is_none() {
+                return Ok(Next::Again);
             }
         }
         // Only now: a page that could not be gone through is gone through again.

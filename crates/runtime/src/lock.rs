@@ -103,9 +103,14 @@ impl Lock {
     /// Gives the lock back before a rest in which it would end by itself.
     pub async fn rest(&self, wait: Duration) {
         if wait > self.0.options.at_most_for / 2 {
-            let inner = self.0.clone();
-            finished(async move { inner.give_back().await }).await;
+            self.give_back().await;
         }
+    }
+
+    /// Gives the lock back, if it is held.
+    pub async fn give_back(&self) {
+        let inner = self.0.clone();
+        finished(async move { inner.give_back().await }).await;
     }
 
     /// Gives the lock back, if it is held, and never takes it again. A lock that cannot be given back ends by itself.

@@ -88,17 +88,17 @@ impl Proof {
         Ok(proven)
     }
 
-    /// Ends executions here, and says which. One that cannot be written does not keep the others from it.
+    /// Ends executions here, and says which this call has ended. One that cannot be written does not keep the others from it.
     pub(crate) async fn finish(&self, ends: Vec<ExecutionFinish>) -> Result<Vec<ExecutionId>> {
         match self.write(&ends).await {
-            Ok(()) => return Ok(ends.into_iter().map(|end| end.execution).collect()),
+            Ok(ended) => return Ok(ended),
             Err(error) if error.is_retryable() => return Err(error.into()),
             Err(_) => {}
         }
         let mut ended = Vec::new();
         for end in ends {
             match self.write(std::slice::from_ref(&end)).await {
-                Ok(()) => ended.push(end.execution),
+                Ok(one) => ended.extend(one),
                 Err(error) if error.is_retryable() => return Err(error.into()),
                 Err(error) => tracing::error!(execution = %end.execution, %error,
                     "the execution has ended, but its end cannot be written; it keeps its slot"),
@@ -107,9 +107,10 @@ impl Proof {
         Ok(ended)
     }
 
-    async fn write(&self, ends: &[ExecutionFinish]) -> leasehold_store::Result<()> {
+    async fn write(&self, ends: &[ExecutionFinish]) -> leasehold_store::Result<Vec<ExecutionId>> {
+        let mut ended = Vec::new();
         if ends.is_empty() {
-            return Ok(());
+            return Ok(ended);
         }
         let outcomes = self.store.execution_finish(&self.owner, ends).await?;
         for (finish, outcome) in ends.iter().zip(outcomes) {
@@ -117,6 +118,7 @@ impl Proof {
                 request, status, ..
             } = outcome
             {
+                ended.push(finish.execution);
                 if finish.end == ExecutionEnd::Lost {
                     tracing::error!(execution = %finish.execution, %request,
                         "the engine no longer knows the execution; its request failed as engine_lost");
@@ -126,6 +128,6 @@ impl Proof {
                 }
             }
         }
-        Ok(())
+        Ok(ended)
     }
 }

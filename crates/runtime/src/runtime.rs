@@ -106,6 +106,7 @@ impl Runtime {
         runtime.run(Beacon::new(store.clone(), &owner, dispatches, beacon));
         let auditor = AuditorOptions {
             telemetry: options.telemetry.clone(),
+            lost_after: options.sweeper.lost_after,
             ..options.auditor.clone()
         };
         runtime.run(Auditor::new(store.clone(), engine.clone(), &owner, auditor));

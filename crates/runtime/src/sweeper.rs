@@ -74,6 +74,8 @@ struct Place {
     knew_any: bool,
     /// DISPATCHED here, unknown to the engine.
     missing: HashMap<ExecutionId, Missing>,
+    /// How many were last said to be missing.
+    said: usize,
 }
 
 struct Missing {
@@ -133,10 +135,17 @@ impl Sweeper {
         Ok(())
     }
 
-    /// How many executions that are DISPATCHED here the engine does not know.
-    fn show_missing(&self, place: &Place) {
+    /// Which executions that are DISPATCHED here the engine did not know in two passes: in one, a start may just have been on its way.
+    fn show_missing(&self, place: &mut Place) {
+        let twice = place.missing.iter();
+        let twice = twice.filter(|(_, missing)| missing.first_pass != missing.pass);
+        let twice: Vec<ExecutionId> = twice.map(|(id, _)| *id).collect();
         let metrics = &self.options.telemetry.metrics;
-        metrics.drift_seen(DriftKind::UnknownToEngine, place.missing.len());
+        metrics.drift_seen(DriftKind::UnknownToEngine, twice.len());
+        if std::mem::replace(&mut place.said, twice.len()) != twice.len() && !twice.is_empty() {
+            tracing::warn!(count = twice.len(), executions = %first_few(&twice),
+                "the engine does not know what is DISPATCHED here");
+        }
     }
 
     /// Tells of executions whose end nobody noticed before this sweep. They have ended here too now.
@@ -212,7 +221,7 @@ impl Service for Sweeper {
         let keep_alive = self.lock.options().keep_alive_every();
         if self.lock.keep().await?.is_none() {
             *place = Place::default();
-            self.show_missing(&place);
+            self.show_missing(&mut place);
             return Ok(Next::After(keep_alive));
         }
         if let Some(pass) = place.next_pass {
@@ -233,7 +242,7 @@ impl Service for Sweeper {
             .await?;
         let Some(last) = page.last() else {
             self.give_up_lost(&mut place).await?;
-            self.show_missing(&place);
+            self.show_missing(&mut place);
             place.after = None;
             place.pass += 1;
             place.knew_any = false;
@@ -246,11 +255,11 @@ impl Service for Sweeper {
         };
         // Whatever comes of this page, the next one is swept too: one that cannot be asked about must not hold up the others.
         place.after = Some(next);
-        let proven = self.proof.of(page).await?;
+        let mut proven = self.proof.of(page).await?;
         place.knew_any |= proven.known > 0;
+        self.miss(&mut place, std::mem::take(&mut proven.missing))
+            .await?;
         self.tell_late(&proven).await?;
-        self.miss(&mut place, proven.missing).await?;
-        self.show_missing(&place);
         if let Some(error) = proven.failed {
             return Err(error.into());
         }

@@ -17,8 +17,6 @@ const KEPT_MAX: usize = 10_000;
 const LOOKUPS_AT_ONCE: usize = 4;
 /// How long a store is waited for by those who must be served without it.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a key that was valid is believed in when the store cannot be asked.
-const BELIEVED_FOR: Duration = Duration::from_secs(60 * 60);
 
 type Kept = HashMap<[u8; 32], (Arc<Key>, Instant)>;
 
@@ -50,7 +48,7 @@ impl Keyring {
         self.find(secret.hash()).await
     }
 
-    /// The same; but while the store does not answer, a key that was valid lately counts. For what must be seen just then, and changes nothing.
+    /// The same; but while the store does not answer, a key that was valid when it was last asked for counts. For what must be seen just then, and changes nothing.
     pub(crate) async fn open_even_alone(&self, text: &str) -> Result<Option<Arc<Key>>> {
         let error = match timeout(PATIENCE, self.open(text)).await {
             Ok(Err(error)) if error.is_retryable() => error,
@@ -63,7 +61,7 @@ impl Keyring {
         let hash = Secret::parse(text).map(|secret| secret.hash());
         let kept = self.kept();
         let known = hash.and_then(|hash| kept.get(&hash));
-        match known.filter(|(_, since)| since.elapsed() < BELIEVED_FOR) {
+        match known {
             Some((key, _)) => Ok(Some(key.clone())),
             None => Err(error),
         }

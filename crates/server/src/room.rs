@@ -75,14 +75,14 @@ impl Taken {
     }
 }
 
-/// Lets a call in if there is room for it. Whoever asks after its health is always let in.
+/// Lets a call in if there is room for it. Whoever asks how it fares is always let in.
 pub(crate) async fn room(
     Reached(state): Reached<State>,
     matched: MatchedPath,
     mut request: Request,
     next: Next,
 ) -> Outcome<Response> {
-    if matches!(matched.as_str(), "/healthz" | "/readyz") {
+    if matches!(matched.as_str(), "/healthz" | "/readyz" | "/metrics") {
         return Ok(next.run(request).await);
     }
     let taken = state.room.enter();

@@ -22,6 +22,7 @@ pub async fn of_what_has_ended_is_none(f: Fixture) {
     let none = |at| Oldest {
         at,
         pending: None,
+        startable: None,
         claimed: None,
         dispatched: None,
     };
@@ -43,9 +44,11 @@ pub async fn of_each_status_is_since_it_was_reached(f: Fixture) {
     let (first, claimed) = (f.claim_one().await, f.now());
     f.advance(1);
     let second = f.claim_one().await;
+    // The workspace is full from now on.
     let expected = |at, claimed, dispatched| Oldest {
         at,
         pending: Some(enqueued),
+        startable: None,
         claimed,
         dispatched,
     };
@@ -62,7 +65,40 @@ pub async fn of_each_status_is_since_it_was_reached(f: Fixture) {
     let again = f.now();
     f.finish(first.execution, ExecutionEnd::Completed).await;
     let seen = oldest(&f).await;
+    assert_eq!(seen.startable, Some(enqueued));
+    let seen = Oldest {
+        startable: None,
+        ..seen
+    };
     assert_eq!(seen, expected(f.now(), None, Some(again)));
+}
+
+/// The first in line of a workspace could be started while there is room: not of one that is full or paused, not before its time.
+pub async fn startable_is_whoever_has_room(f: Fixture) {
+    let startable = async || oldest(&f).await.startable;
+    let t = f.site(1).await;
+    let enqueued = f.now();
+    f.enqueue(&t, 2).await;
+    f.advance(5);
+    assert_eq!(startable().await, Some(enqueued));
+    f.set_paused(t.workspace, true).await;
+    assert_eq!(startable().await, None);
+    f.set_paused(t.workspace, false).await;
+    assert_eq!(startable().await, Some(enqueued));
+    let claimed = f.claim_one().await;
+    f.dispatch(&claimed).await;
+    assert_eq!(startable().await, None, "it is full");
+    assert_eq!(pending(&f).await, Some(enqueued));
+    let other = f.site(1).await;
+    let due = f.now() + Duration::from_secs(60);
+    let new = NewRequest {
+        run_at: Some(due),
+        ..new_request(&other)
+    };
+    f.enqueue_one(&other, new).await;
+    assert_eq!(startable().await, None, "its time has not come");
+    f.finish(claimed.execution, ExecutionEnd::Completed).await;
+    assert_eq!(startable().await, Some(enqueued));
 }
 
 /// What is for later does not wait before its time has come, and from then on it does, although nobody claims.

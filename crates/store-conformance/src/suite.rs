@@ -205,6 +205,7 @@ macro_rules! suite {
                 who_stands_behind_a_delayed_one_is_seen
                 many_delayed_ones_hide_nobody
                 is_of_every_line
+                startable_is_whoever_has_room
                 a_kept_one_waits_too
                 the_first_dispatched_counts_whoever_was_admitted_first
             }

@@ -164,10 +164,15 @@ async fn recount(transaction: &Open<'_>, drift: &Drift) -> Result<Repaired> {
     if !still(transaction, drift).await? {
         return Ok(Repaired::Over);
     }
-    transaction
-        .execute(sql!("capacity/recount"), &[&workspace])
+    // Claims wait meanwhile, so a long history is not counted. A request that is stuck may lie beyond what was looked at: that needs a person.
+    let touched = transaction
+        .execute(sql!("capacity/recount"), &[&workspace, &LOOKED_AT])
         .await?;
-    Ok(Repaired::Repaired)
+    Ok(if touched == 0 {
+        Repaired::Left
+    } else {
+        Repaired::Repaired
+    })
 }
 
 /// Ends an execution that its request has forgotten, if someone knows how it ended.

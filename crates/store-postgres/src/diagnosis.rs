@@ -30,6 +30,7 @@ pub(crate) async fn diagnose(store: &PostgresStore) -> Result<Diagnosis> {
         max_connections: row::count(&server, "max_connections")?,
         ours: row::count(&server, "ours")?,
         oldest_snapshot,
+        unseen_snapshots: row::count(&server, "unseen_snapshots")?,
         lock_waits: row::count(&server, "lock_waits")?,
         wraparound_age: row::count(&server, "wraparound_age")?,
         tables: tables.iter().map(table).collect::<Result<_>>()?,

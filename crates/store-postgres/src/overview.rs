@@ -56,6 +56,7 @@ pub(crate) async fn oldest(store: &PostgresStore) -> Result<Oldest> {
     Ok(Oldest {
         at: row::time(&row, "at")?,
         pending: row::time(&row, "pending")?,
+        startable: row::time(&row, "startable")?,
         claimed: row::time(&row, "claimed")?,
         dispatched: row::time(&row, "dispatched")?,
     })

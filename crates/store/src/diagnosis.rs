@@ -41,6 +41,8 @@ pub struct PostgresFacts {
     pub ours: u32,
     /// How long the oldest snapshot has been open that keeps dead rows from being cleaned up, and whose it is.
     pub oldest_snapshot: Option<(Duration, String)>,
+    /// Sessions of other roles that hold a snapshot whose age this role may not see.
+    pub unseen_snapshots: u32,
     /// How many sessions wait for a lock of this database.
     pub lock_waits: u32,
     /// Transactions since the oldest row that is not frozen.

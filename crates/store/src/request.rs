@@ -361,6 +361,8 @@ pub struct Oldest {
     pub at: Timestamp,
     /// Since when the oldest PENDING one could have been claimed; none if none is due.
     pub pending: Option<Timestamp>,
+    /// Since when the first in a line has been due whose workspace has room for it; none if there is none.
+    pub startable: Option<Timestamp>,
     /// When the oldest CLAIMED one was claimed.
     pub claimed: Option<Timestamp>,
     /// When the oldest DISPATCHED one was dispatched.

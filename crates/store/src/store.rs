@@ -207,7 +207,7 @@ pub trait Store: Send + Sync + 'static {
     /// Since when the oldest request of any workspace, deleted and paused ones too, has been PENDING and due, CLAIMED, and DISPATCHED; the last to within a
     /// second. It is read from what is open, never from history. Where a line begins with more than a hundred requests that were scheduled, given
     /// back or taken back, the age of one behind them is an estimate, ordinarily low by an eighth at most, and so it may be with what was dispatched
-    /// before the hundred that its workspace admitted first.
+    /// before the hundred that its workspace admitted first. And since when the first in a line has been due that could be admitted now, as far as claims know.
     async fn request_oldest(&self) -> Result<Oldest>;
 
     /// Every transition of the request, in order.

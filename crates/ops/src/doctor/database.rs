@@ -104,7 +104,7 @@ fn durability(facts: &PostgresFacts) -> Finding {
 }
 
 fn vacuum(facts: &PostgresFacts) -> Vec<Finding> {
-    let todo = "set autovacuum to on and restart, or claims get slower day by day";
+    let todo = "set autovacuum to on and reload the configuration, or claims get slower day by day";
     if !facts.autovacuum {
         return vec![problem("autovacuum", "is off for the whole server", todo)];
     }
@@ -136,8 +136,9 @@ fn vacuum(facts: &PostgresFacts) -> Vec<Finding> {
 }
 
 fn snapshot(facts: &PostgresFacts) -> Finding {
+    let unseen = facts.unseen_snapshots;
     let Some((age, whose)) = &facts.oldest_snapshot else {
-        return well("snapshots", "none is held open");
+        return unseen_or(unseen, well("snapshots", "none is held open"));
     };
     let says = format!(
         "the oldest has been open for {} s, by {whose}",
@@ -147,8 +148,22 @@ fn snapshot(facts: &PostgresFacts) -> Finding {
     match *age {
         age if age > SNAPSHOT_PROBLEM => problem("snapshots", says, todo),
         age if age > SNAPSHOT_WARNING => warning("snapshots", says, todo),
-        _ => well("snapshots", says),
+        _ => unseen_or(unseen, well("snapshots", says)),
     }
+}
+
+/// What this role cannot see is not well.
+fn unseen_or(unseen: u32, seen: Finding) -> Finding {
+    if unseen == 0 {
+        return seen;
+    }
+    warning(
+        "snapshots",
+        format!(
+            "{unseen} sessions of other roles hold one, and this role may not see for how long"
+        ),
+        "let it see: GRANT pg_read_all_stats TO leasehold (the role in store.url)",
+    )
 }
 
 fn connections(facts: &PostgresFacts) -> Finding {
@@ -160,7 +175,7 @@ fn connections(facts: &PostgresFacts) -> Finding {
         "{used} of {most} are open, {} of them to this database",
         facts.ours
     );
-    let todo = "raise max_connections, lower store.max_connections, or put a pooler between";
+    let todo = "raise max_connections, or lower store.max_connections and what others open";
     match used * 100 / most {
         share if share >= CONNECTIONS_PROBLEM => problem("connections", says, todo),
         share if share >= CONNECTIONS_WARNING => warning("connections", says, todo),
@@ -262,6 +277,7 @@ mod tests {
             max_connections: 100,
             ours: 5,
             oldest_snapshot: None,
+            unseen_snapshots: 0,
             lock_waits: 0,
             wraparound_age: 1_000,
             tables: vec![TableFacts {
@@ -296,6 +312,7 @@ mod tests {
             ("autovacuum", Problem, |f| f.tables[0].autovacuum = false),
             ("autovacuum", Warning, |f| f.tables[0].dead = 1_000_000),
             ("autovacuum", Ok, |f| f.tables[0].dead = 99_999),
+            ("snapshots", Warning, |f| f.unseen_snapshots = 2),
             ("snapshots", Ok, |f| {
                 f.oldest_snapshot = Some((Duration::from_secs(9), "x".to_owned()))
             }),

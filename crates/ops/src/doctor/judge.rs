@@ -386,6 +386,7 @@ mod tests {
         let oldest = |pending: Option<i64>| Oldest {
             at: at(1_000),
             pending: pending.map(at),
+            startable: None,
             claimed: None,
             dispatched: None,
         };

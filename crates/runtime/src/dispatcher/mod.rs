@@ -179,6 +179,11 @@ impl Dispatcher {
     pub async fn run(&self, stop: &CancellationToken) {
         let mut troubles = Troubles::of("dispatcher");
         while !stop.is_cancelled() {
+            if self.gives_way().await {
+                self.armed.store(false, Ordering::Relaxed);
+                self.stand_by(stop).await;
+                continue;
+            }
             match self.run_once(stop).await {
                 Ok(Some(cycle)) => {
                     troubles.fine();
@@ -210,6 +215,18 @@ impl Dispatcher {
         }
     }
 
+    /// While the engine cannot be reached from here the lock is given back: it may be reached from another instance.
+    async fn gives_way(&self) -> bool {
+        let Some(lock) = &self.lock else {
+            return false;
+        };
+        let shut = self.shared.gate.allowance() == 0;
+        if shut {
+            lock.give_back().await;
+        }
+        shut
+    }
+
     async fn sleep(&self, poll: Duration, stop: &CancellationToken) {
         let until_keep_alive = match &self.lock {
             Some(lock) => poll.min(lock.options().keep_alive_every()),
@@ -231,6 +248,7 @@ impl Dispatcher {
         tokio::select! {
             () = stop.cancelled() => {}
             () = sleep(self.shared.options.lock_retry) => {}
+            () = self.shared.gate.widened() => {}
             () = woken => {}
         }
     }

@@ -1,14 +1,16 @@
 //! The named lock of the exclusive mode: held by another, expired, its table missing, its database away. PostgreSQL only: a
 //! SQLite file has one process, which needs no lock.
 
-use crate::cast::{NEVER, cycle, options};
+use crate::cast::{NEVER, cycle, options, round};
 use crate::logs;
 use crate::scene::{On, Scene, Setup, postgres_address, until};
 use leasehold_core::RequestStatus;
-use leasehold_runtime::{Dispatcher, DispatcherOptions, LockOptions};
+use leasehold_core::breaker::BreakerSettings;
+use leasehold_runtime::{Dispatcher, DispatcherOptions, Gate, LockOptions};
 use leasehold_store::Store;
 use leasehold_store::lock::{LockAcquired, LockRequest, LockToken};
 use leasehold_testkit::FaultProxy;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
@@ -20,7 +22,8 @@ const HELD_FOR: Duration = Duration::from_secs(15);
 scenarios! {
     both: ;
     postgres: lock_unavailable, lock_expired_while_its_holder_stood_still, lock_table_missing,
-        database_lost_at_the_lock, lock_is_kept_alive_while_a_batch_takes_long, only_one_of_two_dispatchers_works;
+        database_lost_at_the_lock, lock_is_kept_alive_while_a_batch_takes_long, only_one_of_two_dispatchers_works,
+        who_cannot_reach_the_engine_gives_way_to_one_who_can;
 }
 
 fn named(owner: &str) -> DispatcherOptions {
@@ -97,6 +100,36 @@ async fn lock_expired_while_its_holder_stood_still() {
     scene
         .until_all(&site, &ids, RequestStatus::Dispatched)
         .await;
+}
+
+/// Only the first one's network is cut. It must not keep the lock from the second, which could work.
+async fn who_cannot_reach_the_engine_gives_way_to_one_who_can() {
+    let scene = Scene::new(On::Postgres).await;
+    let site = scene.site(1).await;
+    let before = scene.enqueue_one(&site).await;
+    let first = scene.run(options("first"));
+    let dispatched = RequestStatus::Dispatched;
+    scene.until_all(&site, &[before], dispatched).await;
+    scene.engine.set_healthy(false);
+    round(&scene.prober()).await;
+    assert_eq!(scene.gate.allowance(), 0);
+    let well = Arc::new(Gate::new(BreakerSettings::default()));
+    let store = Arc::new(scene.other_process());
+    let second = Dispatcher::new(store, scene.engine.clone(), well, options("second"));
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    let running = tokio::spawn(async move { second.run(&stopped).await });
+    scene.set_limit(&site, 2).await;
+    let id = scene.enqueue_one(&site).await;
+    scene.until_all(&site, &[id], dispatched).await;
+    let locks = scene.store.lock_list().await.unwrap();
+    let lock = locks
+        .iter()
+        .find(|lock| lock.name == "processExecutionQueue");
+    assert_eq!(lock.unwrap().owner, "second");
+    stop.cancel();
+    running.await.unwrap();
+    first.stop().await;
 }
 
 async fn lock_table_missing() {

@@ -30,7 +30,9 @@ impl Pair {
             let listed = (listed(&self.real, id).await, listed(&self.model, id).await);
             same("lists of executions", &listed.0, &listed.1)?;
         }
-        let oldest = ok(self.real.store.request_oldest().await);
+        let mut oldest = ok(self.real.store.request_oldest().await);
+        // What claims know of room may lag behind; a case of its own says what is promised.
+        oldest.startable = None;
         let model = ok(self.model.store.request_oldest().await);
         same("oldest requests", &oldest, &model)?;
         same(

@@ -159,6 +159,7 @@ impl State {
         let mut oldest = Oldest {
             at: now,
             pending: None,
+            startable: None,
             claimed: None,
             dispatched: None,
         };

@@ -1,4 +1,4 @@
--- Counts the requests of workspace $1 anew: what is kept, and what is still to be folded, are then what there is. Needs the lock of the fold.
+-- Counts the requests of workspace $1 anew, unless there are $2 or more: what is kept, and what is still to be folded, are then what there is. Needs the lock of the fold.
 UPDATE workspace_turn t
 SET pending = c.pending - f.pending, claimed = c.claimed - f.claimed, dispatched = c.dispatched - f.dispatched,
     completed = c.completed - f.completed, failed = c.failed - f.failed, written_by = pg_current_xact_id()
@@ -7,8 +7,9 @@ FROM (
         count(*) FILTER (WHERE status = 'CLAIMED') AS claimed,
         count(*) FILTER (WHERE status = 'DISPATCHED') AS dispatched,
         count(*) FILTER (WHERE status = 'COMPLETED') AS completed,
-        count(*) FILTER (WHERE status = 'FAILED') AS failed
-    FROM workflow_execution_queue WHERE workspace_id = $1
+        count(*) FILTER (WHERE status = 'FAILED') AS failed,
+        count(*) AS seen
+    FROM (SELECT status FROM workflow_execution_queue WHERE workspace_id = $1 ORDER BY id DESC LIMIT $2) q
 ) c, (
     SELECT coalesce(sum(pending), 0)::bigint AS pending, coalesce(sum(claimed), 0)::bigint AS claimed,
         coalesce(sum(dispatched), 0)::bigint AS dispatched, coalesce(sum(completed), 0)::bigint AS completed,
@@ -30,4 +31,4 @@ FROM (
         SELECT pending, claimed, dispatched, completed, failed FROM workspace_delta WHERE workspace_id = $1
     ) d
 ) f
-WHERE t.workspace_id = $1
+WHERE t.workspace_id = $1 AND c.seen < $2

@@ -1,14 +1,17 @@
--- What the server says of itself: settings, clock, connections, the oldest snapshot, waits for locks. Needs no rights beyond those of a user.
+-- What the server says of itself: settings, clock, connections, the oldest snapshot, waits for locks. A user may ask; whoever has not pg_read_all_stats does not see how old the snapshots of other roles are.
 SELECT current_setting('server_version') AS version, current_setting('server_version_num')::bigint AS version_number,
     pg_is_in_recovery() AS in_recovery, clock_timestamp() AS now,
     (SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit') AS synchronous_commit,
     current_setting('fsync')::boolean AS fsync, current_setting('full_page_writes')::boolean AS full_page_writes,
     current_setting('autovacuum')::boolean AS autovacuum,
     current_setting('max_connections')::bigint AS max_connections,
-    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
-    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND datname = current_database()) AS ours,
-    (SELECT count(*) FROM pg_locks l WHERE NOT l.granted
-        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS lock_waits,
+    (SELECT sum(numbackends)::bigint FROM pg_stat_database) AS connections,
+    (SELECT numbackends::bigint FROM pg_stat_database WHERE datname = current_database()) AS ours,
+    (SELECT count(DISTINCT l.pid) FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+        WHERE NOT l.granted AND a.datname = current_database()) AS lock_waits,
+    (SELECT count(*) FROM pg_stat_activity WHERE backend_xmin IS NOT NULL AND xact_start IS NULL AND query_start IS NULL
+        AND datname = current_database() AND pid <> pg_backend_pid()
+        AND NOT pg_has_role('pg_read_all_stats', 'USAGE')) AS unseen_snapshots,
     (SELECT age(datfrozenxid)::bigint FROM pg_database WHERE datname = current_database()) AS wraparound_age,
     (extract(epoch FROM clock_timestamp() - s.since) * 1000000)::bigint AS snapshot_us, s.whose AS snapshot_of
 FROM (SELECT 1) one LEFT JOIN LATERAL (
@@ -16,7 +19,7 @@ FROM (SELECT 1) one LEFT JOIN LATERAL (
         SELECT coalesce(xact_start, query_start) AS since, format('session %s of %s%s', pid, coalesce(usename, '?'),
             CASE WHEN application_name <> '' THEN ', ' || application_name ELSE '' END) AS whose
         FROM pg_stat_activity
-        WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL AND backend_type <> 'autovacuum worker'
+        WHERE pid <> pg_backend_pid() AND backend_xmin IS NOT NULL AND backend_type IS DISTINCT FROM 'autovacuum worker'
             AND datname = current_database()
         UNION ALL
         SELECT prepared, format('prepared transaction %s', gid) FROM pg_prepared_xacts WHERE database = current_database()

@@ -1,20 +1,20 @@
--- Since when the oldest requests are PENDING and due, CLAIMED, and DISPATCHED.
+-- Since when the oldest requests are PENDING and due, CLAIMED, and DISPATCHED, and since when the first in line is due that has room.
 WITH RECURSIVE clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), turn AS MATERIALIZED (
-    SELECT workspace_id, has_work, dispatched > 0 AS has_dispatched, line_rank, line_at, line_id, oldest_admission, stragglers
+    SELECT workspace_id, ready, has_work, dispatched > 0 AS has_dispatched, line_rank, line_at, line_id, oldest_admission, stragglers
     -- A sample of all of it: every row is wanted, and this reads page after page where sessions may not scan.
     FROM workspace_turn TABLESAMPLE SYSTEM (100) WHERE has_work OR dispatched > 0
 ), lane AS (
     -- The first in line of each workspace and priority.
-    SELECT t.workspace_id, f.* FROM turn t CROSS JOIN LATERAL (
+    SELECT t.workspace_id, t.ready AS startable, f.* FROM turn t CROSS JOIN LATERAL (
         SELECT q.rank, q.created_at, q.id, q.run_at FROM workflow_execution_queue q
         WHERE t.has_work AND q.workspace_id = t.workspace_id AND q.due AND q.execution_id IS NULL
             AND (q.rank, q.created_at, q.id) >= (t.line_rank, t.line_at, t.line_id)
         ORDER BY q.rank, q.created_at, q.id LIMIT 1
     ) f
     UNION ALL
-    SELECT l.workspace_id, n.* FROM lane l CROSS JOIN LATERAL (
+    SELECT l.workspace_id, false, n.* FROM lane l CROSS JOIN LATERAL (
         SELECT q.rank, q.created_at, q.id, q.run_at FROM workflow_execution_queue q
         WHERE q.workspace_id = l.workspace_id AND q.due AND q.execution_id IS NULL AND q.rank > l.rank
         ORDER BY q.rank, q.created_at, q.id LIMIT 1
@@ -96,6 +96,7 @@ WITH RECURSIVE clock AS MATERIALIZED (
     ) b
 )
 SELECT clock.now AS at, least(waits.since, behind.since) AS pending,
+    (SELECT min(greatest(run_at, created_at)) FROM lane WHERE startable) AS startable,
     (SELECT min(claimed_at) FROM workflow_execution_queue WHERE lease_expires_at IS NOT NULL) AS claimed,
     least(runs.since, beside.since) AS dispatched
 FROM clock, waits, behind, runs, beside

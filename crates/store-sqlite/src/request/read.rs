@@ -24,6 +24,7 @@ const LIST_OF_STATUS: &str = include_str!("../../sql/request/list_of_status.sql"
 const LIST_OF_DEFINITION: &str = include_str!("../../sql/request/list_of_definition.sql");
 const TIMELINE: &str = include_str!("../../sql/request/timeline.sql");
 const OLDEST_PENDING: &str = include_str!("../../sql/request/oldest_pending.sql");
+const OLDEST_STARTABLE: &str = include_str!("../../sql/request/oldest_startable.sql");
 const OLDEST_CLAIMED: &str = include_str!("../../sql/request/oldest_claimed.sql");
 const OLDEST_DISPATCHED: &str = include_str!("../../sql/request/oldest_dispatched.sql");
 const PLACE: &str = include_str!("../../sql/request/place.sql");
@@ -74,6 +75,7 @@ pub(crate) fn oldest(session: &Session<'_>) -> Result<Oldest, Fault> {
         Ok(Oldest {
             at: moment(session.now)?,
             pending: session.one(OLDEST_PENDING, [session.now], since)?,
+            startable: session.one(OLDEST_STARTABLE, [], since)?,
             claimed: session.one(OLDEST_CLAIMED, [], since)?,
             dispatched: session.one(OLDEST_DISPATCHED, [], since)?,
         })

@@ -106,6 +106,7 @@ define! {
         pub(crate) wait: Spread = histogram(plain("leasehold_request_wait_seconds", "From enqueueing a request, or the time it was to run, until its execution was started"), WAITS);
         pub(crate) requests: Family<Status, Level> = gauges(by(&["status"], "leasehold_requests", "Requests in each status, in all workspaces"));
         pub(crate) oldest: Family<Status, Level> = gauges(by(&["status"], "leasehold_requests_oldest_seconds", "Age of the oldest request in a status: since it could have been claimed if `pending`, since it was claimed or dispatched otherwise"));
+        pub(crate) startable: Sometimes = sometimes(plain("leasehold_requests_startable_oldest_seconds", "How long the first in a line has been due whose workspace has room and is not paused; 0 if there is none"));
     }
     "Workspaces" {
         pub(crate) workspaces: Sometimes = sometimes(plain("leasehold_workspaces", "Workspaces that are not deleted"));
@@ -135,7 +136,7 @@ define! {
         pub(crate) queue_limit: Family<QueueName, Level> = gauges(by(&["queue"], "leasehold_queue_limit", "How many jobs of a queue may run at once, where there is a limit"));
     }
     "Engine" {
-        pub(crate) engine_up: Sometimes = sometimes(plain("leasehold_engine_up", "1 while starts go to the engine, 0 while it is down and none do"));
+        pub(crate) engine_up: Sometimes = sometimes(plain("leasehold_engine_up", "1 while this process starts executions in the engine, 0 while it is down and none are; left out where the process does not dispatch"));
         pub(crate) engine_allowance: Sometimes = sometimes(plain("leasehold_engine_allowance", "Starts that may be under way at once; fewer than set while the engine comes back"));
         pub(crate) engine_calls: Family<EngineAnswer, Counter> = counters(by(&["engine", "call", "outcome"], "leasehold_engine_calls_total", "Calls of the engine and what came of them"));
         pub(crate) engine_seconds: Family<EngineCall, Spread> = histograms(by(&["engine", "call"], "leasehold_engine_call_duration_seconds", "How long calls of the engine took"), || Spread::new(SECONDS.iter().copied()));

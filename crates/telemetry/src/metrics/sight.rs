@@ -64,6 +64,7 @@ impl Metrics {
         self.workspaces.set(None);
         self.requests.clear();
         self.oldest.clear();
+        self.startable.set(None);
         self.workspace_requests.clear();
         self.workspace_slots_in_use.clear();
         self.workspace_slots.clear();
@@ -79,6 +80,10 @@ impl Metrics {
     }
 
     fn show_oldest(&self, oldest: &Oldest) {
+        let startable = oldest
+            .startable
+            .map_or(0.0, |since| seconds(since, oldest.at));
+        self.startable.set(Some(startable));
         let since = [oldest.pending, oldest.claimed, oldest.dispatched];
         for (status, since) in OPEN.into_iter().zip(since) {
             let status = label(status);

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 /// Not shown until something with such a label came along.
-const LATER: [&str; 20] = [
+const LATER: [&str; 21] = [
     "leasehold_engine_allowance",
     "leasehold_engine_call_duration_seconds",
     "leasehold_engine_calls_total",
@@ -30,6 +30,7 @@ const LATER: [&str; 20] = [
     "leasehold_queue_limit",
     "leasehold_requests",
     "leasehold_requests_oldest_seconds",
+    "leasehold_requests_startable_oldest_seconds",
     "leasehold_store_call_duration_seconds",
     "leasehold_store_calls_total",
     "leasehold_workspace_requests",
@@ -92,6 +93,7 @@ fn sight() -> Sight {
         oldest: Oldest {
             at,
             pending: Some(Timestamp::from_second(940).unwrap()),
+            startable: None,
             claimed: None,
             dispatched: Some(Timestamp::from_second(1_001).unwrap()),
         },
