@@ -176,6 +176,10 @@ impl State {
             };
             *known = (*known).into_iter().chain(since).min();
         }
+        let ready = self.workspaces.keys().filter(|id| self.ready(**id, now));
+        let first = ready.filter_map(|id| self.requests.get(&self.best(*id, now)?));
+        let since = first.map(|row| row.request.run_at.max(row.request.created_at));
+        oldest.startable = since.min();
         oldest
     }
 
