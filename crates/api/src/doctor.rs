@@ -1,5 +1,6 @@
 //! What an examination of an installation found.
 
+use leasehold_core::doctor;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -27,6 +28,21 @@ pub struct Finding {
     /// What to do, unless all is well.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub todo: Option<String>,
+}
+
+impl From<doctor::Finding> for Finding {
+    fn from(found: doctor::Finding) -> Self {
+        Self {
+            check: found.check.to_owned(),
+            verdict: match found.verdict {
+                doctor::Verdict::Ok => Verdict::Ok,
+                doctor::Verdict::Warning => Verdict::Warning,
+                doctor::Verdict::Problem => Verdict::Problem,
+            },
+            says: found.says,
+            todo: found.todo,
+        }
+    }
 }
 
 /// What was found.

@@ -12,7 +12,6 @@ use leasehold_api::doctor::{Finding, Findings, Verdict};
 use leasehold_client::{Client, ClientOptions};
 use leasehold_console::{Exit, Failure, Format, Output, OutputFlags, clean};
 use leasehold_core::Timestamp;
-use leasehold_ops::doctor as ops;
 use leasehold_store::{ErrorKind, Store};
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,19 +145,10 @@ async fn of_store(settings: &Settings, store: Arc<dyn Store>, shown: String) -> 
             )
         }
     };
-    let found = ops::examine(&*store, engine.as_deref(), Timestamp::now).await;
-    findings.extend(found.into_iter().map(told));
+    let found = leasehold_ops::doctor::examine(&*store, engine.as_deref(), Timestamp::now).await;
+    findings.extend(found.into_iter().map(Finding::from));
     findings.extend(of_engine);
     findings
-}
-
-fn told(found: ops::Finding) -> Finding {
-    let verdict = match found.verdict {
-        ops::Verdict::Ok => Verdict::Ok,
-        ops::Verdict::Warning => Verdict::Warning,
-        ops::Verdict::Problem => Verdict::Problem,
-    };
-    finding(found.check, verdict, found.says, found.todo.as_deref())
 }
 
 /// Has the server that owns the store examine itself.

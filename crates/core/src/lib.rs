@@ -1,6 +1,7 @@
 //! The pure domain: what requests, executions, jobs and graphs are and what they may become. Knows no IO, no async, no clock, no randomness, no SQL, no HTTP.
 
 pub mod breaker;
+pub mod doctor;
 pub mod execution;
 pub mod failure;
 pub mod graph;
@@ -29,5 +30,5 @@ pub use job::{JobEvent, JobId, JobStatus};
 pub use payload::JsonText;
 pub use plan::Plan;
 pub use request::{RequestEvent, RequestStatus};
-pub use trace::trace_id;
+pub use trace::{NoTraceContext, TraceContext};
 pub use version::VersionBody;

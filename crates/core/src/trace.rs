@@ -1,36 +1,127 @@
-//! The trace that a `traceparent` names, to be shown beside what happened. Makes no spans and decides nothing by it.
+//! Where in which trace something is, as the header `traceparent` of W3C's Trace Context says it. Makes no spans.
 
-/// The trace's id in a `traceparent` of the W3C (version 00: `00-{trace id}-{span id}-{flags}`); none if it is not one.
-pub fn trace_id(traceparent: &str) -> Option<&str> {
-    let id = traceparent.strip_prefix("00-")?.get(..32)?;
-    let follows = traceparent.as_bytes().get(35) == Some(&b'-');
-    let hex = id
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte));
-    (follows && hex && id.bytes().any(|byte| byte != b'0')).then_some(id)
+use std::fmt;
+use std::str::FromStr;
+
+/// A place in a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TraceContext {
+    /// The trace's id; never 0.
+    pub trace: u128,
+    /// The span's id; never 0.
+    pub span: u64,
+    /// Whether the trace is recorded.
+    pub sampled: bool,
+}
+
+/// It is no `traceparent`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoTraceContext;
+
+impl fmt::Display for NoTraceContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it is no traceparent, which looks like 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+    }
+}
+
+impl std::error::Error for NoTraceContext {}
+
+impl TraceContext {
+    /// The trace's id, as 32 digits.
+    pub fn trace_id(&self) -> String {
+        format!("{:032x}", self.trace)
+    }
+
+    /// The trace's id in what a caller sent, if that is a `traceparent`.
+    pub fn trace_id_of(traceparent: Option<&str>) -> Option<String> {
+        Some(traceparent?.parse::<Self>().ok()?.trace_id())
+    }
+}
+
+impl fmt::Display for TraceContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let flags = u8::from(self.sampled);
+        write!(f, "00-{:032x}-{:016x}-{flags:02x}", self.trace, self.span)
+    }
+}
+
+impl FromStr for TraceContext {
+    type Err = NoTraceContext;
+
+    /// Later versions of the format may go on after what is known of them; the first may not.
+    fn from_str(text: &str) -> Result<Self, NoTraceContext> {
+        let mut parts = text.splitn(5, '-');
+        let mut digits = |length: usize| {
+            let part = parts.next().ok_or(NoTraceContext)?;
+            let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+            if part.len() != length || !part.bytes().all(lower_hex) {
+                return Err(NoTraceContext);
+            }
+            u128::from_str_radix(part, 16).map_err(|_| NoTraceContext)
+        };
+        let (version, trace, span, flags) = (digits(2)?, digits(32)?, digits(16)?, digits(2)?);
+        if version == 0xff || (version == 0 && parts.next().is_some()) || trace == 0 || span == 0 {
+            return Err(NoTraceContext);
+        }
+        Ok(Self {
+            trace,
+            span: u64::try_from(span).map_err(|_| NoTraceContext)?,
+            sampled: flags & 1 == 1,
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::trace_id;
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const SAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
-    fn only_what_looks_like_a_trace_is_one() {
-        let id = "4bf92f3577b34da6a3ce929d0e0e4736";
-        let whole = format!("00-{id}-00f067aa0ba902b7-01");
-        assert_eq!(trace_id(&whole), Some(id));
-        let others = [
+    fn a_traceparent_is_read_and_written_as_it_was() {
+        for (text, sampled) in [
+            (SAMPLED.to_owned(), true),
+            (SAMPLED.replace("-01", "-00"), false),
+        ] {
+            let read: TraceContext = text.parse().unwrap();
+            assert_eq!(read.to_string(), text);
+            assert_eq!((read.sampled, read.span), (sampled, 0x00f0_67aa_0ba9_02b7));
+            assert_eq!(read.trace_id(), "4bf92f3577b34da6a3ce929d0e0e4736");
+        }
+    }
+
+    #[test]
+    fn what_a_later_version_adds_is_left_out() {
+        for later in [
+            "cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
+            "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-03",
+        ] {
+            assert_eq!(later.parse::<TraceContext>().unwrap().to_string(), SAMPLED);
+        }
+    }
+
+    #[test]
+    fn what_is_no_traceparent_is_refused() {
+        for bad in [
             "",
-            "00-",
-            id,
-            &whole.replace("00-4", "01-4"),
-            &whole.to_uppercase(),
-            &whole.replace(id, "ü".repeat(32).as_str()),
-            &whole.replace(id, "0".repeat(32).as_str()),
-            &whole[..35],
-        ];
-        for other in others {
-            assert_eq!(trace_id(other), None, "{other}");
+            "00",
+            "00-abc-def-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-",
+            "ff-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            "00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01",
+            "00-00000000000000000000000000000000-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-0000000000000000-01",
+            "00-+bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e473-00f067aa0ba902b7a-01",
+            " 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+            "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-é",
+        ] {
+            assert_eq!(bad.parse::<TraceContext>(), Err(NoTraceContext), "{bad}");
+            assert_eq!(TraceContext::trace_id_of(Some(bad)), None);
         }
     }
 }

@@ -69,7 +69,7 @@ fn log(settled: &EndedExecution) {
         | ExecutionEnd::Terminated
         | ExecutionEnd::Lost => "a node was given up when the lease of its last attempt ran out",
     };
-    tracing::warn!(execution = %settled.execution, end = settled.end.as_str(), error = settled.error,
+    tracing::warn!(execution = %settled.execution, request = %settled.request, status = %settled.status, end = ?settled.end, error = settled.error,
         "execution ended: {why}");
 }
 

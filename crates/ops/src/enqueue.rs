@@ -7,7 +7,7 @@ use leasehold_core::limits::{
     PARAMS_MAX_BYTES, PRIORITY_RANGE, TRACE_CONTEXT_MAX_CHARS,
 };
 use leasehold_core::text::{self, TextProblem};
-use leasehold_core::{DefinitionId, RequestId, VersionId, WorkspaceId, trace_id};
+use leasehold_core::{DefinitionId, RequestId, TraceContext, VersionId, WorkspaceId};
 use leasehold_store::Store;
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, NewRequest};
 use std::collections::HashMap;
@@ -201,8 +201,8 @@ fn say_enqueued(call: &Enqueue, requests: &[EnqueuedRequest]) {
     }
 }
 
-fn trace(new: &NewRequest) -> Option<&str> {
-    trace_id(new.trace_context.as_deref()?)
+fn trace(new: &NewRequest) -> Option<String> {
+    TraceContext::trace_id_of(new.trace_context.as_deref())
 }
 
 type Validator = Option<Arc<jsonschema::Validator>>;

@@ -2,7 +2,7 @@
 
 use crate::state::State;
 use leasehold_core::limits::{OVERVIEW_JOBS_MAX, OVERVIEW_MAX};
-use leasehold_core::why::EngineFacts;
+use leasehold_core::why::EngineFacts::Down;
 use leasehold_store::{Result, Store};
 use leasehold_telemetry::Sight;
 use std::sync::Arc;
@@ -56,12 +56,9 @@ pub(crate) async fn fresh(state: &State) -> MutexGuard<'_, Scraped> {
             (scraped.seen, scraped.look_again) = (None, None);
         }
         scraped.store = Some(Instant::now() + FRESH_FOR);
-        let up = match state.watch.facts() {
-            EngineFacts::Well => Some(true),
-            EngineFacts::Down { .. } => Some(false),
-            EngineFacts::NotDispatchedHere | EngineFacts::Missing => None,
-        };
-        metrics.engine_seen(up, state.watch.allowance());
+        let allowance = state.watch.allowance();
+        let down = matches!(state.watch.facts(), Down { .. });
+        metrics.engine_seen(allowance.map(|_| !down), allowance);
     }
     scraped
 }

@@ -5,7 +5,8 @@ use axum::extract::{MatchedPath, Request, State as Reached};
 use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
-use leasehold_telemetry::{Route, TraceContext};
+use leasehold_core::TraceContext;
+use leasehold_telemetry::Route;
 use std::time::Instant;
 
 /// A route that is not there.

@@ -5,7 +5,7 @@ use axum::extract::{MatchedPath, Request, State as Reached};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use axum::middleware::Next;
 use axum::response::Response;
-use leasehold_telemetry::TraceContext;
+use leasehold_core::TraceContext;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 

@@ -4,12 +4,10 @@
 
 mod metrics;
 mod observed;
-mod trace_context;
 mod tracer;
 
 pub use metrics::{DispatchFailure, Format, Level, Metrics, Route, Sight};
 pub use observed::{ObservedEngine, ObservedStore};
-pub use trace_context::{NoTraceContext, TraceContext};
 pub use tracer::{InvalidEndpoint, Span, TraceOptions, Tracer};
 
 use std::sync::Arc;

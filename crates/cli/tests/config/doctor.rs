@@ -52,11 +52,15 @@ async fn postgres(folder: &Folder) -> (TestDatabase, Client) {
     folder
         .run(&["migrate", "up", "--store", database.url()])
         .well();
-    let (client, connection) = tokio_postgres::connect(database.url(), NoTls)
-        .await
-        .unwrap();
-    tokio::spawn(connection);
+    let client = connected(&database).await;
     (database, client)
+}
+
+async fn connected(database: &TestDatabase) -> Client {
+    let connected = tokio_postgres::connect(database.url(), NoTls).await;
+    let (client, connection) = connected.unwrap();
+    tokio::spawn(connection);
+    client
 }
 
 async fn workspace(store: &dyn Store) {
@@ -145,6 +149,15 @@ async fn postgres_healthy_and_sick() {
         found["snapshots"].contains(&format!("session {pid} ")),
         "{found:?}"
     );
+    // Another role does not see how old it is, and must not take that for well.
+    let other = connected(&database).await;
+    let role = include_str!("sql/doctor_plain_role.sql");
+    other.batch_execute(role).await.unwrap();
+    let plain = database.url().replace("postgres@", "leasehold_plain@");
+    assert_ne!(plain, database.url());
+    let unseen = [ALONE, ("snapshots", "warning")];
+    let found = examined(&folder, &["--store", &plain], &unseen);
+    assert!(found["snapshots"].contains("other roles"), "{found:?}");
     client.batch_execute("ROLLBACK").await.unwrap();
 
     let off = include_str!("sql/doctor_no_sync.sql").replace("{database}", database.name());

@@ -1,6 +1,7 @@
 //! What a database says of itself, judged: whether commits last, whether dead rows are cleaned up, whether there is room. Pure.
 
-use super::judge::{Finding, problem, warning, well};
+use super::judge::{problem, warning, well};
+use leasehold_core::doctor::Finding;
 use leasehold_store::diagnosis::{Diagnosis, PostgresFacts, SqliteFacts, TableFacts};
 use std::time::Duration;
 
@@ -259,9 +260,9 @@ fn sqlite(facts: &SqliteFacts) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::judge::Verdict;
     use super::*;
     use leasehold_core::Timestamp;
+    use leasehold_core::doctor::Verdict;
 
     fn healthy() -> PostgresFacts {
         PostgresFacts {

@@ -1,6 +1,7 @@
 //! What facts about an installation mean: fine, worth a look, or wrong, and what to do then. Pure; every bound has a name here.
 
 use leasehold_core::Timestamp;
+use leasehold_core::doctor::{Finding, Verdict};
 use leasehold_store::capacity::Drift;
 use leasehold_store::instance::Instance;
 use leasehold_store::lock::LockState;
@@ -23,30 +24,6 @@ const DEAD_WARNING: u64 = 1_000;
 const DRIFTS_NAMED: usize = 10;
 /// The lock under which requests are dispatched.
 const DISPATCH_LOCK: &str = "processExecutionQueue";
-
-/// How bad a finding is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
-    /// As it should be.
-    Ok,
-    /// It works, and is worth a look.
-    Warning,
-    /// It does not work, or work may be lost.
-    Problem,
-}
-
-/// One thing that was looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// What was looked at.
-    pub check: &'static str,
-    /// How it is.
-    pub verdict: Verdict,
-    /// What was seen.
-    pub says: String,
-    /// What to do, unless all is well.
-    pub todo: Option<String>,
-}
 
 /// As it should be.
 pub(crate) fn well(check: &'static str, says: impl Into<String>) -> Finding {

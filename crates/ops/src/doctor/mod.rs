@@ -1,12 +1,11 @@
-//! Examining an installation: asks the store and the engine for what can be known of them, once, and has it judged. Changes nothing.
+//! Examining an installation: asks the store and the engine for what can be known of them, once, and has it judged. Repairs nothing.
 
 mod database;
 mod judge;
 
-pub use judge::{Finding, Verdict};
-
 use judge::{problem, well};
 use leasehold_core::Timestamp;
+use leasehold_core::doctor::Finding;
 use leasehold_engine::Engine;
 use leasehold_store::capacity::Drift;
 use leasehold_store::{Page, Result, Store};

@@ -1,7 +1,7 @@
 //! The log events of dispatch, with the levels and fields the design documents give them. Never a payload.
 
 use super::full::{Full, Line};
-use leasehold_core::{FailureReason, RequestId, WorkspaceId, trace_id};
+use leasehold_core::{FailureReason, RequestId, TraceContext, WorkspaceId};
 use leasehold_engine::StartOutcome;
 use leasehold_store::request::{Claimed, ClaimedRequest, Orphaned};
 use std::sync::{Mutex, PoisonError};
@@ -138,6 +138,6 @@ pub(super) fn leases_lost(count: usize) {
     tracing::warn!(count, "claims lost; another dispatcher resolves them");
 }
 
-fn trace(claimed: &ClaimedRequest) -> Option<&str> {
-    trace_id(claimed.trace_context.as_deref()?)
+fn trace(claimed: &ClaimedRequest) -> Option<String> {
+    TraceContext::trace_id_of(claimed.trace_context.as_deref())
 }

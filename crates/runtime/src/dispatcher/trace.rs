@@ -4,9 +4,10 @@
 //! statement's times and its name as `leasehold.in_statement`.
 
 use super::{DispatcherOptions, Shared};
+use leasehold_core::TraceContext;
 use leasehold_engine::StartOutcome;
 use leasehold_store::request::{ClaimedRequest, ReleaseKind};
-use leasehold_telemetry::{DispatchFailure, Span, Telemetry, TraceContext};
+use leasehold_telemetry::{DispatchFailure, Span, Telemetry};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 

@@ -5,7 +5,7 @@ use crate::openapi::Common;
 use crate::refusal::Outcome;
 use crate::state::State;
 use axum::extract::State as Reached;
-use leasehold_api::doctor::{Finding, Findings, Verdict};
+use leasehold_api::doctor::Findings;
 use leasehold_core::Timestamp;
 use leasehold_ops::doctor;
 use utoipa_axum::router::OpenApiRouter;
@@ -15,25 +15,12 @@ pub(super) fn routes() -> OpenApiRouter<State> {
     OpenApiRouter::new().routes(routes!(examine))
 }
 
-/// Examines database, clocks, engine, locks and drift, and says what to do about what is wrong. Changes nothing.
+/// Examines database, clocks, engine, locks and drift, and says what to do about what is wrong. Repairs nothing.
 #[utoipa::path(get, path = "/v1/doctor", operation_id = "doctor", tag = "instances",
     responses((status = 200, body = Findings), Common))]
 async fn examine(Reached(state): Reached<State>) -> Outcome<Json<Findings>> {
     let found = doctor::examine(&*state.store, state.engine.as_deref(), Timestamp::now).await;
     Ok(Json(Findings {
-        findings: found.into_iter().map(shown).collect(),
+        findings: found.into_iter().map(Into::into).collect(),
     }))
-}
-
-fn shown(found: doctor::Finding) -> Finding {
-    Finding {
-        check: found.check.to_owned(),
-        verdict: match found.verdict {
-            doctor::Verdict::Ok => Verdict::Ok,
-            doctor::Verdict::Warning => Verdict::Warning,
-            doctor::Verdict::Problem => Verdict::Problem,
-        },
-        says: found.says,
-        todo: found.todo,
-    }
 }

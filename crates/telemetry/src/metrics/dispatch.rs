@@ -3,7 +3,7 @@
 use super::Metrics;
 use super::book::TraceId;
 use super::labels::{Outcome, Reason};
-use crate::trace_context::TraceContext;
+use leasehold_core::TraceContext;
 use leasehold_core::WorkspaceId;
 use std::time::{Duration, SystemTime};
 

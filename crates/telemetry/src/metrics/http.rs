@@ -3,7 +3,7 @@
 use super::Metrics;
 use super::dispatch::{example, now};
 use super::labels::{Answer, Route};
-use crate::trace_context::TraceContext;
+use leasehold_core::TraceContext;
 use std::time::Duration;
 
 impl Metrics {

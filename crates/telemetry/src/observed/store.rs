@@ -192,6 +192,6 @@ observed! {
     graph_nodes(execution: ExecutionId) -> Option<Vec<NodeRun>>;
     graph_output(execution: ExecutionId, node: usize) -> Option<JsonText>;
     graph_stop(execution: ExecutionId, stop: GraphStop, by: &str, reason: &str) -> GraphStopped => |tally, came| if let GraphStopped::Stopped(ended) = came { tally.graphs_ended([ended]) };
-    graph_settle(by: &str, limit: u32) -> Vec<EndedExecution> => |tally, came| tally.graphs_ended(came);
+    graph_settle(by: &str, limit: u32) -> Vec<EndedExecution> => |tally, came| tally.graphs_settled(came);
     node_finish(worker: &str, finishes: &[JobFinish]) -> NodesFinished => |tally, came| tally.nodes_finished(came);
 }

@@ -135,6 +135,13 @@ impl Tally {
         }
     }
 
+    /// Graphs that time ended; whoever asks for them says why.
+    pub(super) fn graphs_settled(&self, came: &[EndedExecution]) {
+        for settled in came {
+            self.ended(settled.reason);
+        }
+    }
+
     /// Graphs that ended in the store. Nobody else hears of all of them, so it is said here.
     pub(super) fn graphs_ended<'a>(&self, came: impl IntoIterator<Item = &'a EndedExecution>) {
         for ended in came {

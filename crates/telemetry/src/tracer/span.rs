@@ -1,7 +1,7 @@
 //! A span: what happened, from when to when, as part of what. One that nobody records holds nothing and costs nothing.
 
 use super::Tracer;
-use crate::trace_context::TraceContext;
+use leasehold_core::TraceContext;
 use opentelemetry::trace::{Link, SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceState};
 use opentelemetry::{KeyValue, Value};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
@@ -157,7 +157,9 @@ impl Open {
             links.links = self.links;
             SpanData {
                 span_context: exported(&self.context, false),
-                parent_span_id: self.parent.map_or(SpanId::INVALID, |parent| parent.span),
+                parent_span_id: self
+                    .parent
+                    .map_or(SpanId::INVALID, |parent| parent.span.into()),
                 parent_span_is_remote: self.parent.is_some() && !self.inner,
                 span_kind: self.kind,
                 name: self.name,
@@ -177,5 +179,6 @@ impl Open {
 
 fn exported(context: &TraceContext, remote: bool) -> SpanContext {
     let flags = TraceFlags::default().with_sampled(context.sampled);
-    SpanContext::new(context.trace, context.span, flags, remote, TraceState::NONE)
+    let (trace, span) = (context.trace.into(), context.span.into());
+    SpanContext::new(trace, span, flags, remote, TraceState::NONE)
 }

@@ -1,0 +1,10 @@
+-- A role as production has it: it may do everything with our tables, and nothing with the server.
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'leasehold_plain') THEN
+        CREATE ROLE leasehold_plain LOGIN;
+    END IF;
+    GRANT ALL ON ALL TABLES IN SCHEMA public TO leasehold_plain;
+    GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO leasehold_plain;
+END
+$$
