@@ -6,11 +6,11 @@
 )]
 
 mod api;
+mod backend;
 mod claim;
 mod compare;
 mod dispatch;
 mod engine;
-mod ground;
 mod processor;
 mod report;
 mod sheet;

@@ -1,6 +1,6 @@
 //! Prints results of any shape as they come: JSON lines, or tables whose columns are the metrics. Knows nothing of what was measured.
 
-use crate::ground::StatementCost;
+use crate::backend::StatementCost;
 use crate::report::{Format, Metric, Outcome, grouped};
 use std::io::{IsTerminal, Write};
 

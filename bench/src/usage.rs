@@ -1,6 +1,6 @@
 //! What a measurement cost: this process's processor time and memory, and the database's own counts. Linux tells the former; elsewhere it is left out.
 
-use crate::ground::{Meter, Reading};
+use crate::backend::{Meter, Reading};
 use crate::processor;
 use crate::report::Outcome;
 use anyhow::Result;

@@ -1,3 +1,24 @@
+CREATE FUNCTION public.leasehold_check_options(called text, options jsonb, known text[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+DECLARE
+    unknown text;
+BEGIN
+    IF jsonb_typeof(options) <> 'object' THEN
+        RAISE EXCEPTION '%: options must be a JSON object, not %', called, jsonb_typeof(options)
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    SELECT o.name INTO unknown FROM jsonb_object_keys(options) AS o (name) WHERE o.name <> ALL (known) ORDER BY o.name LIMIT 1;
+    IF FOUND THEN
+        RAISE EXCEPTION '%: unknown option "%"', called, unknown
+            USING ERRCODE = 'invalid_parameter_value',
+                HINT = CASE WHEN cardinality(known) = 0 THEN 'This version has no options.'
+                    ELSE 'Options of this version: ' || array_to_string(known, ', ') END;
+    END IF;
+END
+$$;
+
 CREATE FUNCTION public.leasehold_check_shortcuts() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'public', 'pg_temp'
@@ -52,7 +73,7 @@ CREATE FUNCTION public.leasehold_cluster() RETURNS bigint
     SELECT system_identifier FROM pg_control_system()
 $$;
 
-CREATE FUNCTION public.leasehold_enqueue(workspace_id uuid, definition_id uuid, params jsonb DEFAULT 'null'::jsonb, priority integer DEFAULT 0, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, idempotency_key text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, trace_context text DEFAULT NULL::text, enqueued_by text DEFAULT 'sql'::text) RETURNS uuid
+CREATE FUNCTION public.leasehold_enqueue(workspace_id uuid, definition_id uuid, params jsonb DEFAULT 'null'::jsonb, priority integer DEFAULT 0, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, idempotency_key text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, trace_context text DEFAULT NULL::text, enqueued_by text DEFAULT 'sql'::text, options jsonb DEFAULT NULL::jsonb) RETURNS uuid
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -65,6 +86,9 @@ DECLARE
     asked ALIAS FOR idempotency_key;
     moment timestamptz := clock_timestamp();
 BEGIN
+    IF leasehold_enqueue.options IS NOT NULL THEN
+        PERFORM leasehold_check_options('leasehold_enqueue', leasehold_enqueue.options, '{}');
+    END IF;
     PERFORM 1 FROM workspace w WHERE w.id = leasehold_enqueue.workspace_id AND w.deleted_at IS NULL;
     IF NOT FOUND THEN
         RAISE EXCEPTION 'workspace % not found', leasehold_enqueue.workspace_id USING ERRCODE = 'no_data_found';
@@ -551,7 +575,7 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_job_enqueue(queue text, kind text, payload json DEFAULT 'null'::json, priority integer DEFAULT 0, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, dedup_key text DEFAULT NULL::text, dedup_window interval DEFAULT NULL::interval, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, trace_context text DEFAULT NULL::text) RETURNS bigint
+CREATE FUNCTION public.leasehold_job_enqueue(queue text, kind text, payload json DEFAULT 'null'::json, priority integer DEFAULT 0, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, dedup_key text DEFAULT NULL::text, dedup_window interval DEFAULT NULL::interval, max_attempts integer DEFAULT NULL::integer, timeout interval DEFAULT NULL::interval, trace_context text DEFAULT NULL::text, options jsonb DEFAULT NULL::jsonb) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -565,6 +589,9 @@ DECLARE
     new_id bigint := nextval('job_id');
     holder bigint;
 BEGIN
+    IF leasehold_job_enqueue.options IS NOT NULL THEN
+        PERFORM leasehold_check_options('leasehold_job_enqueue', leasehold_job_enqueue.options, '{}');
+    END IF;
     IF octet_length(leasehold_job_enqueue.payload::text) > 262144 THEN
         RAISE EXCEPTION 'the payload must have at most 262144 bytes as JSON, has %',
             octet_length(leasehold_job_enqueue.payload::text) USING ERRCODE = 'program_limit_exceeded';
@@ -1348,6 +1375,14 @@ CREATE TABLE public.job_waiting (
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 
+CREATE TABLE public.leasehold_function (
+    name text NOT NULL,
+    release integer NOT NULL,
+    checksum bigint NOT NULL,
+    applied_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    CONSTRAINT leasehold_function_release CHECK ((release > 0))
+);
+
 CREATE TABLE public.leasehold_migration (
     number integer NOT NULL,
     name text NOT NULL,
@@ -1689,6 +1724,9 @@ ALTER TABLE ONLY public.job
 
 ALTER TABLE ONLY public.job_waiting
     ADD CONSTRAINT job_waiting_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY public.leasehold_function
+    ADD CONSTRAINT leasehold_function_pkey PRIMARY KEY (name);
 
 ALTER TABLE ONLY public.leasehold_migration
     ADD CONSTRAINT leasehold_migration_pkey PRIMARY KEY (number);

@@ -40,7 +40,7 @@ enum Task {
     },
     /// Checks the house rules that neither the compiler nor clippy knows.
     Tidy,
-    /// Rewrites each store's schema.sql from its migrations.
+    /// Rewrites each store's schema.sql from its migrations, and PostgreSQL's list of functions.
     Schema,
     /// Checks every link of the documentation and builds the book into target/book.
     Book,

@@ -1,4 +1,4 @@
-//! Rewrites each store's schema.sql: the stores' own schema tests do it when told to bless what they find.
+//! Rewrites each store's schema.sql and the list of SQL functions: the stores' own tests do it when told to bless what they find.
 
 use anyhow::{Result, bail};
 use leasehold_testkit::Cluster;
@@ -6,20 +6,25 @@ use leasehold_testkit::Cluster;
 use crate::interrupt::Interrupt;
 use crate::{child, workspace};
 
-const STORES: [&str; 2] = ["leasehold-store-postgres", "leasehold-store-sqlite"];
+/// Which test of which store.
+const TESTS: [(&str, &str); 3] = [
+    ("leasehold-store-postgres", "schema"),
+    ("leasehold-store-postgres", "functions"),
+    ("leasehold-store-sqlite", "schema"),
+];
 
 pub(crate) fn run() -> Result<()> {
     let interrupt = Interrupt::install()?;
     let cluster = Cluster::start(&[])?;
-    for store in STORES {
+    for (store, test) in TESTS {
         let mut command = workspace::cargo();
         command
-            .args(["test", "--package", store, "--test", "schema"])
+            .args(["test", "--package", store, "--test", test])
             .env("LEASEHOLD_TEST_PG", cluster.url())
             .env("LEASEHOLD_BLESS", "1");
         let status = child::run(&mut command, &interrupt, |_| {})?;
         if !status.success() {
-            bail!("{store} could not write its schema.sql ({status})");
+            bail!("the test {test} of {store} failed ({status})");
         }
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Callers that enqueue as fast as they are answered, or at given moments: over HTTP, and on the store itself.
 
 use super::served::Served;
-use crate::ground::Site;
+use crate::backend::BenchWorkspace;
 use anyhow::{Result, ensure};
 use async_trait::async_trait;
 use leasehold_core::WorkspaceId;
@@ -111,28 +111,28 @@ fn params(number: u32) -> Value {
 /// The store itself.
 pub(super) struct Direct {
     store: Arc<dyn Store>,
-    site: Site,
+    tenant: BenchWorkspace,
 }
 
 impl Direct {
-    pub(super) fn new(store: Arc<dyn Store>, site: Site) -> Self {
-        Self { store, site }
+    pub(super) fn new(store: Arc<dyn Store>, tenant: BenchWorkspace) -> Self {
+        Self { store, tenant }
     }
 }
 
 #[async_trait]
 impl Way for Direct {
     async fn caller(&self) -> Result<Box<dyn Caller>> {
-        Ok(Box::new(Self::new(self.store.clone(), self.site)))
+        Ok(Box::new(Self::new(self.store.clone(), self.tenant)))
     }
 }
 
 #[async_trait]
 impl Caller for Direct {
     async fn enqueue(&mut self, number: u32, count: u32) -> Result<()> {
-        let request = |_| NewRequest::new(fresh_id(), self.site.definition, params(number));
+        let request = |_| NewRequest::new(fresh_id(), self.tenant.definition, params(number));
         let call = Enqueue {
-            workspace: self.site.workspace,
+            workspace: self.tenant.workspace,
             requests: (0..count).map(request).collect(),
             by: "bench".to_owned(),
         };
@@ -146,15 +146,15 @@ impl Caller for Direct {
 pub(super) struct OverHttp {
     address: SocketAddr,
     key: Arc<str>,
-    site: Site,
+    tenant: BenchWorkspace,
 }
 
 impl OverHttp {
-    pub(super) fn new(served: &Served, site: Site) -> Self {
+    pub(super) fn new(served: &Served, tenant: BenchWorkspace) -> Self {
         Self {
             address: served.address(),
             key: served.key().into(),
-            site,
+            tenant,
         }
     }
 }
@@ -165,8 +165,8 @@ impl Way for OverHttp {
         Ok(Box::new(Connected {
             connection: HttpConnection::open(self.address).await?,
             key: self.key.clone(),
-            definition: self.site.definition.to_string(),
-            workspace: self.site.workspace,
+            definition: self.tenant.definition.to_string(),
+            workspace: self.tenant.workspace,
         }))
     }
 }

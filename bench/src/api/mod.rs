@@ -3,7 +3,7 @@
 mod callers;
 mod served;
 
-use crate::ground::{Fill, Ground, NO_LIMIT, Site, Upkeep, Which};
+use crate::backend::{BenchBackend, BenchWorkspace, Fill, NO_LIMIT, Upkeep, Which};
 use crate::report::{Format, Outcome, median, percentile};
 use crate::sheet::Sheet;
 use anyhow::{Context, Result, ensure};
@@ -95,38 +95,38 @@ impl Options {
 pub(crate) async fn run(options: Options) -> Result<()> {
     let options = options.settled()?;
     let mut sheet = Sheet::new("api", Format::chosen(options.json, options.table));
-    for mut ground in options.store.grounds(Upkeep::Ordinary)? {
-        let name = ground.name();
+    for mut backend in options.store.backends(Upkeep::Ordinary)? {
+        let name = backend.name();
         sheet.heading(&format!("{name}: requests enqueued over HTTP (B10)"));
         let mut reached = None;
         for (case, calls) in options.cases() {
-            let rate = rates(&mut *ground, &mut sheet, &options, (case, calls)).await?;
+            let rate = rates(&mut *backend, &mut sheet, &options, (case, calls)).await?;
             reached.get_or_insert(rate);
         }
         let rate = options.open_rate.or(reached.map(|rate| rate / 3.0));
         let rate = rate.context("nothing was reached")?;
-        open_load(&mut *ground, &mut sheet, &options, rate).await?;
+        open_load(&mut *backend, &mut sheet, &options, rate).await?;
     }
     Ok(())
 }
 
 /// One case over HTTP and on the store itself, alternating. Returns what HTTP reached.
 async fn rates(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     sheet: &mut Sheet,
     options: &Options,
     (case, calls): (&'static str, Calls),
 ) -> Result<f64> {
     let (mut over_http, mut direct) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {
-        sheet.progress(&format!("{case} on {}, the store itself", ground.name()));
-        direct.push(measure_direct(ground, calls).await?);
-        sheet.progress(&format!("{case} on {}, over HTTP", ground.name()));
-        over_http.push(measure_http(ground, calls).await?);
+        sheet.progress(&format!("{case} on {}, the store itself", backend.name()));
+        direct.push(measure_direct(backend, calls).await?);
+        sheet.progress(&format!("{case} on {}, over HTTP", backend.name()));
+        over_http.push(measure_http(backend, calls).await?);
     }
     let (over_http, direct) = (median(over_http), median(direct));
     let outcome = Outcome::default()
-        .field("store", ground.name())
+        .field("store", backend.name())
         .field("case", case)
         .field("connections", calls.connections)
         .field("batch", calls.batch)
@@ -139,24 +139,24 @@ async fn rates(
 }
 
 async fn open_load(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     sheet: &mut Sheet,
     options: &Options,
     rate: f64,
 ) -> Result<()> {
-    sheet.progress(&format!("open load on {}", ground.name()));
-    let (served, site) = serve(ground).await?;
+    sheet.progress(&format!("open load on {}", backend.name()));
+    let (served, tenant) = serve(backend).await?;
     let calls = Calls {
         requests: (rate * f64::from(options.open_seconds)) as u32,
         batch: 1,
         connections: options.connections,
     };
-    let http = OverHttp::new(&served, site);
+    let http = OverHttp::new(&served, tenant);
     callers::run(&http, calls.warm_up()).await?;
     let delays = callers::run_open(&http, calls, rate).await?;
     served.stop().await;
     let outcome = Outcome::default()
-        .field("store", ground.name())
+        .field("store", backend.name())
         .field("case", "open")
         .field("connections", calls.connections)
         .metric("rate", rate, "requests/s")
@@ -167,19 +167,19 @@ async fn open_load(
     Ok(())
 }
 
-async fn measure_direct(ground: &mut dyn Ground, calls: Calls) -> Result<f64> {
-    let site = fresh(ground).await?;
-    let store = ground.store(false).await?;
-    let direct = Direct::new(store, site);
+async fn measure_direct(backend: &mut dyn BenchBackend, calls: Calls) -> Result<f64> {
+    let tenant = fresh(backend).await?;
+    let store = backend.store(false).await?;
+    let direct = Direct::new(store, tenant);
     callers::run(&direct, calls.warm_up()).await?;
     let begun = Instant::now();
     callers::run(&direct, calls).await?;
     Ok(f64::from(calls.requests) / begun.elapsed().as_secs_f64())
 }
 
-async fn measure_http(ground: &mut dyn Ground, calls: Calls) -> Result<f64> {
-    let (served, site) = serve(ground).await?;
-    let http = OverHttp::new(&served, site);
+async fn measure_http(backend: &mut dyn BenchBackend, calls: Calls) -> Result<f64> {
+    let (served, tenant) = serve(backend).await?;
+    let http = OverHttp::new(&served, tenant);
     callers::run(&http, calls.warm_up()).await?;
     let begun = Instant::now();
     callers::run(&http, calls).await?;
@@ -188,17 +188,17 @@ async fn measure_http(ground: &mut dyn Ground, calls: Calls) -> Result<f64> {
     Ok(rate)
 }
 
-async fn fresh(ground: &mut dyn Ground) -> Result<Site> {
-    ground.fill(&Fill::idle(1, NO_LIMIT)).await?;
-    let sites = ground.sites().await?;
-    sites
+async fn fresh(backend: &mut dyn BenchBackend) -> Result<BenchWorkspace> {
+    backend.fill(&Fill::idle(1, NO_LIMIT)).await?;
+    let tenants = backend.workspaces().await?;
+    tenants
         .into_iter()
         .next()
         .context("no workspace was filled in")
 }
 
-async fn serve(ground: &mut dyn Ground) -> Result<(Served, Site)> {
-    let site = fresh(ground).await?;
-    let store = ground.store(false).await?;
-    Ok((Served::start(store, site.workspace).await?, site))
+async fn serve(backend: &mut dyn BenchBackend) -> Result<(Served, BenchWorkspace)> {
+    let tenant = fresh(backend).await?;
+    let store = backend.store(false).await?;
+    Ok((Served::start(store, tenant.workspace).await?, tenant))
 }

@@ -3,7 +3,7 @@
 use super::Options;
 use super::measure::{Measured, Pace, admit, measure};
 use super::show::{Case, Kind, Show};
-use crate::ground::{Fill, Ground, NO_LIMIT, Obstacle, Pin};
+use crate::backend::{BenchBackend, Fill, NO_LIMIT, Obstacle, Pin};
 use anyhow::Result;
 
 /// A rate is taken over so many requests at most.
@@ -15,19 +15,19 @@ const CROWDS: [u32; 2] = [10, 1_000];
 
 /// Everything to measure on one store.
 pub(crate) struct Cases<'a> {
-    ground: &'a mut dyn Ground,
+    backend: &'a mut dyn BenchBackend,
     show: &'a mut Show,
     options: &'a Options,
 }
 
 impl<'a> Cases<'a> {
     pub(crate) fn new(
-        ground: &'a mut dyn Ground,
+        backend: &'a mut dyn BenchBackend,
         show: &'a mut Show,
         options: &'a Options,
     ) -> Self {
         Self {
-            ground,
+            backend,
             show,
             options,
         }
@@ -90,10 +90,10 @@ impl<'a> Cases<'a> {
                     ..Case::new(Kind::After, pending, workspaces, before)
                 };
                 self.case(case);
-                self.ground.pin(Pin::Reader).await?;
+                self.backend.pin(Pin::Reader).await?;
                 self.show.progress(&format!("admitting {admitted} more"));
                 let pace = self.pace(1, admitted);
-                admit(self.ground, pace, finishing).await?;
+                admit(self.backend, pace, finishing).await?;
                 let after = self.measure(1, FEW).await?;
                 self.case(Case {
                     admitted,
@@ -137,13 +137,13 @@ impl<'a> Cases<'a> {
         self.show.progress(&format!(
             "filling in {requests} requests of {workspaces} workspaces"
         ));
-        self.ground.fill(fill).await
+        self.backend.fill(fill).await
     }
 
     async fn measure(&mut self, claimers: u32, most: u32) -> Result<Measured> {
         self.show.progress("measuring");
         let pace = self.pace(claimers, most);
-        measure(self.ground, pace).await
+        measure(self.backend, pace).await
     }
 
     fn pace(&self, claimers: u32, most: u32) -> Pace {
@@ -155,10 +155,10 @@ impl<'a> Cases<'a> {
     }
 
     fn heading(&mut self, kind: Kind) {
-        self.show.heading(self.ground, kind);
+        self.show.heading(self.backend, kind);
     }
 
     fn case(&mut self, case: Case) {
-        self.show.case(self.ground, &case);
+        self.show.case(self.backend, &case);
     }
 }

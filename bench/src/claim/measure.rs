@@ -1,6 +1,6 @@
 //! Claims through the port and counts: how many, how long, at what cost. Knows no database and prints nothing.
 
-use crate::ground::{Ground, Opened};
+use crate::backend::{BenchBackend, Opened};
 use anyhow::{Result, bail, ensure};
 use leasehold_core::ExecutionEnd;
 use leasehold_store::Store;
@@ -23,7 +23,7 @@ pub(crate) struct Measured {
     pub(crate) admitted: u32,
     /// Per second.
     pub(crate) rate: f64,
-    /// Per admitted request, in the ground's unit.
+    /// Per admitted request, in the backend's unit.
     pub(crate) cost: f64,
 }
 
@@ -37,8 +37,8 @@ pub(crate) struct Pace {
 }
 
 /// Claims at that pace, after a few single requests that warm the connections up.
-pub(crate) async fn measure(ground: &mut dyn Ground, pace: Pace) -> Result<Measured> {
-    let opened = ground.open(usize::try_from(pace.claimers)?).await?;
+pub(crate) async fn measure(backend: &mut dyn BenchBackend, pace: Pace) -> Result<Measured> {
+    let opened = backend.open(usize::try_from(pace.claimers)?).await?;
     let warm = Pace {
         batch: 1,
         most: pace.claimers * WARM_UPS,
@@ -57,8 +57,12 @@ pub(crate) async fn measure(ground: &mut dyn Ground, pace: Pace) -> Result<Measu
 }
 
 /// Admits so many, unmeasured, and finishes each batch before the next if so asked.
-pub(crate) async fn admit(ground: &mut dyn Ground, pace: Pace, finishing: bool) -> Result<()> {
-    let opened = ground.open(1).await?;
+pub(crate) async fn admit(
+    backend: &mut dyn BenchBackend,
+    pace: Pace,
+    finishing: bool,
+) -> Result<()> {
+    let opened = backend.open(1).await?;
     let store = opened.store();
     let mut admitted = 0;
     while admitted < pace.most {

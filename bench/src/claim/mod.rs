@@ -6,7 +6,7 @@ mod show;
 
 pub(crate) use measure::{OWNER, claim, completed};
 
-use crate::ground::{Upkeep, Which};
+use crate::backend::{Upkeep, Which};
 use crate::report::Format;
 use anyhow::{Result, ensure};
 use case::Cases;
@@ -78,8 +78,8 @@ pub(crate) async fn run(options: Options) -> Result<()> {
     let options = options.settled()?;
     let mut show = Show::new(Format::chosen(options.json, options.table));
     show.introduce(&options);
-    for mut ground in options.store.grounds(Upkeep::None)? {
-        Cases::new(&mut *ground, &mut show, &options).run().await?;
+    for mut backend in options.store.backends(Upkeep::None)? {
+        Cases::new(&mut *backend, &mut show, &options).run().await?;
     }
     show.conclude();
     Ok(())

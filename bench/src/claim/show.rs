@@ -3,7 +3,7 @@
 use super::Options;
 use super::case::MEASURED_AT_MOST;
 use super::measure::Measured;
-use crate::ground::{Ground, Obstacle};
+use crate::backend::{BenchBackend, Obstacle};
 use crate::report::{Format, Outcome, grouped};
 use std::io::{IsTerminal, Write};
 
@@ -49,9 +49,9 @@ impl Case {
         }
     }
 
-    fn outcome(&self, ground: &dyn Ground) -> Outcome {
+    fn outcome(&self, backend: &dyn BenchBackend) -> Outcome {
         let mut outcome = Outcome::default()
-            .field("store", ground.name())
+            .field("store", backend.name())
             .field("case", self.kind.name())
             .field("pending", self.pending)
             .field("workspaces", self.workspaces)
@@ -67,7 +67,7 @@ impl Case {
                 .map_or(("nothing", 0), |(what, count)| (what.name(), count));
             outcome = outcome.field("obstacle", what).field("in_the_way", count);
         }
-        let unit = format!("{}/request", ground.unit());
+        let unit = format!("{}/request", backend.unit());
         outcome = outcome
             .metric("rate", self.measured.rate, "requests/s")
             .metric("buffers", self.measured.cost, &unit);
@@ -132,7 +132,7 @@ pub(crate) struct Show {
     /// Whether progress stands on the terminal and must be wiped away first.
     dirty: bool,
     /// The store whose tables are being printed.
-    ground: Option<&'static str>,
+    backend: Option<&'static str>,
     unit: &'static str,
 }
 
@@ -141,7 +141,7 @@ impl Show {
         Self {
             format,
             dirty: false,
-            ground: None,
+            backend: None,
             unit: "",
         }
     }
@@ -159,15 +159,15 @@ impl Show {
         }
     }
 
-    pub(crate) fn heading(&mut self, ground: &dyn Ground, kind: Kind) {
+    pub(crate) fn heading(&mut self, backend: &dyn BenchBackend, kind: Kind) {
         if self.format == Format::Json {
             return;
         }
         self.wipe();
-        if self.ground != Some(ground.name()) {
-            self.ground = Some(ground.name());
-            self.unit = ground.unit();
-            println!("\n{}\n{}", ground.title(), "=".repeat(WIDTH));
+        if self.backend != Some(backend.name()) {
+            self.backend = Some(backend.name());
+            self.unit = backend.unit();
+            println!("\n{}\n{}", backend.title(), "=".repeat(WIDTH));
         }
         let (title, first) = kind.headings();
         println!("\n{title}\n");
@@ -180,10 +180,10 @@ impl Show {
         );
     }
 
-    pub(crate) fn case(&mut self, ground: &dyn Ground, case: &Case) {
+    pub(crate) fn case(&mut self, backend: &dyn BenchBackend, case: &Case) {
         self.wipe();
         if self.format == Format::Json {
-            for line in case.outcome(ground).lines("claim") {
+            for line in case.outcome(backend).lines("claim") {
                 println!("{line}");
             }
             return;

@@ -1,7 +1,7 @@
 //! One measurement by a driver: a process that speaks JSON lines. Knows no job queue.
 
 use super::install::Installed;
-use crate::ground::Ground;
+use crate::backend::BenchBackend;
 use crate::usage::Used;
 use crate::workqueue::ours::Begun;
 use crate::workqueue::{Delays, Run};
@@ -47,7 +47,7 @@ struct Found {
 /// Runs one measurement on a database of its own.
 pub(super) async fn measure(
     installed: &Installed,
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     (driver, what): (&str, &str),
     arguments: &Value,
     jobs: u32,
@@ -55,7 +55,7 @@ pub(super) async fn measure(
     let mut driver = Driver::start(installed, driver, what, arguments)?;
     let ready: Ready = driver.hear().await?;
     anyhow::ensure!(ready.ready, "the driver is not ready");
-    let begun = Begun::new(ground).await?;
+    let begun = Begun::new(backend).await?;
     let usage = begun.usage().await?;
     driver.tell("go").await?;
     let found: Found = driver.hear().await?;
@@ -70,7 +70,7 @@ pub(super) async fn measure(
         after_commit: found.after_commit,
         after_call: found.after_call,
     };
-    Ok((begun.end(ground, jobs, used).await?, delays))
+    Ok((begun.end(backend, jobs, used).await?, delays))
 }
 
 impl Driver {

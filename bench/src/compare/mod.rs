@@ -4,7 +4,7 @@ mod driver;
 mod install;
 mod peer;
 
-use crate::ground::{Ground, PostgresGround, Upkeep};
+use crate::backend::{BenchBackend, PostgresBackend, Upkeep};
 use crate::report::{Format, Outcome, median, percentile};
 use crate::sheet::Sheet;
 use crate::workqueue::{Delays, Hands, Mode, Run, Way, middle, ours, rate};
@@ -92,7 +92,7 @@ pub(crate) async fn run(options: Options) -> Result<()> {
     let mut sheet = Sheet::new("compare", Format::chosen(options.json, options.table));
     sheet.progress("npm installs the others");
     let installed = Installed::new(&options.peers).await?;
-    let mut ground = PostgresGround::start(Upkeep::Ordinary)?;
+    let mut backend = PostgresBackend::start(Upkeep::Ordinary)?;
     let singles = options
         .callers
         .iter()
@@ -101,14 +101,14 @@ pub(crate) async fn run(options: Options) -> Result<()> {
         batch: options.batch,
     };
     for (way, jobs) in singles.chain([(bulk, options.jobs)]) {
-        enqueue(&mut ground, &mut sheet, &options, &installed, way, jobs).await?;
+        enqueue(&mut backend, &mut sheet, &options, &installed, way, jobs).await?;
     }
-    drain(&mut ground, &mut sheet, &options, &installed).await?;
-    latency(&mut ground, &mut sheet, &options, &installed).await
+    drain(&mut backend, &mut sheet, &options, &installed).await?;
+    latency(&mut backend, &mut sheet, &options, &installed).await
 }
 
 async fn enqueue(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     sheet: &mut Sheet,
     options: &Options,
     installed: &Installed,
@@ -122,8 +122,8 @@ async fn enqueue(
         for entry in &mut entries {
             sheet.progress(&format!("{}, {}", way.label(), entry.name()));
             entry.runs.push(match entry.peer {
-                None => ours::enqueue(ground, way, jobs).await?,
-                Some(peer) => peer.enqueue(installed, ground, way, jobs).await?,
+                None => ours::enqueue(backend, way, jobs).await?,
+                Some(peer) => peer.enqueue(installed, backend, way, jobs).await?,
             });
         }
     }
@@ -133,7 +133,7 @@ async fn enqueue(
 }
 
 async fn drain(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     sheet: &mut Sheet,
     options: &Options,
     installed: &Installed,
@@ -149,10 +149,10 @@ async fn drain(
             sheet.progress(&format!("draining, {} {}", entry.name(), entry.case));
             let mode = Mode::ALL.into_iter().find(|mode| mode.name() == entry.case);
             entry.runs.push(match (entry.peer, mode) {
-                (Some(peer), _) => peer.drain(installed, ground, options.jobs).await?,
+                (Some(peer), _) => peer.drain(installed, backend, options.jobs).await?,
                 (None, mode) => {
                     let mode = mode.unwrap_or(Mode::Keep);
-                    ours::drain(ground, mode, options.jobs, options.hands)
+                    ours::drain(backend, mode, options.jobs, options.hands)
                         .await?
                         .0
                 }
@@ -209,7 +209,7 @@ fn others(entries: &[Entry]) -> impl Iterator<Item = (Peer, &Entry)> {
 }
 
 async fn latency(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     sheet: &mut Sheet,
     options: &Options,
     installed: &Installed,
@@ -228,8 +228,8 @@ async fn latency(
             let name = peer.map_or("leasehold", Peer::name);
             sheet.progress(&format!("timing single jobs, {name}"));
             found.push(match peer {
-                None => ours::latency(ground, options.delays, options.hands).await?,
-                Some(peer) => peer.latency(installed, ground, options.delays).await?,
+                None => ours::latency(backend, options.delays, options.hands).await?,
+                Some(peer) => peer.latency(installed, backend, options.delays).await?,
             });
         }
     }

@@ -2,7 +2,7 @@
 
 use super::driver;
 use super::install::Installed;
-use crate::ground::{Fill, Ground};
+use crate::backend::{BenchBackend, Fill};
 use crate::workqueue::ours::{PAUSE, WARM_UPS};
 use crate::workqueue::{Delays, Run, Way};
 use anyhow::{Context, Result};
@@ -69,7 +69,7 @@ impl Peer {
     pub(super) async fn enqueue(
         self,
         installed: &Installed,
-        ground: &mut dyn Ground,
+        backend: &mut dyn BenchBackend,
         way: Way,
         jobs: u32,
     ) -> Result<Run> {
@@ -79,14 +79,14 @@ impl Peer {
             }
             Way::Bulk { batch } => ("bulk", json!({"jobs": jobs, "batch": batch})),
         };
-        let found = self.measure(installed, ground, what, arguments, jobs);
+        let found = self.measure(installed, backend, what, arguments, jobs);
         Ok(found.await?.0)
     }
 
     pub(super) async fn drain(
         self,
         installed: &Installed,
-        ground: &mut dyn Ground,
+        backend: &mut dyn BenchBackend,
         jobs: u32,
     ) -> Result<Run> {
         // graphile-worker: a local queue and completions that are batched at once. pg-boss: several workers with large batches that ask again
@@ -98,35 +98,41 @@ impl Peer {
         let arguments = json!({
             "jobs": jobs, "batch": FILL, "connections": 10, "concurrency": concurrency, "local": local,
         });
-        let found = self.measure(installed, ground, "drain", arguments, jobs);
+        let found = self.measure(installed, backend, "drain", arguments, jobs);
         Ok(found.await?.0)
     }
 
     pub(super) async fn latency(
         self,
         installed: &Installed,
-        ground: &mut dyn Ground,
+        backend: &mut dyn BenchBackend,
         jobs: u32,
     ) -> Result<Delays> {
         let arguments = json!({
             "jobs": jobs, "warmUps": WARM_UPS, "pause": PAUSE.as_millis() as u64, "concurrency": 1,
         });
-        let found = self.measure(installed, ground, "latency", arguments, jobs);
+        let found = self.measure(installed, backend, "latency", arguments, jobs);
         Ok(found.await?.1)
     }
 
     async fn measure(
         self,
         installed: &Installed,
-        ground: &mut dyn Ground,
+        backend: &mut dyn BenchBackend,
         what: &str,
         mut arguments: Value,
         jobs: u32,
     ) -> Result<(Run, Delays)> {
-        ground.fill(&Fill::default()).await?;
-        arguments["url"] = ground.address().context("a server")?.into();
-        driver::measure(installed, ground, (self.driver().0, what), &arguments, jobs)
-            .await
-            .with_context(|| format!("{what} of {}", self.name()))
+        backend.fill(&Fill::default()).await?;
+        arguments["url"] = backend.address().context("a server")?.into();
+        driver::measure(
+            installed,
+            backend,
+            (self.driver().0, what),
+            &arguments,
+            jobs,
+        )
+        .await
+        .with_context(|| format!("{what} of {}", self.name()))
     }
 }

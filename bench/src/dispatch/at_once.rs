@@ -1,8 +1,8 @@
 //! Dispatch to an engine that answers at once: what the dispatcher and its store can do at most.
 
 use super::{Options, drain};
+use crate::backend::{BenchBackend, Fill, NO_LIMIT};
 use crate::engine::AtOnce;
-use crate::ground::{Fill, Ground, NO_LIMIT};
 use crate::report::{Outcome, median};
 use crate::sheet::Sheet;
 use crate::usage::{Usage, Used};
@@ -10,37 +10,37 @@ use anyhow::{Result, ensure};
 use std::sync::Arc;
 
 pub(super) async fn run(
-    grounds: &mut [Box<dyn Ground>],
+    backends: &mut [Box<dyn BenchBackend>],
     sheet: &mut Sheet,
     options: &Options,
 ) -> Result<()> {
     sheet.heading("Dispatches a second to an engine that answers at once");
     let requests = options.requests;
-    for ground in grounds {
+    for backend in backends {
         let mut runs: Vec<Used> = Vec::new();
         for _ in 0..options.rounds {
-            sheet.progress(&format!("dispatching {requests} on {}", ground.name()));
+            sheet.progress(&format!("dispatching {requests} on {}", backend.name()));
             let fill = Fill::backlog(requests, options.workspaces, NO_LIMIT);
-            runs.push(measure(&mut **ground, &fill, options).await?);
+            runs.push(measure(&mut **backend, &fill, options).await?);
         }
         let rate = median(runs.iter().map(|used| used.rate(requests)).collect());
         let Some(last) = runs.last() else { continue };
         let outcome = Outcome::default()
-            .field("store", ground.name())
+            .field("store", backend.name())
             .field("case", "at_once")
             .field("requests", requests)
             .field("workspaces", options.workspaces)
             .metric("rate", rate, "requests/s");
         let outcome = last.with_buffers(requests, outcome);
-        sheet.row(ground.name(), &outcome);
+        sheet.row(backend.name(), &outcome);
     }
     Ok(())
 }
 
-async fn measure(ground: &mut dyn Ground, fill: &Fill, options: &Options) -> Result<Used> {
-    ground.fill(fill).await?;
-    let store = ground.store(false).await?;
-    let meter = ground.meter().await?;
+async fn measure(backend: &mut dyn BenchBackend, fill: &Fill, options: &Options) -> Result<Used> {
+    backend.fill(fill).await?;
+    let store = backend.store(false).await?;
+    let meter = backend.meter().await?;
     // The first call connects.
     store.request_settle().await?;
     let usage = Usage::begin(&*meter).await?;

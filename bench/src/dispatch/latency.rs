@@ -1,8 +1,8 @@
 //! How soon a request is DISPATCHED when little is going on: enqueued one by one at a steady pace, whatever the answers take.
 
 use super::Options;
+use crate::backend::{BenchBackend, BenchWorkspace, Fill, NO_LIMIT};
 use crate::engine::AtOnce;
-use crate::ground::{Fill, Ground, NO_LIMIT, Site};
 use crate::report::{Outcome, percentile};
 use crate::sheet::Sheet;
 use anyhow::{Result, ensure};
@@ -24,7 +24,7 @@ const PAGE: u32 = 500;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(
-    grounds: &mut [Box<dyn Ground>],
+    backends: &mut [Box<dyn BenchBackend>],
     sheet: &mut Sheet,
     temporal: Arc<dyn Engine>,
     rate: f64,
@@ -32,12 +32,12 @@ pub(super) async fn run(
 ) -> Result<()> {
     sheet.heading("From enqueued to DISPATCHED, one by one, at a tenth of that rate");
     let at_once: Arc<dyn Engine> = Arc::new(AtOnce::endless());
-    for ground in grounds {
+    for backend in backends {
         for engine in [&temporal, &at_once] {
-            sheet.progress(&format!("timing {} on {}", engine.name(), ground.name()));
-            let found = measure(&mut **ground, engine.clone(), rate, options).await?;
+            sheet.progress(&format!("timing {} on {}", engine.name(), backend.name()));
+            let found = measure(&mut **backend, engine.clone(), rate, options).await?;
             let outcome = Outcome::default()
-                .field("store", ground.name())
+                .field("store", backend.name())
                 .field("case", "latency")
                 .field("engine", engine.name())
                 .metric("p50", percentile(&found, 0.5), "ms")
@@ -45,21 +45,21 @@ pub(super) async fn run(
                 .metric("p99", percentile(&found, 0.99), "ms")
                 .metric("worst", percentile(&found, 1.0), "ms")
                 .metric("pace", rate, "requests/s");
-            sheet.row(&format!("{}, {}", ground.name(), engine.name()), &outcome);
+            sheet.row(&format!("{}, {}", backend.name(), engine.name()), &outcome);
         }
     }
     Ok(())
 }
 
 async fn measure(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     engine: Arc<dyn Engine>,
     rate: f64,
     options: &Options,
 ) -> Result<Vec<f64>> {
-    ground.fill(&Fill::idle(WORKSPACES, NO_LIMIT)).await?;
-    let store = ground.store(false).await?;
-    let sites = ground.sites().await?;
+    backend.fill(&Fill::idle(WORKSPACES, NO_LIMIT)).await?;
+    let store = backend.store(false).await?;
+    let tenants = backend.workspaces().await?;
     let runtime = Runtime::start(
         store.clone(),
         Some(engine),
@@ -68,27 +68,32 @@ async fn measure(
             ..RuntimeOptions::new("bench")
         },
     );
-    at_a_pace(&store, &sites, WARM_UPS, rate).await?;
-    all_dispatched(&*store, &sites, WARM_UPS).await?;
-    at_a_pace(&store, &sites, options.singles, rate).await?;
-    all_dispatched(&*store, &sites, WARM_UPS + options.singles).await?;
+    at_a_pace(&store, &tenants, WARM_UPS, rate).await?;
+    all_dispatched(&*store, &tenants, WARM_UPS).await?;
+    at_a_pace(&store, &tenants, options.singles, rate).await?;
+    all_dispatched(&*store, &tenants, WARM_UPS + options.singles).await?;
     let found = latencies(&*store, options.singles).await?;
     runtime.stop().await;
     Ok(found)
 }
 
 /// The next is enqueued at its time, whether or not the last has been answered.
-async fn at_a_pace(store: &Arc<dyn Store>, sites: &[Site], count: u32, rate: f64) -> Result<()> {
+async fn at_a_pace(
+    store: &Arc<dyn Store>,
+    tenants: &[BenchWorkspace],
+    count: u32,
+    rate: f64,
+) -> Result<()> {
     let begun = Instant::now();
     let mut calls = Vec::new();
-    for (number, site) in (0..count).zip(sites.iter().copied().cycle()) {
+    for (number, tenant) in (0..count).zip(tenants.iter().copied().cycle()) {
         sleep_until((begun + Duration::from_secs_f64(f64::from(number) / rate)).into()).await;
         let store = store.clone();
         calls.push(tokio::spawn(async move {
             let params = json!({"order": number, "customer": "abcdefgh", "lines": [1, 2, 3]});
             let enqueue = Enqueue {
-                workspace: site.workspace,
-                requests: vec![NewRequest::new(fresh_id(), site.definition, params)],
+                workspace: tenant.workspace,
+                requests: vec![NewRequest::new(fresh_id(), tenant.definition, params)],
                 by: "bench".to_owned(),
             };
             store.request_enqueue(&enqueue).await
@@ -100,11 +105,11 @@ async fn at_a_pace(store: &Arc<dyn Store>, sites: &[Site], count: u32, rate: f64
     Ok(())
 }
 
-async fn all_dispatched(store: &dyn Store, sites: &[Site], count: u32) -> Result<()> {
+async fn all_dispatched(store: &dyn Store, tenants: &[BenchWorkspace], count: u32) -> Result<()> {
     let done = eventually(PATIENCE, async || {
         let mut dispatched = 0;
-        for site in sites {
-            match store.request_counts(site.workspace).await {
+        for tenant in tenants {
+            match store.request_counts(tenant.workspace).await {
                 Ok(counts) => dispatched += counts.dispatched,
                 Err(_) => return false,
             }

@@ -5,7 +5,7 @@ mod bare;
 mod latency;
 mod temporal;
 
-use crate::ground::{Upkeep, Which};
+use crate::backend::{Upkeep, Which};
 use crate::report::Format;
 use crate::sheet::Sheet;
 use anyhow::{Result, ensure};
@@ -86,10 +86,10 @@ impl Options {
 pub(crate) async fn run(options: Options) -> Result<()> {
     let options = options.settled()?;
     let mut sheet = Sheet::new("dispatch", Format::chosen(options.json, options.table));
-    let mut grounds = options.store.grounds(Upkeep::None)?;
-    at_once::run(&mut grounds, &mut sheet, &options).await?;
+    let mut backends = options.store.backends(Upkeep::None)?;
+    at_once::run(&mut backends, &mut sheet, &options).await?;
     if options.starts > 0 {
-        temporal::run(&mut grounds, &mut sheet, &options).await?;
+        temporal::run(&mut backends, &mut sheet, &options).await?;
     }
     Ok(())
 }

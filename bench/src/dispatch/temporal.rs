@@ -1,7 +1,7 @@
 //! Dispatch to a real Temporal server beside a bare client, by turns, since a development server slows down as it fills.
 
 use super::{Options, bare, drain, latency};
-use crate::ground::{Fill, Ground, NO_LIMIT};
+use crate::backend::{BenchBackend, Fill, NO_LIMIT};
 use crate::processor;
 use crate::report::{Outcome, median};
 use crate::sheet::Sheet;
@@ -26,7 +26,7 @@ const RESTING: f64 = 0.03;
 const REST_AT_MOST: Duration = Duration::from_secs(15);
 
 pub(super) async fn run(
-    grounds: &mut [Box<dyn Ground>],
+    backends: &mut [Box<dyn BenchBackend>],
     sheet: &mut Sheet,
     options: &Options,
 ) -> Result<()> {
@@ -45,13 +45,13 @@ pub(super) async fn run(
     sheet.heading(
         "Starts a second in a real Temporal server, beside a bare client with the same concurrency",
     );
-    let mut runs: Vec<Vec<Run>> = grounds.iter().map(|_| Vec::new()).collect();
+    let mut runs: Vec<Vec<Run>> = backends.iter().map(|_| Vec::new()).collect();
     let mut before = temporal.bare(options.starts, options).await?;
     for _ in 0..options.turns {
-        for (ground, runs) in grounds.iter_mut().zip(&mut runs) {
-            let (starts, name) = (options.starts, ground.name());
+        for (backend, runs) in backends.iter_mut().zip(&mut runs) {
+            let (starts, name) = (options.starts, backend.name());
             sheet.progress(&format!("starting {starts} from {name}, and barely"));
-            let used = temporal.dispatch(&mut **ground, options).await?;
+            let used = temporal.dispatch(&mut **backend, options).await?;
             let after = temporal.bare(starts, options).await?;
             runs.push(Run {
                 before,
@@ -62,12 +62,12 @@ pub(super) async fn run(
         }
     }
     let mut slowest = f64::INFINITY;
-    for (ground, runs) in grounds.iter().zip(&runs) {
+    for (backend, runs) in backends.iter().zip(&runs) {
         let bare = median(runs.iter().map(|run| run.bare()).collect());
         slowest = slowest.min(bare);
-        sheet.row(ground.name(), &outcome(&**ground, runs, bare, options));
+        sheet.row(backend.name(), &outcome(&**backend, runs, bare, options));
     }
-    latency::run(grounds, sheet, temporal.engine, slowest * TENTH, options).await
+    latency::run(backends, sheet, temporal.engine, slowest * TENTH, options).await
 }
 
 /// One run of the dispatcher, between two of the bare client.
@@ -83,7 +83,7 @@ impl Run {
     }
 }
 
-fn outcome(ground: &dyn Ground, runs: &[Run], bare: f64, options: &Options) -> Outcome {
+fn outcome(backend: &dyn BenchBackend, runs: &[Run], bare: f64, options: &Options) -> Outcome {
     let rate = |run: &Run| run.used.rate(options.starts);
     let ratio = |run: &Run| rate(run) / run.bare();
     let ratios: Vec<f64> = runs.iter().map(ratio).collect();
@@ -93,7 +93,7 @@ fn outcome(ground: &dyn Ground, runs: &[Run], bare: f64, options: &Options) -> O
             (least.min(*ratio), most.max(*ratio))
         });
     let outcome = Outcome::default()
-        .field("store", ground.name())
+        .field("store", backend.name())
         .field("case", "temporal")
         .field("starts", options.starts)
         .field("concurrency", options.concurrency)
@@ -126,12 +126,12 @@ impl Temporal {
     }
 
     /// What dispatching that many costs.
-    async fn dispatch(&self, ground: &mut dyn Ground, options: &Options) -> Result<Used> {
-        ground
+    async fn dispatch(&self, backend: &mut dyn BenchBackend, options: &Options) -> Result<Used> {
+        backend
             .fill(&Fill::backlog(options.starts, WORKSPACES, NO_LIMIT))
             .await?;
-        let store = ground.store(false).await?;
-        let meter = ground.meter().await?;
+        let store = backend.store(false).await?;
+        let meter = backend.meter().await?;
         // The first call connects.
         store.request_settle().await?;
         self.rests().await;

@@ -1,8 +1,8 @@
 //! How many workspaces there may be (B8): what admission costs with few and with very many, and with much that is blocked.
 
 use super::Options;
+use crate::backend::{BenchBackend, Fill, StatementCost};
 use crate::claim::{OWNER, claim, completed};
-use crate::ground::{Fill, Ground, StatementCost};
 use crate::report::{Outcome, median};
 use crate::sheet::Sheet;
 use anyhow::{Result, ensure};
@@ -21,13 +21,13 @@ const FULL: u32 = 10_000;
 const BESIDE: u32 = 1_000;
 
 pub(super) async fn run(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     sheet: &mut Sheet,
     options: &Options,
 ) -> Result<()> {
     sheet.heading(&format!(
         "{}: what an admission costs, workspaces of mixed plans, each request dispatched and finished",
-        ground.name()
+        backend.name()
     ));
     let mut base = None;
     let cases = options.crowds.iter().map(|workspaces| (*workspaces, 0));
@@ -35,24 +35,24 @@ pub(super) async fn run(
     for (workspaces, blocked) in cases.chain(blocked) {
         sheet.progress(&format!(
             "{workspaces} workspaces, {blocked} blocked, on {}",
-            ground.name()
+            backend.name()
         ));
         let mut found = Vec::new();
         for _ in 0..options.rounds {
-            found.push(measure(ground, workspaces, blocked).await?);
+            found.push(measure(backend, workspaces, blocked).await?);
         }
         let middle = |of: fn(&Found) -> f64| median(found.iter().map(of).collect());
         let rate = middle(|found| found.rate);
         let cost = middle(|found| found.cost);
         let (base_rate, base_cost) = *base.get_or_insert((rate, cost));
         let outcome = Outcome::default()
-            .field("store", ground.name())
+            .field("store", backend.name())
             .field("case", "crowd")
             .field("workspaces", workspaces)
             .field("blocked", blocked)
             .metric("rate", rate, "requests/s")
             .metric("cycles", middle(|found| found.cycles), "requests/s")
-            .metric("buffers", cost, &format!("{}/request", ground.unit()))
+            .metric("buffers", cost, &format!("{}/request", backend.unit()))
             .metric("rate_ratio", base_rate / rate, "")
             .metric("buffers_ratio", cost / base_cost, "");
         let label = match blocked {
@@ -79,17 +79,17 @@ struct Found {
     statements: Vec<StatementCost>,
 }
 
-async fn measure(ground: &mut dyn Ground, workspaces: u32, blocked: u32) -> Result<Found> {
+async fn measure(backend: &mut dyn BenchBackend, workspaces: u32, blocked: u32) -> Result<Found> {
     let ready = (TIMED + COUNTED + 4 * BATCH).max(workspaces);
     let mut fill = Fill::plans(workspaces);
     if blocked > 0 {
         fill = fill.and(FULL, 0).waiting(blocked, workspaces, FULL);
     }
-    ground.fill(&fill.waiting(ready, 0, workspaces)).await?;
+    backend.fill(&fill.waiting(ready, 0, workspaces)).await?;
     let cost = {
-        let store = ground.store(true).await?;
+        let store = backend.store(true).await?;
         admit(&*store, BATCH).await?;
-        let meter = ground.meter().await?;
+        let meter = backend.meter().await?;
         let mut touched = 0.0;
         let mut admitted = 0;
         while admitted < COUNTED {
@@ -103,9 +103,9 @@ async fn measure(ground: &mut dyn Ground, workspaces: u32, blocked: u32) -> Resu
         }
         touched / f64::from(admitted)
     };
-    let store = ground.store(false).await?;
+    let store = backend.store(false).await?;
     admit(&*store, BATCH).await?;
-    let meter = ground.meter().await?;
+    let meter = backend.meter().await?;
     let begun = Instant::now();
     let claiming = admit(&*store, TIMED).await?;
     let elapsed = begun.elapsed();

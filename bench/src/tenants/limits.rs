@@ -1,8 +1,8 @@
 //! What limits cost (B7): requests through their whole life in many workspaces of mixed plans, and in one without limit.
 
 use super::Options;
+use crate::backend::{BenchBackend, BenchWorkspace, Fill, NO_LIMIT, StatementCost};
 use crate::engine::Finisher;
-use crate::ground::{Fill, Ground, NO_LIMIT, Site, StatementCost};
 use crate::report::{Outcome, median};
 use crate::sheet::Sheet;
 use crate::usage::{Usage, Used};
@@ -46,13 +46,13 @@ struct Run {
 }
 
 pub(super) async fn run(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     sheet: &mut Sheet,
     options: &Options,
 ) -> Result<()> {
     sheet.heading(&format!(
         "{}: requests a second from enqueue to finish, {} workspaces of mixed plans, or one without limit",
-        ground.name(),
+        backend.name(),
         options.workspaces
     ));
     let ways = [
@@ -77,8 +77,8 @@ pub(super) async fn run(
                 (Whose::Plans, &mut plans),
                 (Whose::Unlimited, &mut unlimited),
             ] {
-                sheet.progress(&format!("{requests} requests on {}", ground.name()));
-                runs.push(measure(ground, whose, way, options).await?);
+                sheet.progress(&format!("{requests} requests on {}", backend.name()));
+                runs.push(measure(backend, whose, way, options).await?);
             }
         }
         let rates =
@@ -86,7 +86,7 @@ pub(super) async fn run(
         let ratio = median(rates(&plans)) / median(rates(&unlimited));
         for (name, runs) in [("plans", &plans), ("unlimited", &unlimited)] {
             let mut outcome = Outcome::default()
-                .field("store", ground.name())
+                .field("store", backend.name())
                 .field("case", "limits")
                 .field("enqueue", way.name)
                 .field("whose", name)
@@ -108,7 +108,7 @@ pub(super) async fn run(
 }
 
 async fn measure(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     whose: Whose,
     way: Way,
     options: &Options,
@@ -117,26 +117,26 @@ async fn measure(
         Whose::Plans => Fill::plans(options.workspaces),
         Whose::Unlimited => Fill::idle(1, NO_LIMIT),
     };
-    ground.fill(&fill).await?;
-    let store = ground.store(false).await?;
-    let sites = ground.sites().await?;
+    backend.fill(&fill).await?;
+    let store = backend.store(false).await?;
+    let tenants = backend.workspaces().await?;
     let (engine, finisher) = Finisher::start(
         store.clone(),
-        sites
+        tenants
             .iter()
-            .map(|site| (site.workspace, SEEN_AFTER))
+            .map(|tenant| (tenant.workspace, SEEN_AFTER))
             .collect(),
     );
     let mut how = RuntimeOptions::new("bench");
     how.dispatcher.batch_size = options.claim;
     let runtime = Runtime::start(store.clone(), Some(Arc::new(engine)), how);
     // Connects, and lets the dispatcher go to sleep as it would.
-    enqueue(&*store, &sites[0], 1).await?;
+    enqueue(&*store, &tenants[0], 1).await?;
     finisher.until(|all| all.finished() >= 1).await;
-    let meter = ground.meter().await?;
+    let meter = backend.meter().await?;
     let requests = way.each * options.workspaces;
     let usage = Usage::begin(&*meter).await?;
-    let enqueuing = all_enqueued(&store, &sites, way, requests / way.batch);
+    let enqueuing = all_enqueued(&store, &tenants, way, requests / way.batch);
     let finished = finisher.until(|all| all.finished() > u64::from(requests));
     let (enqueued, ()) = futures::join!(enqueuing, finished);
     let used = usage.end().await?;
@@ -146,18 +146,23 @@ async fn measure(
     Ok(Run { used, statements })
 }
 
-async fn all_enqueued(store: &Arc<dyn Store>, sites: &[Site], way: Way, calls: u32) -> Result<()> {
+async fn all_enqueued(
+    store: &Arc<dyn Store>,
+    tenants: &[BenchWorkspace],
+    way: Way,
+    calls: u32,
+) -> Result<()> {
     let next = Arc::new(AtomicUsize::new(0));
-    let sites: Arc<[Site]> = sites.into();
+    let tenants: Arc<[BenchWorkspace]> = tenants.into();
     let callers = (0..way.callers).map(|_| {
-        let (store, sites, next) = (store.clone(), sites.clone(), next.clone());
+        let (store, tenants, next) = (store.clone(), tenants.clone(), next.clone());
         tokio::spawn(async move {
             loop {
                 let call = next.fetch_add(1, Ordering::Relaxed);
                 if call >= calls as usize {
                     return anyhow::Ok(());
                 }
-                enqueue(&*store, &sites[call * STEP % sites.len()], way.batch).await?;
+                enqueue(&*store, &tenants[call * STEP % tenants.len()], way.batch).await?;
             }
         })
     });
@@ -167,12 +172,12 @@ async fn all_enqueued(store: &Arc<dyn Store>, sites: &[Site], way: Way, calls: u
     Ok(())
 }
 
-async fn enqueue(store: &dyn Store, site: &Site, count: u32) -> Result<()> {
+async fn enqueue(store: &dyn Store, tenant: &BenchWorkspace, count: u32) -> Result<()> {
     let params = json!({"order": 12345, "customer": "abcdefgh", "lines": [1, 2, 3]});
     let enqueue = Enqueue {
-        workspace: site.workspace,
+        workspace: tenant.workspace,
         requests: (0..count)
-            .map(|_| NewRequest::new(fresh_id(), site.definition, params.clone()))
+            .map(|_| NewRequest::new(fresh_id(), tenant.definition, params.clone()))
             .collect(),
         by: "bench".to_owned(),
     };

@@ -4,7 +4,7 @@ mod crowd;
 mod limits;
 mod neighbour;
 
-use crate::ground::{Upkeep, Which};
+use crate::backend::{Upkeep, Which};
 use crate::report::Format;
 use crate::sheet::Sheet;
 use anyhow::{Result, ensure};
@@ -91,13 +91,13 @@ impl Options {
 pub(crate) async fn run(options: Options) -> Result<()> {
     let options = options.settled()?;
     let mut sheet = Sheet::new("tenants", Format::chosen(options.json, options.table));
-    for mut ground in options.store.grounds(Upkeep::None)? {
-        let ground = &mut *ground;
+    for mut backend in options.store.backends(Upkeep::None)? {
+        let backend = &mut *backend;
         for part in &options.parts {
             match part {
-                Part::Neighbour => neighbour::run(ground, &mut sheet, &options).await?,
-                Part::Limits => limits::run(ground, &mut sheet, &options).await?,
-                Part::Crowd => crowd::run(ground, &mut sheet, &options).await?,
+                Part::Neighbour => neighbour::run(backend, &mut sheet, &options).await?,
+                Part::Limits => limits::run(backend, &mut sheet, &options).await?,
+                Part::Crowd => crowd::run(backend, &mut sheet, &options).await?,
             }
         }
     }

@@ -1,8 +1,8 @@
 //! A noisy neighbour (B6): does a workspace with a long line slow down one that has just a little to do?
 
 use super::Options;
+use crate::backend::{BenchBackend, BenchWorkspace, Fill, NO_LIMIT};
 use crate::engine::Finisher;
-use crate::ground::{Fill, Ground, NO_LIMIT, Site};
 use crate::report::{Outcome, median};
 use crate::sheet::Sheet;
 use anyhow::{Context, Result, bail};
@@ -26,28 +26,28 @@ const SETTLED_IN: u64 = 10;
 const LIMITS: [u32; 2] = [20, NO_LIMIT];
 
 pub(super) async fn run(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     sheet: &mut Sheet,
     options: &Options,
 ) -> Result<()> {
     sheet.heading(&format!(
         "{}: time until {BURST} requests of a quiet workspace are finished",
-        ground.name()
+        backend.name()
     ));
     for limit in LIMITS {
         let (mut alone, mut beside) = (Vec::new(), Vec::new());
         let mut ratios = Vec::new();
         for _ in 0..options.rounds {
-            sheet.progress(&format!("a quiet workspace on {}", ground.name()));
-            let quiet = bursts(ground, 0, limit).await?;
-            sheet.progress(&format!("and beside a noisy one on {}", ground.name()));
-            let noisy = bursts(ground, options.noise, limit).await?;
+            sheet.progress(&format!("a quiet workspace on {}", backend.name()));
+            let quiet = bursts(backend, 0, limit).await?;
+            sheet.progress(&format!("and beside a noisy one on {}", backend.name()));
+            let noisy = bursts(backend, options.noise, limit).await?;
             ratios.push(noisy / quiet);
             alone.push(quiet);
             beside.push(noisy);
         }
         let outcome = Outcome::default()
-            .field("store", ground.name())
+            .field("store", backend.name())
             .field("case", "neighbour")
             .field("limit", limit)
             .field("noise", options.noise)
@@ -70,15 +70,18 @@ pub(super) async fn run(
 }
 
 /// Seconds until a burst is done; the middle one of several.
-async fn bursts(ground: &mut dyn Ground, noise: u32, limit: u32) -> Result<f64> {
+async fn bursts(backend: &mut dyn BenchBackend, noise: u32, limit: u32) -> Result<f64> {
     let mut fill = Fill::idle(1, 1).and(1, limit);
     if noise > 0 {
         fill = fill.waiting(noise, 0, 1);
     }
-    ground.fill(&fill).await?;
-    let store = ground.store(false).await?;
-    let sites = ground.sites().await?;
-    let (noisy, quiet) = sites.first().zip(sites.get(1)).context("two workspaces")?;
+    backend.fill(&fill).await?;
+    let store = backend.store(false).await?;
+    let tenants = backend.workspaces().await?;
+    let (noisy, quiet) = tenants
+        .first()
+        .zip(tenants.get(1))
+        .context("two workspaces")?;
     let work = HashMap::from([(noisy.workspace, WORK)]);
     let (engine, finisher) = Finisher::start(store.clone(), work);
     let runtime = Runtime::start(
@@ -101,13 +104,17 @@ async fn bursts(ground: &mut dyn Ground, noise: u32, limit: u32) -> Result<f64> 
     Ok(median(seconds))
 }
 
-async fn burst(store: &Arc<dyn Store>, finisher: &Finisher, site: &Site) -> Result<f64> {
-    let before = finisher.finished_of(site.workspace);
+async fn burst(
+    store: &Arc<dyn Store>,
+    finisher: &Finisher,
+    tenant: &BenchWorkspace,
+) -> Result<f64> {
+    let before = finisher.finished_of(tenant.workspace);
     let params = json!({"order": 12345, "customer": "abcdefgh", "lines": [1, 2, 3]});
     let enqueue = Enqueue {
-        workspace: site.workspace,
+        workspace: tenant.workspace,
         requests: (0..BURST)
-            .map(|_| NewRequest::new(fresh_id(), site.definition, params.clone()))
+            .map(|_| NewRequest::new(fresh_id(), tenant.definition, params.clone()))
             .collect(),
         by: "bench".to_owned(),
     };
@@ -117,7 +124,7 @@ async fn burst(store: &Arc<dyn Store>, finisher: &Finisher, site: &Site) -> Resu
         refused => bail!("the burst was not taken: {refused:?}"),
     }
     finisher
-        .until(|all| all.finished_of(site.workspace) >= before + u64::from(BURST))
+        .until(|all| all.finished_of(tenant.workspace) >= before + u64::from(BURST))
         .await;
     Ok(begun.elapsed().as_secs_f64())
 }

@@ -2,8 +2,8 @@
 
 use super::Options;
 use super::eyes::{Eyes, Logs, Looking};
+use crate::backend::{BenchBackend, Fill, NO_LIMIT};
 use crate::engine::AtOnce;
-use crate::ground::{Fill, Ground, NO_LIMIT};
 use crate::workqueue::watched as jobs;
 use anyhow::{Result, ensure};
 use leasehold_core::breaker::BreakerSettings;
@@ -49,21 +49,21 @@ impl Case {
     /// The rate.
     pub(super) async fn run(
         self,
-        ground: &mut dyn Ground,
+        backend: &mut dyn BenchBackend,
         options: &Options,
         logs: &Logs,
         eyes: Eyes,
     ) -> Result<f64> {
         match self {
-            Self::Dispatch => dispatch(ground, options, logs, eyes, false).await,
-            Self::DispatchTraced => dispatch(ground, options, logs, eyes, true).await,
-            Self::Jobs => drain(ground, options, logs, eyes).await,
+            Self::Dispatch => dispatch(backend, options, logs, eyes, false).await,
+            Self::DispatchTraced => dispatch(backend, options, logs, eyes, true).await,
+            Self::Jobs => drain(backend, options, logs, eyes).await,
         }
     }
 }
 
 async fn dispatch(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     options: &Options,
     logs: &Logs,
     eyes: Eyes,
@@ -74,10 +74,10 @@ async fn dispatch(
     } else {
         Fill::backlog(options.requests, options.workspaces, NO_LIMIT)
     };
-    ground.fill(&fill).await?;
-    let store = ground.store(false).await?;
+    backend.fill(&fill).await?;
+    let store = backend.store(false).await?;
     if traced {
-        enqueue(ground, &*store, options.requests).await?;
+        enqueue(backend, &*store, options.requests).await?;
     }
     store.request_settle().await?;
     let looking = Looking::begin(store, logs, eyes).await?;
@@ -116,11 +116,11 @@ fn dispatcher(
 }
 
 /// Requests whose callers have chosen to record their traces.
-async fn enqueue(ground: &mut dyn Ground, store: &dyn Store, requests: u32) -> Result<()> {
-    let sites = ground.sites().await?;
-    let each = requests.div_ceil(u32::try_from(sites.len())?);
+async fn enqueue(backend: &mut dyn BenchBackend, store: &dyn Store, requests: u32) -> Result<()> {
+    let tenants = backend.workspaces().await?;
+    let each = requests.div_ceil(u32::try_from(tenants.len())?);
     let mut left = requests;
-    for site in sites {
+    for tenant in tenants {
         let count = each.min(left);
         left -= count;
         let request = |_| NewRequest {
@@ -128,12 +128,12 @@ async fn enqueue(ground: &mut dyn Ground, store: &dyn Store, requests: u32) -> R
                 "00-{:032x}-00f067aa0ba902b7-01",
                 fastrand::u128(1..)
             )),
-            ..NewRequest::new(leasehold_store::fresh_id(), site.definition, Value::Null)
+            ..NewRequest::new(leasehold_store::fresh_id(), tenant.definition, Value::Null)
         };
         let new: Vec<NewRequest> = (0..count).map(request).collect();
         for some in new.chunks(BATCH) {
             let call = Enqueue {
-                workspace: site.workspace,
+                workspace: tenant.workspace,
                 requests: some.to_vec(),
                 by: "bench".to_owned(),
             };
@@ -143,8 +143,13 @@ async fn enqueue(ground: &mut dyn Ground, store: &dyn Store, requests: u32) -> R
     Ok(())
 }
 
-async fn drain(ground: &mut dyn Ground, options: &Options, logs: &Logs, eyes: Eyes) -> Result<f64> {
-    let store = jobs::filled(ground, options.jobs, options.hands).await?;
+async fn drain(
+    backend: &mut dyn BenchBackend,
+    options: &Options,
+    logs: &Logs,
+    eyes: Eyes,
+) -> Result<f64> {
+    let store = jobs::filled(backend, options.jobs, options.hands).await?;
     let looking = Looking::begin(store, logs, eyes).await?;
     let begun = Instant::now();
     jobs::drain(&looking.store, options.jobs, options.hands).await?;

@@ -4,7 +4,7 @@
 mod cases;
 mod eyes;
 
-use crate::ground::{Ground, Upkeep, Which};
+use crate::backend::{BenchBackend, Upkeep, Which};
 use crate::report::{Format, Outcome, median};
 use crate::sheet::Sheet;
 use crate::workqueue::Hands;
@@ -65,20 +65,20 @@ pub(crate) async fn run(options: Options) -> Result<()> {
     let options = options.settled()?;
     let mut sheet = Sheet::new("watched", Format::chosen(options.json, options.table));
     let logs = Logs::begin()?;
-    for mut ground in options.store.grounds(Upkeep::None)? {
+    for mut backend in options.store.backends(Upkeep::None)? {
         sheet.heading(&format!(
             "{}: rates with nobody looking, with logs, and with logs, metrics and traces",
-            ground.name()
+            backend.name()
         ));
         for case in Case::ALL {
-            measure(&mut *ground, &mut sheet, &options, &logs, case).await?;
+            measure(&mut *backend, &mut sheet, &options, &logs, case).await?;
         }
     }
     Ok(())
 }
 
 async fn measure(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     sheet: &mut Sheet,
     options: &Options,
     logs: &Logs,
@@ -89,12 +89,12 @@ async fn measure(
         sheet.progress(&format!(
             "{} on {}, turn {} of {}",
             case.name(),
-            ground.name(),
+            backend.name(),
             turn + 1,
             options.turns
         ));
         for (eyes, rates) in Eyes::ALL.into_iter().zip(&mut rates) {
-            rates.push(case.run(ground, options, logs, eyes).await?);
+            rates.push(case.run(backend, options, logs, eyes).await?);
         }
     }
     let [nobody, logged, watched] = rates;
@@ -104,7 +104,7 @@ async fn measure(
     };
     let (of_logged, of_watched) = (ratio(&logged), ratio(&watched));
     let outcome = Outcome::default()
-        .field("store", ground.name())
+        .field("store", backend.name())
         .field("case", case.name())
         .metric("nobody", median(nobody), case.unit())
         .metric("logged", median(logged), case.unit())

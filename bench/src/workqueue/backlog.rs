@@ -3,35 +3,35 @@
 use super::Options;
 use super::crew::Crew;
 use super::enqueue::fill;
-use crate::ground::{Fill, Ground};
+use crate::backend::{BenchBackend, Fill};
 use crate::report::{Outcome, median};
 use crate::sheet::Sheet;
 use anyhow::Result;
 use std::time::Instant;
 
 pub(super) async fn run(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     sheet: &mut Sheet,
     options: &Options,
 ) -> Result<()> {
     sheet.bench("backlog");
     sheet.heading(&format!(
         "{}: rate of the first {} jobs with ever more behind them (B4)",
-        ground.name(),
+        backend.name(),
         options.front
     ));
     let mut rates = vec![Vec::new(); options.waiting.len()];
     for _ in 0..options.rounds {
         for (waiting, rates) in options.waiting.iter().zip(&mut rates) {
-            sheet.progress(&format!("{waiting} waiting on {}", ground.name()));
-            rates.push(measure(ground, *waiting, options).await?);
+            sheet.progress(&format!("{waiting} waiting on {}", backend.name()));
+            rates.push(measure(backend, *waiting, options).await?);
         }
     }
     let first = rates.first().cloned().map(median).unwrap_or_default();
     for (waiting, rates) in options.waiting.iter().zip(rates) {
         let rate = median(rates);
         let outcome = Outcome::default()
-            .field("store", ground.name())
+            .field("store", backend.name())
             .field("waiting", *waiting)
             .field("jobs", options.front)
             .metric("rate", rate, "jobs/s")
@@ -42,13 +42,13 @@ pub(super) async fn run(
 }
 
 /// Jobs a second of a worker that has found its pace: as many go before those that count.
-async fn measure(ground: &mut dyn Ground, waiting: u32, options: &Options) -> Result<f64> {
-    ground.fill(&Fill::default()).await?;
-    let store = ground.store_with(1).await?;
+async fn measure(backend: &mut dyn BenchBackend, waiting: u32, options: &Options) -> Result<f64> {
+    backend.fill(&Fill::default()).await?;
+    let store = backend.store_with(1).await?;
     fill(&*store, 2 * options.front + waiting).await?;
     drop(store);
-    ground.settle().await?;
-    let store = ground.store_with(options.hands.connections).await?;
+    backend.settle().await?;
+    let store = backend.store_with(options.hands.connections).await?;
     let crew = Crew::start(store, options.hands, |_| {})?;
     let front = u64::from(options.front);
     crew.until(front).await;

@@ -3,6 +3,7 @@
 use super::jobs::{KIND, Payload, QUEUE};
 use anyhow::Result;
 use clap::Args;
+use leasehold_runtime::StoreSource;
 use leasehold_store::Store;
 use leasehold_worker::{JobContext, Stats, Worker, WorkerHandle};
 use std::sync::Arc;
@@ -46,7 +47,7 @@ impl Crew {
     {
         let started = Arc::new(Started::default());
         let tally = started.clone();
-        let handle = Worker::builder(store)
+        let handle = Worker::of(Arc::new(StoreSource::new(store)))
             .queue(QUEUE)
             .concurrency(hands.concurrency)
             .prefetch(hands.prefetch)

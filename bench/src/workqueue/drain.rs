@@ -5,7 +5,7 @@ use super::crew::{Crew, Hands};
 use super::enqueue::fill;
 use super::jobs::QUEUE;
 use super::run::{Begun, Run, middle, rate};
-use crate::ground::{Fill, Ground, StatementCost};
+use crate::backend::{BenchBackend, Fill, StatementCost};
 use crate::report::Outcome;
 use crate::sheet::Sheet;
 use anyhow::{Result, ensure};
@@ -33,14 +33,14 @@ impl Mode {
 
 /// Returns the rate with jobs kept.
 pub(super) async fn run(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     sheet: &mut Sheet,
     options: &Options,
 ) -> Result<f64> {
     sheet.bench("drain");
     sheet.heading(&format!(
         "{}: {} waiting jobs done a second by one worker (B2)",
-        ground.name(),
+        backend.name(),
         options.jobs
     ));
     let mut kept = 0.0;
@@ -48,8 +48,8 @@ pub(super) async fn run(
         let mut runs = Vec::new();
         let mut statements = Vec::new();
         for _ in 0..options.rounds {
-            sheet.progress(&format!("draining ({}) {}", mode.name(), ground.name()));
-            let (run, costs) = measure(ground, mode, options.jobs, options.hands).await?;
+            sheet.progress(&format!("draining ({}) {}", mode.name(), backend.name()));
+            let (run, costs) = measure(backend, mode, options.jobs, options.hands).await?;
             runs.push(run);
             statements = costs;
         }
@@ -57,7 +57,7 @@ pub(super) async fn run(
             kept = rate(&runs);
         }
         let mut outcome = Outcome::default()
-            .field("store", ground.name())
+            .field("store", backend.name())
             .field("case", mode.name())
             .field("jobs", options.jobs)
             .metric("rate", rate(&runs), "jobs/s");
@@ -74,26 +74,26 @@ pub(super) async fn run(
 
 /// On a database of its own. Says also which statements took the time.
 pub(crate) async fn measure(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     mode: Mode,
     jobs: u32,
     hands: Hands,
 ) -> Result<(Run, Vec<StatementCost>)> {
-    fill_anew(ground, mode, jobs).await?;
-    let begun = Begun::new(ground).await?;
-    let store = ground.store_with(hands.connections).await?;
+    fill_anew(backend, mode, jobs).await?;
+    let begun = Begun::new(backend).await?;
+    let store = backend.store_with(hands.connections).await?;
     let usage = begun.usage().await?;
     drain(&store, jobs, hands).await?;
     let used = usage.end().await?;
     let statements = begun.statements().await?;
     nothing_left(&*store, jobs, mode).await?;
     drop(store);
-    Ok((begun.end(ground, jobs, used).await?, statements))
+    Ok((begun.end(backend, jobs, used).await?, statements))
 }
 
-async fn fill_anew(ground: &mut dyn Ground, mode: Mode, jobs: u32) -> Result<()> {
-    ground.fill(&Fill::default()).await?;
-    let store = ground.store_with(1).await?;
+async fn fill_anew(backend: &mut dyn BenchBackend, mode: Mode, jobs: u32) -> Result<()> {
+    backend.fill(&Fill::default()).await?;
+    let store = backend.store_with(1).await?;
     let change = QueueChange {
         keep_completed: Some(mode == Mode::Keep),
         ..QueueChange::default()
@@ -101,17 +101,17 @@ async fn fill_anew(ground: &mut dyn Ground, mode: Mode, jobs: u32) -> Result<()>
     store.queue_update(QUEUE, &change).await?;
     fill(&*store, jobs).await?;
     drop(store);
-    ground.settle().await
+    backend.settle().await
 }
 
 /// A store with so many jobs that wait; completed ones are kept.
 pub(crate) async fn filled(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     jobs: u32,
     hands: Hands,
 ) -> Result<Arc<dyn Store>> {
-    fill_anew(ground, Mode::Keep, jobs).await?;
-    ground.store_with(hands.connections).await
+    fill_anew(backend, Mode::Keep, jobs).await?;
+    backend.store_with(hands.connections).await
 }
 
 /// One worker does so many jobs, until the last end is written down.

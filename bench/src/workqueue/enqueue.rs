@@ -4,7 +4,7 @@ use super::Options;
 use super::jobs::{in_bulk, one_by_one};
 use super::limit;
 use super::run::{Begun, Run, middle, rate};
-use crate::ground::{Fill, Ground};
+use crate::backend::{BenchBackend, Fill};
 use crate::report::Outcome;
 use crate::sheet::Sheet;
 use anyhow::Result;
@@ -47,23 +47,23 @@ impl Way {
 }
 
 pub(super) async fn run(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     sheet: &mut Sheet,
     options: &Options,
 ) -> Result<()> {
     sheet.bench("enqueue");
-    sheet.heading(&format!("{}: jobs enqueued a second (B1)", ground.name()));
+    sheet.heading(&format!("{}: jobs enqueued a second (B1)", backend.name()));
     for (way, jobs) in options.ways() {
         let (mut ours, mut limits) = (Vec::new(), Vec::new());
         for _ in 0..options.rounds {
-            sheet.progress(&format!("enqueueing {} on {}", way.label(), ground.name()));
-            ours.push(measure(ground, way, jobs).await?);
-            if ground.address().is_some() {
+            sheet.progress(&format!("enqueueing {} on {}", way.label(), backend.name()));
+            ours.push(measure(backend, way, jobs).await?);
+            if backend.address().is_some() {
                 sheet.progress(&format!("plain rows {}", way.label()));
-                limits.push(limit::measure(ground, way, jobs).await?);
+                limits.push(limit::measure(backend, way, jobs).await?);
             }
         }
-        let about = Outcome::default().field("store", ground.name());
+        let about = Outcome::default().field("store", backend.name());
         let ratio = (!limits.is_empty()).then(|| rate(&ours) / rate(&limits));
         let ratio_name = match way {
             Way::Singles { .. } => "ratio_to_limit",
@@ -91,10 +91,10 @@ fn costs(runs: &[Run], outcome: Outcome) -> Outcome {
 }
 
 /// On a database of its own.
-pub(crate) async fn measure(ground: &mut dyn Ground, way: Way, jobs: u32) -> Result<Run> {
-    ground.fill(&Fill::default()).await?;
-    let begun = Begun::new(ground).await?;
-    let store = ground.store_with(way.connections() as usize).await?;
+pub(crate) async fn measure(backend: &mut dyn BenchBackend, way: Way, jobs: u32) -> Result<Run> {
+    backend.fill(&Fill::default()).await?;
+    let begun = Begun::new(backend).await?;
+    let store = backend.store_with(way.connections() as usize).await?;
     // Connects, makes the queue, and prepares statements.
     match way {
         Way::Singles { connections } => one_by_one(&store, 4 * connections, connections).await?,
@@ -107,7 +107,7 @@ pub(crate) async fn measure(ground: &mut dyn Ground, way: Way, jobs: u32) -> Res
     }
     let used = usage.end().await?;
     drop(store);
-    begun.end(ground, jobs, used).await
+    begun.end(backend, jobs, used).await
 }
 
 /// Fills the queue; nothing is measured.

@@ -5,7 +5,7 @@ use super::crew::Crew;
 use super::jobs::{QUEUE, job};
 use super::run::Begun;
 use super::windows::Windows;
-use crate::ground::{Fill, Ground, Pin};
+use crate::backend::{BenchBackend, Fill, Pin};
 use crate::report::Outcome;
 use crate::sheet::Sheet;
 use anyhow::{Context, Result, ensure};
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 const MIB: f64 = 1024.0 * 1024.0;
 
 pub(super) async fn run(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     sheet: &mut Sheet,
     options: &Options,
     pin: Pin,
@@ -39,15 +39,15 @@ pub(super) async fn run(
     };
     sheet.heading(&format!(
         "{}: {} s of steady load while another transaction holds an old snapshot (B5)",
-        ground.name(),
+        backend.name(),
         options.b5_seconds
     ));
-    sheet.progress(&format!("{rate:.0} jobs/s, {case}, on {}", ground.name()));
+    sheet.progress(&format!("{rate:.0} jobs/s, {case}, on {}", backend.name()));
     let outcome = Outcome::default()
-        .field("store", ground.name())
+        .field("store", backend.name())
         .field("case", case)
         .field("seconds", options.b5_seconds);
-    let outcome = measure(ground, options, pin, rate, outcome).await?;
+    let outcome = measure(backend, options, pin, rate, outcome).await?;
     sheet.row(case, &outcome);
     Ok(())
 }
@@ -67,16 +67,16 @@ impl Timetable {
 }
 
 async fn measure(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     options: &Options,
     pin: Pin,
     rate: f64,
     outcome: Outcome,
 ) -> Result<Outcome> {
-    ground.fill(&Fill::default()).await?;
-    let store = ground.store_with(options.hands.connections).await?;
-    let other = match ground.address() {
-        Some(_) => ground.store_with(1).await?,
+    backend.fill(&Fill::default()).await?;
+    let store = backend.store_with(options.hands.connections).await?;
+    let other = match backend.address() {
+        Some(_) => backend.store_with(1).await?,
         None => Arc::clone(&store),
     };
     let length = Duration::from_secs(options.b5_seconds);
@@ -97,8 +97,8 @@ async fn measure(
     let ticks = |time: Duration| (time.as_secs_f64() / TICK.as_secs_f64()) as u32;
     let (warm, all) = (ticks(WARM_UP), ticks(WARM_UP + length));
     feed(&*other, table, 0..warm).await?;
-    ground.pin(pin).await?;
-    let begun = Begun::while_open(ground).await?;
+    backend.pin(pin).await?;
+    let begun = Begun::while_open(backend).await?;
     let usage = begun.usage().await?;
     feed(&*other, table, warm..all).await?;
     let used = usage.end().await?;
@@ -115,7 +115,7 @@ async fn measure(
     drop((store, other));
     let (first, last) = windows.first().zip(windows.last()).context("windows")?;
     let jobs = (all - warm) * table.batch;
-    let extent = ground.extent().await?;
+    let extent = backend.extent().await?;
     let outcome = outcome
         .metric(
             "offered",
@@ -133,7 +133,7 @@ async fn measure(
         .maybe("dead_rows", extent.dead, "rows")
         .maybe("tables", extent.tables.map(|bytes| bytes / MIB), "MiB")
         .maybe("indexes", extent.indexes.map(|bytes| bytes / MIB), "MiB");
-    Ok(begun.end(ground, jobs, used).await?.costs(outcome))
+    Ok(begun.end(backend, jobs, used).await?.costs(outcome))
 }
 
 /// Enqueues what is due at each tick. A call that takes long makes the next ones late, and their jobs' delays show it.

@@ -4,7 +4,7 @@ use super::Options;
 use super::crew::{Crew, Hands};
 use super::jobs::job;
 use super::limit;
-use crate::ground::{Fill, Ground};
+use crate::backend::{BenchBackend, Fill};
 use crate::report::{Outcome, percentile};
 use crate::sheet::Sheet;
 use anyhow::{Context, Result};
@@ -46,26 +46,26 @@ impl Delays {
 }
 
 pub(super) async fn run(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     sheet: &mut Sheet,
     options: &Options,
 ) -> Result<()> {
     sheet.bench("latency");
     sheet.heading(&format!(
         "{}: from the commit of one enqueue to its handler's start, {} times, idle before (B3)",
-        ground.name(),
+        backend.name(),
         options.delays
     ));
-    sheet.progress(&format!("timing single jobs on {}", ground.name()));
-    let ours = measure(ground, options.delays, options.hands).await?;
+    sheet.progress(&format!("timing single jobs on {}", backend.name()));
+    let ours = measure(backend, options.delays, options.hands).await?;
     let about = Outcome::default()
-        .field("store", ground.name())
+        .field("store", backend.name())
         .field("case", "idle");
     let mut outcome = ours.metrics(about.clone());
     let mut plain = None;
-    if ground.address().is_some() {
+    if backend.address().is_some() {
         sheet.progress("timing plain notifications");
-        let limit = limit::delays(ground, options.delays).await?;
+        let limit = limit::delays(backend, options.delays).await?;
         outcome = outcome.metric("ratio_to_limit", ratio(&ours, &limit), "");
         plain = Some(limit.metrics(about.field("of", "limit")));
     }
@@ -82,11 +82,15 @@ pub(crate) fn ratio(ours: &Delays, others: &Delays) -> f64 {
 }
 
 /// On a database of its own. Where it has connections the enqueueing has its own.
-pub(crate) async fn measure(ground: &mut dyn Ground, jobs: u32, hands: Hands) -> Result<Delays> {
-    ground.fill(&Fill::default()).await?;
-    let store = ground.store_with(hands.connections).await?;
-    let other = match ground.address() {
-        Some(_) => ground.store_with(1).await?,
+pub(crate) async fn measure(
+    backend: &mut dyn BenchBackend,
+    jobs: u32,
+    hands: Hands,
+) -> Result<Delays> {
+    backend.fill(&Fill::default()).await?;
+    let store = backend.store_with(hands.connections).await?;
+    let other = match backend.address() {
+        Some(_) => backend.store_with(1).await?,
         None => Arc::clone(&store),
     };
     let (told, mut started) = mpsc::unbounded_channel();

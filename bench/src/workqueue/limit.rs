@@ -4,7 +4,7 @@ use super::enqueue::Way;
 use super::jobs::{KIND, payload};
 use super::latency::{Delays, PAUSE, WARM_UPS};
 use super::run::{Begun, Run};
-use crate::ground::{Fill, Ground, connect};
+use crate::backend::{BenchBackend, Fill, connect};
 use anyhow::{Context, Result};
 use futures::StreamExt;
 use std::sync::Arc;
@@ -26,9 +26,9 @@ const TAKE: &str = include_str!("../../sql/postgres/limit_take.sql");
 
 const QUEUE_ID: i32 = 1;
 
-pub(super) async fn measure(ground: &mut dyn Ground, way: Way, jobs: u32) -> Result<Run> {
-    let url = plain_table(ground).await?;
-    let begun = Begun::new(ground).await?;
+pub(super) async fn measure(backend: &mut dyn BenchBackend, way: Way, jobs: u32) -> Result<Run> {
+    let url = plain_table(backend).await?;
+    let begun = Begun::new(backend).await?;
     let used = match way {
         Way::Singles { connections } => {
             let mut clients = Vec::new();
@@ -48,12 +48,12 @@ pub(super) async fn measure(ground: &mut dyn Ground, way: Way, jobs: u32) -> Res
             usage.end().await?
         }
     };
-    begun.end(ground, jobs, used).await
+    begun.end(backend, jobs, used).await
 }
 
-async fn plain_table(ground: &mut dyn Ground) -> Result<String> {
-    ground.fill(&Fill::default()).await?;
-    let url = ground.address().context("a server")?;
+async fn plain_table(backend: &mut dyn BenchBackend) -> Result<String> {
+    backend.fill(&Fill::default()).await?;
+    let url = backend.address().context("a server")?;
     let client = connect(&url).await?;
     client.batch_execute(TABLE).await?;
     client.batch_execute(INDEX).await?;
@@ -104,8 +104,8 @@ async fn copy(client: &Client, rows: u32, batch: u32) -> Result<()> {
 }
 
 /// A row with a bell for one who listens on another connection and takes it away.
-pub(super) async fn delays(ground: &mut dyn Ground, jobs: u32) -> Result<Delays> {
-    let url = plain_table(ground).await?;
+pub(super) async fn delays(backend: &mut dyn BenchBackend, jobs: u32) -> Result<Delays> {
+    let url = plain_table(backend).await?;
     let (listener, mut connection) = tokio_postgres::connect(&url, NoTls).await?;
     let (heard, mut bell) = mpsc::unbounded_channel();
     tokio::spawn(async move {

@@ -30,7 +30,7 @@ pub(crate) mod watched {
     pub(crate) use super::drain::{drain, filled};
 }
 
-use crate::ground::{Ground, Pin, Upkeep, Which};
+use crate::backend::{BenchBackend, Pin, Upkeep, Which};
 use crate::report::Format;
 use crate::sheet::Sheet;
 use anyhow::{Result, ensure};
@@ -142,16 +142,16 @@ impl Options {
 pub(crate) async fn run(options: Options) -> Result<()> {
     let options = options.settled()?;
     let mut sheet = Sheet::new("workqueue", Format::chosen(options.json, options.table));
-    for mut ground in options.store.grounds(Upkeep::Ordinary)? {
-        let ground = &mut *ground;
+    for mut backend in options.store.backends(Upkeep::Ordinary)? {
+        let backend = &mut *backend;
         let mut drained = None;
         for part in &options.only {
             match part {
-                Part::B1 => enqueue::run(ground, &mut sheet, &options).await?,
-                Part::B2 => drained = Some(drain::run(ground, &mut sheet, &options).await?),
-                Part::B3 => latency::run(ground, &mut sheet, &options).await?,
-                Part::B4 => backlog::run(ground, &mut sheet, &options).await?,
-                Part::B5 => pinned(ground, &mut sheet, &options, drained).await?,
+                Part::B1 => enqueue::run(backend, &mut sheet, &options).await?,
+                Part::B2 => drained = Some(drain::run(backend, &mut sheet, &options).await?),
+                Part::B3 => latency::run(backend, &mut sheet, &options).await?,
+                Part::B4 => backlog::run(backend, &mut sheet, &options).await?,
+                Part::B5 => pinned(backend, &mut sheet, &options, drained).await?,
             }
         }
     }
@@ -159,7 +159,7 @@ pub(crate) async fn run(options: Options) -> Result<()> {
 }
 
 async fn pinned(
-    ground: &mut dyn Ground,
+    backend: &mut dyn BenchBackend,
     sheet: &mut Sheet,
     options: &Options,
     drained: Option<f64>,
@@ -169,14 +169,14 @@ async fn pinned(
         (None, Some(drained)) => drained / 3.0,
         (None, None) => {
             sheet.progress("draining first, to know what a third of it is");
-            let (run, _) = drain::measure(ground, Mode::Keep, options.jobs, options.hands).await?;
+            let (run, _) = drain::measure(backend, Mode::Keep, options.jobs, options.hands).await?;
             run.rate() / 3.0
         }
     };
-    horizon::run(ground, sheet, options, Pin::Reader, rate).await?;
+    horizon::run(backend, sheet, options, Pin::Reader, rate).await?;
     // In one process one who writes keeps all others from it.
-    if options.b5_writer && ground.address().is_some() {
-        horizon::run(ground, sheet, options, Pin::Writer, rate).await?;
+    if options.b5_writer && backend.address().is_some() {
+        horizon::run(backend, sheet, options, Pin::Writer, rate).await?;
     }
     Ok(())
 }

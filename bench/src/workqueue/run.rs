@@ -1,6 +1,6 @@
 //! What one measurement of jobs has found: time, and what it cost. Knows nothing of what was done.
 
-use crate::ground::{Extent, Ground, Meter, StatementCost};
+use crate::backend::{BenchBackend, Extent, Meter, StatementCost};
 use crate::report::{Outcome, median};
 use crate::usage::{Usage, Used};
 use anyhow::Result;
@@ -21,21 +21,21 @@ pub(crate) struct Begun {
 }
 
 impl Begun {
-    pub(crate) async fn new(ground: &mut dyn Ground) -> Result<Self> {
+    pub(crate) async fn new(backend: &mut dyn BenchBackend) -> Result<Self> {
         Ok(Self {
-            before: ground.extent().await?,
-            meter: ground.meter().await?,
+            before: backend.extent().await?,
+            meter: backend.meter().await?,
         })
     }
 
     /// The same while stores are open. What they did before counts among the dead.
-    pub(crate) async fn while_open(ground: &mut dyn Ground) -> Result<Self> {
+    pub(crate) async fn while_open(backend: &mut dyn BenchBackend) -> Result<Self> {
         Ok(Self {
             before: Extent {
                 outdated: Some(0.0),
                 ..Extent::default()
             },
-            meter: ground.meter().await?,
+            meter: backend.meter().await?,
         })
     }
 
@@ -50,8 +50,13 @@ impl Begun {
     }
 
     /// Call it when the stores that were used are dropped.
-    pub(crate) async fn end(self, ground: &mut dyn Ground, jobs: u32, used: Used) -> Result<Run> {
-        let after = ground.extent().await?;
+    pub(crate) async fn end(
+        self,
+        backend: &mut dyn BenchBackend,
+        jobs: u32,
+        used: Used,
+    ) -> Result<Run> {
+        let after = backend.extent().await?;
         Ok(Run {
             jobs,
             used,

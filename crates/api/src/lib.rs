@@ -10,6 +10,7 @@ pub mod execution;
 pub mod instance;
 pub mod job;
 pub mod key;
+mod names;
 pub mod overview;
 pub mod page;
 pub mod problem;

@@ -30,6 +30,67 @@ pub struct Problem {
     pub retry_after: Option<u64>,
 }
 
+/// Hands every code to the macro of this name, a row each: name, text, status and title.
+#[macro_export]
+macro_rules! problem_codes {
+    ($rows:ident) => {
+        $rows! {
+            /// The body is no JSON.
+            MalformedJson = "malformed_json", 400, "The body is not valid JSON";
+            /// A parameter of the path, the query or a header is not acceptable.
+            InvalidParameter = "invalid_parameter", 400, "A parameter is not acceptable";
+            /// No key, or one that opens nothing.
+            Unauthenticated = "unauthenticated", 401, "A valid key is needed";
+            /// The key does not open this.
+            Forbidden = "forbidden", 403, "The key does not allow this";
+            /// It is not there, or not for this key to see.
+            NotFound = "not_found", 404, "There is no such thing";
+            /// The route has other methods.
+            MethodNotAllowed = "method_not_allowed", 405, "The route does not have this method";
+            /// The body did not arrive in time.
+            BodyTooSlow = "body_too_slow", 408, "The body did not arrive in time";
+            /// Something else has that name.
+            NameTaken = "name_taken", 409, "The name is taken";
+            /// The idempotency key is held with other params.
+            IdempotencyConflict = "idempotency_conflict", 409, "The idempotency key is held by another request";
+            /// The definition has no version yet.
+            NotPublished = "not_published", 409, "The definition has no published version";
+            /// Only a FAILED request can be redriven.
+            NotFailed = "not_failed", 409, "The request has not failed";
+            /// An earlier redrive has not ended.
+            AlreadyRedriven = "already_redriven", 409, "A redrive of the request is under way";
+            /// It has ended and cannot be cancelled.
+            AlreadyFinished = "already_finished", 409, "It has ended already";
+            /// A worker has the job.
+            JobRunning = "job_running", 409, "A worker has the job";
+            /// It ends with its node or its execution.
+            JobOfGraph = "job_of_graph", 409, "The job is a node of a graph";
+            /// The body has more bytes than the route takes.
+            BodyTooLarge = "body_too_large", 413, "The body is too large";
+            /// The body is not said to be JSON.
+            UnsupportedMediaType = "unsupported_media_type", 415, "The body must be application/json";
+            /// The body is JSON, and not what the route takes.
+            Invalid = "invalid", 422, "The body is not acceptable";
+            /// The workspace asks too often.
+            RateLimited = "rate_limited", 429, "Too many requests of this workspace";
+            /// The workspace has as many waiting as it may.
+            BacklogFull = "backlog_full", 429, "The workspace has too much waiting";
+            /// The key has as many streams open as it may.
+            TooManyStreams = "too_many_streams", 429, "Too many streams are open";
+            /// A fault of the server.
+            Internal = "internal", 500, "The server failed";
+            /// The store does not answer.
+            StoreUnavailable = "store_unavailable", 503, "The store does not answer";
+            /// The engine does not answer.
+            EngineUnavailable = "engine_unavailable", 503, "The engine does not answer";
+            /// The server does as much as it can.
+            Overloaded = "overloaded", 503, "The server is too busy";
+            /// It took too long; whether it was done is not known.
+            DeadlineExceeded = "deadline_exceeded", 504, "It took too long";
+        }
+    };
+}
+
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal, $title:literal;)*) => {
         /// Every way a call can go wrong.
@@ -61,60 +122,7 @@ macro_rules! codes {
     };
 }
 
-codes! {
-    /// The body is no JSON.
-    MalformedJson = "malformed_json", 400, "The body is not valid JSON";
-    /// A parameter of the path, the query or a header is not acceptable.
-    InvalidParameter = "invalid_parameter", 400, "A parameter is not acceptable";
-    /// No key, or one that opens nothing.
-    Unauthenticated = "unauthenticated", 401, "A valid key is needed";
-    /// The key does not open this.
-    Forbidden = "forbidden", 403, "The key does not allow this";
-    /// It is not there, or not for this key to see.
-    NotFound = "not_found", 404, "There is no such thing";
-    /// The route has other methods.
-    MethodNotAllowed = "method_not_allowed", 405, "The route does not have this method";
-    /// The body did not arrive in time.
-    BodyTooSlow = "body_too_slow", 408, "The body did not arrive in time";
-    /// Something else has that name.
-    NameTaken = "name_taken", 409, "The name is taken";
-    /// The idempotency key is held with other params.
-    IdempotencyConflict = "idempotency_conflict", 409, "The idempotency key is held by another request";
-    /// The definition has no version yet.
-    NotPublished = "not_published", 409, "The definition has no published version";
-    /// Only a FAILED request can be redriven.
-    NotFailed = "not_failed", 409, "The request has not failed";
-    /// An earlier redrive has not ended.
-    AlreadyRedriven = "already_redriven", 409, "A redrive of the request is under way";
-    /// It has ended and cannot be cancelled.
-    AlreadyFinished = "already_finished", 409, "It has ended already";
-    /// A worker has the job.
-    JobRunning = "job_running", 409, "A worker has the job";
-    /// It ends with its node or its execution.
-    JobOfGraph = "job_of_graph", 409, "The job is a node of a graph";
-    /// The body has more bytes than the route takes.
-    BodyTooLarge = "body_too_large", 413, "The body is too large";
-    /// The body is not said to be JSON.
-    UnsupportedMediaType = "unsupported_media_type", 415, "The body must be application/json";
-    /// The body is JSON, and not what the route takes.
-    Invalid = "invalid", 422, "The body is not acceptable";
-    /// The workspace asks too often.
-    RateLimited = "rate_limited", 429, "Too many requests of this workspace";
-    /// The workspace has as many waiting as it may.
-    BacklogFull = "backlog_full", 429, "The workspace has too much waiting";
-    /// The key has as many streams open as it may.
-    TooManyStreams = "too_many_streams", 429, "Too many streams are open";
-    /// A fault of the server.
-    Internal = "internal", 500, "The server failed";
-    /// The store does not answer.
-    StoreUnavailable = "store_unavailable", 503, "The store does not answer";
-    /// The engine does not answer.
-    EngineUnavailable = "engine_unavailable", 503, "The engine does not answer";
-    /// The server does as much as it can.
-    Overloaded = "overloaded", 503, "The server is too busy";
-    /// It took too long; whether it was done is not known.
-    DeadlineExceeded = "deadline_exceeded", 504, "It took too long";
-}
+problem_codes!(codes);
 
 impl Problem {
     /// A problem of this code.

@@ -228,22 +228,7 @@ pub enum RequestStatusName {
     Failed,
 }
 
-/// Why a request failed.
-#[derive(ToSchema)]
-#[schema(rename_all = "snake_case")]
-#[allow(
-    dead_code,
-    missing_docs,
-    reason = "describes a type of the core in the API's documentation"
-)]
-pub enum FailureReasonName {
-    DispatchExhausted,
-    WorkspaceNotFound,
-    DefinitionNotFound,
-    VersionNotFound,
-    ExecutionFailed,
-    TimedOut,
-    Terminated,
-    Cancelled,
-    EngineLost,
+crate::names::names! {
+    /// Why a request failed.
+    FailureReasonName = FailureReason::ALL.map(FailureReason::as_str)
 }

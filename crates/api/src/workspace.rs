@@ -103,16 +103,7 @@ pub struct RequestCounts {
     pub failed: u64,
 }
 
-/// What a workspace pays for.
-#[derive(ToSchema)]
-#[schema(rename_all = "UPPERCASE")]
-#[allow(
-    dead_code,
-    missing_docs,
-    reason = "describes a type of the core in the API's documentation"
-)]
-pub enum PlanName {
-    Free,
-    Pro,
-    Enterprise,
+crate::names::names! {
+    /// What a workspace pays for.
+    PlanName = Plan::ALL.map(Plan::as_str)
 }

@@ -7,7 +7,7 @@ use leasehold_engine::Engine;
 use leasehold_engine_embedded::{EmbeddedEngine, EmbeddedOptions, NodeRunners};
 use leasehold_engine_temporal::{ClientCertificate, TemporalEngine, TemporalOptions, Tls};
 use leasehold_outbound::Outbound;
-use leasehold_runtime::Gate;
+use leasehold_runtime::{Gate, StoreSource};
 use leasehold_server::EngineWatch;
 use leasehold_store::Store;
 use std::path::Path;
@@ -43,7 +43,8 @@ impl Prepared {
             Self::Temporal(engine) => Ok((engine, None)),
             Self::Embedded(outbound) => {
                 let options = settings.embedded.options();
-                let runners = NodeRunners::start(store.clone(), outbound, identity, &options);
+                let source = Arc::new(StoreSource::new(store.clone()));
+                let runners = NodeRunners::start(source, outbound, &options);
                 let options = EmbeddedOptions::new(identity);
                 let engine = EmbeddedEngine::new(store.clone(), options);
                 Ok((Arc::new(engine), Some(runners.context("embedded")?)))

@@ -6,7 +6,7 @@ use crate::{print, store};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
 use leasehold_console::{Format, OutputFlags};
-use leasehold_store::{MigrationState, MigrationStatus};
+use leasehold_store::{MigrationState, MigrationStatus, StepKind};
 use serde_json::{Value, json};
 
 /// The flags of `leasehold migrate`.
@@ -27,7 +27,7 @@ enum Verb {
         #[command(flatten)]
         place: Box<Place>,
     },
-    /// Lists every migration, and whether it is applied. Changes nothing.
+    /// Lists every migration and SQL function, and whether it is applied. Changes nothing.
     ///
     /// On SQLite the server must be stopped for it.
     Status {
@@ -72,8 +72,7 @@ async fn up(settings: &Settings, json: bool) -> Result<()> {
     if applied.is_empty() {
         return print::text(&format!("{shown} is up to date; nothing to apply\n"));
     }
-    let lines = applied.iter().map(|one| format!("applied  {}\n", one.name));
-    print::text(&lines.collect::<String>())
+    print::text(&applied.iter().map(line).collect::<String>())
 }
 
 async fn status(settings: &Settings, json: bool) -> Result<()> {
@@ -81,7 +80,6 @@ async fn status(settings: &Settings, json: bool) -> Result<()> {
     if json {
         return print::json(&listed(&all));
     }
-    let line = |one: &MigrationStatus| format!("{:<8} {}\n", word(one.state), one.name);
     print::text(&all.iter().map(line).collect::<String>())
 }
 
@@ -103,6 +101,7 @@ async fn all(settings: &Settings) -> Result<Vec<MigrationStatus>> {
     if store::sqlite_file(settings).is_some_and(|file| !file.exists()) {
         let known = store::migrations(settings).iter();
         let pending = known.map(|one| MigrationStatus {
+            kind: StepKind::Migration,
             number: one.number,
             name: one.name.to_owned(),
             state: MigrationState::Pending,
@@ -114,10 +113,22 @@ async fn all(settings: &Settings) -> Result<Vec<MigrationStatus>> {
 }
 
 fn listed(all: &[MigrationStatus]) -> Value {
-    let each = all
-        .iter()
-        .map(|one| json!({ "number": one.number, "name": one.name, "state": word(one.state) }));
+    let each = all.iter().map(|one| {
+        let (kind, number) = match one.kind {
+            StepKind::Migration => ("migration", "number"),
+            StepKind::Function => ("function", "release"),
+        };
+        json!({ "kind": kind, number: one.number, "name": one.name, "state": word(one.state) })
+    });
     each.collect()
+}
+
+fn line(one: &MigrationStatus) -> String {
+    let state = word(one.state);
+    match one.kind {
+        StepKind::Migration => format!("{state:<8} {}\n", one.name),
+        StepKind::Function => format!("{state:<8} {} release {}\n", one.name, one.number),
+    }
 }
 
 fn word(state: MigrationState) -> &'static str {
@@ -125,6 +136,6 @@ fn word(state: MigrationState) -> &'static str {
         MigrationState::Applied => "applied",
         MigrationState::Pending => "pending",
         MigrationState::Changed => "changed",
-        MigrationState::Unknown => "newer",
+        MigrationState::Unknown | MigrationState::Newer => "newer",
     }
 }

@@ -8,7 +8,9 @@ use crate::data_folder;
 use crate::settings::Settings;
 use anyhow::Result;
 use leasehold_console::{Exit, Failure};
-use leasehold_store::{Error, ErrorKind, Migration, MigrationState, MigrationStatus, Store};
+use leasehold_store::{
+    Error, ErrorKind, Migration, MigrationState, MigrationStatus, StepKind, Store,
+};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use std::path::{Path, PathBuf};
@@ -140,18 +142,16 @@ fn refuse_pending(status: &[MigrationStatus], settings: &Settings) -> Result<(),
     let wrong = |state| status.iter().find(move |one| one.state == state);
     let shown = shown(&settings.store_url());
     if let Some(changed) = wrong(MigrationState::Changed) {
-        let name = &changed.name;
         return Err(Failure::new(
             Exit::Schema,
             format!(
-                "the store {shown} belongs to another build: its migration {name} has another text than this program's; run the program that applied it"
+                "the store {shown} belongs to another build: its {changed} has another text than this program's; run the program that applied it"
             ),
         ));
     }
     match wrong(MigrationState::Pending) {
         Some(pending) => Err(Failure::usage(format!(
-            "the store {shown} lacks migration {}, and store.migrate is false: run `leasehold migrate up` first",
-            pending.name
+            "the store {shown} lacks {pending}, and store.migrate is false: run `leasehold migrate up` first"
         ))),
         None => Ok(()),
     }
@@ -161,7 +161,9 @@ fn refuse_pending(status: &[MigrationStatus], settings: &Settings) -> Result<(),
 fn newer(status: &[MigrationStatus]) -> Option<Failure> {
     let unknown = |one: &&MigrationStatus| one.state == MigrationState::Unknown;
     let found = status.iter().filter(unknown).map(|one| one.number).max()?;
-    let known = status.iter().filter(|one| !unknown(one));
+    let known = status
+        .iter()
+        .filter(|one| one.kind == StepKind::Migration && !unknown(one));
     let known = known.map(|one| one.number).max().unwrap_or_default();
     Some(Failure::new(
         Exit::Schema,

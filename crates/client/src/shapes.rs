@@ -1,16 +1,12 @@
 //! How what a worker speaks of looks as the API's JSON, and back. Only shapes.
 
 use leasehold_api::job::{self as api, FinishState, Outcome};
-use leasehold_core::job::JobRetry;
-use leasehold_core::retry::Backoff;
-use leasehold_store::job::{
-    Again, ClaimedJob, JobEnd, JobFinish, JobFinished, JobRef, JobsClaimed,
+use leasehold_core::duration::millis;
+use leasehold_core::job::{
+    Again, ClaimedJob, JobEnd, JobFinish, JobFinished, JobRef, JobRetry, JobsClaimed,
 };
+use leasehold_core::retry::Backoff;
 use std::time::Duration;
-
-pub(crate) fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
 
 pub(crate) fn claim_ref(from: JobRef) -> api::JobRef {
     api::JobRef {

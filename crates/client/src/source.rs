@@ -13,14 +13,14 @@ use crate::shapes;
 use async_trait::async_trait;
 use leasehold_api::Code;
 use leasehold_api::job::{Claim, FinishMany, Progress, Renew};
+use leasehold_core::duration::millis;
+use leasehold_core::job::{
+    ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, JobRef, JobsClaimed,
+};
 use leasehold_core::limits::HTTP_CLAIM_MAX_JOBS;
 use leasehold_core::retry::Backoff;
 use leasehold_core::{JobId, JsonText};
-use leasehold_store::job::{
-    ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, JobRef, JobsClaimed,
-};
-use leasehold_store::{Error, ErrorKind};
-use leasehold_worker::JobSource;
+use leasehold_worker::{JobSource, SourceError, SourceResult};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -104,8 +104,8 @@ impl Inner {
         let asked = Claim {
             worker: claim.worker.clone(),
             max: claim.max.min(HTTP_CLAIM_MAX_JOBS),
-            lease_ms: claim.lease.map(shapes::millis),
-            wait_ms: shapes::millis(wait),
+            lease_ms: claim.lease.map(millis),
+            wait_ms: millis(wait),
         };
         let claimed = self.client.job_claim(&claim.queue, &asked).await?;
         Ok(shapes::claimed(claimed))
@@ -196,12 +196,12 @@ impl Inner {
 
 #[async_trait]
 impl JobSource for HttpSource {
-    async fn claim(&self, claim: &JobClaim) -> leasehold_store::Result<JobsClaimed> {
+    async fn claim(&self, claim: &JobClaim) -> SourceResult<JobsClaimed> {
         if let Some(claimed) = self.0.at_hand(claim) {
             return Ok(claimed);
         }
         let claimed = self.0.claim(claim, Duration::ZERO).await;
-        claimed.map_err(|error| failed("job_claim", error))
+        claimed.map_err(failed)
     }
 
     async fn renew(
@@ -209,26 +209,22 @@ impl JobSource for HttpSource {
         worker: &str,
         claims: &[JobRef],
         lease: Duration,
-    ) -> leasehold_store::Result<Vec<JobId>> {
+    ) -> SourceResult<Vec<JobId>> {
         let asked = Renew {
             worker: worker.to_owned(),
             claims: claims
                 .iter()
                 .map(|claim| shapes::claim_ref(*claim))
                 .collect(),
-            lease_ms: shapes::millis(lease),
+            lease_ms: millis(lease),
         };
         let held = self.0.client.job_renew(&asked).await;
-        held.map_err(|error| failed("job_renew", error))
+        held.map_err(failed)
     }
 
-    async fn finish(
-        &self,
-        worker: &str,
-        finishes: &[JobFinish],
-    ) -> leasehold_store::Result<Vec<JobFinished>> {
+    async fn finish(&self, worker: &str, finishes: &[JobFinish]) -> SourceResult<Vec<JobFinished>> {
         let finished = self.0.finish(worker, finishes).await;
-        finished.map_err(|error| failed("job_finish", error))
+        finished.map_err(failed)
     }
 
     async fn progress(
@@ -236,7 +232,7 @@ impl JobSource for HttpSource {
         worker: &str,
         claim: JobRef,
         progress: &JsonText,
-    ) -> leasehold_store::Result<bool> {
+    ) -> SourceResult<bool> {
         let asked = Progress {
             worker: worker.to_owned(),
             id: claim.job,
@@ -244,10 +240,10 @@ impl JobSource for HttpSource {
             progress: progress.clone(),
         };
         let held = self.0.client.job_progress(&asked).await;
-        held.map_err(|error| failed("job_progress", error))
+        held.map_err(failed)
     }
 
-    async fn arm(&self) -> leasehold_store::Result<bool> {
+    async fn arm(&self) -> SourceResult<bool> {
         for queue in self.0.queues().values_mut() {
             let idle = !queue.polls() && queue.brought.jobs.is_empty();
             if let Some(claim) = queue.claim.clone().filter(|_| idle) {
@@ -262,13 +258,12 @@ impl JobSource for HttpSource {
     }
 }
 
-/// As a store would say it. What no repetition can help is a value that cannot be stored; all else may pass.
-fn failed(context: &'static str, error: ClientError) -> Error {
-    let kind = match error.code() {
+/// What an answer that is no success means for a worker: a call that the server finds invalid stays so; everything else may pass.
+fn failed(error: ClientError) -> SourceError {
+    match error.code() {
         Some(Code::Invalid | Code::BodyTooLarge | Code::MalformedJson) => {
-            ErrorKind::Value(error.to_string())
+            SourceError::rejected(error)
         }
-        _ => ErrorKind::Unavailable(error.to_string()),
-    };
-    Error::new(context, kind).because(error)
+        _ => SourceError::unavailable(error),
+    }
 }

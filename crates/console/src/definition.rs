@@ -12,6 +12,7 @@ use crate::trouble::{OrMissing, Outcome, missing};
 use clap::{Args, Subcommand};
 use leasehold_client::api::Code;
 use leasehold_client::api::definition::{Definition, NewDefinition, NewVersion, Version};
+use leasehold_core::duration::millis;
 use leasehold_core::graph::Graph;
 use leasehold_core::{DefinitionId, VersionBody, WorkspaceId};
 use serde_json::{Value, json};
@@ -152,7 +153,7 @@ impl Publish {
             version.params_schema = Some(input::json(&input::text(file)?, &input::named(file))?);
         }
         if let Some(timeout) = self.timeout {
-            version.execution_timeout_ms = Some(input::millis(timeout));
+            version.execution_timeout_ms = Some(millis(timeout));
         }
         Ok(version)
     }

@@ -23,10 +23,6 @@ pub(crate) fn moment(text: &str) -> Result<Timestamp, String> {
         .map_err(|_| "write a moment as 2026-11-16T09:00:00Z".to_owned())
 }
 
-pub(crate) fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// One of a few words, in any case.
 fn words<T, W>(words: W, written: fn(&str) -> String) -> impl TypedValueParser<Value = T>
 where
@@ -48,6 +44,16 @@ fn same(word: &str) -> String {
 
 pub(crate) fn plan() -> impl TypedValueParser<Value = Plan> {
     words(Plan::ALL.map(Plan::as_str), upper)
+}
+
+/// What a plan is, with the number of each.
+pub(crate) fn plan_help() -> String {
+    let limits = Plan::ALL.map(|plan| plan.max_concurrent_executions().to_string());
+    let limits = match limits.split_last() {
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    };
+    format!("What it pays for: how many executions may run at once ({limits})")
 }
 
 pub(crate) fn request_status() -> impl TypedValueParser<Value = RequestStatus> {

@@ -10,6 +10,7 @@ use crate::shown;
 use crate::trouble::{OrMissing, Outcome};
 use clap::{Args, Subcommand};
 use leasehold_client::api::queue::{JobLimit, Queue, QueueChange};
+use leasehold_core::duration::millis;
 use std::time::Duration;
 
 /// What to do with queues.
@@ -84,12 +85,12 @@ impl Act for QueueAction {
 
 impl SetQueue {
     fn change(&self) -> QueueChange {
-        let timeout = self.timeout.map(input::millis);
+        let timeout = self.timeout.map(millis);
         QueueChange {
             limit: self.limit.map(Some).or(self.no_limit.then_some(None)),
             paused: None,
             keep_completed: self.keep_completed,
-            lease_ms: self.lease.map(input::millis),
+            lease_ms: self.lease.map(millis),
             max_attempts: self.max_attempts,
             backoff: None,
             timeout_ms: timeout.map(Some).or(self.no_timeout.then_some(None)),

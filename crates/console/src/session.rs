@@ -154,33 +154,15 @@ impl Session {
     }
 }
 
-/// The exit code for each way a call can go wrong.
+/// The exit code for each way a call can go wrong, by its HTTP status.
 pub(crate) fn exit_of(code: Code) -> Exit {
-    match code {
-        Code::MalformedJson
-        | Code::InvalidParameter
-        | Code::BodyTooLarge
-        | Code::UnsupportedMediaType
-        | Code::Invalid => Exit::Usage,
-        Code::NotFound => Exit::NotFound,
-        Code::Unauthenticated | Code::Forbidden => Exit::Denied,
-        Code::NameTaken
-        | Code::IdempotencyConflict
-        | Code::NotPublished
-        | Code::NotFailed
-        | Code::AlreadyRedriven
-        | Code::AlreadyFinished
-        | Code::JobRunning
-        | Code::JobOfGraph => Exit::Conflict,
-        Code::BodyTooSlow
-        | Code::RateLimited
-        | Code::BacklogFull
-        | Code::TooManyStreams
-        | Code::StoreUnavailable
-        | Code::EngineUnavailable
-        | Code::Overloaded
-        | Code::DeadlineExceeded => Exit::Unavailable,
-        Code::MethodNotAllowed | Code::Internal => Exit::Failed,
+    match code.status() {
+        401 | 403 => Exit::Denied,
+        404 => Exit::NotFound,
+        408 | 429 | 503 | 504 => Exit::Unavailable,
+        409 => Exit::Conflict,
+        400 | 413 | 415 | 422 => Exit::Usage,
+        _ => Exit::Failed,
     }
 }
 

@@ -28,8 +28,7 @@ pub enum WorkspaceAction {
     Create {
         /// Its name, unique.
         name: String,
-        /// What it pays for: how many executions may run at once (1, 5 or 20).
-        #[arg(long, value_parser = input::plan(), ignore_case = true, default_value = "FREE")]
+        #[arg(long, help = input::plan_help(), value_parser = input::plan(), ignore_case = true, default_value = "FREE")]
         plan: Plan,
         /// How many executions may run at once, instead of the plan's number.
         #[arg(long, value_name = "N")]

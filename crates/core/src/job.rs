@@ -1,4 +1,11 @@
 //! The life of a job as one table: which event leads from which status to which, and what counts as an attempt. Nothing else decides it.
+//! Below it, what a worker sees of a job: claims and finishes.
+
+mod claim;
+mod finish;
+
+pub use claim::{ClaimedJob, JobClaim, JobRef, JobsClaimed};
+pub use finish::{Again, JobEnd, JobFinish, JobFinished};
 
 use crate::limits::JOB_WAIT_MAX_DAYS;
 use crate::retry::Backoff;

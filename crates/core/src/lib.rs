@@ -2,6 +2,7 @@
 
 pub mod breaker;
 pub mod doctor;
+pub mod duration;
 pub mod execution;
 pub mod failure;
 pub mod graph;

@@ -1,7 +1,7 @@
 //! `http` nodes: what is sent, what comes of it, and which failures are worth another try.
 
+use crate::fixture::EngineFixture;
 use crate::graphs::{chain, node};
-use crate::ground::Ground;
 use crate::local_server::LocalServer;
 use leasehold_core::ExecutionEnd;
 use leasehold_core::graph::{Node, NodeState};
@@ -17,7 +17,7 @@ fn http(url: &str, more: Value) -> Node {
     node(document)
 }
 
-async fn failed_at(g: &Ground, start: &Start, attempts: u32) -> String {
+async fn failed_at(g: &EngineFixture, start: &Start, attempts: u32) -> String {
     let (end, error) = g.ended(start).await;
     assert_eq!(end, ExecutionEnd::Failed);
     let node = g.node(start, "call").await;
@@ -28,7 +28,7 @@ async fn failed_at(g: &Ground, start: &Start, attempts: u32) -> String {
 }
 
 /// The address is filled in, the input is the body, and the answer is the output.
-pub async fn sends_its_input_and_comes_to_the_answer(g: Ground) {
+pub async fn sends_its_input_and_comes_to_the_answer(g: EngineFixture) {
     let server = LocalServer::start().await;
     let url = server.url("/echo/{/params/id}");
     let post = http(
@@ -49,7 +49,7 @@ pub async fn sends_its_input_and_comes_to_the_answer(g: Ground) {
 }
 
 /// What was asked for wrongly is not asked for again.
-pub async fn a_404_is_for_good(g: Ground) {
+pub async fn a_404_is_for_good(g: EngineFixture) {
     let server = LocalServer::start().await;
     let call = http(&server.url("/status/404"), json!({}));
     let start = g.start(chain(vec![call]), json!({})).await;
@@ -59,7 +59,7 @@ pub async fn a_404_is_for_good(g: Ground) {
 }
 
 /// The server's own trouble may pass.
-pub async fn a_503_is_tried_again(g: Ground) {
+pub async fn a_503_is_tried_again(g: EngineFixture) {
     let server = LocalServer::start().await;
     let call = http(&server.url("/flaky/here/2"), json!({}));
     let start = g.start(chain(vec![call]), json!({})).await;
@@ -70,7 +70,7 @@ pub async fn a_503_is_tried_again(g: Ground) {
 }
 
 /// Or not.
-pub async fn a_503_that_stays_fails_after_the_last_attempt(g: Ground) {
+pub async fn a_503_that_stays_fails_after_the_last_attempt(g: EngineFixture) {
     let server = LocalServer::start().await;
     let call = http(&server.url("/status/503"), json!({}));
     let start = g.start(chain(vec![call]), json!({})).await;
@@ -80,7 +80,7 @@ pub async fn a_503_that_stays_fails_after_the_last_attempt(g: Ground) {
 }
 
 /// Whoever is called says when to come again, whatever the policy says.
-pub async fn a_retry_after_is_obeyed(g: Ground) {
+pub async fn a_retry_after_is_obeyed(g: EngineFixture) {
     let server = LocalServer::start().await;
     let far = json!({"retry": {"max_attempts": 2, "base_ms": 3_600_000, "max_ms": 3_600_000}});
     let call = http(&server.url("/busy/here"), far);
@@ -90,7 +90,7 @@ pub async fn a_retry_after_is_obeyed(g: Ground) {
 }
 
 /// A call that brings no answer is cut off.
-pub async fn a_call_that_hangs_is_cut_off(g: Ground) {
+pub async fn a_call_that_hangs_is_cut_off(g: EngineFixture) {
     let server = LocalServer::start().await;
     let short = json!({"timeout_ms": 300, "retry": {"max_attempts": 2, "base_ms": 10}});
     let call = http(&server.url("/hang"), short);

@@ -1,7 +1,8 @@
 //! Workers of `task` nodes: known kinds of work whose results can be foretold. Knows no engine.
 
-use crate::ground::Ground;
+use crate::fixture::EngineFixture;
 use leasehold_core::JsonText;
+use leasehold_runtime::StoreSource;
 use leasehold_testkit::eventually;
 use leasehold_worker::{JobContext, JobError, Worker, WorkerHandle};
 use serde::Deserialize;
@@ -50,11 +51,11 @@ impl Default for Held {
 }
 
 impl Crew {
-    /// Workers for the ground's queue.
-    pub fn at_work(ground: &Ground) -> Self {
+    /// Workers for the fixture's queue.
+    pub fn at_work(fixture: &EngineFixture) -> Self {
         let seen = Arc::new(Seen::default());
-        let mut builder = Worker::builder(ground.store.clone())
-            .queue(&ground.queue)
+        let mut builder = Worker::of(Arc::new(StoreSource::new(fixture.store.clone())))
+            .queue(&fixture.queue)
             .lease(Duration::from_secs(10))
             // A claim takes back what a dead worker had.
             .poll_interval(Duration::from_millis(200))

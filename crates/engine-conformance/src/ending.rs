@@ -1,15 +1,15 @@
 //! Every way an execution ends by itself, and what is said of it then.
 
 use crate::crew::Crew;
+use crate::fixture::EngineFixture;
 use crate::graphs::{chain, delay, graph, task, task_of};
-use crate::ground::Ground;
 use leasehold_core::ExecutionEnd;
 use leasehold_core::graph::NodeState;
 use serde_json::json;
 use std::time::Duration;
 
 /// All nodes are done.
-pub async fn completed_is_without_an_error(g: Ground) {
+pub async fn completed_is_without_an_error(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let start = g
         .start(chain(vec![task(&g.queue, "only", "echo")]), json!({}))
@@ -23,7 +23,7 @@ pub async fn completed_is_without_an_error(g: Ground) {
 }
 
 /// The error names the node, and what was not done never will be.
-pub async fn failed_names_the_node_and_cancels_the_rest(g: Ground) {
+pub async fn failed_names_the_node_and_cancels_the_rest(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let nodes = vec![
         task(&g.queue, "done", "echo"),
@@ -51,7 +51,7 @@ pub async fn failed_names_the_node_and_cancels_the_rest(g: Ground) {
 }
 
 /// The execution's own timeout passes.
-pub async fn timed_out_by_the_executions_timeout(g: Ground) {
+pub async fn timed_out_by_the_executions_timeout(g: EngineFixture) {
     let graph = chain(vec![
         delay("pause", 3_600_000),
         task(&g.queue, "after", "echo"),
@@ -66,7 +66,7 @@ pub async fn timed_out_by_the_executions_timeout(g: Ground) {
 }
 
 /// A node whose input is not there fails before anybody sees it.
-pub async fn failed_where_an_input_cannot_be_made(g: Ground) {
+pub async fn failed_where_an_input_cannot_be_made(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let nowhere = json!({"$from": "/params/nowhere"});
     let bad = || task_of(&g.queue, "bad", "echo", nowhere.clone());

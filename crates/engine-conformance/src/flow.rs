@@ -1,14 +1,14 @@
 //! What follows what, and what is passed along.
 
 use crate::crew::Crew;
+use crate::fixture::EngineFixture;
 use crate::graphs::{chain, delay, graph, task, task_of};
-use crate::ground::Ground;
 use leasehold_core::graph::NodeState;
 use serde_json::json;
 use std::time::Duration;
 
 /// Nodes that wait for the same begin together, and who waits for all of them is given the outputs of all.
-pub async fn fans_out_and_in(g: Ground) {
+pub async fn fans_out_and_in(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let mut nodes = vec![task_of(&g.queue, "root", "echo", json!(1))];
     let mut pairs = Vec::new();
@@ -33,7 +33,7 @@ pub async fn fans_out_and_in(g: Ground) {
 }
 
 /// A node waits for the last of those before it.
-pub async fn a_node_waits_for_all_before_it(g: Ground) {
+pub async fn a_node_waits_for_all_before_it(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let nodes = vec![
         task(&g.queue, "quick", "echo"),
@@ -53,7 +53,7 @@ pub async fn a_node_waits_for_all_before_it(g: Ground) {
 }
 
 /// A node is given everything before it, or what its input chooses of it, or exactly what it says.
-pub async fn passes_params_and_outputs(g: Ground) {
+pub async fn passes_params_and_outputs(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let chosen = json!({"order": {"$from": "/params/order/id"}, "all": [{"$from": "/nodes/whole"}], "kept": "$from"});
     let nodes = vec![
@@ -79,7 +79,7 @@ pub async fn passes_params_and_outputs(g: Ground) {
 }
 
 /// A pause takes as long as it says, and comes to nothing.
-pub async fn a_delay_takes_its_time(g: Ground) {
+pub async fn a_delay_takes_its_time(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let graph = chain(vec![delay("pause", 400), task(&g.queue, "after", "echo")]);
     let start = g.start(graph, json!({})).await;

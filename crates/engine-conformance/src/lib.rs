@@ -1,25 +1,25 @@
 //! One suite that says what an engine of graphs is: every promise of the engine port as a case, run over each engine. Knows no engine and no database.
 //!
-//! An engine's test file gives a function that makes a [`Ground`], and expands the suite over it:
+//! An engine's test file gives a function that makes an [`EngineFixture`], and expands the suite over it:
 //!
 //! ```text
-//! async fn ground() -> Ground {
-//!     Ground::new(engine, store).guarded(whatever_must_live_as_long)
+//! async fn fixture() -> EngineFixture {
+//!     EngineFixture::new(engine, store).guarded(whatever_must_live_as_long)
 //! }
 //!
 //! // The path is used inside modules: begin it with `crate`.
-//! leasehold_engine_conformance::suite!(crate::ground);
+//! leasehold_engine_conformance::suite!(crate::fixture);
 //! ```
 //!
-//! What a ground promises: its engine puts the jobs of `task` nodes into its store's WorkQueue, its `http` nodes may call 127.0.0.1, jobs whose lease
-//! has run out come back within seconds, and nobody else claims requests in the store. Cases share nothing but the ground, so one may be
+//! What a fixture promises: its engine puts the jobs of `task` nodes into its store's WorkQueue, its `http` nodes may call 127.0.0.1, jobs whose lease
+//! has run out come back within seconds, and nobody else claims requests in the store. Cases share nothing but the fixture, so one may be
 //! used for several cases at once if each has a queue of its own.
 //!
 //! Everything here panics when an engine breaks its promise.
 
 mod crew;
+mod fixture;
 mod graphs;
-mod ground;
 mod local_server;
 mod prediction;
 mod suite;
@@ -34,6 +34,6 @@ pub mod stop;
 pub mod trace;
 
 pub use crew::Crew;
-pub use ground::Ground;
+pub use fixture::EngineFixture;
 pub use local_server::LocalServer;
 pub use many::GRAPHS_VARIABLE;

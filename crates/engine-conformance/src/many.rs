@@ -1,8 +1,8 @@
 //! Large graphs and random ones: whatever the graph, the engine comes to the end that the pure machine foretells.
 
 use crate::crew::Crew;
+use crate::fixture::EngineFixture;
 use crate::graphs::{delay, node, task, task_of};
-use crate::ground::Ground;
 use crate::local_server::LocalServer;
 use crate::prediction::Prediction;
 use fastrand::Rng;
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 /// The variable that says how many random graphs are run instead of 20.
 pub const GRAPHS_VARIABLE: &str = "LEASEHOLD_TEST_GRAPHS";
 
-async fn check(g: &Ground, start: &Start) {
+async fn check(g: &EngineFixture, start: &Start) {
     let (end, error) = g.ended(start).await;
     let nodes = g.nodes(start).await;
     Prediction::of(start).check(end, error.as_deref(), &nodes);
 }
 
 /// Chains, diamonds and a wide fan-out together.
-pub async fn a_graph_of_200_nodes(g: Ground) {
+pub async fn a_graph_of_200_nodes(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let server = LocalServer::start().await;
     let graph = Wide::of(&g.queue, &server).graph;
@@ -124,7 +124,7 @@ impl<'a> Wide<'a> {
 }
 
 /// Random graphs whose nodes do random things.
-pub async fn random_graphs_end_as_foretold(g: Ground) {
+pub async fn random_graphs_end_as_foretold(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let server = LocalServer::start().await;
     let count = std::env::var(GRAPHS_VARIABLE).ok();

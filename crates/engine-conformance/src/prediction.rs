@@ -1,7 +1,7 @@
 //! What the nodes of a graph come to, worked out by the core's machine alone: no engine, no store.
 
 use crate::crew::{self, times};
-use crate::ground::output_of;
+use crate::fixture::output_of;
 use crate::local_server::echoed;
 use leasehold_core::graph::{Given, GraphEvent, Machine, NodeRun, NodeState, Work};
 use leasehold_core::{ExecutionEnd, JsonText, VersionBody};

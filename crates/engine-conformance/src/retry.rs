@@ -1,16 +1,16 @@
 //! Attempts: what fails is tried again as its policy says, what takes too long is cut off, what a dead worker had is done by another.
 
 use crate::crew::Crew;
+use crate::fixture::EngineFixture;
 use crate::graphs::{chain, node, task, task_of};
-use crate::ground::Ground;
 use leasehold_core::ExecutionEnd;
 use leasehold_core::graph::NodeState;
-use leasehold_store::job::JobClaim;
+use leasehold_core::job::JobClaim;
 use serde_json::json;
 use std::time::Duration;
 
 /// It fails twice and is done at the third attempt.
-pub async fn what_fails_is_tried_again(g: Ground) {
+pub async fn what_fails_is_tried_again(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let flaky = task_of(&g.queue, "flaky", "flaky", json!({"times": 2}));
     let start = g.start(chain(vec![flaky]), json!({})).await;
@@ -22,7 +22,7 @@ pub async fn what_fails_is_tried_again(g: Ground) {
 }
 
 /// After its last attempt it has failed, and so has the execution.
-pub async fn the_last_attempt_is_the_last(g: Ground) {
+pub async fn the_last_attempt_is_the_last(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let flaky = task_of(&g.queue, "flaky", "flaky", json!({"times": 99}));
     let start = g.start(chain(vec![flaky]), json!({})).await;
@@ -35,7 +35,7 @@ pub async fn the_last_attempt_is_the_last(g: Ground) {
 }
 
 /// An attempt that takes too long has failed.
-pub async fn an_attempt_that_hangs_is_cut_off(g: Ground) {
+pub async fn an_attempt_that_hangs_is_cut_off(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let hang = node(
         json!({"id": "hang", "type": "task", "queue": g.queue, "timeout_ms": 200,
@@ -49,7 +49,7 @@ pub async fn an_attempt_that_hangs_is_cut_off(g: Ground) {
 }
 
 /// Claims the next job of the queue and never says anything again.
-async fn claim_and_die(g: &Ground) {
+async fn claim_and_die(g: &EngineFixture) {
     g.queued().await;
     let claim = JobClaim {
         queue: g.queue.clone(),
@@ -62,7 +62,7 @@ async fn claim_and_die(g: &Ground) {
 }
 
 /// Its lease runs out, and somebody else does it.
-pub async fn what_a_dead_worker_had_is_done_by_another(g: Ground) {
+pub async fn what_a_dead_worker_had_is_done_by_another(g: EngineFixture) {
     let graph = chain(vec![
         task(&g.queue, "first", "echo"),
         task(&g.queue, "second", "echo"),
@@ -76,7 +76,7 @@ pub async fn what_a_dead_worker_had_is_done_by_another(g: Ground) {
 }
 
 /// If it was the last attempt, the node has failed.
-pub async fn what_a_dead_worker_had_at_the_last_attempt_has_failed(g: Ground) {
+pub async fn what_a_dead_worker_had_at_the_last_attempt_has_failed(g: EngineFixture) {
     let only_once = node(
         json!({"id": "once", "type": "task", "queue": g.queue, "kind": "echo",
         "retry": {"max_attempts": 1}}),

@@ -1,8 +1,8 @@
 //! A start: however often it is told, one execution is started, and what cannot be started is refused.
 
 use crate::crew::Crew;
+use crate::fixture::EngineFixture;
 use crate::graphs::{chain, task};
-use crate::ground::Ground;
 use futures::future::join_all;
 use leasehold_core::ExecutionId;
 use leasehold_engine::{Description, StartOutcome, Told};
@@ -10,7 +10,7 @@ use leasehold_store::fresh_id;
 use serde_json::json;
 
 /// The answer to a start of what runs already.
-fn repeated(g: &Ground) -> StartOutcome {
+fn repeated(g: &EngineFixture) -> StartOutcome {
     if g.tells_repetitions {
         StartOutcome::AlreadyStarted { ended: false }
     } else {
@@ -19,7 +19,7 @@ fn repeated(g: &Ground) -> StartOutcome {
 }
 
 /// A second start finds the first.
-pub async fn a_repeated_one_is_the_same(g: Ground) {
+pub async fn a_repeated_one_is_the_same(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let graph = chain(vec![
         task(&g.queue, "first", "hold"),
@@ -35,7 +35,7 @@ pub async fn a_repeated_one_is_the_same(g: Ground) {
 }
 
 /// Of many at once one starts it, and its nodes are begun once.
-pub async fn of_many_at_once_one_counts(g: Ground) {
+pub async fn of_many_at_once_one_counts(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let graph = chain(vec![task(&g.queue, "only", "hold")]);
     let start = g.admit(graph, json!({}), None).await;
@@ -58,7 +58,7 @@ pub async fn of_many_at_once_one_counts(g: Ground) {
 }
 
 /// An execution is open from its start to its end.
-pub async fn leads_to_an_open_execution(g: Ground) {
+pub async fn leads_to_an_open_execution(g: EngineFixture) {
     let graph = chain(vec![task(&g.queue, "only", "echo")]);
     let start = g.start(graph, json!({})).await;
     let seen = g.engine.describe(start.execution).await;
@@ -69,7 +69,7 @@ pub async fn leads_to_an_open_execution(g: Ground) {
 }
 
 /// What was never started is unknown, whatever is asked of it.
-pub async fn what_had_none_is_unknown(g: Ground) {
+pub async fn what_had_none_is_unknown(g: EngineFixture) {
     let graph = chain(vec![task(&g.queue, "only", "echo")]);
     let admitted = g.admit(graph, json!({}), None).await;
     let body = &admitted.version.body;
@@ -84,6 +84,6 @@ pub async fn what_had_none_is_unknown(g: Ground) {
 }
 
 /// An engine that serves starts says that it is well.
-pub async fn is_served_by_an_engine_that_is_well(g: Ground) {
+pub async fn is_served_by_an_engine_that_is_well(g: EngineFixture) {
     assert_eq!(g.engine.health().await, Ok(()));
 }

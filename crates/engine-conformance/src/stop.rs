@@ -1,22 +1,22 @@
 //! Telling an execution to end: before anybody works on it, meanwhile, and when it has ended.
 
 use crate::crew::Crew;
+use crate::fixture::EngineFixture;
 use crate::graphs::{chain, delay, task};
-use crate::ground::Ground;
 use leasehold_core::ExecutionEnd;
 use leasehold_core::graph::{Graph, NodeState};
 use leasehold_engine::{Start, Told};
 use serde_json::json;
 
 /// Two nodes, the first of which ends only when it is let go.
-fn held(g: &Ground) -> Graph {
+fn held(g: &EngineFixture) -> Graph {
     chain(vec![
         task(&g.queue, "first", "hold"),
         task(&g.queue, "second", "echo"),
     ])
 }
 
-async fn cancelled(g: &Ground, start: &Start) {
+async fn cancelled(g: &EngineFixture, start: &Start) {
     let told = g.engine.cancel(start.execution, "not wanted").await;
     assert_eq!(told, Ok(Told::Told));
     let (end, error) = g.ended(start).await;
@@ -27,14 +27,14 @@ async fn cancelled(g: &Ground, start: &Start) {
 }
 
 /// Nobody has claimed anything of it.
-pub async fn a_cancellation_before_anybody_works_on_it(g: Ground) {
+pub async fn a_cancellation_before_anybody_works_on_it(g: EngineFixture) {
     let start = g.start(held(&g), json!({})).await;
     g.queued().await;
     cancelled(&g, &start).await;
 }
 
 /// Somebody is at work on a node.
-pub async fn a_cancellation_while_somebody_works_on_it(g: Ground) {
+pub async fn a_cancellation_while_somebody_works_on_it(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let start = g.start(held(&g), json!({})).await;
     crew.until_begun("first", g.patience).await;
@@ -44,7 +44,7 @@ pub async fn a_cancellation_while_somebody_works_on_it(g: Ground) {
 }
 
 /// A pause is no obstacle.
-pub async fn a_cancellation_in_a_pause(g: Ground) {
+pub async fn a_cancellation_in_a_pause(g: EngineFixture) {
     let graph = chain(vec![
         delay("pause", 3_600_000),
         task(&g.queue, "second", "echo"),
@@ -55,7 +55,7 @@ pub async fn a_cancellation_in_a_pause(g: Ground) {
 }
 
 /// What has ended stays as it ended.
-pub async fn a_cancellation_after_the_end_changes_nothing(g: Ground) {
+pub async fn a_cancellation_after_the_end_changes_nothing(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let graph = chain(vec![task(&g.queue, "only", "echo")]);
     let start = g.start(graph, json!({})).await;
@@ -70,7 +70,7 @@ pub async fn a_cancellation_after_the_end_changes_nothing(g: Ground) {
 }
 
 /// A second one finds the first.
-pub async fn a_repeated_cancellation_is_the_same(g: Ground) {
+pub async fn a_repeated_cancellation_is_the_same(g: EngineFixture) {
     let start = g.start(held(&g), json!({})).await;
     g.queued().await;
     cancelled(&g, &start).await;
@@ -78,7 +78,7 @@ pub async fn a_repeated_cancellation_is_the_same(g: Ground) {
 }
 
 /// Ending it without asking ends it at once.
-pub async fn a_termination_ends_it(g: Ground) {
+pub async fn a_termination_ends_it(g: EngineFixture) {
     let crew = Crew::at_work(&g);
     let start = g.start(held(&g), json!({})).await;
     crew.until_begun("first", g.patience).await;

@@ -1,31 +1,31 @@
 //! The list of all cases, in one place: `suite!` makes a test of each, and a test here finds a case that is not listed.
 
-/// Makes one test of each case, over the grounds that `$ground` (a path that begins with `crate`) makes.
+/// Makes one test of each case, over the fixtures that `$fixture` (a path that begins with `crate`) makes.
 #[macro_export]
 macro_rules! suite {
-    ($ground:path) => {
-        $crate::suite! { @list tests $ground }
+    ($fixture:path) => {
+        $crate::suite! { @list tests $fixture }
     };
 
-    (@tests $ground:path; $($noun:ident { $($case:ident)* })*) => {
+    (@tests $fixture:path; $($noun:ident { $($case:ident)* })*) => {
         $(
             mod $noun {
                 $(
                     #[::tokio::test(flavor = "multi_thread")]
                     async fn $case() {
-                        $crate::$noun::$case($ground().await).await;
+                        $crate::$noun::$case($fixture().await).await;
                     }
                 )*
             }
         )*
     };
 
-    (@names $ground:path; $($noun:ident { $($case:ident)* })*) => {
+    (@names $fixture:path; $($noun:ident { $($case:ident)* })*) => {
         &[$((stringify!($noun), &[$(stringify!($case)),*] as &[&str])),*] as &[(&str, &[&str])]
     };
 
-    (@list $to:ident $ground:path) => {
-        $crate::suite! { @$to $ground;
+    (@list $to:ident $fixture:path) => {
+        $crate::suite! { @$to $fixture;
             start {
                 a_repeated_one_is_the_same
                 of_many_at_once_one_counts
@@ -100,11 +100,11 @@ mod tests {
             for line in text.lines() {
                 let case = line
                     .strip_prefix("pub async fn ")
-                    .and_then(|rest| rest.split_once("(g: Ground)"));
+                    .and_then(|rest| rest.split_once("(g: EngineFixture)"));
                 written.extend(case.map(|(case, _)| format!("{noun}::{case}")));
             }
         }
-        let listed: BTreeSet<String> = crate::suite!(@list names crate::ground)
+        let listed: BTreeSet<String> = crate::suite!(@list names crate::fixture)
             .iter()
             .flat_map(|(noun, cases)| cases.iter().map(move |case| format!("{noun}::{case}")))
             .collect();

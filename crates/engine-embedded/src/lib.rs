@@ -7,7 +7,6 @@
 mod engine;
 mod nodes;
 mod runners;
-mod settler;
 
 pub use engine::{EmbeddedEngine, EmbeddedOptions};
 pub use runners::{NodeRunners, RunnerOptions};

@@ -1,17 +1,41 @@
-//! What is done for a node of Leasehold's own: a call is made, a pause is over. Knows no queue and no store.
+//! What is done for a node of Leasehold's own, and the worker that does it: a call is made, a pause is over. Knows no store.
 
 use leasehold_core::JsonText;
 use leasehold_core::graph::HttpCall;
+use leasehold_core::queue::{DELAY_NODES, HTTP_NODES};
 use leasehold_outbound::{CallError, Outbound};
-use leasehold_worker::{JobContext, JobError};
+use leasehold_worker::{BuildError, JobContext, JobError, Worker, WorkerBuilder};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// Where a job says nothing; jobs of `http` nodes always do.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Pauses that end at once; each takes no time.
+const PAUSES: usize = 16;
+
+/// The workers, one for each type of node, so that no pause waits behind slow calls. `worker` begins one on a queue for so many jobs at once.
+pub(crate) fn workers(
+    worker: impl Fn(&str, usize) -> WorkerBuilder,
+    outbound: Outbound,
+    calls: usize,
+) -> Result<Vec<Worker>, BuildError> {
+    let outbound = Arc::new(outbound);
+    let calls =
+        worker(HTTP_NODES, calls).handler("http", move |made: HttpCall, job: JobContext| {
+            let outbound = outbound.clone();
+            async move { call(&outbound, &made, &job).await }
+        });
+    let pauses = worker(DELAY_NODES, PAUSES).handler("delay", pause_is_over);
+    [calls, pauses]
+        .into_iter()
+        .map(WorkerBuilder::build)
+        .collect()
+}
+
 /// Makes the call. What is left of the attempt's time is the call's.
-pub(crate) async fn call(
+async fn call(
     outbound: &Outbound,
     call: &HttpCall,
     job: &JobContext,
@@ -25,7 +49,7 @@ pub(crate) async fn call(
 }
 
 /// Its time has come: the queue has kept it until now.
-pub(crate) async fn pause_is_over((): (), _: JobContext) -> Result<(), JobError> {
+async fn pause_is_over((): (), _: JobContext) -> Result<(), JobError> {
     Ok(())
 }
 
@@ -40,7 +64,7 @@ fn failed(error: CallError) -> JobError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use leasehold_store::job::Again;
+    use leasehold_core::job::Again;
 
     #[test]
     fn a_call_says_whether_and_when_it_is_tried_again() {

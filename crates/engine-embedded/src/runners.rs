@@ -1,19 +1,12 @@
-//! What works in this process: a worker for calls, one for pauses, and the settler; started together, stopped in order. Knows no node's work.
+//! What works in this process: a worker for each type of node of Leasehold's own; started together, stopped in order. Knows no node's work.
 
 use crate::nodes;
-use crate::settler::Settler;
-use leasehold_core::graph::HttpCall;
-use leasehold_core::queue::{DELAY_NODES, HTTP_NODES};
 use leasehold_outbound::Outbound;
-use leasehold_store::Store;
-use leasehold_worker::{BuildError, JobContext, Worker, WorkerBuilder};
+use leasehold_worker::{BuildError, JobSource, Worker, WorkerBuilder};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-
-/// Pauses that end at once; each takes no time.
-const PAUSES: usize = 16;
 
 /// How nodes are worked on.
 #[derive(Clone, Debug)]
@@ -22,8 +15,6 @@ pub struct RunnerOptions {
     pub concurrency: usize,
     /// How long a claim of a node lasts unless renewed: what a killed process had goes on after this.
     pub lease: Duration,
-    /// How often executions that time has ended are looked for.
-    pub settle_interval: Duration,
     /// How long a stop waits for calls under way.
     pub drain_timeout: Duration,
 }
@@ -33,7 +24,6 @@ impl Default for RunnerOptions {
         Self {
             concurrency: 64,
             lease: Duration::from_secs(5),
-            settle_interval: Duration::from_secs(1),
             drain_timeout: Duration::from_secs(10),
         }
     }
@@ -48,47 +38,31 @@ pub struct NodeRunners {
 }
 
 impl NodeRunners {
-    /// Starts it, signing as `identity`.
+    /// Starts it on the jobs of this source.
     ///
     /// # Errors
     /// If a number in the options cannot work.
     pub fn start(
-        store: Arc<dyn Store>,
+        source: Arc<dyn JobSource>,
         outbound: Outbound,
-        identity: &str,
         options: &RunnerOptions,
     ) -> Result<Self, BuildError> {
         let worker = |queue: &str, concurrency: usize| -> WorkerBuilder {
-            Worker::builder(store.clone())
+            Worker::of(source.clone())
                 .queue(queue)
                 .concurrency(concurrency)
                 .lease(options.lease)
                 .drain_timeout(options.drain_timeout)
         };
-        let outbound = Arc::new(outbound);
-        let calls = worker(HTTP_NODES, options.concurrency)
-            .handler("http", move |call: HttpCall, job: JobContext| {
-                let outbound = outbound.clone();
-                async move { nodes::call(&outbound, &call, &job).await }
-            })
-            .build()?;
-        let pauses = worker(DELAY_NODES, PAUSES)
-            .handler("delay", nodes::pause_is_over)
-            .build()?;
-        let settler = Settler {
-            store,
-            identity: identity.to_owned(),
-            interval: options.settle_interval,
-        };
+        let workers = nodes::workers(worker, outbound, options.concurrency)?;
         let stop = CancellationToken::new();
         let mut tasks = JoinSet::new();
-        for worker in [calls, pauses] {
+        for worker in workers {
             let stop = stop.clone();
             tasks.spawn(async move {
                 worker.run(stop.cancelled_owned()).await;
             });
         }
-        tasks.spawn(settler.run(stop.clone()));
         Ok(Self { stop, tasks })
     }
 

@@ -1,7 +1,7 @@
 //! Claims of workers that are not beside the store: names, sizes and ranges are checked, then one store operation. Knows ports only.
 
 use crate::job::{Field, JobError, check_open_queue};
-use leasehold_core::job::WAIT_MAX;
+use leasehold_core::job::{Again, JobClaim, JobEnd, JobFinish, JobFinished, JobRef, WAIT_MAX};
 use leasehold_core::lease::{LEASE_MAX, LEASE_MIN};
 use leasehold_core::limits::{
     CLAIM_WAIT_MAX_SECONDS, HTTP_CLAIM_MAX_JOBS, HTTP_ENQUEUE_MAX_JOBS, HTTP_WORKER_NAME_MAX_CHARS,
@@ -9,7 +9,6 @@ use leasehold_core::limits::{
 };
 use leasehold_core::{JobId, JsonText, KeyId};
 use leasehold_store::Store;
-use leasehold_store::job::{Again, JobClaim, JobEnd, JobFinish, JobFinished, JobRef};
 use std::time::Duration;
 
 /// Characters an error may have; fewer are kept.
@@ -90,7 +89,7 @@ pub async fn finish(
         check_ref(&field, finish.claim)?;
         check_end(&field, &finish.end)?;
     }
-    Ok(leasehold_store::job::finish(store, &owner.0, finishes).await?)
+    Ok(store.job_finish(&owner.0, finishes).await?.jobs)
 }
 
 /// Checks and keeps what a worker says of its progress; false if the lease is lost.

@@ -1,13 +1,13 @@
-//! Making and finding definitions: names are checked before the store is asked.
+//! Making, finding and deleting definitions: names are checked before the store is asked.
 
 use crate::checks::{self, Refused};
-use leasehold_core::WorkspaceId;
 use leasehold_core::limits::NAME_MAX_CHARS;
+use leasehold_core::{DefinitionId, WorkspaceId};
 use leasehold_store::Store;
 use leasehold_store::definition::{Definition, DefinitionCreated, NewDefinition};
 use thiserror::Error;
 
-/// Why a definition was not made.
+/// Why a definition was not made or deleted.
 #[derive(Debug, Error)]
 pub enum DefinitionError {
     /// A value is not acceptable.
@@ -19,6 +19,9 @@ pub enum DefinitionError {
     /// There is no such workspace.
     #[error("there is no such workspace")]
     WorkspaceNotFound,
+    /// There is no such definition in the workspace.
+    #[error("there is no such definition")]
+    NotFound,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] leasehold_store::Error),
@@ -44,4 +47,17 @@ pub async fn find(
         return Ok(None);
     }
     store.definition_find(workspace, name).await
+}
+
+/// Deletes a definition: what waits of it fails when its turn comes, what runs runs on.
+pub async fn delete(
+    store: &dyn Store,
+    workspace: WorkspaceId,
+    id: DefinitionId,
+) -> Result<(), DefinitionError> {
+    if store.definition_delete(workspace, id).await? {
+        Ok(())
+    } else {
+        Err(DefinitionError::NotFound)
+    }
 }

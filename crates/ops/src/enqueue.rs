@@ -1,5 +1,6 @@
 //! Enqueueing: sizes, ranges and the version's params schema are checked, then the store inserts all or none.
 
+use crate::backlog::{Backlog, BacklogError};
 use crate::schema::{self, Schemas};
 use leasehold_core::json::{self, JsonProblem};
 use leasehold_core::limits::{
@@ -79,6 +80,9 @@ pub enum EnqueueError {
         /// Who holds it.
         held_by: RequestId,
     },
+    /// There is no room in the backlog.
+    #[error(transparent)]
+    Backlog(#[from] BacklogError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] leasehold_store::Error),
@@ -91,6 +95,19 @@ pub struct Enqueuer {
 }
 
 impl Enqueuer {
+    /// Enqueues like [`Enqueuer::enqueue`], if the backlog of the workspace has room for all requests of the call.
+    pub async fn enqueue_within(
+        &self,
+        store: &dyn Store,
+        backlog: &Backlog,
+        call: &Enqueue,
+    ) -> Result<Vec<EnqueuedRequest>, EnqueueError> {
+        backlog
+            .admit(store, call.workspace, call.requests.len())
+            .await?;
+        self.enqueue(store, call).await
+    }
+
     /// Checks and inserts all requests of the call, or none. Params are checked against the version that each request
     /// is pinned to: where another is published meanwhile, they are checked again.
     pub async fn enqueue(

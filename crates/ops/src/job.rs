@@ -107,7 +107,7 @@ pub async fn update_queue(
 }
 
 /// How a queue's jobs are tried again if only this much of it is to change; none if nothing is.
-pub async fn changed_retry(
+pub(crate) async fn changed_retry(
     store: &dyn Store,
     queue: &str,
     max_attempts: Option<u32>,

@@ -1,4 +1,4 @@
-//! Making keys: the only place where a secret comes into being. It is handed out once and only its hash is stored.
+//! Making and revoking keys: the only place where a secret comes into being. It is handed out once and only its hash is stored.
 
 use crate::checks::{self, Refused};
 use leasehold_core::KeyId;
@@ -9,7 +9,7 @@ use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::{Page, Store, fresh_id};
 use thiserror::Error;
 
-/// Why a key was not made.
+/// Why a key was not made or revoked.
 #[derive(Debug, Error)]
 pub enum KeyError {
     /// A value is not acceptable.
@@ -18,6 +18,9 @@ pub enum KeyError {
     /// Its workspace is not there.
     #[error("there is no such workspace")]
     WorkspaceNotFound,
+    /// There is no such key.
+    #[error("there is no such key")]
+    NotFound,
     /// The operating system gave no random numbers.
     #[error("no random numbers: {0}")]
     Random(String),
@@ -35,9 +38,19 @@ pub async fn create(
     check(name, &scope)?;
     let (new, secret) = prepare(name, scope)?;
     match store.key_create(&new).await? {
-        KeyCreated::Created(key) => Ok((key, secret)),
+        KeyCreated::Created(key) => {
+            tracing::info!(key = %key.id, kind = key.scope.kind(), "key made");
+            Ok((key, secret))
+        }
         KeyCreated::WorkspaceNotFound => Err(KeyError::WorkspaceNotFound),
     }
+}
+
+/// Revokes a key for good. A second time changes nothing.
+pub async fn revoke(store: &dyn Store, id: KeyId) -> Result<Key, KeyError> {
+    let key = store.key_revoke(id).await?.ok_or(KeyError::NotFound)?;
+    tracing::info!(key = %key.id, kind = key.scope.kind(), "key revoked");
+    Ok(key)
 }
 
 /// Makes an administrator's key if there is none that is not revoked.

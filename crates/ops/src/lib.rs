@@ -1,20 +1,24 @@
 //! What happens because someone asked: checks what was asked, then one store operation. Knows ports only, no database and no HTTP.
 
 pub mod backlog;
+pub mod cancel;
 pub mod checks;
 pub mod claim;
 pub mod definition;
 pub mod doctor;
 pub mod enqueue;
+pub mod execution;
 pub mod job;
 pub mod key;
 pub mod publish;
+pub mod queue;
 pub mod redrive;
 mod schema;
 pub mod why;
 pub mod workspace;
 
 pub use backlog::{Backlog, BacklogError};
+pub use cancel::{CancelError, CancelOutcome};
 pub use checks::Refused;
 pub use claim::LeaseOwner;
 pub use definition::DefinitionError;
@@ -22,5 +26,6 @@ pub use enqueue::{EnqueueError, Enqueuer};
 pub use job::JobError;
 pub use key::KeyError;
 pub use publish::{PublishError, publish};
+pub use queue::QueueUpdate;
 pub use redrive::RedriveError;
 pub use workspace::WorkspaceError;

@@ -1,13 +1,15 @@
-//! Making, finding and changing workspaces: names and limits are checked before the store is asked.
+//! Making, finding, changing and deleting workspaces: names and limits are checked before the store is asked.
 
 use crate::checks::{self, Refused};
 use leasehold_core::WorkspaceId;
 use leasehold_core::limits::{CONCURRENCY_MAX, NAME_MAX_CHARS};
 use leasehold_store::Store;
-use leasehold_store::workspace::{NewWorkspace, Workspace, WorkspaceChange, WorkspaceCreated};
+use leasehold_store::workspace::{
+    NewWorkspace, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceUse,
+};
 use thiserror::Error;
 
-/// Why a workspace was not made or changed.
+/// Why a workspace was not made, changed or deleted.
 #[derive(Debug, Error)]
 pub enum WorkspaceError {
     /// A value is not acceptable.
@@ -42,6 +44,26 @@ pub async fn find(store: &dyn Store, name: &str) -> leasehold_store::Result<Opti
     store.workspace_find(name).await
 }
 
+/// A workspace that is not deleted, with its slots and its requests.
+pub async fn get(
+    store: &dyn Store,
+    id: WorkspaceId,
+) -> leasehold_store::Result<Option<WorkspaceUse>> {
+    let found = store.workspace_get(id).await?;
+    let Some(workspace) = found.filter(|workspace| workspace.deleted_at.is_none()) else {
+        return Ok(None);
+    };
+    let Some(slots) = store.workspace_slots(id).await? else {
+        return Ok(None);
+    };
+    let requests = store.request_counts(id).await?;
+    Ok(Some(WorkspaceUse {
+        workspace,
+        slots,
+        requests,
+    }))
+}
+
 /// Checks and makes a change of a workspace.
 pub async fn update(
     store: &dyn Store,
@@ -51,6 +73,15 @@ pub async fn update(
     check_limit(change.limit_override.flatten())?;
     let changed = store.workspace_update(id, change).await?;
     changed.ok_or(WorkspaceError::NotFound)
+}
+
+/// Deletes a workspace: nothing can be enqueued any more, and what waits fails when its turn comes.
+pub async fn delete(store: &dyn Store, id: WorkspaceId) -> Result<(), WorkspaceError> {
+    if store.workspace_delete(id).await? {
+        Ok(())
+    } else {
+        Err(WorkspaceError::NotFound)
+    }
 }
 
 fn check_limit(limit: Option<u32>) -> Result<(), Refused> {

@@ -3,10 +3,10 @@
 
 use crate::error::{Error, Result};
 use crate::lock::{Lock, LockOptions};
-use crate::service::{Next, Service};
 use async_trait::async_trait;
 use leasehold_core::{ExecutionEnd, ExecutionId, WorkspaceId};
 use leasehold_engine::{Description, Engine};
+use leasehold_service::{Next, Service};
 use leasehold_store::capacity::{CapacityRepair, Drift, DriftKind, Repaired};
 use leasehold_store::{ErrorKind, Page, Store};
 use leasehold_telemetry::Telemetry;
@@ -244,6 +244,8 @@ pub(crate) fn first_few(ids: &[impl Display]) -> String {
 
 #[async_trait]
 impl Service for Auditor {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         "auditor"
     }

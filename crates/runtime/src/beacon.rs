@@ -1,8 +1,8 @@
 //! Says now and then that this instance is there, and that it leaves. Knows nothing of what it does.
 
-use crate::error::Result;
-use crate::service::{Next, Service};
+use crate::error::{Error, Result};
 use async_trait::async_trait;
+use leasehold_service::{Next, Service};
 use leasehold_store::Store;
 use leasehold_store::instance::InstanceBeat;
 use std::sync::Arc;
@@ -62,6 +62,8 @@ impl Beacon {
 
 #[async_trait]
 impl Service for Beacon {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         "beacon"
     }

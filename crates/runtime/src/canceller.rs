@@ -1,10 +1,10 @@
 //! Tells the engine of wishes to cancel what runs. The request ends when the engine says that its execution has ended.
 
-use crate::error::Result;
-use crate::service::{Next, Service};
+use crate::error::{Error, Result};
 use async_trait::async_trait;
 use futures::StreamExt;
 use leasehold_engine::{Engine, Told};
+use leasehold_service::{Next, Service};
 use leasehold_store::Store;
 use leasehold_store::request::CancelWish;
 use leasehold_store::wake::Wake;
@@ -74,6 +74,8 @@ impl Canceller {
 
 #[async_trait]
 impl Service for Canceller {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         "canceller"
     }

@@ -1,12 +1,12 @@
 //! Follows executions to their end by the engine's own list of what ended lately. The list is a hint; what it names is proven one by one.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lock::{Lock, LockOptions};
 use crate::proof::Proof;
-use crate::service::{Next, Service};
 use async_trait::async_trait;
 use leasehold_core::{ExecutionId, Timestamp};
 use leasehold_engine::Engine;
+use leasehold_service::{Next, Service};
 use leasehold_store::Store;
 use leasehold_store::wake::Wake;
 use std::collections::HashMap;
@@ -171,6 +171,8 @@ fn back(from: Timestamp, by: Duration) -> Timestamp {
 
 #[async_trait]
 impl Service for Follower {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         "follower"
     }

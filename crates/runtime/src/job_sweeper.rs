@@ -1,9 +1,9 @@
 //! Takes jobs whose lease has expired back into their queues: their worker died or stands still. Knows nothing of workers.
 
-use crate::error::Result;
-use crate::service::{Next, Service};
+use crate::error::{Error, Result};
 use async_trait::async_trait;
 use leasehold_core::JobStatus;
+use leasehold_service::{Next, Service};
 use leasehold_store::Store;
 use leasehold_store::job::ExpiredJob;
 use std::sync::Arc;
@@ -45,6 +45,8 @@ impl JobSweeper {
 
 #[async_trait]
 impl Service for JobSweeper {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         "job sweeper"
     }

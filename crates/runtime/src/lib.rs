@@ -1,5 +1,6 @@
 //! What happens because time passed: admitted requests are started, claims renewed and recovered, executions followed to their
-//! end, cancellations delivered, jobs of dead workers taken back, old ends pruned. Sees the ports only; knows no database, no engine, no HTTP.
+//! end, cancellations delivered, jobs of dead workers taken back, graphs settled, old ends pruned. Sees the ports only; knows no database, no engine, no HTTP.
+//! [`StoreSource`] gives workers in this process the jobs of its store.
 //!
 //! Every role has the same shape: an options struct with documented defaults, a service made from it, and a `run_once` that
 //! does one round and can be called from a test. [`Runtime`] runs them all until it is told to stop.
@@ -19,9 +20,9 @@ mod proof;
 mod pruner;
 mod recoverer;
 mod runtime;
-mod service;
+mod settler;
+mod store_source;
 mod sweeper;
-mod troubles;
 
 pub use auditor::{Auditor, AuditorOptions};
 pub use beacon::{Beacon, BeaconOptions};
@@ -36,5 +37,6 @@ pub use prober::{Prober, ProberOptions};
 pub use pruner::{Pruner, PrunerOptions};
 pub use recoverer::{Recoverer, RecovererOptions};
 pub use runtime::{Runtime, RuntimeOptions};
-pub use service::{Next, Service};
+pub use settler::{Settler, SettlerOptions};
+pub use store_source::StoreSource;
 pub use sweeper::{Sweeper, SweeperOptions};

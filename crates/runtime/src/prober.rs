@@ -1,11 +1,11 @@
 //! Asks for the engine's health: seldom while all is well, often while the breaker is open, since only health closes it.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::gate::Gate;
-use crate::service::{Next, Service};
 use async_trait::async_trait;
 use leasehold_core::breaker::BreakerState;
 use leasehold_engine::Engine;
+use leasehold_service::{Next, Service};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -50,6 +50,8 @@ impl Prober {
 
 #[async_trait]
 impl Service for Prober {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         "prober"
     }

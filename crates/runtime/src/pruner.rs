@@ -1,10 +1,10 @@
 //! Deletes requests and jobs that ended long ago, a batch at a time. What may go is a matter of settings; the store's clock says how old it is.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lock::{Lock, LockOptions};
-use crate::service::{Next, Service};
 use async_trait::async_trait;
 use leasehold_core::Timestamp;
+use leasehold_service::{Next, Service};
 use leasehold_store::Store;
 use leasehold_store::job::JobPrune;
 use leasehold_store::prune::Prune;
@@ -73,6 +73,8 @@ fn before(moment: Timestamp, by: Duration) -> Option<Timestamp> {
 
 #[async_trait]
 impl Service for Pruner {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         "pruner"
     }

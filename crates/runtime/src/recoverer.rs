@@ -1,9 +1,9 @@
 //! Takes claims whose lease has expired back to PENDING as unknown starts: a dispatcher died or stands still.
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lock::{Lock, LockOptions};
-use crate::service::{Next, Service};
 use async_trait::async_trait;
+use leasehold_service::{Next, Service};
 use leasehold_store::Store;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +57,8 @@ impl Recoverer {
 
 #[async_trait]
 impl Service for Recoverer {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         "recoverer"
     }

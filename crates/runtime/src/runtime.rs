@@ -10,10 +10,11 @@ use crate::job_sweeper::{JobSweeper, JobSweeperOptions};
 use crate::prober::{Prober, ProberOptions};
 use crate::pruner::{Pruner, PrunerOptions};
 use crate::recoverer::{Recoverer, RecovererOptions};
-use crate::service::{self, Service};
+use crate::settler::{Settler, SettlerOptions};
 use crate::sweeper::{Sweeper, SweeperOptions};
 use leasehold_core::breaker::BreakerSettings;
 use leasehold_engine::Engine;
+use leasehold_service::Service;
 use leasehold_store::Store;
 use leasehold_telemetry::Telemetry;
 use std::sync::Arc;
@@ -43,6 +44,8 @@ pub struct RuntimeOptions {
     pub canceller: CancellerOptions,
     /// How jobs of dead workers are taken back.
     pub job_sweeper: JobSweeperOptions,
+    /// How executions that time has ended are ended; none where the engine runs no graphs in the store.
+    pub settler: Option<SettlerOptions>,
     /// What is deleted some time after its end.
     pub pruner: PrunerOptions,
     /// What the instance says of itself.
@@ -65,6 +68,7 @@ impl RuntimeOptions {
             auditor: AuditorOptions::default(),
             canceller: CancellerOptions::default(),
             job_sweeper: JobSweeperOptions::default(),
+            settler: None,
             pruner: PrunerOptions::default(),
             beacon: BeaconOptions::default(),
             telemetry: Telemetry::default(),
@@ -101,6 +105,9 @@ impl Runtime {
         };
         runtime.run(Recoverer::new(store.clone(), &owner, recoverer));
         runtime.run(JobSweeper::new(store.clone(), options.job_sweeper.clone()));
+        if let Some(settler) = options.settler.clone() {
+            runtime.run(Settler::new(store.clone(), &owner, settler));
+        }
         runtime.run(Pruner::new(store.clone(), &owner, options.pruner.clone()));
         let beacon = options.beacon.clone();
         runtime.run(Beacon::new(store.clone(), &owner, dispatches, beacon));
@@ -156,7 +163,7 @@ impl Runtime {
     fn run(&mut self, service: impl Service) {
         let stop = self.stop.clone();
         self.tasks
-            .spawn(async move { service::run(&service, &stop).await });
+            .spawn(async move { leasehold_service::run(&service, &stop).await });
     }
 
     /// The breaker, to be looked at.

@@ -1,13 +1,13 @@
 //! Asks the engine about everything that is open here, slowly and without end: the net under the follower's hints.
 
 use crate::auditor::first_few;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lock::{Lock, LockOptions};
 use crate::proof::{Proof, Proven};
-use crate::service::{Next, Service};
 use async_trait::async_trait;
 use leasehold_core::{ExecutionEnd, ExecutionId, RequestStatus};
 use leasehold_engine::Engine;
+use leasehold_service::{Next, Service};
 use leasehold_store::capacity::DriftKind;
 use leasehold_store::execution::{ActiveKey, Execution, ExecutionFinish};
 use leasehold_store::{Page, Store};
@@ -212,6 +212,8 @@ impl Sweeper {
 
 #[async_trait]
 impl Service for Sweeper {
+    type Error = Error;
+
     fn name(&self) -> &'static str {
         "sweeper"
     }

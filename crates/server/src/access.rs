@@ -1,10 +1,12 @@
-//! Who may call which route: one table, one guard in front of every route. A route that is not in the table is open to nobody.
+//! The guard in front of every route: whether the key of a call satisfies the access that the route's row declares.
 
 use crate::refusal::Refusal;
+use crate::route::RoutePolicy;
 use crate::state::State;
+use axum::Extension;
 use axum::extract::rejection::RawPathParamsRejection;
-use axum::extract::{MatchedPath, RawPathParams, Request, State as Reached};
-use axum::http::{Method, header};
+use axum::extract::{RawPathParams, Request, State as Reached};
+use axum::http::header;
 use axum::middleware::Next;
 use axum::response::Response;
 use leasehold_api::Code;
@@ -29,160 +31,6 @@ pub(crate) enum Access {
     /// A worker's key or an administrator's. What it touches is guarded by its leases, or by the route.
     Jobs,
 }
-
-use Access::{Admin, AnyKey, Jobs, Open, Queue, Workspace};
-
-/// Every route and what it needs.
-pub(crate) const TABLE: &[(Method, &str, Access)] = &[
-    (Method::GET, "/healthz", Open),
-    (Method::GET, "/readyz", Open),
-    (Method::GET, "/openapi.json", Open),
-    (Method::GET, "/schemas/graph.json", Open),
-    (Method::GET, "/errors", Open),
-    (Method::GET, "/errors/{code}", Open),
-    (Method::GET, "/metrics", Admin),
-    (Method::GET, "/v1/me", AnyKey),
-    (Method::GET, "/v1/keys", Admin),
-    (Method::POST, "/v1/keys", Admin),
-    (Method::GET, "/v1/keys/{key}", Admin),
-    (Method::DELETE, "/v1/keys/{key}", Admin),
-    (Method::GET, "/v1/workspaces", Admin),
-    (Method::POST, "/v1/workspaces", Admin),
-    (Method::GET, "/v1/workspaces/{workspace}", Workspace),
-    (Method::PATCH, "/v1/workspaces/{workspace}", Admin),
-    (Method::DELETE, "/v1/workspaces/{workspace}", Admin),
-    (
-        Method::GET,
-        "/v1/workspaces/{workspace}/definitions",
-        Workspace,
-    ),
-    (
-        Method::POST,
-        "/v1/workspaces/{workspace}/definitions",
-        Workspace,
-    ),
-    (
-        Method::GET,
-        "/v1/workspaces/{workspace}/definitions/{definition}",
-        Workspace,
-    ),
-    (
-        Method::DELETE,
-        "/v1/workspaces/{workspace}/definitions/{definition}",
-        Workspace,
-    ),
-    (
-        Method::GET,
-        "/v1/workspaces/{workspace}/definitions/{definition}/versions",
-        Workspace,
-    ),
-    (
-        Method::POST,
-        "/v1/workspaces/{workspace}/definitions/{definition}/versions",
-        Workspace,
-    ),
-    (
-        Method::GET,
-        "/v1/workspaces/{workspace}/versions/{version}",
-        Workspace,
-    ),
-    (
-        Method::GET,
-        "/v1/workspaces/{workspace}/requests",
-        Workspace,
-    ),
-    (
-        Method::POST,
-        "/v1/workspaces/{workspace}/requests",
-        Workspace,
-    ),
-    (
-        Method::POST,
-        "/v1/workspaces/{workspace}/requests/batch",
-        Workspace,
-    ),
-    (
-        Method::GET,
-        "/v1/workspaces/{workspace}/requests/{request}",
-        Workspace,
-    ),
-    (
-        Method::GET,
-        "/v1/workspaces/{workspace}/requests/{request}/timeline",
-        Workspace,
-    ),
-    (
-        Method::GET,
-        "/v1/workspaces/{workspace}/requests/{request}/why",
-        Workspace,
-    ),
-    (
-        Method::POST,
-        "/v1/workspaces/{workspace}/requests/{request}/cancel",
-        Workspace,
-    ),
-    (
-        Method::POST,
-        "/v1/workspaces/{workspace}/requests/{request}/redrive",
-        Workspace,
-    ),
-    (
-        Method::GET,
-        "/v1/workspaces/{workspace}/dead-letters",
-        Workspace,
-    ),
-    (
-        Method::POST,
-        "/v1/workspaces/{workspace}/dead-letters/redrive",
-        Workspace,
-    ),
-    (
-        Method::GET,
-        "/v1/workspaces/{workspace}/executions",
-        Workspace,
-    ),
-    (
-        Method::GET,
-        "/v1/workspaces/{workspace}/executions/{execution}",
-        Workspace,
-    ),
-    (
-        Method::GET,
-        "/v1/workspaces/{workspace}/executions/{execution}/graph",
-        Workspace,
-    ),
-    (
-        Method::GET,
-        "/v1/workspaces/{workspace}/executions/{execution}/nodes/{node}",
-        Workspace,
-    ),
-    (Method::GET, "/v1/workspaces/{workspace}/changes", Workspace),
-    (Method::GET, "/v1/overview", Admin),
-    (Method::GET, "/v1/requests", Admin),
-    (Method::GET, "/v1/requests/{request}", Admin),
-    (Method::GET, "/v1/executions/{execution}", Admin),
-    (Method::GET, "/v1/changes", Admin),
-    (Method::GET, "/v1/queues", Admin),
-    (Method::GET, "/v1/queues/{queue}", Queue),
-    (Method::PATCH, "/v1/queues/{queue}", Admin),
-    (Method::GET, "/v1/queues/{queue}/counts", Queue),
-    (Method::GET, "/v1/queues/{queue}/jobs", Queue),
-    (Method::POST, "/v1/queues/{queue}/jobs", Queue),
-    (Method::POST, "/v1/queues/{queue}/jobs/batch", Queue),
-    (Method::POST, "/v1/queues/{queue}/claim", Queue),
-    (Method::GET, "/v1/jobs", Admin),
-    (Method::GET, "/v1/jobs/{job}", Jobs),
-    (Method::POST, "/v1/jobs/{job}/cancel", Jobs),
-    (Method::POST, "/v1/jobs/renew", Jobs),
-    (Method::POST, "/v1/jobs/finish", Jobs),
-    (Method::POST, "/v1/jobs/progress", Jobs),
-    (Method::POST, "/v1/executions/{execution}/ended", Jobs),
-    (Method::GET, "/v1/job-limit", Admin),
-    (Method::PUT, "/v1/job-limit", Admin),
-    (Method::GET, "/v1/locks", Admin),
-    (Method::GET, "/v1/instances", Admin),
-    (Method::GET, "/v1/doctor", Admin),
-];
 
 /// Seconds after which a call of the key may have ended.
 const RETRY_AFTER: u64 = 1;
@@ -209,30 +57,20 @@ impl Caller {
     }
 }
 
-/// What is shown although the store does not answer: it tells why.
-const SEEN_ALONE: &str = "/metrics";
-
 /// Lets a call through if its key opens its route.
 pub(crate) async fn guard(
     Reached(state): Reached<State>,
-    matched: MatchedPath,
+    Extension(policy): Extension<RoutePolicy>,
     params: Result<RawPathParams, RawPathParamsRejection>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, Refusal> {
-    let Some(access) = needed(request.method(), matched.as_str()) else {
-        tracing::error!(
-            method = %request.method(),
-            route = matched.as_str(),
-            "a route is missing in the table of access; it is open to nobody"
-        );
-        return Err(Refusal::not_found());
-    };
-    if access == Open {
+    if policy.access == Access::Open {
         return Ok(next.run(request).await);
     }
     let key = match bearer(&request) {
-        Some(text) if matched.as_str() == SEEN_ALONE => state.keys.open_even_alone(text).await?,
+        // A route that monitors the server answers also while the store does not.
+        Some(text) if !policy.sheddable => state.keys.open_even_alone(text).await?,
         Some(text) => state.keys.open(text).await?,
         None => None,
     };
@@ -243,7 +81,7 @@ pub(crate) async fn guard(
         ));
     };
     let params = params.map_err(|error| Refusal::parameter("path", error.body_text()))?;
-    match verdict(&key, access, &params) {
+    match verdict(&key, policy.access, &params) {
         Verdict::Allowed => {}
         Verdict::Hidden => return Err(Refusal::not_found()),
         Verdict::Forbidden => {
@@ -261,16 +99,6 @@ pub(crate) async fn guard(
     Ok(next.run(request).await)
 }
 
-fn needed(method: &Method, path: &str) -> Option<Access> {
-    let method = if method == Method::HEAD {
-        &Method::GET
-    } else {
-        method
-    };
-    let row = TABLE.iter().find(|row| row.0 == *method && row.1 == path)?;
-    Some(row.2)
-}
-
 fn verdict(key: &Key, access: Access, params: &RawPathParams) -> Verdict {
     let param = |name: &str| {
         params
@@ -279,13 +107,13 @@ fn verdict(key: &Key, access: Access, params: &RawPathParams) -> Verdict {
             .map(|(_, value)| value)
     };
     match access {
-        Open | AnyKey => key.scope.may(&Need::AnyKey),
-        Admin => key.scope.may(&Need::Admin),
-        Jobs => key.scope.may(&Need::Jobs),
-        Queue => key
+        Access::Open | Access::AnyKey => key.scope.may(&Need::AnyKey),
+        Access::Admin => key.scope.may(&Need::Admin),
+        Access::Jobs => key.scope.may(&Need::Jobs),
+        Access::Queue => key
             .scope
             .may(&Need::Queue(param("queue").unwrap_or_default())),
-        Workspace => {
+        Access::Workspace => {
             // What is no id at all is nobody's workspace: an administrator hears so from the route.
             let id = param("workspace").and_then(|text| text.parse().ok());
             key.scope

@@ -2,31 +2,28 @@
 
 use crate::openapi::Api;
 use crate::refusal::Refusal;
+use crate::route::RoutePolicy;
 use crate::state::State;
 use crate::{access, deadline, metrics, rate, room, routes as all, trace};
-use axum::Router;
 use axum::http::{HeaderValue, Method, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
+use axum::routing::MethodRouter;
+use axum::{Extension, Router};
 use leasehold_api::Code;
 use std::any::Any;
 use std::sync::LazyLock;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 use utoipa::OpenApi;
-use utoipa::openapi::path::{Operation, PathItem};
-use utoipa_axum::router::OpenApiRouter;
 
 /// The API as a service; it needs no socket.
 pub fn app(state: State) -> Router {
-    let (router, _) = described();
+    let layered = |route, policy| layered(route, policy, &state);
+    let (router, _) = all::all()
+        .into_router(Api::openapi(), layered)
+        .split_for_parts();
     router
-        .route_layer(from_fn_with_state(state.clone(), rate::rate))
-        // Behind the guard, so that nobody without a key makes spans.
-        .route_layer(from_fn_with_state(state.clone(), trace::trace))
-        .route_layer(from_fn_with_state(state.clone(), access::guard))
-        .route_layer(from_fn_with_state(state.clone(), room::room))
-        .route_layer(from_fn_with_state(state.clone(), deadline::deadline))
         .merge(all::about::page())
         .fallback(async || Refusal::not_found())
         .method_not_allowed_fallback(async || {
@@ -50,55 +47,45 @@ pub fn app(state: State) -> Router {
         .with_state(state)
 }
 
+/// The layers of every route, the outermost last. The policy is outside all of them, so that each can read it.
+fn layered(route: MethodRouter<State>, policy: RoutePolicy, state: &State) -> MethodRouter<State> {
+    route
+        .route_layer(from_fn_with_state(state.clone(), rate::rate))
+        // Behind the guard, so that nobody without a key makes spans.
+        .route_layer(from_fn_with_state(state.clone(), trace::trace))
+        .route_layer(from_fn_with_state(state.clone(), access::guard))
+        .route_layer(from_fn_with_state(state.clone(), room::room))
+        .route_layer(from_fn_with_state(state.clone(), deadline::deadline))
+        .route_layer(Extension(policy))
+}
+
 /// Every route there is, as method and path.
 pub fn routes() -> Vec<(Method, String)> {
-    operations(|_| true)
+    let routes = all::all();
+    let found = routes.list();
+    found
+        .map(|(method, path, ..)| (method, path.to_owned()))
+        .collect()
 }
 
 /// Those that take a body.
 pub fn routes_with_body() -> Vec<(Method, String)> {
-    operations(|operation| operation.request_body.is_some())
-}
-
-fn operations(wanted: impl Fn(&Operation) -> bool) -> Vec<(Method, String)> {
-    let (_, document) = described();
-    let mut found = Vec::new();
-    for (path, item) in &document.paths.paths {
-        for (operation, method) in of_methods(item) {
-            if operation.as_ref().is_some_and(&wanted) {
-                found.push((method, path.clone()));
-            }
-        }
-    }
+    let routes = all::all();
+    let found = routes.list();
     found
+        .filter(|(_, _, operation, _)| operation.request_body.is_some())
+        .map(|(method, path, ..)| (method, path.to_owned()))
+        .collect()
 }
 
 /// The description of the API, as JSON.
 pub(crate) fn document() -> &'static str {
     static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
-        let (_, document) = described();
+        let bare = |route, _| route;
+        let document = all::all().into_router(Api::openapi(), bare).into_openapi();
         document.to_json().unwrap_or_default()
     });
     &DOCUMENT
-}
-
-fn described() -> (Router<State>, utoipa::openapi::OpenApi) {
-    OpenApiRouter::with_openapi(Api::openapi())
-        .merge(all::all())
-        .split_for_parts()
-}
-
-fn of_methods(item: &PathItem) -> [(&Option<Operation>, Method); 8] {
-    [
-        (&item.get, Method::GET),
-        (&item.post, Method::POST),
-        (&item.put, Method::PUT),
-        (&item.patch, Method::PATCH),
-        (&item.delete, Method::DELETE),
-        (&item.head, Method::HEAD),
-        (&item.options, Method::OPTIONS),
-        (&item.trace, Method::TRACE),
-    ]
 }
 
 fn panicked(panic: &(dyn Any + Send)) -> Response {

@@ -2,8 +2,10 @@
 
 use crate::options::ServerOptions;
 use crate::refusal::Refusal;
+use crate::route::{Deadline, RoutePolicy};
 use crate::state::State;
-use axum::extract::{MatchedPath, Request, State as Reached};
+use axum::Extension;
+use axum::extract::{Request, State as Reached};
 use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -22,11 +24,11 @@ enum Patience {
 
 pub(crate) async fn deadline(
     Reached(state): Reached<State>,
-    matched: MatchedPath,
+    Extension(policy): Extension<RoutePolicy>,
     request: Request,
     next: Next,
 ) -> Response {
-    let (limit, answer) = match patience(request.method(), matched.as_str(), &state.options) {
+    let (limit, answer) = match patience(request.method(), policy.deadline, &state.options) {
         Patience::Streams => return next.run(request).await,
         Patience::WhileHeard(limit) => {
             (limit, tokio::time::timeout(limit, next.run(request)).await)
@@ -49,17 +51,16 @@ pub(crate) async fn deadline(
     })
 }
 
-fn patience(method: &Method, route: &str, options: &ServerOptions) -> Patience {
+fn patience(method: &Method, deadline: Deadline, options: &ServerOptions) -> Patience {
     let usual = options.request_timeout;
-    if route.ends_with("/changes") {
-        Patience::Streams
-    } else if route.ends_with("/claim") {
-        Patience::WhileHeard(usual + options.claim_wait_max)
-    } else if matches!(*method, Method::GET | Method::HEAD) {
-        // It changes nothing, so nobody needs it who does not wait for it.
-        Patience::WhileHeard(usual)
-    } else {
-        Patience::Until(usual)
+    match deadline {
+        Deadline::Unbounded => Patience::Streams,
+        Deadline::LongPoll => Patience::WhileHeard(usual + options.claim_wait_max),
+        // A call that changes nothing ends when its caller hangs up.
+        Deadline::RequestTimeout if matches!(*method, Method::GET | Method::HEAD) => {
+            Patience::WhileHeard(usual)
+        }
+        Deadline::RequestTimeout => Patience::Until(usual),
     }
 }
 

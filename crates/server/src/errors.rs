@@ -5,44 +5,17 @@ use std::fmt::Write;
 use std::sync::LazyLock;
 
 macro_rules! pages {
-    ($($name:ident = $file:literal,)*) => {
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal, $title:literal;)*) => {
         /// The page of a code.
         pub(crate) const fn page(code: Code) -> &'static str {
             match code {
-                $(Code::$name => include_str!(concat!("../../../docs/errors/", $file, ".md")),)*
+                $(Code::$name => include_str!(concat!("../../../docs/errors/", $text, ".md")),)*
             }
         }
     };
 }
 
-pages! {
-    MalformedJson = "malformed_json",
-    InvalidParameter = "invalid_parameter",
-    Unauthenticated = "unauthenticated",
-    Forbidden = "forbidden",
-    NotFound = "not_found",
-    MethodNotAllowed = "method_not_allowed",
-    BodyTooSlow = "body_too_slow",
-    NameTaken = "name_taken",
-    IdempotencyConflict = "idempotency_conflict",
-    NotPublished = "not_published",
-    NotFailed = "not_failed",
-    AlreadyRedriven = "already_redriven",
-    AlreadyFinished = "already_finished",
-    JobRunning = "job_running",
-    JobOfGraph = "job_of_graph",
-    BodyTooLarge = "body_too_large",
-    UnsupportedMediaType = "unsupported_media_type",
-    Invalid = "invalid",
-    RateLimited = "rate_limited",
-    BacklogFull = "backlog_full",
-    TooManyStreams = "too_many_streams",
-    Internal = "internal",
-    StoreUnavailable = "store_unavailable",
-    EngineUnavailable = "engine_unavailable",
-    Overloaded = "overloaded",
-    DeadlineExceeded = "deadline_exceeded",
-}
+leasehold_api::problem_codes!(pages);
 
 /// Every code on a line of its own.
 pub(crate) fn list() -> &'static str {
@@ -75,7 +48,6 @@ mod tests {
 
     use super::*;
     use std::collections::BTreeSet;
-    use std::path::Path;
 
     #[test]
     fn every_code_has_a_page_that_is_its_own_and_shows_an_example_of_it() {
@@ -100,11 +72,10 @@ mod tests {
     }
 
     #[test]
-    fn every_page_has_a_code_and_is_listed() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/errors");
-        let readme = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    fn every_page_has_a_code() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors");
         let mut pages = BTreeSet::new();
-        for entry in std::fs::read_dir(&folder).unwrap() {
+        for entry in std::fs::read_dir(folder).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             pages.insert(name.trim_end_matches(".md").to_owned());
         }
@@ -114,12 +85,6 @@ mod tests {
             .map(|code| code.as_str().to_owned())
             .collect();
         assert_eq!(pages, codes);
-        for code in codes {
-            assert!(
-                readme.contains(&format!("[{code}]({code}.md)")),
-                "{code} is not in the list"
-            );
-            assert!(list().contains(&code));
-        }
+        assert!(codes.iter().all(|code| list().contains(code)));
     }
 }

@@ -5,8 +5,8 @@
 //! without, lets the next one look at once. So a ring costs one look for each queue that somebody waits for, however many wait, and jobs for many are handed out
 //! one claim after the other, which is how the store serves the claims of a queue anyway.
 
+use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobsClaimed};
 use leasehold_core::rest::{SILENCE, rest_after};
-use leasehold_store::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobsClaimed};
 use leasehold_store::{Result, Store};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -5,6 +5,7 @@ use crate::connection::Protocol;
 use crate::state::State;
 use crate::tls::Tls;
 use leasehold_api::{Code, Problem};
+use leasehold_service::FailureStreak;
 use leasehold_telemetry::Level;
 use std::future::Future;
 use std::io::{self, ErrorKind};
@@ -16,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 /// Connections that are being told that there are too many; the rest is closed without a word.
@@ -29,7 +30,8 @@ const REFUSED_FOR: u64 = 1;
 const BREATH: Duration = Duration::from_millis(100);
 /// How long jobs may take to be given back at the end.
 const GIVE_BACK_WITHIN: Duration = Duration::from_secs(5);
-const REMIND_EVERY: Duration = Duration::from_secs(30);
+/// How long after the last failure accepting counts as working: while files run short, failures and successes alternate.
+const QUIET_FOR: Duration = Duration::from_secs(30);
 
 /// Why it cannot listen.
 #[derive(Debug, Error)]
@@ -90,7 +92,9 @@ impl Server {
     pub async fn serve(self, state: State) -> Drained {
         let doorman = Arc::new(Doorman::new(&state, self.tls));
         let mut connections = JoinSet::new();
-        let mut troubles = Troubles::default();
+        let mut failures = FailureStreak::of("listener")
+            .action("accept connections")
+            .over_after(QUIET_FOR);
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -100,11 +104,16 @@ impl Server {
             };
             match accepted {
                 Ok((stream, _)) => {
+                    failures.succeeded();
                     if let Some(served) = doorman.receive(stream) {
                         connections.spawn(served);
                     }
                 }
-                Err(error) => troubles.rest(&error).await,
+                Err(error) if is_peers(&error) => {}
+                Err(error) => {
+                    failures.failed(&AcceptError(error));
+                    sleep(BREATH).await;
+                }
             }
         }
         // Nobody new: whoever comes now is refused by the system.
@@ -228,26 +237,15 @@ async fn refuse(mut stream: TcpStream, _refusal: OwnedSemaphorePermit) {
     let _ = timeout(REFUSED_WITHIN, told).await;
 }
 
-/// Connections that could not be taken, said once in a while.
-#[derive(Default)]
-struct Troubles {
-    said: Option<Instant>,
-}
+/// A connection that could not be accepted, and what to do.
+#[derive(Debug, Error)]
+#[error("{0}; if files have run out, raise the limit (ulimit -n) or lower server.max_connections")]
+struct AcceptError(io::Error);
 
-impl Troubles {
-    async fn rest(&mut self, error: &io::Error) {
-        let gone = [
-            ErrorKind::ConnectionAborted,
-            ErrorKind::ConnectionReset,
-            ErrorKind::ConnectionRefused,
-        ];
-        if gone.contains(&error.kind()) {
-            return;
-        }
-        if self.said.is_none_or(|said| said.elapsed() >= REMIND_EVERY) {
-            self.said = Some(Instant::now());
-            tracing::error!(%error, "no connection can be taken; if files have run out, raise the limit (ulimit -n) or lower server.max_connections");
-        }
-        sleep(BREATH).await;
-    }
+/// Whether the peer gave its connection up before it was accepted.
+fn is_peers(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::ConnectionRefused
+    )
 }

@@ -7,8 +7,8 @@ use axum::response::{IntoResponse, Response};
 use leasehold_api::{Code, Problem};
 use leasehold_core::json::{JsonProblem, JsonProblemKind};
 use leasehold_ops::{
-    BacklogError, DefinitionError, EnqueueError, JobError, KeyError, PublishError, RedriveError,
-    Refused, WorkspaceError,
+    BacklogError, CancelError, DefinitionError, EnqueueError, JobError, KeyError, PublishError,
+    RedriveError, Refused, WorkspaceError,
 };
 use leasehold_store::{Error, ErrorKind};
 use std::time::Instant;
@@ -182,6 +182,7 @@ impl From<EnqueueError> for Refusal {
             EnqueueError::KeyConflict { held_by, .. } => {
                 Self::of(Code::IdempotencyConflict, text).held_by(held_by)
             }
+            EnqueueError::Backlog(error) => error.into(),
             EnqueueError::Store(error) => error.into(),
         }
     }
@@ -223,9 +224,32 @@ impl From<BacklogError> for Refusal {
 
 impl From<RedriveError> for Refusal {
     fn from(error: RedriveError) -> Self {
+        let text = error.to_string();
         match error {
             RedriveError::Refused(refused) => refused.into(),
+            RedriveError::Backlog(error) => error.into(),
+            RedriveError::NotFound => Self::not_found(),
+            RedriveError::NotFailed => Self::of(Code::NotFailed, text),
+            RedriveError::AlreadyRedriven(request) => {
+                Self::of(Code::AlreadyRedriven, text).held_by(request)
+            }
+            RedriveError::DefinitionNotFound => Self::of(Code::NotFound, text),
             RedriveError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<CancelError> for Refusal {
+    fn from(error: CancelError) -> Self {
+        let text = error.to_string();
+        match error {
+            CancelError::NotFound => Self::not_found(),
+            CancelError::RequestFinished | CancelError::JobFinished => {
+                Self::of(Code::AlreadyFinished, text)
+            }
+            CancelError::JobRunning => Self::of(Code::JobRunning, text),
+            CancelError::JobOfGraph => Self::of(Code::JobOfGraph, text),
+            CancelError::Store(error) => error.into(),
         }
     }
 }
@@ -296,7 +320,7 @@ impl From<DefinitionError> for Refusal {
         match error {
             DefinitionError::Refused(refused) => refused.into(),
             DefinitionError::NameTaken(_) => Self::of(Code::NameTaken, text),
-            DefinitionError::WorkspaceNotFound => Self::not_found(),
+            DefinitionError::WorkspaceNotFound | DefinitionError::NotFound => Self::not_found(),
             DefinitionError::Store(error) => error.into(),
         }
     }
@@ -307,6 +331,7 @@ impl From<KeyError> for Refusal {
         match error {
             KeyError::Refused(refused) => refused.into(),
             KeyError::WorkspaceNotFound => Self::of(Code::NotFound, "there is no such workspace"),
+            KeyError::NotFound => Self::not_found(),
             KeyError::Random(text) => {
                 tracing::error!(error = text, "no key could be made");
                 Self::of(Code::Internal, "the server failed; its log says why")

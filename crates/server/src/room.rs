@@ -1,8 +1,10 @@
 //! How much the server takes upon itself at once: calls, and the bytes of their bodies. What is too much is refused at once, never queued.
 
 use crate::refusal::{Outcome, Refusal};
+use crate::route::RoutePolicy;
 use crate::state::State;
-use axum::extract::{MatchedPath, Request, State as Reached};
+use axum::Extension;
+use axum::extract::{Request, State as Reached};
 use axum::middleware::Next;
 use axum::response::Response;
 use leasehold_api::Code;
@@ -75,14 +77,14 @@ impl Taken {
     }
 }
 
-/// Lets a call in if there is room for it. Whoever asks how it fares is always let in.
+/// Lets a call in if there is room for it. A route that is never shed needs no room.
 pub(crate) async fn room(
     Reached(state): Reached<State>,
-    matched: MatchedPath,
+    Extension(policy): Extension<RoutePolicy>,
     mut request: Request,
     next: Next,
 ) -> Outcome<Response> {
-    if matches!(matched.as_str(), "/healthz" | "/readyz" | "/metrics") {
+    if !policy.sheddable {
         return Ok(next.run(request).await);
     }
     let taken = state.room.enter();

@@ -1,18 +1,21 @@
 //! The span of a call: part of the caller's trace, and what the call sets going is part of it. Shows method, route and status, and nothing else of the call.
 
+use crate::route::RoutePolicy;
 use crate::state::State;
+use axum::Extension;
 use axum::extract::{MatchedPath, Request, State as Reached};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
 use leasehold_core::TraceContext;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// Traces a call if its caller does, and if not those that put something in line. What is inside finds the call's own place in the trace where the
+/// Traces a call if its caller does, and if not those of routes that start a trace. What is inside finds the call's own place in the trace where the
 /// caller's was; what is outside finds it in the answer's extensions.
 pub(crate) async fn trace(
     Reached(state): Reached<State>,
+    Extension(policy): Extension<RoutePolicy>,
     matched: MatchedPath,
     mut request: Request,
     next: Next,
@@ -23,7 +26,7 @@ pub(crate) async fn trace(
     }
     let caller = caller(request.headers());
     let (method, route) = (request.method().clone(), matched.as_str());
-    if caller.is_none() && !enqueues(&method, route) {
+    if caller.is_none() && !policy.starts_trace {
         return next.run(request).await;
     }
     let span = tracer.begin(format!("{method} {route}"), caller.as_ref());
@@ -48,9 +51,4 @@ pub(crate) async fn trace(
 
 fn caller(headers: &HeaderMap) -> Option<TraceContext> {
     headers.get(TRACEPARENT)?.to_str().ok()?.parse().ok()
-}
-
-fn enqueues(method: &Method, route: &str) -> bool {
-    let route = route.strip_suffix("/batch").unwrap_or(route);
-    *method == Method::POST && (route.ends_with("/requests") || route.ends_with("/jobs"))
 }

@@ -1,7 +1,7 @@
 //! What a store promises about numbers too large to mean: it takes what one call may take, and asked again goes on.
 
 use crate::Fixture;
-use crate::factory::{Site, USER, claim_refs, ok};
+use crate::factory::{TestWorkspace, USER, claim_refs, ok};
 use leasehold_core::ExecutionEnd;
 use leasehold_core::limits::{CLAIM_MAX_BATCH, PAGE_MAX, SWEEP_MAX_BATCH};
 use leasehold_store::Page;
@@ -17,7 +17,7 @@ const ALL: u32 = u32::MAX;
 const MANY: usize = 1_100;
 
 /// A site where all of [`MANY`] requests are claimed.
-async fn many_claimed(f: &Fixture) -> (Site, Vec<ClaimedRequest>) {
+async fn many_claimed(f: &Fixture) -> (TestWorkspace, Vec<ClaimedRequest>) {
     let t = f.site(2_000).await;
     f.enqueue(&t, MANY).await;
     let claimed = f.drain(ALL).await.requests;

@@ -1,7 +1,7 @@
 //! What a store promises about the stream of changes: it misses none and repeats none, whenever their transactions commit.
 
 use crate::Fixture;
-use crate::factory::{LEASE, Site, USER, new_request, ok};
+use crate::factory::{LEASE, TestWorkspace, USER, new_request, ok};
 use leasehold_core::{ExecutionEnd, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::change::{ChangeCursor, ChangeStart, Event};
 use leasehold_store::execution::ExecutionFinish;
@@ -105,7 +105,7 @@ fn by_request(events: &[Event]) -> BTreeMap<RequestId, Vec<Event>> {
     timelines
 }
 
-async fn some_lives(f: &Fixture, t: &Site) -> usize {
+async fn some_lives(f: &Fixture, t: &TestWorkspace) -> usize {
     f.completed(t).await;
     f.failed(t).await;
     f.kept(t).await;
@@ -295,7 +295,7 @@ pub async fn what_is_no_cursor_is_refused(f: Fixture) {
 }
 
 /// One writer's work: enqueue, claim, finish, `rounds` times.
-async fn write(store: Arc<dyn Store>, site: Site, rounds: usize) {
+async fn write(store: Arc<dyn Store>, site: TestWorkspace, rounds: usize) {
     for round in 0..rounds {
         let enqueue = Enqueue {
             workspace: site.workspace,

@@ -241,7 +241,7 @@ pub async fn what_waits_of_a_deleted_one_fails_at_the_claim(f: Fixture) {
         .await));
     let living = f.draft(t.workspace).await;
     f.publish(t.workspace, living).await;
-    let other = crate::Site {
+    let other = crate::TestWorkspace {
         definition: living,
         ..t
     };

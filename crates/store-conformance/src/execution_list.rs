@@ -1,13 +1,13 @@
 //! What a store promises about lists of a workspace's executions: complete, last admitted first, filtered, without repeats.
 
 use crate::Fixture;
-use crate::factory::{Site, ok};
+use crate::factory::{TestWorkspace, ok};
 use leasehold_core::{ExecutionEnd, ExecutionStatus};
 use leasehold_store::execution::{Execution, ExecutionFilter};
 use leasehold_store::request::ReleaseKind;
 use leasehold_store::{Page, fresh_id};
 
-fn every(t: &Site) -> ExecutionFilter {
+fn every(t: &TestWorkspace) -> ExecutionFilter {
     ExecutionFilter {
         workspace: t.workspace,
         status: None,
@@ -31,11 +31,11 @@ impl Fixture {
 }
 
 /// A workspace with two definitions and executions of both in every status, and all of them in the order of admission.
-async fn mixed(f: &Fixture) -> (Site, Site, Vec<Execution>) {
+async fn mixed(f: &Fixture) -> (TestWorkspace, TestWorkspace, Vec<Execution>) {
     let t = f.site(50).await;
     let definition = f.draft(t.workspace).await;
     let version = f.publish(t.workspace, definition).await.id;
-    let second = Site {
+    let second = TestWorkspace {
         definition,
         version,
         ..t

@@ -2,40 +2,27 @@
 
 use crate::Fixture;
 use leasehold_core::{
-    DefinitionId, ExecutionEnd, ExecutionId, Plan, RequestId, RequestStatus, Timestamp,
-    VersionBody, VersionId, WorkspaceId,
+    DefinitionId, ExecutionEnd, ExecutionId, Plan, RequestId, RequestStatus, Timestamp, WorkspaceId,
 };
 use leasehold_store::change::Event;
-use leasehold_store::definition::{DefinitionCreated, NewDefinition, NewVersion, Version};
+use leasehold_store::definition::Version;
 use leasehold_store::execution::{Execution, ExecutionFinish, ExecutionFinished};
 use leasehold_store::request::{
     Cancel, Cancelled, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, Counts, Dispatched,
     Enqueue, Enqueued, NewRequest, Release, ReleaseKind, Released, Request,
 };
-use leasehold_store::workspace::{
-    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
-};
+use leasehold_store::workspace::{SlotUse, Workspace, WorkspaceChange};
 use leasehold_store::{Result, fresh_id};
+use leasehold_testbed::{WorkspaceOptions, create_definition, create_workspace, publish_version};
 use serde_json::{Value, json};
 use std::time::Duration;
 
+pub use leasehold_testbed::{TestWorkspace, USER, binding};
+
 /// Who claims, unless a case says otherwise.
 pub const OWNER: &str = "dispatcher-1";
-/// Who enqueues, cancels and redrives.
-pub const USER: &str = "user";
 /// How long a claim holds, unless a case says otherwise.
 pub const LEASE: Duration = Duration::from_secs(15);
-
-/// A workspace with one published definition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Site {
-    /// The workspace.
-    pub workspace: WorkspaceId,
-    /// Its definition.
-    pub definition: DefinitionId,
-    /// The definition's current version.
-    pub version: VersionId,
-}
 
 /// The value of a store's answer.
 ///
@@ -55,16 +42,8 @@ pub fn params() -> Value {
 }
 
 /// A request with ordinary options.
-pub fn new_request(site: &Site) -> NewRequest {
-    NewRequest::new(fresh_id(), site.definition, params())
-}
-
-/// A body that runs nothing of ours.
-pub fn binding() -> VersionBody {
-    VersionBody::Binding {
-        workflow_type: "Order".into(),
-        task_queue: "orders".into(),
-    }
+pub fn new_request(site: &TestWorkspace) -> NewRequest {
+    site.request_with(params())
 }
 
 /// The ids of what was claimed, in order.
@@ -88,78 +67,50 @@ impl Fixture {
         self.clock.advance(Duration::from_secs(seconds));
     }
 
-    /// Makes a workspace of `plan`.
+    /// Creates a workspace of `plan`.
     pub async fn workspace(&self, plan: Plan, limit_override: Option<u32>) -> Workspace {
-        let id: WorkspaceId = fresh_id();
-        let new = NewWorkspace {
-            id,
-            name: format!("workspace {id}"),
-            plan,
-            limit_override,
-        };
-        match ok(self.store.workspace_create(&new).await) {
-            WorkspaceCreated::Created(workspace) => workspace,
-            WorkspaceCreated::NameTaken => panic!("a fresh name is not taken"),
-        }
+        create_workspace(&*self.store, plan, limit_override).await
     }
 
-    /// Makes a definition without a version.
+    /// Creates a definition without a version.
     pub async fn draft(&self, workspace: WorkspaceId) -> DefinitionId {
-        let id: DefinitionId = fresh_id();
-        let new = NewDefinition {
-            id,
-            workspace,
-            name: format!("definition {id}"),
-        };
-        match ok(self.store.definition_create(&new).await) {
-            DefinitionCreated::Created(definition) => definition.id,
-            other => panic!("a definition could not be made: {other:?}"),
-        }
+        let name = format!("definition {}", fresh_id::<DefinitionId>());
+        create_definition(&*self.store, workspace, &name).await
     }
 
     /// Publishes the next version of a definition.
     pub async fn publish(&self, workspace: WorkspaceId, definition: DefinitionId) -> Version {
-        let new = NewVersion {
-            id: fresh_id(),
-            workspace,
-            definition,
-            body: binding(),
-            params_schema: None,
-            execution_timeout: None,
-        };
-        ok(self.store.version_publish(&new).await).expect("the definition is there")
+        publish_version(&*self.store, workspace, definition, binding(), None, None).await
     }
 
     /// A workspace with `limit` slots and one published definition.
-    pub async fn site(&self, limit: u32) -> Site {
+    pub async fn site(&self, limit: u32) -> TestWorkspace {
         self.site_of(Plan::Free, Some(limit)).await
     }
 
     /// A workspace of `plan` with one published definition.
-    pub async fn site_of(&self, plan: Plan, limit_override: Option<u32>) -> Site {
-        let workspace = self.workspace(plan, limit_override).await.id;
-        let definition = self.draft(workspace).await;
-        let version = self.publish(workspace, definition).await.id;
-        Site {
-            workspace,
-            definition,
-            version,
-        }
+    pub async fn site_of(&self, plan: Plan, limit: Option<u32>) -> TestWorkspace {
+        let options = WorkspaceOptions {
+            plan,
+            limit,
+            ..WorkspaceOptions::default()
+        };
+        TestWorkspace::with(&*self.store, options).await
     }
 
     /// Enqueues `n` ordinary requests in one call and returns their ids, oldest first.
-    pub async fn enqueue(&self, site: &Site, n: usize) -> Vec<RequestId> {
+    pub async fn enqueue(&self, site: &TestWorkspace, n: usize) -> Vec<RequestId> {
         let requests = (0..n).map(|_| new_request(site)).collect();
         self.enqueue_all(site, requests).await
     }
 
     /// Enqueues one request.
-    pub async fn enqueue_one(&self, site: &Site, request: NewRequest) -> RequestId {
+    pub async fn enqueue_one(&self, site: &TestWorkspace, request: NewRequest) -> RequestId {
         self.enqueue_all(site, vec![request]).await[0]
     }
 
     /// Enqueues an ordinary request with a priority.
-    pub async fn enqueue_with_priority(&self, site: &Site, priority: i16) -> RequestId {
+    pub async fn enqueue_with_priority(&self, site: &TestWorkspace, priority: i16) -> RequestId {
         let request = NewRequest {
             priority,
             ..new_request(site)
@@ -168,11 +119,12 @@ impl Fixture {
     }
 
     /// Enqueues these and returns their ids.
-    pub async fn enqueue_all(&self, site: &Site, requests: Vec<NewRequest>) -> Vec<RequestId> {
-        match self.try_enqueue(site.workspace, requests).await {
-            Enqueued::All(all) => all.into_iter().map(|r| r.id).collect(),
-            other => panic!("not enqueued: {other:?}"),
-        }
+    pub async fn enqueue_all(
+        &self,
+        site: &TestWorkspace,
+        requests: Vec<NewRequest>,
+    ) -> Vec<RequestId> {
+        site.enqueue(&*self.store, requests).await
     }
 
     /// Enqueues these, whatever comes of it.
@@ -235,7 +187,7 @@ impl Fixture {
     }
 
     /// Enqueues one request and claims it.
-    pub async fn claimed(&self, site: &Site) -> ClaimedRequest {
+    pub async fn claimed(&self, site: &TestWorkspace) -> ClaimedRequest {
         let id = self.enqueue(site, 1).await[0];
         let claimed = self.claim_one().await;
         assert_eq!(claimed.id, id, "nothing else waits");
@@ -243,14 +195,14 @@ impl Fixture {
     }
 
     /// Enqueues one request, claims it and marks it dispatched.
-    pub async fn running(&self, site: &Site) -> ClaimedRequest {
+    pub async fn running(&self, site: &TestWorkspace) -> ClaimedRequest {
         let claimed = self.claimed(site).await;
         self.dispatch(&claimed).await;
         claimed
     }
 
     /// Enqueues, claims, and gives the claim back as unknown: PENDING with its execution.
-    pub async fn kept(&self, site: &Site) -> ClaimedRequest {
+    pub async fn kept(&self, site: &TestWorkspace) -> ClaimedRequest {
         let claimed = self.claimed(site).await;
         let released = self.release(&claimed, ReleaseKind::Unknown, 0).await;
         assert_eq!(released, Released::Pending);
@@ -258,7 +210,7 @@ impl Fixture {
     }
 
     /// A COMPLETED request.
-    pub async fn completed(&self, site: &Site) -> ClaimedRequest {
+    pub async fn completed(&self, site: &TestWorkspace) -> ClaimedRequest {
         let running = self.running(site).await;
         self.finish(running.execution, ExecutionEnd::Completed)
             .await;
@@ -266,7 +218,7 @@ impl Fixture {
     }
 
     /// A request whose execution failed.
-    pub async fn failed(&self, site: &Site) -> ClaimedRequest {
+    pub async fn failed(&self, site: &TestWorkspace) -> ClaimedRequest {
         let running = self.running(site).await;
         self.finish(running.execution, ExecutionEnd::Failed).await;
         running

@@ -2,17 +2,16 @@
 //! fails; judges nothing.
 
 use crate::Fixture;
-use crate::factory::{Site, new_request, ok};
-use crate::job_factory::{QUEUE, WORKER};
+use crate::factory::{TestWorkspace, new_request, ok};
+use crate::job_factory::QUEUE;
 use leasehold_core::graph::{
     Edge, Graph, GraphStop, Node, NodeKind, NodeRetry, NodeRun, NodeState,
 };
-use leasehold_core::{ExecutionId, JsonText, Plan, RequestId, VersionBody, WorkspaceId};
-use leasehold_store::definition::NewVersion;
-use leasehold_store::fresh_id;
-use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished};
-use leasehold_store::job::{ClaimedJob, JobEnd, JobFinish, JobFinished, JobRef};
+use leasehold_core::job::{ClaimedJob, JobEnd, JobFinish, JobFinished, JobRef};
+use leasehold_core::{ExecutionId, JsonText, RequestId, VersionBody, WorkspaceId};
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped};
 use leasehold_store::request::{ClaimedRequest, NewRequest};
+use leasehold_testbed::WorkspaceOptions;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -90,7 +89,7 @@ pub struct Started {
 
 impl Started {
     /// The execution of a claimed request.
-    pub fn of(site: &Site, claimed: &ClaimedRequest) -> Self {
+    pub fn of(site: &TestWorkspace, claimed: &ClaimedRequest) -> Self {
         Self {
             workspace: site.workspace,
             request: claimed.id,
@@ -101,7 +100,7 @@ impl Started {
 
 impl Fixture {
     /// A workspace with `limit` slots and a definition that runs this graph.
-    pub async fn graph_site(&self, limit: u32, graph: Graph) -> Site {
+    pub async fn graph_site(&self, limit: u32, graph: Graph) -> TestWorkspace {
         self.timed_graph_site(limit, graph, None).await
     }
 
@@ -111,32 +110,23 @@ impl Fixture {
         limit: u32,
         graph: Graph,
         execution_timeout: Option<Duration>,
-    ) -> Site {
-        let workspace = self.workspace(Plan::Free, Some(limit)).await.id;
-        let definition = self.draft(workspace).await;
-        let new = NewVersion {
-            id: fresh_id(),
-            workspace,
-            definition,
+    ) -> TestWorkspace {
+        let options = WorkspaceOptions {
+            limit: Some(limit),
             body: VersionBody::Graph(graph),
-            params_schema: None,
             execution_timeout,
+            ..WorkspaceOptions::default()
         };
-        let version = ok(self.store.version_publish(&new).await).expect("the definition is there");
-        Site {
-            workspace,
-            definition,
-            version: version.id,
-        }
+        TestWorkspace::with(&*self.store, options).await
     }
 
     /// A DISPATCHED execution whose graph was started.
-    pub async fn started(&self, site: &Site) -> Started {
+    pub async fn started(&self, site: &TestWorkspace) -> Started {
         self.started_with(site, new_request(site)).await
     }
 
     /// The same, of a request of the case's own.
-    pub async fn started_with(&self, site: &Site, request: NewRequest) -> Started {
+    pub async fn started_with(&self, site: &TestWorkspace, request: NewRequest) -> Started {
         let id = self.enqueue_one(site, request).await;
         let claimed = self.claim_one().await;
         assert_eq!(claimed.id, id, "nothing else waits");
@@ -146,7 +136,7 @@ impl Fixture {
     }
 
     /// `n` DISPATCHED executions whose graphs were started.
-    pub async fn started_many(&self, site: &Site, n: usize) -> Vec<Started> {
+    pub async fn started_many(&self, site: &TestWorkspace, n: usize) -> Vec<Started> {
         self.enqueue(site, n).await;
         let claimed = self.drain(u32::try_from(n).unwrap_or(u32::MAX)).await;
         assert_eq!(claimed.requests.len(), n, "there is a slot for each");
@@ -165,31 +155,6 @@ impl Fixture {
         assert_eq!(started, GraphStarted::Started);
     }
 
-    /// Ends a claim of [`WORKER`], which may be that of a node.
-    pub async fn end_node(&self, job: &ClaimedJob, end: JobEnd) -> JobFinished {
-        self.end_node_as(WORKER, job.claim(), end).await
-    }
-
-    /// Ends a claim, which may be that of a node.
-    pub async fn end_node_as(&self, worker: &str, claim: JobRef, end: JobEnd) -> JobFinished {
-        let answers = self.end_nodes(worker, &[JobFinish { claim, end }]).await;
-        answers[0]
-    }
-
-    /// Ends many claims, of which some may be those of nodes.
-    pub async fn end_nodes(&self, worker: &str, finishes: &[JobFinish]) -> Vec<JobFinished> {
-        self.end_nodes_and_see(worker, finishes).await.jobs
-    }
-
-    /// Ends many claims, and says which executions ended with them, by execution.
-    pub async fn end_nodes_and_see(&self, worker: &str, finishes: &[JobFinish]) -> NodesFinished {
-        let mut finished = ok(self.store.node_finish(worker, finishes).await);
-        let answers = finished.jobs.len();
-        assert_eq!(answers, finishes.len(), "one answer for each finish");
-        finished.ended.sort_by_key(|ended| ended.execution);
-        finished
-    }
-
     /// Claims the job of each of these nodes from [`QUEUE`], in this order; there must be no other.
     pub async fn take_nodes(&self, ids: &[&str]) -> Vec<ClaimedJob> {
         let jobs = self.take(100).await;
@@ -201,7 +166,7 @@ impl Fixture {
     /// Claims the job of one node, which completes with this output.
     pub async fn complete_node(&self, id: &str, output: Value) {
         let jobs = self.take_nodes(&[id]).await;
-        let answer = self.end_node(&jobs[0], came_to(output)).await;
+        let answer = self.end(&jobs[0], came_to(output)).await;
         assert_eq!(answer, JobFinished::Completed);
     }
 

@@ -6,9 +6,10 @@ use crate::graph_factory::{came_to, diamond, graph, graph_of, task, tried_task};
 use crate::job_factory::failed;
 use leasehold_core::JsonText;
 use leasehold_core::graph::{NodeRun, NodeState};
+use leasehold_core::job::Again;
 use leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES;
 use leasehold_store::fresh_id;
-use leasehold_store::job::{Again, JobPrune};
+use leasehold_store::job::JobPrune;
 use leasehold_store::prune::Prune;
 use serde_json::json;
 
@@ -60,13 +61,13 @@ pub async fn tell_of_attempts_while_they_run(f: Fixture) {
     for attempt in 1..=2 {
         let job = f.take_one().await;
         assert_eq!(f.node(s.execution, "a").await.attempts, attempt);
-        f.end_node(&job, failed(Again::Policy)).await;
+        f.end(&job, failed(Again::Policy)).await;
         let node = f.node(s.execution, "a").await;
         assert_eq!((node.state, node.attempts), (NodeState::Running, attempt));
         assert_eq!(node.error.as_deref(), Some("it broke"));
     }
     let job = f.take_one().await;
-    f.end_node(&job, came_to(json!(1))).await;
+    f.end(&job, came_to(json!(1))).await;
     let node = f.node(s.execution, "a").await;
     assert_eq!((node.state, node.attempts), (NodeState::Completed, 3));
 }
@@ -88,7 +89,7 @@ pub async fn outputs_that_do_not_fit_are_left_out(f: Fixture) {
     let large = json!("x".repeat(NODE_OUTPUTS_MAX_BYTES as usize / 2 - 2));
     let jobs = f.take_nodes(&["a", "b", "c", "d"]).await;
     for (job, output) in jobs.iter().zip([&large, &large, &json!(1)]) {
-        f.end_node(job, came_to(output.clone())).await;
+        f.end(job, came_to(output.clone())).await;
     }
     let nodes = f.nodes(s.execution).await;
     let (kept, one) = (JsonText::from(&large), JsonText::from(&json!(1)));

@@ -6,9 +6,9 @@ use crate::graph_factory::{SETTLER, diamond, graph, graph_of, task, tried_task};
 use crate::graph_invariants;
 use crate::job_factory::{WORKER, completed, job_refs};
 use leasehold_core::graph::{GraphStop, NodeState};
+use leasehold_core::job::JobFinished;
 use leasehold_core::{ExecutionEnd, FailureReason, JobStatus, RequestStatus};
 use leasehold_store::graph::{EndedExecution, TIMED_OUT};
-use leasehold_store::job::JobFinished;
 use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -80,10 +80,7 @@ pub async fn a_lost_lease_with_attempts_left_fails_nothing(f: Fixture) {
     assert_eq!(f.letters(s.execution).await, "r");
     let jobs = f.take_nodes(&["a"]).await;
     assert_eq!(jobs[0].attempt, 2);
-    assert_eq!(
-        f.end_node(&jobs[0], completed()).await,
-        JobFinished::Completed
-    );
+    assert_eq!(f.end(&jobs[0], completed()).await, JobFinished::Completed);
     let node = f.node(s.execution, "a").await;
     assert_eq!((node.state, node.attempts), (NodeState::Completed, 2));
     graph_invariants::check(&f, &[s]).await;

@@ -6,10 +6,10 @@ use crate::graph_factory::{SETTLER, Started, diamond, graph};
 use crate::graph_invariants;
 use crate::job_factory::{WORKER, completed, job_refs};
 use leasehold_core::graph::{GraphStop, NodeState};
+use leasehold_core::job::JobFinished;
 use leasehold_core::{ExecutionStatus, FailureReason, JobStatus, RequestStatus};
 use leasehold_store::fresh_id;
 use leasehold_store::graph::{ABANDONED, EndedExecution, GraphStopped};
-use leasehold_store::job::JobFinished;
 use serde_json::json;
 
 use RequestStatus::{Claimed, Dispatched, Failed, Pending};
@@ -71,14 +71,14 @@ pub async fn jobs_are_failed_and_leases_are_lost(f: Fixture) {
     let t = f.graph_site(1, graph(&nodes, &[("done", "after")])).await;
     let s = f.started(&t).await;
     let jobs = f.take(3).await;
-    f.end_node(&jobs[0], completed()).await;
-    let back = leasehold_store::job::JobEnd::GivenBack;
-    f.end_node(&jobs[2], back).await;
+    f.end(&jobs[0], completed()).await;
+    let back = leasehold_core::job::JobEnd::GivenBack;
+    f.end(&jobs[2], back).await;
     let stopped = f.stop_graph(s.execution, GraphStop::Cancelled).await;
     assert!(matches!(stopped, GraphStopped::Stopped(_)));
     assert_eq!(f.letters(s.execution).await, "cxxxx");
     assert_eq!(f.keep(WORKER, &job_refs(&jobs)).await, []);
-    let lost = f.end_node(&jobs[1], completed()).await;
+    let lost = f.end(&jobs[1], completed()).await;
     assert_eq!(lost, JobFinished::LeaseLost);
     assert_eq!(f.take(10).await, []);
     for id in ["leased", "waits", "fresh", "after"] {

@@ -2,7 +2,7 @@
 
 use crate::Fixture;
 use crate::dump::Dump;
-use crate::factory::{Site, USER, binding, ids, new_request, ok};
+use crate::factory::{TestWorkspace, USER, binding, ids, new_request, ok};
 use leasehold_core::key::KeyScope;
 use leasehold_core::{ExecutionId, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::change::ChangeStart;
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 
 /// A site with a request in every status.
 struct Populated {
-    site: Site,
+    site: TestWorkspace,
     requests: Vec<RequestId>,
     executions: Vec<ExecutionId>,
     failed: RequestId,

@@ -3,8 +3,9 @@
 use crate::Fixture;
 use crate::factory::ok;
 use crate::job_factory::{WORKER, completed, failed, job_ids, new_job};
+use leasehold_core::job::{Again, JobEnd};
 use leasehold_core::{JobId, JobStatus};
-use leasehold_store::job::{Again, JobCancelled, JobEnd, JobStart, NewJob};
+use leasehold_store::job::{JobCancelled, JobStart, NewJob};
 use std::time::Duration;
 
 async fn cancel(f: &Fixture, id: JobId) -> JobCancelled {

@@ -6,10 +6,10 @@ use crate::job_factory::{
     QUEUE, WORKER, all_end, completed, failed, job_claim, job_ids, job_refs, new_job, payload,
     urgent,
 };
-use leasehold_core::job::{JobRetry, JobStatus};
+use leasehold_core::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinished, JobRetry, JobStatus};
 use leasehold_core::lease::{LEASE_MAX, LEASE_MIN};
 use leasehold_core::{JobId, JsonText};
-use leasehold_store::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinished, JobStart, NewJob};
+use leasehold_store::job::{JobStart, NewJob};
 use leasehold_store::queue::QueueChange;
 use std::collections::BTreeSet;
 use std::time::Duration;

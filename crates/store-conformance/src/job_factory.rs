@@ -2,12 +2,12 @@
 
 use crate::Fixture;
 use crate::factory::{LEASE, ok};
+use leasehold_core::job::{
+    Again, ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, JobRef, JobsClaimed,
+};
 use leasehold_core::{JobId, JsonText};
 use leasehold_store::Page;
-use leasehold_store::job::{
-    Again, ClaimedJob, Dedup, EnqueuedJob, ExpiredJob, Job, JobClaim, JobEnd, JobFilter, JobFinish,
-    JobFinished, JobRef, JobsClaimed, NewJob,
-};
+use leasehold_store::job::{Dedup, EnqueuedJob, ExpiredJob, Job, JobFilter, JobsFinished, NewJob};
 use leasehold_store::queue::{JobCounts, Queue, QueueChange};
 use serde_json::json;
 use std::time::Duration;
@@ -173,9 +173,16 @@ impl Fixture {
 
     /// Ends many claims.
     pub async fn end_all(&self, worker: &str, finishes: &[JobFinish]) -> Vec<JobFinished> {
-        let answers = ok(self.store.job_finish(worker, finishes).await);
-        assert_eq!(answers.len(), finishes.len(), "one answer for each finish");
-        answers
+        self.end_all_and_see(worker, finishes).await.jobs
+    }
+
+    /// Ends many claims, and says which executions ended with them, by execution.
+    pub async fn end_all_and_see(&self, worker: &str, finishes: &[JobFinish]) -> JobsFinished {
+        let mut finished = ok(self.store.job_finish(worker, finishes).await);
+        let answers = finished.jobs.len();
+        assert_eq!(answers, finishes.len(), "one answer for each finish");
+        finished.ended.sort_by_key(|ended| ended.execution);
+        finished
     }
 
     /// Renews claims for [`LEASE`] and returns those still held, by id.

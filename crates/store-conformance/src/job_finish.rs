@@ -3,11 +3,13 @@
 use crate::Fixture;
 use crate::factory::{LEASE, ok};
 use crate::job_factory::{WORKER, all_end, completed, failed, job_ids, new_job, tried};
-use leasehold_core::job::{JobRetry, JobStatus, jitter};
+use leasehold_core::job::{
+    Again, JobEnd, JobFinish, JobFinished, JobRef, JobRetry, JobStatus, jitter,
+};
 use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_core::retry::Backoff;
 use leasehold_core::{JobId, JsonText};
-use leasehold_store::job::{Again, Job, JobEnd, JobFinish, JobFinished, JobRef, NewJob};
+use leasehold_store::job::{Job, NewJob};
 use leasehold_store::queue::QueueChange;
 use std::time::Duration;
 

@@ -4,7 +4,8 @@ use crate::Fixture;
 use crate::factory::ok;
 use crate::job_factory::{WORKER, all_end, completed, failed, job_ids, new_job, tried};
 use leasehold_core::JobStatus;
-use leasehold_store::job::{Again, JobEnd, JobStart, NewJob};
+use leasehold_core::job::{Again, JobEnd};
+use leasehold_store::job::{JobStart, NewJob};
 use leasehold_store::queue::QueueChange;
 use std::time::Duration;
 

@@ -3,10 +3,11 @@
 use crate::Fixture;
 use crate::factory::ok;
 use crate::job_factory::{QUEUE, completed, failed, new_job};
+use leasehold_core::job::{Again, JobEnd};
 use leasehold_core::limits::PAGE_MAX;
 use leasehold_core::{JobId, JobStatus};
 use leasehold_store::Page;
-use leasehold_store::job::{Again, Job, JobEnd, JobFilter, JobStart, NewJob};
+use leasehold_store::job::{Job, JobFilter, JobStart, NewJob};
 use std::time::Duration;
 
 /// Jobs in each status, of two queues; their ids, oldest first.

@@ -5,10 +5,9 @@ use crate::dice::Dice;
 use crate::factory::{LEASE, ok};
 use crate::job_factory::{QUEUE, WORKER, completed, failed, job_claim, job_ids, keyed, new_job};
 use crate::job_invariants;
+use leasehold_core::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};
 use leasehold_core::{JobId, JobStatus, JsonText};
-use leasehold_store::job::{
-    Again, ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, JobStart, NewJob,
-};
+use leasehold_store::job::{JobStart, NewJob};
 use leasehold_store::queue::QueueChange;
 use leasehold_store::{ManualClock, Store};
 use std::collections::{BTreeMap, BTreeSet};
@@ -115,12 +114,12 @@ impl Storm {
             let claim = job.claim();
             finishes.push(JobFinish { claim, end });
         }
-        let answers = ok(self.store.job_finish(worker, &finishes).await);
+        let answers = ok(self.store.job_finish(worker, &finishes).await).jobs;
         for (finish, answer) in finishes.iter().zip(answers) {
             let status = match answer {
                 JobFinished::Completed => JobStatus::Completed,
                 JobFinished::Failed => JobStatus::Failed,
-                JobFinished::Queued { .. } | JobFinished::LeaseLost | JobFinished::OfGraph => {
+                JobFinished::Queued { .. } | JobFinished::LeaseLost => {
                     continue;
                 }
             };
@@ -339,7 +338,7 @@ pub async fn of_many_finishes_at_once_one_counts(f: Fixture) {
                     _ => JobEnd::Snoozed(Duration::from_secs(3_600)),
                 },
             }];
-            tokio::spawn(async move { ok(store.job_finish(WORKER, &finish).await)[0] })
+            tokio::spawn(async move { ok(store.job_finish(WORKER, &finish).await).jobs[0] })
         });
         let finishes: Vec<_> = finishes.collect();
         if round % 2 == 1 {

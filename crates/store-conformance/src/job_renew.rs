@@ -3,8 +3,8 @@
 use crate::Fixture;
 use crate::factory::{LEASE, ok};
 use crate::job_factory::{QUEUE, WORKER, completed, failed, job_ids, job_refs, new_job};
+use leasehold_core::job::{Again, JobEnd, JobRef};
 use leasehold_core::{JobId, JsonText};
-use leasehold_store::job::{Again, JobEnd, JobRef};
 use std::time::Duration;
 
 fn report(n: u32) -> JsonText {

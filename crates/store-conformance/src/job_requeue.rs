@@ -5,8 +5,9 @@ use crate::factory::{LEASE, ok};
 use crate::job_factory::{
     QUEUE, WORKER, completed, job_claim, job_ids, job_refs, new_job, tried, urgent,
 };
+use leasehold_core::job::{JobClaim, JobFinished};
 use leasehold_core::{JobId, JobStatus};
-use leasehold_store::job::{ExpiredJob, JobClaim, JobFinished, NewJob};
+use leasehold_store::job::{ExpiredJob, NewJob};
 use leasehold_store::queue::QueueChange;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -120,7 +121,7 @@ pub async fn takes_only_what_has_expired(f: Fixture) {
     let ids = f.put(6).await;
     let jobs = f.take(6).await;
     f.end(&jobs[0], completed()).await;
-    f.end(&jobs[1], leasehold_store::job::JobEnd::GivenBack)
+    f.end(&jobs[1], leasehold_core::job::JobEnd::GivenBack)
         .await;
     f.advance(10);
     f.keep(WORKER, &job_refs(&jobs[2..4])).await;

@@ -94,6 +94,6 @@ pub mod wake;
 pub mod workspace;
 pub mod workspace_overview;
 
-pub use factory::{LEASE, OWNER, Site, USER};
+pub use factory::{LEASE, OWNER, TestWorkspace, USER};
 pub use fixture::{Fixture, clock};
 pub use model::model_test;

@@ -4,15 +4,16 @@ use crate::Fixture;
 use crate::factory::{LEASE, OWNER, USER, new_request, ok};
 use crate::graph_factory::{Started, came_to, diamond, graph, graph_of, task, tried_task};
 use crate::graph_invariants;
-use crate::job_factory::{QUEUE, WORKER, all_end, completed, failed, job_refs, new_job};
+use crate::job_factory::{QUEUE, WORKER, all_end, completed, failed, job_refs};
 use crate::{job_wake, wake};
 use leasehold_core::graph::NodeState;
+use leasehold_core::job::{Again, JobEnd, JobFinish, JobFinished, JobRef};
 use leasehold_core::limits::GRAPH_MAX_NODES;
 use leasehold_core::{
     ExecutionEnd, ExecutionStatus, FailureReason, JobStatus, JsonText, RequestStatus,
 };
-use leasehold_store::graph::{ABANDONED, NodesFinished};
-use leasehold_store::job::{Again, JobCancelled, JobEnd, JobFinish, JobFinished, JobRef};
+use leasehold_store::graph::ABANDONED;
+use leasehold_store::job::{Job, JobCancelled, JobsFinished};
 use leasehold_store::queue::QueueChange;
 use leasehold_store::request::NewRequest;
 use serde_json::{Value, json};
@@ -30,11 +31,11 @@ pub async fn a_diamond_runs_to_its_end(f: Fixture) {
     f.complete_node("a", json!({"n": 1})).await;
     assert_eq!(f.letters(s.execution).await, "crrw");
     let jobs = f.take_nodes(&["b", "c"]).await;
-    let answer = f.end_node(&jobs[1], came_to(json!("c"))).await;
+    let answer = f.end(&jobs[1], came_to(json!("c"))).await;
     assert_eq!(answer, JobFinished::Completed);
     assert_eq!(f.letters(s.execution).await, "crcw");
     assert_eq!(f.take(10).await, []);
-    f.end_node(&jobs[0], came_to(json!("b"))).await;
+    f.end(&jobs[0], came_to(json!("b"))).await;
     assert_eq!(f.letters(s.execution).await, "cccr");
     assert_eq!(f.slots(t.workspace).await.in_use, 1);
     f.advance(1);
@@ -62,7 +63,7 @@ pub async fn a_diamond_runs_to_its_end(f: Fixture) {
 pub async fn outputs_are_kept_and_passed_on(f: Fixture) {
     let t = f.graph_site(1, diamond()).await;
     let s = f.started(&t).await;
-    let input = |job: &leasehold_store::job::ClaimedJob| {
+    let input = |job: &leasehold_core::job::ClaimedJob| {
         let payload: Value = job.payload.read().expect("a payload is JSON");
         assert_eq!(payload["execution_id"], s.execution.to_string());
         assert_eq!(payload["workspace_id"], t.workspace.to_string());
@@ -72,16 +73,16 @@ pub async fn outputs_are_kept_and_passed_on(f: Fixture) {
     let a = f.take_nodes(&["a"]).await;
     let params = json!({"order": 7});
     assert_eq!(input(&a[0]), json!({"params": params, "nodes": {}}));
-    f.end_node(&a[0], came_to(json!({"n": [1, 2]}))).await;
+    f.end(&a[0], came_to(json!({"n": [1, 2]}))).await;
     let bc = f.take_nodes(&["b", "c"]).await;
     let expected = json!({"params": params, "nodes": {"a": {"n": [1, 2]}}});
     assert_eq!((input(&bc[0]), input(&bc[1])), (expected.clone(), expected));
-    f.end_node(&bc[0], came_to(json!("from b"))).await;
-    f.end_node(&bc[1], completed()).await;
+    f.end(&bc[0], came_to(json!("from b"))).await;
+    f.end(&bc[1], completed()).await;
     let d = f.take_nodes(&["d"]).await;
     let expected = json!({"params": params, "nodes": {"b": "from b", "c": null}});
     assert_eq!(input(&d[0]), expected);
-    f.end_node(&d[0], came_to(json!(3))).await;
+    f.end(&d[0], came_to(json!(3))).await;
 
     let nodes = f.nodes(s.execution).await;
     let outputs: Vec<_> = nodes.iter().map(|node| node.output.clone()).collect();
@@ -96,31 +97,24 @@ pub async fn outputs_are_kept_and_passed_on(f: Fixture) {
     assert!(nodes.iter().all(|node| node.state == NodeState::Completed));
 }
 
-/// Plain finishing refuses a node's job and changes nothing of it; the others of the call are ended.
-pub async fn plain_finishing_refuses_a_nodes_job(f: Fixture) {
-    let t = f.graph_site(1, graph(&["a"], &[])).await;
+/// A claim that is given back was no attempt, however often that happens: a node that may be tried once is still there for whoever works on it.
+pub async fn giving_a_nodes_job_back_costs_no_attempt(f: Fixture) {
+    let t = f
+        .graph_site(1, graph_of(vec![tried_task("a", 1)], &[]))
+        .await;
     let s = f.started(&t).await;
-    f.put(1).await;
-    let jobs = f.take(10).await;
-    let before = f.job(jobs[0].id).await;
-    for end in [
-        completed(),
-        failed(Again::Never),
-        failed(Again::Policy),
-        JobEnd::Snoozed(LEASE),
-        JobEnd::GivenBack,
-    ] {
-        assert_eq!(f.end(&jobs[0], end).await, JobFinished::OfGraph);
-        assert_eq!(f.job(jobs[0].id).await, before);
+    for _ in 0..5 {
+        let job = f.take_one().await;
+        assert_eq!(job.attempt, 1);
+        let answer = f.end(&job, JobEnd::GivenBack).await;
+        assert_eq!(answer, JobFinished::Queued { run_at: f.now() });
+        assert_eq!(f.job(job.id).await.attempts, 0);
+        assert_eq!(f.letters(s.execution).await, "r");
+        assert_eq!(f.settle_graphs().await, []);
     }
-    let answers = f.end_all(WORKER, &all_end(&jobs, &completed())).await;
-    assert_eq!(answers, [JobFinished::OfGraph, JobFinished::Completed]);
-    assert_eq!(f.job(jobs[0].id).await, before);
-    assert_eq!(f.letters(s.execution).await, "r");
-    assert_eq!(
-        f.end_node(&jobs[0], completed()).await,
-        JobFinished::Completed
-    );
+    f.complete_node("a", json!(1)).await;
+    assert_eq!(f.letters(s.execution).await, "c");
+    assert_eq!(f.slots(t.workspace).await.in_use, 0);
     graph_invariants::check(&f, &[s]).await;
 }
 
@@ -139,57 +133,76 @@ pub async fn a_nodes_job_is_not_cancelled_by_itself(f: Fixture) {
     assert_eq!(f.letters(s.execution).await, "rr");
 }
 
-/// The port's own way to finish ends plain jobs and nodes of one call, and answers in the order asked.
-pub async fn a_mixed_call_ends_each_as_it_must(f: Fixture) {
-    let t = f.graph_site(2, graph(&["a"], &[])).await;
-    let first = f.started(&t).await;
-    f.put(1).await;
-    let second = f.started(&t).await;
+/// One call ends plain jobs and nodes of several graphs, each in its own way, and answers in the order asked. A lost lease among them changes
+/// nothing for the others.
+pub async fn one_call_ends_jobs_of_every_kind(f: Fixture) {
+    let t = f.graph_site(4, graph(&["a", "b"], &[("a", "b")])).await;
+    let mut all = f.started_many(&t, 2).await;
+    f.put(3).await;
+    all.extend(f.started_many(&t, 2).await);
     let jobs = f.take(10).await;
-    let mut finishes = all_end(&jobs, &came_to(json!({"x": 1})));
-    finishes[2].end = failed(Again::Never);
-    finishes.push(JobFinish {
-        claim: JobRef {
-            job: jobs[0].id,
-            token: jobs[0].token + 1_000,
-        },
-        end: completed(),
-    });
-    let answers = leasehold_store::job::finish(f.store.as_ref(), WORKER, &finishes).await;
+    assert_eq!(jobs.len(), 7);
+    let ends = [
+        came_to(json!({"x": 1})),
+        failed(Again::Never),
+        came_to(json!({"y": 2})),
+        failed(Again::Policy),
+        completed(),
+        JobEnd::GivenBack,
+        JobEnd::Snoozed(LEASE),
+    ];
+    let mut finishes: Vec<JobFinish> = jobs
+        .iter()
+        .zip(ends)
+        .map(|(job, end)| JobFinish {
+            claim: job.claim(),
+            end,
+        })
+        .collect();
+    for (at, of) in [(1, 0), (4, 2)] {
+        let claim = JobRef {
+            token: jobs[of].token + 1_000,
+            ..jobs[of].claim()
+        };
+        let end = failed(Again::Never);
+        finishes.insert(at, JobFinish { claim, end });
+    }
+    let finished = f.end_all_and_see(WORKER, &finishes).await;
+    let queued = |job: &Job| JobFinished::Queued { run_at: job.run_at };
+    let (retried, back, later) = (
+        f.job(jobs[3].id).await,
+        f.job(jobs[5].id).await,
+        f.job(jobs[6].id).await,
+    );
     let expected = [
         JobFinished::Completed,
-        JobFinished::Completed,
-        JobFinished::Failed,
         JobFinished::LeaseLost,
+        JobFinished::Failed,
+        JobFinished::Completed,
+        JobFinished::LeaseLost,
+        queued(&retried),
+        JobFinished::Completed,
+        queued(&back),
+        queued(&later),
     ];
-    assert_eq!(ok(answers), expected);
-    assert!(
-        f.job(jobs[1].id).await.result.is_some(),
-        "a plain job's result is its own"
-    );
-    assert_eq!(f.letters(first.execution).await, "c");
-    assert_eq!(f.letters(second.execution).await, "f");
-    assert_eq!(f.slots(t.workspace).await.in_use, 0);
-    graph_invariants::check(&f, &[first, second]).await;
+    assert_eq!(finished.jobs, expected);
+    assert_eq!([retried.attempts, back.attempts, later.attempts], [1, 0, 0]);
+    let result = f.job(jobs[2].id).await.result;
+    assert_eq!(result, Some(JsonText::from(&json!({"y": 2}))));
+    let ended: Vec<_> = finished.ended.iter().map(|ended| ended.execution).collect();
+    assert_eq!(ended, [all[1].execution]);
+    for (s, letters) in all.iter().zip(["cr", "fx", "rw", "rw"]) {
+        assert_eq!(f.letters(s.execution).await, letters);
+    }
+    assert_eq!(f.slots(t.workspace).await.in_use, 3);
+    graph_invariants::check(&f, &all).await;
+    crate::job_invariants::check(&f).await;
 }
 
-/// It takes plain jobs too, and does with them what plain finishing does.
-pub async fn plain_jobs_are_ended_as_ever(f: Fixture) {
-    let job = f.taken(new_job()).await;
-    assert_eq!(
-        f.end_node(&job, came_to(json!(5))).await,
-        JobFinished::Completed
-    );
-    let kept = f.job(job.id).await;
-    assert_eq!(kept.result, Some(JsonText::from(&json!(5))));
-    assert_eq!(kept.execution, None);
-    let job = f.taken(new_job()).await;
-    assert_eq!(
-        f.end_node(&job, failed(Again::Never)).await,
-        JobFinished::Failed
-    );
-    let nothing = ok(f.store.node_finish(WORKER, &[]).await);
-    assert_eq!(nothing, NodesFinished::default());
+/// A call without claims changes nothing.
+pub async fn a_call_without_claims_answers_nothing(f: Fixture) {
+    let nothing = ok(f.store.job_finish(WORKER, &[]).await);
+    assert_eq!(nothing, JobsFinished::default());
 }
 
 /// Whoever does not hold the lease ends nothing: another worker, an old token, an expired lease, a second time.
@@ -203,20 +216,20 @@ pub async fn without_the_lease_nothing_is_changed(f: Fixture) {
         ..claim
     };
     for (worker, claim) in [("stranger", claim), (WORKER, other)] {
-        let answer = f.end_node_as(worker, claim, completed()).await;
+        let answer = f.end_as(worker, claim, completed()).await;
         assert_eq!(answer, JobFinished::LeaseLost);
     }
     f.advance(LEASE.as_secs());
-    assert_eq!(f.end_node(&job, completed()).await, JobFinished::LeaseLost);
+    assert_eq!(f.end(&job, completed()).await, JobFinished::LeaseLost);
     assert_eq!(f.letters(s.execution).await, "rw");
     let taken_over = f.take_one().await;
-    assert_eq!(f.end_node(&job, completed()).await, JobFinished::LeaseLost);
+    assert_eq!(f.end(&job, completed()).await, JobFinished::LeaseLost);
     assert_eq!(
-        f.end_node(&taken_over, came_to(json!("mine"))).await,
+        f.end(&taken_over, came_to(json!("mine"))).await,
         JobFinished::Completed
     );
     assert_eq!(
-        f.end_node(&taken_over, completed()).await,
+        f.end(&taken_over, completed()).await,
         JobFinished::LeaseLost
     );
     let output = f.node(s.execution, "a").await.output;
@@ -256,7 +269,7 @@ pub async fn a_lost_failure_takes_nothing_from_the_others(f: Fixture) {
             end: came_to(json!(1)),
         },
     ];
-    let answers = f.end_nodes(WORKER, &finishes).await;
+    let answers = f.end_all(WORKER, &finishes).await;
     assert_eq!(answers, [JobFinished::LeaseLost, JobFinished::Completed]);
     assert_eq!(f.letters(s.execution).await, "crr");
     let payload: Value = f
@@ -279,7 +292,7 @@ pub async fn of_two_for_one_claim_the_first_counts(f: Fixture) {
     let s = f.started(&t).await;
     let claim = f.take_one().await.claim();
     let finishes = [came_to(json!(1)), failed(Again::Never)].map(|end| JobFinish { claim, end });
-    let answers = f.end_nodes(WORKER, &finishes).await;
+    let answers = f.end_all(WORKER, &finishes).await;
     assert_eq!(answers, [JobFinished::Completed, JobFinished::LeaseLost]);
     assert_eq!(f.letters(s.execution).await, "c");
     graph_invariants::check(&f, &[s]).await;
@@ -295,7 +308,7 @@ pub async fn coming_back_is_only_the_jobs_matter(f: Fixture) {
         (JobEnd::GivenBack, 0),
     ] {
         let job = f.take_one().await;
-        let answer = f.end_node(&job, end).await;
+        let answer = f.end(&job, end).await;
         let run_at = f.now() + Duration::from_secs(seconds);
         assert_eq!(answer, JobFinished::Queued { run_at });
         assert_eq!(f.letters(s.execution).await, "r");
@@ -320,7 +333,7 @@ pub async fn a_failed_node_fails_the_execution(f: Fixture) {
         let s = f.started(&t).await;
         let mut jobs = f.take(2).await;
         if exhausted {
-            let again = f.end_node(&jobs[0], failed(Again::Policy)).await;
+            let again = f.end(&jobs[0], failed(Again::Policy)).await;
             assert_eq!(again, JobFinished::Queued { run_at: f.now() });
             jobs[0] = f.take(1).await.remove(0);
         }
@@ -329,10 +342,7 @@ pub async fn a_failed_node_fails_the_execution(f: Fixture) {
         } else {
             Again::Never
         };
-        assert_eq!(
-            f.end_node(&jobs[0], failed(again)).await,
-            JobFinished::Failed
-        );
+        assert_eq!(f.end(&jobs[0], failed(again)).await, JobFinished::Failed);
         let run = f.graph_run(s.execution).await;
         let error = Some("node `bad` failed: it broke");
         assert_eq!(
@@ -340,7 +350,7 @@ pub async fn a_failed_node_fails_the_execution(f: Fixture) {
             ("fxxx", error)
         );
         assert_eq!(f.keep(WORKER, &job_refs(&jobs)).await, []);
-        let lost = f.end_node(&jobs[1], completed()).await;
+        let lost = f.end(&jobs[1], completed()).await;
         assert_eq!(lost, JobFinished::LeaseLost);
         assert_eq!(f.take(10).await, []);
         let node = f.node(s.execution, "queued").await;
@@ -370,7 +380,7 @@ pub async fn ends_of_one_call_follow_each_other(f: Fixture) {
     let jobs = f.take(10).await;
     let mut finishes = all_end(&jobs, &completed());
     finishes[1].end = failed(Again::Never);
-    let answers = f.end_nodes(WORKER, &finishes).await;
+    let answers = f.end_all(WORKER, &finishes).await;
     let (done, lost) = (JobFinished::Completed, JobFinished::LeaseLost);
     assert_eq!(answers, [done, JobFinished::Failed, lost, done, done, done]);
     assert_eq!(f.letters(all[0].execution).await, "cfxx");
@@ -396,7 +406,7 @@ pub async fn a_node_without_its_input_fails_the_execution(f: Fixture) {
         .await;
     let s = f.started(&t).await;
     let jobs = f.take_nodes(&["a", "beside"]).await;
-    let answer = f.end_node(&jobs[0], came_to(json!({"here": 1}))).await;
+    let answer = f.end(&jobs[0], came_to(json!({"here": 1}))).await;
     assert_eq!(answer, JobFinished::Completed);
     assert_eq!(f.letters(s.execution).await, "cfxx");
     let bad = f.node(s.execution, "bad").await;
@@ -466,9 +476,7 @@ pub async fn a_thousand_nodes_run_to_their_end(f: Fixture) {
     let mut done = 0;
     loop {
         let jobs = f.take(250).await;
-        let answers = f
-            .end_nodes(WORKER, &all_end(&jobs, &came_to(json!(1))))
-            .await;
+        let answers = f.end_all(WORKER, &all_end(&jobs, &came_to(json!(1)))).await;
         assert!(
             answers
                 .iter()
@@ -490,8 +498,8 @@ pub async fn nodes_ring_for_workers_and_the_end_for_dispatchers(f: Fixture) {
     let t = f.graph_site(1, graph(&["a", "b"], &[("a", "b")])).await;
     let s = f.started(&t).await;
     let job = f.take_one().await;
-    job_wake::assert_wakes(&f, "the next node", f.end_node(&job, completed())).await;
+    job_wake::assert_wakes(&f, "the next node", f.end(&job, completed())).await;
     let job = f.take_one().await;
-    wake::assert_wakes(&f, "a freed slot", f.end_node(&job, completed())).await;
+    wake::assert_wakes(&f, "a freed slot", f.end(&job, completed())).await;
     assert_eq!(f.letters(s.execution).await, "cc");
 }

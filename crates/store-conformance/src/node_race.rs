@@ -6,9 +6,9 @@ use crate::graph_factory::{SETTLER, Started, came_to, graph_of, task_in, tried_t
 use crate::job_factory::{QUEUE, completed, failed, job_claim};
 use crate::{Fixture, graph_invariants, invariants, job_invariants};
 use leasehold_core::graph::{GraphStop, NodeState};
+use leasehold_core::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};
 use leasehold_core::{ExecutionId, JobId};
 use leasehold_store::graph::GraphStopped;
-use leasehold_store::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};
 use leasehold_store::{ManualClock, Store};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -65,7 +65,7 @@ pub async fn the_last_of_a_fan_in_begins_the_next_once(f: Fixture) {
                     end: came_to(json!(worker)),
                 };
                 barrier.wait().await;
-                ok(store.node_finish(worker, &[finish]).await).jobs
+                ok(store.job_finish(worker, &[finish]).await).jobs
             })
         });
         for end in ends {
@@ -90,7 +90,7 @@ pub async fn the_last_of_a_fan_in_begins_the_next_once(f: Fixture) {
             end: completed(),
         })
         .collect();
-    for answer in f.end_nodes("last", &ends).await {
+    for answer in f.end_all("last", &ends).await {
         assert_eq!(answer, JobFinished::Completed);
     }
     assert_eq!(f.slots(t.workspace).await.in_use, 0);
@@ -135,13 +135,12 @@ impl Storm {
                 let claim = job.claim();
                 finishes.push(JobFinish { claim, end });
             }
-            let answers = leasehold_store::job::finish(self.store.as_ref(), &worker, &finishes);
-            for (finish, answer) in finishes.iter().zip(ok(answers.await)) {
+            let answers = ok(self.store.job_finish(&worker, &finishes).await).jobs;
+            for (finish, answer) in finishes.iter().zip(answers) {
                 let completed = match answer {
                     JobFinished::Completed => true,
                     JobFinished::Failed => false,
                     JobFinished::Queued { .. } | JobFinished::LeaseLost => continue,
-                    JobFinished::OfGraph => panic!("a node was not sent on"),
                 };
                 let mut ended = self.ended.lock().expect("nobody panicked");
                 let before = ended.insert(finish.claim.job, completed);

@@ -7,8 +7,8 @@ use crate::graph_invariants;
 use crate::job_factory::{WORKER, all_end, completed, failed};
 use leasehold_core::ExecutionEnd;
 use leasehold_core::RequestStatus::{Completed, Failed};
+use leasehold_core::job::{Again, JobFinish, JobFinished};
 use leasehold_store::graph::EndedExecution;
-use leasehold_store::job::{Again, JobFinish, JobFinished};
 use leasehold_store::request::NewRequest;
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub async fn tells_which_executions_it_ended(f: Fixture) {
     let mut all = f.started_many(&t, 3).await;
     let first = f.take(10).await;
     let finishes = all_end(&first, &completed());
-    let finished = f.end_nodes_and_see(WORKER, &finishes).await;
+    let finished = f.end_all_and_see(WORKER, &finishes).await;
     assert_eq!(finished.ended, [], "each has another node");
     all.sort_by_key(|s| s.execution);
     let mut last = HashMap::new();
@@ -41,7 +41,7 @@ pub async fn tells_which_executions_it_ended(f: Fixture) {
             end: failed(Again::Policy),
         },
     ];
-    let finished = f.end_nodes_and_see(WORKER, &finishes).await;
+    let finished = f.end_all_and_see(WORKER, &finishes).await;
     let ended = |n: usize, end: ExecutionEnd, status, error: Option<&str>| EndedExecution {
         execution: all[n].execution,
         request: all[n].request,
@@ -57,7 +57,7 @@ pub async fn tells_which_executions_it_ended(f: Fixture) {
     ];
     assert_eq!(finished.ended, expected);
     assert!(error.is_some_and(|error| error.starts_with("node `b` failed: ")));
-    let again = f.end_nodes_and_see(WORKER, &finishes).await;
+    let again = f.end_all_and_see(WORKER, &finishes).await;
     assert_eq!(again.jobs, [JobFinished::LeaseLost; 3]);
     assert_eq!(again.ended, []);
     graph_invariants::check(&f, &all).await;
@@ -92,6 +92,6 @@ pub async fn jobs_go_on_with_the_trace_of_their_request(f: Fixture) {
             let kept = f.job(job.id).await;
             assert_eq!(kept.trace_context, job.trace_context);
         }
-        f.end_nodes(WORKER, &all_end(&jobs, &completed())).await;
+        f.end_all(WORKER, &all_end(&jobs, &completed())).await;
     }
 }

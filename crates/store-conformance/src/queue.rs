@@ -3,11 +3,11 @@
 use crate::Fixture;
 use crate::factory::ok;
 use crate::job_factory::{QUEUE, completed, failed, new_job};
-use leasehold_core::job::JobRetry;
+use leasehold_core::job::{Again, JobEnd, JobRetry};
 use leasehold_core::queue::QueueSettings;
 use leasehold_core::retry::Backoff;
 use leasehold_store::Page;
-use leasehold_store::job::{Again, JobEnd, JobStart, NewJob};
+use leasehold_store::job::{JobStart, NewJob};
 use leasehold_store::queue::{JobCounts, Queue, QueueChange};
 use std::time::Duration;
 
@@ -206,7 +206,7 @@ pub async fn settings_hold_for_jobs_that_wait(f: Fixture) {
     let job = f.job(ids[1]).await;
     assert_eq!(Some(job.retry), change.retry);
     assert_eq!(Some(job.timeout), change.timeout);
-    let claim = leasehold_store::job::JobClaim {
+    let claim = leasehold_core::job::JobClaim {
         lease: None,
         ..crate::job_factory::job_claim("w", 1)
     };

@@ -3,7 +3,8 @@
 use crate::Fixture;
 use crate::factory::ok;
 use crate::job_factory::{QUEUE, completed, failed, new_job, urgent};
-use leasehold_store::job::{Again, JobEnd, JobStart, NewJob};
+use leasehold_core::job::{Again, JobEnd};
+use leasehold_store::job::{JobStart, NewJob};
 use leasehold_store::queue::{QueueChange, QueueUse};
 use std::time::Duration;
 

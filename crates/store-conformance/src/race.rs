@@ -3,7 +3,7 @@
 use crate::Fixture;
 use crate::capacity_audit;
 use crate::dice::Dice;
-use crate::factory::{LEASE, OWNER, Site, USER, new_request, ok};
+use crate::factory::{LEASE, OWNER, TestWorkspace, USER, new_request, ok};
 use crate::invariants;
 use leasehold_core::{ExecutionEnd, FailureReason, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::execution::ExecutionFinish;
@@ -23,14 +23,14 @@ use std::time::Duration;
 struct Storm {
     store: Arc<dyn Store>,
     clock: ManualClock,
-    sites: Arc<Vec<Site>>,
+    sites: Arc<Vec<TestWorkspace>>,
     enqueued: Arc<Mutex<BTreeSet<RequestId>>>,
     claims: Arc<Mutex<Vec<(RequestId, i64)>>>,
     writers: Arc<AtomicUsize>,
 }
 
 impl Storm {
-    fn new(f: &Fixture, sites: Vec<Site>) -> Self {
+    fn new(f: &Fixture, sites: Vec<TestWorkspace>) -> Self {
         Self {
             store: f.store.clone(),
             clock: f.clock.clone(),
@@ -41,7 +41,7 @@ impl Storm {
         }
     }
 
-    fn site(&self, dice: &mut Dice) -> Site {
+    fn site(&self, dice: &mut Dice) -> TestWorkspace {
         self.sites[dice.roll(self.sites.len() as u64) as usize]
     }
 
@@ -66,7 +66,7 @@ impl Storm {
         self.writers.fetch_sub(1, Ordering::SeqCst);
     }
 
-    fn new_request(&self, site: &Site, dice: &mut Dice) -> NewRequest {
+    fn new_request(&self, site: &TestWorkspace, dice: &mut Dice) -> NewRequest {
         let late = dice.roll(4) == 0;
         let key = (dice.roll(5) == 0).then(|| Idempotency {
             key: format!("key-{}", dice.roll(20)),

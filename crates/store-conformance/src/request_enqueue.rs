@@ -1,7 +1,7 @@
 //! What a store promises about enqueueing, without idempotency keys: pinned, all or none, in order.
 
 use crate::Fixture;
-use crate::factory::Site;
+use crate::factory::TestWorkspace;
 use crate::factory::{USER, ids, new_request, ok, params};
 use leasehold_core::{Plan, RequestId, RequestStatus};
 use leasehold_store::request::{
@@ -182,7 +182,7 @@ pub async fn may_mix_definitions_and_options(f: Fixture) {
     let t = f.site(5).await;
     let second = f.draft(t.workspace).await;
     let version = f.publish(t.workspace, second).await.id;
-    let other = Site {
+    let other = TestWorkspace {
         definition: second,
         version,
         ..t

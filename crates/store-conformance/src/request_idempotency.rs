@@ -1,7 +1,7 @@
 //! What a store promises about idempotency keys: one request a key and window, exact under races, free of deadlock.
 
 use crate::Fixture;
-use crate::factory::{Site, new_request, ok};
+use crate::factory::{TestWorkspace, new_request, ok};
 use leasehold_core::{ExecutionEnd, RequestId};
 use leasehold_store::fresh_id;
 use leasehold_store::prune::Prune;
@@ -10,7 +10,7 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-fn keyed(site: &Site, key: &str, window: Option<u64>) -> NewRequest {
+fn keyed(site: &TestWorkspace, key: &str, window: Option<u64>) -> NewRequest {
     NewRequest {
         idempotency: Some(Idempotency {
             key: key.into(),

@@ -1,17 +1,17 @@
 //! What a store promises about lists of requests: complete, newest first, without repeats, filtered.
 
 use crate::Fixture;
-use crate::factory::{Site, ok};
+use crate::factory::{TestWorkspace, ok};
 use leasehold_core::{DefinitionId, FailureReason, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::Page;
 use leasehold_store::request::{Request, RequestFilter};
 
 /// Two workspaces, one with two definitions, and requests in every status.
-async fn mixed(f: &Fixture) -> (Site, Site, Vec<Request>) {
+async fn mixed(f: &Fixture) -> (TestWorkspace, TestWorkspace, Vec<Request>) {
     let t = f.site(50).await;
     let second = f.draft(t.workspace).await;
     let version = f.publish(t.workspace, second).await.id;
-    let other_definition = Site {
+    let other_definition = TestWorkspace {
         definition: second,
         version,
         ..t

@@ -1,7 +1,7 @@
 //! What a store promises about a request's place in line: as many as a claim takes before it.
 
 use crate::Fixture;
-use crate::factory::{Site, ids, new_request, ok};
+use crate::factory::{TestWorkspace, ids, new_request, ok};
 use leasehold_core::limits::PLACE_MAX;
 use leasehold_core::{RequestId, WorkspaceId};
 use leasehold_store::fresh_id;
@@ -13,7 +13,7 @@ impl Fixture {
         ok(self.store.request_place(workspace, id, PLACE_MAX).await)
     }
 
-    async fn places(&self, t: &Site, ids: &[RequestId]) -> Vec<Option<u32>> {
+    async fn places(&self, t: &TestWorkspace, ids: &[RequestId]) -> Vec<Option<u32>> {
         let mut places = Vec::new();
         for id in ids {
             places.push(self.place(t.workspace, *id).await);
@@ -22,7 +22,7 @@ impl Fixture {
     }
 
     /// Enqueues one that becomes due in so many seconds.
-    async fn enqueue_for_later(&self, t: &Site, priority: i16, seconds: u64) -> RequestId {
+    async fn enqueue_for_later(&self, t: &TestWorkspace, priority: i16, seconds: u64) -> RequestId {
         let later = NewRequest {
             priority,
             run_at: Some(self.now() + Duration::from_secs(seconds)),

@@ -1,14 +1,14 @@
 //! What a store promises about repeating failed requests.
 
 use crate::Fixture;
-use crate::factory::{Site, ids, new_request, ok};
+use crate::factory::{TestWorkspace, ids, new_request, ok};
 use leasehold_core::{ExecutionEnd, FailureReason, RequestId, RequestStatus};
 use leasehold_store::fresh_id;
 use leasehold_store::request::{
     Fail, Idempotency, NewRequest, Redrive, RedriveMany, Redriven, Request,
 };
 
-async fn redrive(f: &Fixture, t: &Site, failed: RequestId) -> Redriven {
+async fn redrive(f: &Fixture, t: &TestWorkspace, failed: RequestId) -> Redriven {
     let redrive = Redrive {
         workspace: t.workspace,
         failed,
@@ -20,7 +20,7 @@ async fn redrive(f: &Fixture, t: &Site, failed: RequestId) -> Redriven {
 
 async fn redrive_many(
     f: &Fixture,
-    t: &Site,
+    t: &TestWorkspace,
     reason: Option<FailureReason>,
     limit: u32,
 ) -> Vec<(RequestId, RequestId)> {
@@ -233,7 +233,7 @@ pub async fn in_bulk_skips_what_could_only_fail_again(f: Fixture) {
     f.failed(&t).await;
     let second = f.draft(t.workspace).await;
     let version = f.publish(t.workspace, second).await.id;
-    let other = Site {
+    let other = TestWorkspace {
         definition: second,
         version,
         ..t

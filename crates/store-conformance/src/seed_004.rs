@@ -5,10 +5,10 @@ use crate::factory::{LEASE, ok};
 use crate::job_factory::{
     QUEUE, WORKER, completed, failed, job_claim, job_ids, keyed, new_job, urgent,
 };
-use leasehold_core::job::{JobEvent, JobStatus};
+use leasehold_core::job::{Again, JobClaim, JobEnd, JobEvent, JobFinished, JobRef, JobStatus};
 use leasehold_core::lease::heartbeat_every;
 use leasehold_core::{JobId, JsonText};
-use leasehold_store::job::{Again, JobClaim, JobEnd, JobFinished, JobRef, JobStart, NewJob};
+use leasehold_store::job::{JobStart, NewJob};
 use std::collections::BTreeSet;
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! A storm: many claimers, a finisher, a recoverer and someone who keeps changing limits, until every request has ended. Whoever runs it then reads the history.
 
-use crate::factory::{Site, new_request, ok};
+use crate::factory::{TestWorkspace, new_request, ok};
 use crate::{Fixture, USER};
 use leasehold_core::{ExecutionEnd, ExecutionId, Plan};
 use leasehold_store::Store;
@@ -43,7 +43,7 @@ impl Dice {
 #[derive(Clone)]
 struct Storm {
     store: Arc<dyn Store>,
-    sites: Arc<Vec<Site>>,
+    sites: Arc<Vec<TestWorkspace>>,
     running: Arc<Mutex<Vec<ExecutionId>>>,
     ended: Arc<AtomicUsize>,
     size: Size,

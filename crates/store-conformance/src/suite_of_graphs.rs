@@ -47,10 +47,10 @@ macro_rules! suite_of_graphs {
             node_finish {
                 a_diamond_runs_to_its_end
                 outputs_are_kept_and_passed_on
-                plain_finishing_refuses_a_nodes_job
+                giving_a_nodes_job_back_costs_no_attempt
                 a_nodes_job_is_not_cancelled_by_itself
-                a_mixed_call_ends_each_as_it_must
-                plain_jobs_are_ended_as_ever
+                one_call_ends_jobs_of_every_kind
+                a_call_without_claims_answers_nothing
                 without_the_lease_nothing_is_changed
                 a_lost_failure_takes_nothing_from_the_others
                 of_two_for_one_claim_the_first_counts

@@ -1,7 +1,7 @@
 //! Every operation on every status it does not apply to: the outcome says so, and nothing changes.
 
 use crate::Fixture;
-use crate::factory::{OWNER, Site, USER, ids, ok};
+use crate::factory::{OWNER, TestWorkspace, USER, ids, ok};
 use leasehold_core::{ExecutionEnd, ExecutionId, FailureReason, RequestId, RequestStatus};
 use leasehold_store::execution::ExecutionFinished;
 use leasehold_store::fresh_id;
@@ -30,7 +30,7 @@ fn subject(what: &'static str, status: RequestStatus, claimed: &ClaimedRequest) 
 }
 
 /// One request in each status but CLAIMED, by each way there.
-async fn subjects(f: &Fixture) -> (Site, Vec<Subject>) {
+async fn subjects(f: &Fixture) -> (TestWorkspace, Vec<Subject>) {
     let t = f.site(20).await;
     let completed = f.completed(&t).await;
     let failed = f.failed(&t).await;

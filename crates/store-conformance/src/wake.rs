@@ -1,7 +1,7 @@
 //! What a store promises about wake-ups: what a sleeper hears, and what does not disturb it.
 
 use crate::Fixture;
-use crate::factory::{OWNER, Site, USER, new_request, ok};
+use crate::factory::{OWNER, TestWorkspace, USER, new_request, ok};
 use leasehold_core::limits::PAGE_MAX;
 use leasehold_core::{ExecutionEnd, FailureReason, RequestId};
 use leasehold_store::execution::ExecutionFinished;
@@ -142,7 +142,7 @@ pub async fn a_ring_before_the_wait_is_not_lost(f: Fixture) {
     fall_asleep(&f, Wake::Work).await;
 }
 
-async fn claim_and_look(f: &Fixture, t: &Site) -> Claimed {
+async fn claim_and_look(f: &Fixture, t: &TestWorkspace) -> Claimed {
     let claimed = f.claim(1).await;
     f.renew(OWNER, &[(&claimed.requests[0]).into()]).await;
     f.dispatch(&claimed.requests[0]).await;

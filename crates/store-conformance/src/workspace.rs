@@ -60,13 +60,12 @@ pub async fn a_name_is_unique_until_its_workspace_is_deleted(f: Fixture) {
 
 /// The limit is the plan's unless an override replaces it.
 pub async fn the_limit_is_the_override_or_the_plans(f: Fixture) {
-    for (plan, limit_override, limit) in [
-        (Plan::Free, None, 1),
-        (Plan::Pro, None, 5),
-        (Plan::Enterprise, None, 20),
+    let plans = Plan::ALL.map(|plan| (plan, None, plan.max_concurrent_executions()));
+    let overridden = [
         (Plan::Enterprise, Some(0), 0),
         (Plan::Free, Some(100_000), 100_000),
-    ] {
+    ];
+    for (plan, limit_override, limit) in plans.into_iter().chain(overridden) {
         let workspace = f.workspace(plan, limit_override).await;
         let use_now = f.slots(workspace.id).await;
         assert_eq!(

@@ -1,7 +1,7 @@
 //! What a store promises about the overview of workspaces: exact, of one moment, the busiest first.
 
 use crate::Fixture;
-use crate::factory::{OWNER, Site, USER, claim_refs, ok};
+use crate::factory::{OWNER, TestWorkspace, USER, binding, claim_refs, ok};
 use leasehold_core::{ExecutionEnd, Plan, WorkspaceId};
 use leasehold_store::fresh_id;
 use leasehold_store::request::{Cancel, Counts, ReleaseKind};
@@ -36,14 +36,8 @@ impl Fixture {
         }
     }
 
-    async fn site_in(&self, workspace: WorkspaceId) -> Site {
-        let definition = self.draft(workspace).await;
-        let version = self.publish(workspace, definition).await.id;
-        Site {
-            workspace,
-            definition,
-            version,
-        }
+    async fn site_in(&self, workspace: WorkspaceId) -> TestWorkspace {
+        TestWorkspace::define(&*self.store, workspace, binding(), None).await
     }
 }
 

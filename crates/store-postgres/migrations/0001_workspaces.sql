@@ -79,35 +79,6 @@ CREATE TABLE workspace_delta (
     failed bigint NOT NULL DEFAULT 0
 );
 
--- Refuses a write under the name of the rule it breaks, like a named constraint would.
-CREATE FUNCTION leasehold_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    RAISE EXCEPTION 'refused by the constraint "%" of table "%"', TG_ARGV[0], TG_TABLE_NAME
-        USING ERRCODE = 'check_violation', CONSTRAINT = TG_ARGV[0], TABLE = TG_TABLE_NAME;
-END
-$$;
-
--- The turn row follows its workspace, whoever writes it and however.
-CREATE FUNCTION leasehold_workspace_follow() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF TG_OP = 'INSERT' THEN
-        INSERT INTO workspace_turn (workspace_id, concurrency_limit, paused, deleted)
-        VALUES (NEW.id, NEW.concurrency_limit, NEW.paused, NEW.deleted_at IS NOT NULL);
-    ELSE
-        UPDATE workspace_turn
-        SET concurrency_limit = NEW.concurrency_limit,
-            paused = NEW.paused,
-            deleted = NEW.deleted_at IS NOT NULL,
-            ready = ready AND (NEW.deleted_at IS NOT NULL OR (NOT NEW.paused AND NEW.concurrency_limit > 0)),
-            has_room = true,
-            written_by = pg_current_xact_id()
-        WHERE workspace_id = NEW.id;
-        INSERT INTO workspace_delta (workspace_id, anew) VALUES (NEW.id, true);
-    END IF;
-    RETURN NULL;
-END
-$$;
-
 CREATE TRIGGER workspace_insert_turn AFTER INSERT ON workspace
     FOR EACH ROW EXECUTE FUNCTION leasehold_workspace_follow();
 CREATE TRIGGER workspace_update_turn AFTER UPDATE ON workspace
@@ -119,34 +90,10 @@ CREATE TRIGGER workspace_update_turn AFTER UPDATE ON workspace
 CREATE TRIGGER workspace_is_kept BEFORE DELETE ON workspace
     FOR EACH ROW EXECUTE FUNCTION leasehold_refuse('workspace_is_kept');
 
-CREATE FUNCTION leasehold_workspace_turn_once() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM 1 FROM workspace WHERE id = NEW.workspace_id FOR UPDATE;
-    IF NOT FOUND OR EXISTS (SELECT 1 FROM workspace_turn WHERE workspace_id = NEW.workspace_id) THEN
-        RAISE EXCEPTION 'workspace % has its turn already, or is none', NEW.workspace_id
-            USING ERRCODE = 'unique_violation', CONSTRAINT = 'workspace_turn_once', TABLE = 'workspace_turn';
-    END IF;
-    RETURN NEW;
-END
-$$;
-
 CREATE TRIGGER workspace_turn_once BEFORE INSERT ON workspace_turn
     FOR EACH ROW EXECUTE FUNCTION leasehold_workspace_turn_once();
 CREATE TRIGGER workspace_turn_is_kept BEFORE DELETE ON workspace_turn
     FOR EACH ROW EXECUTE FUNCTION leasehold_refuse('workspace_turn_is_kept');
--- The limit of the turn row is the workspace's own, and no other.
-CREATE FUNCTION leasehold_workspace_turn_limit() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM 1 FROM workspace w
-    WHERE w.id = NEW.workspace_id AND w.concurrency_limit = NEW.concurrency_limit AND w.paused = NEW.paused
-        AND (w.deleted_at IS NOT NULL) = NEW.deleted;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION 'the turn of workspace % does not follow it', NEW.workspace_id
-            USING ERRCODE = 'check_violation', CONSTRAINT = 'workspace_turn_limit', TABLE = 'workspace_turn';
-    END IF;
-    RETURN NEW;
-END
-$$;
 
 CREATE TRIGGER workspace_turn_limit BEFORE UPDATE ON workspace_turn
     FOR EACH ROW WHEN (OLD.concurrency_limit <> NEW.concurrency_limit OR OLD.paused <> NEW.paused

@@ -121,86 +121,6 @@ CREATE TABLE workflow_execution (
 CREATE INDEX execution_running ON workflow_execution (workspace_id, admission) WHERE status = 'RUNNING';
 CREATE INDEX execution_completed ON workflow_execution (finished_at) WHERE status = 'COMPLETED';
 
-CREATE FUNCTION leasehold_running(workspace uuid, oldest bigint, stragglers bigint[]) RETURNS bigint
-LANGUAGE sql STABLE AS $$
-    SELECT (
-        SELECT count(*) FROM workflow_execution
-        WHERE workspace_id = workspace AND status = 'RUNNING' AND admission >= oldest
-    ) + (
-        -- One by one: as a condition on the whole they would be looked for among all that ever ran.
-        SELECT count(*) FROM unnest(stragglers) AS s (admission) CROSS JOIN LATERAL (
-            SELECT 1 FROM workflow_execution e
-            WHERE e.workspace_id = workspace AND e.status = 'RUNNING' AND e.admission = s.admission
-            LIMIT 1
-        ) e
-    )
-$$;
-
--- No workspace has more RUNNING executions than its limit, whoever writes. The turn row is written, not only locked,
--- so that a transaction that counts with an old snapshot fails instead of counting wrong. Where another transaction
--- writes the row meanwhile the first try finds nothing to update; the second begins with the lock.
-CREATE FUNCTION leasehold_take_slots(workspaces uuid[], slots bigint[], lowest bigint[]) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-    refused uuid;
-    served bigint;
-BEGIN
-    FOR try IN 1..2 LOOP
-        WITH taken AS (
-            UPDATE workspace_turn t
-            SET held_at_most = CASE WHEN t.held_at_most + w.slots <= t.concurrency_limit THEN t.held_at_most + w.slots
-                    -- leasehold_running, written out here and below: the call costs more than the count.
-                    ELSE (
-                        SELECT count(*) FROM workflow_execution e
-                        WHERE e.workspace_id = w.id AND e.status = 'RUNNING' AND e.admission >= t.oldest_admission
-                    ) + (
-                        SELECT count(*) FROM unnest(t.stragglers) AS s (admission) CROSS JOIN LATERAL (
-                            SELECT 1 FROM workflow_execution e
-                            WHERE e.workspace_id = w.id AND e.status = 'RUNNING' AND e.admission = s.admission
-                            LIMIT 1
-                        ) e
-                    ) END,
-                written_by = pg_current_xact_id()
-            FROM unnest(workspaces, slots, lowest) AS w (id, slots, lowest) CROSS JOIN LATERAL (
-                SELECT ctid AS tid, written_by FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1
-            ) n
-            -- written_by too, since older releases do not check ctid again after waiting for the row.
-            WHERE t.ctid = n.tid AND t.written_by = n.written_by
-            RETURNING t.workspace_id, t.held_at_most > t.concurrency_limit OR w.lowest < t.oldest_admission AS refused
-        )
-        SELECT count(*), (array_agg(workspace_id) FILTER (WHERE taken.refused))[1] INTO served, refused FROM taken;
-        EXIT WHEN served = cardinality(workspaces);
-        -- What the first try did write is counted a second time then: held_at_most may be too high, never too low.
-        PERFORM 1 FROM unnest(workspaces) AS w (id) CROSS JOIN LATERAL (
-            SELECT 1 FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1 FOR UPDATE
-        ) t;
-    END LOOP;
-    IF refused IS NOT NULL OR served < cardinality(workspaces) THEN
-        RAISE EXCEPTION 'workspace % has no free slot', coalesce(refused, workspaces[1])
-            USING ERRCODE = 'check_violation', CONSTRAINT = 'workspace_limit', TABLE = 'workflow_execution';
-    END IF;
-END
-$$;
-
-CREATE FUNCTION leasehold_execution_inserted() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM leasehold_take_slots(array_agg(i.workspace_id), array_agg(i.slots), array_agg(i.lowest))
-    FROM (
-        SELECT workspace_id, count(*) AS slots, min(admission) AS lowest
-        FROM inserted WHERE status = 'RUNNING' GROUP BY workspace_id ORDER BY workspace_id
-    ) i
-    HAVING count(*) > 0;
-    RETURN NULL;
-END
-$$;
-
-CREATE FUNCTION leasehold_execution_updated() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    PERFORM leasehold_take_slots(ARRAY[NEW.workspace_id], ARRAY[1], ARRAY[NEW.admission]);
-    RETURN NULL;
-END
-$$;
-
 CREATE TRIGGER execution_takes_slot AFTER INSERT ON workflow_execution
     REFERENCING NEW TABLE AS inserted
     FOR EACH STATEMENT EXECUTE FUNCTION leasehold_execution_inserted();
@@ -210,47 +130,6 @@ CREATE TRIGGER execution_takes_slot_again AFTER UPDATE ON workflow_execution
 CREATE TRIGGER execution_identity BEFORE UPDATE ON workflow_execution
     FOR EACH ROW WHEN (OLD.id <> NEW.id OR OLD.workspace_id <> NEW.workspace_id OR OLD.request_id <> NEW.request_id)
     EXECUTE FUNCTION leasehold_refuse('execution_identity');
-
--- The shortcuts of the count are checked when they move in a way that could hide an execution.
-CREATE FUNCTION leasehold_check_shortcuts() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    hides boolean := false;
-BEGIN
-    IF NEW.oldest_admission > OLD.oldest_admission THEN
-        hides := EXISTS (
-            SELECT 1 FROM workflow_execution e
-            WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING'
-                AND e.admission >= OLD.oldest_admission AND e.admission < NEW.oldest_admission
-                AND NOT (e.admission = ANY (NEW.stragglers)));
-    END IF;
-    IF NEW.stragglers <> OLD.stragglers THEN
-        hides := hides OR EXISTS (
-            SELECT 1 FROM (SELECT unnest(OLD.stragglers) EXCEPT SELECT unnest(NEW.stragglers)) AS s (admission)
-            CROSS JOIN LATERAL (
-                SELECT 1 FROM workflow_execution e
-                WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING' AND e.admission = s.admission
-                LIMIT 1
-            ) e);
-    END IF;
-    IF NEW.held_at_most < OLD.held_at_most THEN
-        hides := hides OR NEW.held_at_most < (
-            SELECT count(*) FROM workflow_execution e
-            WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING' AND e.admission >= NEW.oldest_admission
-        ) + (
-            SELECT count(*) FROM unnest(NEW.stragglers) AS s (admission) CROSS JOIN LATERAL (
-                SELECT 1 FROM workflow_execution e
-                WHERE e.workspace_id = NEW.workspace_id AND e.status = 'RUNNING' AND e.admission = s.admission
-                LIMIT 1
-            ) e
-        );
-    END IF;
-    IF hides THEN
-        RAISE EXCEPTION 'workspace % has more running executions than that', NEW.workspace_id
-            USING ERRCODE = 'check_violation', CONSTRAINT = 'workspace_limit', TABLE = 'workspace_turn';
-    END IF;
-    RETURN NEW;
-END
-$$;
 
 CREATE TRIGGER workspace_turn_shortcuts BEFORE UPDATE ON workspace_turn
     FOR EACH ROW WHEN (NEW.oldest_admission > OLD.oldest_admission OR NEW.stragglers <> OLD.stragglers
@@ -275,11 +154,6 @@ CREATE TABLE request_event (
 );
 
 CREATE INDEX request_event_commit ON request_event (xid, id);
-
--- Which cluster of databases this is: its transaction numbers mean nothing in another.
-CREATE FUNCTION leasehold_cluster() RETURNS bigint LANGUAGE sql STABLE AS $$
-    SELECT system_identifier FROM pg_control_system()
-$$;
 
 -- The snapshot up to which events are folded into workspace_turn; a number below which no ready workspace has its turn;
 -- and the workspaces whose turn row was busy, which wait for the next fold: the row with the highest id. A new row each time and never an update, so that finding it stays one step even

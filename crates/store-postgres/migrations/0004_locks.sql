@@ -9,15 +9,6 @@ CREATE TABLE shedlock (
     CONSTRAINT shedlock_pkey PRIMARY KEY (name)
 );
 
--- Taking a lock writes locked_at; extending or releasing one does not. So the token rises with every change of
--- holder, also when the taker knows nothing of tokens. A taker that raises it itself is left alone.
-CREATE FUNCTION leasehold_shedlock_token() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    NEW.fencing_token := OLD.fencing_token + 1;
-    RETURN NEW;
-END
-$$;
-
 CREATE TRIGGER shedlock_token BEFORE UPDATE ON shedlock
     FOR EACH ROW WHEN (NEW.fencing_token = OLD.fencing_token
         AND (OLD.locked_at IS DISTINCT FROM NEW.locked_at OR OLD.locked_by IS DISTINCT FROM NEW.locked_by))

@@ -1,6 +1,6 @@
 //! The PostgreSQL store: the port's promises kept by PostgreSQL 14 or newer. Knows SQL and nothing of HTTP or engines.
 //!
-//! SQL lives in `sql/<noun>/<verb>.sql`, one statement each, and in `migrations/`. How claiming works, and why, is in
+//! SQL lives in `sql/<noun>/<verb>.sql`, one statement each, in `sql/functions/` and in `migrations/`. How claiming works, and why, is in
 //! `docs/adr/0001-the-claim.md`.
 
 mod capacity;
@@ -10,6 +10,7 @@ mod definition;
 mod diagnosis;
 mod error;
 mod execution;
+mod function;
 mod graph;
 mod instance;
 mod job;
@@ -32,6 +33,7 @@ mod version;
 mod wake;
 mod workspace;
 
-pub use migrate::{MIGRATIONS, migration_script};
+pub use function::{SqlFunction, functions};
+pub use migrate::{MIGRATIONS, migration_script, schema_checksum};
 pub use options::PostgresOptions;
 pub use store::PostgresStore;

@@ -1,10 +1,11 @@
-//! Applies the numbered migrations, one process at a time, and refuses a schema that is not this program's.
+//! Applies the numbered migrations and the functions, one process at a time, and refuses a schema that is not this program's.
 
 use crate::error::{postgres, unreadable};
+use crate::function::{self, FUNCTIONS, Functions};
 use crate::pool;
 use crate::store::PostgresStore;
 use leasehold_store::{
-    Error, ErrorKind, Migration, MigrationState, MigrationStatus, Result, Script,
+    Error, ErrorKind, Migration, MigrationState, MigrationStatus, Result, Script, StepKind,
 };
 use tokio_postgres::GenericClient;
 
@@ -28,17 +29,37 @@ pub const MIGRATIONS: &[Migration] = leasehold_store::migrations! {
 const CONTEXT: &str = "migrating";
 const LOCK: &str = include_str!("../sql/migration/lock.sql");
 const PREPARE: &str = include_str!("../sql/migration/prepare.sql");
+const PREPARE_FUNCTION: &str = include_str!("../sql/migration/prepare_function.sql");
+const SEARCH_PATH: &str = include_str!("../sql/migration/search_path.sql");
+const FORGET_FUNCTION: &str = include_str!("../sql/migration/forget_function.sql");
 const RECORD: &str = include_str!("../sql/migration/record.sql");
+
+const SCRIPT: Script<'static> = Script {
+    before: &[
+        LOCK,
+        PREPARE,
+        PREPARE_FUNCTION,
+        SEARCH_PATH,
+        FORGET_FUNCTION,
+    ],
+    record: RECORD,
+    mark: '$',
+};
 
 /// What migrating a database with this status would run, for `psql` or for a look; empty if there is nothing to do. Of a database that nothing
 /// is known of the status is empty, and the script is all of it.
 pub fn migration_script(status: &[MigrationStatus]) -> String {
-    let script = Script {
-        before: &[LOCK, PREPARE],
-        record: RECORD,
-        mark: '$',
-    };
-    script.text(MIGRATIONS, status)
+    let migrations = SCRIPT.steps(MIGRATIONS, status);
+    SCRIPT.transaction(&FUNCTIONS.steps(&SCRIPT, status, migrations))
+}
+
+/// What the schema of this program is recognised by: its migrations and functions.
+pub fn schema_checksum() -> i64 {
+    let migrations = MIGRATIONS.iter().map(Migration::checksum);
+    let functions = function::functions().map(|function| function.checksum());
+    migrations
+        .chain(functions)
+        .fold(0, |hash, one| hash.rotate_left(7) ^ one)
 }
 
 struct Applied {
@@ -48,34 +69,56 @@ struct Applied {
 }
 
 pub(crate) async fn up(store: &PostgresStore) -> Result<Vec<MigrationStatus>> {
+    up_with(store, FUNCTIONS).await
+}
+
+/// Brings the schema up to that of a program with these functions.
+pub(crate) async fn up_with(
+    store: &PostgresStore,
+    functions: Functions<'_>,
+) -> Result<Vec<MigrationStatus>> {
     let mut client = pool::take(&store.pool, CONTEXT).await?;
     let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
-    transaction
-        .batch_execute(LOCK)
-        .await
-        .map_err(postgres(CONTEXT))?;
-    transaction
-        .batch_execute(PREPARE)
-        .await
-        .map_err(postgres(CONTEXT))?;
+    for statement in SCRIPT.before {
+        run(&*transaction, statement).await?;
+    }
     let applied = applied(&*transaction).await?;
+    let applied_functions = function::applied(&*transaction, CONTEXT).await?;
+    let mut status = compare(&applied);
+    status.extend(functions.compare(&applied_functions));
     let mut done = Vec::new();
-    for status in compare(&applied) {
+    for status in status {
         match status.state {
-            MigrationState::Applied => {}
+            MigrationState::Applied | MigrationState::Newer => {}
             MigrationState::Pending => done.push(status),
             MigrationState::Changed | MigrationState::Unknown => return Err(refusal(&status)),
         }
     }
-    for status in &mut done {
+    run(&*transaction, &function::check_bodies(&SCRIPT, "off")).await?;
+    function::apply(&*transaction, &SCRIPT, functions.before_migrations, &done).await?;
+    run(&*transaction, &function::check_bodies(&SCRIPT, "on")).await?;
+    for status in &done {
         apply(&*transaction, status).await?;
     }
+    function::apply(&*transaction, &SCRIPT, functions.after_migrations, &done).await?;
     transaction.commit().await.map_err(postgres(CONTEXT))?;
+    for status in &mut done {
+        status.state = MigrationState::Applied;
+    }
     Ok(done)
 }
 
-async fn apply(client: &impl GenericClient, status: &mut MigrationStatus) -> Result<()> {
-    let Some(migration) = MIGRATIONS.iter().find(|m| m.number == status.number) else {
+async fn run(client: &impl GenericClient, sql: &str) -> Result<()> {
+    client.batch_execute(sql).await.map_err(postgres(CONTEXT))
+}
+
+async fn apply(client: &impl GenericClient, status: &MigrationStatus) -> Result<()> {
+    let mut known = MIGRATIONS.iter();
+    let migration = match status.kind {
+        StepKind::Migration => known.find(|m| m.number == status.number),
+        StepKind::Function => None,
+    };
+    let Some(migration) = migration else {
         return Ok(());
     };
     client
@@ -87,23 +130,26 @@ async fn apply(client: &impl GenericClient, status: &mut MigrationStatus) -> Res
         .execute(RECORD, &[&number, &migration.name, &migration.checksum()])
         .await
         .map_err(postgres(CONTEXT))?;
-    status.state = MigrationState::Applied;
     Ok(())
 }
 
 pub(crate) async fn status(store: &PostgresStore) -> Result<Vec<MigrationStatus>> {
     let client = pool::take(&store.pool, CONTEXT).await?;
-    let present: bool = client
+    let tables = client
         .query_one(include_str!("../sql/migration/exists.sql"), &[])
         .await
-        .map_err(postgres(CONTEXT))?
-        .get("present");
-    let applied = if present {
-        applied(&**client).await?
-    } else {
-        Vec::new()
+        .map_err(postgres(CONTEXT))?;
+    let applied = match tables.get("migrations") {
+        true => applied(&**client).await?,
+        false => Vec::new(),
     };
-    Ok(compare(&applied))
+    let applied_functions = match tables.get("functions") {
+        true => function::applied(&**client, CONTEXT).await?,
+        false => Vec::new(),
+    };
+    let mut status = compare(&applied);
+    status.extend(FUNCTIONS.compare(&applied_functions));
+    Ok(status)
 }
 
 async fn applied(client: &impl GenericClient) -> Result<Vec<Applied>> {
@@ -132,6 +178,7 @@ fn compare(applied: &[Applied]) -> Vec<MigrationStatus> {
             Some(_) => MigrationState::Changed,
         };
         MigrationStatus {
+            kind: StepKind::Migration,
             number: migration.number,
             name: migration.name.to_owned(),
             state,
@@ -145,6 +192,7 @@ fn compare(applied: &[Applied]) -> Vec<MigrationStatus> {
                 .any(|m| i64::from(m.number) == i64::from(a.number))
         })
         .map(|a| MigrationStatus {
+            kind: StepKind::Migration,
             number: a.number.unsigned_abs(),
             name: a.name.clone(),
             state: MigrationState::Unknown,
@@ -155,13 +203,11 @@ fn compare(applied: &[Applied]) -> Vec<MigrationStatus> {
 fn refusal(status: &MigrationStatus) -> Error {
     let text = if status.state == MigrationState::Unknown {
         format!(
-            "the database was migrated by a newer Leasehold (migration {} is unknown here); use that version or newer",
-            status.name
+            "the database was migrated by a newer Leasehold ({status} is unknown here); use that version or newer"
         )
     } else {
         format!(
-            "migration {} was applied with another text than this program has; this database belongs to another build",
-            status.name
+            "{status} was applied with another text than this program has; this database belongs to another build"
         )
     };
     Error::new(CONTEXT, ErrorKind::Schema(text))

@@ -8,6 +8,7 @@ use crate::{
 };
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphStop, NodeRun};
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
 use leasehold_core::{
     DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
@@ -16,7 +17,7 @@ use leasehold_store::change::{ChangePage, ChangeStart, Event};
 use leasehold_store::definition::*;
 use leasehold_store::diagnosis::Diagnosis;
 use leasehold_store::execution::*;
-use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished};
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped};
 use leasehold_store::instance::{Instance, InstanceBeat};
 use leasehold_store::job::*;
 use leasehold_store::key::{Key, KeyCreated, NewKey};
@@ -415,7 +416,7 @@ impl Store for PostgresStore {
         job::finish::renew(self, worker, claims, lease).await
     }
 
-    async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
+    async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<JobsFinished> {
         job::finish::finish(self, worker, finishes).await
     }
 
@@ -479,9 +480,5 @@ impl Store for PostgresStore {
 
     async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
         graph::settle(self, by, limit).await
-    }
-
-    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<NodesFinished> {
-        graph::finish(self, worker, finishes).await
     }
 }

@@ -3,6 +3,7 @@
 use crate::error::unreadable;
 use crate::row;
 use crate::store::{PostgresStore, sql};
+use leasehold_core::duration::millis;
 use leasehold_core::{DefinitionId, VersionId, WorkspaceId};
 use leasehold_store::definition::{NewVersion, Version};
 use leasehold_store::{Page, Result};
@@ -12,7 +13,7 @@ pub(crate) async fn publish(store: &PostgresStore, new: &NewVersion) -> Result<O
         serde_json::to_value(&new.body).map_err(|error| unreadable("version_publish", error))?;
     let timeout = new
         .execution_timeout
-        .map(|timeout| i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX));
+        .map(|timeout| millis(timeout).cast_signed());
     let row = store
         .maybe(
             "version_publish",

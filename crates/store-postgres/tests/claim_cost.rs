@@ -6,13 +6,13 @@
 
 #[path = "claim_cost/explain.rs"]
 mod explain;
-#[path = "claim_cost/scene.rs"]
-mod scene;
+#[path = "claim_cost/measured.rs"]
+mod measured;
 mod support;
 #[path = "claim_cost/table.rs"]
 mod table;
 
-use scene::{Crowd, Scene, Waiting};
+use measured::{Crowd, MeasuredDatabase, Waiting};
 use table::Table;
 
 /// More than is ever admitted here, so that claims can go on.
@@ -44,12 +44,14 @@ fn sizes() -> Sizes {
     }
 }
 
-async fn cost(pending: i64, workspaces: i64) -> scene::Cost {
-    let scene = Scene::new().await;
-    scene.crowd(Crowd::new(workspaces, NO_LIMIT)).await;
-    scene.requests(pending, Waiting::in_line(workspaces)).await;
-    scene.settle().await;
-    scene.cost(false).await
+async fn cost(pending: i64, workspaces: i64) -> measured::Cost {
+    let measured = MeasuredDatabase::new().await;
+    measured.crowd(Crowd::new(workspaces, NO_LIMIT)).await;
+    measured
+        .requests(pending, Waiting::in_line(workspaces))
+        .await;
+    measured.settle().await;
+    measured.cost(false).await
 }
 
 #[tokio::test]
@@ -115,22 +117,24 @@ async fn under_a_snapshot(table: &mut Table, workspaces: i64, fate: Fate) {
         Fate::FinishedInFullWorkspaces => (each + 1, "finished, full"),
     };
     let finishing = !matches!(fate, Fate::LeftRunning);
-    let scene = Scene::new().await;
-    scene.crowd(Crowd::new(workspaces, limit)).await;
+    let measured = MeasuredDatabase::new().await;
+    measured.crowd(Crowd::new(workspaces, limit)).await;
     let pending = i64::try_from(admitted).unwrap() + 10_000;
-    scene.requests(pending, Waiting::in_line(workspaces)).await;
-    scene.settle().await;
+    measured
+        .requests(pending, Waiting::in_line(workspaces))
+        .await;
+    measured.settle().await;
     if matches!(fate, Fate::FinishedInFullWorkspaces) {
-        scene
+        measured
             .admit(usize::try_from(workspaces).unwrap(), false)
             .await;
     }
     let name = format!("{workspaces} workspaces");
-    let before = table.first(&name, scene.cost(finishing).await);
-    let snapshot = scene.snapshot().await;
-    scene.admit(admitted, finishing).await;
+    let before = table.first(&name, measured.cost(finishing).await);
+    let snapshot = measured.snapshot().await;
+    measured.admit(admitted, finishing).await;
     let name = format!("{workspaces} workspaces, {admitted} admitted and {how}");
-    table.beside(before, &name, scene.cost(finishing).await);
+    table.beside(before, &name, measured.cost(finishing).await);
     drop(snapshot);
 }
 
@@ -152,13 +156,13 @@ async fn a_claim_costs_the_same_whatever_is_in_its_way() {
                 Waiting::in_line(workspaces).after(workspaces),
             ),
         ] {
-            let scene = Scene::new().await;
-            scene.crowd(Crowd::new(workspaces, NO_LIMIT)).await;
-            scene.crowd(paused).await;
-            scene.requests(many, waiting).await;
-            scene.requests(1_000, Waiting::in_line(workspaces)).await;
-            scene.settle().await;
-            table.beside(base, &format!("{many} {what}"), scene.cost(false).await);
+            let measured = MeasuredDatabase::new().await;
+            measured.crowd(Crowd::new(workspaces, NO_LIMIT)).await;
+            measured.crowd(paused).await;
+            measured.requests(many, waiting).await;
+            measured.requests(1_000, Waiting::in_line(workspaces)).await;
+            measured.settle().await;
+            table.beside(base, &format!("{many} {what}"), measured.cost(false).await);
         }
     }
     table.assert_less_than_twice();

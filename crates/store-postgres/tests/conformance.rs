@@ -1,16 +1,16 @@
 //! The conformance suite over PostgreSQL.
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use leasehold_store_conformance::{Fixture, clock, suite};
-use std::sync::Arc;
+use leasehold_testbed::{BackendKind, BackendOptions, TestBackend};
 
 async fn fixture() -> Fixture {
     let clock = clock();
-    let database = support::database().await;
-    let store = support::store(&database, clock.clone());
-    Fixture::new(Arc::new(store), clock).guarded(database)
+    let options = BackendOptions {
+        connections: 10,
+        ..BackendOptions::default().clock(clock.clone())
+    };
+    let backend = TestBackend::with(BackendKind::Postgres, options).await;
+    Fixture::new(backend.store.clone(), clock).guarded(backend)
 }
 
 suite!(crate::fixture);

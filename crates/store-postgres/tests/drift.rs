@@ -6,7 +6,7 @@ mod support;
 use leasehold_core::{ExecutionEnd, RequestStatus};
 use leasehold_store::capacity::{CapacityRepair, Drift, DriftKind, Repaired};
 use leasehold_store_conformance::capacity_audit::{drifts, none};
-use leasehold_store_conformance::{Fixture, Site, clock, invariants};
+use leasehold_store_conformance::{Fixture, TestWorkspace, clock, invariants};
 use leasehold_testkit::TestDatabase;
 use std::sync::Arc;
 use support::raw::connect;
@@ -48,7 +48,7 @@ impl Hand {
     }
 
     /// The one drift there is, of this kind.
-    async fn only(&self, kind: DriftKind, t: &Site) -> Drift {
+    async fn only(&self, kind: DriftKind, t: &TestWorkspace) -> Drift {
         let found = drifts(&*self.f.store, 10).await;
         assert_eq!(found.len(), 1, "{found:#?}");
         assert_eq!((found[0].kind, found[0].workspace), (kind, t.workspace));
@@ -56,7 +56,7 @@ impl Hand {
     }
 
     /// Sees one drift of this kind, mends it, and a second time finds it mended.
-    async fn seen_and_mended(&self, kind: DriftKind, t: &Site) {
+    async fn seen_and_mended(&self, kind: DriftKind, t: &TestWorkspace) {
         let drift = self.only(kind, t).await;
         assert_eq!(self.mend(&drift, None).await, Repaired::Repaired);
         none(&*self.f.store).await;

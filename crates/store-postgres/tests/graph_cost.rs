@@ -25,12 +25,11 @@ type Asked = (&'static str, &'static str, String, u64, u64);
 
 fn asked() -> Vec<Asked> {
     let one = format!("ARRAY[{EXECUTION}]");
-    let three = format!("ARRAY[{EXECUTION}, {EXECUTION}, {EXECUTION}]");
     vec![
         (
-            include_str!("../sql/graph/lock_of_jobs.sql"),
-            "bigint[]",
-            "'{774}'".to_owned(),
+            include_str!("../sql/graph/lock_of_job.sql"),
+            "bigint",
+            "774".to_owned(),
             1,
             40,
         ),
@@ -43,15 +42,15 @@ fn asked() -> Vec<Asked> {
         ),
         (
             include_str!("../sql/graph/params.sql"),
-            "uuid[]",
-            one.clone(),
+            "uuid",
+            EXECUTION.to_owned(),
             1,
             12,
         ),
         (
             include_str!("../sql/node/outputs.sql"),
-            "uuid[], smallint[]",
-            format!("{three}, '{{1,2,3}}'"),
+            "uuid, smallint[]",
+            format!("{EXECUTION}, '{{1,2,3}}'"),
             3,
             24,
         ),

@@ -4,7 +4,7 @@
 mod support;
 
 use leasehold_core::graph::{Graph, GraphStop, Node};
-use leasehold_store::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};
+use leasehold_core::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};
 use leasehold_store_conformance::factory::LEASE;
 use leasehold_store_conformance::graph_factory::{
     Started, came_to, diamond, graph, graph_of, task_in, tried_task,
@@ -52,7 +52,7 @@ async fn a_node_completes_while_somebody_claims_and_the_next_is_put_into_its_que
     let s = f.started(&site).await;
     let jobs = f.take_nodes(&["a"]).await;
     claiming(&other).await;
-    let answer = f.end_node(&jobs[0], completed()).await;
+    let answer = f.end(&jobs[0], completed()).await;
     assert_eq!(answer, JobFinished::Completed);
     assert_eq!(f.letters(s.execution).await, "crrw");
     other.batch_execute("COMMIT").await.unwrap();
@@ -65,7 +65,7 @@ async fn the_only_node_that_runs_fails_while_somebody_claims() {
     let s = f.started(&site).await;
     let jobs = f.take_nodes(&["a"]).await;
     claiming(&other).await;
-    let answer = f.end_node(&jobs[0], failed(Again::Never)).await;
+    let answer = f.end(&jobs[0], failed(Again::Never)).await;
     assert_eq!(answer, JobFinished::Failed);
     assert_eq!(f.letters(s.execution).await, "fxxx");
     other.batch_execute("COMMIT").await.unwrap();
@@ -81,7 +81,7 @@ async fn what_gives_a_queued_node_up_waits_for_the_claim_that_could_take_it() {
     claiming(&other).await;
     let failing = {
         let (f, job) = (Arc::clone(&f), jobs[0].clone());
-        tokio::spawn(async move { f.end_node(&job, failed(Again::Never)).await })
+        tokio::spawn(async move { f.end(&job, failed(Again::Never)).await })
     };
     assert!(somebody_waits(&other).await, "the end waits for the claim");
     // Its own lease is not lost by that, and nobody else waits for it.
@@ -109,7 +109,7 @@ async fn a_node_that_cannot_be_given_its_input_gives_up_what_others_work_on() {
         end: completed(),
     };
     let ends = [end(&jobs[1]), end(&jobs[0]), end(&jobs[2])];
-    let answers = f.end_nodes(WORKER, &ends).await;
+    let answers = f.end_all(WORKER, &ends).await;
     let lost = JobFinished::LeaseLost;
     let expected = [JobFinished::Completed, JobFinished::Completed, lost];
     assert_eq!(answers, expected, "what comes after the end comes too late");
@@ -163,9 +163,7 @@ async fn work(f: Arc<Fixture>, name: String, done: Arc<std::sync::atomic::Atomic
             some_end().map(|end| JobFinish { claim, end })
         };
         let ends: Vec<JobFinish> = jobs.iter().filter_map(end).collect();
-        leasehold_store::job::finish(&*f.store, &name, &ends)
-            .await
-            .unwrap();
+        f.store.job_finish(&name, &ends).await.unwrap();
         if jobs.is_empty() {
             tokio::task::yield_now().await;
         }

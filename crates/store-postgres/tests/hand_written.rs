@@ -10,7 +10,7 @@ use leasehold_store::request::{
     ClaimedRequest, ExecutionOrigin, Rejected, ReleaseKind, RequestFilter,
 };
 use leasehold_store::workspace::WorkspaceChange;
-use leasehold_store_conformance::{Fixture, Site, clock};
+use leasehold_store_conformance::{Fixture, TestWorkspace, clock};
 use leasehold_testkit::TestDatabase;
 use std::sync::Arc;
 use support::raw::{connect, refused_by};
@@ -53,7 +53,7 @@ async fn in_use(hand: &Hand, workspace: WorkspaceId) -> u32 {
         .in_use
 }
 
-async fn set_limit(hand: &Hand, site: &Site, limit: u32) {
+async fn set_limit(hand: &Hand, site: &TestWorkspace, limit: u32) {
     let change = WorkspaceChange {
         limit_override: Some(Some(limit)),
         ..Default::default()

@@ -3,12 +3,11 @@
 
 mod support;
 
+use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};
 use leasehold_core::payload::JsonText;
 use leasehold_core::{JobId, JobStatus};
 use leasehold_store::Store;
-use leasehold_store::job::{
-    ClaimedJob, JobClaim, JobEnd, JobFilter, JobFinish, JobFinished, NewJob,
-};
+use leasehold_store::job::{JobFilter, NewJob};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_testkit::{TestDatabase, eventually};
 use serde_json::json;
@@ -58,7 +57,7 @@ async fn complete(store: &PostgresStore, job: &ClaimedJob) -> JobFinished {
         claim: job.claim(),
         end: JobEnd::Completed { result: None },
     };
-    store.job_finish("worker", &[finish]).await.unwrap()[0]
+    store.job_finish("worker", &[finish]).await.unwrap().jobs[0]
 }
 
 /// Begins a transaction that enqueues a job, and leaves it open.
@@ -383,7 +382,7 @@ async fn the_view_shows_where_every_job_is() {
         claim: taken[1].claim(),
         end: JobEnd::Failed {
             error: "no".to_owned(),
-            again: leasehold_store::job::Again::Never,
+            again: leasehold_core::job::Again::Never,
         },
     };
     store.job_finish("worker", &[failed]).await.unwrap();

@@ -1,19 +1,32 @@
-//! `schema.sql` is what the migrations make. `cargo xtask schema` writes it anew.
+//! `schema.sql` is what the migrations and functions make. `cargo xtask schema` writes it anew.
 #![allow(clippy::unwrap_used)]
 
 mod support;
 
 use leasehold_store::{MigrationState, Store};
-use leasehold_store_postgres::{MIGRATIONS, PostgresOptions, PostgresStore, migration_script};
+use leasehold_store_postgres::{
+    MIGRATIONS, PostgresOptions, PostgresStore, functions, migration_script,
+};
 use leasehold_testkit::TestPostgres;
-use std::process::Command;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/schema.sql");
 
-fn dump(url: &str) -> String {
+fn program(name: &str) -> PathBuf {
     let programs = leasehold_testkit::postgres_programs().expect("run `cargo xtask setup`");
-    let output = Command::new(programs.join("pg_dump"))
-        .args(["--schema-only", "--no-owner", "--no-privileges", url])
+    programs.join(name)
+}
+
+fn dump(url: &str) -> String {
+    dump_with(url, &["--no-privileges"])
+}
+
+fn dump_with(url: &str, flags: &[&str]) -> String {
+    let output = Command::new(program("pg_dump"))
+        .args(["--schema-only", "--no-owner", url])
+        .args(flags)
         .output()
         .unwrap();
     assert!(
@@ -29,6 +42,21 @@ fn dump(url: &str) -> String {
     let mut kept: Vec<&str> = lines.collect();
     kept.dedup_by(|a, b| a.is_empty() && b.is_empty());
     format!("{}\n", kept.join("\n").trim())
+}
+
+fn psql(url: &str, script: &str) {
+    let mut psql = Command::new(program("psql"))
+        .args(["--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", url])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = psql.stdin.take().unwrap();
+    stdin.write_all(script.as_bytes()).unwrap();
+    drop(stdin);
+    let output = psql.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
 }
 
 #[tokio::test]
@@ -53,7 +81,7 @@ async fn migrating_again_changes_nothing() {
     assert_eq!(store.schema_migrate().await.unwrap(), []);
     assert_eq!(dump(database.url()), before);
     let status = store.schema_status().await.unwrap();
-    assert_eq!(status.len(), MIGRATIONS.len());
+    assert_eq!(status.len(), MIGRATIONS.len() + functions().count());
     assert!(status.iter().all(|m| m.state == MigrationState::Applied));
 }
 
@@ -72,26 +100,36 @@ async fn an_empty_database_has_everything_pending_and_many_may_migrate_at_once()
         applied.push(one.await.unwrap());
     }
     applied.sort_unstable();
-    assert_eq!(applied, [0, 0, 0, 0, MIGRATIONS.len()]);
+    let steps = MIGRATIONS.len() + functions().count();
+    assert_eq!(applied, [0, 0, 0, 0, steps]);
 }
 
 #[tokio::test]
 async fn the_script_does_by_hand_what_migrating_does() {
     let database = TestPostgres::shared().fresh_database(None).await;
-    let client = support::raw::connect(&database).await;
-    client.batch_execute(&migration_script(&[])).await.unwrap();
+    psql(database.url(), &migration_script(&[]));
     let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
     assert_eq!(store.schema_migrate().await.unwrap(), []);
     let status = store.schema_status().await.unwrap();
     assert!(status.iter().all(|m| m.state == MigrationState::Applied));
     assert_eq!(migration_script(&status), "");
-    assert_eq!(dump(database.url()), dump(support::database().await.url()));
+    let migrated = support::database().await;
+    let (by_hand, by_program) = (database.url(), migrated.url());
+    assert_eq!(dump_with(by_hand, &[]), dump_with(by_program, &[]));
     let mut behind = status;
+    let functions = behind.split_off(13);
     behind[11].state = MigrationState::Pending;
     behind.truncate(12);
+    behind.extend(functions);
     let script = migration_script(&behind);
     assert!(!script.contains("0011_instances"), "{script}");
     assert!(script.contains("-- 0012_execution_list") && script.contains("-- 0013_graphs"));
+    assert!(!script.contains("leasehold_fold"), "{script}");
+    let fold = behind.iter_mut().find(|one| one.name == "leasehold_fold");
+    fold.unwrap().state = MigrationState::Pending;
+    let script = migration_script(&behind);
+    assert!(script.contains("-- leasehold_fold release 1"), "{script}");
+    assert!(!script.contains("leasehold_prune"), "{script}");
 }
 
 #[tokio::test]

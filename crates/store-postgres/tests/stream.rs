@@ -6,7 +6,7 @@ mod support;
 use leasehold_core::{RequestId, WorkspaceId};
 use leasehold_store::change::{ChangeCursor, ChangeStart};
 use leasehold_store::{ErrorKind, Store};
-use leasehold_store_conformance::{Fixture, Site, clock};
+use leasehold_store_conformance::{Fixture, TestWorkspace, clock};
 use leasehold_store_postgres::PostgresStore;
 use leasehold_testkit::TestDatabase;
 use serde_json::json;
@@ -23,7 +23,7 @@ async fn ground() -> (Fixture, Arc<PostgresStore>, TestDatabase) {
     (Fixture::new(store.clone(), clock), store, database)
 }
 
-async fn enqueue(client: &Client, site: &Site) -> RequestId {
+async fn enqueue(client: &Client, site: &TestWorkspace) -> RequestId {
     let row = client
         .query_one(
             ENQUEUE,

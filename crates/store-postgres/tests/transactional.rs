@@ -6,7 +6,7 @@ mod support;
 use leasehold_core::{RequestId, RequestStatus};
 use leasehold_store::fresh_id;
 use leasehold_store::request::{Enqueue, Enqueued, Idempotency, NewRequest};
-use leasehold_store_conformance::{Fixture, Site, clock};
+use leasehold_store_conformance::{Fixture, TestWorkspace, clock};
 use leasehold_testkit::TestDatabase;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ async fn fixture() -> (Fixture, TestDatabase) {
     (Fixture::new(Arc::new(store), clock), database)
 }
 
-async fn enqueue(client: &Client, site: &Site, params: Value) -> RequestId {
+async fn enqueue(client: &Client, site: &TestWorkspace, params: Value) -> RequestId {
     let row = client
         .query_one(ENQUEUE, &[&site.workspace.0, &site.definition.0, &params])
         .await
@@ -34,7 +34,7 @@ async fn enqueue(client: &Client, site: &Site, params: Value) -> RequestId {
 
 async fn with_key(
     client: &Client,
-    site: &Site,
+    site: &TestWorkspace,
     key: &str,
     params: Value,
 ) -> Result<RequestId, String> {
@@ -258,4 +258,44 @@ async fn numbers_and_times_that_only_postgres_knows_are_refused() {
     }
     let counts = fixture.store.request_counts(site.workspace).await.unwrap();
     assert_eq!(counts.pending, 0);
+}
+
+#[tokio::test]
+async fn unknown_options_are_refused_and_change_nothing() {
+    let (fixture, database) = fixture().await;
+    let site = fixture.site(5).await;
+    let client = connect(&database).await;
+    let enqueue = include_str!("sql/enqueue_with_options.sql");
+    let job_enqueue = include_str!("sql/job_enqueue_with_options.sql");
+    let (workspace, definition) = (site.workspace.0, site.definition.0);
+    for (options, message) in [
+        (json!({"color": 1}), "unknown option \"color\""),
+        (json!([]), "options must be a JSON object, not array"),
+        (json!(null), "options must be a JSON object, not null"),
+    ] {
+        let request = client
+            .query_one(enqueue, &[&workspace, &definition, &options])
+            .await;
+        let job = client.query_one(job_enqueue, &[&options]).await;
+        for (name, answer) in [
+            ("leasehold_enqueue", request),
+            ("leasehold_job_enqueue", job),
+        ] {
+            let error = answer.unwrap_err();
+            let error = error.as_db_error().unwrap();
+            assert_eq!(error.code().code(), "22023");
+            assert_eq!(error.message(), format!("{name}: {message}"));
+        }
+    }
+    let counts = fixture.store.request_counts(site.workspace).await.unwrap();
+    assert_eq!(counts.pending, 0);
+    for options in [Some(json!({})), None] {
+        client
+            .query_one(enqueue, &[&workspace, &definition, &options])
+            .await
+            .unwrap();
+        client.query_one(job_enqueue, &[&options]).await.unwrap();
+    }
+    let counts = fixture.store.request_counts(site.workspace).await.unwrap();
+    assert_eq!(counts.pending, 2);
 }

@@ -12,7 +12,7 @@ use leasehold_store::request::NewRequest;
 use leasehold_store::wake::Wake;
 use leasehold_store::{Clock, Store};
 use leasehold_store_conformance::factory::new_request;
-use leasehold_store_conformance::{Fixture, Site, clock};
+use leasehold_store_conformance::{Fixture, TestWorkspace, clock};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_testkit::{TestDatabase, TestPostgres, eventually};
 use serde_json::json;
@@ -66,7 +66,7 @@ async fn fall_asleep(f: &Fixture) {
     assert!(asleep, "it never gets quiet");
 }
 
-async fn enqueue_by_hand(client: &Client, site: &Site) {
+async fn enqueue_by_hand(client: &Client, site: &TestWorkspace) {
     client
         .query_one(
             ENQUEUE,

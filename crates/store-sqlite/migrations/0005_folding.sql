@@ -1,2 +1,2 @@
--- On PostgreSQL this number adds the functions that fold appended events into the turn rows. SQLite has one writer, which
--- keeps those rows true as it goes; the number is kept so that both stores count alike.
+-- PostgreSQL folds appended events into the turn rows with SQL functions. SQLite has one writer, which keeps those rows
+-- true as it goes; the number is kept so that both stores count alike.

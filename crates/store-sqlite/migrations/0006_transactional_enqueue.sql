@@ -1,2 +1,2 @@
--- On PostgreSQL this number adds a SQL function that enqueues inside the caller's own transaction. A SQLite file
--- belongs to one process, so there is no other caller to have one; the number is kept so that both stores count alike.
+-- PostgreSQL has a SQL function that enqueues inside the caller's own transaction. A SQLite file belongs to one process,
+-- so there is no other caller to have one; the number is kept so that both stores count alike.

@@ -1,2 +1,2 @@
--- On PostgreSQL this number adds a SQL function that notifies a sleeping dispatcher. A SQLite file belongs to one process,
--- which wakes its own sleepers; the number is kept so that both stores count alike.
+-- PostgreSQL has a SQL function that notifies a sleeping dispatcher. A SQLite file belongs to one process, which wakes its
+-- own sleepers; the number is kept so that both stores count alike.

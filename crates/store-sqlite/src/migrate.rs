@@ -2,7 +2,7 @@
 
 use crate::error::Fault;
 use crate::session::Session;
-use leasehold_store::{ErrorKind, Migration, MigrationState, MigrationStatus, Script};
+use leasehold_store::{ErrorKind, Migration, MigrationState, MigrationStatus, Script, StepKind};
 
 const CREATE: &str = include_str!("../sql/migration/create.sql");
 const EXISTS: &str = include_str!("../sql/migration/exists.sql");
@@ -85,6 +85,7 @@ pub(crate) fn status(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Faul
         .into_iter()
         .filter(|(number, ..)| MIGRATIONS.iter().all(|known| known.number != *number));
     all.extend(strangers.map(|(number, name, _)| MigrationStatus {
+        kind: StepKind::Migration,
         number,
         name,
         state: MigrationState::Unknown,
@@ -95,6 +96,7 @@ pub(crate) fn status(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Faul
 
 fn seen(migration: &Migration, state: MigrationState) -> MigrationStatus {
     MigrationStatus {
+        kind: StepKind::Migration,
         number: migration.number,
         name: migration.name.to_owned(),
         state,
@@ -113,7 +115,7 @@ fn refuse_foreign(before: &[MigrationStatus]) -> Result<(), Fault> {
     for status in before {
         let name = &status.name;
         let text = match status.state {
-            MigrationState::Applied | MigrationState::Pending => continue,
+            MigrationState::Applied | MigrationState::Pending | MigrationState::Newer => continue,
             MigrationState::Changed => format!(
                 "migration {name} was applied to this file with another text than this program's: \
                  start the program that applied it, or restore a backup made before it"

@@ -8,6 +8,7 @@ use crate::{
 };
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphStop, NodeRun};
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
 use leasehold_core::{
     DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
@@ -16,7 +17,7 @@ use leasehold_store::change::{ChangePage, ChangeStart, Event};
 use leasehold_store::definition::*;
 use leasehold_store::diagnosis::Diagnosis;
 use leasehold_store::execution::*;
-use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished};
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped};
 use leasehold_store::instance::{Instance, InstanceBeat};
 use leasehold_store::job::*;
 use leasehold_store::key::{Key, KeyCreated, NewKey};
@@ -428,7 +429,7 @@ impl Store for SqliteStore {
         job::calls::renew(self, worker, claims, lease).await
     }
 
-    async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
+    async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<JobsFinished> {
         job::calls::finish(self, worker, finishes).await
     }
 
@@ -492,9 +493,5 @@ impl Store for SqliteStore {
 
     async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
         graph::calls::settle(self, by, limit).await
-    }
-
-    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<NodesFinished> {
-        graph::calls::node_finish(self, worker, finishes).await
     }
 }

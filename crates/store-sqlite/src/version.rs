@@ -3,6 +3,7 @@
 use crate::error::Fault;
 use crate::row::{Columns, blob, json_text};
 use crate::session::Session;
+use leasehold_core::duration::millis;
 use leasehold_core::{DefinitionId, VersionBody, VersionId, WorkspaceId};
 use leasehold_store::definition::{NewVersion, Version};
 use leasehold_store::{ErrorKind, Page};
@@ -19,7 +20,9 @@ pub(crate) fn publish(session: &Session<'_>, new: &NewVersion) -> Result<Option<
         .map_err(|error| ErrorKind::Value(error.to_string()))
         .and_then(|body| json_text(&body))?;
     let schema = new.params_schema.as_ref().map(json_text).transpose()?;
-    let timeout = new.execution_timeout.map(milliseconds).transpose()?;
+    let timeout = new
+        .execution_timeout
+        .map(|timeout| millis(timeout).cast_signed());
     let ids = [blob(new.workspace), blob(new.definition), blob(new.id)];
     let number = session.maybe(PUBLISH, ids, |row| Ok(row.get::<_, u32>(0)?))?;
     let Some(number) = number else {
@@ -59,11 +62,6 @@ pub(crate) fn list(
         page.rows()
     ];
     session.all(LIST, row, version)
-}
-
-fn milliseconds(timeout: Duration) -> Result<i64, ErrorKind> {
-    i64::try_from(timeout.as_millis())
-        .map_err(|_| ErrorKind::Value("an execution timeout is too long".to_owned()))
 }
 
 fn version(row: &Row<'_>) -> Result<Version, Fault> {

@@ -5,7 +5,7 @@ use leasehold_core::Timestamp;
 use leasehold_store::request::NewRequest;
 use leasehold_store::{Clock, Store};
 use leasehold_store_conformance::factory::new_request;
-use leasehold_store_conformance::{Fixture, Site, clock};
+use leasehold_store_conformance::{Fixture, TestWorkspace, clock};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,13 +30,13 @@ impl Room {
         Self { f, store }
     }
 
-    async fn enqueue(&self, site: &Site, requests: usize) {
+    async fn enqueue(&self, site: &TestWorkspace, requests: usize) {
         for _ in 0..requests.div_ceil(5_000) {
             self.f.enqueue(site, requests.min(5_000)).await;
         }
     }
 
-    async fn enqueue_for_later(&self, site: &Site, requests: usize) {
+    async fn enqueue_for_later(&self, site: &TestWorkspace, requests: usize) {
         let later = self.f.clock.now() + Duration::from_secs(3_600);
         let new = |run_at: Timestamp| NewRequest {
             run_at: Some(run_at),

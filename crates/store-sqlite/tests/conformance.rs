@@ -1,31 +1,21 @@
 //! The suite that says what a store is, over a SQLite file and over one in memory.
-#![allow(clippy::unwrap_used)]
 
-use leasehold_store::{Clock, ManualClock, Store};
 use leasehold_store_conformance::{Fixture, clock};
-use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
-use std::sync::Arc;
+use leasehold_testbed::{BackendKind, BackendOptions, TestBackend};
 
-fn options(clock: &ManualClock) -> SqliteOptions {
-    SqliteOptions {
-        clock: Clock::Manual(clock.clone()),
-        ..SqliteOptions::default()
-    }
+async fn fixture(kind: BackendKind) -> Fixture {
+    let clock = clock();
+    let options = BackendOptions::default().clock(clock.clone());
+    let backend = TestBackend::with(kind, options).await;
+    Fixture::new(backend.store.clone(), clock).guarded(backend)
 }
 
 async fn file_fixture() -> Fixture {
-    let clock = clock();
-    let folder = leasehold_testkit::temp_dir();
-    let store = SqliteStore::open(folder.path().join("leasehold.db"), &options(&clock)).unwrap();
-    store.schema_migrate().await.unwrap();
-    Fixture::new(Arc::new(store), clock).guarded(folder)
+    fixture(BackendKind::Sqlite).await
 }
 
 async fn memory_fixture() -> Fixture {
-    let clock = clock();
-    let store = SqliteStore::open_in_memory(&options(&clock)).unwrap();
-    store.schema_migrate().await.unwrap();
-    Fixture::new(Arc::new(store), clock)
+    fixture(BackendKind::SqliteMemory).await
 }
 
 mod file {

@@ -6,7 +6,7 @@ use leasehold_store::request::{
     Claimed, ClaimedRequest, ExecutionOrigin, Orphaned, Rejected, ReleaseKind, RequestFilter,
 };
 use leasehold_store::{Clock, Page, Store};
-use leasehold_store_conformance::{Fixture, OWNER, Site, USER, clock};
+use leasehold_store_conformance::{Fixture, OWNER, TestWorkspace, USER, clock};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use rusqlite::{Connection, Params, params};
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl Room {
         assert_eq!(drift, [""; 0]);
     }
 
-    async fn in_use(&self, site: &Site) -> u32 {
+    async fn in_use(&self, site: &TestWorkspace) -> u32 {
         self.f.slots(site.workspace).await.in_use
     }
 
@@ -173,7 +173,7 @@ async fn a_turn_row_that_says_too_much_costs_a_look_and_nothing_else() {
 }
 
 /// Brings a new request to a status by the store's own operations.
-async fn bring(room: &Room, t: &Site, to: RequestStatus) -> RequestId {
+async fn bring(room: &Room, t: &TestWorkspace, to: RequestStatus) -> RequestId {
     let id = room.f.enqueue(t, 1).await[0];
     if to == RequestStatus::Pending {
         return id;
@@ -260,7 +260,7 @@ async fn an_execution_that_vanished_is_replaced_when_there_is_room() {
     room.assert_no_drift();
 }
 
-fn rejected(request: RequestId, site: &Site, reason: FailureReason) -> Rejected {
+fn rejected(request: RequestId, site: &TestWorkspace, reason: FailureReason) -> Rejected {
     Rejected {
         request,
         workspace: site.workspace,

@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::JsonText;
-use leasehold_store::job::{JobClaim, JobEnd, JobFinish, JobStart, NewJob};
+use leasehold_core::job::{JobClaim, JobEnd, JobFinish};
+use leasehold_store::job::{JobStart, NewJob};
 use leasehold_store::{Clock, Store};
 use leasehold_store_conformance::clock;
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
@@ -45,7 +46,7 @@ async fn claim(store: &SqliteStore, complete: bool) -> u64 {
     let cost = store.claim_cost();
     assert_eq!((cost.scanned, cost.sorts), (0, 0));
     if complete {
-        let end = |job: &leasehold_store::job::ClaimedJob| JobFinish {
+        let end = |job: &leasehold_core::job::ClaimedJob| JobFinish {
             claim: job.claim(),
             end: JobEnd::Completed { result: None },
         };

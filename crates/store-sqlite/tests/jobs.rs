@@ -1,10 +1,9 @@
 //! What is SQLite's own about jobs: runs and pages as they are kept, the view for people, what survives a crash, what hands can break.
 #![allow(clippy::unwrap_used)]
 
+use leasehold_core::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};
 use leasehold_core::{JobId, JobStatus, JsonText};
-use leasehold_store::job::{
-    Again, ClaimedJob, JobCancelled, JobClaim, JobEnd, JobFinish, JobFinished, JobStart, NewJob,
-};
+use leasehold_store::job::{JobCancelled, JobStart, NewJob};
 use leasehold_store::queue::QueueChange;
 use leasehold_store::{Clock, ErrorKind, ManualClock, Store};
 use leasehold_store_conformance::clock;
@@ -103,7 +102,7 @@ async fn claim(store: &SqliteStore, max: u32) -> Vec<ClaimedJob> {
 async fn finish(store: &SqliteStore, job: &ClaimedJob, end: JobEnd) -> JobFinished {
     let claim = job.claim();
     let finish = JobFinish { claim, end };
-    store.job_finish(WORKER, &[finish]).await.unwrap()[0]
+    store.job_finish(WORKER, &[finish]).await.unwrap().jobs[0]
 }
 
 fn ids(jobs: &[ClaimedJob]) -> Vec<JobId> {

@@ -5,7 +5,7 @@
 use leasehold_core::{RequestStatus, WorkspaceId};
 use leasehold_store::change::ChangeStart;
 use leasehold_store::{Clock, Store};
-use leasehold_store_conformance::{Fixture, Site, clock};
+use leasehold_store_conformance::{Fixture, TestWorkspace, clock};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use std::sync::Arc;
 
@@ -31,12 +31,12 @@ async fn turns(f: &Fixture) -> Vec<(WorkspaceId, RequestStatus)> {
 }
 
 /// The workspace goes on with another definition; what waits of the old one will be rejected.
-async fn replace_definition(f: &Fixture, site: &Site) -> Site {
+async fn replace_definition(f: &Fixture, site: &TestWorkspace) -> TestWorkspace {
     let gone = f.store.definition_delete(site.workspace, site.definition);
     assert!(gone.await.unwrap());
     let definition = f.draft(site.workspace).await;
     let version = f.publish(site.workspace, definition).await.id;
-    Site {
+    TestWorkspace {
         workspace: site.workspace,
         definition,
         version,

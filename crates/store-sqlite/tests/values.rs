@@ -4,7 +4,7 @@
 use leasehold_store::request::{Enqueue, NewRequest};
 use leasehold_store::{Clock, Error, ErrorKind, Store};
 use leasehold_store_conformance::factory::new_request;
-use leasehold_store_conformance::{Fixture, Site, USER, clock};
+use leasehold_store_conformance::{Fixture, TestWorkspace, USER, clock};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -20,14 +20,14 @@ async fn fixture() -> Fixture {
     Fixture::new(Arc::new(store), clock)
 }
 
-fn with(site: &Site, params: Value) -> NewRequest {
+fn with(site: &TestWorkspace, params: Value) -> NewRequest {
     NewRequest {
         params,
         ..new_request(site)
     }
 }
 
-async fn refusal(f: &Fixture, site: &Site, params: Value) -> Error {
+async fn refusal(f: &Fixture, site: &TestWorkspace, params: Value) -> Error {
     let enqueue = Enqueue {
         workspace: site.workspace,
         requests: vec![with(site, params)],

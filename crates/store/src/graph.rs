@@ -1,9 +1,9 @@
 //! Graphs that run in the store, node by node: parameters and outcomes, and the job that a node becomes.
 
 use crate::execution::{ExecutionFinish, ExecutionFinished};
-use crate::job::{JobFinished, JobStart, NewJob};
+use crate::job::{JobStart, NewJob};
 use leasehold_core::graph::{GraphState, Work};
-use leasehold_core::job::JobRetry;
+use leasehold_core::job::{JobFinished, JobRetry};
 use leasehold_core::queue::{DELAY_NODES, HTTP_NODES};
 use leasehold_core::{
     ExecutionEnd, ExecutionId, FailureReason, JsonText, RequestId, RequestStatus, Timestamp,
@@ -57,15 +57,6 @@ pub enum GraphStopped {
     AlreadyEnded,
     /// There is none.
     NotFound,
-}
-
-/// What became of ending claims, of which some may be those of nodes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct NodesFinished {
-    /// What became of each claim, in the order asked.
-    pub jobs: Vec<JobFinished>,
-    /// The executions that ended with them, in any order.
-    pub ended: Vec<EndedExecution>,
 }
 
 /// An execution that a call brought to its end, with its request.

@@ -1,7 +1,7 @@
 //! Jobs: parameters and outcomes.
 
-use crate::{Result, Store};
-use leasehold_core::job::{JobId, JobRetry, JobStatus};
+use crate::graph::EndedExecution;
+use leasehold_core::job::{JobFinished, JobId, JobRef, JobRetry, JobStatus};
 use leasehold_core::payload::JsonText;
 use leasehold_core::retry::Backoff;
 use leasehold_core::{ExecutionId, Timestamp};
@@ -129,140 +129,13 @@ pub struct EnqueuedJob {
     pub existing: bool,
 }
 
-/// Jobs to claim.
-#[derive(Clone, Debug)]
-pub struct JobClaim {
-    /// From which queue.
-    pub queue: String,
-    /// Who claims, a name that no other worker has.
-    pub worker: String,
-    /// How many at most.
-    pub max: u32,
-    /// How long the leases last; none is the queue's.
-    pub lease: Option<Duration>,
-}
-
-/// What a claim brought.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct JobsClaimed {
-    /// The jobs, first in line first.
-    pub jobs: Vec<ClaimedJob>,
-    /// Whether a limit, of the queue or of all, ended the claim: more may be waiting.
-    pub at_limit: bool,
-    /// If fewer than asked were claimed: how long until the next waiting job of the queue becomes due, if any waits.
-    pub next_due_in: Option<Duration>,
-}
-
-/// A job with its lease.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ClaimedJob {
-    /// Its id.
-    pub id: JobId,
-    /// The fencing token: higher than that of every earlier claim of the job.
-    pub token: i64,
-    /// What sort of work it is.
-    pub kind: String,
-    /// What to work on.
-    pub payload: JsonText,
-    /// Higher goes first.
-    pub priority: i16,
-    /// Which attempt this is, from 1.
-    pub attempt: u32,
-    /// How often and when it is tried again.
-    pub retry: JobRetry,
-    /// How long this attempt may take.
-    pub timeout: Option<Duration>,
-    /// What an earlier attempt reported last.
-    pub progress: Option<JsonText>,
-    /// What went wrong last.
-    pub last_error: Option<String>,
-    /// The caller's trace context.
-    pub trace_context: Option<String>,
-    /// When it was enqueued.
-    pub created_at: Timestamp,
-    /// How long the lease lasts from the claim on.
-    pub lease: Duration,
-    /// Until when by the store's clock, unless renewed.
-    pub lease_expires_at: Timestamp,
-}
-
-/// A claim of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct JobRef {
-    /// The job.
-    pub job: JobId,
-    /// The token of the claim.
-    pub token: i64,
-}
-
-impl ClaimedJob {
-    /// What its worker shows to renew or finish it.
-    pub fn claim(&self) -> JobRef {
-        JobRef {
-            job: self.id,
-            token: self.token,
-        }
-    }
-}
-
-/// What a worker did with a job.
-#[derive(Clone, Debug, PartialEq)]
-pub struct JobFinish {
-    /// Which claim.
-    pub claim: JobRef,
-    /// How it ended.
-    pub end: JobEnd,
-}
-
-/// How a claim ended.
-#[derive(Clone, Debug, PartialEq)]
-pub enum JobEnd {
-    /// The work is done.
-    Completed {
-        /// What it came to.
-        result: Option<JsonText>,
-    },
-    /// The work failed.
-    Failed {
-        /// What went wrong.
-        error: String,
-        /// Whether to try again.
-        again: Again,
-    },
-    /// Not now: again after so long, and this was no attempt.
-    Snoozed(Duration),
-    /// Not started: again at once, and this was no attempt.
-    GivenBack,
-}
-
-/// Whether a failed job is tried again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Again {
-    /// As its retry policy says.
-    #[default]
-    Policy,
-    /// After so long, unless its attempts are used up.
-    After(Duration),
-    /// Never.
-    Never,
-}
-
-/// What became of a finish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobFinished {
-    /// It is completed.
-    Completed,
-    /// It is failed for good.
-    Failed,
-    /// It is queued again, not before this.
-    Queued {
-        /// When it may run.
-        run_at: Timestamp,
-    },
-    /// The lease was lost, or never held: nothing was changed, and whatever the worker did must not count.
-    LeaseLost,
-    /// The job is a node of a graph, and nothing was changed: [`Store::node_finish`] ends such a claim.
-    OfGraph,
+/// What became of the claims of a call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobsFinished {
+    /// What became of each claim, in the order asked.
+    pub jobs: Vec<JobFinished>,
+    /// The executions that ended with nodes among them, in any order.
+    pub ended: Vec<EndedExecution>,
 }
 
 /// A job whose lease had run out.
@@ -320,29 +193,4 @@ pub struct JobsPruned {
     pub jobs: u64,
     /// Deduplication keys whose window had passed.
     pub keys: u64,
-}
-
-/// Ends claims of any kind: those of nodes of graphs by [`Store::node_finish`], the others by [`Store::job_finish`]. Answers are in the
-/// order asked.
-///
-/// # Errors
-/// As the two. If the second fails, what the first ended stays ended; asking again brings the rest to its end.
-pub async fn finish(
-    store: &dyn Store,
-    worker: &str,
-    finishes: &[JobFinish],
-) -> Result<Vec<JobFinished>> {
-    let mut answers = store.job_finish(worker, finishes).await?;
-    let nodes: Vec<usize> = (0..answers.len())
-        .filter(|&at| answers[at] == JobFinished::OfGraph)
-        .collect();
-    if nodes.is_empty() {
-        return Ok(answers);
-    }
-    let asked: Vec<JobFinish> = nodes.iter().map(|&at| finishes[at].clone()).collect();
-    let finished = store.node_finish(worker, &asked).await?;
-    for (at, answer) in nodes.into_iter().zip(finished.jobs) {
-        answers[at] = answer;
-    }
-    Ok(answers)
 }

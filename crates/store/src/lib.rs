@@ -29,7 +29,7 @@ pub mod workspace;
 
 pub use clock::{Clock, ManualClock};
 pub use error::{Error, ErrorKind, Result};
-pub use migration::{Migration, MigrationState, MigrationStatus, Script, checksum};
+pub use migration::{Migration, MigrationState, MigrationStatus, Script, StepKind, checksum};
 pub use page::Page;
 pub use store::{Capabilities, Store};
 

@@ -1,5 +1,7 @@
 //! What a migration is, whichever database it is for, and how its text is recognised again.
 
+use std::fmt;
+
 /// One numbered step of a schema.
 #[derive(Clone, Copy, Debug)]
 pub struct Migration {
@@ -11,10 +13,12 @@ pub struct Migration {
     pub sql: &'static str,
 }
 
-/// A migration as a database sees it.
+/// A migration or a function as a database sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MigrationStatus {
-    /// Its place in the order.
+    /// Which of the two it is.
+    pub kind: StepKind,
+    /// Its place in the order; of a function, its release.
     pub number: u32,
     /// Its name.
     pub name: String,
@@ -22,17 +26,38 @@ pub struct MigrationStatus {
     pub state: MigrationState,
 }
 
+/// What a step towards a schema is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StepKind {
+    /// A migration: applied once.
+    Migration,
+    /// A SQL function: replaced by each higher release. Not every database has any.
+    Function,
+}
+
+impl fmt::Display for MigrationStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            StepKind::Migration => write!(f, "migration {}", self.name),
+            StepKind::Function => write!(f, "release {} of function {}", self.number, self.name),
+        }
+    }
+}
+
 /// Whether a migration was applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MigrationState {
     /// Applied, and its text is this program's.
     Applied,
-    /// Not applied yet.
+    /// Not applied yet; of a function also: applied in a lower release.
     Pending,
     /// Applied with another text than this program's.
     Changed,
     /// Applied by a newer program; this one does not know it.
     Unknown,
+    /// A function that a newer program applied, in a higher release or under a new name. This program leaves it as it is
+    /// and may use it.
+    Newer,
 }
 
 impl Migration {
@@ -56,33 +81,48 @@ pub struct Script<'a> {
 impl Script<'_> {
     /// The SQL that brings a database with this status up to these migrations; empty if it has them all.
     pub fn text(&self, migrations: &[Migration], status: &[MigrationStatus]) -> String {
+        self.transaction(&self.steps(migrations, status))
+    }
+
+    /// The SQL of each migration that a database with this status lacks, in order.
+    pub fn steps(&self, migrations: &[Migration], status: &[MigrationStatus]) -> Vec<String> {
         let kept = |number| {
-            let mut of = status.iter().filter(|s| s.number == number);
+            let migrations = status.iter().filter(|s| s.kind == StepKind::Migration);
+            let mut of = migrations.filter(|s| s.number == number);
             of.any(|s| s.state != MigrationState::Pending)
         };
         let pending = migrations.iter().filter(|m| !kept(m.number));
-        let pending: Vec<String> = pending.map(|m| self.one(m)).collect();
-        if pending.is_empty() {
+        pending.map(|m| self.one(m)).collect()
+    }
+
+    /// One transaction of these steps; empty if there is none.
+    pub fn transaction(&self, steps: &[String]) -> String {
+        if steps.is_empty() {
             return String::new();
         }
-        let before: String = self.before.iter().map(|s| statement(s)).collect();
-        format!("BEGIN;\n\n{before}{}COMMIT;\n", pending.concat())
+        let before: String = self.before.iter().map(|s| self.statement(s, &[])).collect();
+        format!("BEGIN;\n\n{before}{}COMMIT;\n", steps.concat())
+    }
+
+    /// A statement of the script, with these literals in place of its parameters.
+    pub fn statement(&self, sql: &str, literals: &[String]) -> String {
+        let numbered = (1..).zip(literals);
+        let filled = numbered.fold(sql.trim_end().to_owned(), |sql, (number, literal)| {
+            sql.replace(&format!("{}{number}", self.mark), literal)
+        });
+        format!("{filled};\n\n")
     }
 
     fn one(&self, migration: &Migration) -> String {
-        let parameter = |number: u32| format!("{}{number}", self.mark);
-        let record = self
-            .record
-            .replace(&parameter(1), &migration.number.to_string())
-            .replace(&parameter(2), &format!("'{}'", migration.name))
-            .replace(&parameter(3), &migration.checksum().to_string());
+        let literals = [
+            migration.number.to_string(),
+            format!("'{}'", migration.name),
+            migration.checksum().to_string(),
+        ];
         let (name, sql) = (migration.name, migration.sql.trim_end());
-        format!("-- {name}\n\n{sql}\n\n{}", statement(&record))
+        let record = self.statement(self.record, &literals);
+        format!("-- {name}\n\n{sql}\n\n{record}")
     }
-}
-
-fn statement(sql: &str) -> String {
-    format!("{};\n\n", sql.trim_end())
 }
 
 /// FNV-1a over the text without carriage returns: enough to notice an edit, and the same on every machine.

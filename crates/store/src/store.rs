@@ -5,11 +5,11 @@ use crate::change::{ChangePage, ChangeStart, Event};
 use crate::definition::{Definition, DefinitionCreated, NewDefinition, NewVersion, Version};
 use crate::diagnosis::Diagnosis;
 use crate::execution::{ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished};
-use crate::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished};
+use crate::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped};
 use crate::instance::{Instance, InstanceBeat};
 use crate::job::{
-    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
-    JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
+    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobFilter, JobPrune, JobsFinished, JobsPruned,
+    NewJob,
 };
 use crate::key::{Key, KeyCreated, NewKey};
 use crate::lock::{LockAcquired, LockRequest, LockState, LockToken};
@@ -27,6 +27,7 @@ use crate::workspace::{
 use crate::{MigrationStatus, Page, Result};
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphStop, NodeRun};
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
 use leasehold_core::{
     DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
@@ -375,9 +376,17 @@ pub trait Store: Send + Sync + 'static {
         lease: Duration,
     ) -> Result<Vec<JobId>>;
 
-    /// Ends claims that the worker holds with these tokens and that have not expired. Answers are in the order asked; of two for one
-    /// claim in a call the first counts. A wait is cut at the longest one may be.
-    async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>>;
+    /// Ends claims that the worker holds with these tokens and that have not expired, whatever the job is for. Answers are in the order asked; of
+    /// two for one claim in a call the first counts. A wait is cut at the longest one may be.
+    ///
+    /// Atomic per job, not per call. The job of a node ends in a transaction of its own: ending the claim, recording the node's output or error, putting
+    /// the next nodes into their queues and, at the end of the graph, ending execution and request and freeing the slot happen together. Nodes of one
+    /// graph end in the order asked. Of two workers that end the last two predecessors of a node at once, one puts it into its queue.
+    ///
+    /// # Errors
+    /// A job that cannot be ended does not keep the others from their end, unless the store has become unavailable. What ended stays ended. A second
+    /// call with the same claims ends the rest and answers `LeaseLost` for those that had ended.
+    async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<JobsFinished>;
 
     /// Keeps what a worker says of its progress; false if the lease is lost. It is kept through retries, until the job has ended.
     async fn job_progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool>;
@@ -434,9 +443,4 @@ pub trait Store: Send + Sync + 'static {
     /// Ends up to `limit` graphs that time has ended: their execution's timeout has passed, or a node's job lost its last lease. Idempotent, safe from
     /// everywhere at once; call again while it finds as many as asked.
     async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>>;
-
-    /// Like [`Store::job_finish`], and takes nodes of graphs too. Ending such a claim, recording the node's output or error, putting the next nodes into
-    /// their queues and, at the end of the graph, ending execution and request and freeing the slot is one transaction. Of two workers
-    /// that end the last two predecessors of a node at once, one puts it into its queue.
-    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<NodesFinished>;
 }

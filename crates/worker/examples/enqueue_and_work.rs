@@ -6,6 +6,7 @@
 
 use anyhow::{Context, Result};
 use leasehold_core::JsonText;
+use leasehold_runtime::StoreSource;
 use leasehold_store::Store;
 use leasehold_store::job::{Dedup, JobStart, NewJob};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
@@ -46,7 +47,7 @@ async fn main() -> Result<()> {
     store.schema_migrate().await?;
 
     let (done, mut all_done) = mpsc::unbounded_channel();
-    let worker = Worker::builder(store.clone())
+    let worker = Worker::of(Arc::new(StoreSource::new(store.clone())))
         .queue("emails")
         .concurrency(4)
         .handler("welcome", welcome)

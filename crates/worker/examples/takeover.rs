@@ -7,6 +7,7 @@
 
 use anyhow::{Context, Result, ensure};
 use leasehold_core::{JobStatus, JsonText};
+use leasehold_runtime::StoreSource;
 use leasehold_store::Store;
 use leasehold_store::job::NewJob;
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
@@ -36,7 +37,7 @@ async fn main() -> Result<()> {
 async fn work(store: Arc<dyn Store>, role: &str, queue: &str) -> Result<()> {
     let is_first = role == "first";
     let name = role.to_owned();
-    let worker = Worker::builder(store)
+    let worker = Worker::of(Arc::new(StoreSource::new(store)))
         .queue(queue)
         .lease(LEASE)
         // In an installation `leasehold serve` sweeps up expired leases and wakes workers; here nobody does.

@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, reason = "an example talks to people")]
 
 use anyhow::{Context, Result};
+use leasehold_runtime::StoreSource;
 use leasehold_store::Store;
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_worker::{JobContext, Worker};
@@ -46,7 +47,7 @@ async fn main() -> Result<()> {
             Ok(())
         }
     };
-    let worker = Worker::builder(store).queue(&queue);
+    let worker = Worker::of(Arc::new(StoreSource::new(store))).queue(&queue);
     let worker = worker.handler("confirm", handler).build()?.start();
 
     let mut client = connect(&url).await?;

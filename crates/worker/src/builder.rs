@@ -56,7 +56,7 @@ pub enum BuildError {
     },
 }
 
-/// A worker to be; see [`Worker::builder`].
+/// A worker to be; see [`Worker::of`].
 pub struct WorkerBuilder {
     source: Arc<dyn JobSource>,
     queues: Vec<String>,

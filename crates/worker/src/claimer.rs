@@ -2,10 +2,10 @@
 
 use crate::runner;
 use crate::shared::Shared;
-use crate::troubles::Troubles;
+use leasehold_core::job::{JobClaim, JobsClaimed};
 use leasehold_core::limits::JOB_MAX_BATCH;
 use leasehold_core::rest::{SILENCE, rest_after};
-use leasehold_store::job::{JobClaim, JobsClaimed};
+use leasehold_service::FailureStreak;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -33,7 +33,7 @@ struct Claimer {
     not_ahead_for: Duration,
     /// The shortest lease so far.
     lease: Duration,
-    troubles: Troubles,
+    failures: FailureStreak,
 }
 
 struct Queue {
@@ -77,7 +77,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
             .options
             .lease
             .unwrap_or(leasehold_core::lease::DEFAULT_LEASE),
-        troubles: Troubles::to("claim jobs"),
+        failures: FailureStreak::of("worker").action("claim jobs"),
         shared,
     };
     while !claimer.shared.stopping.is_cancelled() {
@@ -135,14 +135,14 @@ impl Claimer {
         let asked = Instant::now();
         match shared.source.claim(&claim).await {
             Ok(claimed) => {
-                self.troubles.fine();
+                self.failures.succeeded();
                 if self.looked(index, claimed, asked) {
                     // What was started begins before the next look is sent.
                     tokio::task::yield_now().await;
                 }
             }
             Err(error) => {
-                let wait = self.troubles.failed(&error);
+                let wait = self.failures.failed(&error);
                 self.pause(wait).await;
             }
         }

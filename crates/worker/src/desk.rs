@@ -3,7 +3,7 @@
 
 use crate::held::{Fate, Held};
 use crate::stats::Stats;
-use leasehold_store::job::{ClaimedJob, JobEnd, JobFinish, JobFinished, JobRef};
+use leasehold_core::job::{ClaimedJob, JobEnd, JobFinish, JobFinished, JobRef};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -195,7 +195,7 @@ impl Desk {
                 (JobFinished::Queued { .. }, JobEnd::Failed { .. } | JobEnd::Completed { .. }) => {
                     stats.retried += 1;
                 }
-                (JobFinished::LeaseLost | JobFinished::OfGraph, _) => {
+                (JobFinished::LeaseLost, _) => {
                     stats.lost += 1;
                     lost.extend(held);
                 }

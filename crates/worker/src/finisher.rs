@@ -2,36 +2,36 @@
 
 use crate::held::Held;
 use crate::shared::Shared;
-use crate::troubles::Troubles;
+use crate::source::{SourceError, SourceResult};
+use leasehold_core::job::{Again, JobEnd, JobFinish};
 use leasehold_core::limits::JOB_MAX_BATCH;
-use leasehold_store::Error;
-use leasehold_store::job::{Again, JobEnd, JobFinish};
+use leasehold_service::FailureStreak;
 use std::sync::Arc;
 use tokio::time::{Instant, sleep};
 
 /// Runs until it is aborted.
 pub(crate) async fn run(shared: Arc<Shared>) {
-    let mut troubles = Troubles::to("write down how jobs ended");
+    let mut failures = FailureStreak::of("worker").action("write down how jobs ended");
     loop {
         let ends = shared.desk.ends(JOB_MAX_BATCH);
         if ends.is_empty() {
             shared.desk.results.notified().await;
         } else {
-            write(&shared, ends, &mut troubles).await;
+            write(&shared, ends, &mut failures).await;
         }
     }
 }
 
 /// Writes ends down in one statement, again and again while that can help.
-async fn write(shared: &Shared, mut ends: Vec<JobFinish>, troubles: &mut Troubles) {
+async fn write(shared: &Shared, mut ends: Vec<JobFinish>, failures: &mut FailureStreak) {
     while !ends.is_empty() {
         match send(shared, &ends).await {
             Ok(()) => {
-                troubles.fine();
+                failures.succeeded();
                 return;
             }
             Err(error) if error.is_retryable() => {
-                let wait = troubles.failed(&error);
+                let wait = failures.failed(&error);
                 tokio::select! {
                     () = sleep(wait) => {}
                     // A worker that stops has no time to lose; the next failure rests again.
@@ -43,7 +43,7 @@ async fn write(shared: &Shared, mut ends: Vec<JobFinish>, troubles: &mut Trouble
             Err(_) => {
                 // One that cannot be written must not keep the others from it.
                 for end in ends {
-                    Box::pin(write(shared, vec![end], troubles)).await;
+                    Box::pin(write(shared, vec![end], failures)).await;
                 }
                 return;
             }
@@ -51,7 +51,7 @@ async fn write(shared: &Shared, mut ends: Vec<JobFinish>, troubles: &mut Trouble
     }
 }
 
-async fn send(shared: &Shared, ends: &[JobFinish]) -> leasehold_store::Result<()> {
+async fn send(shared: &Shared, ends: &[JobFinish]) -> SourceResult<()> {
     let answers = shared.source.finish(&shared.options.name, ends).await?;
     for held in shared.desk.written(ends, &answers) {
         say_lost(shared, &held, "its end was refused");
@@ -76,7 +76,7 @@ fn still_held(shared: &Shared, ends: Vec<JobFinish>) -> Vec<JobFinish> {
 }
 
 /// An end that the store will never take (a result that no column holds): written down as a failure that says so.
-async fn unwritable(shared: &Shared, mut ends: Vec<JobFinish>, error: Error) {
+async fn unwritable(shared: &Shared, mut ends: Vec<JobFinish>, error: SourceError) {
     if let Some(end) = ends.first_mut() {
         tracing::error!(job = %end.claim.job, %error, "the end of a job cannot be written down; it counts as failed");
         end.end = JobEnd::Failed {

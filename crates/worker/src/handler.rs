@@ -3,7 +3,7 @@
 use crate::context::JobContext;
 use crate::outcome::{self, IntoOutcome, JobError, Outcome};
 use futures::future::BoxFuture;
-use leasehold_store::job::JobEnd;
+use leasehold_core::job::JobEnd;
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -3,9 +3,9 @@
 use crate::held::Held;
 use crate::shared::Shared;
 use leasehold_core::JobId;
+use leasehold_core::job::JobRef;
 use leasehold_core::lease::{DEFAULT_LEASE, heartbeat_every};
 use leasehold_core::limits::JOB_MAX_BATCH;
-use leasehold_store::job::JobRef;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;

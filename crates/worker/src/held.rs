@@ -1,6 +1,6 @@
 //! A claimed job in the worker's hands: until when its lease can be believed in, and whether its handler is to stop. Knows no store.
 
-use leasehold_store::job::{ClaimedJob, JobRef};
+use leasehold_core::job::{ClaimedJob, JobRef};
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::time::Instant;

@@ -1,11 +1,11 @@
-//! The worker runtime: claims jobs, runs their handlers, keeps the leases alive, writes down what came of each. Sees the storage port only;
-//! knows no database, no HTTP and nothing of requests.
+//! The worker runtime: claims jobs, runs their handlers, keeps the leases alive, writes down what came of each. Asks a
+//! [`JobSource`] for everything; knows no store, no HTTP and nothing of requests.
 //!
 //! ```no_run
-//! # async fn example(store: std::sync::Arc<dyn leasehold_store::Store>) -> Result<(), leasehold_worker::BuildError> {
+//! # async fn example(source: std::sync::Arc<dyn leasehold_worker::JobSource>) -> Result<(), leasehold_worker::BuildError> {
 //! use leasehold_worker::{JobContext, Worker};
 //!
-//! let worker = Worker::builder(store)
+//! let worker = Worker::of(source)
 //!     .queue("emails")
 //!     .handler("welcome", async |to: String, job: JobContext| {
 //!         // Whatever is done outside shows `job.token()`, which is higher for every later owner of the job.
@@ -37,12 +37,11 @@ mod runner;
 mod shared;
 mod source;
 mod stats;
-mod troubles;
 mod worker;
 
 pub use builder::{BuildError, WorkerBuilder};
 pub use context::{JobContext, Progress};
 pub use outcome::{IntoOutcome, JobError, Outcome};
-pub use source::{JobSource, StoreSource};
+pub use source::{JobSource, SourceError, SourceResult};
 pub use stats::Stats;
 pub use worker::{Worker, WorkerHandle};

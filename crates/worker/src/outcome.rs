@@ -1,9 +1,8 @@
 //! What a handler answers: done with a result, later, or an error that says whether to try again. Knows no job and no store.
 
 use leasehold_core::JsonText;
-use leasehold_core::job::bounded_wait;
+use leasehold_core::job::{Again, JobEnd, bounded_wait};
 use leasehold_core::limits::PAYLOAD_MAX_BYTES;
-use leasehold_store::job::{Again, JobEnd};
 use serde::Serialize;
 use std::error::Error;
 use std::fmt;

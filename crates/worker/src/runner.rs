@@ -5,7 +5,7 @@ use crate::held::{Fate, Held};
 use crate::outcome::{JobError, failed};
 use crate::shared::Shared;
 use futures::FutureExt;
-use leasehold_store::job::JobEnd;
+use leasehold_core::job::JobEnd;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;

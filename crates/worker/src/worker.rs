@@ -2,11 +2,10 @@
 
 use crate::builder::WorkerBuilder;
 use crate::shared::Shared;
-use crate::source::{JobSource, StoreSource};
+use crate::source::JobSource;
 use crate::stats::Stats;
 use crate::{claimer, finisher, heart};
 use futures::FutureExt;
-use leasehold_store::Store;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -35,12 +34,7 @@ pub struct WorkerHandle {
 }
 
 impl Worker {
-    /// A worker for the jobs of a store.
-    pub fn builder(store: Arc<dyn Store>) -> WorkerBuilder {
-        Self::of(Arc::new(StoreSource::new(store)))
-    }
-
-    /// A worker for the jobs of any source.
+    /// A worker for the jobs of a source.
     pub fn of(source: Arc<dyn JobSource>) -> WorkerBuilder {
         WorkerBuilder::new(source)
     }

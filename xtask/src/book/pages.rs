@@ -69,7 +69,24 @@ impl Known<'_> {
     }
 }
 
-/// Pages of the book that no line of its summary names: nobody would find them.
+/// A README with this line lists the pages of its folder. `cargo xtask book` puts the list in its place, and a chapter for each page below the README.
+pub(crate) const FOLDER_LIST: &str = "<!-- the pages of this folder -->";
+
+/// Whether the README of the page's folder lists the page, and the summary the README.
+fn is_in_folder_list(
+    path: &str,
+    texts: &BTreeMap<String, Option<String>>,
+    listed: &HashSet<String>,
+) -> bool {
+    let Some((folder, _)) = path.rsplit_once('/') else {
+        return false;
+    };
+    let readme = format!("{folder}/README.md");
+    let text = texts.get(&readme).and_then(Option::as_deref);
+    listed.contains(&readme) && text.is_some_and(|text| text.contains(FOLDER_LIST))
+}
+
+/// Pages of the book that neither its summary nor the README of their folder lists: nobody would find them.
 fn left_out(texts: &BTreeMap<String, Option<String>>) -> Vec<Finding> {
     let Some(Some(summary)) = texts.get(SUMMARY) else {
         return Vec::new();
@@ -82,6 +99,7 @@ fn left_out(texts: &BTreeMap<String, Option<String>>) -> Vec<Finding> {
         .keys()
         .filter(|path| path.starts_with(BOOK) && path.ends_with(".md"))
         .filter(|path| *path != SUMMARY && !listed.contains(*path))
+        .filter(|path| !is_in_folder_list(path, texts, &listed))
         .map(|path| Finding::new(path, 1, format!("is not in {SUMMARY}; add a line for it")))
         .collect()
 }
@@ -177,5 +195,21 @@ mod tests {
             found(&files),
             ["docs/b.md:1: is not in docs/SUMMARY.md; add a line for it"]
         );
+    }
+
+    #[test]
+    fn a_page_in_a_folder_list_needs_no_line_in_the_summary() {
+        let list = format!("# A\n\n{FOLDER_LIST}\n");
+        let files = [
+            ("docs/SUMMARY.md", "- [a](a/README.md)"),
+            ("docs/a/README.md", &list),
+            ("docs/a/b.md", "# B"),
+            ("docs/c/README.md", &list),
+            ("docs/c/d.md", "# D"),
+        ];
+        let findings = found(&files);
+        assert_eq!(findings.len(), 2, "{findings:?}");
+        assert!(findings[0].starts_with("docs/c/README.md:1: "));
+        assert!(findings[1].starts_with("docs/c/d.md:1: "));
     }
 }

@@ -23,7 +23,12 @@ const SPEAKS_TEMPORAL: &str = "engine-temporal";
 const RUNS_IN_STORES: &str = "engine-embedded";
 const PORTS: [&str; 2] = ["store", "engine"];
 /// For tests only, except among themselves and in the tools.
-const DEV_ONLY: [&str; 3] = ["testkit", "store-conformance", "engine-conformance"];
+const DEV_ONLY: [&str; 4] = [
+    "testbed",
+    "testkit",
+    "store-conformance",
+    "engine-conformance",
+];
 
 /// Whether a dependency is built into what is shipped, or only into tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,19 +72,21 @@ fn forbidden(room: &str, dependency: &str) -> Option<&'static str> {
     match room {
         "core" => Some("the core stands alone"),
         "testkit" => Some("the testkit knows none of our crates, so that all can use it"),
+        "testbed" => (other.ends_with("-conformance") || other.starts_with("engine-"))
+            .then_some("the suites and the tests of engines use the test bed, not the other way round"),
         "store" | "engine" => (other != "core").then_some("a port sees the core only"),
         "ops" | "telemetry" => (!inwards).then_some("it sees the core and the ports only"),
-        "runtime" => (!inwards && other != "telemetry")
-            .then_some("it sees the core, the ports and the telemetry only"),
-        "worker" => (!["core", "store"].contains(&other))
-            .then_some("it sees the core and the storage port only"),
-        "api" => (other != "core").then_some("it sees the core only"),
-        "client" => (!["api", "core", "store", "worker"].contains(&other))
+        "runtime" => (!inwards && !["service", "telemetry", "worker"].contains(&other))
+            .then_some("it sees the core, the ports, the telemetry, and the shapes of services and workers only"),
+        "worker" => (!["core", "service"].contains(&other))
+            .then_some("it sees the core and the shape of a service only"),
+        "api" | "service" => (other != "core").then_some("it sees the core only"),
+        "client" => (!["api", "core", "worker"].contains(&other))
             .then_some("it sees the API's JSON and the worker, and the server by HTTP only"),
         "console" => (!["api", "client", "core", "worker"].contains(&other))
             .then_some("it sees the core, the worker and the client, and the server by HTTP only"),
-        "server" => (!inwards && !["api", "ops", "telemetry"].contains(&other))
-            .then_some("it sees the core, the ports, ops, the telemetry and the API's JSON only"),
+        "server" => (!inwards && !["api", "ops", "service", "telemetry"].contains(&other))
+            .then_some("it sees the core, the ports, ops, the telemetry, the shape of a service and the API's JSON only"),
         RUNS_IN_STORES => (!inwards && !["outbound", "worker"].contains(&other))
             .then_some("it sees the core, the ports, and what works on its nodes: the worker and the calls"),
         SPEAKS_TEMPORAL => (!inwards && !["client", "outbound"].contains(&other))
@@ -191,7 +198,9 @@ mod tests {
             ("runtime", "leasehold-engine-temporal"),
             ("runtime", "leasehold-ops"),
             ("runtime", "temporalio-client"),
-            ("runtime", "leasehold-worker"),
+            ("runtime", "leasehold-client"),
+            ("service", "leasehold-store"),
+            ("worker", "leasehold-store"),
             ("worker", "leasehold-store-sqlite"),
             ("worker", "leasehold-runtime"),
             ("worker", "leasehold-engine"),
@@ -207,9 +216,14 @@ mod tests {
             ("client", "leasehold-server"),
             ("server", "leasehold-client"),
             ("client", "leasehold-ops"),
+            ("client", "leasehold-store"),
             ("api", "leasehold-store"),
             ("cli", "leasehold-testkit"),
             ("ops", "leasehold-store-conformance"),
+            ("server", "leasehold-testbed"),
+            ("testbed", "leasehold-store-conformance"),
+            ("testbed", "leasehold-engine-embedded"),
+            ("testkit", "leasehold-testbed"),
             ("testkit", "leasehold-core"),
         ] {
             let count = found(room, "dependencies", dependency);
@@ -237,7 +251,10 @@ mod tests {
             ("server", "leasehold-telemetry"),
             ("telemetry", "leasehold-engine"),
             ("testkit", "tonic"),
-            ("worker", "leasehold-store"),
+            ("runtime", "leasehold-worker"),
+            ("runtime", "leasehold-service"),
+            ("service", "leasehold-core"),
+            ("worker", "leasehold-service"),
             ("cli", "leasehold-worker"),
             ("server", "leasehold-ops"),
             ("server", "leasehold-api"),
@@ -245,6 +262,12 @@ mod tests {
             ("cli", "leasehold-store-sqlite"),
             ("cli", "leasehold-runtime"),
             ("store-conformance", "leasehold-testkit"),
+            ("store-conformance", "leasehold-testbed"),
+            ("engine-conformance", "leasehold-testbed"),
+            ("testbed", "leasehold-testkit"),
+            ("testbed", "leasehold-store-postgres"),
+            ("testbed", "leasehold-server"),
+            ("testbed", "leasehold-client"),
         ] {
             let count = found(room, "dependencies", dependency);
             assert_eq!(count, 0, "{room} on {dependency}");
@@ -257,6 +280,8 @@ mod tests {
             ("core", "tokio", 0),
             ("core", "leasehold-testkit", 0),
             ("store-postgres", "leasehold-store-conformance", 0),
+            ("store-postgres", "leasehold-testbed", 0),
+            ("server", "leasehold-testbed", 0),
             ("runtime", "leasehold-store-postgres", 0),
             ("runtime", "leasehold-engine-temporal", 0),
             ("worker", "leasehold-store-postgres", 0),

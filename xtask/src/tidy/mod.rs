@@ -5,6 +5,7 @@ mod finding;
 mod functions;
 mod leftovers;
 mod names;
+mod routes;
 mod rust_text;
 mod shape;
 mod sleeps;
@@ -23,7 +24,7 @@ pub(crate) use finding::{Finding, line_of};
 /// A rule sees a path below the root (with `/`) and the text, and picks the files it is about by itself.
 type Rule = fn(&str, &str) -> Vec<Finding>;
 
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
     shape::not_too_long,
     shape::opens_with_its_purpose,
     sql_strings::no_sql_in_code,
@@ -35,6 +36,7 @@ const RULES: [Rule; 11] = [
     functions::not_too_long,
     dependencies::point_inwards,
     names::say_something,
+    routes::only_read_the_store,
 ];
 
 /// Build products and history; everything else is ours, hidden or not.

@@ -107,7 +107,7 @@ impl Found<'_> {
     /// Every file that a setting names can be read; what should be PEM looks like it.
     fn files(&mut self, settings: &Settings) {
         let tree = serde_json::to_value(settings).unwrap_or_default();
-        for known in known::ALL {
+        for known in known::all() {
             let place = tree.pointer(&format!("/{}", known.key.replace('.', "/")));
             let Some(name) = place.and_then(Value::as_str) else {
                 continue;

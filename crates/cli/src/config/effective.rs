@@ -11,7 +11,7 @@ pub(super) fn toml(read: &Read) -> String {
         "# The settings in effect. What is not as by default says where it comes from.\n"
             .to_owned();
     let mut current = "";
-    for known in known::ALL {
+    for known in known::all() {
         let section = known::section(known.key);
         if section != current {
             text.push_str(&format!("\n[{section}]\n"));
@@ -32,7 +32,7 @@ pub(super) fn toml(read: &Read) -> String {
 pub(super) fn json(read: &Read) -> Value {
     let tree = serde_json::to_value(&read.settings).unwrap_or_default();
     let mut settings = Map::new();
-    for known in known::ALL {
+    for known in known::all() {
         let value = shown(known, &tree);
         match known.key.split_once('.') {
             Some((section, name)) => {

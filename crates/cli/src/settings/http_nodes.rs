@@ -1,8 +1,13 @@
 //! The settings of `http` nodes, whoever makes their calls.
 
+use super::kind::Kind;
+use super::known::{Known, of};
 use anyhow::{Context, Result};
 use leasehold_outbound::OutboundOptions;
 use serde::{Deserialize, Serialize};
+
+/// What each setting of `[http_nodes]` may be.
+pub(super) const HTTP_NODES: &[Known] = &[of("http_nodes.allow", Kind::Allowed)];
 
 /// What `http` nodes may call.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]

@@ -1,8 +1,15 @@
 //! The settings of what looks after jobs, and of how long ends are kept.
 
 use super::Span;
+use super::known::{Known, SECOND, TICK, count, kept, time};
 use leasehold_runtime::{JobSweeperOptions, LockOptions, PrunerOptions};
 use serde::{Deserialize, Serialize};
+
+/// What each setting of `[jobs]` may be.
+pub(super) const JOBS: &[Known] = &[
+    time("jobs.sweep_interval", TICK),
+    count("jobs.sweep_batch", 1, 10_000),
+];
 
 /// How jobs of dead workers are taken back.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -30,6 +37,15 @@ impl JobSettings {
         }
     }
 }
+
+/// What each setting of `[retention]` may be.
+pub(super) const RETENTION: &[Known] = &[
+    kept("retention.completed"),
+    kept("retention.failed"),
+    time("retention.interval", TICK),
+    count("retention.batch", 1, 10_000),
+    time("retention.lock_at_most_for", SECOND),
+];
 
 /// How long requests and jobs are kept after their end.
 #[derive(Clone, Debug, Deserialize, Serialize)]

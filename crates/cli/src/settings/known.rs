@@ -1,7 +1,6 @@
-//! Every setting there is, by name: what it may be. What a setting is for is in `docs/operations/settings.md`.
+//! Finds settings by name. The rows stand beside the settings of each section; `docs/operations/settings.md` says what each is for.
 
-use super::kind::{self, Kind};
-use leasehold_core::limits::{CLAIM_MAX_BATCH, JOB_MAX_BATCH};
+use super::kind::Kind;
 use std::time::Duration;
 
 /// A setting.
@@ -13,16 +12,16 @@ pub(crate) struct Known {
     pub(crate) example: Option<&'static str>,
 }
 
-const ANY: Duration = Duration::ZERO;
-const TICK: Duration = Duration::from_millis(10);
-const SECOND: Duration = Duration::from_secs(1);
+pub(super) const ANY: Duration = Duration::ZERO;
+pub(super) const TICK: Duration = Duration::from_millis(10);
+pub(super) const SECOND: Duration = Duration::from_secs(1);
 /// Longer is a slip of the pen.
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// What is kept for longer is kept for ever; more is no date.
 const CENTURY: Duration = Duration::from_secs(100 * 366 * 24 * 60 * 60);
-const MIB: u64 = 1024 * 1024;
+pub(super) const MIB: u64 = 1024 * 1024;
 
-const fn of(key: &'static str, kind: Kind) -> Known {
+pub(super) const fn of(key: &'static str, kind: Kind) -> Known {
     Known {
         key,
         kind,
@@ -30,7 +29,7 @@ const fn of(key: &'static str, kind: Kind) -> Known {
     }
 }
 
-const fn optional(key: &'static str, kind: Kind, example: &'static str) -> Known {
+pub(super) const fn optional(key: &'static str, kind: Kind, example: &'static str) -> Known {
     Known {
         key,
         kind,
@@ -38,166 +37,59 @@ const fn optional(key: &'static str, kind: Kind, example: &'static str) -> Known
     }
 }
 
-const fn count(key: &'static str, least: u64, most: u64) -> Known {
+pub(super) const fn count(key: &'static str, least: u64, most: u64) -> Known {
     of(key, Kind::Count { least, most })
 }
 
-const fn time(key: &'static str, least: Duration) -> Known {
+pub(super) const fn time(key: &'static str, least: Duration) -> Known {
     of(key, Kind::Time { least, most: DAY })
 }
 
-const fn kept(key: &'static str) -> Known {
+pub(super) const fn kept(key: &'static str) -> Known {
     let (least, most) = (ANY, CENTURY);
     of(key, Kind::Time { least, most })
 }
 
-const fn file(key: &'static str, example: &'static str) -> Known {
+pub(super) const fn file(key: &'static str, example: &'static str) -> Known {
     optional(key, Kind::File, example)
 }
 
-/// All of them, each section together.
-pub(crate) const ALL: &[Known] = &[
-    of("data_dir", Kind::File),
-    optional(
-        "store.url",
-        Kind::Secret(kind::store),
-        "postgres://leasehold@db/leasehold",
-    ),
-    file("store.tls_ca_file", "/etc/leasehold/postgres-ca.pem"),
-    of("store.migrate", Kind::YesNo),
-    count("store.max_connections", 1, 1_000),
-    of("store.notify", Kind::YesNo),
-    time("store.patience", ANY),
-    of("server.listen", Kind::Text(kind::listen)),
-    file("server.tls_certificate_file", "/etc/leasehold/server.pem"),
-    file("server.tls_key_file", "/etc/leasehold/server.key"),
-    count("server.body_max_bytes", 1024, 1024 * MIB),
-    count("server.batch_max_bytes", 1024, 1024 * MIB),
-    count("server.bodies_max_bytes", 1024, 1024 * 1024 * MIB),
-    time("server.body_timeout", TICK),
-    time("server.request_timeout", SECOND),
-    time("server.claim_wait_max", ANY),
-    time("server.header_timeout", TICK),
-    count("server.header_max_bytes", 8192, MIB),
-    time("server.idle_timeout", TICK),
-    // A quiet stream of changes speaks every fifteen seconds, and has twice this time.
-    time("server.write_timeout", Duration::from_secs(10)),
-    count("server.max_connections", 1, 1_000_000),
-    count("server.calls_max", 1, 1_000_000),
-    count("server.streams_per_key", 1, 100_000),
-    count("server.streams_max", 1, 100_000),
-    count("server.backlog_max", 1, 1_000_000_000),
-    count("server.rate_per_second", 1, 10_000_000),
-    count("server.rate_burst", 1, 100_000_000),
-    time("server.key_fresh_for", ANY),
-    time("server.drain_timeout", ANY),
-    time("instance.interval", Duration::from_millis(100)),
-    time("instance.forget_after", SECOND),
-    of("engine.kind", Kind::OneOf(&["embedded", "temporal"])),
-    of("engine.enabled", Kind::YesNo),
-    count("engine.breaker_threshold", 1, 10_000),
-    count("engine.breaker_ramp_from", 1, 10_000),
-    time("engine.probe_interval", TICK),
-    time("engine.probe_interval_when_open", TICK),
-    count("embedded.concurrency", 1, JOB_MAX_BATCH as u64),
-    time("embedded.lease", SECOND),
-    time("embedded.settle_interval", TICK),
-    time("embedded.drain_timeout", ANY),
-    of("temporal.address", Kind::Text(kind::temporal)),
-    of("temporal.namespace", Kind::Text(kind::short)),
-    of("temporal.tls", Kind::YesNo),
-    file("temporal.tls_ca_file", "/etc/leasehold/temporal-ca.pem"),
-    optional(
-        "temporal.tls_domain",
-        Kind::Text(kind::short),
-        "temporal.example.com",
-    ),
-    file(
-        "temporal.tls_certificate_file",
-        "/etc/leasehold/temporal.pem",
-    ),
-    file("temporal.tls_key_file", "/etc/leasehold/temporal.key"),
-    optional(
-        "temporal.api_key",
-        Kind::Secret(kind::visible),
-        "the key that Temporal Cloud gave you",
-    ),
-    of("temporal.graph_workflow_type", Kind::Text(kind::short)),
-    of("temporal.graph_task_queue", Kind::Text(kind::short)),
-    time("temporal.connect_timeout", TICK),
-    time("temporal.call_timeout", TICK),
-    of("http_nodes.allow", Kind::Allowed),
-    of("worker.server", Kind::Text(kind::server)),
-    optional(
-        "worker.key",
-        Kind::Secret(kind::key),
-        "the key, which begins with lh_worker_",
-    ),
-    file("worker.key_file", "/etc/leasehold/worker.key"),
-    file("worker.tls_ca_file", "/etc/leasehold/server-ca.pem"),
-    count("worker.concurrency", 1, 100_000),
-    time("worker.drain_timeout", ANY),
-    of("dispatch.mode", Kind::OneOf(&["exclusive", "parallel"])),
-    count("dispatch.batch_size", 1, CLAIM_MAX_BATCH as u64),
-    count("dispatch.concurrency", 1, 10_000),
-    time("dispatch.poll_interval", TICK),
-    time("dispatch.linger", ANY),
-    time("dispatch.claim_lease", SECOND),
-    time("dispatch.start_timeout", TICK),
-    count("dispatch.max_attempts", 1, 1_000),
-    time("dispatch.backoff_base", TICK),
-    time("dispatch.backoff_max", TICK),
-    time("dispatch.lock_at_most_for", SECOND),
-    time("dispatch.lock_at_least_for", ANY),
-    time("dispatch.lock_retry", TICK),
-    time("dispatch.drain_timeout", ANY),
-    time("recovery.interval", TICK),
-    count("recovery.batch", 1, 10_000),
-    time("recovery.lock_at_most_for", SECOND),
-    time("recovery.lock_at_least_for", ANY),
-    time("follow.interval", TICK),
-    time("follow.overlap", ANY),
-    time("follow.wide_overlap", ANY),
-    time("follow.wide_interval", TICK),
-    time("follow.catch_up", ANY),
-    count("follow.concurrency", 1, 1_000),
-    time("follow.lock_at_most_for", SECOND),
-    time("sweep.interval", TICK),
-    count("sweep.rate", 1, 1_000),
-    count("sweep.concurrency", 1, 1_000),
-    time("sweep.lost_after", SECOND),
-    count("sweep.lost_at_most", 0, 1_000_000_000),
-    time("sweep.lock_at_most_for", SECOND),
-    time("drift.interval", TICK),
-    time("drift.lock_at_most_for", SECOND),
-    time("cancel.interval", TICK),
-    count("cancel.batch", 1, 1_000),
-    count("cancel.concurrency", 1, 1_000),
-    time("jobs.sweep_interval", TICK),
-    count("jobs.sweep_batch", 1, 10_000),
-    kept("retention.completed"),
-    kept("retention.failed"),
-    time("retention.interval", TICK),
-    count("retention.batch", 1, 10_000),
-    time("retention.lock_at_most_for", SECOND),
-    count("metrics.workspaces", 0, 1_000),
-    optional(
-        "traces.endpoint",
-        Kind::Text(kind::collector),
-        "http://127.0.0.1:4317",
-    ),
-    count("traces.per_second", 0, 1_000_000),
-    of("log.level", Kind::Text(kind::level)),
-    of("log.format", Kind::OneOf(&["text", "json"])),
+/// Every section's settings, in the order in which they are shown.
+const SECTIONS: &[&[Known]] = &[
+    super::DATA_DIR,
+    super::STORE,
+    super::server::SERVER,
+    super::server::INSTANCE,
+    super::ENGINE,
+    super::embedded::EMBEDDED,
+    super::TEMPORAL,
+    super::http_nodes::HTTP_NODES,
+    super::worker::WORKER,
+    super::runtime::DISPATCH,
+    super::runtime::RECOVERY,
+    super::runtime::FOLLOW,
+    super::runtime::SWEEP,
+    super::runtime::DRIFT,
+    super::runtime::CANCEL,
+    super::jobs::JOBS,
+    super::jobs::RETENTION,
+    super::metrics::METRICS,
+    super::traces::TRACES,
+    super::LOG,
 ];
+
+/// All of them, each section together.
+pub(crate) fn all() -> impl Iterator<Item = &'static Known> {
+    SECTIONS.iter().copied().flatten()
+}
 
 /// The setting of that name.
 pub(crate) fn find(key: &str) -> Option<&'static Known> {
-    ALL.iter().find(|known| known.key == key)
+    all().find(|known| known.key == key)
 }
 
 pub(super) fn is_section(name: &str) -> bool {
-    ALL.iter().any(|known| section(known.key) == name) && !name.is_empty()
+    all().any(|known| section(known.key) == name) && !name.is_empty()
 }
 
 /// The section that a setting is in; empty for those above all sections.
@@ -215,7 +107,7 @@ pub(super) fn unknown(key: &str) -> String {
     }
     if is_section(section(key)) {
         let section = section(key);
-        let inside = ALL.iter().filter_map(|known| {
+        let inside = all().filter_map(|known| {
             let (of, name) = known.key.split_once('.')?;
             (of == section).then_some(name)
         });
@@ -223,7 +115,7 @@ pub(super) fn unknown(key: &str) -> String {
         let inside = inside.join(", ");
         return format!("there is no such setting; {section} has {inside}");
     }
-    let mut sections: Vec<&str> = ALL.iter().map(|known| section(known.key)).collect();
+    let mut sections: Vec<&str> = all().map(|known| section(known.key)).collect();
     sections.dedup();
     sections.retain(|name| !name.is_empty());
     let given = key.split('.').next().unwrap_or_default();
@@ -259,7 +151,7 @@ fn nearest(key: &str) -> Option<&'static str> {
             _ => whole,
         }
     };
-    let all = ALL.iter().map(|known| (likeness(known), known.key));
+    let all = all().map(|known| (likeness(known), known.key));
     let best = all.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
     (best.0 > ENOUGH).then_some(best.1)
 }

@@ -1,6 +1,10 @@
 //! What is shown to whoever scrapes.
 
+use super::known::{Known, count};
 use serde::{Deserialize, Serialize};
+
+/// What each setting of `[metrics]` may be.
+pub(super) const METRICS: &[Known] = &[count("metrics.workspaces", 0, 1_000)];
 
 /// How metrics are shown.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -33,10 +33,14 @@ pub(crate) use span::Span;
 pub(crate) use traces::TraceSettings;
 pub(crate) use worker::WorkerSettings;
 
+use known::{ANY, Known, TICK, count, file, of, optional, time};
 use leasehold_runtime::RuntimeOptions;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// What each setting of no section may be.
+const DATA_DIR: &[Known] = &[of("data_dir", Kind::File)];
 
 /// All of them.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -92,6 +96,20 @@ impl Default for Settings {
     }
 }
 
+/// What each setting of `[store]` may be.
+const STORE: &[Known] = &[
+    optional(
+        "store.url",
+        Kind::Secret(kind::store),
+        "postgres://leasehold@db/leasehold",
+    ),
+    file("store.tls_ca_file", "/etc/leasehold/postgres-ca.pem"),
+    of("store.migrate", Kind::YesNo),
+    count("store.max_connections", 1, 1_000),
+    of("store.notify", Kind::YesNo),
+    time("store.patience", ANY),
+];
+
 /// Where everything is kept.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -132,6 +150,16 @@ impl Default for StoreSettings {
     }
 }
 
+/// What each setting of `[engine]` may be.
+const ENGINE: &[Known] = &[
+    of("engine.kind", Kind::OneOf(&["embedded", "temporal"])),
+    of("engine.enabled", Kind::YesNo),
+    count("engine.breaker_threshold", 1, 10_000),
+    count("engine.breaker_ramp_from", 1, 10_000),
+    time("engine.probe_interval", TICK),
+    time("engine.probe_interval_when_open", TICK),
+];
+
 /// What executions are started in.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -168,6 +196,33 @@ impl Default for EngineSettings {
         }
     }
 }
+
+/// What each setting of `[temporal]` may be.
+const TEMPORAL: &[Known] = &[
+    of("temporal.address", Kind::Text(kind::temporal)),
+    of("temporal.namespace", Kind::Text(kind::short)),
+    of("temporal.tls", Kind::YesNo),
+    file("temporal.tls_ca_file", "/etc/leasehold/temporal-ca.pem"),
+    optional(
+        "temporal.tls_domain",
+        Kind::Text(kind::short),
+        "temporal.example.com",
+    ),
+    file(
+        "temporal.tls_certificate_file",
+        "/etc/leasehold/temporal.pem",
+    ),
+    file("temporal.tls_key_file", "/etc/leasehold/temporal.key"),
+    optional(
+        "temporal.api_key",
+        Kind::Secret(kind::visible),
+        "the key that Temporal Cloud gave you",
+    ),
+    of("temporal.graph_workflow_type", Kind::Text(kind::short)),
+    of("temporal.graph_task_queue", Kind::Text(kind::short)),
+    time("temporal.connect_timeout", TICK),
+    time("temporal.call_timeout", TICK),
+];
 
 /// How to reach Temporal.
 #[derive(Clone, Deserialize, Serialize)]
@@ -215,6 +270,12 @@ impl Default for TemporalSettings {
         }
     }
 }
+
+/// What each setting of `[log]` may be.
+const LOG: &[Known] = &[
+    of("log.level", Kind::Text(kind::level)),
+    of("log.format", Kind::OneOf(&["text", "json"])),
+];
 
 /// What is logged, and how.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -266,6 +327,8 @@ impl Settings {
         options.auditor = self.drift.options();
         options.canceller = self.cancel.options();
         options.job_sweeper = self.jobs.options();
+        let embedded = self.engine.kind == EngineKind::Embedded;
+        options.settler = embedded.then(|| self.embedded.settler());
         options.pruner = self.retention.options();
         options.beacon = self.instance.options();
         options

@@ -1,6 +1,9 @@
 //! The settings of the services, and how they become their options. Their defaults are the services' own.
 
 use super::Span;
+use super::kind::Kind;
+use super::known::{ANY, Known, SECOND, TICK, count, of, time};
+use leasehold_core::limits::CLAIM_MAX_BATCH;
 use leasehold_core::retry::Backoff;
 use leasehold_runtime::{
     AuditorOptions, CancellerOptions, DispatchMode, DispatcherOptions, FollowerOptions,
@@ -8,6 +11,24 @@ use leasehold_runtime::{
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+
+/// What each setting of `[dispatch]` may be.
+pub(super) const DISPATCH: &[Known] = &[
+    of("dispatch.mode", Kind::OneOf(&["exclusive", "parallel"])),
+    count("dispatch.batch_size", 1, CLAIM_MAX_BATCH as u64),
+    count("dispatch.concurrency", 1, 10_000),
+    time("dispatch.poll_interval", TICK),
+    time("dispatch.linger", ANY),
+    time("dispatch.claim_lease", SECOND),
+    time("dispatch.start_timeout", TICK),
+    count("dispatch.max_attempts", 1, 1_000),
+    time("dispatch.backoff_base", TICK),
+    time("dispatch.backoff_max", TICK),
+    time("dispatch.lock_at_most_for", SECOND),
+    time("dispatch.lock_at_least_for", ANY),
+    time("dispatch.lock_retry", TICK),
+    time("dispatch.drain_timeout", ANY),
+];
 
 /// How requests are admitted and started.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -91,6 +112,14 @@ impl DispatchSettings {
     }
 }
 
+/// What each setting of `[recovery]` may be.
+pub(super) const RECOVERY: &[Known] = &[
+    time("recovery.interval", TICK),
+    count("recovery.batch", 1, 10_000),
+    time("recovery.lock_at_most_for", SECOND),
+    time("recovery.lock_at_least_for", ANY),
+];
+
 /// How expired claims are taken back.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -126,6 +155,17 @@ impl RecoverySettings {
         }
     }
 }
+
+/// What each setting of `[follow]` may be.
+pub(super) const FOLLOW: &[Known] = &[
+    time("follow.interval", TICK),
+    time("follow.overlap", ANY),
+    time("follow.wide_overlap", ANY),
+    time("follow.wide_interval", TICK),
+    time("follow.catch_up", ANY),
+    count("follow.concurrency", 1, 1_000),
+    time("follow.lock_at_most_for", SECOND),
+];
 
 /// How ended executions are found.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -172,6 +212,16 @@ impl FollowSettings {
     }
 }
 
+/// What each setting of `[sweep]` may be.
+pub(super) const SWEEP: &[Known] = &[
+    time("sweep.interval", TICK),
+    count("sweep.rate", 1, 1_000),
+    count("sweep.concurrency", 1, 1_000),
+    time("sweep.lost_after", SECOND),
+    count("sweep.lost_at_most", 0, 1_000_000_000),
+    time("sweep.lock_at_most_for", SECOND),
+];
+
 /// How open executions are swept.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -215,6 +265,12 @@ impl SweepSettings {
     }
 }
 
+/// What each setting of `[drift]` may be.
+pub(super) const DRIFT: &[Known] = &[
+    time("drift.interval", TICK),
+    time("drift.lock_at_most_for", SECOND),
+];
+
 /// How drift is looked for.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
@@ -245,6 +301,13 @@ impl DriftSettings {
         }
     }
 }
+
+/// What each setting of `[cancel]` may be.
+pub(super) const CANCEL: &[Known] = &[
+    time("cancel.interval", TICK),
+    count("cancel.batch", 1, 1_000),
+    count("cancel.concurrency", 1, 1_000),
+];
 
 /// How cancellations are delivered.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -1,10 +1,39 @@
 //! The settings of the HTTP API and of what an instance says of itself, and how they become options. Their defaults are the server's own.
 
 use super::Span;
+use super::kind::{self, Kind};
+use super::known::{ANY, Known, MIB, SECOND, TICK, count, file, of, time};
 use leasehold_runtime::BeaconOptions;
 use leasehold_server::ServerOptions;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+/// What each setting of `[server]` may be.
+pub(super) const SERVER: &[Known] = &[
+    of("server.listen", Kind::Text(kind::listen)),
+    file("server.tls_certificate_file", "/etc/leasehold/server.pem"),
+    file("server.tls_key_file", "/etc/leasehold/server.key"),
+    count("server.body_max_bytes", 1024, 1024 * MIB),
+    count("server.batch_max_bytes", 1024, 1024 * MIB),
+    count("server.bodies_max_bytes", 1024, 1024 * 1024 * MIB),
+    time("server.body_timeout", TICK),
+    time("server.request_timeout", SECOND),
+    time("server.claim_wait_max", ANY),
+    time("server.header_timeout", TICK),
+    count("server.header_max_bytes", 8192, MIB),
+    time("server.idle_timeout", TICK),
+    // A quiet stream of changes speaks every fifteen seconds, and has twice this time.
+    time("server.write_timeout", Duration::from_secs(10)),
+    count("server.max_connections", 1, 1_000_000),
+    count("server.calls_max", 1, 1_000_000),
+    count("server.streams_per_key", 1, 100_000),
+    count("server.streams_max", 1, 100_000),
+    count("server.backlog_max", 1, 1_000_000_000),
+    count("server.rate_per_second", 1, 10_000_000),
+    count("server.rate_burst", 1, 100_000_000),
+    time("server.key_fresh_for", ANY),
+    time("server.drain_timeout", ANY),
+];
 
 /// Where the API listens, and what it takes upon itself.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -89,6 +118,12 @@ impl ServerSettings {
         }
     }
 }
+
+/// What each setting of `[instance]` may be.
+pub(super) const INSTANCE: &[Known] = &[
+    time("instance.interval", Duration::from_millis(100)),
+    time("instance.forget_after", SECOND),
+];
 
 /// How an instance shows that it lives.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -1,7 +1,19 @@
 //! The settings of traces, and how they become the tracer's options.
 
+use super::kind::{self, Kind};
+use super::known::{Known, count, optional};
 use leasehold_telemetry::TraceOptions;
 use serde::{Deserialize, Serialize};
+
+/// What each setting of `[traces]` may be.
+pub(super) const TRACES: &[Known] = &[
+    optional(
+        "traces.endpoint",
+        Kind::Text(kind::collector),
+        "http://127.0.0.1:4317",
+    ),
+    count("traces.per_second", 0, 1_000_000),
+];
 
 /// Whether and where traces are exported.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -1,9 +1,25 @@
 //! The settings of `leasehold worker`.
 
 use super::Span;
+use super::kind::{self, Kind};
+use super::known::{ANY, Known, count, file, of, optional, time};
 use leasehold_engine_temporal::worker::GraphWorkerOptions;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+/// What each setting of `[worker]` may be.
+pub(super) const WORKER: &[Known] = &[
+    of("worker.server", Kind::Text(kind::server)),
+    optional(
+        "worker.key",
+        Kind::Secret(kind::key),
+        "the key, which begins with lh_worker_",
+    ),
+    file("worker.key_file", "/etc/leasehold/worker.key"),
+    file("worker.tls_ca_file", "/etc/leasehold/server-ca.pem"),
+    count("worker.concurrency", 1, 100_000),
+    time("worker.drain_timeout", ANY),
+];
 
 /// Which server the worker works for, and how much it takes upon itself.
 #[derive(Clone, Deserialize, Serialize)]

@@ -1,8 +1,9 @@
 //! `leasehold migrate`, and what a start does with a schema that is not its own.
 
 use crate::program::{Ended, Folder};
-use leasehold_testkit::TestPostgres;
+use leasehold_testkit::{TestDatabase, TestPostgres};
 use serde_json::Value;
+use tokio_postgres::SimpleQueryMessage;
 
 /// The last that this program knows; the same on every store.
 fn last() -> &'static leasehold_store::Migration {
@@ -53,7 +54,7 @@ async fn walk_through(folder: &Folder, store: &str) {
     assert_eq!(run(&["up", "-o", "json"]).well().stdout, "[]\n");
     let status = run(&["status"]).well().stdout;
     assert!(
-        status.lines().all(|line| line.starts_with("applied  0")),
+        status.lines().all(|line| line.starts_with("applied  ")),
         "{status}"
     );
     let printed = run(&["print"]).well().stdout;
@@ -99,7 +100,8 @@ fn refuses_what_is_newer(folder: &Folder, store: &str) {
     let status = folder
         .run(&["migrate", "status", "--store", store, "-o", "json"])
         .well();
-    assert_eq!(states(&status).last().unwrap(), "newer");
+    let newer = states(&status).into_iter().filter(|state| state == "newer");
+    assert_eq!(newer.count(), 1, "{status:?}");
 }
 
 fn place() -> Folder {
@@ -127,20 +129,67 @@ async fn a_sqlite_file_is_migrated_by_hand_and_a_newer_one_is_refused() {
     refuses_what_is_newer(&folder, store);
 }
 
+/// Runs SQL as a person would, and returns the first column of what it gives.
+async fn by_hand(database: &TestDatabase, sql: &str) -> Vec<String> {
+    let (client, connection) = tokio_postgres::connect(database.url(), tokio_postgres::NoTls)
+        .await
+        .unwrap();
+    let connection = tokio::spawn(connection);
+    let answer = client.simple_query(sql).await.unwrap();
+    drop(client);
+    connection.await.unwrap().unwrap();
+    let rows = answer.into_iter().filter_map(|message| match message {
+        SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap().to_owned()),
+        _ => None,
+    });
+    rows.collect()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_postgres_database_is_migrated_by_hand_and_a_newer_one_is_refused() {
     let database = TestPostgres::shared().fresh_database(None).await;
     let folder = place();
     walk_through(&folder, database.url()).await;
-    let (client, connection) = tokio_postgres::connect(database.url(), tokio_postgres::NoTls)
-        .await
-        .unwrap();
-    let connection = tokio::spawn(connection);
-    client
-        .batch_execute(include_str!("sql/newer_postgres.sql"))
-        .await
-        .unwrap();
-    drop(client);
-    connection.await.unwrap().unwrap();
+    by_hand(&database, include_str!("sql/newer_postgres.sql")).await;
     refuses_what_is_newer(&folder, database.url());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn functions_of_a_newer_program_are_kept_and_lost_ones_are_named() {
+    let database = TestPostgres::shared().fresh_database(None).await;
+    let folder = place();
+    let store = database.url();
+    let run = |arguments: &[&str]| folder.run(&[arguments, &["--store", store]].concat());
+    run(&["migrate", "up"]).well();
+
+    by_hand(&database, include_str!("sql/function_newer.sql")).await;
+    let body = include_str!("sql/function_body.sql");
+    let newer = by_hand(&database, body).await;
+    let up = run(&["migrate", "up"]).well().stdout;
+    assert!(up.contains("is up to date; nothing to apply"), "{up}");
+    assert_eq!(by_hand(&database, body).await, newer);
+    let status = run(&["migrate", "status"]).well().stdout;
+    let has = |line: &str| status.lines().any(|one| one == line);
+    assert!(has("newer    leasehold_uuid7 release 999"), "{status}");
+    assert!(has("newer    leasehold_uuid8 release 1"), "{status}");
+    run(&["admin-key", "--config", "by_hand.toml"]).well();
+
+    by_hand(&database, include_str!("sql/function_lost.sql")).await;
+    let status = run(&["migrate", "status"]).well().stdout;
+    assert!(
+        status.contains("pending  leasehold_uuid7 release 1\n"),
+        "{status}"
+    );
+    let doctor = run(&["doctor"]).well().stdout;
+    assert!(
+        doctor.contains("lacks release 1 of function leasehold_uuid7"),
+        "{doctor}"
+    );
+    let refused = run(&["admin-key", "--config", "by_hand.toml"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+    let lacks = "lacks release 1 of function leasehold_uuid7, and store.migrate is false: run `leasehold migrate up` first";
+    assert!(refused.error().ends_with(lacks), "{refused:?}");
+    let up = run(&["migrate", "up"]).well().stdout;
+    assert_eq!(up, "applied  leasehold_uuid7 release 1\n");
+    run(&["admin-key", "--config", "by_hand.toml"]).well();
 }

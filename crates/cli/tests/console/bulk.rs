@@ -1,10 +1,10 @@
 //! Bulk work: files of JSON lines, and redriving all dead letters.
 
-use crate::ground::{Ground, program, run};
+use crate::cli_env::{CliEnv, program, run};
 
 #[test]
 fn a_file_of_lines_is_enqueued_whole_and_in_order() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     ground.ok("workspace pause default");
     ground.publish_pause("pause", 1);
     let lines: String = (0..2_500)
@@ -42,7 +42,7 @@ fn a_file_of_lines_is_enqueued_whole_and_in_order() {
 
 #[test]
 fn a_wrong_line_is_named_and_what_was_done_before_it_is_told() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     let mut lines: String = "{\"kind\": \"a\"}\n".repeat(1_000);
     lines.push_str("\n{\"kind\": 7}\n");
     ground.file("jobs.ndjson", &lines);
@@ -56,7 +56,7 @@ fn a_wrong_line_is_named_and_what_was_done_before_it_is_told() {
 
 #[test]
 fn all_dead_letters_are_redriven_once() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     ground.publish_task("task", "letters");
     for _ in 0..3 {
         let request = ground.ok("request enqueue task");
@@ -82,7 +82,7 @@ fn all_dead_letters_are_redriven_once() {
 
 #[test]
 fn empty_lines_are_nothing_wherever_they_are() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     let mut lines = "{\"kind\": \"a\"}\n".repeat(1_000);
     lines.push_str("\n\n");
     ground.file("jobs.ndjson", &lines);

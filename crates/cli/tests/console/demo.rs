@@ -1,7 +1,7 @@
 //! `leasehold demo` without a terminal: it plays, it tells, and it leaves nothing behind.
 
 use crate::PATIENCE;
-use crate::ground::{program, run};
+use crate::cli_env::{program, run};
 use leasehold_testkit::{Process, temp_dir};
 
 /// The figure behind a word in a line of figures.

@@ -1,6 +1,6 @@
 //! Every slip a user can make: one line that says what is wrong and what to do, and its documented exit code.
 
-use crate::ground::{Ground, Said, program, run};
+use crate::cli_env::{CliEnv, Said, program, run};
 use leasehold_console::Exit;
 use leasehold_core::key::{KeyScope, Secret};
 use leasehold_testkit::temp_dir;
@@ -59,7 +59,7 @@ fn slips_of_the_command_line_are_told_without_a_server() {
 
 #[test]
 fn what_the_server_refuses_is_told_with_its_code() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     ground.publish_pause("pause", 1);
     let done = ground.ok("request enqueue pause");
     ground.ok(&format!("request watch {done}"));
@@ -74,7 +74,7 @@ fn what_the_server_refuses_is_told_with_its_code() {
 
 #[test]
 fn a_key_that_does_not_open_it_is_told_as_what_it_is() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     let worker = ground.ok("key create workers --for-queue emails");
     let of_one = ground.ok("key create one --for-workspace default");
     let revoked = ground.ok("key create gone --admin");
@@ -106,7 +106,7 @@ fn a_key_that_does_not_open_it_is_told_as_what_it_is() {
 
 #[test]
 fn where_no_key_is_found_the_ways_to_one_are_named() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     // Far from any data folder there is a server, and no key for it.
     let elsewhere = temp_dir();
     let said = run(
@@ -126,7 +126,7 @@ fn where_no_key_is_found_the_ways_to_one_are_named() {
 
 #[test]
 fn a_server_that_cannot_start_says_what_is_in_its_way() {
-    let mut ground = Ground::new();
+    let mut ground = CliEnv::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     let elsewhere = temp_dir();

@@ -1,6 +1,6 @@
 //! How a command finds its server, its key and its workspace.
 
-use crate::ground::{Ground, program, run};
+use crate::cli_env::{CliEnv, program, run};
 use leasehold_testkit::temp_dir;
 use std::fs;
 use std::io::{Read, Write};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 #[test]
 fn in_the_servers_folder_and_below_nothing_needs_to_be_said() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     let below = ground.folder().join("a/b");
     fs::create_dir_all(&below).unwrap();
     for folder in [ground.folder(), &below] {
@@ -22,7 +22,7 @@ fn in_the_servers_folder_and_below_nothing_needs_to_be_said() {
 
 #[test]
 fn elsewhere_the_folder_or_the_address_and_a_key_are_named() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     let elsewhere = temp_dir();
     let folder = ground.folder().join("leasehold-data");
     let folder = folder.to_str().unwrap();
@@ -83,7 +83,7 @@ fn eavesdropper() -> (SocketAddr, Arc<Mutex<Vec<u8>>>) {
 
 #[test]
 fn a_key_that_was_found_goes_to_its_own_server_and_nowhere_else() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     let (ear, heard) = eavesdropper();
     // An address that is not said to be this machine's, though it leads here.
     let mapped = format!("http://[::ffff:127.0.0.1]:{}", ear.port());
@@ -108,7 +108,7 @@ fn a_key_that_was_found_goes_to_its_own_server_and_nowhere_else() {
 
 #[test]
 fn a_variable_that_holds_nothing_is_not_taken_for_the_administrators_key() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     for name in ["LEASEHOLD_KEY", "LEASEHOLD_KEY_FILE"] {
         let said = ground.says_with("key me", &[(name, "")]);
         assert_eq!(said.code, 4, "{said:?}");
@@ -118,7 +118,7 @@ fn a_variable_that_holds_nothing_is_not_taken_for_the_administrators_key() {
 
 #[test]
 fn a_folder_that_others_can_fill_leads_nowhere() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     let (ear, heard) = eavesdropper();
     let elsewhere = temp_dir();
     let planted = elsewhere.path().join("leasehold-data");
@@ -133,7 +133,7 @@ fn a_folder_that_others_can_fill_leads_nowhere() {
 
 #[test]
 fn a_workspace_is_named_by_name_or_id_or_by_its_key() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     ground.ok("workspace create acme --plan enterprise --limit 7");
     let acme = ground.ok("workspace get acme -o json");
     let acme: serde_json::Value = serde_json::from_str(&acme).unwrap();

@@ -1,10 +1,10 @@
 //! Every command that prints something prints it as JSON if asked, and nothing beside it.
 
-use crate::ground::Ground;
+use crate::cli_env::CliEnv;
 
 #[test]
 fn every_answer_is_one_json_document_and_has_no_colours() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     ground.publish_pause("pause", 1);
     let request = ground.ok("request enqueue pause");
     ground.ok(&format!("request watch {request}"));
@@ -71,7 +71,7 @@ fn every_answer_is_one_json_document_and_has_no_colours() {
 
 #[test]
 fn colours_are_for_terminals_unless_asked_for() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     ground.publish_pause("pause", 1);
     ground.ok("request enqueue pause --watch");
     assert!(!ground.ok("request list").contains('\u{1b}'));

@@ -3,10 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod bulk;
+mod cli_env;
 mod demo;
 mod errors;
 mod finding;
-mod ground;
 mod json;
 mod tables;
 mod tour;

@@ -1,6 +1,6 @@
 //! What people see, kept as it was seen. `LEASEHOLD_BLESS=1` keeps what is seen now.
 
-use crate::ground::{Ground, steady};
+use crate::cli_env::{CliEnv, steady};
 use leasehold_testkit::assert_kept;
 use std::path::Path;
 
@@ -13,7 +13,7 @@ fn kept(name: &str, seen: &str) {
 
 /// Commands and what they print, one below the other.
 struct Talk {
-    ground: Ground,
+    ground: CliEnv,
     text: String,
 }
 
@@ -34,7 +34,7 @@ impl Talk {
 #[test]
 fn a_day_with_requests_looks_like_this() {
     let mut talk = Talk {
-        ground: Ground::new(),
+        ground: CliEnv::new(),
         text: String::new(),
     };
     talk.say("workspace list");
@@ -89,7 +89,7 @@ fn a_day_with_requests_looks_like_this() {
 #[test]
 fn a_day_with_jobs_looks_like_this() {
     let mut talk = Talk {
-        ground: Ground::new(),
+        ground: CliEnv::new(),
         text: String::new(),
     };
     talk.say("queue list");

@@ -1,7 +1,7 @@
 //! The commands of the README, of the quick start and of the examples, run line by line as a reader would, in a folder that looks like a fresh clone.
 
 use crate::PATIENCE;
-use crate::ground::program;
+use crate::cli_env::program;
 use leasehold_testkit::{Process, TempDir, temp_dir};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,12 +1,12 @@
 //! `leasehold request watch`: to the end, whatever that is, and through a restart.
 
 use crate::PATIENCE;
-use crate::ground::{Ground, program};
+use crate::cli_env::{CliEnv, program};
 use leasehold_testkit::Process;
 
 #[test]
 fn it_ends_with_0_when_the_request_completes_and_with_7_when_it_fails() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     ground.publish_pause("pause", 300);
     let said = ground.says("request enqueue pause --watch");
     assert_eq!(said.code, 0, "{said:?}");
@@ -47,7 +47,7 @@ fn it_ends_with_0_when_the_request_completes_and_with_7_when_it_fails() {
 
 #[test]
 fn it_goes_on_when_the_server_was_killed_and_came_back() {
-    let mut ground = Ground::new();
+    let mut ground = CliEnv::new();
     ground.publish_task("task", "letters");
     let request = ground.ok("request enqueue task");
     let watch = program(ground.folder(), &["request", "watch", &request]);
@@ -67,7 +67,7 @@ fn it_goes_on_when_the_server_was_killed_and_came_back() {
 
 #[test]
 fn for_programs_every_step_is_a_line_of_json() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     ground.publish_pause("pause", 1);
     let said = ground.says("request enqueue pause --watch -o json");
     assert_eq!(said.code, 0, "{said:?}");

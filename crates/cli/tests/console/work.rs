@@ -1,17 +1,17 @@
 //! `leasehold job work`: programs that succeed, fail, hang and are not there.
 
 use crate::PATIENCE;
-use crate::ground::{Ground, program};
+use crate::cli_env::{CliEnv, program};
 use leasehold_testkit::Process;
 use serde_json::Value;
 
-fn job(ground: &Ground, id: &str) -> Value {
+fn job(ground: &CliEnv, id: &str) -> Value {
     serde_json::from_str(&ground.ok(&format!("job get {id} -o json"))).unwrap()
 }
 
 #[test]
 fn a_program_gets_the_payload_and_gives_the_result() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     let enqueue = [
         "job",
         "enqueue",
@@ -34,7 +34,7 @@ fn a_program_gets_the_payload_and_gives_the_result() {
 
 #[test]
 fn text_is_a_result_too_and_a_failure_is_told_with_what_was_said() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     let text = ground.ok("job enqueue letters a");
     ground.says_all(&[
         "job", "work", "letters", "--once", "--", "echo", "two", "words",
@@ -70,7 +70,7 @@ fn text_is_a_result_too_and_a_failure_is_told_with_what_was_said() {
 
 #[test]
 fn told_to_stop_it_finishes_what_it_has() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     let id = ground.ok("job enqueue letters slow");
     let started = ground.folder().join("started");
     let script = format!("touch '{}'; sleep 1; echo 1", started.display());
@@ -93,7 +93,7 @@ fn told_to_stop_it_finishes_what_it_has() {
 
 #[test]
 fn a_program_whose_lease_is_lost_is_ended_with_all_it_started() {
-    let mut ground = Ground::new();
+    let mut ground = CliEnv::new();
     ground.ok("job enqueue letters slow");
     let started = ground.folder().join("started");
     // The inner shell would outlive the outer one, were only that one ended.
@@ -128,7 +128,7 @@ fn lives(pid: &str) -> bool {
 
 #[test]
 fn what_a_program_leaves_behind_does_not_hold_its_job() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     let id = ground.ok("job enqueue letters a");
     let script = "sleep 600 & echo done";
     let said = ground.says_all(&["job", "work", "letters", "--once", "--", "sh", "-c", script]);
@@ -138,7 +138,7 @@ fn what_a_program_leaves_behind_does_not_hold_its_job() {
 
 #[test]
 fn a_key_that_does_not_open_the_queue_is_told_at_once() {
-    let ground = Ground::new();
+    let ground = CliEnv::new();
     let key = ground.ok("key create other --for-queue parcels");
     let said = ground.says_with("job work letters -- cat", &[("LEASEHOLD_KEY", &key)]);
     assert_eq!(said.code, 4, "{said:?}");

@@ -81,7 +81,7 @@ async fn disturb(server: &mut Server, crew: &mut Crew) {
         crew.until_done(crew.done() + more).await;
         server.kill();
         let times = rng.u32(1..=20);
-        server.start(Some(&format!("node_finish/{step}:{times}")));
+        server.start(Some(&format!("job_finish/{step}:{times}")));
         server.until_dead(step);
         server.start(None);
         if round % 2 == 0 {

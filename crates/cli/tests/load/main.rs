@@ -12,7 +12,7 @@ mod nuisance;
 mod served;
 
 use leasehold_testkit::{HttpConnection, TestPostgres, temp_dir};
-use served::{Served, Site};
+use served::{LoadTarget, Served};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,16 +49,16 @@ async fn good_callers_are_served_beside_bad_ones_and_nothing_is_lost_on_postgres
 async fn trial(store: &str) {
     let folder = temp_dir();
     let mut served = Served::start(store, folder.path());
-    let site = Arc::new(served.site().await);
+    let target = Arc::new(served.target().await);
     let stopped = Arc::new(AtomicUsize::new(0));
     let bad: Vec<_> = (0..BAD)
         .map(|number| {
-            let (site, stopped) = (site.clone(), stopped.clone());
-            tokio::spawn(nuisance::bother(site, number, stopped))
+            let (target, stopped) = (target.clone(), stopped.clone());
+            tokio::spawn(nuisance::bother(target, number, stopped))
         })
         .collect();
     let good: Vec<_> = (0..GOOD)
-        .map(|number| tokio::spawn(enqueue(site.clone(), number, stopped.clone())))
+        .map(|number| tokio::spawn(enqueue(target.clone(), number, stopped.clone())))
         .collect();
     let begun = Instant::now();
     let mut ticks = interval(Duration::from_millis(100));
@@ -89,7 +89,7 @@ async fn trial(store: &str) {
     assert!(calls as f64 > due * 0.9, "{calls} of {due}");
     assert!(memory <= MEMORY_MAX, "{memory} MiB");
     let again = Served::start(store, folder.path());
-    let kept = again.all_requests(&site).await;
+    let kept = again.all_requests(&target).await;
     let lost: Vec<_> = answered.difference(&kept).collect();
     assert!(lost.is_empty(), "{} of {calls} are lost", lost.len());
 }
@@ -102,17 +102,22 @@ struct Report {
 }
 
 /// Enqueues at an even pace until the server is told to stop; until then every answer is a good one.
-async fn enqueue(site: Arc<Site>, number: u32, stopped: Arc<AtomicUsize>) -> Report {
+async fn enqueue(target: Arc<LoadTarget>, number: u32, stopped: Arc<AtomicUsize>) -> Report {
     let mut report = Report::default();
-    let mut connection = HttpConnection::open(site.address).await.unwrap();
+    let mut connection = HttpConnection::open(target.address).await.unwrap();
     let mut pace = interval(Duration::from_secs(60) * GOOD / A_MINUTE);
     pace.set_missed_tick_behavior(MissedTickBehavior::Burst);
     for count in 0.. {
         pace.tick().await;
-        let body = site.request(&format!("{number}-{count}"));
+        let body = target.request(&format!("{number}-{count}"));
         let begun = Instant::now();
         let answer = connection
-            .call("POST", &site.requests(), &site.key, Some(body.as_bytes()))
+            .call(
+                "POST",
+                &target.requests(),
+                &target.key,
+                Some(body.as_bytes()),
+            )
             .await;
         match answer {
             Ok(answer) if answer.status == 201 => {

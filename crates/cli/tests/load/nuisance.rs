@@ -1,6 +1,6 @@
 //! Callers that do everything wrong, again and again, each in its own way.
 
-use crate::served::Site;
+use crate::served::LoadTarget;
 use leasehold_testkit::HttpConnection;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,19 +10,23 @@ use tokio::time::{interval, timeout};
 /// A call is given up after so long, to begin another.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-pub(crate) async fn bother(site: Arc<Site>, number: u32, stopped: Arc<AtomicUsize>) {
+pub(crate) async fn bother(target: Arc<LoadTarget>, number: u32, stopped: Arc<AtomicUsize>) {
     for round in number.. {
         if stopped.load(Ordering::Acquire) == 1 {
             return;
         }
-        if let Ok(connection) = HttpConnection::open(site.address).await {
-            let _ = timeout(PATIENCE, bad_call(&site, connection, round)).await;
+        if let Ok(connection) = HttpConnection::open(target.address).await {
+            let _ = timeout(PATIENCE, bad_call(&target, connection, round)).await;
         }
     }
 }
 
-async fn bad_call(site: &Site, mut connection: HttpConnection, round: u32) -> std::io::Result<()> {
-    let (path, key) = (site.requests(), &site.key);
+async fn bad_call(
+    target: &LoadTarget,
+    mut connection: HttpConnection,
+    round: u32,
+) -> std::io::Result<()> {
+    let (path, key) = (target.requests(), &target.key);
     let head = |length: usize| {
         format!(
             "POST {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n\

@@ -19,7 +19,7 @@ pub(crate) struct Served {
 }
 
 /// A workspace with a definition, and its key.
-pub(crate) struct Site {
+pub(crate) struct LoadTarget {
     pub(crate) address: SocketAddr,
     pub(crate) key: String,
     workspace: String,
@@ -75,7 +75,7 @@ impl Served {
     }
 
     /// Makes a workspace, a definition with a version, and a key.
-    pub(crate) async fn site(&self) -> Site {
+    pub(crate) async fn target(&self) -> LoadTarget {
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         let new = json!({ "name": "load", "plan": "PRO" });
         let workspace = text(&self.post("/v1/workspaces", new).await["id"]);
@@ -88,7 +88,7 @@ impl Served {
         let scope = json!({ "kind": "workspace", "workspace": workspace });
         let new = json!({ "name": "load", "scope": scope });
         let key = text(&self.post("/v1/keys", new).await["secret"]);
-        Site {
+        LoadTarget {
             address: self.address,
             key,
             workspace,
@@ -97,14 +97,14 @@ impl Served {
     }
 
     /// The ids of all requests of the workspace.
-    pub(crate) async fn all_requests(&self, site: &Site) -> HashSet<String> {
+    pub(crate) async fn all_requests(&self, target: &LoadTarget) -> HashSet<String> {
         let mut connection = HttpConnection::open(self.address).await.unwrap();
         let mut found = HashSet::new();
         let mut after = String::new();
         loop {
-            let path = format!("{}?limit=1000{after}", site.requests());
+            let path = format!("{}?limit=1000{after}", target.requests());
             let answer = connection
-                .call("GET", &path, &site.key, None)
+                .call("GET", &path, &target.key, None)
                 .await
                 .unwrap();
             assert_eq!(answer.status, 200, "{}", answer.text());
@@ -128,7 +128,7 @@ impl Served {
     }
 }
 
-impl Site {
+impl LoadTarget {
     pub(crate) fn requests(&self) -> String {
         format!("/v1/workspaces/{}/requests", self.workspace)
     }

@@ -1,7 +1,7 @@
 //! Temporal is away for two minutes while requests keep coming. First by name, so that it runs beside all the others.
 
+use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
-use crate::site::Site;
 use crate::temporal::{self, Namespace};
 use crate::{PATIENCE, blocking, database};
 use leasehold_core::Timestamp;
@@ -14,7 +14,7 @@ const AWAY: Duration = Duration::from_secs(120);
 const PACE: Duration = Duration::from_millis(250);
 
 /// Enqueues one after the other until so much time has passed on the database's clock. Returns when it began.
-async fn load(site: &Site, length: Duration) -> Timestamp {
+async fn load(site: &OrderWorkspace, length: Duration) -> Timestamp {
     let mut pace = interval(PACE);
     let mut begun = None;
     loop {
@@ -35,7 +35,7 @@ async fn temporal_away_for_two_minutes_costs_no_request_anything() {
         blocking(|| TestTemporal::start(TemporalOptions::default().on_file())).unwrap();
     let mut serve = Program::new(database.url(), server.address(), "default").start();
     let pid = serve.pid();
-    let site = Site::new(database::store(database.url()), 100_000).await;
+    let site = OrderWorkspace::new(database::store(database.url()), 100_000).await;
     load(&site, Duration::from_secs(3)).await;
     site.until("dispatched before", |counts| {
         counts.pending + counts.claimed == 0

@@ -2,8 +2,8 @@
 
 use crate::PATIENCE;
 use crate::database::{self, server_of};
+use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
-use crate::site::Site;
 use crate::temporal::{self, Namespace};
 use leasehold_core::{ExecutionId, RequestStatus};
 use leasehold_testkit::{FaultProxy, Process, TestDatabase, eventually};
@@ -14,16 +14,16 @@ const LIMIT: u32 = 2;
 const REQUESTS: usize = 6;
 
 /// A process between two proxies, and one workspace.
-struct Scene {
+struct CrashEnv {
     database: TestDatabase,
     namespace: Namespace<'static>,
     to_temporal: FaultProxy,
     to_postgres: FaultProxy,
-    site: Site,
+    site: OrderWorkspace,
     serve: Process,
 }
 
-impl Scene {
+impl CrashEnv {
     async fn new() -> Self {
         let database = database::fresh().await;
         let namespace = Namespace::fresh();
@@ -35,7 +35,7 @@ impl Scene {
             .quick()
             .set("log.level", program::TELLING)
             .start();
-        let site = Site::new(database::store(database.url()), LIMIT).await;
+        let site = OrderWorkspace::new(database::store(database.url()), LIMIT).await;
         // It has taken its lock and found its way to Temporal.
         program::said(&serve, program::WORKS, 1).await;
         program::said(&serve, program::CONNECTED, 1).await;
@@ -126,41 +126,41 @@ impl Scene {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_after_the_claim_and_before_temporal_heard_of_it() {
-    let mut scene = Scene::new().await;
-    scene.to_temporal.hold_requests();
-    scene.enqueue().await;
-    let claimed = scene.sending().await;
-    scene.to_temporal.held_requests(1).await;
-    scene.kill().await;
-    assert!(!claimed.iter().any(|id| scene.namespace.knows(*id)));
-    scene.restart_and_check(&claimed).await;
+    let mut env = CrashEnv::new().await;
+    env.to_temporal.hold_requests();
+    env.enqueue().await;
+    let claimed = env.sending().await;
+    env.to_temporal.held_requests(1).await;
+    env.kill().await;
+    assert!(!claimed.iter().any(|id| env.namespace.knows(*id)));
+    env.restart_and_check(&claimed).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_after_temporal_accepted_and_before_its_answer_arrived() {
-    let mut scene = Scene::new().await;
-    scene.to_temporal.hold_answers();
-    scene.enqueue().await;
-    let claimed = scene.sending().await;
-    scene.known_to_temporal(&claimed).await;
-    scene.to_temporal.held_answers(1).await;
-    scene.kill().await;
-    scene.restart_and_check(&claimed).await;
+    let mut env = CrashEnv::new().await;
+    env.to_temporal.hold_answers();
+    env.enqueue().await;
+    let claimed = env.sending().await;
+    env.known_to_temporal(&claimed).await;
+    env.to_temporal.held_answers(1).await;
+    env.kill().await;
+    env.restart_and_check(&claimed).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_after_the_answer_and_before_it_was_written_down() {
-    let mut scene = Scene::new().await;
-    scene.to_temporal.hold_answers();
-    scene.enqueue().await;
-    let claimed = scene.sending().await;
-    scene.known_to_temporal(&claimed).await;
-    scene.to_postgres.hold_requests();
-    scene.to_temporal.pass();
-    program::said(&scene.serve, "start answered", LIMIT as usize).await;
-    scene.to_postgres.held_requests(1).await;
-    scene.kill().await;
+    let mut env = CrashEnv::new().await;
+    env.to_temporal.hold_answers();
+    env.enqueue().await;
+    let claimed = env.sending().await;
+    env.known_to_temporal(&claimed).await;
+    env.to_postgres.hold_requests();
+    env.to_temporal.pass();
+    program::said(&env.serve, "start answered", LIMIT as usize).await;
+    env.to_postgres.held_requests(1).await;
+    env.kill().await;
     // What it wanted to write is lost with it.
-    scene.to_postgres.cut();
-    scene.restart_and_check(&claimed).await;
+    env.to_postgres.cut();
+    env.restart_and_check(&claimed).await;
 }

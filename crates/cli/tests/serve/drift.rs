@@ -1,7 +1,7 @@
 //! Drift planted in the database of a running server: a scrape shows that it was seen and repaired, within one interval.
 
+use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
-use crate::site::Site;
 use crate::temporal::Namespace;
 use crate::{PATIENCE, database};
 use leasehold_core::RequestStatus;
@@ -44,7 +44,7 @@ async fn what_somebody_planted_is_seen_and_repaired_by_a_running_server() {
         .set("drift.interval", "500ms")
         .set("sweep.interval", "500ms");
     let mut serve = program.start();
-    let site = Site::new(database::store(database.url()), 1).await;
+    let site = OrderWorkspace::new(database::store(database.url()), 1).await;
     let (hand, connection) = tokio_postgres::connect(database.url(), NoTls)
         .await
         .unwrap();

@@ -1,8 +1,8 @@
 //! The way of fifteen requests when nothing goes wrong, on both stores.
 
 use crate::life::{self, REQUESTS};
+use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
-use crate::site::Site;
 use crate::temporal::Namespace;
 use crate::{PATIENCE, blocking, database};
 use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
@@ -23,7 +23,7 @@ async fn fifteen_requests_are_claimed_as_ten_and_five_and_followed_to_every_kind
         // So that only following can have seen an end.
         .set("sweep.interval", "1h")
         .start();
-    let site = Site::new(database::store(database.url()), 100).await;
+    let site = OrderWorkspace::new(database::store(database.url()), 100).await;
     let all = life::enqueue(&site).await;
 
     life::assert_started(&site, &namespace, &all).await;
@@ -61,7 +61,7 @@ async fn fifteen_requests_go_the_same_way_on_sqlite() {
     options.dispatcher.batch_size = 10;
     options.sweeper.interval = Duration::from_secs(3600);
     let runtime = Runtime::start(store.clone(), Some(Arc::new(engine.unwrap())), options);
-    let site = Site::new(store, 100).await;
+    let site = OrderWorkspace::new(store, 100).await;
     let all = life::enqueue(&site).await;
     assert_eq!(all.len(), REQUESTS);
 

@@ -1,11 +1,12 @@
 //! Fifteen requests with every end there is, from the queue to Temporal and back. Does not know which store or process serves them.
 
-use crate::site::{Defined, Site};
+use crate::order_workspace::OrderWorkspace;
 use crate::temporal::{self, Namespace, Run, workflow_id};
 use crate::{PATIENCE, blocking};
 use leasehold_core::graph::Graph;
 use leasehold_core::{ExecutionId, FailureReason, RequestId, RequestStatus, VersionBody};
 use leasehold_store::request::Request;
+use leasehold_testbed::TestWorkspace;
 use leasehold_testkit::Process;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -17,7 +18,7 @@ pub(crate) const REQUESTS: usize = 15;
 /// A request of this test, and how it must end.
 pub(crate) struct Lived {
     pub(crate) id: RequestId,
-    defined: Defined,
+    defined: TestWorkspace,
     kind: Kind,
 }
 
@@ -75,10 +76,10 @@ fn graph() -> Graph {
 }
 
 /// Enqueues them all in one call.
-pub(crate) async fn enqueue(site: &Site) -> Vec<Lived> {
+pub(crate) async fn enqueue(site: &OrderWorkspace) -> Vec<Lived> {
     let graph = site.define(VersionBody::Graph(graph()), None).await;
     let limit = Some(Duration::from_secs(3));
-    let limited = site.define(crate::site::order(), limit).await;
+    let limited = site.define(leasehold_testbed::binding(), limit).await;
     let mut kinds = vec![Kind::Completes; 7];
     kinds.extend([Kind::Fails; 3]);
     kinds.extend([Kind::IsGraph; 2]);
@@ -89,7 +90,7 @@ pub(crate) async fn enqueue(site: &Site) -> Vec<Lived> {
         Kind::TimesOut => limited,
         _ => site.order,
     });
-    let defined: Vec<Defined> = defined.collect();
+    let defined: Vec<TestWorkspace> = defined.collect();
     let asked = kinds.iter().zip(&defined);
     let asked = asked.map(|(kind, defined)| (defined.definition, kind.params()));
     let ids = site.enqueue_all(asked.collect()).await;
@@ -100,7 +101,11 @@ pub(crate) async fn enqueue(site: &Site) -> Vec<Lived> {
 }
 
 /// Waits until all were dispatched, and looks at Temporal: one workflow each, and no other.
-pub(crate) async fn assert_started(site: &Site, namespace: &Namespace<'_>, all: &[Lived]) {
+pub(crate) async fn assert_started(
+    site: &OrderWorkspace,
+    namespace: &Namespace<'_>,
+    all: &[Lived],
+) {
     for lived in all {
         let request = site.dispatched(lived.id).await;
         let by = site.moved_by(lived.id, RequestStatus::Dispatched).await;
@@ -133,7 +138,7 @@ pub(crate) async fn assert_started(site: &Site, namespace: &Namespace<'_>, all: 
 }
 
 /// Brings each to its end: by the worker, by its time limit, by Temporal's command line. Waits until all have ended here.
-pub(crate) async fn end(site: &Site, namespace: &Namespace<'_>, all: &[Lived]) {
+pub(crate) async fn end(site: &OrderWorkspace, namespace: &Namespace<'_>, all: &[Lived]) {
     let worker = namespace.worker();
     for lived in all {
         let execution = execution_of(site, lived).await;
@@ -153,7 +158,7 @@ pub(crate) async fn end(site: &Site, namespace: &Namespace<'_>, all: &[Lived]) {
 }
 
 /// What a worker that somebody else wrote is given.
-async fn assert_given(site: &Site, worker: &Process, lived: &Lived) {
+async fn assert_given(site: &OrderWorkspace, worker: &Process, lived: &Lived) {
     let execution = execution_of(site, lived).await;
     let may_end_unseen = matches!(lived.kind, Kind::IsTerminated | Kind::TimesOut);
     if may_end_unseen && !worker.log().contains(&execution.to_string()) {
@@ -183,7 +188,7 @@ async fn assert_given(site: &Site, worker: &Process, lived: &Lived) {
 
 /// Every request ended as it must, every slot is free, and Temporal agrees. Returns the requests and their runs.
 pub(crate) async fn assert_ended(
-    site: &Site,
+    site: &OrderWorkspace,
     namespace: &Namespace<'_>,
     all: &[Lived],
 ) -> Vec<(Request, Run)> {
@@ -218,7 +223,7 @@ pub(crate) async fn assert_ended(
     ended
 }
 
-async fn execution_of(site: &Site, lived: &Lived) -> ExecutionId {
+async fn execution_of(site: &OrderWorkspace, lived: &Lived) -> ExecutionId {
     site.get(lived.id).await.execution.unwrap()
 }
 

@@ -1,8 +1,8 @@
 //! What the program logs, as machines read it: every line is an object, and every event is as its page says.
 
 use crate::first_start::{address, key};
+use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
-use crate::site::Site;
 use crate::temporal::Namespace;
 use crate::{PATIENCE, database};
 use leasehold_testkit::log_events::{Documented, Seen};
@@ -72,7 +72,7 @@ async fn every_event_of_a_day_is_one_object_with_the_level_and_fields_of_its_pag
         .set("log.format", "json")
         .quick();
     let mut serve = program.start();
-    let site = Site::new(database::store(database.url()), 2).await;
+    let site = OrderWorkspace::new(database::store(database.url()), 2).await;
     let requests = format!("/v1/workspaces/{}/requests", site.workspace);
     let one = json!({"definition": site.order.definition, "params": {"do": "wait"}});
     assert_eq!(post(&serve, &program, &requests, &one).await, 201);

@@ -1,9 +1,9 @@
 //! Each metric moves as it is described, and no other with it: the process is scraped before and after what happens to it.
 
 use crate::database::{self, server_of};
+use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
 use crate::scrape::{Scrape, Scraped, moves};
-use crate::site::Site;
 use crate::temporal::Namespace;
 use leasehold_testkit::{FaultProxy, TestDatabase};
 use serde_json::json;
@@ -35,15 +35,15 @@ const WATCHED: &[&str] = &[
 ];
 
 /// A process on PostgreSQL and Temporal, to be scraped.
-struct Scene {
+struct MetricsEnv {
     database: TestDatabase,
     namespace: Namespace<'static>,
-    site: Site,
+    site: OrderWorkspace,
     serve: leasehold_testkit::Process,
     scraped: Scraped,
 }
 
-impl Scene {
+impl MetricsEnv {
     async fn new(limit: u32) -> Self {
         Self::with(limit, |program| program).await
     }
@@ -54,7 +54,7 @@ impl Scene {
         let program = Program::new(database.url(), namespace.address(), &namespace.name).quick();
         let program = set(program.set("sweep.interval", "1h"));
         let serve = program.start();
-        let site = Site::new(database::store(database.url()), limit).await;
+        let site = OrderWorkspace::new(database::store(database.url()), limit).await;
         let scraped = Scraped::new(&program, &serve);
         scraped
             .until("working", |now| {
@@ -92,14 +92,14 @@ fn wait() -> serde_json::Value {
 }
 
 /// Three run, and all is well.
-fn assert_gauges(scene: &Scene, started: &Scrape) {
+fn assert_gauges(env: &MetricsEnv, started: &Scrape) {
     assert_eq!(started.of("leasehold_requests{status=\"dispatched\"}"), 3.0);
     assert_eq!(
-        started.of(&scene.of_workspace("leasehold_workspace_slots_in_use")),
+        started.of(&env.of_workspace("leasehold_workspace_slots_in_use")),
         3.0
     );
     assert_eq!(
-        started.of(&scene.of_workspace("leasehold_workspace_slots")),
+        started.of(&env.of_workspace("leasehold_workspace_slots")),
         100.0
     );
     for (series, value) in [
@@ -114,24 +114,24 @@ fn assert_gauges(scene: &Scene, started: &Scrape) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn three_requests_that_are_started_and_end_move_what_they_should() {
-    let mut scene = Scene::new(100).await;
-    let before = scene.scraped.look().await;
+    let mut env = MetricsEnv::new(100).await;
+    let before = env.scraped.look().await;
     let params = [
         json!({"do": "complete"}),
         json!({"do": "complete"}),
         json!({"do": "fail"}),
     ];
-    scene.enqueue(&params).await;
-    let site = &scene.site;
+    env.enqueue(&params).await;
+    let site = &env.site;
     site.until("dispatched", |counts| counts.dispatched == 3)
         .await;
-    let started = scene.scraped.until("counted", |now| {
+    let started = env.scraped.until("counted", |now| {
         now.of("queue_processing_duration_seconds_count")
             > before.of("queue_processing_duration_seconds_count")
             && now.of("leasehold_requests{status=\"dispatched\"}") > 2.0
     });
     let started = started.await;
-    let waits = scene.of_workspace("leasehold_workspace_wait_seconds_count");
+    let waits = env.of_workspace("leasehold_workspace_wait_seconds_count");
     assert_eq!(
         started.since(&before, WATCHED),
         moves([
@@ -149,12 +149,12 @@ async fn three_requests_that_are_started_and_end_move_what_they_should() {
     let starts =
         "leasehold_engine_calls_total{engine=\"temporal\",call=\"start\",outcome=\"started\"}";
     assert_eq!(started.of(starts) - before.of(starts), 3.0);
-    assert_gauges(&scene, &started);
+    assert_gauges(&env, &started);
 
-    let _worker = scene.namespace.worker();
+    let _worker = env.namespace.worker();
     site.until("ended", |counts| counts.completed + counts.failed == 3)
         .await;
-    let ended = scene.scraped.until("counted", |now| {
+    let ended = env.scraped.until("counted", |now| {
         now.of("leasehold_requests_finished_total{status=\"failed\"}") > 0.0
             && now.of("leasehold_requests_finished_total{status=\"completed\"}") > 1.0
     });
@@ -170,25 +170,23 @@ async fn three_requests_that_are_started_and_end_move_what_they_should() {
             ("queue_items_failed_total{reason=\"execution_failed\"}", 1.0),
         ])
     );
-    program::stop(&mut scene.serve);
+    program::stop(&mut env.serve);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_workspace_that_becomes_full_with_more_waiting_is_counted_once() {
-    let mut scene = Scene::new(2).await;
-    let before = scene.scraped.look().await;
-    scene
-        .enqueue(&[wait(), wait(), wait(), wait(), wait()])
-        .await;
+    let mut env = MetricsEnv::new(2).await;
+    let before = env.scraped.look().await;
+    env.enqueue(&[wait(), wait(), wait(), wait(), wait()]).await;
     let full = |counts: &leasehold_store::request::Counts| counts.dispatched == 2;
-    scene.site.until("full", full).await;
-    let after = scene.scraped.until("counted", |now| {
+    env.site.until("full", full).await;
+    let after = env.scraped.until("counted", |now| {
         now.of("queue_processing_duration_seconds_count")
             > before.of("queue_processing_duration_seconds_count")
             && now.of("leasehold_requests{status=\"dispatched\"}") > 1.0
     });
     let after = after.await;
-    let waits = scene.of_workspace("leasehold_workspace_wait_seconds_count");
+    let waits = env.of_workspace("leasehold_workspace_wait_seconds_count");
     assert_eq!(
         after.since(&before, WATCHED),
         moves([
@@ -205,39 +203,36 @@ async fn a_workspace_that_becomes_full_with_more_waiting_is_counted_once() {
         ])
     );
     assert_eq!(
-        after.of(&scene.of_workspace("leasehold_workspace_slots")),
+        after.of(&env.of_workspace("leasehold_workspace_slots")),
         2.0
     );
     assert_eq!(
-        after.of(&scene.of_workspace("leasehold_workspace_slots_in_use")),
+        after.of(&env.of_workspace("leasehold_workspace_slots_in_use")),
         2.0
     );
     assert_eq!(after.of("leasehold_requests{status=\"pending\"}"), 3.0);
-    let older = scene.scraped.until("older", |now| {
+    let older = env.scraped.until("older", |now| {
         now.of("leasehold_requests_oldest_seconds{status=\"pending\"}")
             > after.of("leasehold_requests_oldest_seconds{status=\"pending\"}")
     });
     older.await;
-    program::stop(&mut scene.serve);
+    program::stop(&mut env.serve);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_start_is_counted_as_tried_again_and_then_as_failed() {
     // Orders need Temporal, so the embedded engine refuses them.
-    let mut scene = Scene::with(2, |program| {
+    let mut env = MetricsEnv::with(2, |program| {
         program
             .set("engine.kind", "embedded")
             .set("dispatch.max_attempts", "2")
             .set("dispatch.backoff_base", "100ms")
     })
     .await;
-    let before = scene.scraped.look().await;
-    scene.enqueue(&[wait()]).await;
-    scene
-        .site
-        .until("failed", |counts| counts.failed == 1)
-        .await;
-    let after = scene.scraped.until("counted", |now| {
+    let before = env.scraped.look().await;
+    env.enqueue(&[wait()]).await;
+    env.site.until("failed", |counts| counts.failed == 1).await;
+    let after = env.scraped.until("counted", |now| {
         now.of("queue_processing_duration_seconds_count") > 1.0
             && now.of("leasehold_requests{status=\"failed\"}") > 0.0
     });
@@ -262,17 +257,17 @@ async fn a_refused_start_is_counted_as_tried_again_and_then_as_failed() {
     let refused =
         "leasehold_engine_calls_total{engine=\"embedded\",call=\"start\",outcome=\"refused\"}";
     assert_eq!(after.of(refused), 2.0);
-    let open = scene.scraped.open_metrics().await;
+    let open = env.scraped.open_metrics().await;
     assert!(open.contains("# TYPE queue_stale_recovery_count unknown\n"));
     assert!(open.ends_with("# EOF\n"));
-    program::stop(&mut scene.serve);
+    program::stop(&mut env.serve);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_engine_that_is_away_costs_tries_and_no_request() {
     let namespace = Namespace::fresh();
     let proxy = FaultProxy::to(namespace.address()).await;
-    let mut scene = Scene::with(100, |program| {
+    let mut env = MetricsEnv::with(100, |program| {
         program
             .set("temporal.address", &proxy.address())
             .set("temporal.namespace", &namespace.name)
@@ -283,13 +278,13 @@ async fn an_engine_that_is_away_costs_tries_and_no_request() {
             .set("log.level", program::TELLING)
     })
     .await;
-    program::said(&scene.serve, program::CONNECTED, 1).await;
-    let before = scene.scraped.look().await;
+    program::said(&env.serve, program::CONNECTED, 1).await;
+    let before = env.scraped.look().await;
     assert_eq!(before.of("leasehold_engine_up"), 1.0);
     proxy.refuse();
     proxy.cut();
-    scene.enqueue(&[wait()]).await;
-    let down = scene.scraped.until("down", |now| {
+    env.enqueue(&[wait()]).await;
+    let down = env.scraped.until("down", |now| {
         now.of("leasehold_engine_up") == 0.0
             && now.of("leasehold_requests{status=\"pending\"}") > 0.0
             && now.of("queue_processing_duration_seconds_count")
@@ -317,7 +312,7 @@ async fn an_engine_that_is_away_costs_tries_and_no_request() {
 
     proxy.accept_again();
     proxy.pass();
-    let back = scene.scraped.until("back", |now| {
+    let back = env.scraped.until("back", |now| {
         now.of("leasehold_engine_up") > 0.0
             && now.of("leasehold_requests{status=\"dispatched\"}") > 0.0
             && now.of("queue_items_dispatched_total") > 0.0
@@ -337,7 +332,7 @@ async fn an_engine_that_is_away_costs_tries_and_no_request() {
             ("leasehold_dispatch_attempts_count", 1.0),
         ])
     );
-    program::stop(&mut scene.serve);
+    program::stop(&mut env.serve);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -351,7 +346,7 @@ async fn what_a_killed_dispatcher_had_claimed_is_counted_by_who_takes_it_back() 
     let mut killed = dead.start();
     program::said(&killed, program::WORKS, 1).await;
     program::said(&killed, program::CONNECTED, 1).await;
-    let site = Site::new(database::store(database.url()), 2).await;
+    let site = OrderWorkspace::new(database::store(database.url()), 2).await;
     proxy.hold_requests();
     site.enqueue_many(2, &wait()).await;
     site.until("claimed", |counts| counts.claimed == 2).await;
@@ -392,19 +387,19 @@ async fn what_a_killed_dispatcher_had_claimed_is_counted_by_who_takes_it_back() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stolen_lock_is_counted_as_lost_and_its_holder_as_refused() {
-    let mut scene = Scene::new(2).await;
+    let mut env = MetricsEnv::new(2).await;
     let held = "leasehold_lock_held{lock=\"processExecutionQueue\"}";
     let lost = "leasehold_lock_losses_total{lock=\"processExecutionQueue\"}";
     let refused = "shedlock_acquisition_failures{lock=\"processExecutionQueue\"}";
-    let before = scene.scraped.look().await;
+    let before = env.scraped.look().await;
     assert_eq!((before.of(held), before.of(lost)), (1.0, 0.0));
 
-    let (client, connection) = tokio_postgres::connect(scene.database.url(), NoTls)
+    let (client, connection) = tokio_postgres::connect(env.database.url(), NoTls)
         .await
         .unwrap();
     tokio::spawn(connection);
     assert_eq!(client.execute(STEAL_LOCK, &[]).await.unwrap(), 1);
-    let robbed = scene
+    let robbed = env
         .scraped
         .until("robbed", |now| now.of(refused) > before.of(refused));
     let robbed = robbed.await;
@@ -412,14 +407,14 @@ async fn a_stolen_lock_is_counted_as_lost_and_its_holder_as_refused() {
     let expected = moves([(lost, 1.0)]);
     assert_eq!(robbed.since(&before, WATCHED), expected);
 
-    let back = scene.scraped.until("back", |now| now.of(held) > 0.0).await;
+    let back = env.scraped.until("back", |now| now.of(held) > 0.0).await;
     assert_eq!(back.since(&before, WATCHED), expected);
-    scene.enqueue(&[wait()]).await;
-    let dispatched = scene.scraped.until("working again", |now| {
+    env.enqueue(&[wait()]).await;
+    let dispatched = env.scraped.until("working again", |now| {
         now.of("queue_items_dispatched_total") > 0.0
     });
     dispatched.await;
-    program::stop(&mut scene.serve);
+    program::stop(&mut env.serve);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,7 @@
 //! Two processes that both dispatch, and a queue with thousands of requests.
 
+use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program, is_of};
-use crate::site::Site;
 use crate::temporal::{self, Namespace};
 use crate::{blocking, database};
 use leasehold_core::RequestStatus;
@@ -41,7 +41,7 @@ async fn five_thousand_requests_are_started_once_each_by_two_processes() {
     let begun = Instant::now();
     let mut sites = Vec::new();
     for _ in 0..WORKSPACES {
-        let site = Site::new(store.clone(), EACH as u32).await;
+        let site = OrderWorkspace::new(store.clone(), EACH as u32).await;
         site.enqueue_many(EACH, &json!({"do": "wait"})).await;
         sites.push(site);
     }

@@ -1,8 +1,8 @@
 //! A process that is stopped between claim and start, and continued when others have done its work.
 
 use crate::database;
+use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program, is_of};
-use crate::site::Site;
 use crate::temporal::{self, Namespace};
 use leasehold_core::{FailureReason, RequestId, RequestStatus};
 use leasehold_store::request::Cancelled;
@@ -13,7 +13,11 @@ const LIMIT: u32 = 3;
 const REQUESTS: usize = 6;
 
 /// The steps of requests that a process made for their start. Following their ends is another matter: whoever has that lock does it.
-async fn steps_of(process: &Process, site: &Site, ids: &[RequestId]) -> Vec<RequestStatus> {
+async fn steps_of(
+    process: &Process,
+    site: &OrderWorkspace,
+    ids: &[RequestId],
+) -> Vec<RequestStatus> {
     let mut steps = Vec::new();
     for id in ids {
         let timeline = site.timeline(*id).await.into_iter();
@@ -43,7 +47,7 @@ async fn a_process_stopped_between_claim_and_start_writes_nothing_when_it_contin
         .start();
 
     proxy.hold_requests();
-    let site = Site::new(database::store(database.url()), LIMIT).await;
+    let site = OrderWorkspace::new(database::store(database.url()), LIMIT).await;
     let all = site
         .enqueue_many(REQUESTS, &json!({"do": "nap", "seconds": 0.2}))
         .await;

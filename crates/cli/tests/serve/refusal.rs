@@ -1,7 +1,7 @@
 //! Settings that cannot work are refused with one clear line; what may come right by itself is waited for.
 
+use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
-use crate::site::Site;
 use crate::temporal::Namespace;
 use crate::{PATIENCE, blocking, database};
 use leasehold_testkit::TestTemporal;
@@ -157,7 +157,7 @@ async fn a_namespace_that_is_missing_is_waited_for() {
     program::said(&serve, "the engine is unavailable", 1).await;
     let log = serve.log();
     assert!(log.contains(&name), "{log}");
-    let site = Site::new(database::store(database.url()), 10).await;
+    let site = OrderWorkspace::new(database::store(database.url()), 10).await;
     let id = site.enqueue(json!({"do": "wait"})).await;
 
     let create = ["operator", "namespace", "create", "--namespace", &name];

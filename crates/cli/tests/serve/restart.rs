@@ -1,7 +1,7 @@
 //! PostgreSQL crashes and comes back, three times, while requests come and executions end.
 
+use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
-use crate::site::Site;
 use crate::temporal::{self, Namespace};
 use crate::{PATIENCE, blocking, database};
 use leasehold_core::{RequestId, RequestStatus};
@@ -20,7 +20,7 @@ const CRASHES: u64 = 3;
 const BETWEEN: u64 = 30;
 
 /// Enqueues under one key after the other until told to stop. A key is repeated until the answer has come.
-async fn load(site: Arc<Site>, stop: Arc<AtomicBool>) -> HashMap<String, RequestId> {
+async fn load(site: Arc<OrderWorkspace>, stop: Arc<AtomicBool>) -> HashMap<String, RequestId> {
     let mut enqueued = HashMap::new();
     let mut pace = interval(PACE);
     while !stop.load(Ordering::Relaxed) {
@@ -50,7 +50,7 @@ async fn postgresql_that_crashes_three_times_loses_and_doubles_nothing() {
         .start();
     let pid = serve.pid();
     let _worker = namespace.worker();
-    let site = Arc::new(Site::new(store, 1000).await);
+    let site = Arc::new(OrderWorkspace::new(store, 1000).await);
     let stop = Arc::new(AtomicBool::new(false));
     let load = tokio::spawn(load(Arc::clone(&site), Arc::clone(&stop)));
     let mut ended = 0;

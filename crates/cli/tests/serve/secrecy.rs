@@ -2,8 +2,8 @@
 
 use crate::database;
 use crate::first_start::{address, key};
+use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
-use crate::site::Site;
 use crate::temporal::Namespace;
 use leasehold_testkit::{HttpConnection, Process};
 use serde_json::{Value, json};
@@ -95,7 +95,7 @@ async fn no_password_api_key_or_payload_is_logged_even_at_trace() {
     for format in ["text", "json"] {
         let program = program.clone().set("log.format", format);
         let mut serve = program.start();
-        let site = Site::new(database::store(database.url()), 10).await;
+        let site = OrderWorkspace::new(database::store(database.url()), 10).await;
         let mut caller = Caller::new(&serve, &program).await;
         let requests = format!("/v1/workspaces/{}/requests", site.workspace);
         let new = json!({"definition": site.order.definition, "idempotency_key": "hush-hush-key",
@@ -123,7 +123,7 @@ async fn a_row_that_the_database_refuses_is_not_logged() {
     let program = Program::new(database.url(), namespace.address(), &namespace.name)
         .set("log.level", "trace");
     let mut serve = program.start();
-    let site = Site::new(database::store(database.url()), 10).await;
+    let site = OrderWorkspace::new(database::store(database.url()), 10).await;
     let (hand, connection) = tokio_postgres::connect(database.url(), tokio_postgres::NoTls)
         .await
         .unwrap();

@@ -2,8 +2,8 @@
 
 use crate::blocking;
 use crate::database::{self, server_of};
+use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
-use crate::site::Site;
 use crate::temporal::Namespace;
 use leasehold_testkit::{FaultProxy, Process};
 use serde_json::json;
@@ -32,7 +32,7 @@ async fn stopped_under_load_it_leaves_no_claim_behind() {
     let database = database::fresh().await;
     let namespace = Namespace::fresh();
     let mut serve = program(database.url(), namespace.address(), &namespace.name).start();
-    let site = Site::new(database::store(database.url()), 100_000).await;
+    let site = OrderWorkspace::new(database::store(database.url()), 100_000).await;
     for _ in 0..4 {
         site.enqueue_many(1000, &json!({"do": "wait"})).await;
     }
@@ -56,7 +56,7 @@ async fn stopped_while_temporal_hangs_it_ends_in_time() {
     program::said(&serve, program::WORKS, 1).await;
     program::said(&serve, program::CONNECTED, 1).await;
     proxy.hold_answers();
-    let site = Site::new(database::store(database.url()), 10).await;
+    let site = OrderWorkspace::new(database::store(database.url()), 10).await;
     site.enqueue_many(3, &json!({"do": "wait"})).await;
     program::said(&serve, "Dispatching queue item", 3).await;
     ends_in_time(&mut serve);
@@ -76,7 +76,7 @@ async fn stopped_while_postgresql_hangs_it_ends_in_time() {
     let mut serve = program(&url, namespace.address(), &namespace.name).start();
     program::said(&serve, program::WORKS, 1).await;
     proxy.hold_answers();
-    let site = Site::new(database::store(database.url()), 10).await;
+    let site = OrderWorkspace::new(database::store(database.url()), 10).await;
     site.enqueue_many(3, &json!({"do": "wait"})).await;
     proxy.held_answers(1).await;
     ends_in_time(&mut serve);

@@ -1,8 +1,8 @@
 //! Two processes of which one works: the other takes over when it is killed, and at once when it is stopped.
 
 use crate::database;
+use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program, is_of};
-use crate::site::Site;
 use crate::temporal::Namespace;
 use leasehold_core::{RequestId, RequestStatus};
 use leasehold_testkit::Process;
@@ -15,7 +15,7 @@ const LOCK: Duration = Duration::from_secs(15);
 const MORE: Duration = Duration::from_secs(5);
 
 /// Has a request dispatched, and says by whom.
-async fn dispatched_by(site: &Site) -> (RequestId, String) {
+async fn dispatched_by(site: &OrderWorkspace) -> (RequestId, String) {
     let id = site.enqueue(json!({"do": "wait"})).await;
     site.dispatched(id).await;
     let by = site.moved_by(id, RequestStatus::Dispatched).await;
@@ -23,7 +23,7 @@ async fn dispatched_by(site: &Site) -> (RequestId, String) {
 }
 
 /// How long after `before` was dispatched `after` was, by the database's clock.
-async fn gap(site: &Site, before: RequestId, after: RequestId) -> Duration {
+async fn gap(site: &OrderWorkspace, before: RequestId, after: RequestId) -> Duration {
     let (before, after) = (site.get(before).await, site.get(after).await);
     let gap = after
         .dispatched_at
@@ -37,7 +37,7 @@ async fn of_two_processes_one_works_and_the_other_takes_over() {
     let database = database::fresh().await;
     let namespace = Namespace::fresh();
     let program = Program::new(database.url(), namespace.address(), &namespace.name);
-    let site = Site::new(database::store(database.url()), 1000).await;
+    let site = OrderWorkspace::new(database::store(database.url()), 1000).await;
     let mut first = program.start();
     let (_, by) = dispatched_by(&site).await;
     assert!(is_of(&first, &by), "{by}");

@@ -1,8 +1,8 @@
 //! The traces that a process exports, as a collector gets them: one trace from the caller's span to the engine.
 
 use crate::first_start::{address, key};
+use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
-use crate::site::Site;
 use crate::temporal::Namespace;
 use crate::{PATIENCE, blocking, database};
 use leasehold_client::Client;
@@ -22,7 +22,12 @@ fn traceparent(flags: &str) -> String {
 }
 
 /// Enqueues one request over HTTP as a caller who traces.
-async fn enqueue(serve: &Process, program: &Program, site: &Site, trace: &str) -> RequestId {
+async fn enqueue(
+    serve: &Process,
+    program: &Program,
+    site: &OrderWorkspace,
+    trace: &str,
+) -> RequestId {
     let (workspace, definition) = (site.workspace, site.order.definition);
     enqueue_in(serve, program, workspace, definition, trace).await
 }
@@ -166,7 +171,7 @@ async fn one_trace_leads_from_the_callers_span_to_the_workflow() {
         .set("traces.endpoint", &receiver.endpoint())
         .set("log.level", "debug");
     let mut serve = program.start();
-    let site = Site::new(database::store(database.url()), 10).await;
+    let site = OrderWorkspace::new(database::store(database.url()), 10).await;
     let id = enqueue(&serve, &program, &site, &traceparent("01")).await;
     let request = site.dispatched(id).await;
     let spans = whole(&receiver);
@@ -278,7 +283,7 @@ async fn what_the_caller_does_not_record_is_not_recorded_here() {
     let program = Program::new(database.url(), namespace.address(), &namespace.name)
         .set("traces.endpoint", &receiver.endpoint());
     let mut serve = program.start();
-    let site = Site::new(database::store(database.url()), 10).await;
+    let site = OrderWorkspace::new(database::store(database.url()), 10).await;
     let unrecorded = traceparent("00");
     let id = enqueue(&serve, &program, &site, &unrecorded).await;
     let request = site.dispatched(id).await;
@@ -297,7 +302,7 @@ async fn where_nothing_is_traced_the_callers_trace_is_kept_and_handed_on() {
     let namespace = Namespace::fresh();
     let program = Program::new(database.url(), namespace.address(), &namespace.name);
     let mut serve = program.start();
-    let site = Site::new(database::store(database.url()), 10).await;
+    let site = OrderWorkspace::new(database::store(database.url()), 10).await;
     let sent = traceparent("01");
     let id = enqueue(&serve, &program, &site, &sent).await;
     let request = site.dispatched(id).await;
@@ -320,7 +325,7 @@ async fn a_collector_that_is_away_is_said_once_and_costs_nothing_but_spans() {
     let program = Program::new(database.url(), namespace.address(), &namespace.name)
         .set("traces.endpoint", &format!("http://{collector}"));
     let mut serve = program.start();
-    let site = Site::new(database::store(database.url()), 10).await;
+    let site = OrderWorkspace::new(database::store(database.url()), 10).await;
     let dropped = |text: &str| {
         let line = text
             .lines()

@@ -1,3 +1,3 @@
 //! The suite of engines over Temporal with its worker.
 
-leasehold_engine_conformance::suite!(crate::ground::ground);
+leasehold_engine_conformance::suite!(crate::temporal_fixture::fixture);

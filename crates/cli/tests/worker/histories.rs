@@ -1,11 +1,11 @@
 //! The executions whose histories are kept in `crates/engine-temporal/tests/histories`, run anew. With `LEASEHOLD_RECORD_HISTORIES=1` what they leave
 //! is kept there instead; its README says when.
 
-use crate::ground::{QUEUE, ground};
+use crate::temporal_fixture::{QUEUE, fixture};
 use leasehold_core::ExecutionEnd;
 use leasehold_core::graph::{Edge, Graph};
 use leasehold_engine::Start;
-use leasehold_engine_conformance::{Crew, Ground};
+use leasehold_engine_conformance::{Crew, EngineFixture};
 use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
 use leasehold_testkit::TestTemporal;
 use serde_json::{Value, json};
@@ -49,13 +49,13 @@ async fn keep(start: &Start, name: &str) {
     }
 }
 
-async fn ended(g: &Ground, start: &Start, end: ExecutionEnd) {
+async fn ended(g: &EngineFixture, start: &Start, end: ExecutionEnd) {
     assert_eq!(g.ended(start).await.0, end);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_chain_with_a_delay_completes() {
-    let g = ground().await;
+    let g = fixture().await;
     let crew = Crew::at_work(&g);
     let nodes = vec![
         task("first", "echo"),
@@ -71,7 +71,7 @@ async fn a_chain_with_a_delay_completes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_fan_out_with_a_failing_node_fails() {
-    let g = ground().await;
+    let g = fixture().await;
     let crew = Crew::at_work(&g);
     let nodes = vec![
         task("root", "echo"),
@@ -92,7 +92,7 @@ async fn a_fan_out_with_a_failing_node_fails() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_one_is_cancelled() {
-    let g = ground().await;
+    let g = fixture().await;
     let crew = Crew::at_work(&g);
     let nodes = vec![
         task("held", "hold"),
@@ -111,7 +111,7 @@ async fn a_cancelled_one_is_cancelled() {
 /// Ten times ten in parallel, each row behind the one before; then a long chain.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_of_200_nodes_completes() {
-    let g = ground().await;
+    let g = fixture().await;
     let crew = Crew::at_work(&g);
     let id = |at: usize| format!("n{at}");
     let nodes = (0..200).map(|at| task(&id(at), "echo")).collect();
@@ -135,7 +135,7 @@ async fn one_of_200_nodes_completes() {
 /// All that its nodes are given is more than Temporal takes in one answer.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_wide_one_with_large_params_completes() {
-    let g = ground().await;
+    let g = fixture().await;
     let crew = Crew::at_work(&g);
     let all =
         |at| json!({"id": format!("n{at}"), "type": "task", "queue": QUEUE, "kind": "nothing"});
@@ -149,7 +149,7 @@ async fn a_wide_one_with_large_params_completes() {
 /// A job that waits in its queue is not done any more once its execution is cancelled.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_waiting_job_of_a_cancelled_execution_is_cancelled() {
-    let g = ground().await;
+    let g = fixture().await;
     let start = g
         .start(graph(vec![task("waits", "echo")], &[]), json!({}))
         .await;
@@ -166,7 +166,7 @@ async fn the_waiting_job_of_a_cancelled_execution_is_cancelled() {
 /// A queue that the worker's key does not open fails the node, and says so.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_queue_that_the_key_does_not_open_is_named() {
-    let g = ground().await;
+    let g = fixture().await;
     let node = json!({"id": "far", "type": "task", "queue": "elsewhere"});
     let start = g.start(graph(vec![node], &[]), json!({})).await;
     let error =

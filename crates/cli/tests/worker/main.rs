@@ -4,10 +4,10 @@
 
 mod conformance;
 mod crash;
-mod ground;
 mod histories;
 mod program;
 mod refusal;
+mod temporal_fixture;
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! Every call about workspaces, keys, queues, jobs and the server itself, there and back.
 
-use crate::ground::{Ground, On, QUEUE};
+use crate::counting_server::{CountingServer, QUEUE};
 use futures::TryStreamExt;
 use leasehold_client::api::Code;
 use leasehold_client::api::job::{
@@ -12,6 +12,7 @@ use leasehold_client::api::queue::{JobCounts, QueueChange};
 use leasehold_client::api::workspace::{NewWorkspace, WorkspaceChange};
 use leasehold_client::{Client, ClientError};
 use leasehold_core::{JobStatus, JsonText, Plan};
+use leasehold_testbed::BackendKind;
 
 on_both!(
     workspaces_go_there_and_back,
@@ -29,8 +30,8 @@ fn code(error: ClientError) -> Code {
     }
 }
 
-async fn workspaces_go_there_and_back(on: On) {
-    let ground = Ground::new(on).await;
+async fn workspaces_go_there_and_back(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let client = &ground.client;
     let new = NewWorkspace {
         name: "acme".to_owned(),
@@ -62,8 +63,8 @@ async fn workspaces_go_there_and_back(on: On) {
     assert_eq!(code(gone), Code::NotFound);
 }
 
-async fn keys_are_made_used_and_revoked(on: On) {
-    let ground = Ground::new(on).await;
+async fn keys_are_made_used_and_revoked(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let new = NewKey {
         name: "mail workers".to_owned(),
         scope: Scope::Worker {
@@ -87,8 +88,8 @@ async fn keys_are_made_used_and_revoked(on: On) {
     assert!(!shown.contains(&made.secret), "{shown}");
 }
 
-async fn queues_and_jobs_go_there_and_back(on: On) {
-    let ground = Ground::new(on).await;
+async fn queues_and_jobs_go_there_and_back(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let client = &ground.client;
     let name = "e mails/ä?";
     let change = QueueChange {
@@ -139,8 +140,8 @@ async fn queues_and_jobs_go_there_and_back(on: On) {
     assert_eq!(client.job_limit().await.unwrap(), Some(9));
 }
 
-async fn a_job_is_claimed_renewed_reported_on_and_finished(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_job_is_claimed_renewed_reported_on_and_finished(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let client = ground.worker_client().await;
     let new = NewJob::new("welcome", JsonText::of("ada").unwrap());
     let id = client.job_enqueue(QUEUE, &new).await.unwrap().id;
@@ -188,8 +189,8 @@ async fn a_job_is_claimed_renewed_reported_on_and_finished(on: On) {
     assert_eq!(job.result.unwrap().as_str(), "\"sent\"");
 }
 
-async fn lists_are_read_to_their_end(on: On) {
-    let ground = Ground::new(on).await;
+async fn lists_are_read_to_their_end(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let jobs = vec![NewJob::new("a", JsonText::default()); 25];
     let jobs = ground
         .client
@@ -211,8 +212,8 @@ async fn lists_are_read_to_their_end(on: On) {
     assert_eq!(listed, ids);
 }
 
-async fn the_server_speaks_of_itself(on: On) {
-    let ground = Ground::new(on).await;
+async fn the_server_speaks_of_itself(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let client = &ground.client;
     client.healthy().await.unwrap();
     client.ready().await.unwrap();

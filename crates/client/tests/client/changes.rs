@@ -1,6 +1,6 @@
 //! The stream of changes in the client: it goes on by itself where it was, and misses and repeats nothing.
 
-use crate::ground::{Ground, On};
+use crate::counting_server::CountingServer;
 use leasehold_client::Client;
 use leasehold_client::api::Code;
 use leasehold_client::api::request::NewRequest;
@@ -8,6 +8,7 @@ use leasehold_core::{DefinitionId, Plan, RequestId, RequestStatus, VersionBody, 
 use leasehold_store::definition::{NewDefinition, NewVersion};
 use leasehold_store::fresh_id;
 use leasehold_store::workspace::NewWorkspace;
+use leasehold_testbed::BackendKind;
 use leasehold_testkit::FaultProxy;
 use serde_json::json;
 
@@ -17,7 +18,7 @@ on_both!(
     a_stream_that_is_refused_says_why,
 );
 
-async fn site(ground: &Ground) -> (WorkspaceId, DefinitionId) {
+async fn site(ground: &CountingServer) -> (WorkspaceId, DefinitionId) {
     let workspace = fresh_id();
     let new = NewWorkspace {
         id: workspace,
@@ -49,7 +50,7 @@ async fn site(ground: &Ground) -> (WorkspaceId, DefinitionId) {
 }
 
 async fn enqueue(
-    ground: &Ground,
+    ground: &CountingServer,
     (workspace, definition): (WorkspaceId, DefinitionId),
 ) -> RequestId {
     let new = NewRequest::new(definition, json!({}));
@@ -61,8 +62,8 @@ async fn enqueue(
         .id
 }
 
-async fn changes_come_as_they_happen(on: On) {
-    let ground = Ground::new(on).await;
+async fn changes_come_as_they_happen(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let site = site(&ground).await;
     let before = enqueue(&ground, site).await;
     let mut stream = ground.client.changes(Some(site.0));
@@ -81,8 +82,8 @@ async fn changes_come_as_they_happen(on: On) {
     assert_eq!(later.next().await.unwrap().event.request, last);
 }
 
-async fn a_stream_that_breaks_goes_on_where_it_was(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_stream_that_breaks_goes_on_where_it_was(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let site = site(&ground).await;
     let proxy = FaultProxy::to(&ground.address.to_string()).await;
     let client = Client::new(&format!("http://{}", proxy.address()), &ground.admin).unwrap();
@@ -105,8 +106,8 @@ async fn a_stream_that_breaks_goes_on_where_it_was(on: On) {
     assert_eq!(seen, put);
 }
 
-async fn a_stream_that_is_refused_says_why(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_stream_that_is_refused_says_why(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let unknown = ground.client.changes(None).after("nowhere").next().await;
     assert_eq!(unknown.unwrap_err().code(), Some(Code::InvalidParameter));
     let worker = ground.worker_client().await;

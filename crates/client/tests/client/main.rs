@@ -8,13 +8,13 @@ macro_rules! on_both {
         mod postgres {
             $(#[tokio::test]
             async fn $scenario() {
-                crate::bounded(super::$scenario(crate::ground::On::Postgres)).await;
+                crate::bounded(super::$scenario(leasehold_testbed::BackendKind::Postgres)).await;
             })*
         }
         mod sqlite {
             $(#[tokio::test]
             async fn $scenario() {
-                crate::bounded(super::$scenario(crate::ground::On::Sqlite)).await;
+                crate::bounded(super::$scenario(leasehold_testbed::BackendKind::Sqlite)).await;
             })*
         }
     };
@@ -22,7 +22,7 @@ macro_rules! on_both {
 
 mod calls;
 mod changes;
-mod ground;
+mod counting_server;
 mod processes;
 mod requests;
 mod retries;

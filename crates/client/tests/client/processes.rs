@@ -1,9 +1,10 @@
 //! The worker in Python and the one in Rust, each a process, draw from one queue; one of them is killed in the middle.
 
 use crate::PATIENCE;
-use crate::ground::{Ground, On, QUEUE, until};
+use crate::counting_server::{CountingServer, QUEUE, until};
 use leasehold_client::api::job::{Job, NewJob, NewJobs};
 use leasehold_core::{JobId, JobStatus, JsonText};
+use leasehold_testbed::BackendKind;
 use leasehold_testkit::Process;
 use serde::Deserialize;
 use std::collections::BTreeSet;
@@ -59,7 +60,7 @@ fn rust_program() -> PathBuf {
     program
 }
 
-async fn start(ground: &Ground, language: Language) -> Child {
+async fn start(ground: &CountingServer, language: Language) -> Child {
     let mut command = match language {
         Language::Python => {
             let mut python = Command::new("python3");
@@ -72,11 +73,11 @@ async fn start(ground: &Ground, language: Language) -> Child {
     };
     let queues = vec![QUEUE.to_owned()];
     let scope = leasehold_core::key::KeyScope::Worker { queues };
-    let key = leasehold_ops::key::create(&*ground.store, "worker", scope).await;
+    let key = ground.key(scope).await;
     command
         .arg(format!("http://{}", ground.address))
         .arg(QUEUE)
-        .env("LEASEHOLD_KEY", key.unwrap().1.reveal())
+        .env("LEASEHOLD_KEY", key)
         .env("LEASE_MS", LEASE_MS)
         .env("WORK_SECONDS", WORK_SECONDS);
     Child {
@@ -84,7 +85,7 @@ async fn start(ground: &Ground, language: Language) -> Child {
     }
 }
 
-async fn enqueue(ground: &Ground, count: usize) {
+async fn enqueue(ground: &CountingServer, count: usize) {
     let job = |number: usize| NewJob::new("welcome", JsonText::of(&number).unwrap());
     let jobs = (0..count).map(job).collect();
     let jobs = ground
@@ -94,7 +95,7 @@ async fn enqueue(ground: &Ground, count: usize) {
     assert!(jobs.unwrap().iter().all(|job| job.inserted));
 }
 
-async fn jobs(ground: &Ground, status: JobStatus) -> Vec<Job> {
+async fn jobs(ground: &CountingServer, status: JobStatus) -> Vec<Job> {
     let list = ground.client.job_list(QUEUE, Some(status)).limit(1_000);
     list.all().await.unwrap()
 }
@@ -104,7 +105,7 @@ fn answer(job: &Job) -> Answer {
 }
 
 /// What the child has in its hands now.
-async fn held_by(ground: &Ground, child: &Child) -> BTreeSet<JobId> {
+async fn held_by(ground: &CountingServer, child: &Child) -> BTreeSet<JobId> {
     let running = jobs(ground, JobStatus::Running).await;
     let own = |job: &Job| child.is(job.claimed_by.as_deref().unwrap_or_default());
     running
@@ -115,7 +116,7 @@ async fn held_by(ground: &Ground, child: &Child) -> BTreeSet<JobId> {
 }
 
 /// Kills it when it has done some and has others in its hands; returns which.
-async fn kill_in_the_middle(ground: &Ground, victim: &mut Child) -> BTreeSet<JobId> {
+async fn kill_in_the_middle(ground: &CountingServer, victim: &mut Child) -> BTreeSet<JobId> {
     until("the victim is in the middle", async || {
         let done = jobs(ground, JobStatus::Completed).await;
         done.iter().filter(|job| victim.is(&answer(job).by)).count() >= MIDDLE
@@ -142,8 +143,8 @@ async fn kill_in_the_middle(ground: &Ground, victim: &mut Child) -> BTreeSet<Job
     }
 }
 
-async fn one_killed_in_the_middle_loses_nothing(on: On, killed: Language) {
-    let ground = Ground::new(on).await;
+async fn one_killed_in_the_middle_loses_nothing(on: BackendKind, killed: Language) {
+    let ground = CountingServer::new(on).await;
     enqueue(&ground, JOBS).await;
     let (mut python, mut rust) = (
         start(&ground, Language::Python).await,
@@ -185,27 +186,27 @@ async fn one_killed_in_the_middle_loses_nothing(on: On, killed: Language) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn python_killed_on_postgres() {
-    one_killed_in_the_middle_loses_nothing(On::Postgres, Language::Python).await;
+    one_killed_in_the_middle_loses_nothing(BackendKind::Postgres, Language::Python).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn python_killed_on_sqlite() {
-    one_killed_in_the_middle_loses_nothing(On::Sqlite, Language::Python).await;
+    one_killed_in_the_middle_loses_nothing(BackendKind::Sqlite, Language::Python).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rust_killed_on_postgres() {
-    one_killed_in_the_middle_loses_nothing(On::Postgres, Language::Rust).await;
+    one_killed_in_the_middle_loses_nothing(BackendKind::Postgres, Language::Rust).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rust_killed_on_sqlite() {
-    one_killed_in_the_middle_loses_nothing(On::Sqlite, Language::Rust).await;
+    one_killed_in_the_middle_loses_nothing(BackendKind::Sqlite, Language::Rust).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_python_worker_that_is_told_to_stop_gives_back_what_it_did_not_start() {
-    let ground = Ground::new(On::Sqlite).await;
+    let ground = CountingServer::new(BackendKind::Sqlite).await;
     let mut python = start(&ground, Language::Python).await;
     ground.until_waiting().await;
     enqueue(&ground, JOBS).await;
@@ -223,7 +224,7 @@ async fn a_python_worker_that_is_told_to_stop_gives_back_what_it_did_not_start()
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_python_worker_that_waits_stops_at_once_and_leaves_nothing_leased() {
-    let ground = Ground::new(On::Sqlite).await;
+    let ground = CountingServer::new(BackendKind::Sqlite).await;
     let mut python = start(&ground, Language::Python).await;
     ground.until_waiting().await;
     block_in_place(|| python.process.terminate());

@@ -1,6 +1,6 @@
 //! Every call about definitions, requests, dead letters and executions, there and back.
 
-use crate::ground::{Ground, On};
+use crate::counting_server::CountingServer;
 use leasehold_client::api::Code;
 use leasehold_client::api::definition::{Definition, NewDefinition, NewVersion};
 use leasehold_client::api::request::{Cancel, CancelState, NewRequest, NewRequests, RedriveMany};
@@ -9,6 +9,7 @@ use leasehold_client::api::workspace::{NewWorkspace, Workspace};
 use leasehold_client::{Client, RequestFilter};
 use leasehold_core::{ExecutionStatus, FailureReason, Plan, RequestStatus, VersionBody};
 use leasehold_store::request::Claim;
+use leasehold_testbed::BackendKind;
 use serde_json::json;
 use std::time::Duration;
 
@@ -47,8 +48,8 @@ async fn site(client: &Client) -> (Workspace, Definition) {
     (workspace, definition)
 }
 
-async fn definitions_and_versions_go_there_and_back(on: On) {
-    let ground = Ground::new(on).await;
+async fn definitions_and_versions_go_there_and_back(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let client = &ground.client;
     let (workspace, made) = site(client).await;
     let versions = client
@@ -80,8 +81,8 @@ async fn definitions_and_versions_go_there_and_back(on: On) {
     assert_eq!(gone.code(), Some(Code::NotFound));
 }
 
-async fn requests_go_there_and_back(on: On) {
-    let ground = Ground::new(on).await;
+async fn requests_go_there_and_back(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let client = &ground.client;
     let (workspace, definition) = site(client).await;
     let mut new = NewRequest::new(definition.id, json!({"n": 1}));
@@ -146,8 +147,8 @@ async fn requests_go_there_and_back(on: On) {
     assert_eq!((failed.len(), failed[0].id), (1, first.id));
 }
 
-async fn failed_requests_are_redriven(on: On) {
-    let ground = Ground::new(on).await;
+async fn failed_requests_are_redriven(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let client = &ground.client;
     let (workspace, definition) = site(client).await;
     let new = NewRequest::new(definition.id, json!({}));
@@ -182,8 +183,8 @@ async fn failed_requests_are_redriven(on: On) {
     assert_eq!(rest, failed[1..]);
 }
 
-async fn executions_are_listed_and_shown(on: On) {
-    let ground = Ground::new(on).await;
+async fn executions_are_listed_and_shown(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let client = &ground.client;
     let (workspace, definition) = site(client).await;
     let new = NewRequest::new(definition.id, json!({}));

@@ -1,6 +1,6 @@
 //! What is tried again and what is not, how long that takes at most, and what is said of it.
 
-use crate::ground::{Ground, On, QUEUE};
+use crate::counting_server::{CountingServer, QUEUE};
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
@@ -8,6 +8,7 @@ use leasehold_client::api::job::{Claim, NewJob};
 use leasehold_client::api::{Code, Problem};
 use leasehold_client::{Client, ClientError, ClientOptions};
 use leasehold_core::JsonText;
+use leasehold_testbed::BackendKind;
 use leasehold_testkit::FaultProxy;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -118,7 +119,7 @@ async fn addresses_and_keys_that_cannot_be_used_are_refused_at_once() {
 
 #[tokio::test]
 async fn a_server_that_does_not_answer_is_not_waited_for_for_ever() {
-    let ground = Ground::new(On::Sqlite).await;
+    let ground = CountingServer::new(BackendKind::Sqlite).await;
     let proxy = FaultProxy::to(&ground.address.to_string()).await;
     proxy.hold_answers();
     let options = ClientOptions {
@@ -136,7 +137,7 @@ async fn a_server_that_does_not_answer_is_not_waited_for_for_ever() {
 
 #[tokio::test]
 async fn what_reads_survives_a_connection_that_breaks() {
-    let ground = Ground::new(On::Sqlite).await;
+    let ground = CountingServer::new(BackendKind::Sqlite).await;
     let proxy = FaultProxy::to(&ground.address.to_string()).await;
     let address = format!("http://{}", proxy.address());
     let client = Client::new(&address, &ground.admin).unwrap();

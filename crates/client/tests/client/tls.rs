@@ -1,13 +1,14 @@
 //! The client over TLS: a server whose authority it was told to trust, and one that it was not.
 
-use crate::ground::{Ground, On};
+use crate::counting_server::CountingServer;
 use leasehold_client::{Client, ClientError, ClientOptions};
-use leasehold_server::{Server, Tls};
+use leasehold_server::Tls;
+use leasehold_testbed::BackendKind;
 use leasehold_testkit::temp_dir;
 
 #[tokio::test]
 async fn a_server_of_ones_own_authority_is_trusted_if_and_only_if_told_so() {
-    let ground = Ground::new(On::Sqlite).await;
+    let ground = CountingServer::new(BackendKind::Sqlite).await;
     let certified = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let folder = temp_dir();
     let (certificate, key) = (
@@ -17,9 +18,8 @@ async fn a_server_of_ones_own_authority_is_trusted_if_and_only_if_told_so() {
     std::fs::write(&certificate, certified.cert.pem()).unwrap();
     std::fs::write(&key, certified.signing_key.serialize_pem()).unwrap();
     let tls = Tls::read(&certificate, &key).unwrap();
-    let server = Server::bind("127.0.0.1:0", Some(tls)).await.unwrap();
-    let address = format!("https://localhost:{}", server.address().port());
-    let serving = tokio::spawn(server.serve(ground.state.clone()));
+    let (address, serving) = ground.serve(Some(tls)).await;
+    let address = format!("https://localhost:{}", address.port());
 
     let trusting = ClientOptions {
         ca_pem: Some(certified.cert.pem().into_bytes()),

@@ -1,11 +1,12 @@
 //! A worker over HTTP: the same handlers and the same promises as beside a store, however far away that is.
 
 use crate::PATIENCE;
-use crate::ground::{Ground, On, QUEUE, until};
+use crate::counting_server::{CountingServer, QUEUE, until};
 use leasehold_client::api::job::{Job, NewJob, NewJobs};
 use leasehold_client::api::queue::{Backoff, QueueChange};
 use leasehold_client::{Client, HttpSource};
 use leasehold_core::{JobId, JobStatus, JsonText};
+use leasehold_testbed::BackendKind;
 use leasehold_testkit::FaultProxy;
 use leasehold_worker::{JobContext, JobError, Outcome, Progress, Worker, WorkerBuilder};
 use serde_json::{Value, json};
@@ -34,7 +35,7 @@ fn worker(client: Client) -> WorkerBuilder {
         .poll_interval(NEVER)
 }
 
-async fn enqueue(ground: &Ground, queue: &str, kind: &str, count: usize) -> Vec<JobId> {
+async fn enqueue(ground: &CountingServer, queue: &str, kind: &str, count: usize) -> Vec<JobId> {
     let job = |number: usize| NewJob::new(kind, JsonText::of(&number).unwrap());
     let jobs = (0..count).map(job).collect();
     let jobs = ground
@@ -44,15 +45,15 @@ async fn enqueue(ground: &Ground, queue: &str, kind: &str, count: usize) -> Vec<
     jobs.unwrap().iter().map(|job| job.id).collect()
 }
 
-async fn until_is(ground: &Ground, id: JobId, status: JobStatus) -> Job {
+async fn until_is(ground: &CountingServer, id: JobId, status: JobStatus) -> Job {
     let what = format!("job {id} is {status}");
     let job = async || ground.client.job_get(id).await.unwrap();
     until(&what, async || job().await.status == status).await;
     job().await
 }
 
-async fn jobs_are_completed_failed_snoozed_and_panicked_as_beside_a_store(on: On) {
-    let ground = Ground::new(on).await;
+async fn jobs_are_completed_failed_snoozed_and_panicked_as_beside_a_store(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let change = QueueChange {
         max_attempts: Some(2),
         backoff: Some(Backoff {
@@ -111,8 +112,8 @@ fn quick(client: Client) -> WorkerBuilder {
     worker(client).handler("quick", async |_: Value, _: JobContext| Ok(()))
 }
 
-async fn a_job_that_comes_while_the_worker_sleeps_is_begun_at_once(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_job_that_comes_while_the_worker_sleeps_is_begun_at_once(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let started = quick(ground.worker_client().await).build().unwrap().start();
     for _ in 0..5 {
         ground.until_waiting().await;
@@ -124,8 +125,8 @@ async fn a_job_that_comes_while_the_worker_sleeps_is_begun_at_once(on: On) {
     assert_eq!(started.stop().await.completed, 5);
 }
 
-async fn an_idle_worker_makes_one_call_and_waits(on: On) {
-    let ground = Ground::new(on).await;
+async fn an_idle_worker_makes_one_call_and_waits(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let client = ground.worker_client().await;
     let idle = quick(client).poll_interval(Duration::from_millis(10));
     let started = idle.build().unwrap().start();
@@ -136,8 +137,8 @@ async fn an_idle_worker_makes_one_call_and_waits(on: On) {
     started.stop().await;
 }
 
-async fn jobs_of_several_queues_come_to_one_worker(on: On) {
-    let ground = Ground::new(on).await;
+async fn jobs_of_several_queues_come_to_one_worker(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let queues: Vec<String> = (0..3).map(|n| format!("queue-{n}")).collect();
     let builder = Worker::of(Arc::new(HttpSource::new(ground.client.clone())));
     let builder = queues
@@ -170,8 +171,8 @@ impl Drop for Told {
     }
 }
 
-async fn a_lost_lease_stops_its_handler(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_lost_lease_stops_its_handler(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let (begun, stopped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (begins, stops) = (begun.clone(), stopped.clone());
     let handler = move |_: Value, _: JobContext| {
@@ -193,12 +194,12 @@ async fn a_lost_lease_stops_its_handler(on: On) {
     begun.notified().await;
     // Another process gives it to nobody: the lease is ended behind the worker's back.
     let held = ground.store.job_get(id).await.unwrap().unwrap();
-    let end = leasehold_store::job::JobFinish {
-        claim: leasehold_store::job::JobRef {
+    let end = leasehold_core::job::JobFinish {
+        claim: leasehold_core::job::JobRef {
             job: id,
             token: held.token,
         },
-        end: leasehold_store::job::JobEnd::Completed { result: None },
+        end: leasehold_core::job::JobEnd::Completed { result: None },
     };
     let owner = held.claimed_by.unwrap();
     ground.store.job_finish(&owner, &[end]).await.unwrap();
@@ -208,8 +209,8 @@ async fn a_lost_lease_stops_its_handler(on: On) {
     assert_eq!(ground.client.job_get(id).await.unwrap().result, None);
 }
 
-async fn leases_are_kept_alive(on: On) {
-    let ground = Ground::new(on).await;
+async fn leases_are_kept_alive(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let (go, wait) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let (goes, waits) = (go.clone(), wait.clone());
     let handler = move |_: Value, _: JobContext| {
@@ -241,8 +242,8 @@ async fn leases_are_kept_alive(on: On) {
     assert_eq!(started.stop().await.lost, 0);
 }
 
-async fn a_drain_gives_back_what_was_not_started_and_ends_at_once(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_drain_gives_back_what_was_not_started_and_ends_at_once(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let begun = Arc::new(AtomicUsize::new(0));
     let count = begun.clone();
     let handler = move |_: Value, job: JobContext| {
@@ -274,8 +275,8 @@ async fn a_drain_gives_back_what_was_not_started_and_ends_at_once(on: On) {
     }
 }
 
-async fn a_worker_that_stops_while_it_waits_leaves_nothing_leased(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_worker_that_stops_while_it_waits_leaves_nothing_leased(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     for _ in 0..5 {
         let started = quick(ground.worker_client().await).build().unwrap().start();
         ground.until_waiting().await;
@@ -292,16 +293,13 @@ async fn a_worker_that_stops_while_it_waits_leaves_nothing_leased(on: On) {
     }
 }
 
-async fn a_worker_goes_on_when_its_server_was_away(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_worker_goes_on_when_its_server_was_away(on: BackendKind) {
+    let ground = CountingServer::new(on).await;
     let proxy = FaultProxy::to(&ground.address.to_string()).await;
     let queues = vec![QUEUE.to_owned()];
     let scope = leasehold_core::key::KeyScope::Worker { queues };
-    let key = leasehold_ops::key::create(&*ground.store, "test", scope)
-        .await
-        .unwrap()
-        .1;
-    let client = Client::new(&format!("http://{}", proxy.address()), key.reveal()).unwrap();
+    let key = ground.key(scope).await;
+    let client = Client::new(&format!("http://{}", proxy.address()), &key).unwrap();
     let started = quick(client).build().unwrap().start();
     ground.until_waiting().await;
     proxy.refuse();

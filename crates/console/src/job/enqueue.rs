@@ -6,6 +6,7 @@ use crate::session::Session;
 use crate::trouble::Outcome;
 use clap::Args;
 use leasehold_client::api::job::{NewJob, NewJobs};
+use leasehold_core::duration::millis;
 use leasehold_core::{JsonText, Timestamp};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -69,10 +70,10 @@ impl EnqueueJob {
         let mut new = NewJob::new(self.kind.unwrap_or_default(), payload);
         new.priority = self.priority;
         new.run_at = self.at;
-        new.run_in_ms = self.after.map(input::millis);
+        new.run_in_ms = self.after.map(millis);
         new.dedup_key = self.key;
         new.max_attempts = self.max_attempts;
-        new.timeout_ms = self.timeout.map(input::millis);
+        new.timeout_ms = self.timeout.map(millis);
         let enqueued = session.client.job_enqueue(&self.queue, &new).await?;
         let out = &session.out;
         if out.is_json() {

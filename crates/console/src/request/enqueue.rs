@@ -10,6 +10,7 @@ use crate::session::Session;
 use crate::trouble::Outcome;
 use clap::Args;
 use leasehold_client::api::request::{NewRequest, NewRequests};
+use leasehold_core::duration::millis;
 use leasehold_core::{DefinitionId, RequestId, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -89,7 +90,7 @@ impl Enqueue {
             None => self.at,
         };
         new.idempotency_key = self.key;
-        new.dedupe_window_ms = self.window.map(input::millis);
+        new.dedupe_window_ms = self.window.map(millis);
         let enqueued = session.client.request_enqueue(workspace, &new).await?;
         if self.watch {
             note(&format!("request {}", enqueued.id));

@@ -1,7 +1,7 @@
 //! The demo and `top` on a real server: everybody is served, nobody beyond its limit, and the noisy neighbour waits for itself alone.
 #![allow(clippy::unwrap_used)]
 
-mod ground;
+mod demo_server;
 mod play;
 mod pty;
 mod terminal;

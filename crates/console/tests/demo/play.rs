@@ -1,7 +1,7 @@
 //! What can be watched.
 
 use crate::PATIENCE;
-use crate::ground::{Ground, of};
+use crate::demo_server::{DemoServer, of};
 use leasehold_client::api::overview::{EngineHealth, Overview};
 use leasehold_console::demo::DemoOptions;
 use leasehold_testkit::eventually;
@@ -10,7 +10,7 @@ use std::cell::RefCell;
 const ALL: [&str; 4] = ["sparrow", "acme", "globex", "magpie"];
 
 /// Watches until it is so. Nobody may ever be over its limit meanwhile.
-async fn watch(ground: &Ground, what: &str, check: impl Fn(&Overview) -> bool) -> Overview {
+async fn watch(ground: &DemoServer, what: &str, check: impl Fn(&Overview) -> bool) -> Overview {
     let last = RefCell::new(None);
     let seen = eventually(PATIENCE, || async {
         let overview = ground.overview().await;
@@ -34,7 +34,7 @@ async fn watch(ground: &Ground, what: &str, check: impl Fn(&Overview) -> bool) -
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn everybody_gets_its_turn_while_the_noisy_neighbour_waits_for_itself() {
-    let ground = Ground::new().await;
+    let ground = DemoServer::new().await;
     let options = DemoOptions {
         burst: 400,
         ..DemoOptions::default()
@@ -72,7 +72,7 @@ async fn everybody_gets_its_turn_while_the_noisy_neighbour_waits_for_itself() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_demo_goes_on_where_the_last_one_ended() {
-    let ground = Ground::new().await;
+    let ground = DemoServer::new().await;
     let options = DemoOptions {
         burst: 20,
         ..DemoOptions::default()

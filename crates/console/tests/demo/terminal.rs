@@ -1,7 +1,7 @@
 //! `leasehold top` on a terminal: it takes it, and gives it back however it ends. The program is this test program, started again.
 
 use crate::PATIENCE;
-use crate::ground::Ground;
+use crate::demo_server::DemoServer;
 use crate::pty::Pty;
 use clap::Parser;
 use leasehold_client::api::key::{NewKey, Scope};
@@ -47,7 +47,7 @@ fn a_process_with_a_server_shows_it() {
         .unwrap();
 }
 
-async fn start(ground: &Ground) -> Pty {
+async fn start(ground: &DemoServer) -> Pty {
     let new = NewKey {
         name: "test".to_owned(),
         scope: Scope::Admin,
@@ -82,7 +82,7 @@ fn assert_given_back(pty: &Pty) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_terminal_is_given_back_however_it_ends() {
-    let ground = Ground::new().await;
+    let ground = DemoServer::new().await;
     type Way = fn(&mut Pty);
     let ways: [(&str, Way); 5] = [
         ("q", |pty| pty.press(b"q")),
@@ -104,7 +104,7 @@ async fn the_terminal_is_given_back_however_it_ends() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn control_z_lends_the_terminal_to_the_shell_and_it_goes_on_after() {
-    let ground = Ground::new().await;
+    let ground = DemoServer::new().await;
     let mut pty = start(&ground).await;
     tokio::task::block_in_place(|| {
         pty.press(&[26]);
@@ -127,7 +127,7 @@ async fn control_z_lends_the_terminal_to_the_shell_and_it_goes_on_after() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_goes_away_is_waited_for() {
-    let ground = Ground::new().await;
+    let ground = DemoServer::new().await;
     let mut pty = start(&ground).await;
     let mark = pty.shown().len();
     ground.end().await;

@@ -1,6 +1,6 @@
 //! `leasehold top` with a server: what it says when it cannot show anything.
 
-use crate::ground::Ground;
+use crate::demo_server::DemoServer;
 use clap::Parser;
 use leasehold_client::api::key::{NewKey, Scope};
 use leasehold_console::{Command, Exit, Failure};
@@ -31,7 +31,7 @@ async fn top(server: &str, key: &str) -> Result<(), Failure> {
     Arguments::parse_from(words).command.run().await
 }
 
-async fn key(ground: &Ground, scope: Scope) -> String {
+async fn key(ground: &DemoServer, scope: Scope) -> String {
     let new = NewKey {
         name: "test".to_owned(),
         scope,
@@ -41,7 +41,7 @@ async fn key(ground: &Ground, scope: Scope) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_an_administrator_sees_the_whole_server_and_only_while_it_is_there() {
-    let ground = Ground::new().await;
+    let ground = DemoServer::new().await;
     let server = ground.session.server.clone();
     let admin = key(&ground, Scope::Admin).await;
     top(&server, &admin).await.unwrap();

@@ -246,19 +246,14 @@ pub(super) enum Reads {
 impl Reads {
     pub(super) fn of(node: &Node) -> Self {
         let mut pointers = Vec::new();
-        let sends = match &node.kind {
-            NodeKind::Task { .. } => true,
-            NodeKind::Http { url, method, .. } => {
-                pointers.extend(url_parts(url).into_iter().filter_map(|part| match part {
-                    UrlPart::Pointer(pointer) => Some(pointer),
-                    UrlPart::Text(_) => None,
-                }));
-                sends(method)
-            }
-            NodeKind::Delay { .. } => false,
-        };
+        if let NodeKind::Http { url, .. } = &node.kind {
+            pointers.extend(url_parts(url).into_iter().filter_map(|part| match part {
+                UrlPart::Pointer(pointer) => Some(pointer),
+                UrlPart::Text(_) => None,
+            }));
+        }
         match &node.input {
-            None if sends => return Self::All,
+            None if node.kind.takes_everything() => return Self::All,
             Some(template) => collect(template, &mut pointers),
             None => {}
         }

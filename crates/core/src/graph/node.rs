@@ -1,6 +1,9 @@
 //! A node as data, and as it is written in JSON: one flat object whose `type` says which fields it has.
 
+use super::input::sends;
+use crate::duration::millis;
 use crate::job::JobRetry;
+use crate::queue::{DELAY_NODES, HTTP_NODES};
 use crate::retry::Backoff;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -84,6 +87,39 @@ impl NodeRetry {
                 max: millis(self.max_ms, usual.backoff.max),
                 jitter: self.jitter.unwrap_or(usual.backoff.jitter),
             },
+        }
+    }
+}
+
+impl NodeKind {
+    /// The name of its type, as written in JSON.
+    pub const fn type_name(&self) -> &'static str {
+        self.node_type().name()
+    }
+
+    /// The queue that its job goes to.
+    pub fn queue(&self) -> &str {
+        match self {
+            Self::Task { queue, .. } => queue,
+            Self::Http { .. } => HTTP_NODES,
+            Self::Delay { .. } => DELAY_NODES,
+        }
+    }
+
+    /// Whether it is given params and outputs where it has no input of its own.
+    pub(super) fn takes_everything(&self) -> bool {
+        match self {
+            Self::Task { .. } => true,
+            Self::Http { method, .. } => sends(method),
+            Self::Delay { .. } => false,
+        }
+    }
+
+    const fn node_type(&self) -> NodeType {
+        match self {
+            Self::Task { .. } => NodeType::Task,
+            Self::Http { .. } => NodeType::Http,
+            Self::Delay { .. } => NodeType::Delay,
         }
     }
 }
@@ -237,9 +273,7 @@ impl From<Node> for NodeDocument {
         let common = Self {
             id: node.id,
             input: node.input,
-            timeout_ms: node
-                .timeout
-                .map(|timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)),
+            timeout_ms: node.timeout.map(millis),
             retry: node.retry,
             ..Self::default()
         };

@@ -1,13 +1,12 @@
 //! The database goes away and comes back: what the engine says meanwhile, and that what works on nodes goes on by itself.
 
-use crate::{database, on};
+use crate::on;
 use leasehold_core::ExecutionEnd;
 use leasehold_core::graph::{Graph, Node, NodeKind};
 use leasehold_engine::{Error, StartOutcome};
-use leasehold_store_postgres::{PostgresOptions, PostgresStore};
-use leasehold_testkit::{FaultProxy, eventually};
+use leasehold_testbed::{BackendKind, BackendOptions, TestBackend, postgres};
+use leasehold_testkit::{FaultProxy, TestPostgres, eventually};
 use serde_json::json;
-use std::sync::Arc;
 use std::time::Duration;
 
 fn pause(milliseconds: u64) -> Graph {
@@ -19,17 +18,16 @@ fn pause(milliseconds: u64) -> Graph {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_was_away_is_found_again() {
-    let database = database().await;
-    let (_, behind) = database.url().split_once('@').unwrap();
-    let server = behind.split_once('/').unwrap().0;
+    let server = postgres::server_of(TestPostgres::shared().url());
     let proxy = FaultProxy::to(server).await;
-    let url = database.url().replace(server, &proxy.address());
-    let options = PostgresOptions {
+    let options = BackendOptions {
+        connections: 10,
         connect_timeout: Duration::from_secs(1),
-        ..PostgresOptions::new(url)
+        proxy: Some(proxy.address()),
+        ..BackendOptions::default()
     };
-    let store = PostgresStore::new(&options).unwrap();
-    let g = on(Arc::new(store), database);
+    let backend = TestBackend::with(BackendKind::Postgres, options).await;
+    let g = on(backend.store.clone(), backend);
     let first = g.start(pause(10), json!({})).await;
     g.completed(&first).await;
     let second = g.admit(pause(10), json!({}), None).await;

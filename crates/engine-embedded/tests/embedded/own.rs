@@ -1,18 +1,20 @@
 //! What is the embedded engine's own: bindings are refused, and ends are in the store at once, with request and slot.
 
-use crate::{IDENTITY, file, idle, postgres, runners, sqlite};
+use crate::{IDENTITY, idle, postgres, runners, sqlite};
 use leasehold_core::graph::{Edge, Graph, Node, NodeKind, NodeState};
+use leasehold_core::job::{Again, JobClaim, JobEnd, JobFinish, JobFinished};
 use leasehold_core::queue::HTTP_NODES;
 use leasehold_core::{ExecutionEnd, FailureReason, RequestStatus, VersionBody};
 use leasehold_engine::{EndedPage, StartOutcome, Told};
-use leasehold_engine_conformance::{Crew, Ground, LocalServer};
+use leasehold_engine_conformance::{Crew, EngineFixture, LocalServer};
 use leasehold_engine_embedded::RunnerOptions;
-use leasehold_store::job::{Again, JobCancelled, JobClaim, JobEnd, JobFinish, JobFinished};
+use leasehold_store::job::JobCancelled;
+use leasehold_testbed::{BackendKind, TestBackend};
 use leasehold_testkit::eventually;
 use serde_json::json;
 use std::time::Duration;
 
-fn task(g: &Ground, id: &str) -> Node {
+fn task(g: &EngineFixture, id: &str) -> Node {
     let kind = NodeKind::Task {
         queue: g.queue.clone(),
         kind: Some("echo".to_owned()),
@@ -20,7 +22,7 @@ fn task(g: &Ground, id: &str) -> Node {
     Node::new(id, kind)
 }
 
-fn two_in_a_row(g: &Ground) -> Graph {
+fn two_in_a_row(g: &EngineFixture) -> Graph {
     Graph {
         nodes: vec![task(g, "first"), task(g, "second")],
         edges: vec![Edge {
@@ -30,7 +32,7 @@ fn two_in_a_row(g: &Ground) -> Graph {
     }
 }
 
-fn claim(g: &Ground) -> JobClaim {
+fn claim(g: &EngineFixture) -> JobClaim {
     JobClaim {
         queue: g.queue.clone(),
         worker: "by hand".to_owned(),
@@ -66,7 +68,7 @@ async fn nothing_is_left_to_find_out() {
     crew.leave().await;
 }
 
-async fn an_end_is_in_the_store_at_once(g: Ground) {
+async fn an_end_is_in_the_store_at_once(g: EngineFixture) {
     let start = g.start(two_in_a_row(&g), json!({})).await;
     let in_use = || async {
         let slots = g.store.workspace_slots(start.workspace).await;
@@ -82,10 +84,8 @@ async fn an_end_is_in_the_store_at_once(g: Ground) {
         },
     };
     let worker = "by hand";
-    let plain = g.store.job_finish(worker, std::slice::from_ref(&failed));
-    assert_eq!(plain.await.unwrap(), [JobFinished::OfGraph]);
-    let finished = leasehold_store::job::finish(&*g.store, worker, &[failed]).await;
-    assert_eq!(finished.unwrap(), [JobFinished::Failed]);
+    let finished = g.store.job_finish(worker, &[failed]).await.unwrap();
+    assert_eq!(finished.jobs, [JobFinished::Failed]);
     assert_eq!(in_use().await, 0);
     let request = g.store.request_get(start.workspace, start.request).await;
     let request = request.unwrap().unwrap();
@@ -105,7 +105,7 @@ async fn an_end_is_in_the_store_at_once_on_postgres() {
     an_end_is_in_the_store_at_once(postgres().await).await;
 }
 
-async fn a_cancellation_takes_the_lease_of_whoever_works_on_it(g: Ground) {
+async fn a_cancellation_takes_the_lease_of_whoever_works_on_it(g: EngineFixture) {
     let start = g.start(two_in_a_row(&g), json!({})).await;
     let claimed = g.store.job_claim(&claim(&g)).await.unwrap();
     let job = &claimed.jobs[0];
@@ -151,8 +151,9 @@ async fn a_cancelled_executions_jobs_are_nobodys_to_claim() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_gives_back_calls_that_do_not_end() {
-    let (store, folder) = file().await;
-    let g = idle(store.clone(), folder);
+    let backend = TestBackend::new(BackendKind::Sqlite).await;
+    let store = backend.store.clone();
+    let g = idle(store.clone(), backend);
     let server = LocalServer::start().await;
     let call = json!({"id": "call", "type": "http", "url": server.url("/hang")});
     let graph = Graph {

@@ -1,10 +1,10 @@
 //! What the workflow and its activities tell each other. It is in histories, so what is read here must stay readable.
 
+use leasehold_core::duration::millis;
 use leasehold_core::graph::HttpCall;
 use leasehold_core::job::JobRetry;
 use leasehold_core::{ExecutionId, JobId, JsonText};
 use serde::{Deserialize, Serialize};
-use std::time::Duration;
 
 /// A call to make.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -91,8 +91,4 @@ impl From<JobRetry> for RetryInput {
             jitter: retry.backoff.jitter,
         }
     }
-}
-
-pub(crate) fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -6,6 +6,7 @@ use leasehold_client::api::Code;
 use leasehold_client::api::job::{Job, NewJob};
 use leasehold_client::api::queue::Backoff;
 use leasehold_client::{Client, ClientError};
+use leasehold_core::duration::millis;
 use leasehold_core::{JobId, JobStatus};
 use std::sync::Mutex;
 use std::sync::PoisonError;
@@ -90,7 +91,7 @@ async fn enqueue(client: &Client, input: &TaskInput) -> Result<JobId, ActivityEr
         }),
         timeout_ms: input.timeout_ms,
         dedup_key: Some(format!("{}/{}", input.execution_id, input.node_id)),
-        dedup_window_ms: Some(super::shapes::millis(DEDUP_WINDOW)),
+        dedup_window_ms: Some(millis(DEDUP_WINDOW)),
         ..NewJob::new(input.kind.clone(), input.payload.clone())
     };
     let trace = input.trace.as_deref();

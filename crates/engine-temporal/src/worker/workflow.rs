@@ -3,10 +3,11 @@
 
 use super::activities::Activities;
 use super::policy;
-use super::shapes::{CallInput, Done, EndedInput, FailedNode, TaskInput, millis};
+use super::shapes::{CallInput, Done, EndedInput, FailedNode, TaskInput};
 use crate::input::{Input, MEMO_PRIORITY, MEMO_TRACE};
 use futures::FutureExt;
 use futures::future::{LocalBoxFuture, poll_fn};
+use leasehold_core::duration::millis;
 use leasehold_core::graph::{Given, GraphEvent, Machine, Work};
 use leasehold_core::{ExecutionId, JsonText};
 use std::collections::HashMap;

@@ -6,7 +6,7 @@ use leasehold_store::capacity::Drift;
 use leasehold_store::instance::Instance;
 use leasehold_store::lock::LockState;
 use leasehold_store::request::Oldest;
-use leasehold_store::{MigrationState, MigrationStatus};
+use leasehold_store::{MigrationState, MigrationStatus, StepKind};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ pub(crate) fn problem(
 pub(super) fn schema_fits(status: &[MigrationStatus]) -> bool {
     status
         .iter()
-        .all(|one| one.state == MigrationState::Applied)
+        .all(|one| matches!(one.state, MigrationState::Applied | MigrationState::Newer))
 }
 
 pub(super) fn schema(status: &[MigrationStatus]) -> Finding {
@@ -73,31 +73,33 @@ pub(super) fn schema(status: &[MigrationStatus]) -> Finding {
     if let Some(newer) = first(MigrationState::Unknown) {
         return problem(
             "schema",
-            format!(
-                "is newer than this program: it has migration {}",
-                newer.name
-            ),
+            format!("is newer than this program: it has {newer}"),
             "run the newer leasehold",
         );
     }
     if let Some(changed) = first(MigrationState::Changed) {
         return problem(
             "schema",
-            format!(
-                "migration {} has another text than this program's",
-                changed.name
-            ),
+            format!("{changed} has another text than this program's"),
             "run the program that applied it",
         );
     }
     if let Some(pending) = first(MigrationState::Pending) {
         return warning(
             "schema",
-            format!("lacks migration {}", pending.name),
+            format!("lacks {pending}"),
             "run `leasehold migrate up`, or start a server whose store.migrate is true; the rest was not looked at",
         );
     }
-    well("schema", format!("has all {} migrations", status.len()))
+    let count = |kind| status.iter().filter(|one| one.kind == kind).count();
+    let migrations = count(StepKind::Migration);
+    well(
+        "schema",
+        match count(StepKind::Function) {
+            0 => format!("has all {migrations} migrations"),
+            functions => format!("has all {migrations} migrations and {functions} functions"),
+        },
+    )
 }
 
 pub(super) fn clock(store: Timestamp, machine: Timestamp) -> Finding {
@@ -292,6 +294,7 @@ mod tests {
     #[test]
     fn a_schema_is_this_programs_or_is_told_why_not() {
         let one = |state| MigrationStatus {
+            kind: StepKind::Migration,
             number: 1,
             name: "0001_workspaces".to_owned(),
             state,
@@ -306,6 +309,26 @@ mod tests {
             assert_eq!(finding.verdict, verdict, "{finding:?}");
             assert_eq!(finding.todo.is_none(), verdict == Verdict::Ok);
         }
+    }
+
+    #[test]
+    fn older_functions_are_a_finding_and_newer_ones_are_not() {
+        let function = |state| MigrationStatus {
+            kind: StepKind::Function,
+            number: 2,
+            name: "leasehold_fold".to_owned(),
+            state,
+        };
+        let older = [function(MigrationState::Pending)];
+        assert!(!schema_fits(&older));
+        assert_eq!(schema(&older).verdict, Verdict::Warning);
+        assert_eq!(
+            schema(&older).says,
+            "lacks release 2 of function leasehold_fold"
+        );
+        let newer = [function(MigrationState::Newer)];
+        assert!(schema_fits(&newer));
+        assert_eq!(schema(&newer).says, "has all 0 migrations and 1 functions");
     }
 
     #[test]

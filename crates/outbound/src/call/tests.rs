@@ -3,15 +3,15 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use http_server::{TestHttpServer, answer};
 use serde_json::{Value, json};
-use site::{Site, answer};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::net::TcpListener;
 
-mod site;
+mod http_server;
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -118,15 +118,15 @@ const REFUSED: &[&str] = &[
 
 #[tokio::test]
 async fn no_form_of_an_address_that_is_not_public_is_dialled() {
-    let site = Site::on("127.0.0.1", |_| answer("200 OK", &[], "reached")).await;
+    let server = TestHttpServer::on("127.0.0.1", |_| answer("200 OK", &[], "reached")).await;
     let outbound = guard(&[], names);
     for host in REFUSED {
-        let url = format!("http://{host}:{}/", site.address.port());
+        let url = format!("http://{host}:{}/", server.address.port());
         let error = outbound.call(&get(&url), SOON).await.expect_err(&url);
         assert!(error.message.contains("is not called"), "{url}: {error}");
         assert!(!error.again, "{url}");
     }
-    assert!(site.seen().is_empty(), "{:?}", site.seen());
+    assert!(server.seen().is_empty(), "{:?}", server.seen());
 }
 
 #[tokio::test]
@@ -134,13 +134,13 @@ async fn no_redirect_leads_to_an_address_that_is_not_public() {
     let hosts: Vec<String> = REFUSED.iter().map(|host| host.to_string()).collect();
     let port = Arc::new(Mutex::new(0));
     let own = Arc::clone(&port);
-    let site = Site::on("127.0.0.9", move |path| {
+    let server = TestHttpServer::on("127.0.0.9", move |path| {
         let at: usize = path.trim_start_matches('/').parse().unwrap();
         let location = format!("http://{}:{}/reached", hosts[at], own.lock().unwrap());
         answer("307 Temporary Redirect", &[("location", &location)], "")
     })
     .await;
-    let inner = Site::on("127.0.0.1", |_| answer("200 OK", &[], "reached")).await;
+    let inner = TestHttpServer::on("127.0.0.1", |_| answer("200 OK", &[], "reached")).await;
     *port.lock().unwrap() = inner.address.port();
     let outbound = guard(&["127.0.0.9"], names);
     for (at, host) in REFUSED.iter().enumerate() {
@@ -149,7 +149,7 @@ async fn no_redirect_leads_to_an_address_that_is_not_public() {
             continue;
         }
         let error = outbound
-            .call(&get(site.url(&format!("/{at}"))), SOON)
+            .call(&get(server.url(&format!("/{at}"))), SOON)
             .await
             .expect_err(host);
         assert!(error.message.contains("is not called"), "{host}: {error}");
@@ -159,7 +159,7 @@ async fn no_redirect_leads_to_an_address_that_is_not_public() {
 
 #[tokio::test]
 async fn other_schemes_are_not_called_by_url_or_by_redirect() {
-    let site = Site::on("127.0.0.1", |path| {
+    let server = TestHttpServer::on("127.0.0.1", |path| {
         answer("302 Found", &[("location", &path[1..])], "")
     })
     .await;
@@ -171,7 +171,7 @@ async fn other_schemes_are_not_called_by_url_or_by_redirect() {
         "data:text/plain,x",
         "unix:/run/x.sock",
     ] {
-        for url in [url.to_owned(), site.url(&format!("/{url}"))] {
+        for url in [url.to_owned(), server.url(&format!("/{url}"))] {
             let error = outbound.call(&get(&url), SOON).await.expect_err(&url);
             assert!(
                 error.message.contains("only http and https"),
@@ -183,8 +183,8 @@ async fn other_schemes_are_not_called_by_url_or_by_redirect() {
 
 #[tokio::test]
 async fn a_name_that_leads_elsewhere_a_moment_later_is_not_followed_there() {
-    let site = Site::on("127.0.0.1", |_| answer("200 OK", &[], "")).await;
-    let other = Site::on("127.0.0.2", |_| answer("200 OK", &[], "")).await;
+    let server = TestHttpServer::on("127.0.0.1", |_| answer("200 OK", &[], "")).await;
+    let other = TestHttpServer::on("127.0.0.2", |_| answer("200 OK", &[], "")).await;
     let asked = Arc::new(AtomicUsize::new(0));
     let times = Arc::clone(&asked);
     let outbound = guard(&["127.0.0.1"], move |_| {
@@ -193,8 +193,8 @@ async fn a_name_that_leads_elsewhere_a_moment_later_is_not_followed_there() {
             _ => vec!["127.0.0.2".parse().unwrap()],
         }
     });
-    let url = |site: &Site| format!("http://rebind.test:{}/", site.address.port());
-    outbound.call(&get(url(&site)), SOON).await.unwrap();
+    let url = |server: &TestHttpServer| format!("http://rebind.test:{}/", server.address.port());
+    outbound.call(&get(url(&server)), SOON).await.unwrap();
     let error = outbound.call(&get(url(&other)), SOON).await.unwrap_err();
     assert!(
         error.message.contains("leads to no public address"),
@@ -206,7 +206,7 @@ async fn a_name_that_leads_elsewhere_a_moment_later_is_not_followed_there() {
 
 #[tokio::test]
 async fn of_several_addresses_only_those_that_may_be_are_dialled() {
-    let site = Site::on("127.0.0.1", |_| answer("200 OK", &[], "")).await;
+    let server = TestHttpServer::on("127.0.0.1", |_| answer("200 OK", &[], "")).await;
     let outbound = guard(&["127.0.0.1"], |_| {
         ["127.0.0.2", "10.0.0.1", "127.0.0.1"]
             .map(|text| text.parse().unwrap())
@@ -214,31 +214,34 @@ async fn of_several_addresses_only_those_that_may_be_are_dialled() {
     });
     outbound
         .call(
-            &get(format!("http://mixed.test:{}/", site.address.port())),
+            &get(format!("http://mixed.test:{}/", server.address.port())),
             SOON,
         )
         .await
         .unwrap();
-    assert_eq!(site.seen().len(), 1);
+    assert_eq!(server.seen().len(), 1);
 }
 
 #[tokio::test]
 async fn what_is_allowed_by_name_may_lead_anywhere() {
-    let site = Site::on("127.0.0.1", |_| answer("200 OK", &[], "")).await;
+    let server = TestHttpServer::on("127.0.0.1", |_| answer("200 OK", &[], "")).await;
     let outbound = guard(&["*.internal.test"], |_| vec!["127.0.0.1".parse().unwrap()]);
-    let call = |name: &str| get(format!("http://{name}:{}/", site.address.port()));
+    let call = |name: &str| get(format!("http://{name}:{}/", server.address.port()));
     outbound
         .call(&call("db.internal.test"), SOON)
         .await
         .unwrap();
     outbound.call(&call("evil.test"), SOON).await.unwrap_err();
-    outbound.call(&get(site.url("/")), SOON).await.unwrap_err();
-    assert_eq!(site.seen().len(), 1);
+    outbound
+        .call(&get(server.url("/")), SOON)
+        .await
+        .unwrap_err();
+    assert_eq!(server.seen().len(), 1);
 }
 
 #[tokio::test]
 async fn an_answer_becomes_an_output() {
-    let site = Site::on("127.0.0.1", |path| match path {
+    let server = TestHttpServer::on("127.0.0.1", |path| match path {
         "/json" => answer(
             "201 Created",
             &[
@@ -254,7 +257,10 @@ async fn an_answer_becomes_an_output() {
     })
     .await;
     let outbound = guard(&["127.0.0.1"], names);
-    let json = outbound.call(&get(site.url("/json")), SOON).await.unwrap();
+    let json = outbound
+        .call(&get(server.url("/json")), SOON)
+        .await
+        .unwrap();
     assert!(
         json.as_str().contains(r#""body":{"a":1.50}"#),
         "{}",
@@ -270,14 +276,14 @@ async fn an_answer_becomes_an_output() {
         (&json!(201), &json!("1, 2"), &Value::Null)
     );
     let text: Value = outbound
-        .call(&get(site.url("/text")), SOON)
+        .call(&get(server.url("/text")), SOON)
         .await
         .unwrap()
         .read()
         .unwrap();
     assert_eq!(text["body"], "hällo");
     let empty: Value = outbound
-        .call(&get(site.url("/empty")), SOON)
+        .call(&get(server.url("/empty")), SOON)
         .await
         .unwrap()
         .read()
@@ -324,7 +330,7 @@ const FAILED: [(&str, &str, bool, Option<u64>); 12] = [
 #[tokio::test]
 async fn what_failed_says_whether_another_try_may_help() {
     let large = "x".repeat(300_000);
-    let site = Site::on("127.0.0.1", move |path| match path {
+    let server = TestHttpServer::on("127.0.0.1", move |path| match path {
         "/404" => answer("404 Not Found", &[], "no such order\u{7}"),
         "/408" => answer("408 Request Timeout", &[], ""),
         "/429" => answer("429 Too Many Requests", &[("retry-after", "7")], ""),
@@ -350,7 +356,7 @@ async fn what_failed_says_whether_another_try_may_help() {
     let outbound = guard(&["127.0.0.1"], names);
     for (path, message, again, after) in FAILED {
         let error = outbound
-            .call(&get(site.url(path)), SOON)
+            .call(&get(server.url(path)), SOON)
             .await
             .expect_err(path);
         assert!(error.message.starts_with(message), "{path}: {error}");
@@ -391,9 +397,9 @@ async fn nobody_there_and_nobody_in_time_are_worth_another_try() {
 
 #[tokio::test]
 async fn a_redirect_keeps_or_drops_method_body_and_headers_as_it_should() {
-    let other = Site::on("127.0.0.2", |_| answer("200 OK", &[], "")).await;
+    let other = TestHttpServer::on("127.0.0.2", |_| answer("200 OK", &[], "")).await;
     let elsewhere = other.url("/end");
-    let site = Site::on("127.0.0.1", move |path| match path {
+    let server = TestHttpServer::on("127.0.0.1", move |path| match path {
         "/found" => answer("302 Found", &[("location", "/end")], ""),
         "/kept" => answer("308 Permanent Redirect", &[("location", "/end")], ""),
         "/away" => answer("307 Temporary Redirect", &[("location", &elsewhere)], ""),
@@ -406,7 +412,7 @@ async fn a_redirect_keeps_or_drops_method_body_and_headers_as_it_should() {
         method: "POST".into(),
         headers: BTreeMap::from([("X-Secret".to_owned(), "s".to_owned())]),
         body: Some(JsonText::parse("[1]").unwrap()),
-        ..get(site.url(path))
+        ..get(server.url(path))
     };
     outbound.call(&post("/found"), SOON).await.unwrap();
     outbound.call(&post("/kept"), SOON).await.unwrap();
@@ -416,7 +422,7 @@ async fn a_redirect_keeps_or_drops_method_body_and_headers_as_it_should() {
         (error.message.as_str(), error.again),
         ("was redirected more than 5 times", false)
     );
-    let seen = site.seen();
+    let seen = server.seen();
     let has = |request: &String, text: &str| request.to_ascii_lowercase().contains(text);
     assert!(
         has(&seen[0], "post /found")

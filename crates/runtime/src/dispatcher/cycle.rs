@@ -8,8 +8,8 @@ use super::tasks::{Event, Tasks};
 use super::trace::{Batch, Item, Period};
 use super::{Cycle, Dispatcher, Shared, log};
 use crate::error::{Error, Result};
-use crate::troubles::Troubles;
 use leasehold_core::RequestId;
+use leasehold_service::FailureStreak;
 use leasehold_store::lock::LockToken;
 use leasehold_store::request::{Claim, ClaimOutcome, ClaimRef, Claimed};
 use leasehold_store::wake::Wake;
@@ -51,7 +51,7 @@ struct Run<'a> {
     settle_at: Option<Instant>,
     /// When what is not written down yet has waited long enough for company.
     gathered_at: Option<Instant>,
-    troubles: Troubles,
+    failures: FailureStreak,
     failed: Option<Error>,
     batches: Vec<usize>,
     tally: Tally,
@@ -87,7 +87,7 @@ pub(super) async fn run(
         unsettled: Vec::new(),
         settle_at: None,
         gathered_at: None,
-        troubles: Troubles::of("writing down starts"),
+        failures: FailureStreak::of("writing down starts"),
         failed: None,
         batches: Vec::new(),
         tally: Tally::default(),
@@ -358,9 +358,9 @@ impl Run<'_> {
             self.held.remove(claim);
         }
         match settled.error {
-            None => self.troubles.fine(),
+            None => self.failures.succeeded(),
             Some(error) => {
-                self.settle_at = Some(Instant::now() + self.troubles.failed(&error.into()));
+                self.settle_at = Some(Instant::now() + self.failures.failed(&error));
             }
         }
         self.unsettled.extend(settled.left);

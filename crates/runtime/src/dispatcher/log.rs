@@ -59,12 +59,7 @@ pub(super) fn rejected(request: RequestId, workspace: WorkspaceId, reason: Failu
         FailureReason::VersionNotFound => {
             tracing::warn!(%workspace, %request, %reason, "Version not found");
         }
-        FailureReason::DispatchExhausted
-        | FailureReason::ExecutionFailed
-        | FailureReason::TimedOut
-        | FailureReason::Terminated
-        | FailureReason::Cancelled
-        | FailureReason::EngineLost => {
+        _ => {
             tracing::warn!(%workspace, %request, %reason, "request failed before its start");
         }
     }

@@ -14,9 +14,9 @@ mod versions;
 use crate::error::Result;
 use crate::gate::Gate;
 use crate::lock::{Lock, LockOptions};
-use crate::troubles::Troubles;
 use leasehold_core::retry::Backoff;
 use leasehold_engine::Engine;
+use leasehold_service::FailureStreak;
 use leasehold_store::Store;
 use leasehold_store::wake::Wake;
 use leasehold_telemetry::Telemetry;
@@ -177,7 +177,7 @@ impl Dispatcher {
 
     /// Runs cycles until told to stop.
     pub async fn run(&self, stop: &CancellationToken) {
-        let mut troubles = Troubles::of("dispatcher");
+        let mut failures = FailureStreak::of("dispatcher");
         while !stop.is_cancelled() {
             if self.gives_way().await {
                 self.armed.store(false, Ordering::Relaxed);
@@ -186,17 +186,17 @@ impl Dispatcher {
             }
             match self.run_once(stop).await {
                 Ok(Some(cycle)) => {
-                    troubles.fine();
+                    failures.succeeded();
                     self.sleep(cycle.look_again_in, stop).await;
                 }
                 Ok(None) => {
-                    troubles.fine();
+                    failures.succeeded();
                     self.armed.store(false, Ordering::Relaxed);
                     self.stand_by(stop).await;
                 }
                 Err(error) => {
                     self.armed.store(false, Ordering::Relaxed);
-                    let wait = troubles.failed(&error);
+                    let wait = failures.failed(&error);
                     tokio::select! {
                         () = stop.cancelled() => {}
                         () = sleep(wait) => {}

@@ -1,11 +1,12 @@
 //! What an instance says of itself, and what runs without an engine.
 
 use crate::cast::{NEVER, round};
-use crate::scene::{On, Scene, until};
+use crate::dispatch_env::{DispatchEnv, until};
 use leasehold_core::RequestStatus;
 use leasehold_runtime::{Beacon, BeaconOptions, Runtime, RuntimeOptions};
 use leasehold_store::Store;
 use leasehold_store::instance::Instance;
+use leasehold_testbed::BackendKind;
 use std::time::Duration;
 
 scenarios! {
@@ -13,7 +14,7 @@ scenarios! {
         without_an_engine_nothing_is_dispatched_and_the_rest_runs;
 }
 
-impl Scene {
+impl DispatchEnv {
     async fn instances(&self) -> Vec<Instance> {
         self.store.instance_list().await.unwrap()
     }
@@ -27,8 +28,8 @@ impl Scene {
     }
 }
 
-async fn an_instance_is_listed_while_it_runs_and_leaves_when_it_stops(on: On) {
-    let scene = Scene::new(on).await;
+async fn an_instance_is_listed_while_it_runs_and_leaves_when_it_stops(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let runtime = scene.runtime(|options| {
         options.beacon.listens = Some("127.0.0.1:7777".to_owned());
     });
@@ -41,8 +42,8 @@ async fn an_instance_is_listed_while_it_runs_and_leaves_when_it_stops(on: On) {
     assert_eq!(scene.instances().await, []);
 }
 
-async fn one_that_fell_silent_is_forgotten_in_time(on: On) {
-    let scene = Scene::still(on).await;
+async fn one_that_fell_silent_is_forgotten_in_time(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     round(&scene.beacon("dead")).await;
     round(&scene.beacon("alive")).await;
     let names = async || -> Vec<String> {
@@ -55,8 +56,8 @@ async fn one_that_fell_silent_is_forgotten_in_time(on: On) {
     assert_eq!(names().await, ["alive"]);
 }
 
-async fn without_an_engine_nothing_is_dispatched_and_the_rest_runs(on: On) {
-    let scene = Scene::new(on).await;
+async fn without_an_engine_nothing_is_dispatched_and_the_rest_runs(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(2).await;
     let id = scene.enqueue_one(&site).await;
     let mut options = RuntimeOptions::new("no engine");

@@ -1,16 +1,17 @@
 //! The breaker: opens on trouble in a row, claims nothing while open, lets the load grow in steps when the engine is back.
 
 use crate::cast::{cycle, round};
+use crate::dispatch_env::{DispatchEnv, Setup, until};
 use crate::faulty_engine::Fault;
-use crate::scene::{On, Scene, Setup, until};
 use leasehold_core::RequestStatus;
 use leasehold_core::breaker::{BreakerSettings, BreakerState};
+use leasehold_testbed::BackendKind;
 
 scenarios! {
     both: after_an_outage_the_load_grows_in_steps, bad_health_stops_claiming, trouble_of_one_request_does_not_stop_others;
 }
 
-async fn after_an_outage_the_load_grows_in_steps(on: On) {
+async fn after_an_outage_the_load_grows_in_steps(on: BackendKind) {
     let setup = Setup {
         breaker: BreakerSettings {
             threshold: 5,
@@ -19,7 +20,7 @@ async fn after_an_outage_the_load_grows_in_steps(on: On) {
         },
         ..Setup::default()
     };
-    let scene = Scene::with(on, setup).await;
+    let scene = DispatchEnv::with(on, setup).await;
     let site = scene.site(50).await;
     let ids = scene.enqueue(&site, 20).await;
     scene.engine.set_healthy(false);
@@ -45,8 +46,8 @@ async fn after_an_outage_the_load_grows_in_steps(on: On) {
         .await;
 }
 
-async fn bad_health_stops_claiming(on: On) {
-    let scene = Scene::new(on).await;
+async fn bad_health_stops_claiming(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(5).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.set_healthy(false);
@@ -64,8 +65,8 @@ async fn bad_health_stops_claiming(on: On) {
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
 }
 
-async fn trouble_of_one_request_does_not_stop_others(on: On) {
-    let scene = Scene::still(on).await;
+async fn trouble_of_one_request_does_not_stop_others(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(50).await;
     let bad = scene.enqueue_one(&site).await;
     scene.engine.inject(bad, &vec![Fault::CallLost; 10]);

@@ -1,13 +1,14 @@
 //! Cancelling what runs, what is being started, and what nobody knows to run.
 
 use crate::cast::{begin_cycle, cycle, round};
+use crate::dispatch_env::{DispatchEnv, until};
 use crate::faulty_engine::{Fault, barrier};
-use crate::scene::{On, Scene, Site, until};
 use leasehold_core::{ExecutionEnd, FailureReason, RequestId, RequestStatus};
 use leasehold_engine::{Description, Engine, StartOutcome};
 use leasehold_runtime::Follower;
 use leasehold_store::Store;
 use leasehold_store::request::Cancelled;
+use leasehold_testbed::{BackendKind, TestWorkspace};
 
 scenarios! {
     both: cancel_of_what_runs_is_delivered_once_and_force_ends_it, cancel_while_claimed_is_carried_out_when_the_start_is_known,
@@ -16,7 +17,12 @@ scenarios! {
 }
 
 /// Follows until the request failed as cancelled and its slot is free.
-async fn assert_cancelled(scene: &Scene, follower: &Follower, site: &Site, id: RequestId) {
+async fn assert_cancelled(
+    scene: &DispatchEnv,
+    follower: &Follower,
+    site: &TestWorkspace,
+    id: RequestId,
+) {
     until("it has ended", async || {
         round(follower).await;
         scene.status(site, id).await == RequestStatus::Failed
@@ -27,8 +33,8 @@ async fn assert_cancelled(scene: &Scene, follower: &Follower, site: &Site, id: R
     assert_eq!(scene.in_use(site).await, 0);
 }
 
-async fn cancel_of_what_runs_is_delivered_once_and_force_ends_it(on: On) {
-    let scene = Scene::new(on).await;
+async fn cancel_of_what_runs_is_delivered_once_and_force_ends_it(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     cycle(&scene.dispatcher()).await;
@@ -52,8 +58,8 @@ async fn cancel_of_what_runs_is_delivered_once_and_force_ends_it(on: On) {
     assert_cancelled(&scene, &scene.follower(), &site, id).await;
 }
 
-async fn a_workflow_that_agrees_to_be_cancelled(on: On) {
-    let scene = Scene::new(on).await;
+async fn a_workflow_that_agrees_to_be_cancelled(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     cycle(&scene.dispatcher()).await;
@@ -63,8 +69,8 @@ async fn a_workflow_that_agrees_to_be_cancelled(on: On) {
     assert_cancelled(&scene, &scene.follower(), &site, id).await;
 }
 
-async fn cancel_while_claimed_is_carried_out_when_the_start_is_known(on: On) {
-    let scene = Scene::new(on).await;
+async fn cancel_while_claimed_is_carried_out_when_the_start_is_known(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     let hold = barrier();
@@ -84,8 +90,8 @@ async fn cancel_while_claimed_is_carried_out_when_the_start_is_known(on: On) {
     assert_cancelled(&scene, &scene.follower(), &site, id).await;
 }
 
-async fn give_up(on: On, fault: Fault) {
-    let scene = Scene::still(on).await;
+async fn give_up(on: BackendKind, fault: Fault) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.inject(id, &[fault]);
@@ -119,16 +125,16 @@ async fn give_up(on: On, fault: Fault) {
     assert_eq!(scene.get(&site, id).await, request);
 }
 
-async fn an_unknown_start_is_given_up_by_starting_and_ending_it(on: On) {
+async fn an_unknown_start_is_given_up_by_starting_and_ending_it(on: BackendKind) {
     give_up(on, Fault::AnswerLost).await;
 }
 
-async fn a_start_that_never_arrived_is_given_up_the_same_way(on: On) {
+async fn a_start_that_never_arrived_is_given_up_the_same_way(on: BackendKind) {
     give_up(on, Fault::CallLost).await;
 }
 
-async fn a_task_queue_that_nobody_serves(on: On) {
-    let scene = Scene::new(on).await;
+async fn a_task_queue_that_nobody_serves(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     cycle(&scene.dispatcher()).await;

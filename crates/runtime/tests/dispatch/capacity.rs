@@ -1,18 +1,19 @@
 //! A workspace at its limit: what waits, waits unharmed, and goes on when a slot is free.
 
 use crate::cast::{cycle, parallel, round};
+use crate::dispatch_env::{DispatchEnv, until};
 use crate::logs;
-use crate::scene::{On, Scene, until};
 use crate::temporal::operator;
 use leasehold_core::RequestStatus;
+use leasehold_testbed::BackendKind;
 use tracing::Level;
 
 scenarios! {
     both: at_capacity_waits_uncounted_and_goes_on_when_a_slot_is_free, parallel_dispatchers_never_exceed_the_limit;
 }
 
-async fn at_capacity_waits_uncounted_and_goes_on_when_a_slot_is_free(on: On) {
-    let scene = Scene::new(on).await;
+async fn at_capacity_waits_uncounted_and_goes_on_when_a_slot_is_free(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(2).await;
     let ids = scene.enqueue(&site, 5).await;
     let dispatcher = scene.dispatcher();
@@ -43,8 +44,8 @@ async fn at_capacity_waits_uncounted_and_goes_on_when_a_slot_is_free(on: On) {
     logs::assert_once(Level::INFO, &["Workspace at capacity", &workspace]);
 }
 
-async fn parallel_dispatchers_never_exceed_the_limit(on: On) {
-    let scene = Scene::new(on).await;
+async fn parallel_dispatchers_never_exceed_the_limit(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(3).await;
     let ids = scene.enqueue(&site, 20).await;
     let first = scene.dispatcher_with(parallel("first"));

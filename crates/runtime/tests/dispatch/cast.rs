@@ -1,12 +1,13 @@
 //! Who acts in a scenario: the services, with options that suit a test. Knows no scenario.
 
-use crate::scene::Scene;
+use crate::dispatch_env::DispatchEnv;
 use leasehold_core::retry::Backoff;
 use leasehold_runtime::{
     Canceller, CancellerOptions, Cycle, DispatchMode, Dispatcher, DispatcherOptions, Follower,
     FollowerOptions, LockOptions, Prober, ProberOptions, Recoverer, RecovererOptions, Runtime,
-    RuntimeOptions, Service, Sweeper, SweeperOptions,
+    RuntimeOptions, Sweeper, SweeperOptions,
 };
+use leasehold_service::Service;
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -74,7 +75,7 @@ impl Running {
     }
 }
 
-impl Scene {
+impl DispatchEnv {
     pub(crate) fn dispatcher(&self) -> Dispatcher {
         self.dispatcher_with(options("dispatcher"))
     }
@@ -184,6 +185,6 @@ pub(crate) fn begin_cycle(dispatcher: Dispatcher) -> (CancellationToken, JoinHan
 }
 
 /// One round of a service.
-pub(crate) async fn round(service: &dyn Service) {
+pub(crate) async fn round(service: &impl Service) {
     service.run_once().await.unwrap();
 }

@@ -1,12 +1,13 @@
 //! The claim: nothing to claim, the database away, claims that meet each other.
 
 use crate::cast::{cycle, options, parallel, round};
+use crate::dispatch_env::{DispatchEnv, Setup, postgres_address, until};
 use crate::faulty_store::Outage;
 use crate::logs;
-use crate::scene::{On, Scene, Setup, postgres_address, until};
 use leasehold_core::RequestStatus;
 use leasehold_runtime::Error;
 use leasehold_store::{ErrorKind, Store};
+use leasehold_testbed::BackendKind;
 use leasehold_testkit::FaultProxy;
 use std::collections::HashMap;
 use tokio_util::sync::CancellationToken;
@@ -19,8 +20,8 @@ scenarios! {
     postgres: database_lost_at_the_claim, rows_that_somebody_has_locked_are_skipped;
 }
 
-async fn empty_queue(on: On) {
-    let scene = Scene::new(on).await;
+async fn empty_queue(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     scene.site(1).await;
     let done = cycle(&scene.dispatcher()).await;
     assert_eq!((done.batches, done.dispatched), (vec![], 0));
@@ -30,8 +31,8 @@ async fn empty_queue(on: On) {
     }
 }
 
-async fn claim_fails(on: On) {
-    let scene = Scene::new(on).await;
+async fn claim_fails(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.store.inject("request_claim", &[Outage::CallLost]);
@@ -47,8 +48,8 @@ async fn claim_fails(on: On) {
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
 }
 
-async fn answer_of_a_claim_is_lost(on: On) {
-    let scene = Scene::still(on).await;
+async fn answer_of_a_claim_is_lost(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.store.inject("request_claim", &[Outage::AnswerLost]);
@@ -71,7 +72,7 @@ async fn database_lost_at_the_claim() {
         postgres: Some(proxy.address()),
         ..Setup::default()
     };
-    let scene = Scene::with(On::Postgres, setup).await;
+    let scene = DispatchEnv::with(BackendKind::Postgres, setup).await;
     let site = scene.site(3).await;
     let running = scene.run(options("dispatcher"));
     until("it has the lock and sleeps", async || {
@@ -80,7 +81,7 @@ async fn database_lost_at_the_claim() {
     .await;
     proxy.drop_requests();
     // Sent by another process, since ours has no connection.
-    let ids = crate::scene::enqueue(&scene.other_process(), &site, 3, |_| {}).await;
+    let ids = crate::dispatch_env::enqueue(&*scene.other_process(), &site, 3, |_| {}).await;
     scene
         .store
         .wake_ring(leasehold_store::wake::Wake::Work)
@@ -100,8 +101,8 @@ async fn database_lost_at_the_claim() {
     running.stop().await;
 }
 
-async fn parallel_dispatchers_start_each_request_once(on: On) {
-    let scene = Scene::new(on).await;
+async fn parallel_dispatchers_start_each_request_once(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let mut asked = Vec::new();
     for _ in 0..3 {
         let site = scene.site(100).await;
@@ -125,7 +126,7 @@ async fn parallel_dispatchers_start_each_request_once(on: On) {
 }
 
 async fn rows_that_somebody_has_locked_are_skipped() {
-    let scene = Scene::new(On::Postgres).await;
+    let scene = DispatchEnv::new(BackendKind::Postgres).await;
     let site = scene.site(10).await;
     let ids = scene.enqueue(&site, 3).await;
     let mut hand = scene.by_hand().await;

@@ -1,14 +1,15 @@
 //! A dispatcher that dies or stands still: its claims run out, are taken back as unknown starts, and are started once.
 
 use crate::cast::{NEVER, Running, begin_cycle, cycle, parallel, round};
+use crate::dispatch_env::{DispatchEnv, until};
 use crate::faulty_engine::{Fault, barrier};
 use crate::faulty_store::Outage;
 use crate::logs;
-use crate::scene::{On, Scene, Site, until};
 use leasehold_core::{RequestId, RequestStatus};
 use leasehold_runtime::DispatcherOptions;
 use leasehold_store::Store;
 use leasehold_store::lock::LockRequest;
+use leasehold_testbed::{BackendKind, TestWorkspace};
 use std::time::{Duration, Instant};
 use tracing::Level;
 
@@ -21,14 +22,14 @@ scenarios! {
 }
 
 /// Runs a dispatcher that claims once, and whose next claim never arrives.
-pub(crate) fn run_doomed(scene: &Scene, options: DispatcherOptions) -> Running {
+pub(crate) fn run_doomed(scene: &DispatchEnv, options: DispatcherOptions) -> Running {
     let outages = [Outage::Passes, Outage::Waits(barrier())];
     scene.store.inject("request_claim", &outages);
     scene.run(options)
 }
 
 /// Ends it when nothing of it is under way any more that could come later.
-pub(crate) async fn crash(scene: &Scene, doomed: Running) {
+pub(crate) async fn crash(scene: &DispatchEnv, doomed: Running) {
     until("its next claim is sent", async || {
         scene.store.calls("request_claim") == 2
     })
@@ -37,7 +38,7 @@ pub(crate) async fn crash(scene: &Scene, doomed: Running) {
 }
 
 /// After the first dispatcher died: its claim is recovered, and a second dispatcher starts the same execution.
-async fn assert_resolved_by_another(scene: &Scene, site: &Site, id: RequestId) {
+async fn assert_resolved_by_another(scene: &DispatchEnv, site: &TestWorkspace, id: RequestId) {
     let execution = scene.execution(site, id).await;
     assert_eq!(scene.status(site, id).await, RequestStatus::Claimed);
     scene.wait_out();
@@ -59,8 +60,8 @@ async fn assert_resolved_by_another(scene: &Scene, site: &Site, id: RequestId) {
     scene.assert_one_run_each(vec![execution]).await;
 }
 
-async fn dispatcher_dies_after_the_claim(on: On) {
-    let scene = Scene::still(on).await;
+async fn dispatcher_dies_after_the_claim(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.inject(id, &[Fault::Hangs]);
@@ -70,8 +71,8 @@ async fn dispatcher_dies_after_the_claim(on: On) {
     assert_resolved_by_another(&scene, &site, id).await;
 }
 
-async fn dispatcher_dies_after_the_engine_accepted(on: On) {
-    let scene = Scene::still(on).await;
+async fn dispatcher_dies_after_the_engine_accepted(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.inject(id, &[Fault::WaitsAfter(barrier())]);
@@ -84,8 +85,8 @@ async fn dispatcher_dies_after_the_engine_accepted(on: On) {
     assert_resolved_by_another(&scene, &site, id).await;
 }
 
-async fn dispatcher_dies_before_dispatched_was_written(on: On) {
-    let scene = Scene::still(on).await;
+async fn dispatcher_dies_before_dispatched_was_written(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene
@@ -100,8 +101,8 @@ async fn dispatcher_dies_before_dispatched_was_written(on: On) {
     assert_resolved_by_another(&scene, &site, id).await;
 }
 
-async fn dispatcher_dies_after_dispatched_was_written(on: On) {
-    let scene = Scene::still(on).await;
+async fn dispatcher_dies_after_dispatched_was_written(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     let first = run_doomed(&scene, parallel("first"));
@@ -119,8 +120,8 @@ async fn dispatcher_dies_after_dispatched_was_written(on: On) {
     );
 }
 
-async fn a_late_dispatcher_writes_nothing(on: On) {
-    let scene = Scene::still(on).await;
+async fn a_late_dispatcher_writes_nothing(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     let hold = barrier();
@@ -162,8 +163,8 @@ fn hurried() -> DispatcherOptions {
     }
 }
 
-async fn claims_of_a_living_dispatcher_are_renewed(on: On) {
-    let scene = Scene::new(on).await;
+async fn claims_of_a_living_dispatcher_are_renewed(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     let hold = barrier();
@@ -183,8 +184,8 @@ async fn claims_of_a_living_dispatcher_are_renewed(on: On) {
     assert_eq!(scene.get(&site, id).await.attempt_count, 0);
 }
 
-async fn a_dispatcher_that_stood_still_sends_nothing(on: On) {
-    let scene = Scene::new(on).await;
+async fn a_dispatcher_that_stood_still_sends_nothing(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     let hold = barrier();
@@ -213,8 +214,8 @@ async fn a_dispatcher_that_stood_still_sends_nothing(on: On) {
     );
 }
 
-async fn recovery_leaves_living_claims_alone(on: On) {
-    let scene = Scene::still(on).await;
+async fn recovery_leaves_living_claims_alone(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(10).await;
     let ids = scene.enqueue(&site, 2).await;
     let hold = barrier();
@@ -249,8 +250,8 @@ async fn recovery_leaves_living_claims_alone(on: On) {
     assert_eq!(scene.get(&site, ids[1]).await.attempt_count, 0);
 }
 
-async fn recovery_waits_while_another_recovers(on: On) {
-    let scene = Scene::still(on).await;
+async fn recovery_waits_while_another_recovers(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.inject(id, &[Fault::Hangs]);

@@ -1,15 +1,17 @@
 //! Drift: planted by hand in the database, seen and mended or alarmed within one check; and what the engine says otherwise than we do, within one sweep.
 
 use crate::cast::{NEVER, cycle, round};
+use crate::dispatch_env::{DispatchEnv, until};
 use crate::logs;
-use crate::scene::{On, Scene, until};
 use crate::temporal::operator;
 use leasehold_core::{ExecutionId, RequestStatus};
 use leasehold_engine::{Description, Engine};
-use leasehold_runtime::{Auditor, AuditorOptions, LockOptions, Service, Sweeper, SweeperOptions};
+use leasehold_runtime::{Auditor, AuditorOptions, LockOptions, Sweeper, SweeperOptions};
+use leasehold_service::Service;
 use leasehold_store::Store;
 use leasehold_store::lock::LockRequest;
 use leasehold_telemetry::{Format, Telemetry};
+use leasehold_testbed::BackendKind;
 use std::time::Duration;
 use tracing::Level;
 use uuid::Uuid;
@@ -31,15 +33,15 @@ scenarios! {
 }
 
 /// Writes one row by hand, with nothing standing guard.
-async fn plant(scene: &Scene, on: On, sql: &str, id: Uuid) {
+async fn plant(scene: &DispatchEnv, on: BackendKind, sql: &str, id: Uuid) {
     scene.store.request_settle().await.unwrap();
     match on {
-        On::Postgres => {
+        BackendKind::Postgres => {
             let hand = scene.by_hand().await;
             hand.batch_execute(TRIGGERS_OFF).await.unwrap();
             assert_eq!(hand.execute(sql, &[&id]).await.unwrap(), 1);
         }
-        On::Sqlite => {
+        BackendKind::Sqlite | BackendKind::SqliteMemory => {
             let hand = rusqlite::Connection::open(scene.file()).unwrap();
             // Gone already if it was dropped before.
             let _ = hand.execute(GUARD_DROP, []);
@@ -55,7 +57,7 @@ fn lasting() -> LockOptions {
     }
 }
 
-fn auditor(scene: &Scene, telemetry: &Telemetry) -> Auditor {
+fn auditor(scene: &DispatchEnv, telemetry: &Telemetry) -> Auditor {
     let options = AuditorOptions {
         interval: Duration::ZERO,
         lost_after: Duration::ZERO,
@@ -72,7 +74,7 @@ async fn check(auditor: &Auditor) {
     round(auditor).await;
 }
 
-fn sweeper(scene: &Scene, telemetry: &Telemetry, lost_after: Duration) -> Sweeper {
+fn sweeper(scene: &DispatchEnv, telemetry: &Telemetry, lost_after: Duration) -> Sweeper {
     let options = SweeperOptions {
         interval: Duration::ZERO,
         lost_after,
@@ -105,13 +107,13 @@ fn repaired(telemetry: &Telemetry, kind: &str) -> f64 {
     scraped(telemetry, &format!("{name}{{kind=\"{kind}\"}}"))
 }
 
-async fn a_slot_without_an_execution_is_seen_and_mended_in_one_check(on: On) {
-    let scene = Scene::new(on).await;
+async fn a_slot_without_an_execution_is_seen_and_mended_in_one_check(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(2).await;
     scene.enqueue_one(&site).await;
     let full = match on {
-        On::Postgres => FULL,
-        On::Sqlite => FULL_SQLITE,
+        BackendKind::Postgres => FULL,
+        BackendKind::Sqlite | BackendKind::SqliteMemory => FULL_SQLITE,
     };
     plant(&scene, on, full, site.workspace.0).await;
     let dispatcher = scene.dispatcher();
@@ -133,9 +135,9 @@ async fn a_slot_without_an_execution_is_seen_and_mended_in_one_check(on: On) {
 }
 
 async fn an_execution_that_its_request_forgot_is_alarmed_until_the_engine_says_that_it_has_ended(
-    on: On,
+    on: BackendKind,
 ) {
-    let scene = Scene::new(on).await;
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     cycle(&scene.dispatcher()).await;
@@ -164,8 +166,10 @@ async fn an_execution_that_its_request_forgot_is_alarmed_until_the_engine_says_t
     assert_eq!(scene.status(&site, id).await, RequestStatus::Completed);
 }
 
-async fn what_ended_in_the_engine_while_it_was_dispatched_here_is_mended_by_the_sweep(on: On) {
-    let scene = Scene::still(on).await;
+async fn what_ended_in_the_engine_while_it_was_dispatched_here_is_mended_by_the_sweep(
+    on: BackendKind,
+) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     cycle(&scene.dispatcher()).await;
@@ -214,7 +218,7 @@ async fn what_ended_in_the_engine_while_it_was_dispatched_here_is_mended_by_the_
     );
 }
 
-async fn forget(scene: &Scene, execution: ExecutionId) {
+async fn forget(scene: &DispatchEnv, execution: ExecutionId) {
     operator(&["delete", "--yes"], execution);
     until("Temporal has forgotten it", async || {
         scene.engine.describe(execution).await == Ok(Description::NotFound)
@@ -222,8 +226,8 @@ async fn forget(scene: &Scene, execution: ExecutionId) {
     .await;
 }
 
-async fn what_the_engine_does_not_know_is_counted_until_it_is_given_up(on: On) {
-    let scene = Scene::new(on).await;
+async fn what_the_engine_does_not_know_is_counted_until_it_is_given_up(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     cycle(&scene.dispatcher()).await;
@@ -252,7 +256,7 @@ async fn what_the_engine_does_not_know_is_counted_until_it_is_given_up(on: On) {
 }
 
 /// The same owner may sweep with other options: the lock is given back first.
-async fn hasty_lock(scene: &Scene) {
+async fn hasty_lock(scene: &DispatchEnv) {
     let locks = scene.store.lock_list().await.unwrap();
     let held = locks.iter().find(|lock| lock.name == "sweepOpenExecutions");
     let held = held.unwrap();
@@ -265,8 +269,8 @@ async fn hasty_lock(scene: &Scene) {
     assert!(released.unwrap());
 }
 
-async fn where_nothing_differs_a_check_counts_nothing(on: On) {
-    let scene = Scene::new(on).await;
+async fn where_nothing_differs_a_check_counts_nothing(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     scene.enqueue(&site, 3).await;
     cycle(&scene.dispatcher()).await;
@@ -289,8 +293,8 @@ async fn where_nothing_differs_a_check_counts_nothing(on: On) {
     );
 }
 
-async fn only_one_instance_checks(on: On) {
-    let scene = Scene::new(on).await;
+async fn only_one_instance_checks(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let lock = LockRequest {
         name: "auditCapacity".to_owned(),
         owner: "somebody".to_owned(),

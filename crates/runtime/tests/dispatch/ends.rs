@@ -1,18 +1,19 @@
 //! Ends that arrive before DISPATCHED was written: the request passes through every status it missed, once.
 
 use crate::cast::{begin_cycle, cycle, round};
+use crate::dispatch_env::{DispatchEnv, until};
 use crate::faulty_engine::{Fault, barrier};
-use crate::scene::{On, Scene, until};
 use crate::temporal::operator;
 use leasehold_core::RequestStatus::{Claimed, Completed, Dispatched, Failed, Pending};
 use leasehold_core::{FailureReason, RequestStatus};
+use leasehold_testbed::BackendKind;
 
 scenarios! {
     both: it_ends_while_claimed, it_ends_while_its_start_is_unknown, a_repeated_start_finds_it_ended;
 }
 
-async fn it_ends_while_claimed(on: On) {
-    let scene = Scene::new(on).await;
+async fn it_ends_while_claimed(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     let hold = barrier();
@@ -42,8 +43,8 @@ async fn it_ends_while_claimed(on: On) {
     assert_eq!(scene.path(&site, id).await.len(), 4);
 }
 
-async fn it_ends_while_its_start_is_unknown(on: On) {
-    let scene = Scene::still(on).await;
+async fn it_ends_while_its_start_is_unknown(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.inject(id, &[Fault::AnswerLost]);
@@ -66,8 +67,8 @@ async fn it_ends_while_its_start_is_unknown(on: On) {
     assert_eq!(cycle(&dispatcher).await.batches, [0; 0]);
 }
 
-async fn a_repeated_start_finds_it_ended(on: On) {
-    let scene = Scene::still(on).await;
+async fn a_repeated_start_finds_it_ended(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.inject(id, &[Fault::AnswerLost]);

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphStop, NodeRun};
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
 use leasehold_core::{
     DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
@@ -14,11 +15,11 @@ use leasehold_store::diagnosis::Diagnosis;
 use leasehold_store::execution::{
     ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
 };
-use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished};
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped};
 use leasehold_store::instance::{Instance, InstanceBeat};
 use leasehold_store::job::{
-    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
-    JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
+    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobFilter, JobPrune, JobsFinished, JobsPruned,
+    NewJob,
 };
 use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
@@ -199,7 +200,7 @@ with_faults! {
     job_enqueue(jobs: &[NewJob]) -> Vec<EnqueuedJob>;
     job_claim(claim: &JobClaim) -> JobsClaimed;
     job_renew(worker: &str, claims: &[JobRef], lease: Duration) -> Vec<JobId>;
-    job_finish(worker: &str, finishes: &[JobFinish]) -> Vec<JobFinished>;
+    job_finish(worker: &str, finishes: &[JobFinish]) -> JobsFinished;
     job_progress(worker: &str, claim: JobRef, progress: &JsonText) -> bool;
     job_requeue_expired(limit: u32) -> Vec<ExpiredJob>;
     job_cancel(id: JobId) -> JobCancelled;
@@ -213,5 +214,4 @@ with_faults! {
     graph_output(execution: ExecutionId, node: usize) -> Option<JsonText>;
     graph_stop(execution: ExecutionId, stop: GraphStop, by: &str, reason: &str) -> GraphStopped;
     graph_settle(by: &str, limit: u32) -> Vec<EndedExecution>;
-    node_finish(worker: &str, finishes: &[JobFinish]) -> NodesFinished;
 }

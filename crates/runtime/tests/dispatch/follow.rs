@@ -1,13 +1,14 @@
 //! Ends that the engine tells of: seen from its list, proven one by one, and nothing freed for less.
 
 use crate::cast::{cycle, parallel, round};
+use crate::dispatch_env::{DispatchEnv, until};
 use crate::logs;
-use crate::scene::{On, Scene, Site, until};
 use crate::temporal::operator;
 use leasehold_core::{FailureReason, RequestId, RequestStatus};
 use leasehold_engine::Engine;
 use leasehold_runtime::Follower;
 use leasehold_store::Store;
+use leasehold_testbed::{BackendKind, TestWorkspace};
 use tracing::Level;
 
 const POISON_ADD: &str = include_str!("../sql/poison_add.sql");
@@ -19,7 +20,7 @@ scenarios! {
 }
 
 /// A dispatched request in a workspace of one slot.
-async fn dispatched(scene: &Scene) -> (Site, RequestId) {
+async fn dispatched(scene: &DispatchEnv) -> (TestWorkspace, RequestId) {
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     cycle(&scene.dispatcher_with(parallel("dispatcher"))).await;
@@ -28,9 +29,9 @@ async fn dispatched(scene: &Scene) -> (Site, RequestId) {
 }
 
 async fn until_it_is(
-    scene: &Scene,
+    scene: &DispatchEnv,
     follower: &Follower,
-    (site, id): (&Site, RequestId),
+    (site, id): (&TestWorkspace, RequestId),
     status: RequestStatus,
 ) {
     until("following finds its end", async || {
@@ -41,8 +42,8 @@ async fn until_it_is(
     assert_eq!(scene.in_use(site).await, 0);
 }
 
-async fn completion_is_seen(on: On) {
-    let scene = Scene::new(on).await;
+async fn completion_is_seen(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let (site, id) = dispatched(&scene).await;
     let follower = scene.follower();
     round(&follower).await;
@@ -53,8 +54,8 @@ async fn completion_is_seen(on: On) {
     logs::assert_once(Level::INFO, &["execution ended", &named]);
 }
 
-async fn failure_is_seen_with_what_went_wrong(on: On) {
-    let scene = Scene::new(on).await;
+async fn failure_is_seen_with_what_went_wrong(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let (site, id) = dispatched(&scene).await;
     scene.temporal.fail_next("no such \0 card").await;
     until_it_is(
@@ -69,8 +70,8 @@ async fn failure_is_seen_with_what_went_wrong(on: On) {
     assert_eq!(request.last_error.as_deref(), Some("no such  card"));
 }
 
-async fn a_workflow_terminated_by_hand_frees_its_slot(on: On) {
-    let scene = Scene::new(on).await;
+async fn a_workflow_terminated_by_hand_frees_its_slot(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let (site, id) = dispatched(&scene).await;
     operator(&["terminate"], scene.execution(&site, id).await);
     until_it_is(
@@ -84,8 +85,8 @@ async fn a_workflow_terminated_by_hand_frees_its_slot(on: On) {
     assert_eq!(request.failure_reason, Some(FailureReason::Terminated));
 }
 
-async fn a_workflow_that_continues_as_new_has_not_ended(on: On) {
-    let scene = Scene::new(on).await;
+async fn a_workflow_that_continues_as_new_has_not_ended(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let (site, id) = dispatched(&scene).await;
     scene.temporal.continue_next().await;
     // What ended after it is seen, so its own first run was looked at.
@@ -103,16 +104,16 @@ async fn a_workflow_that_continues_as_new_has_not_ended(on: On) {
     until_it_is(&scene, &follower, (&site, id), RequestStatus::Completed).await;
 }
 
-async fn following_goes_on_after_its_engine_was_away(on: On) {
-    use crate::scene::Setup;
-    use leasehold_runtime::Service;
+async fn following_goes_on_after_its_engine_was_away(on: BackendKind) {
+    use crate::dispatch_env::Setup;
+    use leasehold_service::Service;
     use leasehold_testkit::{FaultProxy, TestTemporal};
     let proxy = FaultProxy::to(TestTemporal::shared().address()).await;
     let setup = Setup {
         temporal: Some(proxy.address()),
         ..Setup::default()
     };
-    let scene = Scene::with(on, setup).await;
+    let scene = DispatchEnv::with(on, setup).await;
     let (site, id) = dispatched(&scene).await;
     let follower = scene.follower();
     round(&follower).await;
@@ -130,7 +131,7 @@ async fn following_goes_on_after_its_engine_was_away(on: On) {
 }
 
 async fn an_end_that_cannot_be_written_beside_ends_that_can() {
-    let scene = Scene::new(On::Postgres).await;
+    let scene = DispatchEnv::new(BackendKind::Postgres).await;
     let site = scene.site(5).await;
     let bad = scene.enqueue_with(&site, 1, |new| new.priority = 13).await[0];
     let good = scene.enqueue(&site, 2).await;

@@ -1,11 +1,12 @@
 //! What a request needs was deleted while it waited: it fails with the reason, without a slot, and nothing else does.
 
 use crate::cast::{cycle, parallel, round};
+use crate::dispatch_env::{DispatchEnv, until};
 use crate::faulty_engine::Fault;
 use crate::logs;
-use crate::scene::{On, Scene, Site, until};
 use leasehold_core::{FailureReason, RequestId, RequestStatus};
 use leasehold_store::Store;
+use leasehold_testbed::{BackendKind, TestWorkspace};
 use tracing::Level;
 
 const VERSION_REMOVE: &str = include_str!("../sql/version_remove.sql");
@@ -16,7 +17,12 @@ scenarios! {
         version_deleted_after_an_unknown_start;
 }
 
-async fn assert_failed(scene: &Scene, site: &Site, id: RequestId, reason: FailureReason) {
+async fn assert_failed(
+    scene: &DispatchEnv,
+    site: &TestWorkspace,
+    id: RequestId,
+    reason: FailureReason,
+) {
     let request = scene.get(site, id).await;
     assert_eq!(request.status, RequestStatus::Failed);
     assert_eq!(request.failure_reason, Some(reason));
@@ -31,8 +37,8 @@ async fn assert_failed(scene: &Scene, site: &Site, id: RequestId, reason: Failur
     });
 }
 
-async fn workspace_deleted_meanwhile(on: On) {
-    let scene = Scene::new(on).await;
+async fn workspace_deleted_meanwhile(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let (deleted, other) = (scene.site(2).await, scene.site(2).await);
     let id = scene.enqueue_one(&deleted).await;
     scene.enqueue_one(&other).await;
@@ -48,8 +54,8 @@ async fn workspace_deleted_meanwhile(on: On) {
     assert_failed(&scene, &deleted, id, FailureReason::WorkspaceNotFound).await;
 }
 
-async fn definition_deleted_meanwhile(on: On) {
-    let scene = Scene::new(on).await;
+async fn definition_deleted_meanwhile(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let (deleted, other) = (scene.site(2).await, scene.site(2).await);
     let id = scene.enqueue_one(&deleted).await;
     scene.enqueue_one(&other).await;
@@ -62,14 +68,14 @@ async fn definition_deleted_meanwhile(on: On) {
 }
 
 /// Nothing deletes a version; somebody with the database's password can.
-async fn remove_version(scene: &Scene, site: &Site) {
+async fn remove_version(scene: &DispatchEnv, site: &TestWorkspace) {
     let hand = scene.by_hand().await;
     let removed = hand.execute(VERSION_REMOVE, &[&site.version.0]).await;
     assert_eq!(removed.unwrap(), 1);
 }
 
 async fn version_deleted_meanwhile() {
-    let scene = Scene::new(On::Postgres).await;
+    let scene = DispatchEnv::new(BackendKind::Postgres).await;
     let (deleted, other) = (scene.site(2).await, scene.site(2).await);
     let id = scene.enqueue_one(&deleted).await;
     scene.enqueue_one(&other).await;
@@ -83,7 +89,7 @@ async fn version_deleted_between_claim_and_start() {
     use crate::cast::begin_cycle;
     use crate::faulty_engine::barrier;
     use crate::faulty_store::Outage;
-    let scene = Scene::new(On::Postgres).await;
+    let scene = DispatchEnv::new(BackendKind::Postgres).await;
     let site = scene.site(2).await;
     let id = scene.enqueue_one(&site).await;
     let hold = barrier();
@@ -101,7 +107,7 @@ async fn version_deleted_between_claim_and_start() {
 
 /// It may run, so it must not fail; following finds its end.
 async fn version_deleted_after_an_unknown_start() {
-    let scene = Scene::still(On::Postgres).await;
+    let scene = DispatchEnv::still(BackendKind::Postgres).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.inject(id, &[Fault::AnswerLost]);
@@ -123,8 +129,8 @@ async fn version_deleted_after_an_unknown_start() {
     assert_eq!(scene.in_use(&site).await, 0);
 }
 
-async fn what_runs_goes_on_after_its_workspace_was_deleted(on: On) {
-    let scene = Scene::new(on).await;
+async fn what_runs_goes_on_after_its_workspace_was_deleted(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     cycle(&scene.dispatcher()).await;

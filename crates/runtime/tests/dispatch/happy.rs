@@ -1,11 +1,12 @@
 //! When nothing goes wrong: what is claimed, started, written down and logged.
 
 use crate::cast::{begin_cycle, cycle};
+use crate::dispatch_env::{DispatchEnv, until};
 use crate::faulty_engine::{Fault, barrier};
 use crate::logs;
-use crate::scene::{On, Scene, until};
 use leasehold_core::{ExecutionStatus, RequestStatus};
 use leasehold_store::Store;
+use leasehold_testbed::BackendKind;
 use serde_json::json;
 use tracing::Level;
 
@@ -14,8 +15,8 @@ scenarios! {
         the_execution_is_written_before_the_engine_hears_of_it;
 }
 
-async fn fifteen_requests_are_claimed_in_batches_of_ten_and_five(on: On) {
-    let scene = Scene::new(on).await;
+async fn fifteen_requests_are_claimed_in_batches_of_ten_and_five(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(20).await;
     let asked = scene.enqueue(&site, 15).await;
     let done = cycle(&scene.dispatcher()).await;
@@ -35,8 +36,8 @@ async fn fifteen_requests_are_claimed_in_batches_of_ten_and_five(on: On) {
     crate::assert_event("Processing … queue items");
 }
 
-async fn the_workflow_gets_what_was_enqueued(on: On) {
-    let scene = Scene::new(on).await;
+async fn the_workflow_gets_what_was_enqueued(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     cycle(&scene.dispatcher()).await;
@@ -56,8 +57,8 @@ async fn the_workflow_gets_what_was_enqueued(on: On) {
     assert_eq!(logs::count(Level::INFO, &["trace_id="]), 0);
 }
 
-async fn the_caller_s_trace_is_beside_what_is_logged(on: On) {
-    let scene = Scene::new(on).await;
+async fn the_caller_s_trace_is_beside_what_is_logged(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     let id = scene.enqueue_with(&site, 1, |new| {
@@ -70,8 +71,8 @@ async fn the_caller_s_trace_is_beside_what_is_logged(on: On) {
     logs::assert_once(Level::INFO, &["Dispatched execution", &named, &said]);
 }
 
-async fn the_execution_is_written_before_the_engine_hears_of_it(on: On) {
-    let scene = Scene::new(on).await;
+async fn the_execution_is_written_before_the_engine_hears_of_it(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     let hold = barrier();

@@ -1,11 +1,12 @@
 //! One bad item in a batch: whatever it does, the others are started and written down.
 
 use crate::cast::{cycle, options};
+use crate::dispatch_env::DispatchEnv;
 use crate::faulty_engine::Fault;
 use crate::logs;
-use crate::scene::{On, Scene, Site};
 use leasehold_core::{RequestId, RequestStatus};
 use leasehold_runtime::DispatcherOptions;
+use leasehold_testbed::{BackendKind, TestWorkspace};
 use std::time::Duration;
 use tracing::Level;
 
@@ -21,21 +22,21 @@ scenarios! {
 }
 
 /// Five requests, and the third of them.
-async fn five(scene: &Scene) -> (Site, Vec<RequestId>, RequestId) {
+async fn five(scene: &DispatchEnv) -> (TestWorkspace, Vec<RequestId>, RequestId) {
     let site = scene.site(10).await;
     let mut ids = scene.enqueue(&site, 5).await;
     let bad = ids.remove(2);
     (site, ids, bad)
 }
 
-async fn assert_all_started(scene: &Scene, site: &Site, ids: &[RequestId]) {
+async fn assert_all_started(scene: &DispatchEnv, site: &TestWorkspace, ids: &[RequestId]) {
     for id in ids {
         assert_eq!(scene.status(site, *id).await, RequestStatus::Dispatched);
     }
 }
 
-async fn an_item_that_panics_beside_items_that_do_not(on: On) {
-    let scene = Scene::still(on).await;
+async fn an_item_that_panics_beside_items_that_do_not(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let (site, others, bad) = five(&scene).await;
     scene.engine.inject(bad, &[Fault::Panics]);
     let dispatcher = scene.dispatcher();
@@ -55,8 +56,8 @@ async fn an_item_that_panics_beside_items_that_do_not(on: On) {
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
 }
 
-async fn an_item_that_hangs_beside_items_that_do_not(on: On) {
-    let scene = Scene::still(on).await;
+async fn an_item_that_hangs_beside_items_that_do_not(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let (site, others, bad) = five(&scene).await;
     scene.engine.inject(bad, &[Fault::Hangs]);
     let dispatcher = scene.dispatcher_with(DispatcherOptions {
@@ -73,8 +74,8 @@ async fn an_item_that_hangs_beside_items_that_do_not(on: On) {
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
 }
 
-async fn an_item_that_is_refused_beside_items_that_are_not(on: On) {
-    let scene = Scene::still(on).await;
+async fn an_item_that_is_refused_beside_items_that_are_not(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let (site, others, bad) = five(&scene).await;
     scene.engine.inject(bad, &[Fault::Refused]);
     let done = cycle(&scene.dispatcher()).await;
@@ -86,7 +87,7 @@ async fn an_item_that_is_refused_beside_items_that_are_not(on: On) {
 
 /// What is written for many at once is written for each alone where the database refuses one of them.
 async fn an_item_that_rolls_back_beside_items_that_must_not() {
-    let scene = Scene::still(On::Postgres).await;
+    let scene = DispatchEnv::still(BackendKind::Postgres).await;
     let site = scene.site(10).await;
     let bad = scene
         .enqueue_with(&site, 1, |new| new.priority = POISONED)

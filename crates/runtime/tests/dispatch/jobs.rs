@@ -1,15 +1,16 @@
 //! What looks after jobs: those of dead workers are taken back, ends that are old enough are pruned.
 
 use crate::cast::{NEVER, round};
+use crate::dispatch_env::DispatchEnv;
 use crate::logs;
-use crate::scene::{On, Scene};
+use leasehold_core::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};
 use leasehold_core::{JobId, JobStatus, JsonText};
-use leasehold_runtime::{JobSweeper, JobSweeperOptions, Next, Pruner, PrunerOptions, Service};
+use leasehold_runtime::{JobSweeper, JobSweeperOptions, Pruner, PrunerOptions};
+use leasehold_service::{Next, Service};
 use leasehold_store::Store;
-use leasehold_store::job::{
-    Again, ClaimedJob, Job, JobClaim, JobEnd, JobFinish, JobFinished, NewJob,
-};
+use leasehold_store::job::{Job, NewJob};
 use leasehold_store::lock::LockRequest;
+use leasehold_testbed::BackendKind;
 use std::time::Duration;
 use tracing::Level;
 
@@ -22,7 +23,7 @@ scenarios! {
 const LEASE: Duration = Duration::from_secs(30);
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-impl Scene {
+impl DispatchEnv {
     fn job_sweeper(&self) -> JobSweeper {
         JobSweeper::new(self.store.clone(), JobSweeperOptions::default())
     }
@@ -54,13 +55,13 @@ impl Scene {
         let claim = job.claim();
         let finish = JobFinish { claim, end };
         let ended = self.store.job_finish("doomed", &[finish]).await.unwrap();
-        assert_ne!(ended[0], JobFinished::LeaseLost);
+        assert_ne!(ended.jobs, [JobFinished::LeaseLost]);
         job.id
     }
 }
 
-async fn the_job_of_a_dead_worker_is_queued_again_and_that_is_said(on: On) {
-    let scene = Scene::still(on).await;
+async fn the_job_of_a_dead_worker_is_queued_again_and_that_is_said(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let job = scene.claimed_job(None).await;
     scene.advance(LEASE);
     assert_eq!(scene.job_sweeper().run_once().await.unwrap(), Next::Again);
@@ -78,8 +79,8 @@ async fn the_job_of_a_dead_worker_is_queued_again_and_that_is_said(on: On) {
     ));
 }
 
-async fn living_leases_are_left_alone(on: On) {
-    let scene = Scene::still(on).await;
+async fn living_leases_are_left_alone(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let job = scene.claimed_job(None).await;
     scene.advance(LEASE - Duration::from_millis(1));
     round(&scene.job_sweeper()).await;
@@ -87,8 +88,8 @@ async fn living_leases_are_left_alone(on: On) {
     assert_eq!(found.status, JobStatus::Running);
 }
 
-async fn a_job_whose_attempts_are_used_up_fails_with_its_worker(on: On) {
-    let scene = Scene::still(on).await;
+async fn a_job_whose_attempts_are_used_up_fails_with_its_worker(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let job = scene.claimed_job(Some(1)).await;
     scene.advance(LEASE);
     round(&scene.job_sweeper()).await;
@@ -98,23 +99,23 @@ async fn a_job_whose_attempts_are_used_up_fails_with_its_worker(on: On) {
     logs::assert_once(Level::WARN, &["used up"]);
 }
 
-async fn an_instance_takes_jobs_of_dead_workers_back(on: On) {
-    let scene = Scene::still(on).await;
+async fn an_instance_takes_jobs_of_dead_workers_back(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let job = scene.claimed_job(None).await;
     scene.advance(LEASE);
     let runtime = scene.runtime(|options| {
         options.job_sweeper.interval = Duration::from_millis(50);
         options.pruner.interval = NEVER;
     });
-    crate::scene::until("the job is queued again", async || {
+    crate::dispatch_env::until("the job is queued again", async || {
         scene.job(job.id).await.unwrap().status == JobStatus::Queued
     })
     .await;
     runtime.stop().await;
 }
 
-async fn ends_go_when_they_are_old_enough_by_the_clock_of_the_store(on: On) {
-    let scene = Scene::still(on).await;
+async fn ends_go_when_they_are_old_enough_by_the_clock_of_the_store(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let request = scene.enqueue_one(&site).await;
     scene.cancel(&site, request, false).await;
@@ -144,8 +145,8 @@ async fn ends_go_when_they_are_old_enough_by_the_clock_of_the_store(on: On) {
     assert!(!gone(open).await);
 }
 
-async fn only_one_instance_prunes(on: On) {
-    let scene = Scene::still(on).await;
+async fn only_one_instance_prunes(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let completed = scene.ended_job(JobEnd::Completed { result: None }).await;
     scene.advance(8 * DAY);
     let lock = LockRequest {

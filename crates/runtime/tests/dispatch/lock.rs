@@ -2,13 +2,14 @@
 //! SQLite file has one process, which needs no lock.
 
 use crate::cast::{NEVER, cycle, options, round};
+use crate::dispatch_env::{DispatchEnv, Setup, postgres_address, until};
 use crate::logs;
-use crate::scene::{On, Scene, Setup, postgres_address, until};
 use leasehold_core::RequestStatus;
 use leasehold_core::breaker::BreakerSettings;
 use leasehold_runtime::{Dispatcher, DispatcherOptions, Gate, LockOptions};
 use leasehold_store::Store;
 use leasehold_store::lock::{LockAcquired, LockRequest, LockToken};
+use leasehold_testbed::BackendKind;
 use leasehold_testkit::FaultProxy;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +43,7 @@ async fn may_work(dispatcher: &Dispatcher) -> bool {
 }
 
 /// Takes the dispatchers' lock for somebody else.
-async fn take_lock(scene: &Scene) -> LockToken {
+async fn take_lock(scene: &DispatchEnv) -> LockToken {
     let request = LockRequest {
         name: "processExecutionQueue".to_owned(),
         owner: "somebody".to_owned(),
@@ -55,7 +56,7 @@ async fn take_lock(scene: &Scene) -> LockToken {
 }
 
 async fn lock_unavailable() {
-    let scene = Scene::new(On::Postgres).await;
+    let scene = DispatchEnv::new(BackendKind::Postgres).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     let token = take_lock(&scene).await;
@@ -79,7 +80,7 @@ async fn lock_unavailable() {
 }
 
 async fn lock_expired_while_its_holder_stood_still() {
-    let scene = Scene::still(On::Postgres).await;
+    let scene = DispatchEnv::still(BackendKind::Postgres).await;
     let site = scene.site(5).await;
     let first = scene.dispatcher_with(named("first"));
     let second = scene.dispatcher_with(named("second"));
@@ -104,7 +105,7 @@ async fn lock_expired_while_its_holder_stood_still() {
 
 /// Only the first one's network is cut. It must not keep the lock from the second, which could work.
 async fn who_cannot_reach_the_engine_gives_way_to_one_who_can() {
-    let scene = Scene::new(On::Postgres).await;
+    let scene = DispatchEnv::new(BackendKind::Postgres).await;
     let site = scene.site(1).await;
     let before = scene.enqueue_one(&site).await;
     let first = scene.run(options("first"));
@@ -114,7 +115,7 @@ async fn who_cannot_reach_the_engine_gives_way_to_one_who_can() {
     round(&scene.prober()).await;
     assert_eq!(scene.gate.allowance(), 0);
     let well = Arc::new(Gate::new(BreakerSettings::default()));
-    let store = Arc::new(scene.other_process());
+    let store = scene.other_process();
     let second = Dispatcher::new(store, scene.engine.clone(), well, options("second"));
     let stop = CancellationToken::new();
     let stopped = stop.clone();
@@ -133,7 +134,7 @@ async fn who_cannot_reach_the_engine_gives_way_to_one_who_can() {
 }
 
 async fn lock_table_missing() {
-    let scene = Scene::new(On::Postgres).await;
+    let scene = DispatchEnv::new(BackendKind::Postgres).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     let hand = scene.by_hand().await;
@@ -159,7 +160,7 @@ async fn database_lost_at_the_lock() {
         postgres: Some(proxy.address()),
         ..Setup::default()
     };
-    let scene = Scene::with(On::Postgres, setup).await;
+    let scene = DispatchEnv::with(BackendKind::Postgres, setup).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     proxy.refuse();
@@ -179,7 +180,7 @@ async fn database_lost_at_the_lock() {
 /// The design documents' lock ends under a batch that takes longer than it; ours is kept alive.
 async fn lock_is_kept_alive_while_a_batch_takes_long() {
     use crate::faulty_engine::{Fault, barrier};
-    let scene = Scene::new(On::Postgres).await;
+    let scene = DispatchEnv::new(BackendKind::Postgres).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     let hold = barrier();
@@ -207,7 +208,7 @@ async fn lock_is_kept_alive_while_a_batch_takes_long() {
 }
 
 async fn only_one_of_two_dispatchers_works() {
-    let scene = Scene::new(On::Postgres).await;
+    let scene = DispatchEnv::new(BackendKind::Postgres).await;
     let site = scene.site(50).await;
     let first = scene.run(named("first"));
     until("the first has the lock", async || {

@@ -10,7 +10,7 @@ macro_rules! scenarios {
         mod postgres {
             $(#[tokio::test]
             async fn $both() {
-                crate::bounded(super::$both(crate::scene::On::Postgres)).await;
+                crate::bounded(super::$both(leasehold_testbed::BackendKind::Postgres)).await;
             })*
             $($(#[tokio::test]
             async fn $only() {
@@ -20,7 +20,7 @@ macro_rules! scenarios {
         mod sqlite {
             $(#[tokio::test]
             async fn $both() {
-                crate::bounded(super::$both(crate::scene::On::Sqlite)).await;
+                crate::bounded(super::$both(leasehold_testbed::BackendKind::Sqlite)).await;
             })*
         }
     };
@@ -44,10 +44,10 @@ mod isolation;
 mod jobs;
 mod lock;
 
+mod dispatch_env;
 mod outage;
 mod refused;
 mod runtime;
-mod scene;
 mod stop;
 mod sweep;
 mod temporal;

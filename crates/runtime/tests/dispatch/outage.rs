@@ -1,11 +1,12 @@
 //! The engine away: nothing fails for it, nothing is counted, and dispatch goes on when it is back.
 
 use crate::cast::{cycle, round};
+use crate::dispatch_env::{DispatchEnv, Setup, until};
 use crate::faulty_engine::Fault;
 use crate::logs;
-use crate::scene::{On, Scene, Setup, until};
 use leasehold_core::RequestStatus;
 use leasehold_core::breaker::{BreakerSettings, BreakerState};
+use leasehold_testbed::BackendKind;
 use leasehold_testkit::{FaultProxy, TemporalOptions, TestTemporal};
 use tracing::Level;
 
@@ -14,7 +15,7 @@ scenarios! {
         engine_killed_and_started_again;
 }
 
-async fn engine_down_at_dispatch(on: On) {
+async fn engine_down_at_dispatch(on: BackendKind) {
     let proxy = FaultProxy::to(TestTemporal::shared().address()).await;
     proxy.refuse();
     let setup = Setup {
@@ -22,7 +23,7 @@ async fn engine_down_at_dispatch(on: On) {
         temporal: Some(proxy.address()),
         ..Setup::default()
     };
-    let scene = Scene::with(on, setup).await;
+    let scene = DispatchEnv::with(on, setup).await;
     let site = scene.site(20).await;
     let ids = scene.enqueue(&site, 10).await;
     let dispatcher = scene.dispatcher();
@@ -61,7 +62,7 @@ async fn engine_down_at_dispatch(on: On) {
     scene.assert_one_run_each(executions).await;
 }
 
-async fn engine_down_for_longer_than_any_number_of_attempts(on: On) {
+async fn engine_down_for_longer_than_any_number_of_attempts(on: BackendKind) {
     let setup = Setup {
         own_clock: true,
         breaker: BreakerSettings {
@@ -70,7 +71,7 @@ async fn engine_down_for_longer_than_any_number_of_attempts(on: On) {
         },
         ..Setup::default()
     };
-    let scene = Scene::with(on, setup).await;
+    let scene = DispatchEnv::with(on, setup).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.inject_all(Some(Fault::Unavailable));
@@ -89,13 +90,13 @@ async fn engine_down_for_longer_than_any_number_of_attempts(on: On) {
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
 }
 
-async fn engine_killed_and_started_again(on: On) {
+async fn engine_killed_and_started_again(on: BackendKind) {
     let mut server = TestTemporal::start(TemporalOptions::default().on_file()).unwrap();
     let setup = Setup {
         temporal: Some(server.address().to_owned()),
         ..Setup::default()
     };
-    let scene = Scene::with(on, setup).await;
+    let scene = DispatchEnv::with(on, setup).await;
     let site = scene.site(50).await;
     let mut runtime = scene.runtime(|_| {});
     let mut ids = scene.enqueue(&site, 5).await;

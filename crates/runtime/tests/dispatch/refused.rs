@@ -3,12 +3,13 @@
 
 use crate::assert_event;
 use crate::cast::cycle;
+use crate::dispatch_env::{DispatchEnv, Setup};
 use crate::faulty_engine::Fault;
 use crate::logs;
-use crate::scene::{On, Scene, Setup};
 use leasehold_core::breaker::BreakerState;
 use leasehold_core::{FailureReason, RequestStatus};
 use leasehold_store::Store;
+use leasehold_testbed::BackendKind;
 use leasehold_testkit::{TemporalOptions, TestTemporal};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -28,13 +29,13 @@ fn strict() -> &'static TestTemporal {
     })
 }
 
-async fn over_long_id_is_refused_until_max_attempts(on: On) {
+async fn over_long_id_is_refused_until_max_attempts(on: BackendKind) {
     let setup = Setup {
         own_clock: true,
         temporal: Some(strict().address().to_owned()),
         ..Setup::default()
     };
-    let scene = Scene::with(on, setup).await;
+    let scene = DispatchEnv::with(on, setup).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     let dispatcher = scene.dispatcher();
@@ -83,8 +84,8 @@ async fn over_long_id_is_refused_until_max_attempts(on: On) {
     }
 }
 
-async fn refusal_of_a_kept_execution_that_runs(on: On) {
-    let scene = Scene::still(on).await;
+async fn refusal_of_a_kept_execution_that_runs(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene
@@ -104,8 +105,8 @@ async fn refusal_of_a_kept_execution_that_runs(on: On) {
     scene.assert_one_run_each(vec![execution]).await;
 }
 
-async fn refusal_of_a_kept_execution_that_the_engine_does_not_know(on: On) {
-    let scene = Scene::still(on).await;
+async fn refusal_of_a_kept_execution_that_the_engine_does_not_know(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.inject(id, &[Fault::CallLost, Fault::Refused]);
@@ -118,11 +119,11 @@ async fn refusal_of_a_kept_execution_that_the_engine_does_not_know(on: On) {
     assert_eq!(scene.in_use(&site).await, 0);
 }
 
-async fn a_refused_request_that_nobody_wants_any_more(on: On) {
+async fn a_refused_request_that_nobody_wants_any_more(on: BackendKind) {
     use crate::cast::begin_cycle;
     use crate::faulty_engine::barrier;
     use crate::faulty_store::Outage;
-    let scene = Scene::new(on).await;
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.inject(id, &[Fault::Refused]);

@@ -2,11 +2,12 @@
 
 use crate::cast::{cycle, parallel, round};
 use crate::crash::{crash, run_doomed};
+use crate::dispatch_env::{DispatchEnv, until};
 use crate::faulty_engine::Fault;
-use crate::scene::{On, Scene, until};
 use crate::temporal::operator;
 use leasehold_core::{FailureReason, RequestStatus};
 use leasehold_store::Store;
+use leasehold_testbed::BackendKind;
 use std::time::Duration;
 
 scenarios! {
@@ -14,8 +15,8 @@ scenarios! {
         a_stopped_instance_holds_no_lock;
 }
 
-async fn requests_run_to_their_end_within_the_limit(on: On) {
-    let scene = Scene::new(on).await;
+async fn requests_run_to_their_end_within_the_limit(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(2).await;
     let ids = scene.enqueue(&site, 6).await;
     let runtime = scene.runtime(|_| {});
@@ -28,8 +29,8 @@ async fn requests_run_to_their_end_within_the_limit(on: On) {
     runtime.stop().await;
 }
 
-async fn an_instance_that_does_not_dispatch_recovers_and_follows(on: On) {
-    let scene = Scene::still(on).await;
+async fn an_instance_that_does_not_dispatch_recovers_and_follows(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(9).await;
     let ids = scene.enqueue(&site, 2).await;
     scene.engine.inject(ids[1], &[Fault::Hangs]);
@@ -61,8 +62,8 @@ async fn an_instance_that_does_not_dispatch_recovers_and_follows(on: On) {
     assert_eq!(cycle(&scene.dispatcher()).await.dispatched, 2);
 }
 
-async fn a_stopped_instance_holds_no_lock(on: On) {
-    let scene = Scene::new(on).await;
+async fn a_stopped_instance_holds_no_lock(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let runtime = scene.runtime(|options| {
         options.recoverer.interval = Duration::from_secs(1);
     });

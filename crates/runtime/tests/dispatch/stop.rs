@@ -1,11 +1,12 @@
 //! Stopping in order: nothing more is claimed, what was not sent is given back, what was sent is waited for, the lock is free.
 
 use crate::cast::{NEVER, begin_cycle, options};
+use crate::dispatch_env::{DispatchEnv, until};
 use crate::faulty_engine::{Fault, barrier};
-use crate::scene::{On, Scene, until};
 use leasehold_core::RequestStatus;
 use leasehold_runtime::DispatcherOptions;
 use leasehold_store::Store;
+use leasehold_testbed::BackendKind;
 use std::time::Duration;
 
 scenarios! {
@@ -22,8 +23,8 @@ fn one_by_one() -> DispatcherOptions {
     }
 }
 
-async fn stop_gives_back_what_was_not_sent_and_waits_for_what_was(on: On) {
-    let scene = Scene::new(on).await;
+async fn stop_gives_back_what_was_not_sent_and_waits_for_what_was(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(9).await;
     let ids = scene.enqueue(&site, 5).await;
     let hold = barrier();
@@ -52,8 +53,8 @@ async fn stop_gives_back_what_was_not_sent_and_waits_for_what_was(on: On) {
     assert_eq!(scene.engine.calls().starts.len(), 1);
 }
 
-async fn stop_waits_no_longer_than_it_may(on: On) {
-    let scene = Scene::new(on).await;
+async fn stop_waits_no_longer_than_it_may(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.inject(id, &[Fault::Hangs]);
@@ -71,8 +72,8 @@ async fn stop_waits_no_longer_than_it_may(on: On) {
     assert_eq!(scene.status(&site, id).await, RequestStatus::Claimed);
 }
 
-async fn nothing_is_claimed_after_stop(on: On) {
-    let scene = Scene::new(on).await;
+async fn nothing_is_claimed_after_stop(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     let (stop, running) = begin_cycle(scene.dispatcher());
@@ -88,7 +89,7 @@ async fn nothing_is_claimed_after_stop(on: On) {
 }
 
 async fn stop_frees_the_lock_for_whoever_stands_by() {
-    let scene = Scene::new(On::Postgres).await;
+    let scene = DispatchEnv::new(BackendKind::Postgres).await;
     let site = scene.site(1).await;
     let first = scene.run(options("first"));
     until("the first has the lock", async || {

@@ -1,15 +1,16 @@
 //! The sweep: finds what hints missed, and tells what the engine has lost from what it may never have heard of.
 
 use crate::cast::{cycle, round};
+use crate::dispatch_env::{DispatchEnv, until};
 use crate::faulty_engine::{Blur, Fault, barrier};
 use crate::logs;
-use crate::scene::{On, Scene, until};
 use crate::temporal::operator;
 use leasehold_core::{FailureReason, RequestStatus};
 use leasehold_engine::{Description, Engine};
-use leasehold_runtime::Service;
+use leasehold_service::Service;
 use leasehold_store::Store;
 use leasehold_store::lock::LockRequest;
+use leasehold_testbed::BackendKind;
 use std::sync::Arc;
 use std::time::Duration;
 use tracing::Level;
@@ -22,8 +23,8 @@ scenarios! {
         an_engine_that_knows_nothing_is_not_believed;
 }
 
-async fn the_sweep_finds_what_hints_missed(on: On) {
-    let scene = Scene::new(on).await;
+async fn the_sweep_finds_what_hints_missed(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(3).await;
     let ids = scene.enqueue(&site, 3).await;
     cycle(&scene.dispatcher()).await;
@@ -37,8 +38,8 @@ async fn the_sweep_finds_what_hints_missed(on: On) {
     assert_eq!(scene.in_use(&site).await, 2);
 }
 
-async fn an_execution_the_engine_lost_fails_after_missing_twice(on: On) {
-    let scene = Scene::new(on).await;
+async fn an_execution_the_engine_lost_fails_after_missing_twice(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     cycle(&scene.dispatcher()).await;
@@ -64,7 +65,7 @@ async fn an_execution_the_engine_lost_fails_after_missing_twice(on: On) {
 }
 
 /// Three passes of a sweep that would call anything lost at once.
-async fn sweep_hard(scene: &Scene) {
+async fn sweep_hard(scene: &DispatchEnv) {
     let sweeper = scene.sweeper(Duration::ZERO);
     for _ in 0..6 {
         sweeper.run_once().await.unwrap();
@@ -72,8 +73,8 @@ async fn sweep_hard(scene: &Scene) {
     assert!(scene.store.calls("execution_list_active") >= 4);
 }
 
-async fn an_unknown_start_that_the_engine_does_not_know_is_left_alone(on: On) {
-    let scene = Scene::still(on).await;
+async fn an_unknown_start_that_the_engine_does_not_know_is_left_alone(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.inject(id, &[Fault::CallLost]);
@@ -87,8 +88,8 @@ async fn an_unknown_start_that_the_engine_does_not_know_is_left_alone(on: On) {
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
 }
 
-async fn a_claimed_start_that_the_engine_does_not_know_is_left_alone(on: On) {
-    let scene = Scene::new(on).await;
+async fn a_claimed_start_that_the_engine_does_not_know_is_left_alone(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     let hold = barrier();
@@ -102,8 +103,8 @@ async fn a_claimed_start_that_the_engine_does_not_know_is_left_alone(on: On) {
     assert_eq!(running.await.unwrap().dispatched, 1);
 }
 
-async fn only_one_instance_sweeps(on: On) {
-    let scene = Scene::new(on).await;
+async fn only_one_instance_sweeps(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let lock = LockRequest {
         name: "sweepOpenExecutions".to_owned(),
         owner: "somebody".to_owned(),
@@ -114,8 +115,8 @@ async fn only_one_instance_sweeps(on: On) {
     assert_eq!(scene.store.calls("execution_list_active"), 0);
 }
 
-async fn a_start_that_arrives_while_the_sweep_looks_is_not_lost(on: On) {
-    let scene = Scene::still(on).await;
+async fn a_start_that_arrives_while_the_sweep_looks_is_not_lost(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.inject(id, &[Fault::CallLost]);
@@ -149,8 +150,8 @@ async fn a_start_that_arrives_while_the_sweep_looks_is_not_lost(on: On) {
     assert_eq!(scene.in_use(&site).await, 1);
 }
 
-async fn one_that_cannot_be_asked_about_holds_up_no_other(on: On) {
-    let scene = Scene::new(on).await;
+async fn one_that_cannot_be_asked_about_holds_up_no_other(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(3).await;
     let ids = scene.enqueue(&site, 3).await;
     cycle(&scene.dispatcher()).await;
@@ -168,8 +169,8 @@ async fn one_that_cannot_be_asked_about_holds_up_no_other(on: On) {
     assert_eq!(scene.status(&site, ids[0]).await, RequestStatus::Dispatched);
 }
 
-async fn an_engine_that_knows_nothing_is_not_believed(on: On) {
-    let scene = Scene::new(on).await;
+async fn an_engine_that_knows_nothing_is_not_believed(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     cycle(&scene.dispatcher()).await;

@@ -1,12 +1,13 @@
 //! Starts that nobody knows about: the execution and its slot stay, and the same start is repeated until it is certain.
 
 use crate::cast::cycle;
+use crate::dispatch_env::{DispatchEnv, Setup};
 use crate::faulty_engine::Fault;
 use crate::faulty_store::Outage;
 use crate::logs;
-use crate::scene::{On, Scene, Setup};
 use leasehold_core::{ExecutionStatus, RequestStatus};
 use leasehold_store::Store;
+use leasehold_testbed::BackendKind;
 use leasehold_testkit::{FaultProxy, TestTemporal};
 use std::time::Duration;
 use tracing::Level;
@@ -20,8 +21,8 @@ scenarios! {
     postgres: execution_is_missing_at_the_retry;
 }
 
-async fn execution_is_used_again_after_an_unknown_start(on: On) {
-    let scene = Scene::still(on).await;
+async fn execution_is_used_again_after_an_unknown_start(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.inject(id, &[Fault::AnswerLost]);
@@ -47,8 +48,8 @@ async fn execution_is_used_again_after_an_unknown_start(on: On) {
     scene.assert_one_run_each(vec![execution]).await;
 }
 
-async fn an_unknown_start_needs_no_second_slot(on: On) {
-    let scene = Scene::still(on).await;
+async fn an_unknown_start_needs_no_second_slot(on: BackendKind) {
+    let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let ids = scene.enqueue(&site, 2).await;
     scene.engine.inject(ids[0], &vec![Fault::CallLost; 3]);
@@ -65,7 +66,7 @@ async fn an_unknown_start_needs_no_second_slot(on: On) {
     assert_eq!(scene.get(&site, ids[0]).await.dispatch_failures, 0);
 }
 
-async fn answer_of_a_start_is_lost_on_the_way(on: On) {
+async fn answer_of_a_start_is_lost_on_the_way(on: BackendKind) {
     let proxy = FaultProxy::to(TestTemporal::shared().address()).await;
     let setup = Setup {
         own_clock: true,
@@ -73,7 +74,7 @@ async fn answer_of_a_start_is_lost_on_the_way(on: On) {
         call_timeout: Some(Duration::from_millis(700)),
         ..Setup::default()
     };
-    let scene = Scene::with(on, setup).await;
+    let scene = DispatchEnv::with(on, setup).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     let dispatcher = scene.dispatcher();
@@ -93,7 +94,7 @@ async fn answer_of_a_start_is_lost_on_the_way(on: On) {
 }
 
 async fn execution_is_missing_at_the_retry() {
-    let scene = Scene::still(On::Postgres).await;
+    let scene = DispatchEnv::still(BackendKind::Postgres).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene.engine.inject(id, &[Fault::CallLost]);
@@ -118,8 +119,8 @@ async fn execution_is_missing_at_the_retry() {
     scene.assert_one_run_each(vec![after]).await;
 }
 
-async fn dispatched_could_not_be_written(on: On) {
-    let scene = Scene::new(on).await;
+async fn dispatched_could_not_be_written(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(3).await;
     let ids = scene.enqueue(&site, 3).await;
     let outages = [Outage::CallLost, Outage::CallLost];
@@ -140,8 +141,8 @@ async fn dispatched_could_not_be_written(on: On) {
     scene.assert_one_run_each(executions).await;
 }
 
-async fn answer_of_writing_dispatched_is_lost(on: On) {
-    let scene = Scene::new(on).await;
+async fn answer_of_writing_dispatched_is_lost(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene

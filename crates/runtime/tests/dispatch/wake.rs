@@ -1,9 +1,10 @@
 //! What wakes a dispatcher that never polls, and what polling finds where nothing wakes it.
 
 use crate::cast::{options, round};
-use crate::scene::{On, Scene, Setup, enqueue, until};
+use crate::dispatch_env::{DispatchEnv, Setup, enqueue, until};
 use leasehold_core::{RequestStatus, Timestamp};
 use leasehold_runtime::DispatcherOptions;
+use leasehold_testbed::BackendKind;
 use std::time::Duration;
 
 scenarios! {
@@ -13,12 +14,12 @@ scenarios! {
 }
 
 /// Waits until a dispatcher has nothing to do and sleeps.
-async fn asleep(scene: &Scene) {
+async fn asleep(scene: &DispatchEnv) {
     until("it sleeps", async || scene.store.calls("wake_arm") > 0).await;
 }
 
-async fn a_new_request_wakes_it(on: On) {
-    let scene = Scene::new(on).await;
+async fn a_new_request_wakes_it(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(9).await;
     let running = scene.run(options("dispatcher"));
     asleep(&scene).await;
@@ -31,8 +32,8 @@ async fn a_new_request_wakes_it(on: On) {
     running.stop().await;
 }
 
-async fn a_time_that_comes_wakes_it(on: On) {
-    let scene = Scene::new(on).await;
+async fn a_time_that_comes_wakes_it(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let running = scene.run(options("dispatcher"));
     asleep(&scene).await;
@@ -53,7 +54,7 @@ async fn a_time_that_comes_is_kept_without_notifications() {
         deaf: true,
         ..Setup::default()
     };
-    let scene = Scene::with(On::Postgres, setup).await;
+    let scene = DispatchEnv::with(BackendKind::Postgres, setup).await;
     let site = scene.site(1).await;
     let at = Timestamp::now() + Duration::from_millis(700);
     let ids = scene
@@ -67,8 +68,8 @@ async fn a_time_that_comes_is_kept_without_notifications() {
     running.stop().await;
 }
 
-async fn a_raised_limit_wakes_it(on: On) {
-    let scene = Scene::new(on).await;
+async fn a_raised_limit_wakes_it(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let ids = scene.enqueue(&site, 3).await;
     let running = scene.run(options("dispatcher"));
@@ -84,10 +85,10 @@ async fn a_raised_limit_wakes_it(on: On) {
     running.stop().await;
 }
 
-async fn a_workspace_that_goes_on_wakes_it(on: On) {
+async fn a_workspace_that_goes_on_wakes_it(on: BackendKind) {
     use leasehold_store::Store;
     use leasehold_store::workspace::WorkspaceChange;
-    let scene = Scene::new(on).await;
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let pause = async |paused| {
         let change = WorkspaceChange {
@@ -109,8 +110,8 @@ async fn a_workspace_that_goes_on_wakes_it(on: On) {
     running.stop().await;
 }
 
-async fn a_freed_slot_wakes_it(on: On) {
-    let scene = Scene::new(on).await;
+async fn a_freed_slot_wakes_it(on: BackendKind) {
+    let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let ids = scene.enqueue(&site, 2).await;
     let running = scene.run(options("dispatcher"));
@@ -130,13 +131,13 @@ async fn a_freed_slot_wakes_it(on: On) {
 }
 
 async fn a_request_of_another_process_wakes_it() {
-    let scene = Scene::new(On::Postgres).await;
+    let scene = DispatchEnv::new(BackendKind::Postgres).await;
     let site = scene.site(9).await;
     let running = scene.run(options("dispatcher"));
     asleep(&scene).await;
     let other = scene.other_process();
     for _ in 0..3 {
-        let ids = enqueue(&other, &site, 1, |_| {}).await;
+        let ids = enqueue(&*other, &site, 1, |_| {}).await;
         scene
             .until_all(&site, &ids, RequestStatus::Dispatched)
             .await;
@@ -149,14 +150,14 @@ async fn without_notifications_the_poll_finds_it() {
         deaf: true,
         ..Setup::default()
     };
-    let scene = Scene::with(On::Postgres, setup).await;
+    let scene = DispatchEnv::with(BackendKind::Postgres, setup).await;
     let site = scene.site(9).await;
     let running = scene.run(DispatcherOptions {
         poll_interval: Duration::from_millis(200),
         ..options("dispatcher")
     });
     asleep(&scene).await;
-    let ids = enqueue(&scene.other_process(), &site, 3, |_| {}).await;
+    let ids = enqueue(&*scene.other_process(), &site, 3, |_| {}).await;
     scene
         .until_all(&site, &ids, RequestStatus::Dispatched)
         .await;

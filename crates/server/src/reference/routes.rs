@@ -1,7 +1,7 @@
 //! The routes of the reference, by what they are about. Knows the shape of an OpenAPI document.
 
 use super::words::{cell, of_type};
-use crate::access::{Access, TABLE};
+use crate::access::Access;
 use serde_json::{Map, Value};
 use std::fmt::Write;
 
@@ -86,10 +86,11 @@ fn write_route(route: &Route<'_>, page: &mut String) {
 }
 
 fn who(route: &Route<'_>) -> &'static str {
-    let entry = TABLE
-        .iter()
-        .find(|(method, path, _)| method.as_str() == route.method && *path == route.path);
-    match entry.map(|(_, _, access)| access) {
+    let rows = crate::routes::all();
+    let access = rows.list().find_map(|(method, path, _, policy)| {
+        (method.as_str() == route.method && path == route.path).then_some(policy.access)
+    });
+    match access {
         Some(Access::Open) => "everybody, without a key",
         Some(Access::AnyKey) => "any key",
         Some(Access::Admin) => "administrators",

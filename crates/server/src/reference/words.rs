@@ -6,6 +6,12 @@ use std::fmt::Write;
 /// The prefix of schemas that are a page of something.
 const PAGE_OF: &str = "Page_";
 
+/// Documents whose values another page lists, and the sentence that leads there.
+const LISTED_ELSEWHERE: [(&str, &str); 1] = [(
+    "Code",
+    "One of the codes of [problems](../errors/README.md).",
+)];
+
 /// Writes a section for every document.
 pub(super) fn write_documents(document: &Value, page: &mut String) {
     page.push_str(
@@ -22,7 +28,12 @@ pub(super) fn write_documents(document: &Value, page: &mut String) {
         if let Some(text) = schema["description"].as_str() {
             let _ = write!(page, "\n{}\n", text.trim());
         }
-        write_shape(schema, page);
+        match LISTED_ELSEWHERE.iter().find(|(listed, _)| listed == name) {
+            Some((_, sentence)) => {
+                let _ = write!(page, "\n{sentence}\n");
+            }
+            None => write_shape(schema, page),
+        }
     }
 }
 

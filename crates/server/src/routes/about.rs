@@ -1,9 +1,11 @@
 //! The server itself: its health, the description of its API, and what its problems mean.
 
+use crate::access::Access;
 use crate::body::Json;
 use crate::openapi::{Common, Unknown};
 use crate::params::Path;
 use crate::refusal::{Outcome, Refusal};
+use crate::route::Routes;
 use crate::state::State;
 use crate::{errors, gauges};
 use axum::Router;
@@ -16,18 +18,17 @@ use serde::Serialize;
 use std::time::{Duration, Instant};
 use tower_http::set_header::SetResponseHeaderLayer;
 use utoipa::ToSchema;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(crate) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new()
-        .routes(routes!(healthz))
-        .routes(routes!(readyz))
-        .routes(routes!(openapi))
-        .routes(routes!(graph_schema))
-        .routes(routes!(codes))
-        .routes(routes!(code))
-        .routes(routes!(prometheus))
+pub(crate) fn routes() -> Routes {
+    Routes::default()
+        .add(routes!(healthz), Access::Open.never_shed())
+        .add(routes!(readyz), Access::Open.never_shed())
+        .add(routes!(openapi), Access::Open)
+        .add(routes!(graph_schema), Access::Open)
+        .add(routes!(codes), Access::Open)
+        .add(routes!(code), Access::Open)
+        .add(routes!(prometheus), Access::Admin.never_shed())
 }
 
 /// What the page may load and call: this server, and nothing else.
@@ -61,14 +62,14 @@ struct Health {
 }
 
 /// Whether the process serves at all.
-#[utoipa::path(get, path = "/healthz", tag = "about", security(()),
+#[utoipa::path(get, path = "/healthz", tag = "about",
     responses((status = 200, body = Health)))]
 async fn healthz() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
 /// Whether it can do its work: the store answers, and it has not been told to stop.
-#[utoipa::path(get, path = "/readyz", tag = "about", security(()),
+#[utoipa::path(get, path = "/readyz", tag = "about",
     responses((status = 200, body = Health), (status = 503, body = Problem, content_type = "application/problem+json")))]
 async fn readyz(Reached(state): Reached<State>) -> Outcome<Json<Health>> {
     if state.stop.is_cancelled() {
@@ -93,7 +94,7 @@ async fn readyz(Reached(state): Reached<State>) -> Outcome<Json<Health>> {
 }
 
 /// This description of the API.
-#[utoipa::path(get, path = "/openapi.json", tag = "about", security(()),
+#[utoipa::path(get, path = "/openapi.json", tag = "about",
     responses((status = 200, body = serde_json::Value, content_type = "application/json")))]
 async fn openapi() -> impl IntoResponse {
     let json = (header::CONTENT_TYPE, "application/json");
@@ -101,7 +102,7 @@ async fn openapi() -> impl IntoResponse {
 }
 
 /// The JSON Schema of graphs, for editors.
-#[utoipa::path(get, path = "/schemas/graph.json", tag = "about", security(()),
+#[utoipa::path(get, path = "/schemas/graph.json", tag = "about",
     responses((status = 200, body = serde_json::Value, content_type = "application/schema+json")))]
 async fn graph_schema() -> impl IntoResponse {
     let json = (header::CONTENT_TYPE, "application/schema+json");
@@ -109,14 +110,14 @@ async fn graph_schema() -> impl IntoResponse {
 }
 
 /// Every code of a problem.
-#[utoipa::path(get, path = "/errors", tag = "about", security(()),
+#[utoipa::path(get, path = "/errors", tag = "about",
     responses((status = 200, body = String, content_type = "text/plain")))]
 async fn codes() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, TEXT)], errors::list())
 }
 
 /// What a code means, when it comes and what to do.
-#[utoipa::path(get, path = "/errors/{code}", tag = "about", security(()), params(("code" = String, Path)),
+#[utoipa::path(get, path = "/errors/{code}", tag = "about", params(("code" = String, Path)),
     responses((status = 200, body = String, content_type = "text/plain"),
         (status = 400, body = Problem, content_type = "application/problem+json"), Unknown))]
 async fn code(Path(name): Path<String>) -> Outcome<impl IntoResponse> {

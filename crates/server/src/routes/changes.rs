@@ -1,11 +1,12 @@
 //! The stream of changes, as server-sent events or a page at a time: where it begins, and who may listen. How it goes on stands in `stream`.
 
 use super::shown_requests;
-use crate::access::Caller;
+use crate::access::{Access, Caller};
 use crate::body::Json;
 use crate::openapi::{Common, Unknown};
 use crate::params::{self, Path, Query, header};
 use crate::refusal::{Outcome, Refusal};
+use crate::route::{Deadline, Routes};
 use crate::state::State;
 use crate::stream::{self, Listener};
 use axum::Extension;
@@ -20,13 +21,15 @@ use leasehold_core::WorkspaceId;
 use leasehold_store::change::{ChangeCursor, ChangeStart};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new()
-        .routes(routes!(of_workspace))
-        .routes(routes!(of_all))
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(
+            routes!(of_workspace),
+            Access::Workspace.deadline(Deadline::Unbounded),
+        )
+        .add(routes!(of_all), Access::Admin.deadline(Deadline::Unbounded))
 }
 
 const LAST_EVENT_ID: &str = "Last-Event-ID";

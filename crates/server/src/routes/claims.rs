@@ -1,30 +1,30 @@
 //! What workers do with jobs: claim, renew, report and finish. A lease belongs to a worker's name together with its key.
 
 use super::shown_jobs as shown;
-use crate::access::Caller;
+use crate::access::{Access, Caller};
 use crate::body::{Batch, Json};
 use crate::line;
 use crate::openapi::Common;
 use crate::params::Path;
 use crate::refusal::Outcome;
+use crate::route::{Deadline, Routes};
 use crate::state::State;
 use axum::Extension;
 use axum::extract::State as Reached;
 use leasehold_api::job::{
     Claim, Claimed, FinishMany, FinishedMany, Held, Progress, Renew, Renewed,
 };
+use leasehold_core::job::{JobFinish, JobRef};
 use leasehold_ops::{self as ops, LeaseOwner};
-use leasehold_store::job::{JobFinish, JobRef};
 use std::time::Duration;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new()
-        .routes(routes!(claim))
-        .routes(routes!(renew))
-        .routes(routes!(finish))
-        .routes(routes!(progress))
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(routes!(claim), Access::Queue.deadline(Deadline::LongPoll))
+        .add(routes!(renew), Access::Jobs)
+        .add(routes!(finish), Access::Jobs)
+        .add(routes!(progress), Access::Jobs)
 }
 
 /// Claims jobs, and waits up to `wait_ms` for one if there is none. The leases can be renewed, reported on and finished only by the same worker with the

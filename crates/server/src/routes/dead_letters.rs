@@ -1,13 +1,13 @@
 //! Dead letters: the failed requests of a workspace, and their redrive in bulk.
 
 use super::requests::page_of;
-use super::workspaces::known;
-use crate::access::Caller;
+use crate::access::{Access, Caller};
 use crate::body::{Json, Maybe};
 use crate::lists::Listed;
 use crate::openapi::{Common, Unknown};
 use crate::params::{Path, Query, paged};
 use crate::refusal::Outcome;
+use crate::route::Routes;
 use crate::state::State;
 use axum::Extension;
 use axum::extract::State as Reached;
@@ -19,13 +19,12 @@ use leasehold_store as store;
 use leasehold_store::request::RequestFilter;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(redrive_many))
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(routes!(list), Access::Workspace)
+        .add(routes!(redrive_many), Access::Workspace)
 }
 
 /// Which dead letters to list.
@@ -81,11 +80,7 @@ async fn redrive_many(
         limit: asked.limit.unwrap_or(redrive::USUAL_LIMIT),
         by: caller.name(),
     };
-    state.backlog.admit(&*state.store, workspace, 1).await?;
-    let pairs = redrive::redrive_many(&*state.store, &asked).await?;
-    if pairs.is_empty() {
-        known(&state, workspace).await?;
-    }
+    let pairs = redrive::redrive_many(&*state.store, &state.backlog, &asked).await?;
     let shown = |(failed, request)| Redriven { failed, request };
     let redriven = pairs.into_iter().map(shown).collect();
     Ok(Json(RedrivenMany { redriven }))

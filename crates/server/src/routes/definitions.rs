@@ -2,10 +2,12 @@
 
 use super::shown_requests as shown;
 use super::workspaces::known;
+use crate::access::Access;
 use crate::body::Json;
 use crate::openapi::{Common, Conflict, Unknown};
 use crate::params::{Named, Path, Query, answered, answered_alone};
 use crate::refusal::{Outcome, Refusal};
+use crate::route::Routes;
 use crate::state::State;
 use axum::extract::State as Reached;
 use axum::http::StatusCode;
@@ -14,13 +16,14 @@ use leasehold_api::definition::{Definition, NewDefinition};
 use leasehold_core::{DefinitionId, WorkspaceId};
 use leasehold_ops as ops;
 use leasehold_store as store;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new()
-        .routes(routes!(list, create))
-        .routes(routes!(get, delete))
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(routes!(list), Access::Workspace)
+        .add(routes!(create), Access::Workspace)
+        .add(routes!(get), Access::Workspace)
+        .add(routes!(delete), Access::Workspace)
 }
 
 /// The definitions of a workspace, or the one of a name.
@@ -87,9 +90,6 @@ async fn delete(
     Reached(state): Reached<State>,
     Path((workspace, id)): Path<(WorkspaceId, DefinitionId)>,
 ) -> Outcome<StatusCode> {
-    if state.store.definition_delete(workspace, id).await? {
-        Ok(StatusCode::NO_CONTENT)
-    } else {
-        Err(Refusal::not_found())
-    }
+    ops::definition::delete(&*state.store, workspace, id).await?;
+    Ok(StatusCode::NO_CONTENT)
 }

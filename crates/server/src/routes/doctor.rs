@@ -1,18 +1,19 @@
 //! What is wrong with this installation, as far as it can tell itself.
 
+use crate::access::Access;
 use crate::body::Json;
 use crate::openapi::Common;
 use crate::refusal::Outcome;
+use crate::route::Routes;
 use crate::state::State;
 use axum::extract::State as Reached;
 use leasehold_api::doctor::Findings;
 use leasehold_core::Timestamp;
 use leasehold_ops::doctor;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new().routes(routes!(examine))
+pub(super) fn routes() -> Routes {
+    Routes::default().add(routes!(examine), Access::Admin)
 }
 
 /// Examines database, clocks, engine, locks and drift, and says what to do about what is wrong. Repairs nothing.

@@ -3,31 +3,32 @@
 use super::nodes;
 use super::shown_requests as shown;
 use super::workspaces::known;
+use crate::access::Access;
 use crate::body::Json;
 use crate::openapi::{Common, Unknown};
 use crate::params::{Path, Query, answered, paged};
 use crate::refusal::{Outcome, Refusal};
+use crate::route::Routes;
 use crate::state::State;
 use axum::extract::State as Reached;
 use axum::http::StatusCode;
 use leasehold_api::Page;
 use leasehold_api::execution::{Execution, ExecutionGraph, ExecutionNode, ExecutionStatusName};
 use leasehold_core::{DefinitionId, ExecutionId, ExecutionStatus, VersionBody, WorkspaceId};
+use leasehold_ops as ops;
 use leasehold_store as store;
-use leasehold_store::wake::Wake;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(get))
-        .routes(routes!(find))
-        .routes(routes!(graph))
-        .routes(routes!(node))
-        .routes(routes!(ended))
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(routes!(list), Access::Workspace)
+        .add(routes!(get), Access::Workspace)
+        .add(routes!(find), Access::Admin)
+        .add(routes!(graph), Access::Workspace)
+        .add(routes!(node), Access::Workspace)
+        .add(routes!(ended), Access::Jobs)
 }
 
 /// Which executions to list.
@@ -136,9 +137,9 @@ async fn node(
     params(("execution" = uuid::Uuid, Path)), responses((status = 204), Common))]
 async fn ended(
     Reached(state): Reached<State>,
-    Path(_execution): Path<ExecutionId>,
+    Path(execution): Path<ExecutionId>,
 ) -> Outcome<StatusCode> {
-    state.store.wake_ring(Wake::Ended).await?;
+    ops::execution::report_ended(&*state.store, execution).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

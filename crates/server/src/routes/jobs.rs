@@ -1,36 +1,37 @@
 //! Jobs: putting them into queues, showing and cancelling them. What workers do with them is in `claims.rs`.
 
 use super::shown_jobs as shown;
-use crate::access::Caller;
+use crate::access::{Access, Caller};
 use crate::body::{Batch, Json};
 use crate::lists::Listed;
 use crate::openapi::{Common, Conflict, Unknown};
 use crate::params::{Paging, Path, Query, paged};
 use crate::refusal::{Outcome, Refusal};
+use crate::route::Routes;
 use crate::state::State;
 use axum::Extension;
 use axum::extract::State as Reached;
 use axum::http::{HeaderMap, StatusCode};
 use futures::future::BoxFuture;
+use leasehold_api::Page;
 use leasehold_api::job::{EnqueuedJob, EnqueuedJobs, Job, NewJob, NewJobs};
-use leasehold_api::{Code, Page};
 use leasehold_core::limits::TRACE_CONTEXT_MAX_CHARS;
 use leasehold_core::{JobId, JobStatus, text};
 use leasehold_ops as ops;
 use leasehold_store as store;
-use leasehold_store::job::{JobCancelled, JobFilter};
+use leasehold_store::job::JobFilter;
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new()
-        .routes(routes!(list_of_queue, enqueue))
-        .routes(routes!(enqueue_many))
-        .routes(routes!(list))
-        .routes(routes!(get))
-        .routes(routes!(cancel))
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(routes!(list_of_queue), Access::Queue)
+        .add(routes!(enqueue), Access::Queue.starts_trace())
+        .add(routes!(enqueue_many), Access::Queue.starts_trace())
+        .add(routes!(list), Access::Admin)
+        .add(routes!(get), Access::Jobs)
+        .add(routes!(cancel), Access::Jobs)
 }
 
 /// Which jobs of a queue.
@@ -174,7 +175,10 @@ async fn get(
     Extension(caller): Extension<Caller>,
     Path(id): Path<JobId>,
 ) -> Outcome<Json<Job>> {
-    Ok(Json(shown::job(visible(&state, &caller, id).await?)))
+    let job = state.store.job_get(id).await?;
+    let job = job.filter(|job| caller.works_for(&job.queue));
+    let job = job.ok_or_else(Refusal::not_found)?;
+    Ok(Json(shown::job(job)))
 }
 
 /// Cancels a job that no worker has: it is failed, with the error `cancelled`.
@@ -185,28 +189,6 @@ async fn cancel(
     Extension(caller): Extension<Caller>,
     Path(id): Path<JobId>,
 ) -> Outcome<Json<Job>> {
-    visible(&state, &caller, id).await?;
-    match state.store.job_cancel(id).await? {
-        JobCancelled::Cancelled => Ok(Json(shown::job(visible(&state, &caller, id).await?))),
-        JobCancelled::Running => Err(Refusal::of(
-            Code::JobRunning,
-            "a worker has the job, and it is left alone",
-        )),
-        JobCancelled::Finished => Err(Refusal::of(
-            Code::AlreadyFinished,
-            "the job has ended already",
-        )),
-        JobCancelled::OfGraph => Err(Refusal::of(
-            Code::JobOfGraph,
-            "the job is a node of an execution's graph; cancel the execution's request instead",
-        )),
-        JobCancelled::NotFound => Err(Refusal::not_found()),
-    }
-}
-
-/// The job, if the caller's key opens its queue.
-async fn visible(state: &State, caller: &Caller, id: JobId) -> Outcome<store::job::Job> {
-    let job = state.store.job_get(id).await?;
-    let job = job.filter(|job| caller.works_for(&job.queue));
-    job.ok_or_else(Refusal::not_found)
+    let job = ops::cancel::job(&*state.store, &caller.0.scope, id).await?;
+    Ok(Json(shown::job(job)))
 }

@@ -1,11 +1,12 @@
 //! Keys: making, showing and revoking them. A secret is answered once, when it is made.
 
 use super::shown;
-use crate::access::Caller;
+use crate::access::{Access, Caller};
 use crate::body::Json;
 use crate::openapi::{Common, Unknown};
 use crate::params::{Paging, Path, Query, answered};
 use crate::refusal::{Outcome, Refusal};
+use crate::route::Routes;
 use crate::state::State;
 use axum::Extension;
 use axum::extract::State as Reached;
@@ -14,14 +15,15 @@ use leasehold_api::Page;
 use leasehold_api::key::{Key, MadeKey, NewKey};
 use leasehold_core::KeyId;
 use leasehold_ops as ops;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new()
-        .routes(routes!(me))
-        .routes(routes!(list, create))
-        .routes(routes!(get, revoke))
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(routes!(me), Access::AnyKey)
+        .add(routes!(list), Access::Admin)
+        .add(routes!(create), Access::Admin)
+        .add(routes!(get), Access::Admin)
+        .add(routes!(revoke), Access::Admin)
 }
 
 /// The key this call was made with.
@@ -53,7 +55,6 @@ async fn create(
 ) -> Outcome<(StatusCode, Json<MadeKey>)> {
     let scope = shown::scope(new.scope);
     let (key, secret) = ops::key::create(&*state.store, &new.name, scope).await?;
-    tracing::info!(key = %key.id, kind = key.scope.kind(), "key made");
     let made = MadeKey {
         key: shown::key(&key),
         secret: secret.reveal().to_owned(),
@@ -74,9 +75,7 @@ async fn get(Reached(state): Reached<State>, Path(id): Path<KeyId>) -> Outcome<J
 #[utoipa::path(delete, path = "/v1/keys/{key}", tag = "keys", params(("key" = uuid::Uuid, Path)),
     responses((status = 200, body = Key), Common, Unknown))]
 async fn revoke(Reached(state): Reached<State>, Path(id): Path<KeyId>) -> Outcome<Json<Key>> {
-    let key = state.store.key_revoke(id).await?;
-    let key = key.ok_or_else(Refusal::not_found)?;
+    let key = ops::key::revoke(&*state.store, id).await?;
     state.keys.forget(&key);
-    tracing::info!(key = %key.id, kind = key.scope.kind(), "key revoked");
     Ok(Json(shown::key(&key)))
 }

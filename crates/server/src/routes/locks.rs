@@ -1,19 +1,20 @@
 //! What instances serve the store, and which named locks they hold.
 
 use super::shown_jobs as shown;
+use crate::access::Access;
 use crate::body::Json;
 use crate::openapi::Common;
 use crate::refusal::Outcome;
+use crate::route::Routes;
 use crate::state::State;
 use axum::extract::State as Reached;
 use leasehold_api::instance::{Instances, Locks};
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new()
-        .routes(routes!(locks))
-        .routes(routes!(instances))
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(routes!(locks), Access::Admin)
+        .add(routes!(instances), Access::Admin)
 }
 
 /// Every named lock.

@@ -1,4 +1,4 @@
-//! The routes, a file for each noun. A route reads its parameters, calls one operation and shows the outcome; it decides nothing.
+//! The routes, a file for each noun. A route reads its parameters, calls one operation of `ops` or reads the store, and shows the outcome; it decides nothing.
 
 pub(crate) mod about;
 mod changes;
@@ -25,12 +25,11 @@ mod workspaces;
 pub(crate) use overview::Seen;
 pub(crate) use shown_requests::event as shown_event;
 
-use crate::state::State;
-use utoipa_axum::router::OpenApiRouter;
+use crate::route::Routes;
 
 /// All of them.
-pub(crate) fn all() -> OpenApiRouter<State> {
-    OpenApiRouter::new()
+pub(crate) fn all() -> Routes {
+    Routes::default()
         .merge(about::routes())
         .merge(keys::routes())
         .merge(queues::routes())

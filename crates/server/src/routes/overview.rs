@@ -1,19 +1,19 @@
 //! What goes on in the whole server: read once a second at most, however many look.
 
 use super::shown;
+use crate::access::Access;
 use crate::body::Json;
 use crate::openapi::Common;
 use crate::refusal::Outcome;
+use crate::route::Routes;
 use crate::state::State;
 use axum::extract::State as Reached;
 use leasehold_api::overview::{EngineHealth, EngineState, Overview, QueueUse};
-use leasehold_api::workspace::{Slots, WorkspaceState};
 use leasehold_core::limits::{OVERVIEW_JOBS_MAX, OVERVIEW_MAX};
 use leasehold_core::why::EngineFacts;
 use leasehold_store as store;
-use leasehold_store::workspace::{WorkspaceOverview, WorkspaceUse};
+use leasehold_store::workspace::WorkspaceOverview;
 use std::time::{Duration, Instant};
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 /// How long what the store said counts.
@@ -26,8 +26,8 @@ pub(crate) struct Seen {
     queues: Vec<store::queue::QueueUse>,
 }
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new().routes(routes!(overview))
+pub(super) fn routes() -> Routes {
+    Routes::default().add(routes!(overview), Access::Admin)
 }
 
 /// What goes on now in the whole server: the engine, all requests, the busiest workspaces and queues. At most a second old.
@@ -46,7 +46,12 @@ async fn overview(Reached(state): Reached<State>) -> Outcome<Json<Overview>> {
         engine: engine(&state),
         workspaces: workspaces.workspaces,
         requests: shown::counts(workspaces.requests),
-        busiest: workspaces.busiest.iter().map(workspace).collect(),
+        busiest: workspaces
+            .busiest
+            .iter()
+            .cloned()
+            .map(shown::workspace_state)
+            .collect(),
         queues: queues.iter().map(queue).collect(),
     }))
 }
@@ -74,17 +79,6 @@ fn engine(state: &State) -> EngineState {
         name: name.to_owned(),
         state,
         error,
-    }
-}
-
-fn workspace(from: &WorkspaceUse) -> WorkspaceState {
-    WorkspaceState {
-        workspace: shown::workspace(from.workspace.clone()),
-        slots: Slots {
-            limit: from.slots.limit,
-            in_use: from.slots.in_use,
-        },
-        requests: shown::counts(from.requests),
     }
 }
 

@@ -1,10 +1,12 @@
 //! Queues: showing and changing them, and the limit of all.
 
 use super::shown_jobs as shown;
+use crate::access::Access;
 use crate::body::Json;
 use crate::openapi::{Common, Unknown};
 use crate::params::{Paging, Path, Query, answered};
 use crate::refusal::{Outcome, Refusal};
+use crate::route::Routes;
 use crate::state::State;
 use axum::extract::State as Reached;
 use leasehold_api::Page;
@@ -12,15 +14,16 @@ use leasehold_api::queue::{JobCounts, JobLimit, Queue, QueueChange};
 use leasehold_ops as ops;
 use leasehold_store as store;
 use std::time::Duration;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new()
-        .routes(routes!(list))
-        .routes(routes!(get, update))
-        .routes(routes!(counts))
-        .routes(routes!(limit, set_limit))
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(routes!(list), Access::Admin)
+        .add(routes!(get), Access::Queue)
+        .add(routes!(update), Access::Admin)
+        .add(routes!(counts), Access::Queue)
+        .add(routes!(limit), Access::Admin)
+        .add(routes!(set_limit), Access::Admin)
 }
 
 /// All queues, by name.
@@ -52,21 +55,18 @@ async fn update(
     Path(name): Path<String>,
     Json(change): Json<QueueChange>,
 ) -> Outcome<Json<Queue>> {
-    ops::job::check_queue(&name)?;
-    let backoff = change.backoff.map(shown::to_backoff);
-    let store = &*state.store;
-    let retry = ops::job::changed_retry(store, &name, change.max_attempts, backoff).await?;
-    let change = store::queue::QueueChange {
+    let update = ops::QueueUpdate {
         limit: change.limit,
         paused: change.paused,
         keep_completed: change.keep_completed,
         lease: change.lease_ms.map(Duration::from_millis),
-        retry,
+        max_attempts: change.max_attempts,
+        backoff: change.backoff.map(shown::to_backoff),
         timeout: change
             .timeout_ms
             .map(|timeout| timeout.map(Duration::from_millis)),
     };
-    let changed = ops::job::update_queue(store, &name, &change).await?;
+    let changed = ops::queue::update(&*state.store, &name, update).await?;
     Ok(Json(shown::queue(changed)))
 }
 

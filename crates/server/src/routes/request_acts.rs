@@ -1,27 +1,27 @@
 //! What is done to a request that is there: cancelling it, and redriving it once it has failed.
 
 use super::requests::location;
-use crate::access::Caller;
+use crate::access::{Access, Caller};
 use crate::body::{Json, Maybe};
 use crate::openapi::{Common, Conflict, Unknown};
 use crate::params::Path;
-use crate::refusal::{Outcome, Refusal};
+use crate::refusal::Outcome;
+use crate::route::Routes;
 use crate::state::State;
 use axum::Extension;
 use axum::extract::State as Reached;
 use axum::http::{HeaderName, StatusCode};
-use leasehold_api::Code;
 use leasehold_api::request::{Cancel, CancelState, Cancelled, Redriven};
 use leasehold_core::{RequestId, WorkspaceId};
+use leasehold_ops::{self as ops, CancelOutcome};
 use leasehold_store as store;
 use leasehold_store::fresh_id;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new()
-        .routes(routes!(cancel))
-        .routes(routes!(redrive))
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(routes!(cancel), Access::Workspace)
+        .add(routes!(redrive), Access::Workspace)
 }
 
 /// Cancels a request: at once if it waits, else when its start is resolved or its execution has ended.
@@ -41,19 +41,13 @@ async fn cancel(
         force: asked.force,
         by: caller.name(),
     };
-    use store::request::Cancelled as Became;
-    let (status, state, execution) = match state.store.request_cancel(&cancel).await? {
-        Became::Cancelled => (StatusCode::OK, CancelState::Cancelled, None),
-        Became::Wished(execution) | Became::Running(execution) => (
+    let (status, state, execution) = match ops::cancel::request(&*state.store, &cancel).await? {
+        CancelOutcome::Cancelled => (StatusCode::OK, CancelState::Cancelled, None),
+        CancelOutcome::Recorded(execution) => (
             StatusCode::ACCEPTED,
             CancelState::Cancelling,
             Some(execution),
         ),
-        Became::AlreadyFinished => {
-            let detail = "the request has ended and cannot be cancelled any more";
-            return Err(Refusal::of(Code::AlreadyFinished, detail));
-        }
-        Became::NotFound => return Err(Refusal::not_found()),
     };
     Ok((status, Json(Cancelled { state, execution })))
 }
@@ -73,24 +67,7 @@ async fn redrive(
         id: fresh_id(),
         by: caller.name(),
     };
-    state.backlog.admit(&*state.store, workspace, 1).await?;
-    use store::request::Redriven as Became;
-    let request = match state.store.request_redrive(&redrive).await? {
-        Became::Enqueued(request) => request,
-        Became::AlreadyLive(request) => {
-            let detail = format!("request {request} repeats it and has not ended");
-            return Err(Refusal::of(Code::AlreadyRedriven, detail).held_by(request));
-        }
-        Became::NotFailed => {
-            let detail = "only a FAILED request can be redriven";
-            return Err(Refusal::of(Code::NotFailed, detail));
-        }
-        Became::DefinitionNotFound => {
-            let detail = "its workspace or its definition is deleted: it could only fail again";
-            return Err(Refusal::of(Code::NotFound, detail));
-        }
-        Became::NotFound => return Err(Refusal::not_found()),
-    };
+    let request = ops::redrive::redrive(&*state.store, &state.backlog, &redrive).await?;
     let made = Json(Redriven { failed, request });
     Ok((StatusCode::CREATED, location(workspace, request), made))
 }

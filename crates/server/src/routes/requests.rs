@@ -2,12 +2,13 @@
 
 use super::shown_requests as shown;
 use super::workspaces::known;
-use crate::access::Caller;
+use crate::access::{Access, Caller};
 use crate::body::{Batch, Json};
 use crate::lists::Listed;
 use crate::openapi::{Common, Conflict, Unknown};
 use crate::params::{Path, Query, header, paged};
 use crate::refusal::{Outcome, Refusal};
+use crate::route::Routes;
 use crate::state::State;
 use axum::Extension;
 use axum::extract::State as Reached;
@@ -25,17 +26,17 @@ use leasehold_store as store;
 use leasehold_store::request::{EnqueuedRequest, RequestFilter};
 use serde::Deserialize;
 use utoipa::IntoParams;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new()
-        .routes(routes!(list, enqueue))
-        .routes(routes!(enqueue_many))
-        .routes(routes!(get))
-        .routes(routes!(timeline))
-        .routes(routes!(list_all))
-        .routes(routes!(find))
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(routes!(list), Access::Workspace)
+        .add(routes!(enqueue), Access::Workspace.starts_trace())
+        .add(routes!(enqueue_many), Access::Workspace.starts_trace())
+        .add(routes!(get), Access::Workspace)
+        .add(routes!(timeline), Access::Workspace)
+        .add(routes!(list_all), Access::Admin)
+        .add(routes!(find), Access::Admin)
 }
 
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
@@ -116,8 +117,6 @@ async fn insert(
     headers: &HeaderMap,
     new: Vec<NewRequest>,
 ) -> Outcome<Vec<EnqueuedRequest>> {
-    let store = &*state.store;
-    state.backlog.admit(store, workspace, new.len()).await?;
     let trace = trace_context(headers);
     let shaped = |new| shown::new_request(new, trace);
     let call = store::request::Enqueue {
@@ -125,8 +124,11 @@ async fn insert(
         requests: new.into_iter().map(shaped).collect(),
         by: caller.name(),
     };
-    let enqueued = state.enqueuer.enqueue(store, &call).await;
-    enqueued.map_err(|error| Refusal::of_enqueue(error, caller))
+    let enqueuer = &state.enqueuer;
+    let enqueued = enqueuer.enqueue_within(&*state.store, &state.backlog, &call);
+    enqueued
+        .await
+        .map_err(|error| Refusal::of_enqueue(error, caller))
 }
 
 fn one_key(body: Option<String>, header: Option<String>) -> Outcome<Option<String>> {

@@ -17,6 +17,19 @@ pub(super) fn workspace(from: store::workspace::Workspace) -> api::workspace::Wo
     }
 }
 
+pub(super) fn workspace_state(
+    from: store::workspace::WorkspaceUse,
+) -> api::workspace::WorkspaceState {
+    api::workspace::WorkspaceState {
+        workspace: workspace(from.workspace),
+        slots: api::workspace::Slots {
+            limit: from.slots.limit,
+            in_use: from.slots.in_use,
+        },
+        requests: counts(from.requests),
+    }
+}
+
 pub(super) fn counts(from: store::request::Counts) -> api::workspace::RequestCounts {
     api::workspace::RequestCounts {
         pending: from.pending,

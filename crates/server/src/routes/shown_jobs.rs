@@ -4,14 +4,12 @@ use crate::refusal::{Outcome, Refusal};
 use leasehold_api::instance::{Instance, Lock};
 use leasehold_api::job::{self as api, FinishState};
 use leasehold_api::queue::{Backoff, JobCounts, Queue};
+use leasehold_core::duration::millis;
+use leasehold_core::job::{Again, ClaimedJob, JobEnd, JobFinish, JobFinished, JobRef, JobsClaimed};
 use leasehold_core::{JobId, Timestamp, retry};
 use leasehold_store as store;
-use leasehold_store::job::{Again, Dedup, JobEnd, JobFinish, JobFinished, JobRef, JobStart};
+use leasehold_store::job::{Dedup, JobStart};
 use std::time::Duration;
-
-pub(super) fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
 
 pub(super) fn backoff(from: retry::Backoff) -> Backoff {
     Backoff {
@@ -83,7 +81,7 @@ pub(super) fn job(from: store::job::Job) -> api::Job {
     }
 }
 
-pub(super) fn claimed(from: store::job::JobsClaimed) -> api::Claimed {
+pub(super) fn claimed(from: JobsClaimed) -> api::Claimed {
     api::Claimed {
         jobs: from.jobs.into_iter().map(claimed_job).collect(),
         at_limit: from.at_limit,
@@ -91,7 +89,7 @@ pub(super) fn claimed(from: store::job::JobsClaimed) -> api::Claimed {
     }
 }
 
-fn claimed_job(from: store::job::ClaimedJob) -> api::ClaimedJob {
+fn claimed_job(from: ClaimedJob) -> api::ClaimedJob {
     api::ClaimedJob {
         id: from.id,
         token: from.token,
@@ -124,7 +122,7 @@ pub(super) fn finished(id: JobId, from: JobFinished) -> api::Finished {
         JobFinished::Failed => (FinishState::Failed, None),
         JobFinished::Queued { run_at } => (FinishState::Queued, Some(run_at)),
         // `finish` of the store's port never leaves one so; were there one, its claim did not end.
-        JobFinished::LeaseLost | JobFinished::OfGraph => (FinishState::LeaseLost, None),
+        JobFinished::LeaseLost => (FinishState::LeaseLost, None),
     };
     api::Finished { id, state, run_at }
 }

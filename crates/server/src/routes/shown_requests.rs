@@ -1,6 +1,7 @@
 //! How definitions, requests, executions, events and explanations look as JSON. No decisions here, only shapes.
 
 use leasehold_api as api;
+use leasehold_core::duration::millis;
 use leasehold_core::why::{Ahead, Reason, Why};
 use leasehold_store as store;
 use leasehold_store::request::Idempotency;
@@ -24,7 +25,7 @@ pub(super) fn version(from: store::definition::Version) -> api::definition::Vers
         number: from.number,
         body: from.body,
         params_schema: from.params_schema,
-        execution_timeout_ms: timeout.map(|t| u64::try_from(t.as_millis()).unwrap_or(u64::MAX)),
+        execution_timeout_ms: timeout.map(millis),
         created_at: from.created_at,
     }
 }

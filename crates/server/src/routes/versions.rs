@@ -1,10 +1,12 @@
 //! Versions of definitions: publishing and showing them. They never change.
 
 use super::shown_requests as shown;
+use crate::access::Access;
 use crate::body::{Batch, Json};
 use crate::openapi::{Common, Unknown};
 use crate::params::{Paging, Path, Query, answered};
 use crate::refusal::{Outcome, Refusal};
+use crate::route::Routes;
 use crate::state::State;
 use axum::extract::State as Reached;
 use axum::http::StatusCode;
@@ -14,13 +16,13 @@ use leasehold_core::{DefinitionId, VersionId, WorkspaceId};
 use leasehold_ops as ops;
 use leasehold_store as store;
 use std::time::Duration;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new()
-        .routes(routes!(list, publish))
-        .routes(routes!(get))
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(routes!(list), Access::Workspace)
+        .add(routes!(publish), Access::Workspace)
+        .add(routes!(get), Access::Workspace)
 }
 
 /// The versions of a definition, by number.

@@ -1,20 +1,21 @@
 //! Why a request is not running now.
 
 use super::shown_requests as shown;
+use crate::access::Access;
 use crate::body::Json;
 use crate::openapi::{Common, Unknown};
 use crate::params::Path;
 use crate::refusal::{Outcome, Refusal};
+use crate::route::Routes;
 use crate::state::State;
 use axum::extract::State as Reached;
 use leasehold_api::why::Why;
 use leasehold_core::{RequestId, WorkspaceId};
 use leasehold_ops as ops;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new().routes(routes!(why))
+pub(super) fn routes() -> Routes {
+    Routes::default().add(routes!(why), Access::Workspace)
 }
 
 /// Why a request is not running now: what holds it, what else would, its place in line and when it may begin.

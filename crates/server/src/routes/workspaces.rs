@@ -1,25 +1,29 @@
 //! Workspaces: making, showing, changing and deleting them.
 
 use super::shown;
+use crate::access::Access;
 use crate::body::Json;
 use crate::openapi::{Common, Conflict, Unknown};
 use crate::params::{Named, Path, Query, answered, answered_alone};
 use crate::refusal::{Outcome, Refusal};
+use crate::route::Routes;
 use crate::state::State;
 use axum::extract::State as Reached;
 use axum::http::StatusCode;
 use leasehold_api::Page;
-use leasehold_api::workspace::{NewWorkspace, Slots, Workspace, WorkspaceChange, WorkspaceState};
+use leasehold_api::workspace::{NewWorkspace, Workspace, WorkspaceChange, WorkspaceState};
 use leasehold_core::WorkspaceId;
 use leasehold_ops as ops;
 use leasehold_store as store;
-use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
-pub(super) fn routes() -> OpenApiRouter<State> {
-    OpenApiRouter::new()
-        .routes(routes!(list, create))
-        .routes(routes!(get, update, delete))
+pub(super) fn routes() -> Routes {
+    Routes::default()
+        .add(routes!(list), Access::Admin)
+        .add(routes!(create), Access::Admin)
+        .add(routes!(get), Access::Workspace)
+        .add(routes!(update), Access::Admin)
+        .add(routes!(delete), Access::Admin)
 }
 
 /// All workspaces, or the one of a name.
@@ -64,20 +68,9 @@ async fn get(
     Reached(state): Reached<State>,
     Path(id): Path<WorkspaceId>,
 ) -> Outcome<Json<WorkspaceState>> {
-    let found = state.store.workspace_get(id).await?;
-    let found = found.filter(|workspace| workspace.deleted_at.is_none());
-    let workspace = found.ok_or_else(Refusal::not_found)?;
-    let slots = state.store.workspace_slots(id).await?;
-    let slots = slots.ok_or_else(Refusal::not_found)?;
-    let counts = state.store.request_counts(id).await?;
-    Ok(Json(WorkspaceState {
-        workspace: shown::workspace(workspace),
-        slots: Slots {
-            limit: slots.limit,
-            in_use: slots.in_use,
-        },
-        requests: shown::counts(counts),
-    }))
+    let found = ops::workspace::get(&*state.store, id).await?;
+    let found = found.ok_or_else(Refusal::not_found)?;
+    Ok(Json(shown::workspace_state(found)))
 }
 
 /// Changes its plan or its limit, pauses it or lets it go on. A lower limit lets what runs finish.
@@ -104,11 +97,8 @@ async fn delete(
     Reached(state): Reached<State>,
     Path(id): Path<WorkspaceId>,
 ) -> Outcome<StatusCode> {
-    if state.store.workspace_delete(id).await? {
-        Ok(StatusCode::NO_CONTENT)
-    } else {
-        Err(Refusal::not_found())
-    }
+    ops::workspace::delete(&*state.store, id).await?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 /// That there is or was such a workspace: what is asked of another is not there, and not merely empty.

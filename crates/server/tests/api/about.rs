@@ -1,8 +1,8 @@
 //! What the server says of itself, and the limits that need no socket.
 
-use crate::ground::Ground;
 use axum::http::Method;
 use leasehold_server::ServerOptions;
+use leasehold_testbed::TestServer;
 use serde_json::{Value, json};
 use std::time::Instant;
 
@@ -13,8 +13,8 @@ async fn a_workspace_that_calls_too_often_is_told_to_wait_whatever_the_key() {
         rate_burst: 2,
         ..ServerOptions::default()
     };
-    let ground = Ground::limited(options).await;
-    let (loud, quiet) = (ground.site(1).await, ground.site(1).await);
+    let ground = TestServer::with_options(options).await;
+    let (loud, quiet) = (ground.workspace(1).await, ground.workspace(1).await);
     ground.get(&loud.path(""), &loud.key).await.expect(200);
     ground.get(&loud.path(""), &ground.admin).await.expect(200);
     for key in [&loud.key, &ground.admin] {
@@ -36,7 +36,7 @@ async fn bodies_that_do_not_fit_together_are_refused_and_leave_room_again() {
         bodies_max_bytes: 4096,
         ..ServerOptions::default()
     };
-    let ground = Ground::limited(options).await;
+    let ground = TestServer::with_options(options).await;
     for name in ["x".repeat(5000), "y".repeat(5000)] {
         let body = json!({"name": name, "plan": "FREE"});
         let refused = ground.post("/v1/workspaces", &ground.admin, body).await;
@@ -52,8 +52,8 @@ async fn bodies_that_do_not_fit_together_are_refused_and_leave_room_again() {
 
 #[tokio::test]
 async fn calls_are_counted_by_route_and_never_by_path() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     ground.get(&site.path(""), &site.key).await.expect(200);
     ground.get("/some/secret/path", "").await.expect(404);
     ground.get("/v1/workspaces", "").await.expect(401);
@@ -90,7 +90,7 @@ async fn calls_are_counted_by_route_and_never_by_path() {
 
 #[tokio::test]
 async fn who_asks_for_open_metrics_gets_it() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let accept = ("accept", "application/openmetrics-text;version=1.0.0");
     let headers = [accept];
     let (path, key) = ("/metrics", &ground.admin);
@@ -111,7 +111,7 @@ async fn who_asks_for_open_metrics_gets_it() {
 
 #[tokio::test]
 async fn the_store_is_asked_once_a_second_however_often_it_is_scraped() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let asked = "leasehold_store_calls_total{call=\"workspace_overview\",outcome=\"ok\"} ";
     let begun = Instant::now();
     for _ in 0..20 {
@@ -127,7 +127,7 @@ async fn the_store_is_asked_once_a_second_however_often_it_is_scraped() {
 
 #[tokio::test]
 async fn every_code_is_explained_by_the_server() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let list = ground.get("/errors", "").await;
     assert_eq!(list.status, 200);
     for code in leasehold_api::Code::ALL {
@@ -147,7 +147,7 @@ async fn every_code_is_explained_by_the_server() {
 
 #[tokio::test]
 async fn the_page_to_try_the_api_loads_nothing_from_elsewhere() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let page = ground.get("/docs/", "").await;
     assert_eq!(page.status, 200);
     let policy = page.header("content-security-policy");
@@ -158,7 +158,7 @@ async fn the_page_to_try_the_api_loads_nothing_from_elsewhere() {
 
 #[tokio::test]
 async fn a_server_that_stops_is_alive_and_not_ready() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     ground.get("/readyz", "").await.expect(200);
     ground.stop.cancel();
     ground.get("/readyz", "").await.refused("overloaded", "");

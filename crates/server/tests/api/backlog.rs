@@ -1,22 +1,22 @@
 //! How much may wait in a workspace, and what is answered when that is too much.
 
-use crate::ground::{Ground, Site, order};
 use leasehold_server::ServerOptions;
+use leasehold_testbed::{KeyedWorkspace, TestServer};
 use leasehold_testkit::eventually;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-async fn ground(backlog_max: u64) -> (Ground, Site) {
+async fn ground(backlog_max: u64) -> (TestServer, KeyedWorkspace) {
     let options = ServerOptions {
         backlog_max,
         ..ServerOptions::default()
     };
-    let ground = Ground::limited(options).await;
-    let site = ground.site(100).await;
+    let ground = TestServer::with_options(options).await;
+    let site = ground.workspace(100).await;
     (ground, site)
 }
 
-async fn pending(ground: &Ground, site: &Site) -> u64 {
+async fn pending(ground: &TestServer, site: &KeyedWorkspace) -> u64 {
     ground
         .store
         .request_counts(site.workspace)
@@ -32,12 +32,12 @@ async fn beyond_the_backlog_nothing_is_enqueued_and_the_answer_says_when_to_come
     for _ in 0..3 {
         ground.enqueue(&site).await;
     }
-    let full = ground.post(&path, &site.key, order(&site)).await;
+    let full = ground.post(&path, &site.key, site.order()).await;
     assert_eq!(full.status, 429);
     assert_eq!(full.header("retry-after"), "5");
     assert_eq!(full.refused("backlog_full", "")["retry_after"], 5);
     assert_eq!(pending(&ground, &site).await, 3);
-    let other = ground.site(1).await;
+    let other = ground.workspace(1).await;
     ground.enqueue(&other).await;
 }
 
@@ -45,7 +45,7 @@ async fn beyond_the_backlog_nothing_is_enqueued_and_the_answer_says_when_to_come
 async fn a_batch_counts_whole() {
     let (ground, site) = ground(3).await;
     let path = site.path("/requests/batch");
-    let batch = |n: usize| json!({"requests": vec![order(&site); n]});
+    let batch = |n: usize| json!({"requests": vec![site.order(); n]});
     ground
         .post(&path, &site.key, batch(4))
         .await
@@ -65,12 +65,12 @@ async fn there_is_room_again_when_some_were_admitted() {
     ground.enqueue(&site).await;
     ground.enqueue(&site).await;
     ground
-        .post(&path, &site.key, order(&site))
+        .post(&path, &site.key, site.order())
         .await
         .refused("backlog_full", "");
     ground.claim(1).await;
     let room = eventually(Duration::from_secs(10), || async {
-        ground.post(&path, &site.key, order(&site)).await.status == 201
+        ground.post(&path, &site.key, site.order()).await.status == 201
     });
     assert!(room.await);
     assert_eq!(pending(&ground, &site).await, 2);
@@ -80,7 +80,7 @@ async fn there_is_room_again_when_some_were_admitted() {
 async fn repeated_calls_with_a_held_key_do_not_fill_the_backlog() {
     let (ground, site) = ground(2).await;
     let path = site.path("/requests");
-    let mut keyed = order(&site);
+    let mut keyed = site.order();
     keyed["idempotency_key"] = json!("k");
     for _ in 0..5 {
         let answer = ground.post(&path, &site.key, keyed.clone()).await;

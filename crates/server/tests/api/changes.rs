@@ -1,12 +1,12 @@
 //! The stream of changes: where it begins, what is on it, who may listen and when it ends.
 
-use crate::ground::{Ground, On, order};
 use crate::sse::{PATIENCE, Stream, ask, parsed, serve};
 use axum::body::Body;
 use axum::http::{Method, Request};
 use http_body_util::BodyExt;
 use leasehold_core::key::KeyScope;
 use leasehold_server::ServerOptions;
+use leasehold_testbed::{BackendKind, TestServer};
 use leasehold_testkit::eventually;
 use serde_json::Value;
 use std::time::Duration;
@@ -15,9 +15,9 @@ use uuid::Uuid;
 
 #[tokio::test]
 async fn a_stream_begins_now_and_has_what_happens_from_then_on() {
-    for on in [On::Sqlite, On::Postgres] {
-        let ground = Ground::on(on).await;
-        let site = ground.site(5).await;
+    for on in [BackendKind::Sqlite, BackendKind::Postgres] {
+        let ground = TestServer::on(on).await;
+        let site = ground.workspace(5).await;
         let url = format!("{}{}", serve(&ground).await, site.path("/changes"));
         ground.enqueue(&site).await;
         let mut stream = Stream::open(&url, &site.key, None).await;
@@ -42,9 +42,9 @@ async fn a_stream_begins_now_and_has_what_happens_from_then_on() {
 
 #[tokio::test]
 async fn a_stream_from_the_oldest_has_everything_and_one_after_an_id_what_follows_it() {
-    for on in [On::Sqlite, On::Postgres] {
-        let ground = Ground::on(on).await;
-        let (site, other) = (ground.site(5).await, ground.site(5).await);
+    for on in [BackendKind::Sqlite, BackendKind::Postgres] {
+        let ground = TestServer::on(on).await;
+        let (site, other) = (ground.workspace(5).await, ground.workspace(5).await);
         let mut own = Vec::new();
         for _ in 0..3 {
             ground.enqueue(&other).await;
@@ -87,9 +87,9 @@ async fn a_stream_from_the_oldest_has_everything_and_one_after_an_id_what_follow
 
 #[tokio::test]
 async fn a_place_that_is_not_one_is_refused() {
-    for on in [On::Sqlite, On::Postgres] {
-        let ground = Ground::on(on).await;
-        let site = ground.site(1).await;
+    for on in [BackendKind::Sqlite, BackendKind::Postgres] {
+        let ground = TestServer::on(on).await;
+        let site = ground.workspace(1).await;
         let path = site.path("/changes");
         for cursor in ["x", "999999999", "-1", "oldest/1:1/0", "1/2/3/4"] {
             let headers = [("last-event-id", cursor)];
@@ -119,8 +119,8 @@ async fn a_key_has_so_many_streams_and_gets_one_back_when_one_is_broken_off() {
         streams_max: 3,
         ..ServerOptions::default()
     };
-    let ground = Ground::limited(options).await;
-    let (site, other) = (ground.site(1).await, ground.site(1).await);
+    let ground = TestServer::with_options(options).await;
+    let (site, other) = (ground.workspace(1).await, ground.workspace(1).await);
     let base = serve(&ground).await;
     let url = format!("{base}{}", site.path("/changes"));
     let first = Stream::open(&url, &site.key, None).await;
@@ -146,8 +146,8 @@ async fn a_key_has_so_many_streams_and_gets_one_back_when_one_is_broken_off() {
 
 #[tokio::test]
 async fn a_stream_ends_with_a_word_when_the_server_stops() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let url = format!("{}{}", serve(&ground).await, site.path("/changes"));
     let mut stream = Stream::open(&url, &site.key, None).await;
     assert_eq!(stream.next().await.unwrap().event, "ready");
@@ -159,8 +159,8 @@ async fn a_stream_ends_with_a_word_when_the_server_stops() {
 
 #[tokio::test]
 async fn a_stream_ends_when_its_key_is_revoked_or_its_workspace_deleted() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let url = format!("{}{}", serve(&ground).await, site.path("/changes"));
     let scope = KeyScope::Workspace(site.workspace);
     let key = leasehold_ops::key::create(&*ground.store, "passing", scope).await;
@@ -191,8 +191,8 @@ async fn a_stream_ends_when_its_key_is_revoked_or_its_workspace_deleted() {
 
 #[tokio::test]
 async fn a_silent_stream_says_now_and_then_that_it_lives_and_where_it_is() {
-    let ground = Ground::new().await;
-    let (site, other) = (ground.site(1).await, ground.site(1).await);
+    let ground = TestServer::new().await;
+    let (site, other) = (ground.workspace(1).await, ground.workspace(1).await);
     let request = Request::get(site.path("/changes"))
         .header("accept", "text/event-stream")
         .header("authorization", format!("Bearer {}", site.key))
@@ -234,11 +234,11 @@ async fn a_silent_stream_says_now_and_then_that_it_lives_and_where_it_is() {
 
 #[tokio::test]
 async fn whoever_asks_for_no_stream_gets_a_page_and_the_place_to_go_on() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     for _ in 0..3 {
         let path = site.path("/requests");
-        let made = ground.post(&path, &site.key, order(&site)).await;
+        let made = ground.post(&path, &site.key, site.order()).await;
         made.expect(201);
     }
     let page = async |query: &str| {

@@ -1,10 +1,10 @@
 //! What workers do over HTTP: claim, wait, renew, report, finish; whose leases they are, and what becomes of them when the worker goes away.
 
-use crate::ground::{Ground, On};
 use axum::body::Body;
 use axum::http::{Request, header};
 use leasehold_core::key::KeyScope;
 use leasehold_server::ServerOptions;
+use leasehold_testbed::{BackendKind, TestServer};
 use leasehold_testkit::eventually;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use tower::ServiceExt;
 
 const CLAIM: &str = "/v1/queues/emails/claim";
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-async fn enqueue(ground: &Ground, count: usize) -> Vec<Value> {
+async fn enqueue(ground: &TestServer, count: usize) -> Vec<Value> {
     let jobs = json!({"jobs": vec![json!({"kind": "a"}); count]});
     let answer = ground
         .post("/v1/queues/emails/jobs/batch", &ground.admin, jobs)
@@ -25,20 +25,20 @@ async fn enqueue(ground: &Ground, count: usize) -> Vec<Value> {
     jobs.iter().map(|job| job["id"].clone()).collect()
 }
 
-async fn claim(ground: &Ground, worker: &str, max: u32, wait_ms: u64) -> Vec<Value> {
+async fn claim(ground: &TestServer, worker: &str, max: u32, wait_ms: u64) -> Vec<Value> {
     let asked = json!({"worker": worker, "max": max, "wait_ms": wait_ms});
     let answer = ground.post(CLAIM, &ground.admin, asked).await.expect(200);
     answer["jobs"].as_array().unwrap().clone()
 }
 
-async fn job(ground: &Ground, id: &Value) -> Value {
+async fn job(ground: &TestServer, id: &Value) -> Value {
     ground
         .get(&format!("/v1/jobs/{id}"), &ground.admin)
         .await
         .expect(200)
 }
 
-async fn running(ground: &Ground) -> usize {
+async fn running(ground: &TestServer) -> usize {
     let path = "/v1/jobs?status=running&limit=1000";
     let jobs = ground.get(path, &ground.admin).await.expect(200);
     jobs["items"].as_array().unwrap().len()
@@ -50,7 +50,7 @@ fn ended(job: &Value, outcome: &str) -> Value {
 
 #[tokio::test]
 async fn a_claim_brings_jobs_with_all_a_worker_needs() {
-    let ground = Ground::still().await;
+    let ground = TestServer::with_manual_clock().await;
     let new = json!({"kind": "welcome", "payload": {"to": "ada"}, "timeout_ms": 900});
     ground
         .post("/v1/queues/emails/jobs", &ground.admin, new)
@@ -78,7 +78,7 @@ async fn a_claim_brings_jobs_with_all_a_worker_needs() {
 
 #[tokio::test]
 async fn every_outcome_leads_where_it_says() {
-    let ground = Ground::still().await;
+    let ground = TestServer::with_manual_clock().await;
     enqueue(&ground, 6).await;
     let jobs = claim(&ground, "w", 6, 0).await;
     let with = |job: &Value, outcome: &str, more: Value| {
@@ -142,7 +142,7 @@ async fn every_outcome_leads_where_it_says() {
 
 #[tokio::test]
 async fn fields_that_do_not_fit_the_outcome_are_refused_and_nothing_ends() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     enqueue(&ground, 2).await;
     let jobs = claim(&ground, "w", 2, 0).await;
     let (long, longer) = ("x".repeat(256 * 1024), "e".repeat(100_001));
@@ -184,7 +184,7 @@ async fn fields_that_do_not_fit_the_outcome_are_refused_and_nothing_ends() {
 
 #[tokio::test]
 async fn claims_renewals_and_reports_out_of_bounds_are_refused_by_field() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     enqueue(&ground, 1).await;
     for (asked, path) in [
         (json!({"worker": "w".repeat(91)}), "/worker"),
@@ -232,7 +232,7 @@ async fn claims_renewals_and_reports_out_of_bounds_are_refused_by_field() {
 
 #[tokio::test]
 async fn a_lease_is_renewed_reported_on_and_finished_only_with_the_key_that_claimed_it() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let queues = vec!["emails".to_owned()];
     let stranger = ground.key(KeyScope::Worker { queues }).await;
     enqueue(&ground, 1).await;
@@ -267,8 +267,8 @@ async fn a_lease_is_renewed_reported_on_and_finished_only_with_the_key_that_clai
     assert_eq!(answer.expect(200)["finished"][0]["state"], "completed");
 }
 
-async fn a_claim_that_waits_is_answered_when_a_job_comes(on: On) {
-    let ground = Ground::on(on).await;
+async fn a_claim_that_waits_is_answered_when_a_job_comes(on: BackendKind) {
+    let ground = TestServer::on(on).await;
     let waiting = claim(&ground, "w", 1, 60_000);
     let begun = Instant::now();
     let (jobs, ids) = tokio::join!(waiting, async {
@@ -279,24 +279,24 @@ async fn a_claim_that_waits_is_answered_when_a_job_comes(on: On) {
     assert!(begun.elapsed() < PATIENCE, "it was not woken");
 }
 
-async fn until_waiting(ground: &Ground) {
+async fn until_waiting(ground: &TestServer) {
     let waits = eventually(PATIENCE, async || ground.state.waiting_claims() > 0).await;
     assert!(waits, "nobody waits");
 }
 
 #[tokio::test]
 async fn a_claim_that_waits_is_answered_when_a_job_comes_on_postgres() {
-    a_claim_that_waits_is_answered_when_a_job_comes(On::Postgres).await;
+    a_claim_that_waits_is_answered_when_a_job_comes(BackendKind::Postgres).await;
 }
 
 #[tokio::test]
 async fn a_claim_that_waits_is_answered_when_a_job_comes_on_sqlite() {
-    a_claim_that_waits_is_answered_when_a_job_comes(On::Sqlite).await;
+    a_claim_that_waits_is_answered_when_a_job_comes(BackendKind::Sqlite).await;
 }
 
 #[tokio::test]
 async fn a_claim_waits_for_a_job_that_becomes_due() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let new = json!({"kind": "a", "run_in_ms": 300});
     ground
         .post("/v1/queues/emails/jobs", &ground.admin, new)
@@ -312,11 +312,11 @@ async fn a_wait_ends_empty_handed_when_its_time_is_over_or_the_server_stops() {
         claim_wait_max: Duration::from_millis(50),
         ..ServerOptions::default()
     };
-    let ground = Ground::limited(options).await;
+    let ground = TestServer::with_options(options).await;
     let bounded = tokio::time::timeout(PATIENCE, claim(&ground, "w", 1, 60_000)).await;
     assert_eq!(bounded.unwrap().len(), 0);
 
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let waiting = tokio::time::timeout(PATIENCE, claim(&ground, "w", 1, 60_000));
     let (jobs, ()) = tokio::join!(waiting, async {
         until_waiting(&ground).await;
@@ -327,7 +327,7 @@ async fn a_wait_ends_empty_handed_when_its_time_is_over_or_the_server_stops() {
 
 #[tokio::test]
 async fn many_who_wait_get_one_job_each() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let names: Vec<String> = (0..100).map(|n| format!("w{n}")).collect();
     let waiting = names.iter().map(|name| claim(&ground, name, 1, 60_000));
     let (brought, ids) = tokio::join!(futures::future::join_all(waiting), async {
@@ -346,9 +346,9 @@ async fn many_who_wait_get_one_job_each() {
 
 /// Asks for a job and goes away when the call would be polled once more than so often: whatever it waited for is there then, and unseen.
 /// Says whether the answer had come before.
-async fn ask_and_go_away(ground: &Ground, polls: usize) -> bool {
+pub(crate) async fn ask_and_go_away(ground: &TestServer, path: &str, polls: usize) -> bool {
     let asked = json!({"worker": "w", "max": 1, "wait_ms": 60_000});
-    let request = Request::post(CLAIM)
+    let request = Request::post(path)
         .header(header::AUTHORIZATION, format!("Bearer {}", ground.admin))
         .header(header::CONTENT_TYPE, "application/json")
         .body(Body::from(asked.to_string()))
@@ -365,11 +365,11 @@ async fn ask_and_go_away(ground: &Ground, polls: usize) -> bool {
     .await
 }
 
-async fn who_goes_away_leaves_nothing_leased(on: On) {
-    let ground = Ground::on(on).await;
+async fn who_goes_away_leaves_nothing_leased(on: BackendKind) {
+    let ground = TestServer::on(on).await;
     enqueue(&ground, 1).await;
     let mut polls = 0;
-    while !ask_and_go_away(&ground, polls).await {
+    while !ask_and_go_away(&ground, CLAIM, polls).await {
         polls += 1;
         nothing_is_leased(&ground, polls).await;
     }
@@ -378,12 +378,12 @@ async fn who_goes_away_leaves_nothing_leased(on: On) {
     assert_eq!(running(&ground).await, 1);
 }
 
-async fn who_goes_away_while_it_waits_leaves_nothing_leased(on: On) {
-    let ground = Ground::on(on).await;
+async fn who_goes_away_while_it_waits_leaves_nothing_leased(on: BackendKind) {
+    let ground = TestServer::on(on).await;
     for polls in 0.. {
         let gone = AtomicBool::new(false);
         let asking = async {
-            let answered = ask_and_go_away(&ground, polls).await;
+            let answered = ask_and_go_away(&ground, CLAIM, polls).await;
             gone.store(true, Ordering::SeqCst);
             answered
         };
@@ -405,27 +405,27 @@ async fn who_goes_away_while_it_waits_leaves_nothing_leased(on: On) {
     }
 }
 
-async fn nothing_is_leased(ground: &Ground, polls: usize) {
+pub(crate) async fn nothing_is_leased(ground: &TestServer, polls: usize) {
     let free = eventually(PATIENCE, async || running(ground).await == 0).await;
     assert!(free, "after {polls} polls a job is leased to nobody");
 }
 
 #[tokio::test]
 async fn who_goes_away_while_it_waits_leaves_nothing_leased_on_postgres() {
-    who_goes_away_while_it_waits_leaves_nothing_leased(On::Postgres).await;
+    who_goes_away_while_it_waits_leaves_nothing_leased(BackendKind::Postgres).await;
 }
 
 #[tokio::test]
 async fn who_goes_away_while_it_waits_leaves_nothing_leased_on_sqlite() {
-    who_goes_away_while_it_waits_leaves_nothing_leased(On::Sqlite).await;
+    who_goes_away_while_it_waits_leaves_nothing_leased(BackendKind::Sqlite).await;
 }
 
 #[tokio::test]
 async fn who_goes_away_leaves_nothing_leased_on_postgres() {
-    who_goes_away_leaves_nothing_leased(On::Postgres).await;
+    who_goes_away_leaves_nothing_leased(BackendKind::Postgres).await;
 }
 
 #[tokio::test]
 async fn who_goes_away_leaves_nothing_leased_on_sqlite() {
-    who_goes_away_leaves_nothing_leased(On::Sqlite).await;
+    who_goes_away_leaves_nothing_leased(BackendKind::Sqlite).await;
 }

@@ -1,8 +1,8 @@
 //! Definitions and versions: made, published, shown, listed, deleted, and refused by the path of what is wrong.
 
-use crate::ground::{Ground, Site};
 use axum::http::Method;
 use leasehold_store::fresh_id;
+use leasehold_testbed::{KeyedWorkspace, TestServer, create_definition};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -18,7 +18,7 @@ fn delay(id: &str) -> Value {
     json!({"type": "delay", "id": id, "milliseconds": 1})
 }
 
-async fn make(ground: &Ground, site: &Site, name: &str) -> String {
+async fn make(ground: &TestServer, site: &KeyedWorkspace, name: &str) -> String {
     let path = site.path("/definitions");
     let made = ground
         .post(&path, &site.key, json!({"name": name}))
@@ -29,8 +29,8 @@ async fn make(ground: &Ground, site: &Site, name: &str) -> String {
 
 #[tokio::test]
 async fn a_definition_is_made_shown_and_deleted() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let id = make(&ground, &site, "bill").await;
     let path = site.path(&format!("/definitions/{id}"));
     let shown = ground.get(&path, &site.key).await.expect(200);
@@ -50,8 +50,8 @@ async fn a_definition_is_made_shown_and_deleted() {
 
 #[tokio::test]
 async fn a_definition_that_cannot_be_made_says_why() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let path = site.path("/definitions");
     let post = async |body| ground.post(&path, &site.key, body).await;
     post(json!({"name": "order"}))
@@ -78,8 +78,8 @@ async fn a_definition_that_cannot_be_made_says_why() {
 
 #[tokio::test]
 async fn definitions_and_versions_are_listed_to_the_end_without_gaps() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let mut made = vec![site.definition.to_string()];
     for n in 0..6 {
         made.push(make(&ground, &site, &format!("definition {n}")).await);
@@ -107,8 +107,8 @@ async fn definitions_and_versions_are_listed_to_the_end_without_gaps() {
 
 #[tokio::test]
 async fn a_list_of_what_is_not_there_is_not_found_and_a_wrong_page_is_named() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let nowhere = format!("/v1/workspaces/{}", Uuid::nil());
     let stranger: Uuid = fresh_id();
     for path in [
@@ -122,7 +122,7 @@ async fn a_list_of_what_is_not_there_is_not_found_and_a_wrong_page_is_named() {
             .await
             .refused("not_found", "");
     }
-    let draft = ground.draft(site.workspace, "draft").await;
+    let draft = create_definition(&*ground.store, site.workspace, "draft").await;
     let none = site.path(&format!("/definitions/{draft}/versions"));
     assert_eq!(
         ground.get(&none, &site.key).await.expect(200)["items"],
@@ -145,8 +145,8 @@ async fn a_list_of_what_is_not_there_is_not_found_and_a_wrong_page_is_named() {
 
 #[tokio::test]
 async fn a_version_is_published_and_shown_as_it_came() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let id = make(&ground, &site, "bill").await;
     let path = site.path(&format!("/definitions/{id}/versions"));
     let mut new = graph(
@@ -179,8 +179,8 @@ async fn a_version_is_published_and_shown_as_it_came() {
 
 /// Refuses each with the path beside it, and publishes nothing.
 async fn all_are_refused(cases: impl IntoIterator<Item = (Value, &str)>) {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let path = site.path(&format!("/definitions/{}/versions", site.definition));
     for (new, at) in cases {
         let answer = ground.post(&path, &site.key, new).await;

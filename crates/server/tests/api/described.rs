@@ -1,12 +1,12 @@
 //! What the server says of its API is true: schemathesis sends it everything its description allows and forbids, with all checks on.
 
-use crate::ground::{Ground, On};
 use leasehold_core::JsonText;
 use leasehold_core::key::KeyScope;
 use leasehold_ops as ops;
-use leasehold_server::{Server, ServerOptions};
+use leasehold_server::ServerOptions;
 use leasehold_store::Page;
 use leasehold_store::job::NewJob;
+use leasehold_testbed::{BackendKind, TestServer};
 use leasehold_testkit::{Process, schemathesis_path, temp_dir};
 use std::fmt::Write;
 use std::path::Path;
@@ -24,23 +24,22 @@ const REFUSALS: &str = "[\"2xx\", \"400\", \"401\", \"403\", \"404\", \"409\", \
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_description_is_true_on_sqlite() {
-    trial(On::Sqlite).await;
+    trial(BackendKind::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_description_is_true_on_postgres() {
-    trial(On::Postgres).await;
+    trial(BackendKind::Postgres).await;
 }
 
-async fn trial(on: On) {
+async fn trial(on: BackendKind) {
     let options = ServerOptions {
         claim_wait_max: Duration::from_millis(20),
         ..ServerOptions::default()
     };
-    let ground = Ground::with(on, None, options).await;
-    let server = Server::bind("127.0.0.1:0", None).await.unwrap();
-    let address = format!("http://{}", server.address());
-    let serving = tokio::spawn(server.serve(ground.state.clone()));
+    let ground = TestServer::on_with_options(on, options).await;
+    let (address, serving) = ground.serve(None).await;
+    let address = format!("http://{address}");
     // First against things that are there and stay there, then with whatever it makes itself.
     let known = known_things(&ground).await;
     run(
@@ -55,9 +54,9 @@ async fn trial(on: On) {
 }
 
 /// Ids for the parameters of paths, as schemathesis wants them.
-async fn known_things(ground: &Ground) -> String {
-    let site = ground.site(5).await;
-    let order = crate::ground::order(&site);
+async fn known_things(ground: &TestServer) -> String {
+    let site = ground.workspace(5).await;
+    let order = site.order();
     let made = ground.post(&site.path("/requests"), &site.key, order).await;
     let request = made.expect(201)["id"].clone();
     let job = NewJob::new("known", "kind", JsonText::default());

@@ -1,11 +1,11 @@
 //! The examination of an installation by itself.
 
-use crate::ground::Ground;
+use leasehold_testbed::TestServer;
 use serde_json::Value;
 
 #[tokio::test]
 async fn an_examination_finds_what_is_well_and_what_is_not() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let answer = ground.get("/v1/doctor", &ground.admin).await.expect(200);
     let found = |check: &str| -> &Value {
         let all = answer["findings"].as_array().unwrap();

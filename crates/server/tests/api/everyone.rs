@@ -1,6 +1,5 @@
 //! One of everything in the store, and a key of every kind.
 
-use crate::ground::{Answer, Ground};
 use axum::body::Body;
 use axum::http::{Method, Request, header};
 use leasehold_api::Problem;
@@ -10,6 +9,7 @@ use leasehold_ops as ops;
 use leasehold_store::job::NewJob;
 use leasehold_store::request::Claim;
 use leasehold_store::{Page, Store};
+use leasehold_testbed::{TestResponse, TestServer};
 use std::time::Duration;
 
 /// Who calls.
@@ -38,9 +38,9 @@ pub(crate) const ALL: [Who; 9] = [
     Who::Admin,
 ];
 
-/// The ground, and what stands on it.
+/// A server with one of everything in its store.
 pub(crate) struct Everyone {
-    pub(crate) ground: Ground,
+    pub(crate) ground: TestServer,
     /// What stands for each parameter of a path.
     ids: Vec<(&'static str, String)>,
     keys: Vec<(Who, String)>,
@@ -48,10 +48,10 @@ pub(crate) struct Everyone {
 
 impl Everyone {
     pub(crate) async fn new() -> Self {
-        let ground = Ground::new().await;
-        let (own, other) = (ground.site(1).await, ground.site(1).await);
+        let ground = TestServer::new().await;
+        let (own, other) = (ground.workspace(1).await, ground.workspace(1).await);
         ground.publish_graph(&own, one_task()).await;
-        let order = crate::ground::order(&own);
+        let order = own.order();
         let made = ground.post(&own.path("/requests"), &own.key, order).await;
         let request = made.expect(201)["id"].as_str().unwrap().to_owned();
         let job = NewJob::new("mine", "kind", JsonText::default());
@@ -135,7 +135,7 @@ impl Everyone {
         who: Who,
         kind: &str,
         body: impl Into<Body>,
-    ) -> Answer {
+    ) -> TestResponse {
         let method = Method::from_bytes(method.as_bytes()).unwrap();
         let call = Request::builder()
             .method(method)
@@ -148,7 +148,7 @@ impl Everyone {
 }
 
 /// The problem that was answered.
-pub(crate) fn problem(answer: &Answer) -> Problem {
+pub(crate) fn problem(answer: &TestResponse) -> Problem {
     assert_eq!(answer.header("content-type"), "application/problem+json");
     let problem: Problem = serde_json::from_str(&answer.text).unwrap();
     assert_eq!(problem.status, answer.status);

@@ -1,12 +1,12 @@
 //! Executions: shown, listed last admitted first, and filtered.
 
-use crate::ground::{Ground, Site};
 use leasehold_core::ExecutionEnd;
 use leasehold_store::fresh_id;
+use leasehold_testbed::{KeyedWorkspace, TestServer};
 use serde_json::Value;
 use uuid::Uuid;
 
-async fn ids(ground: &Ground, site: &Site, query: &str, limit: u32) -> Vec<String> {
+async fn ids(ground: &TestServer, site: &KeyedWorkspace, query: &str, limit: u32) -> Vec<String> {
     let path = site.path(&format!("/executions{query}"));
     let listed = ground.all_pages(&path, &site.key, limit).await;
     listed
@@ -17,8 +17,8 @@ async fn ids(ground: &Ground, site: &Site, query: &str, limit: u32) -> Vec<Strin
 
 #[tokio::test]
 async fn an_execution_is_shown_while_it_runs_and_when_it_has_ended() {
-    let ground = Ground::new().await;
-    let site = ground.site(5).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(5).await;
     let running = ground.running(&site).await;
     let path = site.path(&format!("/executions/{}", running.execution));
     let shown = ground.get(&path, &site.key).await.expect(200);
@@ -41,9 +41,9 @@ async fn an_execution_is_shown_while_it_runs_and_when_it_has_ended() {
 
 #[tokio::test]
 async fn executions_are_listed_last_admitted_first_to_the_end_and_by_filter() {
-    let ground = Ground::new().await;
-    let site = ground.site(50).await;
-    let elsewhere = ground.site(50).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(50).await;
+    let elsewhere = ground.workspace(50).await;
     let mut all = Vec::new();
     let mut completed = Vec::new();
     for n in 0..9 {

@@ -1,9 +1,9 @@
 //! Finding things: workspaces and definitions by name, requests and executions by id alone.
 
-use crate::ground::{Ground, On};
 use axum::http::Method;
 use leasehold_core::ExecutionEnd;
 use leasehold_store::fresh_id;
+use leasehold_testbed::{BackendKind, TestServer, create_definition};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -13,12 +13,12 @@ fn impossible() -> Vec<String> {
     ["", "%20", "a%00b", "%0A", &long].map(str::to_owned).into()
 }
 
-async fn names_are_found(on: On) {
-    let ground = Ground::on(on).await;
+async fn names_are_found(on: BackendKind) {
+    let ground = TestServer::on(on).await;
     let body = json!({"name": "größer & more?", "plan": "PRO"});
     let made = ground.post("/v1/workspaces", &ground.admin, body).await;
     let made = made.expect(201);
-    ground.site(1).await;
+    ground.workspace(1).await;
     let find = async |name: &str| {
         let path = format!("/v1/workspaces?name={name}");
         ground.get(&path, &ground.admin).await.expect(200)
@@ -39,10 +39,10 @@ async fn names_are_found(on: On) {
     assert_eq!(gone, json!({"items": []}));
 }
 
-async fn definitions_are_found(on: On) {
-    let ground = Ground::on(on).await;
-    let (site, other) = (ground.site(1).await, ground.site(1).await);
-    ground.draft(other.workspace, "parcel").await;
+async fn definitions_are_found(on: BackendKind) {
+    let ground = TestServer::on(on).await;
+    let (site, other) = (ground.workspace(1).await, ground.workspace(1).await);
+    create_definition(&*ground.store, other.workspace, "parcel").await;
     let find = async |name: &str, key: &str| {
         let path = site.path(&format!("/definitions?name={name}"));
         ground.get(&path, key).await.expect(200)
@@ -69,9 +69,9 @@ async fn definitions_are_found(on: On) {
         .refused("not_found", "");
 }
 
-async fn ids_are_found(on: On) {
-    let ground = Ground::on(on).await;
-    let site = ground.site(2).await;
+async fn ids_are_found(on: BackendKind) {
+    let ground = TestServer::on(on).await;
+    let site = ground.workspace(2).await;
     let running = ground.running(&site).await;
     for (below, id) in [
         ("requests", running.id.to_string()),
@@ -98,22 +98,22 @@ async fn ids_are_found(on: On) {
 
 #[tokio::test]
 async fn things_are_found_on_sqlite() {
-    names_are_found(On::Sqlite).await;
-    definitions_are_found(On::Sqlite).await;
-    ids_are_found(On::Sqlite).await;
+    names_are_found(BackendKind::Sqlite).await;
+    definitions_are_found(BackendKind::Sqlite).await;
+    ids_are_found(BackendKind::Sqlite).await;
 }
 
 #[tokio::test]
 async fn things_are_found_on_postgres() {
-    names_are_found(On::Postgres).await;
-    definitions_are_found(On::Postgres).await;
-    ids_are_found(On::Postgres).await;
+    names_are_found(BackendKind::Postgres).await;
+    definitions_are_found(BackendKind::Postgres).await;
+    ids_are_found(BackendKind::Postgres).await;
 }
 
 #[tokio::test]
 async fn what_cannot_be_asked_for_is_named() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let id: Uuid = fresh_id();
     for path in ["/v1/workspaces".to_owned(), site.path("/definitions")] {
         for (query, parameter) in [

@@ -1,31 +1,31 @@
 //! Jobs: put into queues, shown, listed and cancelled.
 
-use crate::ground::{Answer, Ground};
 use leasehold_core::key::KeyScope;
+use leasehold_testbed::{TestResponse, TestServer};
 use serde_json::{Value, json};
 
 const JOBS: &str = "/v1/queues/emails/jobs";
 const BATCH: &str = "/v1/queues/emails/jobs/batch";
 
-async fn enqueue(ground: &Ground, job: Value) -> Answer {
+async fn enqueue(ground: &TestServer, job: Value) -> TestResponse {
     ground.post(JOBS, &ground.admin, job).await
 }
 
-async fn job(ground: &Ground, id: &Value) -> Value {
+async fn job(ground: &TestServer, id: &Value) -> Value {
     ground
         .get(&format!("/v1/jobs/{id}"), &ground.admin)
         .await
         .expect(200)
 }
 
-async fn nothing_is_queued(ground: &Ground) {
+async fn nothing_is_queued(ground: &TestServer) {
     let jobs = ground.get("/v1/jobs", &ground.admin).await.expect(200);
     assert_eq!(jobs["items"], json!([]));
 }
 
 #[tokio::test]
 async fn a_job_is_shown_as_it_was_enqueued() {
-    let ground = Ground::still().await;
+    let ground = TestServer::with_manual_clock().await;
     let new = json!({
         "kind": "welcome", "payload": {"to": ["ada", 1.50, null]}, "priority": 9, "run_in_ms": 1_500, "max_attempts": 4, "timeout_ms": 250,
         "backoff": {"base_ms": 10, "factor": 3.0, "max_ms": 500, "jitter": 0.5}, "dedup_key": "ada", "dedup_window_ms": 60_000,
@@ -57,7 +57,7 @@ async fn a_job_is_shown_as_it_was_enqueued() {
 
 #[tokio::test]
 async fn a_payload_keeps_the_text_it_came_as() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let body = r#"{"kind": "a", "payload": {"b": 1.50, "a": 9007199254740993}}"#;
     let answer = ground
         .call_raw(axum::http::Method::POST, JOBS, &ground.admin, body)
@@ -69,7 +69,7 @@ async fn a_payload_keeps_the_text_it_came_as() {
 
 #[tokio::test]
 async fn a_held_dedup_key_answers_the_job_that_holds_it() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let new = json!({"kind": "welcome", "dedup_key": "ada"});
     let first = enqueue(&ground, new.clone()).await.expect(201);
     let second = enqueue(&ground, new).await.expect(200);
@@ -78,7 +78,7 @@ async fn a_held_dedup_key_answers_the_job_that_holds_it() {
 
 #[tokio::test]
 async fn a_batch_is_put_in_whole_and_answered_in_order() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let jobs: Vec<Value> = (0..50)
         .map(|n| json!({"kind": "a", "payload": n}))
         .collect();
@@ -93,7 +93,7 @@ async fn a_batch_is_put_in_whole_and_answered_in_order() {
 
 #[tokio::test]
 async fn bad_jobs_are_refused_by_the_path_of_what_is_wrong_in_them() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let long = "x".repeat(256 * 1024);
     let moment = "2026-03-01T12:00:00Z";
     for (job, path) in [
@@ -147,7 +147,7 @@ async fn bad_jobs_are_refused_by_the_path_of_what_is_wrong_in_them() {
 
 #[tokio::test]
 async fn more_jobs_than_a_batch_takes_are_refused() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let jobs = |count: usize| json!({"jobs": vec![json!({"kind": "a"}); count]});
     let answer = ground.post(BATCH, &ground.admin, jobs(10_001)).await;
     answer.refused("invalid", "/jobs");
@@ -160,7 +160,7 @@ async fn more_jobs_than_a_batch_takes_are_refused() {
 
 #[tokio::test]
 async fn jobs_are_listed_newest_first_by_queue_and_status() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let jobs = json!({"jobs": vec![json!({"kind": "a"}); 5]});
     ground
         .post(BATCH, &ground.admin, jobs.clone())
@@ -193,7 +193,7 @@ async fn jobs_are_listed_newest_first_by_queue_and_status() {
 
 #[tokio::test]
 async fn a_queued_job_is_cancelled_a_running_or_ended_one_is_not() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let cancel = async |id: &Value| {
         let path = format!("/v1/jobs/{id}/cancel");
         ground.post(&path, &ground.admin, Value::Null).await
@@ -217,7 +217,7 @@ async fn a_queued_job_is_cancelled_a_running_or_ended_one_is_not() {
 
 #[tokio::test]
 async fn a_workers_key_sees_and_cancels_only_jobs_of_its_queues() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let queues = vec!["others".to_owned()];
     let key = ground.key(KeyScope::Worker { queues }).await;
     let hidden = enqueue(&ground, json!({"kind": "a"})).await.expect(201);
@@ -242,7 +242,7 @@ async fn a_workers_key_sees_and_cancels_only_jobs_of_its_queues() {
 
 #[tokio::test]
 async fn the_callers_trace_context_reaches_the_worker() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let headers = [("traceparent", trace)];
     let new = json!({"kind": "a"});

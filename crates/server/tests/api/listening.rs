@@ -1,7 +1,7 @@
 //! The server on a socket, and callers that speak to it byte by byte.
 
-use crate::ground::Ground;
-use leasehold_server::{Drained, Server, ServerOptions, Tls};
+use leasehold_server::{Drained, ServerOptions, Tls};
+use leasehold_testbed::TestServer;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
@@ -19,7 +19,7 @@ pub(crate) const HEALTH: &str = "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
 
 /// A server that listens on a port of its own.
 pub(crate) struct Listening {
-    pub(crate) ground: Ground,
+    pub(crate) ground: TestServer,
     pub(crate) address: SocketAddr,
     pub(crate) serving: JoinHandle<Drained>,
 }
@@ -30,11 +30,11 @@ impl Listening {
     }
 
     pub(crate) async fn over(options: ServerOptions, tls: Option<Tls>) -> Self {
-        let ground = Ground::limited(options).await;
-        let server = Server::bind("127.0.0.1:0", tls).await.unwrap();
+        let ground = TestServer::with_options(options).await;
+        let (address, serving) = ground.serve(tls).await;
         Self {
-            address: server.address(),
-            serving: tokio::spawn(server.serve(ground.state.clone())),
+            address,
+            serving,
             ground,
         }
     }

@@ -1,12 +1,13 @@
 //! The overview: what goes on in the whole server, read once for all who look at the same time.
 
-use crate::ground::{Ground, On, order};
 use axum::http::Method;
 use leasehold_core::JsonText;
+use leasehold_core::job::JobClaim;
 use leasehold_core::why::EngineFacts;
 use leasehold_ops as ops;
-use leasehold_store::job::{JobClaim, NewJob};
+use leasehold_store::job::NewJob;
 use leasehold_store::queue::QueueChange;
+use leasehold_testbed::{BackendKind, TestServer};
 use leasehold_testkit::eventually;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -15,18 +16,18 @@ use std::time::{Duration, Instant};
 /// Long enough for a slow machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-async fn overview(ground: &Ground) -> Value {
+async fn overview(ground: &TestServer) -> Value {
     ground.get("/v1/overview", &ground.admin).await.expect(200)
 }
 
-async fn says_what_goes_on(on: On) {
-    let ground = Ground::on(on).await;
-    let (busy, idle) = (ground.site(3).await, ground.site(1).await);
+async fn says_what_goes_on(on: BackendKind) {
+    let ground = TestServer::on(on).await;
+    let (busy, idle) = (ground.workspace(3).await, ground.workspace(1).await);
     ground.running(&busy).await;
     let requests = busy.path("/requests");
-    let made = ground.post(&requests, &busy.key, order(&busy)).await;
+    let made = ground.post(&requests, &busy.key, busy.order()).await;
     made.expect(201);
-    let gone = ground.site(1).await;
+    let gone = ground.workspace(1).await;
     let gone = gone.path("");
     let deleted = ground.call(Method::DELETE, &gone, &ground.admin, Value::Null);
     assert_eq!(deleted.await.status, 204);
@@ -67,17 +68,17 @@ async fn says_what_goes_on(on: On) {
 
 #[tokio::test]
 async fn it_says_what_goes_on_on_sqlite() {
-    says_what_goes_on(On::Sqlite).await;
+    says_what_goes_on(BackendKind::Sqlite).await;
 }
 
 #[tokio::test]
 async fn it_says_what_goes_on_on_postgres() {
-    says_what_goes_on(On::Postgres).await;
+    says_what_goes_on(BackendKind::Postgres).await;
 }
 
 #[tokio::test]
 async fn an_empty_server_has_an_empty_overview() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let shown = overview(&ground).await;
     assert_eq!(
         (&shown["workspaces"], &shown["requests"]["pending"]),
@@ -91,7 +92,7 @@ async fn an_empty_server_has_an_empty_overview() {
 
 #[tokio::test]
 async fn it_says_how_the_engine_is_at_once() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let down = EngineFacts::Down {
         error: "no answer".to_owned(),
     };
@@ -110,23 +111,23 @@ async fn it_says_how_the_engine_is_at_once() {
             json!({"name": "test", "state": "none"}),
         ),
     ] {
-        ground.engine.is(facts);
+        ground.engine.set_facts(facts);
         assert_eq!(overview(&ground).await["engine"], shown);
     }
 }
 
 #[tokio::test]
 async fn what_it_says_is_soon_no_longer_the_old() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     assert_eq!(overview(&ground).await["workspaces"], 0);
-    ground.site(1).await;
+    ground.workspace(1).await;
     let new = || async { overview(&ground).await["workspaces"] == 1 };
     assert!(eventually(PATIENCE, new).await);
 }
 
 #[tokio::test]
 async fn the_store_is_asked_once_a_second_however_many_look() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let began = Instant::now();
     let looks = (0..200).map(|_| overview(&ground));
     let shown = futures::future::join_all(looks).await;

@@ -1,14 +1,14 @@
 //! Queues, the limit of all, locks and instances: shown and changed.
 
-use crate::ground::Ground;
 use axum::http::Method;
 use leasehold_core::key::KeyScope;
 use leasehold_store::instance::InstanceBeat;
 use leasehold_store::lock::LockRequest;
+use leasehold_testbed::{TestResponse, TestServer};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-async fn patch(ground: &Ground, queue: &str, change: Value) -> crate::ground::Answer {
+async fn patch(ground: &TestServer, queue: &str, change: Value) -> TestResponse {
     let path = format!("/v1/queues/{queue}");
     ground
         .call(Method::PATCH, &path, &ground.admin, change)
@@ -17,7 +17,7 @@ async fn patch(ground: &Ground, queue: &str, change: Value) -> crate::ground::An
 
 #[tokio::test]
 async fn a_queue_is_made_by_its_first_change_and_shows_what_was_changed() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     ground
         .get("/v1/queues/emails", &ground.admin)
         .await
@@ -36,7 +36,7 @@ async fn a_queue_is_made_by_its_first_change_and_shows_what_was_changed() {
 
 #[tokio::test]
 async fn what_a_change_does_not_name_stays_and_null_takes_away() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let backoff = json!({"base_ms": 10, "factor": 3.0, "max_ms": 500, "jitter": 0.5});
     let first = json!({"limit": 7, "timeout_ms": 9_000, "backoff": backoff});
     patch(&ground, "emails", first).await.expect(200);
@@ -59,7 +59,7 @@ async fn what_a_change_does_not_name_stays_and_null_takes_away() {
 
 #[tokio::test]
 async fn a_change_out_of_bounds_names_its_field_and_makes_no_queue() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let backoff = |base: u64, factor: f64| json!({"base_ms": base, "factor": factor, "max_ms": 500, "jitter": 0.5});
     for (change, path) in [
         (json!({"limit": 1_000_001}), "/limit"),
@@ -91,7 +91,7 @@ async fn a_change_out_of_bounds_names_its_field_and_makes_no_queue() {
 
 #[tokio::test]
 async fn queues_are_listed_by_name_page_by_page() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     for name in ["b", "d", "a", "c%2Fd", "e"] {
         patch(&ground, name, json!({})).await.expect(200);
     }
@@ -105,7 +105,7 @@ async fn queues_are_listed_by_name_page_by_page() {
 
 #[tokio::test]
 async fn counts_are_counted_now() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     ground
         .get("/v1/queues/emails/counts", &ground.admin)
         .await
@@ -123,7 +123,7 @@ async fn counts_are_counted_now() {
 
 #[tokio::test]
 async fn a_workers_key_sees_its_own_queues_and_changes_none() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     patch(&ground, "emails", json!({})).await.expect(200);
     patch(&ground, "others", json!({})).await.expect(200);
     let queues = vec!["emails".to_owned()];
@@ -144,7 +144,7 @@ async fn a_workers_key_sees_its_own_queues_and_changes_none() {
 
 #[tokio::test]
 async fn the_limit_of_all_is_set_shown_and_taken_away() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let put = async |limit: Value| {
         let body = json!({"limit": limit});
         ground
@@ -163,7 +163,7 @@ async fn the_limit_of_all_is_set_shown_and_taken_away() {
 
 #[tokio::test]
 async fn a_lock_is_held_until_its_time_by_the_stores_clock() {
-    let ground = Ground::still().await;
+    let ground = TestServer::with_manual_clock().await;
     let request = LockRequest {
         name: "processExecutionQueue".to_owned(),
         owner: "one".to_owned(),
@@ -176,17 +176,13 @@ async fn a_lock_is_held_until_its_time_by_the_stores_clock() {
         locks["locks"][0]["held"].as_bool().unwrap()
     };
     assert!(held().await);
-    ground
-        .clock
-        .as_ref()
-        .unwrap()
-        .advance(Duration::from_secs(16));
+    ground.backend.advance(Duration::from_secs(16));
     assert!(!held().await);
 }
 
 #[tokio::test]
 async fn instances_are_listed_as_they_spoke_of_themselves() {
-    let ground = Ground::new().await;
+    let ground = TestServer::new().await;
     let beat = InstanceBeat {
         id: "host-1".to_owned(),
         version: "0.1.0".to_owned(),

@@ -1,27 +1,33 @@
 //! What is done to requests: cancelled, redriven one by one and in bulk.
 
-use crate::ground::{Answer, Ground, Site};
 use axum::http::Method;
 use leasehold_core::ExecutionEnd;
 use leasehold_store::fresh_id;
+use leasehold_testbed::{KeyedWorkspace, TestResponse, TestServer};
 use serde_json::{Value, json};
 use std::fmt::Display;
 use uuid::Uuid;
 
-async fn act(ground: &Ground, site: &Site, id: impl Display, act: &str, body: Value) -> Answer {
+async fn act(
+    ground: &TestServer,
+    site: &KeyedWorkspace,
+    id: impl Display,
+    act: &str,
+    body: Value,
+) -> TestResponse {
     let path = site.path(&format!("/requests/{id}/{act}"));
     ground.post(&path, &site.key, body).await
 }
 
-async fn shown(ground: &Ground, site: &Site, id: impl Display) -> Value {
+async fn shown(ground: &TestServer, site: &KeyedWorkspace, id: impl Display) -> Value {
     let path = site.path(&format!("/requests/{id}"));
     ground.get(&path, &site.key).await.expect(200)
 }
 
 #[tokio::test]
 async fn what_waits_is_cancelled_at_once_and_only_once() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let id = ground.enqueue(&site).await;
     let cancelled = act(&ground, &site, &id, "cancel", Value::Null)
         .await
@@ -40,8 +46,8 @@ async fn what_waits_is_cancelled_at_once_and_only_once() {
 
 #[tokio::test]
 async fn what_runs_keeps_the_wish_to_be_cancelled() {
-    let ground = Ground::new().await;
-    let site = ground.site(9).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(9).await;
     for (claimed, body) in [
         (ground.claimed(&site).await, Value::Null),
         (ground.running(&site).await, json!({"force": true})),
@@ -65,8 +71,8 @@ async fn what_runs_keeps_the_wish_to_be_cancelled() {
 
 #[tokio::test]
 async fn the_body_of_a_cancellation_may_be_absent_but_not_wrong() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let id = ground.enqueue(&site).await;
     let path = site.path(&format!("/requests/{id}/cancel"));
     act(&ground, &site, &id, "cancel", json!({"force": 1}))
@@ -97,8 +103,8 @@ async fn the_body_of_a_cancellation_may_be_absent_but_not_wrong() {
 
 #[tokio::test]
 async fn a_failed_request_is_redriven_once_at_a_time() {
-    let ground = Ground::new().await;
-    let site = ground.site(9).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(9).await;
     let failed = ground.ended(&site, ExecutionEnd::Failed).await;
     let answer = act(&ground, &site, failed.id, "redrive", Value::Null).await;
     let location = answer.header("location").to_owned();
@@ -123,8 +129,8 @@ async fn a_failed_request_is_redriven_once_at_a_time() {
 
 #[tokio::test]
 async fn what_could_only_fail_again_is_not_redriven() {
-    let ground = Ground::new().await;
-    let site = ground.site(9).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(9).await;
     let failed = ground.ended(&site, ExecutionEnd::Failed).await;
     let definition = site.path(&format!("/definitions/{}", site.definition));
     ground
@@ -138,8 +144,8 @@ async fn what_could_only_fail_again_is_not_redriven() {
 
 #[tokio::test]
 async fn dead_letters_are_redriven_in_bulk_oldest_first() {
-    let ground = Ground::new().await;
-    let site = ground.site(9).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(9).await;
     let mut failed = Vec::new();
     for end in [
         ExecutionEnd::Failed,

@@ -1,20 +1,20 @@
 //! Requests: enqueued one by one and in batches, shown, listed, and refused by the path of what is wrong.
 
-use crate::ground::{Ground, On, Site, order};
 use axum::http::Method;
 use leasehold_core::ExecutionEnd;
 use leasehold_store::fresh_id;
+use leasehold_testbed::{BackendKind, KeyedWorkspace, TestServer, create_definition};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 /// An order with one more field.
-fn with(site: &Site, field: &str, value: Value) -> Value {
-    let mut body = order(site);
+fn with(site: &KeyedWorkspace, field: &str, value: Value) -> Value {
+    let mut body = site.order();
     body[field] = value;
     body
 }
 
-async fn ids(ground: &Ground, path: &str, key: &str, limit: u32) -> Vec<String> {
+async fn ids(ground: &TestServer, path: &str, key: &str, limit: u32) -> Vec<String> {
     let listed = ground.all_pages(path, key, limit).await;
     listed
         .iter()
@@ -24,10 +24,10 @@ async fn ids(ground: &Ground, path: &str, key: &str, limit: u32) -> Vec<String> 
 
 #[tokio::test]
 async fn a_request_is_enqueued_and_found_where_its_location_says() {
-    for on in [On::Sqlite, On::Postgres] {
-        let ground = Ground::on(on).await;
-        let site = ground.site(1).await;
-        let mut body = order(&site);
+    for on in [BackendKind::Sqlite, BackendKind::Postgres] {
+        let ground = TestServer::on(on).await;
+        let site = ground.workspace(1).await;
+        let mut body = site.order();
         body["priority"] = json!(7);
         body["run_at"] = json!("2099-01-01T00:00:00Z");
         body["idempotency_key"] = json!("first");
@@ -63,8 +63,8 @@ async fn a_request_is_enqueued_and_found_where_its_location_says() {
 
 #[tokio::test]
 async fn a_timeline_has_every_transition_in_order() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let ended = ground.ended(&site, ExecutionEnd::TimedOut).await;
     let path = site.path(&format!("/requests/{}/timeline", ended.id));
     let timeline = ground.get(&path, &site.key).await.expect(200);
@@ -83,8 +83,8 @@ async fn a_timeline_has_every_transition_in_order() {
 
 #[tokio::test]
 async fn a_repeated_idempotency_key_is_the_same_request_by_header_or_by_body() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let path = site.path("/requests");
     let send = async |key: &str, body| {
         let headers = [("idempotency-key", key)];
@@ -92,8 +92,8 @@ async fn a_repeated_idempotency_key_is_the_same_request_by_header_or_by_body() {
             .call_with(Method::POST, &path, &site.key, &headers, body)
             .await
     };
-    let first = send("one", order(&site)).await.expect(201);
-    let again = send("one", order(&site)).await;
+    let first = send("one", site.order()).await.expect(201);
+    let again = send("one", site.order()).await;
     let location = again.header("location").to_owned();
     let again = again.expect(200);
     assert_eq!(again, json!({"id": first["id"], "inserted": false}));
@@ -114,7 +114,7 @@ async fn a_repeated_idempotency_key_is_the_same_request_by_header_or_by_body() {
     let differs = send("two", by_body).await;
     differs.refused("invalid_parameter", "Idempotency-Key");
     let long = "k".repeat(256);
-    let answer = send(&long, order(&site)).await;
+    let answer = send(&long, site.order()).await;
     answer.refused("invalid_parameter", "Idempotency-Key");
     let answer = ground
         .post(
@@ -129,15 +129,15 @@ async fn a_repeated_idempotency_key_is_the_same_request_by_header_or_by_body() {
 
 #[tokio::test]
 async fn the_callers_trace_is_kept_unless_it_cannot_be() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let long = "0".repeat(2_000);
     for (sent, kept) in [(trace, Some(trace)), (&long, None)] {
         let headers = [("traceparent", sent)];
         let path = site.path("/requests");
         let made = ground
-            .call_with(Method::POST, &path, &site.key, &headers, order(&site))
+            .call_with(Method::POST, &path, &site.key, &headers, site.order())
             .await;
         let id = made.expect(201)["id"].as_str().unwrap().parse().unwrap();
         let request = ground
@@ -152,8 +152,8 @@ async fn the_callers_trace_is_kept_unless_it_cannot_be() {
 
 #[tokio::test]
 async fn what_is_wrong_with_a_request_is_named_by_its_path() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
     ground
         .publish(site.workspace, site.definition, Some(schema))
@@ -210,8 +210,8 @@ async fn what_is_wrong_with_a_request_is_named_by_its_path() {
 
 #[tokio::test]
 async fn the_definition_of_another_workspace_is_forbidden_to_admins_and_hidden_from_others() {
-    let ground = Ground::new().await;
-    let (site, other) = (ground.site(1).await, ground.site(1).await);
+    let ground = TestServer::new().await;
+    let (site, other) = (ground.workspace(1).await, ground.workspace(1).await);
     let path = site.path("/requests");
     let theirs = with(&site, "definition", json!(other.definition));
     ground
@@ -234,7 +234,7 @@ async fn the_definition_of_another_workspace_is_forbidden_to_admins_and_hidden_f
         said(&unknown, stranger.to_string()),
         "theirs is refused in the same words as what is not there"
     );
-    let draft = ground.draft(site.workspace, "draft").await;
+    let draft = create_definition(&*ground.store, site.workspace, "draft").await;
     let draft = with(&site, "definition", json!(draft));
     ground
         .post(&path, &site.key, draft)
@@ -242,18 +242,18 @@ async fn the_definition_of_another_workspace_is_forbidden_to_admins_and_hidden_f
         .refused("not_published", "");
     let nowhere = format!("/v1/workspaces/{}/requests", Uuid::nil());
     ground
-        .post(&nowhere, &ground.admin, order(&site))
+        .post(&nowhere, &ground.admin, site.order())
         .await
         .refused("not_found", "");
 }
 
 #[tokio::test]
 async fn a_batch_is_enqueued_whole_in_order_or_not_at_all() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let path = site.path("/requests/batch");
     let list = site.path("/requests");
-    let one = order(&site);
+    let one = site.order();
     let bad = with(&site, "priority", json!(1001));
     let answer = ground
         .post(&path, &site.key, json!({"requests": [one, bad]}))
@@ -293,8 +293,8 @@ async fn a_batch_is_enqueued_whole_in_order_or_not_at_all() {
 
 #[tokio::test]
 async fn requests_are_listed_newest_first_to_the_end_and_by_filter() {
-    let ground = Ground::new().await;
-    let (site, other) = (ground.site(50).await, ground.site(50).await);
+    let ground = TestServer::new().await;
+    let (site, other) = (ground.workspace(50).await, ground.workspace(50).await);
     let theirs = ground.enqueue(&other).await;
     let mut failed = Vec::new();
     for end in [
@@ -335,8 +335,8 @@ async fn requests_are_listed_newest_first_to_the_end_and_by_filter() {
 
 #[tokio::test]
 async fn a_list_with_a_wrong_filter_or_of_nobody_is_refused() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     for below in ["/requests", "/dead-letters"] {
         for (query, name) in [
             ("?reason=bad_luck", "query"),

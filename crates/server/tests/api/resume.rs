@@ -1,9 +1,9 @@
 //! A client of the stream that breaks off again and again and goes on after the last id it has, while writers commit out of order:
 //! it misses nothing and repeats nothing.
 
-use crate::ground::{Ground, On, Site};
 use crate::sse::{PATIENCE, Stream, serve};
 use leasehold_core::{RequestId, WorkspaceId};
+use leasehold_testbed::{BackendKind, KeyedWorkspace, TestServer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use tokio::sync::oneshot;
@@ -73,7 +73,7 @@ impl Listener {
 
 /// Several transactions at once, each with requests of both workspaces, ended in another order than they were begun; some are
 /// rolled back.
-async fn write_out_of_order(ground: &Ground, own: &Site, other: &Site) {
+async fn write_out_of_order(ground: &TestServer, own: &KeyedWorkspace, other: &KeyedWorkspace) {
     let mut dice = Dice(3);
     let mut clients = Vec::new();
     for _ in 0..6 {
@@ -96,14 +96,14 @@ async fn write_out_of_order(ground: &Ground, own: &Site, other: &Site) {
     }
 }
 
-async fn connect(ground: &Ground) -> Client {
-    let url = ground.database.as_ref().unwrap().url();
+async fn connect(ground: &TestServer) -> Client {
+    let url = ground.backend.database().url();
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     tokio::spawn(connection);
     client
 }
 
-async fn by_hand(client: &Client, site: &Site) {
+async fn by_hand(client: &Client, site: &KeyedWorkspace) {
     let params = json!({"by": "hand"});
     let values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
         [&site.workspace.0, &site.definition.0, &params];
@@ -111,7 +111,7 @@ async fn by_hand(client: &Client, site: &Site) {
 }
 
 /// Many calls at once; this store has one writer, so the order of commits is the order of ids.
-async fn write_at_once(ground: &Ground, own: &Site, other: &Site) {
+async fn write_at_once(ground: &TestServer, own: &KeyedWorkspace, other: &KeyedWorkspace) {
     for _ in 0..20 {
         let calls = (0..12).map(|n| ground.enqueue(if n % 2 == 0 { own } else { other }));
         futures::future::join_all(calls).await;
@@ -120,7 +120,7 @@ async fn write_at_once(ground: &Ground, own: &Site, other: &Site) {
 }
 
 /// What happened to every request, by the store's own timelines.
-async fn happened(ground: &Ground, workspaces: &[WorkspaceId]) -> Seen {
+async fn happened(ground: &TestServer, workspaces: &[WorkspaceId]) -> Seen {
     let mut all = Seen::new();
     for workspace in workspaces {
         let path = format!("/v1/workspaces/{workspace}/requests");
@@ -135,9 +135,9 @@ async fn happened(ground: &Ground, workspaces: &[WorkspaceId]) -> Seen {
 }
 
 /// Writes while one listens to one workspace and one to all, both breaking off again and again, and compares.
-async fn nothing_is_missed_or_repeated(on: On) {
-    let ground = Ground::on(on).await;
-    let (own, other) = (ground.site(1_000).await, ground.site(1_000).await);
+async fn nothing_is_missed_or_repeated(on: BackendKind) {
+    let ground = TestServer::on(on).await;
+    let (own, other) = (ground.workspace(1_000).await, ground.workspace(1_000).await);
     let base = serve(&ground).await;
     // It waits for a time that does not come, so that all that happens to it is that it is enqueued and cancelled.
     let end = ground
@@ -160,8 +160,10 @@ async fn nothing_is_missed_or_repeated(on: On) {
     own_begun.await.unwrap();
     all_begun.await.unwrap();
     match on {
-        On::Postgres => write_out_of_order(&ground, &own, &other).await,
-        On::Sqlite => write_at_once(&ground, &own, &other).await,
+        BackendKind::Postgres => write_out_of_order(&ground, &own, &other).await,
+        BackendKind::Sqlite | BackendKind::SqliteMemory => {
+            write_at_once(&ground, &own, &other).await;
+        }
     }
     let cancel = own.path(&format!("/requests/{end}/cancel"));
     ground
@@ -185,10 +187,10 @@ async fn nothing_is_missed_or_repeated(on: On) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_breaks_off_while_writers_commit_out_of_order_misses_and_repeats_nothing() {
-    nothing_is_missed_or_repeated(On::Postgres).await;
+    nothing_is_missed_or_repeated(BackendKind::Postgres).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_client_that_breaks_off_while_many_write_at_once_misses_and_repeats_nothing() {
-    nothing_is_missed_or_repeated(On::Sqlite).await;
+    nothing_is_missed_or_repeated(BackendKind::Sqlite).await;
 }

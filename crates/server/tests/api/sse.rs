@@ -1,10 +1,9 @@
 //! A small client of server-sent events over a real socket: connects, reads event by event, and breaks off when told.
 
-use crate::ground::Ground;
+use leasehold_testbed::TestServer;
 use reqwest::{Client, Response};
 use serde_json::Value;
 use std::time::Duration;
-use tokio::net::TcpListener;
 
 /// How long an event is waited for.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
@@ -19,11 +18,8 @@ pub(crate) struct Sent {
 }
 
 /// Serves the app on a free port and answers its address.
-pub(crate) async fn serve(ground: &Ground) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let app = ground.app.clone();
-    tokio::spawn(async move { axum::serve(listener, app).await });
+pub(crate) async fn serve(ground: &TestServer) -> String {
+    let address = TestServer::listen(ground.app.clone()).await;
     format!("http://{address}")
 }
 

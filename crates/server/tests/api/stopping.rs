@@ -1,10 +1,9 @@
 //! A stop in the middle of everything: what was claimed for somebody who did not get it goes back before the server is gone.
 
-use crate::ground::{Ground, On};
 use leasehold_core::{JobId, JobStatus, JsonText};
-use leasehold_server::Server;
 use leasehold_store::Page;
 use leasehold_store::job::{JobFilter, NewJob};
+use leasehold_testbed::{BackendKind, TestServer};
 use leasehold_testkit::{HttpConnection, eventually};
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -32,12 +31,10 @@ async fn wait_for_a_job(address: SocketAddr, key: String, number: usize) -> Vec<
         .collect()
 }
 
-async fn nothing_stays_leased_that_nobody_has(on: On) {
+async fn nothing_stays_leased_that_nobody_has(on: BackendKind) {
     for _ in 0..ROUNDS {
-        let ground = Ground::on(on).await;
-        let server = Server::bind("127.0.0.1:0", None).await.unwrap();
-        let address = server.address();
-        let serving = tokio::spawn(server.serve(ground.state.clone()));
+        let ground = TestServer::on(on).await;
+        let (address, serving) = ground.serve(None).await;
         let waiting: Vec<_> = (0..WAITING)
             .map(|number| tokio::spawn(wait_for_a_job(address, ground.admin.clone(), number)))
             .collect();
@@ -71,10 +68,10 @@ async fn nothing_stays_leased_that_nobody_has(on: On) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_stays_leased_that_nobody_has_on_sqlite() {
-    nothing_stays_leased_that_nobody_has(On::Sqlite).await;
+    nothing_stays_leased_that_nobody_has(BackendKind::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_stays_leased_that_nobody_has_on_postgres() {
-    nothing_stays_leased_that_nobody_has(On::Postgres).await;
+    nothing_stays_leased_that_nobody_has(BackendKind::Postgres).await;
 }

@@ -1,22 +1,21 @@
 //! Why a request is not running now: every reason as a caller sees it.
 
-use crate::engine::Pollers;
-use crate::ground::{Ground, Site};
 use axum::http::Method;
 use leasehold_core::ExecutionEnd;
 use leasehold_core::why::EngineFacts;
 use leasehold_store::fresh_id;
 use leasehold_store::request::ReleaseKind;
+use leasehold_testbed::{KeyedWorkspace, Pollers, TestServer};
 use serde_json::{Value, json};
 use std::time::Duration;
 use uuid::Uuid;
 
-async fn why(ground: &Ground, site: &Site, request: impl std::fmt::Display) -> Value {
+async fn why(ground: &TestServer, site: &KeyedWorkspace, request: impl std::fmt::Display) -> Value {
     let path = site.path(&format!("/requests/{request}/why"));
     ground.get(&path, &site.key).await.expect(200)
 }
 
-async fn pause(ground: &Ground, site: &Site) {
+async fn pause(ground: &TestServer, site: &KeyedWorkspace) {
     let change = json!({"paused": true});
     let path = site.path("");
     ground
@@ -27,9 +26,9 @@ async fn pause(ground: &Ground, site: &Site) {
 
 #[tokio::test]
 async fn at_capacity_names_the_executions_that_hold_the_slots() {
-    let ground = Ground::new().await;
-    let site = ground.site(2).await;
-    let elsewhere = ground.site(9).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(2).await;
+    let elsewhere = ground.workspace(9).await;
     ground.running(&elsewhere).await;
     let (first, second) = (ground.running(&site).await, ground.claimed(&site).await);
     let waits = [ground.enqueue(&site).await, ground.enqueue(&site).await];
@@ -56,9 +55,9 @@ async fn at_capacity_names_the_executions_that_hold_the_slots() {
 
 #[tokio::test]
 async fn at_capacity_is_estimated_by_how_long_executions_took() {
-    let ground = Ground::still().await;
-    let site = ground.site(1).await;
-    let clock = ground.clock.clone().unwrap();
+    let ground = TestServer::with_manual_clock().await;
+    let site = ground.workspace(1).await;
+    let clock = ground.backend.clock.clone().unwrap();
     for seconds in [60, 120] {
         let running = ground.running(&site).await;
         clock.advance(Duration::from_secs(seconds));
@@ -79,23 +78,23 @@ async fn at_capacity_is_estimated_by_how_long_executions_took() {
 
 #[tokio::test]
 async fn a_paused_workspace_holds_and_whatever_else_holds_is_told_too() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let waits = ground.enqueue(&site).await;
     pause(&ground, &site).await;
     let shown = why(&ground, &site, &waits).await;
     assert_eq!(shown["reason"], json!({"code": "paused"}));
     assert_eq!(shown["also"], json!([]));
-    ground.engine.is(EngineFacts::Missing);
+    ground.engine.set_facts(EngineFacts::Missing);
     let shown = why(&ground, &site, &waits).await;
     assert_eq!(shown["also"], json!([{"code": "no_engine"}]));
 }
 
 #[tokio::test]
 async fn a_request_for_later_is_not_due_and_one_that_was_tried_backs_off() {
-    let ground = Ground::still().await;
-    let site = ground.site(1).await;
-    let clock = ground.clock.clone().unwrap();
+    let ground = TestServer::with_manual_clock().await;
+    let site = ground.workspace(1).await;
+    let clock = ground.backend.clock.clone().unwrap();
     let later = clock.now() + Duration::from_secs(3600);
     let waits = ground.enqueue_as(&site, json!({"run_at": later})).await;
     let shown = why(&ground, &site, &waits).await;
@@ -118,13 +117,13 @@ async fn a_request_for_later_is_not_due_and_one_that_was_tried_backs_off() {
 
 #[tokio::test]
 async fn an_engine_that_is_down_or_missing_holds_what_waits() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let waits = ground.enqueue(&site).await;
     let down = EngineFacts::Down {
         error: "connection refused".to_owned(),
     };
-    ground.engine.is(down);
+    ground.engine.set_facts(down);
     let shown = why(&ground, &site, &waits).await;
     let reason = json!({"code": "engine_down", "error": "connection refused"});
     assert_eq!(shown["reason"], reason);
@@ -132,18 +131,18 @@ async fn an_engine_that_is_down_or_missing_holds_what_waits() {
         shown["explanation"],
         "The engine is down: connection refused"
     );
-    ground.engine.is(EngineFacts::Missing);
+    ground.engine.set_facts(EngineFacts::Missing);
     let shown = why(&ground, &site, &waits).await;
     assert_eq!(shown["reason"], json!({"code": "no_engine"}));
-    ground.engine.is(EngineFacts::NotDispatchedHere);
+    ground.engine.set_facts(EngineFacts::NotDispatchedHere);
     let shown = why(&ground, &site, &waits).await;
     assert_eq!(shown["reason"], json!({"code": "next_in_line"}));
 }
 
 #[tokio::test]
 async fn what_runs_without_anybody_asking_for_its_work_has_no_pollers() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let running = ground.running(&site).await;
     for (pollers, code) in [
         (Pollers::Known(Some(0)), "no_pollers"),
@@ -152,7 +151,7 @@ async fn what_runs_without_anybody_asking_for_its_work_has_no_pollers() {
         (Pollers::Broken, "running"),
         (Pollers::Silent, "running"),
     ] {
-        ground.engine.polled_by(pollers);
+        ground.engine.set_pollers(pollers);
         let shown = why(&ground, &site, running.id).await;
         assert_eq!(shown["reason"], json!({"code": code}), "{pollers:?}");
         assert_eq!(shown.get("estimated_start"), None);
@@ -161,8 +160,8 @@ async fn what_runs_without_anybody_asking_for_its_work_has_no_pollers() {
 
 #[tokio::test]
 async fn where_there_is_room_one_is_next_and_the_others_are_in_line() {
-    let ground = Ground::new().await;
-    let site = ground.site(5).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(5).await;
     let mut waits = Vec::new();
     for _ in 0..3 {
         waits.push(ground.enqueue(&site).await);
@@ -183,8 +182,8 @@ async fn where_there_is_room_one_is_next_and_the_others_are_in_line() {
 
 #[tokio::test]
 async fn beyond_a_thousand_the_line_is_not_counted() {
-    let ground = Ground::new().await;
-    let site = ground.site(0).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(0).await;
     let one = json!({"definition": site.definition});
     let many = json!({"requests": vec![one; 1_002]});
     let batch = site.path("/requests/batch");
@@ -205,8 +204,8 @@ async fn beyond_a_thousand_the_line_is_not_counted() {
 
 #[tokio::test]
 async fn every_other_place_has_its_reason() {
-    let ground = Ground::new().await;
-    let site = ground.site(9).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(9).await;
     let claimed = ground.claimed(&site).await;
     let shown = why(&ground, &site, claimed.id).await;
     assert_eq!(shown["reason"], json!({"code": "starting"}));
@@ -238,8 +237,8 @@ async fn every_other_place_has_its_reason() {
 
 #[tokio::test]
 async fn a_request_whose_start_is_unknown_needs_no_second_slot() {
-    let ground = Ground::new().await;
-    let site = ground.site(1).await;
+    let ground = TestServer::new().await;
+    let site = ground.workspace(1).await;
     let unknown = ground.claimed(&site).await;
     ground.release(&unknown, ReleaseKind::Unknown, 0).await;
     let waits = ground.enqueue(&site).await;

@@ -72,8 +72,9 @@ struct Known {
     rank: Rank,
 }
 
+/// What is known of a workspace at some point of the history.
 #[derive(Default)]
-struct Site {
+struct WorkspaceState {
     limit: Option<u32>,
     paused: bool,
     running: u32,
@@ -85,7 +86,7 @@ struct Site {
 struct Checker {
     future: Future,
     requests: BTreeMap<RequestId, Known>,
-    sites: BTreeMap<WorkspaceId, Site>,
+    workspaces: BTreeMap<WorkspaceId, WorkspaceState>,
     violations: Vec<Violation>,
     summary: Summary,
 }
@@ -97,11 +98,11 @@ impl Checker {
         for change in &commit.changes {
             match change {
                 Change::Limit { workspace, limit } => {
-                    self.sites.entry(*workspace).or_default().limit = Some(*limit);
+                    self.workspaces.entry(*workspace).or_default().limit = Some(*limit);
                     self.summary.limit_changes += 1;
                 }
                 Change::Paused { workspace, paused } => {
-                    self.sites.entry(*workspace).or_default().paused = *paused;
+                    self.workspaces.entry(*workspace).or_default().paused = *paused;
                     self.summary.limit_changes += 1;
                 }
                 Change::Due(request) => self.due(*request, commit.position),
@@ -126,8 +127,8 @@ impl Checker {
         let was = self.requests.get(&request).map(|known| known.status);
         let held = self.requests.get(&request).is_some_and(|known| known.holds);
         self.judge_way(step, was, position);
-        let site = self.sites.entry(step.workspace).or_default();
-        site.line.remove(&rank(step));
+        let state = self.workspaces.entry(step.workspace).or_default();
+        state.line.remove(&rank(step));
         let holds = step.execution != Holding::Nothing;
         let wrong = match step.execution {
             Holding::New => held || step.to != RequestStatus::Claimed,
@@ -144,15 +145,15 @@ impl Checker {
             });
         }
         match (held, holds) {
-            (false, true) => site.running += 1,
-            (true, false) => site.running = site.running.saturating_sub(1),
+            (false, true) => state.running += 1,
+            (true, false) => state.running = state.running.saturating_sub(1),
             (true, true) | (false, false) => {}
         }
         if step.to == RequestStatus::Pending && !holds && step.due {
-            site.line.insert(rank(step), position);
+            state.line.insert(rank(step), position);
         }
         let most = self.summary.most_running.entry(step.workspace).or_default();
-        *most = site.running.max(*most);
+        *most = state.running.max(*most);
         self.count(step, was);
         let known = Known {
             status: step.to,
@@ -202,27 +203,27 @@ impl Checker {
             && known.status == RequestStatus::Pending
             && !known.holds
         {
-            let site = self.sites.entry(known.workspace).or_default();
-            site.line.entry(known.rank).or_insert(position);
+            let state = self.workspaces.entry(known.workspace).or_default();
+            state.line.entry(known.rank).or_insert(position);
         }
     }
 
     fn judge_capacity(&mut self, workspace: WorkspaceId, admitted: &[Rank], position: u64) {
-        let Some(site) = self.sites.get(&workspace) else {
+        let Some(state) = self.workspaces.get(&workspace) else {
             return;
         };
         // A workspace whose limit nobody told has none to admit by.
-        let limit = site.limit.unwrap_or(0);
-        if site.running > limit {
+        let limit = state.limit.unwrap_or(0);
+        if state.running > limit {
             self.violations.push(Violation::OverLimit {
                 position,
                 workspace,
-                running: site.running,
+                running: state.running,
                 limit,
             });
         }
-        self.summary.full += usize::from(site.running == limit);
-        if site.paused {
+        self.summary.full += usize::from(state.running == limit);
+        if state.paused {
             let pauses = admitted.iter().map(|rank| Violation::AdmittedInPause {
                 position,
                 request: rank.2,
@@ -233,13 +234,13 @@ impl Checker {
 
     /// What is still in the line after the commit was passed over by it, if it was better and could be seen.
     fn judge_order(&mut self, workspace: WorkspaceId, admitted: &[Rank], commit: &Commit) {
-        let Some(site) = self.sites.get(&workspace) else {
+        let Some(state) = self.workspaces.get(&workspace) else {
             return;
         };
         let Some(worst) = admitted.iter().max() else {
             return;
         };
-        let better = site.line.range(..worst).find(|(rank, since)| {
+        let better = state.line.range(..worst).find(|(rank, since)| {
             **since <= commit.snapshot && !self.future.was_held(rank.2, commit.position)
         });
         if let Some((better, _)) = better {

@@ -3,7 +3,7 @@
 use super::follow::follow;
 use super::op::{Kind, Op};
 use super::pair::{Disagreement, Pair, answer, same};
-use crate::factory::{LEASE, Site, USER, new_request};
+use crate::factory::{LEASE, TestWorkspace, USER, new_request};
 use leasehold_core::{FailureReason, RequestId};
 use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::prune::Prune;
@@ -105,7 +105,7 @@ impl Pair {
             async |store: &dyn Store| store.definition_delete(t.workspace, t.definition).await;
         self.both("definition_delete", delete).await?;
         let (definition, version) = self.create_definition(t.workspace).await?;
-        self.sites[place] = Site {
+        self.sites[place] = TestWorkspace {
             definition,
             version,
             ..t
@@ -271,7 +271,7 @@ impl Pair {
         )
     }
 
-    async fn redrive_many(&self, site: Site) -> Result<(), Disagreement> {
+    async fn redrive_many(&self, site: TestWorkspace) -> Result<(), Disagreement> {
         let redrive = RedriveMany {
             workspace: site.workspace,
             reason: None,

@@ -6,14 +6,15 @@ use super::state::State;
 use leasehold_core::graph::{
     Given, GraphEvent, GraphState, GraphStop, Machine, NodeRun, NodeState, Step,
 };
+use leasehold_core::job::{JobEnd, JobFinish, JobFinished};
 use leasehold_core::limits::{ERROR_MAX_CHARS, SWEEP_MAX_BATCH};
 use leasehold_core::text::clip;
 use leasehold_core::{ExecutionId, ExecutionStatus, JobId, JsonText, Timestamp, VersionBody};
 use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::graph::{
-    EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished, TIMED_OUT, job_of,
+    EndedExecution, GraphRun, GraphStarted, GraphStopped, TIMED_OUT, job_of,
 };
-use leasehold_store::job::{JobEnd, JobFinish, JobFinished};
+use leasehold_store::job::JobsFinished;
 use std::collections::{BTreeMap, HashMap};
 
 /// A graph that runs or ran.
@@ -128,10 +129,10 @@ impl Model {
         self.graphs(by, |hall| hall.settle(limit.min(SWEEP_MAX_BATCH) as usize))
     }
 
-    pub(super) fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> NodesFinished {
+    pub(super) fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> JobsFinished {
         self.graphs(worker, |hall| {
             let finish = |finish| hall.finish(worker, finish);
-            NodesFinished {
+            JobsFinished {
                 jobs: finishes.iter().map(finish).collect(),
                 ended: std::mem::take(&mut hall.ended),
             }

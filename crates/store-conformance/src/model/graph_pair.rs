@@ -5,14 +5,15 @@ use super::Model;
 use super::job_pair::{determined, means_the_same};
 use super::pair::{Disagreement, answer, same};
 use crate::Fixture;
-use crate::factory::{LEASE, OWNER, Site, new_request, ok};
+use crate::factory::{LEASE, OWNER, TestWorkspace, new_request, ok};
 use crate::graph_factory::{SETTLER, Started, diamond, graph_of, task, tried_task};
 use crate::graph_invariants;
 use crate::job_factory::job_claim;
 use leasehold_core::graph::{Graph, GraphStop, Node, NodeRun, NodeState};
+use leasehold_core::job::{Again, ClaimedJob, JobEnd, JobFinish, JobFinished};
 use leasehold_core::{JobId, JsonText, VersionBody};
 use leasehold_store::definition::NewVersion;
-use leasehold_store::job::{Again, ClaimedJob, JobEnd, JobFilter, JobFinish, JobFinished};
+use leasehold_store::job::JobFilter;
 use leasehold_store::request::{Claim, ClaimOutcome, Enqueue};
 use leasehold_store::workspace::NewWorkspace;
 use leasehold_store::{Result as StoreResult, Store, fresh_id};
@@ -65,7 +66,7 @@ pub(super) struct GraphPair {
     real: Fixture,
     model: Fixture,
     inner: Arc<Model>,
-    sites: Vec<Site>,
+    sites: Vec<TestWorkspace>,
     started: Vec<Started>,
     /// Every claim there was, and whose.
     claims: Vec<(String, ClaimedJob)>,
@@ -115,7 +116,7 @@ impl GraphPair {
         };
         let publish = async |store: &dyn Store| store.version_publish(&version).await;
         self.both("version_publish", publish).await?;
-        self.sites.push(Site {
+        self.sites.push(TestWorkspace {
             workspace: workspace.id,
             definition: definition.id,
             version: version.id,
@@ -169,7 +170,7 @@ impl GraphPair {
         self.compare().await
     }
 
-    async fn start(&mut self, site: Site, dispatched: bool) -> Result<(), Disagreement> {
+    async fn start(&mut self, site: TestWorkspace, dispatched: bool) -> Result<(), Disagreement> {
         let enqueue = Enqueue {
             workspace: site.workspace,
             requests: vec![new_request(&site)],
@@ -253,15 +254,8 @@ impl GraphPair {
             claim: job.claim(),
             end,
         }];
-        let refused = async |store: &dyn Store| {
-            let answers = store.job_finish(worker, &finish).await?;
-            let refusals = [JobFinished::OfGraph, JobFinished::LeaseLost];
-            Ok(refusals.contains(&answers[0]))
-        };
-        let refused = self.both("job_finish", refused).await?;
-        same("plain finishing refuses it", &refused, &true)?;
-        let nodes = async |store: &dyn Store| store.node_finish(worker, &finish).await;
-        self.both("node_finish", nodes).await.map(drop)
+        let finish = async |store: &dyn Store| store.job_finish(worker, &finish).await;
+        self.both("job_finish", finish).await.map(drop)
     }
 
     async fn stop(&self, execution: u8, stop: u8) -> Result<(), Disagreement> {

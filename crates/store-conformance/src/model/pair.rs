@@ -4,7 +4,7 @@ use super::Model;
 use super::follow::Round;
 use super::op::{Pick, Stray};
 use crate::Fixture;
-use crate::factory::{Site, binding};
+use crate::factory::{TestWorkspace, binding};
 use leasehold_core::{
     DefinitionId, ExecutionId, ExecutionStatus, Plan, RequestId, RequestStatus, VersionId,
     WorkspaceId,
@@ -25,7 +25,7 @@ pub(super) struct Pair {
     pub(super) real: Fixture,
     pub(super) model: Fixture,
     pub(super) inner: Arc<Model>,
-    pub(super) sites: Vec<Site>,
+    pub(super) sites: Vec<TestWorkspace>,
     /// Who was served when.
     pub(super) round: Round,
     /// Events the model had before the operation at hand.
@@ -93,7 +93,7 @@ impl Pair {
         let create = async |store: &dyn Store| store.workspace_create(&new).await;
         self.both("workspace_create", create).await?;
         let (definition, version) = self.create_definition(id).await?;
-        self.sites.push(Site {
+        self.sites.push(TestWorkspace {
             workspace: id,
             definition,
             version,
@@ -140,7 +140,7 @@ impl Pair {
     }
 
     /// The site a number names.
-    pub(super) fn site(&self, site: u8) -> Site {
+    pub(super) fn site(&self, site: u8) -> TestWorkspace {
         self.sites[self.place(site)]
     }
 

@@ -3,6 +3,7 @@
 use super::Model;
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphStop, NodeRun};
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{
     DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
@@ -12,7 +13,7 @@ use leasehold_store::change::{ChangePage, ChangeStart, Event};
 use leasehold_store::definition::*;
 use leasehold_store::diagnosis::Diagnosis;
 use leasehold_store::execution::*;
-use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished};
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped};
 use leasehold_store::instance::{Instance, InstanceBeat};
 use leasehold_store::job::*;
 use leasehold_store::key::{Key, KeyCreated, NewKey};
@@ -428,8 +429,8 @@ impl Store for Model {
         Ok(self.jobs(|jobs, now| jobs.renew(worker, claims, lease, now)))
     }
 
-    async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
-        Ok(self.jobs(|jobs, now| jobs.finish_all(worker, finishes, now)))
+    async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<JobsFinished> {
+        Ok(self.job_finish(worker, finishes))
     }
 
     async fn job_progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool> {
@@ -492,9 +493,5 @@ impl Store for Model {
 
     async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
         Ok(self.graph_settle(by, limit))
-    }
-
-    async fn node_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<NodesFinished> {
-        Ok(self.node_finish(worker, finishes))
     }
 }

@@ -8,13 +8,9 @@ use leasehold_store::workspace::{SlotUse, WorkspaceChange};
 
 /// Each plan, and an override in its place, admits exactly its limit, in one claim and in many.
 pub async fn each_limit_is_exact(f: Fixture) {
-    for (plan, limit_override, limit) in [
-        (Plan::Free, None, 1),
-        (Plan::Pro, None, 5),
-        (Plan::Enterprise, None, 20),
-        (Plan::Enterprise, Some(0), 0),
-        (Plan::Free, Some(33), 33),
-    ] {
+    let plans = Plan::ALL.map(|plan| (plan, None, plan.max_concurrent_executions()));
+    let overridden = [(Plan::Enterprise, Some(0), 0), (Plan::Free, Some(33), 33)];
+    for (plan, limit_override, limit) in plans.into_iter().chain(overridden) {
         let t = f.site_of(plan, limit_override).await;
         let asked = f.enqueue(&t, 40).await;
         let mut admitted = ids(&f.claim(3).await);

@@ -1,7 +1,7 @@
 //! In what order a claim admits: workspaces in turn; within one, priority, then oldest, then id.
 
 use crate::Fixture;
-use crate::factory::{Site, ids, new_request, ok, params};
+use crate::factory::{TestWorkspace, ids, new_request, ok, params};
 use leasehold_core::{ExecutionEnd, FailureReason, RequestId};
 use leasehold_store::fresh_id;
 use leasehold_store::request::{Claimed, NewRequest, Rejected};
@@ -73,7 +73,11 @@ fn labels(claimed: &Claimed, asked: &[Vec<RequestId>]) -> String {
     names.join(" ")
 }
 
-async fn three(f: &Fixture, limits: [u32; 3], n: [usize; 3]) -> (Vec<Site>, Vec<Vec<RequestId>>) {
+async fn three(
+    f: &Fixture,
+    limits: [u32; 3],
+    n: [usize; 3],
+) -> (Vec<TestWorkspace>, Vec<Vec<RequestId>>) {
     let (mut sites, mut asked) = (Vec::new(), Vec::new());
     for (limit, n) in limits.into_iter().zip(n) {
         let site = f.site(limit).await;

@@ -1,4 +1,4 @@
--- With what the executions $1 run.
-SELECT e.id, q.params::json AS params
+-- With what the execution $1 runs.
+SELECT q.params::json AS params
 FROM workflow_execution e JOIN workflow_execution_queue q ON q.id = e.request_id
-WHERE e.id = ANY ($1)
+WHERE e.id = $1

@@ -1,2 +1,3 @@
--- Whether anything was ever applied here.
-SELECT to_regclass('leasehold_migration') IS NOT NULL AS present
+-- Whether the tables of applied migrations and functions exist.
+SELECT to_regclass('leasehold_migration') IS NOT NULL AS migrations,
+    to_regclass('leasehold_function') IS NOT NULL AS functions

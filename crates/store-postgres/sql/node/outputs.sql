@@ -1,7 +1,3 @@
--- What the nodes ($1, $2) came to.
-SELECT n.execution_id, n.node, n.output
-FROM unnest($1::uuid[], $2::smallint[]) AS a (execution_id, node)
-CROSS JOIN LATERAL (
-    SELECT n.* FROM execution_node n WHERE n.execution_id = a.execution_id AND n.node = a.node LIMIT 1
-) n
-WHERE n.output IS NOT NULL
+-- What the nodes $2 of the execution $1 came to.
+SELECT n.node, n.output
+FROM execution_node n WHERE n.execution_id = $1 AND n.node = ANY ($2::smallint[]) AND n.output IS NOT NULL

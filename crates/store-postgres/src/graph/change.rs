@@ -50,7 +50,7 @@ pub(super) struct Source {
     pub(super) outputs: HashMap<usize, JsonText>,
 }
 
-/// What ends of nodes would lead to, as far as that is known without anybody's output.
+/// What the end of a node would lead to, as far as that is known without its output.
 #[derive(Default)]
 pub(super) struct Foresight {
     /// Whether nodes begin.
@@ -90,28 +90,21 @@ impl Change {
         self.state.end().is_some()
     }
 
-    pub(super) fn foresee(&self, events: impl Iterator<Item = GraphEvent>) -> Foresight {
+    /// What an event would lead to.
+    pub(super) fn foresee(&self, event: GraphEvent) -> Foresight {
         let mut state = self.state.clone();
-        let mut completed = BTreeSet::new();
-        let mut foresight = Foresight::default();
-        for event in events {
-            if state.end().is_some() {
-                // A node whose end comes too late is given up.
-                foresight.abandons = true;
-                break;
-            }
-            let Some(step) = self.machine.apply(&mut state, event) else {
-                continue;
-            };
-            if let GraphEvent::Completed(node) = event {
-                completed.insert(node);
-            }
-            foresight.begins |= !step.begin.is_empty();
-            foresight.needs.extend(self.machine.needs(&step.begin));
-            foresight.abandons |= !step.abandon.is_empty();
+        let Some(step) = self.machine.apply(&mut state, event) else {
+            return Foresight::default();
+        };
+        let mut needs = self.machine.needs(&step.begin);
+        if let GraphEvent::Completed(node) = event {
+            needs.remove(&node);
         }
-        foresight.needs.retain(|node| !completed.contains(node));
-        foresight
+        Foresight {
+            begins: !step.begin.is_empty(),
+            needs,
+            abandons: !step.abandon.is_empty(),
+        }
     }
 
     /// The first nodes begin.

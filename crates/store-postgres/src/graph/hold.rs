@@ -6,26 +6,12 @@ use crate::store::{Params, PostgresStore, sql};
 use crate::transaction::Open;
 use futures::try_join;
 use leasehold_core::graph::GraphState;
+use leasehold_core::job::JobRef;
 use leasehold_core::{ExecutionEnd, ExecutionId, JobId, Timestamp};
-use leasehold_store::job::JobRef;
 use leasehold_store::{Error, ErrorKind, Result};
 use std::collections::{BTreeSet, HashMap};
 use tokio_postgres::Row;
 use uuid::Uuid;
-
-/// Graphs whose rows are held.
-#[derive(Default)]
-pub(super) struct Graphs {
-    pub(super) all: Vec<Change>,
-    /// Which graph a job belongs to, by its place in `all`, and which node of it it is.
-    places: HashMap<JobId, (usize, usize)>,
-}
-
-impl Graphs {
-    pub(super) fn place(&self, job: JobId) -> Option<(usize, usize)> {
-        self.places.get(&job).copied()
-    }
-}
 
 /// The state of a graph, as it is kept.
 pub(super) fn state(row: &Row, context: &'static str) -> Result<GraphState> {
@@ -65,30 +51,28 @@ pub(super) async fn graph(
     }
 }
 
-/// The graphs that have these jobs as nodes.
-pub(super) async fn graphs_of(
+/// The graph that has this job as a node, and which node it is; none if its record is gone.
+pub(super) async fn graph_of(
     store: &PostgresStore,
     transaction: &Open<'_>,
-    jobs: &[i64],
-) -> Result<Graphs> {
+    job: JobId,
+) -> Result<Option<(Change, usize)>> {
     let rows = transaction
-        .many(sql!("graph/lock_of_jobs"), &[&jobs])
+        .many(sql!("graph/lock_of_job"), &[&job.0])
         .await?;
-    read(store, transaction, &rows).await
+    node(store, transaction, rows.first()).await
 }
 
-async fn read(store: &PostgresStore, transaction: &Open<'_>, rows: &[Row]) -> Result<Graphs> {
-    let mut graphs = Graphs::default();
-    for row in rows {
-        let (jobs, nodes): (Vec<i64>, Vec<i16>) = (row.get("jobs"), row.get("nodes"));
-        let at = graphs.all.len();
-        let places = jobs.into_iter().zip(nodes);
-        graphs
-            .places
-            .extend(places.map(|(job, node)| (JobId(job), (at, place(node)))));
-        graphs.all.push(change(store, transaction, row).await?);
-    }
-    Ok(graphs)
+async fn node(
+    store: &PostgresStore,
+    transaction: &Open<'_>,
+    row: Option<&Row>,
+) -> Result<Option<(Change, usize)>> {
+    let Some(row) = row else {
+        return Ok(None);
+    };
+    let change = change(store, transaction, row).await?;
+    Ok(Some((change, place(row.get("node")))))
 }
 
 /// A node's place in its graph's list; the schema allows none below zero.
@@ -106,6 +90,11 @@ pub(super) struct OpenNodes {
 impl OpenNodes {
     pub(super) fn job(&self, execution: ExecutionId, node: usize) -> Option<i64> {
         self.jobs.get(&(execution, node)).copied()
+    }
+
+    /// The queues and the jobs.
+    fn places(&self) -> (&[i32], Vec<i64>) {
+        (&self.queues, self.jobs.values().copied().collect())
     }
 }
 
@@ -178,11 +167,11 @@ pub(super) async fn leases(
     store: &PostgresStore,
     transaction: &Open<'_>,
     tokens: &[i64],
-    open: &OpenNodes,
+    open: Option<&OpenNodes>,
 ) -> Result<Leases> {
-    let jobs: Vec<i64> = open.jobs.values().copied().collect();
+    let (queues, jobs) = open.map(OpenNodes::places).unwrap_or_default();
     let pages = transaction
-        .many(sql!("job/lease_lock"), &[&tokens, &open.queues, &jobs])
+        .many(sql!("job/lease_lock"), &[&tokens, &queues, &jobs])
         .await?;
     let now = transaction
         .one(sql!("clock/now"), &[&store.given_now()])
@@ -190,30 +179,29 @@ pub(super) async fn leases(
     Leases::read(&pages, &now)
 }
 
-/// The graphs that have these jobs as nodes, and the pages of these tokens, at once: for an operation that gives up no node.
-pub(super) async fn graphs_and_leases(
+/// The graph that has the job of this claim as a node, and the claim's page, at once: for an operation that gives up no node.
+pub(super) async fn graph_and_lease(
     store: &PostgresStore,
     transaction: &Open<'_>,
-    jobs: &[i64],
-    tokens: &[i64],
-) -> Result<(Graphs, Leases)> {
-    let graphs = transaction.prepare(sql!("graph/lock_of_jobs")).await?;
-    let pages = transaction.prepare(sql!("job/lease_lock")).await?;
+    claim: JobRef,
+) -> Result<(Option<(Change, usize)>, Leases)> {
+    let graph = transaction.prepare(sql!("graph/lock_of_job")).await?;
+    let page = transaction.prepare(sql!("job/lease_lock")).await?;
     let clock = transaction.prepare(sql!("clock/now")).await?;
     let (no_queues, no_jobs): (&[i32], &[i64]) = (&[], &[]);
-    let now = store.given_now();
+    let (tokens, now) = (vec![claim.token], store.given_now());
     let asked: (&Params<'_>, &Params<'_>, &Params<'_>) =
-        (&[&jobs], &[&tokens, &no_queues, &no_jobs], &[&now]);
+        (&[&claim.job.0], &[&tokens, &no_queues, &no_jobs], &[&now]);
     // One after the other in the server, in this order, without waiting for each answer.
-    let (graphs, pages, now) = try_join!(
-        transaction.query(&graphs, asked.0),
-        transaction.query(&pages, asked.1),
+    let (graph, page, now) = try_join!(
+        transaction.query(&graph, asked.0),
+        transaction.query(&page, asked.1),
         transaction.query(&clock, asked.2),
     )?;
     let none = || ErrorKind::Broken("the database has no time".to_owned());
     let now = now
         .first()
         .ok_or_else(|| Error::new(transaction.context, none()))?;
-    let leases = Leases::read(&pages, now)?;
-    Ok((read(store, transaction, &graphs).await?, leases))
+    let leases = Leases::read(&page, now)?;
+    Ok((node(store, transaction, graph.first()).await?, leases))
 }

@@ -39,7 +39,9 @@ pub(super) async fn end(
     change: Change,
 ) -> Result<Option<EndedExecution>> {
     let open = hold::open_nodes(&transaction, &[change.execution]).await?;
-    let moment = hold::leases(store, &transaction, &[], &open).await?.moment;
+    let moment = hold::leases(store, &transaction, &[], Some(&open))
+        .await?
+        .moment;
     let mut changes = [change];
     let abandoned = write::abandon(&transaction, moment, &mut changes, &open).await?;
     write::record(&transaction, moment, &changes).await?;

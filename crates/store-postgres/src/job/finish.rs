@@ -1,18 +1,21 @@
-//! What a worker does with its leases: renew them, report progress, end them.
+//! What a worker does with its leases: renew them, report progress, end them. What follows from the end of a node is in `graph::finish`.
 
 use super::row::{self, JsonIn};
 use crate::error::postgres;
+use crate::graph;
 use crate::pool;
 use crate::row::{micros, time};
 use crate::store::{Params, PostgresStore, sql};
-use deadpool_postgres::GenericClient;
-use leasehold_core::job::{JobRetry, JobStatus, bounded_wait, jitter};
+use deadpool_postgres::{GenericClient, Object};
+use leasehold_core::job::{
+    Again, JobEnd, JobFinish, JobFinished, JobRef, JobRetry, JobStatus, bounded_wait, jitter,
+};
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_core::text::clip;
 use leasehold_core::{JobId, JsonText, Timestamp};
-use leasehold_store::Result;
-use leasehold_store::job::{Again, JobEnd, JobFinish, JobFinished, JobRef};
+use leasehold_store::job::JobsFinished;
+use leasehold_store::{ErrorKind, Result};
 use std::collections::HashMap;
 use std::time::Duration;
 use tokio_postgres::Row;
@@ -202,16 +205,89 @@ pub(crate) async fn finish(
     store: &PostgresStore,
     worker: &str,
     finishes: &[JobFinish],
-) -> Result<Vec<JobFinished>> {
-    let client = pool::take(&store.pool, CONTEXT).await?;
+) -> Result<JobsFinished> {
+    let mut client = pool::take(&store.pool, CONTEXT).await?;
     let verdicts = verdicts(&client, finishes).await?;
-    let ended = end(&client, store.given_now(), worker, &verdicts, false).await?;
-    drop(client);
-    Ok(answers(store, finishes.len(), &verdicts, ended))
+    let answers = end(&client, store.given_now(), worker, &verdicts, false).await?;
+    let mut call = Call::new(finishes, &verdicts);
+    let nodes = call.keep(store, answers);
+    if !nodes.is_empty() {
+        call.finish_nodes(store, &mut client, worker, nodes).await?;
+    }
+    Ok(call.finished)
+}
+
+/// A call whose claims end one after the other.
+struct Call<'a> {
+    finishes: &'a [JobFinish],
+    verdicts: HashMap<JobRef, &'a Verdict<'a>>,
+    finished: JobsFinished,
+}
+
+impl<'a> Call<'a> {
+    fn new(finishes: &'a [JobFinish], verdicts: &'a [Verdict<'a>]) -> Self {
+        Self {
+            finishes,
+            verdicts: verdicts.iter().map(|v| (v.claim, v)).collect(),
+            finished: JobsFinished {
+                jobs: vec![JobFinished::LeaseLost; finishes.len()],
+                ended: Vec::new(),
+            },
+        }
+    }
+
+    /// Keeps answers that are committed and wakes whoever waits for that. Returns the claims of nodes, in the order asked.
+    fn keep(&mut self, store: &PostgresStore, answers: Vec<Answer>) -> Vec<&'a Verdict<'a>> {
+        let (mut queued, mut nodes) = (false, Vec::new());
+        for (claim, answer) in answers {
+            let Some(&verdict) = self.verdicts.get(&claim) else {
+                continue;
+            };
+            match answer {
+                Some(finished) => {
+                    queued |= matches!(finished, JobFinished::Queued { .. });
+                    self.finished.jobs[verdict.asked] = finished;
+                }
+                None => nodes.push(verdict),
+            }
+        }
+        store.job_wakes.finished(queued);
+        nodes.sort_unstable_by_key(|verdict| verdict.asked);
+        nodes
+    }
+
+    /// Ends claims of nodes, each in a transaction of its own. One that fails does not keep the others from their end, unless the database
+    /// has gone away.
+    async fn finish_nodes(
+        &mut self,
+        store: &PostgresStore,
+        client: &mut Object,
+        worker: &str,
+        nodes: Vec<&'a Verdict<'a>>,
+    ) -> Result<()> {
+        let mut failure = None;
+        for verdict in nodes {
+            let end = &self.finishes[verdict.asked].end;
+            match graph::finish(store, client, worker, verdict, end).await {
+                Ok(node) => {
+                    self.finished.ended.extend(node.ended);
+                    self.keep(store, node.job.into_iter().collect());
+                }
+                Err(error) => {
+                    let gone = matches!(error.kind, ErrorKind::Unavailable(_));
+                    failure.get_or_insert(error);
+                    if gone {
+                        break;
+                    }
+                }
+            }
+        }
+        failure.map_or(Ok(()), Err)
+    }
 }
 
 /// What shall become of each claim, sorted by page; of two for one claim the first.
-pub(crate) async fn verdicts<'a>(
+async fn verdicts<'a>(
     client: &impl GenericClient,
     finishes: &'a [JobFinish],
 ) -> Result<Vec<Verdict<'a>>> {
@@ -226,25 +302,8 @@ pub(crate) async fn verdicts<'a>(
     Ok(verdicts)
 }
 
-/// The answers of a call in its order, once what `ended` says is committed; whoever waits for it here is woken.
-pub(crate) fn answers(
-    store: &PostgresStore,
-    asked: usize,
-    verdicts: &[Verdict<'_>],
-    ended: Vec<(JobRef, JobFinished)>,
-) -> Vec<JobFinished> {
-    let mut answers = vec![JobFinished::LeaseLost; asked];
-    let position: HashMap<JobRef, usize> = verdicts.iter().map(|v| (v.claim, v.asked)).collect();
-    let mut queued = false;
-    for (claim, finished) in ended {
-        queued |= matches!(finished, JobFinished::Queued { .. });
-        if let Some(&asked) = position.get(&claim) {
-            answers[asked] = finished;
-        }
-    }
-    store.job_wakes.finished(queued);
-    answers
-}
+/// What became of a claim; none if it is that of a node, whose graph has to be brought on with it.
+pub(crate) type Answer = (JobRef, Option<JobFinished>);
 
 /// Ends those of these claims that the worker holds, and says what became of them. `nodes`: the caller brings their graphs on.
 pub(crate) async fn end(
@@ -253,7 +312,7 @@ pub(crate) async fn end(
     worker: &str,
     verdicts: &[Verdict<'_>],
     nodes: bool,
-) -> Result<Vec<(JobRef, JobFinished)>> {
+) -> Result<Vec<Answer>> {
     let pages = Pages::of(verdicts.iter().map(|v| v.claim));
     let plain = verdicts
         .iter()
@@ -287,12 +346,12 @@ pub(crate) async fn end(
                 token: row.get(1),
             };
             let finished = match row.get::<_, Option<&str>>(2) {
-                None | Some("completed") => JobFinished::Completed,
-                Some("failed") => JobFinished::Failed,
-                Some("of_graph") => JobFinished::OfGraph,
-                Some(_) => JobFinished::Queued {
+                None | Some("completed") => Some(JobFinished::Completed),
+                Some("failed") => Some(JobFinished::Failed),
+                Some("of_graph") => None,
+                Some(_) => Some(JobFinished::Queued {
                     run_at: time::<Timestamp>(row, "run_at")?,
-                },
+                }),
             };
             Ok((claim, finished))
         })

@@ -1,6 +1,6 @@
 //! Costs beside each other: a table to read, and one rule. Knows nothing of how they were measured.
 
-use super::scene::Cost;
+use super::measured::Cost;
 
 /// Costs of one comparison, each beside the one it is compared with.
 pub(crate) struct Table {

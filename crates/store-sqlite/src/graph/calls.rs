@@ -1,13 +1,14 @@
 //! Graphs as the port asks for them: each call hands its verb's function to the writer or to a reader. Knows no SQL.
 
 use crate::SqliteStore;
-use crate::graph::{finish, read, settle, start, stop};
+use crate::graph::finish::{self, NodeFinished};
+use crate::graph::{read, settle, start, stop};
 use leasehold_core::graph::{GraphStop, NodeRun};
+use leasehold_core::job::JobFinish;
 use leasehold_core::{ExecutionId, JsonText};
 use leasehold_store::Result;
 use leasehold_store::failpoint::reach;
-use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished};
-use leasehold_store::job::JobFinish;
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped};
 use std::sync::Arc;
 
 pub(crate) async fn start(store: &SqliteStore, execution: ExecutionId) -> Result<GraphStarted> {
@@ -74,18 +75,19 @@ pub(crate) async fn settle(
         .await
 }
 
-pub(crate) async fn node_finish(
+/// Ends the claim of a node.
+pub(crate) async fn finish(
     store: &SqliteStore,
     worker: &str,
-    finishes: &[JobFinish],
-) -> Result<NodesFinished> {
+    finish: &JobFinish,
+) -> Result<NodeFinished> {
     let machines = Arc::clone(&store.machines);
-    let (worker, finishes) = (worker.to_owned(), finishes.to_vec());
-    let answers = store
-        .write("node_finish", move |s| {
-            finish::finish(s, &machines, &worker, &finishes)
+    let (worker, finish) = (worker.to_owned(), finish.clone());
+    let finished = store
+        .write("job_finish", move |s| {
+            finish::finish(s, &machines, &worker, &finish)
         })
         .await?;
-    reach("node_finish/committed");
-    Ok(answers)
+    reach("job_finish/committed");
+    Ok(finished)
 }

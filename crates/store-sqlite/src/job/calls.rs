@@ -1,10 +1,12 @@
 //! Jobs as the port asks for them: each call hands its verb's function to the writer or to a reader. Knows no SQL.
 
-use crate::{SqliteStore, job};
+use crate::{SqliteStore, graph, job};
+use futures::future::join_all;
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
 use leasehold_core::{JobId, JsonText};
 use leasehold_store::job::{
-    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
-    JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
+    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobFilter, JobPrune, JobsFinished, JobsPruned,
+    NewJob,
 };
 use leasehold_store::{Page, Result};
 use std::sync::{Arc, PoisonError};
@@ -42,17 +44,35 @@ pub(crate) async fn renew(
         .await
 }
 
+/// Ends plain jobs in one operation, then each job of a node in one of its own. Those are handed over together, in the order asked, and so share a
+/// commit.
 pub(crate) async fn finish(
     store: &SqliteStore,
     worker: &str,
     finishes: &[JobFinish],
-) -> Result<Vec<JobFinished>> {
-    let (worker, finishes) = (worker.to_owned(), finishes.to_vec());
-    store
-        .write("job_finish", move |s| {
-            job::finish::finish(s, &worker, &finishes)
-        })
-        .await
+) -> Result<JobsFinished> {
+    let (by, all) = (worker.to_owned(), finishes.to_vec());
+    let answers = store
+        .write("job_finish", move |s| job::finish::finish(s, &by, &all))
+        .await?;
+    let asked = finishes.iter().zip(&answers);
+    let nodes = asked.filter(|(_, answer)| answer.is_none());
+    let nodes = nodes.map(|(finish, _)| graph::calls::finish(store, worker, finish));
+    let mut nodes = join_all(nodes).await.into_iter();
+    let mut finished = JobsFinished::default();
+    for answer in answers {
+        finished.jobs.push(match answer {
+            Some(answer) => answer,
+            None => match nodes.next().transpose()? {
+                Some(node) => {
+                    finished.ended.extend(node.ended);
+                    node.job
+                }
+                None => JobFinished::LeaseLost,
+            },
+        });
+    }
+    Ok(finished)
 }
 
 pub(crate) async fn progress(

@@ -8,10 +8,10 @@ use crate::job::{expire, lease, wait};
 use crate::queue::{self, Known};
 use crate::row::{later, moment};
 use crate::session::Session;
+use leasehold_core::job::{ClaimedJob, JobClaim, JobsClaimed};
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::JOB_MAX_BATCH;
 use leasehold_core::{JobId, JsonText};
-use leasehold_store::job::{ClaimedJob, JobClaim, JobsClaimed};
 use rusqlite::{Row, params};
 use std::time::Duration;
 

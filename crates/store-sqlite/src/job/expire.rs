@@ -10,9 +10,10 @@ use crate::queue::{Known, Seen};
 use crate::row::{Place, blob};
 use crate::session::Session;
 use crate::wake::Ring;
+use leasehold_core::job::JobRef;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{JobId, JobStatus};
-use leasehold_store::job::{ExpiredJob, JobRef};
+use leasehold_store::job::ExpiredJob;
 use rusqlite::params;
 
 const EXPIRED: &str = include_str!("../../sql/job/expired.sql");

@@ -1,4 +1,5 @@
-//! What a worker says became of its jobs: completed, failed and perhaps tried again, snoozed, given back.
+//! What a worker says became of its jobs: completed, failed and perhaps tried again, snoozed, given back. What follows from the end of a
+//! node is in `graph::finish`.
 
 use crate::error::Fault;
 use crate::job::NodeOf;
@@ -10,27 +11,29 @@ use crate::queue::Seen;
 use crate::row::{Columns, Place, later, moment};
 use crate::session::Session;
 use crate::wake::Ring;
-use leasehold_core::job::{JobRetry, bounded_wait, jitter};
+use leasehold_core::job::{
+    Again, JobEnd, JobFinish, JobFinished, JobRef, JobRetry, bounded_wait, jitter,
+};
 use leasehold_core::{ExecutionId, JobId};
-use leasehold_store::job::{Again, JobEnd, JobFinish, JobFinished, JobRef};
 use std::time::Duration;
 
 const OF: &str = include_str!("../../sql/job/of.sql");
 
+/// Ends the claims of jobs that are no nodes; none is answered for those that are, and nothing was changed of them.
 pub(crate) fn finish(
     session: &Session<'_>,
     worker: &str,
     finishes: &[JobFinish],
-) -> Result<Vec<JobFinished>, Fault> {
+) -> Result<Vec<Option<JobFinished>>, Fault> {
     let mut call = Call::by(session, worker);
     let mut answers = Vec::with_capacity(finishes.len());
     for finish in finishes {
         answers.push(match call.node(finish.claim)? {
-            Some(_) => JobFinished::OfGraph,
-            None => match call.take(finish.claim)? {
+            Some(_) => None,
+            None => Some(match call.take(finish.claim)? {
                 None => JobFinished::LeaseLost,
                 Some(taken) => call.finish(taken, &finish.end, Results::Kept)?,
-            },
+            }),
         });
     }
     call.write()?;

@@ -4,9 +4,9 @@ use crate::error::Fault;
 use crate::job::lease::Held;
 use crate::row::{Text, later};
 use crate::session::Session;
+use leasehold_core::job::JobRef;
 use leasehold_core::lease::bounded;
 use leasehold_core::{JobId, JsonText};
-use leasehold_store::job::JobRef;
 use rusqlite::params;
 use std::time::Duration;
 

@@ -4,8 +4,8 @@ use crate::error::Fault;
 use crate::job::page::{self, Entry, MOST};
 use crate::row::Text;
 use crate::session::Session;
+use leasehold_core::job::JobRef;
 use leasehold_store::ErrorKind;
-use leasehold_store::job::JobRef;
 use rusqlite::{Row, params};
 use std::collections::HashMap;
 

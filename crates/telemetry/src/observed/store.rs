@@ -5,6 +5,7 @@ use crate::metrics::{Metrics, StoreSeries};
 use crate::observed::tally::Tally;
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphStop, NodeRun};
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
 use leasehold_core::{
     DefinitionId, ExecutionId, JobId, JsonText, KeyId, RequestId, Timestamp, VersionId, WorkspaceId,
 };
@@ -17,11 +18,11 @@ use leasehold_store::diagnosis::Diagnosis;
 use leasehold_store::execution::{
     ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
 };
-use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, NodesFinished};
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped};
 use leasehold_store::instance::{Instance, InstanceBeat};
 use leasehold_store::job::{
-    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobClaim, JobFilter, JobFinish, JobFinished,
-    JobPrune, JobRef, JobsClaimed, JobsPruned, NewJob,
+    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobFilter, JobPrune, JobsFinished, JobsPruned,
+    NewJob,
 };
 use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
@@ -179,7 +180,7 @@ observed! {
     job_enqueue(jobs: &[NewJob]) -> Vec<EnqueuedJob> => |tally, came| tally.jobs_enqueued(jobs, came);
     job_claim(claim: &JobClaim) -> JobsClaimed => |tally, came| tally.jobs_claimed(&claim.queue, came.jobs.len());
     job_renew(worker: &str, claims: &[JobRef], lease: Duration) -> Vec<JobId> => |tally, came| tally.jobs_renewed(came.len());
-    job_finish(worker: &str, finishes: &[JobFinish]) -> Vec<JobFinished> => |tally, came| tally.jobs_finished(came);
+    job_finish(worker: &str, finishes: &[JobFinish]) -> JobsFinished => |tally, came| tally.jobs_finished(came);
     job_progress(worker: &str, claim: JobRef, progress: &JsonText) -> bool;
     job_requeue_expired(limit: u32) -> Vec<ExpiredJob> => |tally, came| tally.jobs_expired(came.len());
     job_cancel(id: JobId) -> JobCancelled;
@@ -193,5 +194,4 @@ observed! {
     graph_output(execution: ExecutionId, node: usize) -> Option<JsonText>;
     graph_stop(execution: ExecutionId, stop: GraphStop, by: &str, reason: &str) -> GraphStopped => |tally, came| if let GraphStopped::Stopped(ended) = came { tally.graphs_ended([ended]) };
     graph_settle(by: &str, limit: u32) -> Vec<EndedExecution> => |tally, came| tally.graphs_settled(came);
-    node_finish(worker: &str, finishes: &[JobFinish]) -> NodesFinished => |tally, came| tally.nodes_finished(came);
 }

@@ -2,9 +2,10 @@
 
 use crate::metrics::{Kind, Metrics, Outcome, Reason, Status};
 use leasehold_core::FailureReason;
+use leasehold_core::job::JobFinished;
 use leasehold_store::execution::ExecutionFinished;
-use leasehold_store::graph::{EndedExecution, NodesFinished};
-use leasehold_store::job::{EnqueuedJob, JobFinished, NewJob};
+use leasehold_store::graph::EndedExecution;
+use leasehold_store::job::{EnqueuedJob, JobsFinished, NewJob};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockToken};
 use leasehold_store::request::{Cancelled, Claim, ClaimOutcome, Enqueued, Released};
 use prometheus_client::metrics::counter::Counter;
@@ -151,11 +152,6 @@ impl Tally {
         }
     }
 
-    pub(super) fn nodes_finished(&self, came: &NodesFinished) {
-        self.jobs_finished(&came.jobs);
-        self.graphs_ended(&came.ended);
-    }
-
     pub(super) fn lock_acquired(&self, asked: &LockRequest, came: &LockAcquired) {
         match came {
             LockAcquired::Acquired { token, .. } => {
@@ -205,16 +201,14 @@ impl Tally {
         self.job_expiries.inc_by(jobs as u64);
     }
 
-    pub(super) fn jobs_finished(&self, came: &[JobFinished]) {
+    pub(super) fn jobs_finished(&self, came: &JobsFinished) {
         let (mut completed, mut failed, mut queued, mut lost) = (0, 0, 0, 0);
-        for finished in came {
+        for finished in &came.jobs {
             match finished {
                 JobFinished::Completed => completed += 1,
                 JobFinished::Failed => failed += 1,
                 JobFinished::Queued { .. } => queued += 1,
                 JobFinished::LeaseLost => lost += 1,
-                // Whoever asked asks again for the node, and is counted then.
-                JobFinished::OfGraph => {}
             }
         }
         self.jobs_completed.inc_by(completed);
@@ -222,5 +216,37 @@ impl Tally {
         self.jobs_queued.inc_by(queued);
         self.jobs_lost.inc_by(lost);
         self.job_losses.inc_by(lost);
+        self.graphs_ended(&came.ended);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::metrics::Format;
+    use leasehold_store::request::EnqueuedRequest;
+
+    /// What a metric without labels shows after these outcomes.
+    fn shown(name: &str, counted: impl FnOnce(&Tally)) -> f64 {
+        let tally = Tally::new(Arc::new(Metrics::default()));
+        counted(&tally);
+        let text = tally.metrics.shown(Format::Prometheus).unwrap();
+        let mut values = text
+            .lines()
+            .filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        values.next().unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn only_inserted_requests_count_as_enqueued() {
+        let requests = [true, false, true].map(|inserted| EnqueuedRequest {
+            id: leasehold_store::fresh_id(),
+            inserted,
+        });
+        let came = Enqueued::All(requests.to_vec());
+        let name = "leasehold_requests_enqueued_total";
+        assert_eq!(shown(name, |tally| tally.enqueued(&came)), 2.0);
     }
 }

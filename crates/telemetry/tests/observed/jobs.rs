@@ -1,9 +1,10 @@
 //! Jobs: put into queues, taken, kept and ended.
 
-use crate::ground::{Ground, moves};
+use crate::observed_env::{ObservedEnv, moves};
 use leasehold_core::JsonText;
+use leasehold_core::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinish};
 use leasehold_store::Store;
-use leasehold_store::job::{Again, ClaimedJob, Dedup, JobClaim, JobEnd, JobFinish, NewJob};
+use leasehold_store::job::{Dedup, NewJob};
 use std::time::Duration;
 
 const WORKER: &str = "a worker";
@@ -13,7 +14,7 @@ fn job(queue: &str) -> NewJob {
     NewJob::new(queue, "letter", JsonText::default())
 }
 
-async fn claimed(ground: &Ground, max: u32) -> Vec<ClaimedJob> {
+async fn claimed(ground: &ObservedEnv, max: u32) -> Vec<ClaimedJob> {
     let claim = JobClaim {
         queue: "mails".to_owned(),
         worker: WORKER.to_owned(),
@@ -25,7 +26,7 @@ async fn claimed(ground: &Ground, max: u32) -> Vec<ClaimedJob> {
 
 #[tokio::test]
 async fn jobs_are_counted_by_queue_and_those_that_were_there_are_not() {
-    let ground = Ground::new().await;
+    let ground = ObservedEnv::new().await;
     let once = NewJob {
         dedup: Some(Dedup {
             key: "once".to_owned(),
@@ -53,7 +54,7 @@ async fn jobs_are_counted_by_queue_and_those_that_were_there_are_not() {
 
 #[tokio::test]
 async fn every_end_of_a_claim_is_counted_by_what_came_of_it() {
-    let ground = Ground::new().await;
+    let ground = ObservedEnv::new().await;
     ground
         .store
         .job_enqueue(&vec![job("mails"); 6])
@@ -91,7 +92,7 @@ async fn every_end_of_a_claim_is_counted_by_what_came_of_it() {
 
 #[tokio::test]
 async fn leases_of_jobs_are_counted_when_renewed_and_when_taken_back() {
-    let ground = Ground::new().await;
+    let ground = ObservedEnv::new().await;
     ground
         .store
         .job_enqueue(&vec![job("mails"); 2])

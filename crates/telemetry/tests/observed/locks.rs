@@ -1,6 +1,6 @@
 //! Named locks and the calls themselves.
 
-use crate::ground::{Ground, moves};
+use crate::observed_env::{ObservedEnv, moves};
 use leasehold_store::Store;
 use leasehold_store::lock::{LockAcquired, LockRequest, LockToken};
 use leasehold_store::request::{Claim, ClaimOutcome};
@@ -25,7 +25,7 @@ async fn acquire(store: &dyn Store, owner: &str) -> Option<LockToken> {
 
 #[tokio::test]
 async fn a_lock_is_held_given_back_and_refused() {
-    let ground = Ground::new().await;
+    let ground = ObservedEnv::new().await;
     let token = acquire(&ground.store, "a").await.unwrap();
     assert_eq!(ground.moved(), moves([(HELD, 1.0)]));
     assert!(ground.store.lock_extend(&token, MINUTE).await.unwrap());
@@ -40,7 +40,7 @@ async fn a_lock_is_held_given_back_and_refused() {
 
 #[tokio::test]
 async fn a_loss_is_counted_by_whatever_tells_of_it_first_and_only_once() {
-    let ground = Ground::new().await;
+    let ground = ObservedEnv::new().await;
     for told in ["extend", "release", "claim"] {
         let mine = acquire(&ground.store, "a").await.unwrap();
         ground.clock.advance(MINUTE * 2);
@@ -70,7 +70,7 @@ async fn a_loss_is_counted_by_whatever_tells_of_it_first_and_only_once() {
 
 #[tokio::test]
 async fn every_call_is_timed_and_a_failed_one_is_told_apart() {
-    let ground = Ground::new().await;
+    let ground = ObservedEnv::new().await;
     let of = |call: &str, outcome: &str| {
         ground.value(&format!(
             "leasehold_store_calls_total{{call=\"{call}\",outcome=\"{outcome}\"}}"

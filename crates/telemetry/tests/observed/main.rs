@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod engine;
-mod ground;
 mod jobs;
 mod locks;
+mod observed_env;
 mod requests;

@@ -1,11 +1,11 @@
 //! Requests: enqueued, taken back, and at every end there is.
 
-use crate::ground::{Ground, LEASE, OWNER, failed, moves};
+use crate::observed_env::{LEASE, OWNER, ObservedEnv, failed, moves};
 use leasehold_core::graph::GraphStop;
+use leasehold_core::job::{Again, JobClaim, JobEnd, JobFinish};
 use leasehold_core::{ExecutionEnd, FailureReason};
 use leasehold_store::Store;
 use leasehold_store::execution::ExecutionFinish;
-use leasehold_store::job::{Again, JobClaim, JobEnd, JobFinish};
 use leasehold_store::request::{
     Cancel, ClaimRef, ClaimedRequest, Fail, Idempotency, NewRequest, Redrive, RedriveMany, Release,
     ReleaseKind,
@@ -19,8 +19,8 @@ const ENQUEUED: &str = "leasehold_requests_enqueued_total";
 
 #[tokio::test]
 async fn what_was_there_before_is_not_enqueued_again() {
-    let ground = Ground::new().await;
-    let same = |ground: &Ground| NewRequest {
+    let ground = ObservedEnv::new().await;
+    let same = |ground: &ObservedEnv| NewRequest {
         idempotency: Some(Idempotency {
             key: "once".to_owned(),
             window: None,
@@ -37,7 +37,7 @@ async fn what_was_there_before_is_not_enqueued_again() {
 
 #[tokio::test]
 async fn a_failed_request_that_is_repeated_is_enqueued() {
-    let ground = Ground::new().await;
+    let ground = ObservedEnv::new().await;
     for _ in 0..2 {
         let claimed = ground.claimed().await;
         fail(&ground, &claimed, FailureReason::Cancelled).await;
@@ -64,7 +64,7 @@ async fn a_failed_request_that_is_repeated_is_enqueued() {
     assert_eq!(ground.moved(), moves([(ENQUEUED, 2.0)]));
 }
 
-async fn fail(ground: &Ground, claimed: &ClaimedRequest, reason: FailureReason) -> bool {
+async fn fail(ground: &ObservedEnv, claimed: &ClaimedRequest, reason: FailureReason) -> bool {
     let fail = Fail {
         claim: ClaimRef::from(claimed),
         reason,
@@ -73,7 +73,7 @@ async fn fail(ground: &Ground, claimed: &ClaimedRequest, reason: FailureReason) 
     ground.store.request_fail(OWNER, &fail).await.unwrap()
 }
 
-async fn release(ground: &Ground, claimed: &ClaimedRequest, kind: ReleaseKind) {
+async fn release(ground: &ObservedEnv, claimed: &ClaimedRequest, kind: ReleaseKind) {
     let release = Release {
         claim: ClaimRef::from(claimed),
         kind,
@@ -86,7 +86,7 @@ async fn release(ground: &Ground, claimed: &ClaimedRequest, kind: ReleaseKind) {
 
 #[tokio::test]
 async fn a_request_that_is_given_up_fails_once_with_its_reason() {
-    let ground = Ground::new().await;
+    let ground = ObservedEnv::new().await;
     let claimed = ground.claimed().await;
     assert!(fail(&ground, &claimed, FailureReason::DefinitionNotFound).await);
     assert_eq!(ground.moved(), failed("definition_not_found"));
@@ -96,7 +96,7 @@ async fn a_request_that_is_given_up_fails_once_with_its_reason() {
 
 #[tokio::test]
 async fn a_refused_start_fails_the_request_only_when_it_was_the_last() {
-    let ground = Ground::new().await;
+    let ground = ObservedEnv::new().await;
     let claimed = ground.claimed().await;
     let refused = ReleaseKind::Refused { max_attempts: 2 };
     release(&ground, &claimed, refused).await;
@@ -108,7 +108,7 @@ async fn a_refused_start_fails_the_request_only_when_it_was_the_last() {
 
 #[tokio::test]
 async fn what_needs_a_definition_that_is_gone_fails_at_its_claim() {
-    let ground = Ground::new().await;
+    let ground = ObservedEnv::new().await;
     let call = ground.enqueue(vec![ground.request()]);
     ground.store.request_enqueue(&call).await.unwrap();
     let deleted = ground
@@ -122,7 +122,7 @@ async fn what_needs_a_definition_that_is_gone_fails_at_its_claim() {
 
 #[tokio::test]
 async fn a_cancellation_counts_when_it_ends_the_request() {
-    let ground = Ground::new().await;
+    let ground = ObservedEnv::new().await;
     let cancel = |request| Cancel {
         workspace: ground.workspace,
         request,
@@ -154,7 +154,7 @@ async fn a_cancellation_counts_when_it_ends_the_request() {
 
 #[tokio::test]
 async fn leases_are_counted_when_renewed_and_when_taken_back() {
-    let ground = Ground::new().await;
+    let ground = ObservedEnv::new().await;
     let claimed = ground.claimed().await;
     let claims = [ClaimRef::from(&claimed)];
     let renewed = ground.store.request_renew(OWNER, &claims, LEASE).await;
@@ -174,7 +174,7 @@ async fn leases_are_counted_when_renewed_and_when_taken_back() {
 
 #[tokio::test]
 async fn every_end_of_an_execution_is_an_end_of_its_request() {
-    let ground = Ground::new().await;
+    let ground = ObservedEnv::new().await;
     for (end, expected) in [
         (ExecutionEnd::Completed, moves([(COMPLETED, 1.0)])),
         (ExecutionEnd::Failed, failed("execution_failed")),
@@ -197,7 +197,7 @@ async fn every_end_of_an_execution_is_an_end_of_its_request() {
 }
 
 /// An execution whose graph runs, and the claim of its only node's job.
-async fn running(ground: &Ground) -> (ClaimedRequest, leasehold_store::job::ClaimedJob) {
+async fn running(ground: &ObservedEnv) -> (ClaimedRequest, leasehold_core::job::ClaimedJob) {
     let claimed = ground.claimed().await;
     let claims = [ClaimRef::from(&claimed)];
     ground.store.graph_start(claimed.execution).await.unwrap();
@@ -234,14 +234,16 @@ fn said(claimed: &ClaimedRequest, status: &str, end: &str) {
 #[tokio::test]
 async fn a_graph_that_ends_in_the_store_is_counted_and_logged() {
     logs::keep();
-    let ground = Ground::new().await;
+    let ground = ObservedEnv::new().await;
     let (claimed, job) = running(&ground).await;
     let completed = JobFinish {
         claim: job.claim(),
         end: JobEnd::Completed { result: None },
     };
     let finishes = [completed];
-    leasehold_store::job::finish(&ground.store, "a worker", &finishes)
+    ground
+        .store
+        .job_finish("a worker", &finishes)
         .await
         .unwrap();
     let expected = [
@@ -259,9 +261,7 @@ async fn a_graph_that_ends_in_the_store_is_counted_and_logged() {
             again: Again::Never,
         },
     };
-    leasehold_store::job::finish(&ground.store, "a worker", &[never])
-        .await
-        .unwrap();
+    ground.store.job_finish("a worker", &[never]).await.unwrap();
     let mut expected = failed("execution_failed");
     expected.insert(
         "leasehold_jobs_finished_total{outcome=\"failed\"}".to_owned(),
@@ -274,7 +274,7 @@ async fn a_graph_that_ends_in_the_store_is_counted_and_logged() {
 #[tokio::test]
 async fn a_graph_that_is_stopped_or_too_late_is_counted_and_logged() {
     logs::keep();
-    let ground = Ground::new().await;
+    let ground = ObservedEnv::new().await;
     let (claimed, _) = running(&ground).await;
     for expected in [failed("cancelled"), moves([])] {
         let stop =

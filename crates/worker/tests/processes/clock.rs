@@ -1,7 +1,7 @@
 //! Workers on a machine whose clock is wrong by two hours, either way, behave as others do: only the database's clock judges.
 
 use crate::child::Child;
-use crate::ground::{Ground, QUEUE};
+use crate::job_database::{JobDatabase, QUEUE};
 use crate::orders::{Behaviour, Done, Told};
 use crate::{calm, takeover};
 use leasehold_core::retry::Backoff;
@@ -56,7 +56,7 @@ async fn a_worker_two_hours_behind_that_stood_still_can_change_nothing() {
 }
 
 async fn keeps_leases_and_times(clock: &str, off: i64) {
-    let ground = Ground::prompt().await;
+    let ground = JobDatabase::prompt().await;
     let worker = Child::start_with_clock(
         &ground.orders("astray", LEASE, Behaviour::AsTold),
         Some(clock),
@@ -110,7 +110,7 @@ async fn keeps_leases_and_times(clock: &str, off: i64) {
 }
 
 /// Enqueues a job that is told something.
-async fn enqueue(ground: &Ground, say: impl FnOnce(&mut Told, &mut NewJob)) -> JobId {
+async fn enqueue(ground: &JobDatabase, say: impl FnOnce(&mut Told, &mut NewJob)) -> JobId {
     let mut told = Told::default();
     let mut job = NewJob::new(QUEUE, "work", JsonText::default());
     job.backoff = Some(Backoff {

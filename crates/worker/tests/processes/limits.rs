@@ -2,7 +2,7 @@
 //! checked, not samples.
 
 use crate::child::Child;
-use crate::ground::{Ground, QUEUE, enqueue};
+use crate::job_database::{JobDatabase, QUEUE, enqueue};
 use crate::orders::{Behaviour, Done, Orders};
 use crate::{alone, history::Summary};
 use leasehold_core::job::JobRetry;
@@ -20,7 +20,7 @@ const JOBS_EACH: usize = 12;
 #[tokio::test(flavor = "multi_thread")]
 async fn no_commit_of_a_claim_leaves_more_running_than_the_queues_limit() {
     let _alone = alone().await;
-    let ground = Ground::new().await;
+    let ground = JobDatabase::new().await;
     let queues = [QUEUE];
     limit(&ground, QUEUE, LIMITS[0]).await;
     let processes = storm(&ground, &queues, async |next| {
@@ -33,7 +33,7 @@ async fn no_commit_of_a_claim_leaves_more_running_than_the_queues_limit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn no_commit_of_a_claim_leaves_more_running_than_the_limit_of_all_queues() {
     let _alone = alone().await;
-    let ground = Ground::new().await;
+    let ground = JobDatabase::new().await;
     let queues = ["emails", "reports"];
     // One queue has a limit of its own as well, which is met while that of all is high.
     limit(&ground, "emails", 5).await;
@@ -45,7 +45,7 @@ async fn no_commit_of_a_claim_leaves_more_running_than_the_limit_of_all_queues()
 }
 
 /// Runs the processes until all jobs are completed, and sets the next limit whenever a part of them is.
-async fn storm(ground: &Ground, queues: &[&str], set: impl AsyncFn(u32)) -> Vec<Child> {
+async fn storm(ground: &JobDatabase, queues: &[&str], set: impl AsyncFn(u32)) -> Vec<Child> {
     for queue in queues {
         keep_trying(ground, queue).await;
         enqueue(&*ground.store, queue, jobs() / queues.len()).await;
@@ -72,7 +72,7 @@ fn jobs() -> usize {
     LIMITS.into_iter().map(jobs_under).sum()
 }
 
-fn orders(ground: &Ground, queues: &[&str], number: usize) -> Orders {
+fn orders(ground: &JobDatabase, queues: &[&str], number: usize) -> Orders {
     Orders {
         queues: queues.iter().map(|queue| (*queue).to_owned()).collect(),
         workers: WORKERS_EACH,
@@ -84,7 +84,7 @@ fn orders(ground: &Ground, queues: &[&str], number: usize) -> Orders {
 }
 
 /// Every job has ended well and nothing is left; chance had its way with the leases, and still every commit kept the limits.
-async fn all_is_well(ground: &Ground, processes: Vec<Child>) -> Summary {
+async fn all_is_well(ground: &JobDatabase, processes: Vec<Child>) -> Summary {
     let mut done = Done::default();
     for process in processes {
         let more = process.end();
@@ -112,7 +112,7 @@ fn assert_met(summary: &Summary, limits: &[u32]) {
     assert!(full >= 300, "limits were hardly met: {summary:?}");
 }
 
-async fn limit(ground: &Ground, queue: &str, limit: u32) {
+async fn limit(ground: &JobDatabase, queue: &str, limit: u32) {
     let change = QueueChange {
         limit: Some(Some(limit)),
         ..QueueChange::default()
@@ -121,7 +121,7 @@ async fn limit(ground: &Ground, queue: &str, limit: u32) {
 }
 
 /// Leases that run out count as attempts; no job shall be given up for them.
-async fn keep_trying(ground: &Ground, queue: &str) {
+async fn keep_trying(ground: &JobDatabase, queue: &str) {
     let retry = JobRetry {
         max_attempts: 1_000,
         ..JobRetry::default()

@@ -5,8 +5,8 @@
 
 mod child;
 mod clock;
-mod ground;
 mod history;
+mod job_database;
 mod limits;
 mod many;
 mod orders;

@@ -1,9 +1,10 @@
 //! Two hundred thousand jobs through four workers, some of which fail, panic, hang or want to run later: each ends once, as it must.
 
 use crate::alone;
-use crate::ground::Ground;
+use crate::job_database::JobDatabase;
 use leasehold_core::retry::Backoff;
 use leasehold_core::{JobStatus, JsonText};
+use leasehold_runtime::StoreSource;
 use leasehold_store::job::{Dedup, Job, JobFilter, NewJob};
 use leasehold_store::{Page, Store};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
@@ -152,7 +153,9 @@ fn worker(store: Arc<dyn Store>, runs: Arc<Vec<AtomicU8>>) -> Worker {
         runs[number as usize].fetch_add(1, Ordering::Relaxed);
         async move { Fate::of(number).happen(&job).await }
     };
-    let worker = Worker::builder(store).queue(QUEUE).concurrency(250);
+    let worker = Worker::of(Arc::new(StoreSource::new(store)))
+        .queue(QUEUE)
+        .concurrency(250);
     worker.handler("many", handler).build().unwrap()
 }
 
@@ -214,7 +217,7 @@ fn quiet_panics() {
 #[tokio::test(flavor = "multi_thread")]
 async fn of_200_000_jobs_on_postgres_each_ends_once_as_it_must() {
     let _alone = alone().await;
-    let ground = Ground::without_history().await;
+    let ground = JobDatabase::without_history().await;
     run(ground.store.clone()).await;
     assert_eq!(ground.left().await, [0; 4]);
 }

@@ -6,10 +6,11 @@ use crate::unsteady::Unsteady;
 use crate::{NEVER, take};
 use futures::future::join_all;
 use leasehold_core::JsonText;
-use leasehold_runtime::{JobSweeper, JobSweeperOptions, Next, Service};
+use leasehold_core::job::{Again, JobEnd, JobFinish, JobRef};
+use leasehold_runtime::{JobSweeper, JobSweeperOptions, StoreSource};
+use leasehold_service::{Next, Service};
 use leasehold_store::Store;
-use leasehold_store::job::{Again, JobEnd, JobFinish, JobRef};
-use leasehold_worker::{JobContext, JobError, JobSource, Outcome, StoreSource, Worker};
+use leasehold_worker::{JobContext, JobError, JobSource, Outcome, Worker};
 use serde_json::Value;
 use std::io::Write;
 use std::sync::Arc;
@@ -163,7 +164,7 @@ async fn defy(store: Arc<dyn Store>, worker: String, mut ends: UnboundedReceiver
         for end in [complete, fail, JobEnd::Snoozed(lease), JobEnd::GivenBack] {
             let finish = JobFinish { claim, end };
             let answer = store.job_finish(&worker, &[finish]).await.unwrap();
-            ends.push(format!("{:?}", answer[0]));
+            ends.push(format!("{:?}", answer.jobs[0]));
         }
         let note = JsonText::default();
         let progress = store.job_progress(&worker, claim, &note).await.unwrap();

@@ -1,8 +1,8 @@
 //! What becomes of the jobs of a process that is killed or stands still: others take over in time, and the process that comes back can change nothing.
 
 use crate::child::Child;
-use crate::ground::{Ground, QUEUE, enqueue, orders};
 use crate::history::Claim;
+use crate::job_database::{JobDatabase, QUEUE, enqueue, orders};
 use crate::orders::{Behaviour, Done, Place, Said};
 use crate::{PATIENCE, calm};
 use leasehold_core::{JobId, JobStatus, Timestamp};
@@ -26,7 +26,7 @@ async fn the_jobs_of_a_killed_process_are_claimed_again_within_lease_and_sweep()
 
 /// Kills a process that holds leases, beside one whose clock may be wrong.
 pub(crate) async fn killed(clock_of_heir: Option<&str>) {
-    let ground = Ground::prompt().await;
+    let ground = JobDatabase::prompt().await;
     let jobs = enqueue(&*ground.store, QUEUE, JOBS).await;
     let mut holder = Child::start(&ground.orders("holder", LEASE, Behaviour::Hold));
     holder.wait_for_started(JOBS);
@@ -71,7 +71,7 @@ async fn a_process_that_stood_still_beyond_its_leases_can_change_nothing() {
 
 /// Stops a process that holds leases, whose clock may be wrong, until another has done its jobs.
 pub(crate) async fn stood_still(clock: Option<&str>) {
-    let ground = Ground::prompt().await;
+    let ground = JobDatabase::prompt().await;
     let jobs = enqueue(&*ground.store, QUEUE, JOBS).await;
     let defy = Behaviour::Defy {
         ends_after: LEASE.mul_f64(1.5),
@@ -186,7 +186,7 @@ fn last_claims(file: &std::path::Path) -> Vec<(i64, i64, String)> {
 }
 
 /// Waits until the leases of a job's page have been renewed so often: whoever waits for it could not take it meanwhile.
-async fn until_renewed(ground: &Ground, job: JobId, times: usize) {
+async fn until_renewed(ground: &JobDatabase, job: JobId, times: usize) {
     let renewed = async || {
         let history = ground.history().await;
         let claims = history.claims_of(job);

@@ -2,10 +2,9 @@
 
 use crate::take;
 use async_trait::async_trait;
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
 use leasehold_core::{JobId, JsonText};
-use leasehold_store::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
-use leasehold_store::{Error, ErrorKind, Result};
-use leasehold_worker::JobSource;
+use leasehold_worker::{JobSource, SourceError, SourceResult};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -27,17 +26,22 @@ impl Unsteady {
     }
 }
 
-fn lost(operation: &'static str) -> Error {
-    Error::new(operation, ErrorKind::Unavailable("injected".to_owned()))
+fn lost(operation: &'static str) -> SourceError {
+    SourceError::unavailable(format!("{operation}: injected"))
 }
 
 #[async_trait]
 impl JobSource for Unsteady {
-    async fn claim(&self, claim: &JobClaim) -> Result<JobsClaimed> {
+    async fn claim(&self, claim: &JobClaim) -> SourceResult<JobsClaimed> {
         self.real.claim(claim).await
     }
 
-    async fn renew(&self, worker: &str, claims: &[JobRef], lease: Duration) -> Result<Vec<JobId>> {
+    async fn renew(
+        &self,
+        worker: &str,
+        claims: &[JobRef],
+        lease: Duration,
+    ) -> SourceResult<Vec<JobId>> {
         if fastrand::u32(..100) < 75 {
             return Err(lost("job_renew"));
         }
@@ -53,18 +57,23 @@ impl JobSource for Unsteady {
         late.await.map_err(|_| lost("job_renew"))?
     }
 
-    async fn finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
+    async fn finish(&self, worker: &str, finishes: &[JobFinish]) -> SourceResult<Vec<JobFinished>> {
         if let Some(delay) = self.delay(10) {
             take(delay).await;
         }
         self.real.finish(worker, finishes).await
     }
 
-    async fn progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool> {
+    async fn progress(
+        &self,
+        worker: &str,
+        claim: JobRef,
+        progress: &JsonText,
+    ) -> SourceResult<bool> {
         self.real.progress(worker, claim, progress).await
     }
 
-    async fn arm(&self) -> Result<bool> {
+    async fn arm(&self) -> SourceResult<bool> {
         self.real.arm().await
     }
 

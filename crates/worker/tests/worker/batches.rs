@@ -1,9 +1,10 @@
 //! How many jobs are in hand and how their ends are written down: together where there is company, at once where there is none.
 
-use crate::ground::{Ground, On, until};
 use crate::logs;
 use crate::spy::Fault;
+use crate::worker_env::{WorkerEnv, until};
 use leasehold_core::JobStatus;
+use leasehold_testbed::BackendKind;
 use leasehold_worker::{JobContext, WorkerBuilder};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ on_both!(
 );
 
 /// A worker whose handlers do nothing but count.
-fn counting(ground: &Ground) -> (WorkerBuilder, Arc<AtomicUsize>) {
+fn counting(ground: &WorkerEnv) -> (WorkerBuilder, Arc<AtomicUsize>) {
     let done = Arc::new(AtomicUsize::new(0));
     let count = done.clone();
     let handler = move |_: Value, _: JobContext| {
@@ -40,8 +41,8 @@ async fn until_done(done: &AtomicUsize, count: usize) {
     until("all handlers are done", enough).await;
 }
 
-async fn ends_that_come_while_others_are_written_go_together(on: On) {
-    let ground = Ground::new(on).await;
+async fn ends_that_come_while_others_are_written_go_together(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let barrier = Arc::new(Semaphore::new(0));
     ground.spy.plan("finish", &[Fault::Waits(barrier.clone())]);
     let (worker, done) = counting(&ground);
@@ -58,8 +59,8 @@ async fn ends_that_come_while_others_are_written_go_together(on: On) {
     assert_eq!((stats.completed, stats.finishes), (21, 2));
 }
 
-async fn a_lone_end_is_written_at_once(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_lone_end_is_written_at_once(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let (worker, _) = counting(&ground);
     let worker = worker.build().unwrap().start();
     for _ in 0..3 {
@@ -71,7 +72,7 @@ async fn a_lone_end_is_written_at_once(on: On) {
 }
 
 /// Handlers that wait; how many started, and how many permits let them go.
-fn waiting(ground: &Ground) -> (WorkerBuilder, Arc<AtomicUsize>, Arc<Semaphore>) {
+fn waiting(ground: &WorkerEnv) -> (WorkerBuilder, Arc<AtomicUsize>, Arc<Semaphore>) {
     let (started, go) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
     let (count, wait) = (started.clone(), go.clone());
     let handler = move |_: Value, _: JobContext| {
@@ -85,8 +86,8 @@ fn waiting(ground: &Ground) -> (WorkerBuilder, Arc<AtomicUsize>, Arc<Semaphore>)
     (ground.worker().handler("send", handler), started, go)
 }
 
-async fn no_more_run_than_may_and_no_more_wait_than_may(on: On) {
-    let ground = Ground::new(on).await;
+async fn no_more_run_than_may_and_no_more_wait_than_may(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let ids = ground.enqueue_many("emails", "send", 20).await;
     let (worker, started, go) = waiting(&ground);
     let worker = worker.concurrency(2).prefetch(3);
@@ -106,8 +107,8 @@ async fn no_more_run_than_may_and_no_more_wait_than_may(on: On) {
     worker.stop().await;
 }
 
-async fn a_worker_without_prefetching_holds_only_what_runs(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_worker_without_prefetching_holds_only_what_runs(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let ids = ground.enqueue_many("emails", "send", 6).await;
     let (worker, started, go) = waiting(&ground);
     let worker = worker.concurrency(2).prefetch(0).build().unwrap().start();
@@ -119,8 +120,8 @@ async fn a_worker_without_prefetching_holds_only_what_runs(on: On) {
     worker.stop().await;
 }
 
-async fn jobs_that_wait_behind_slow_handlers_are_given_back(on: On) {
-    let ground = Ground::new(on).await;
+async fn jobs_that_wait_behind_slow_handlers_are_given_back(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let ids = ground.enqueue_many("emails", "send", 3).await;
     let (worker, started, go) = waiting(&ground);
     let worker = worker.concurrency(1).build().unwrap().start();
@@ -137,8 +138,8 @@ async fn jobs_that_wait_behind_slow_handlers_are_given_back(on: On) {
     assert_eq!(worker.stop().await.completed, 3);
 }
 
-async fn ends_survive_an_outage(on: On) {
-    let ground = Ground::new(on).await;
+async fn ends_survive_an_outage(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     ground
         .spy
         .plan("finish", &[Fault::CallLost, Fault::CallLost]);
@@ -152,8 +153,8 @@ async fn ends_survive_an_outage(on: On) {
     logs::assert_once(Level::ERROR, &["cannot write down how jobs ended"]);
 }
 
-async fn an_end_whose_answer_was_lost_is_written_once(on: On) {
-    let ground = Ground::new(on).await;
+async fn an_end_whose_answer_was_lost_is_written_once(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     ground.spy.plan("finish", &[Fault::AnswerLost]);
     let (worker, done) = counting(&ground);
     let worker = worker.build().unwrap().start();
@@ -165,8 +166,8 @@ async fn an_end_whose_answer_was_lost_is_written_once(on: On) {
     worker.stop().await;
 }
 
-async fn an_end_that_cannot_be_written_fails_and_says_why(on: On) {
-    let ground = Ground::new(on).await;
+async fn an_end_that_cannot_be_written_fails_and_says_why(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     ground.spy.plan("finish", &[Fault::Refused]);
     let (worker, _) = counting(&ground);
     let worker = worker.build().unwrap().start();
@@ -177,8 +178,8 @@ async fn an_end_that_cannot_be_written_fails_and_says_why(on: On) {
     worker.stop().await;
 }
 
-async fn one_that_cannot_be_written_holds_up_no_other(on: On) {
-    let ground = Ground::new(on).await;
+async fn one_that_cannot_be_written_holds_up_no_other(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let barrier = Arc::new(Semaphore::new(0));
     let faults = [Fault::Waits(barrier.clone()), Fault::Refused];
     ground.spy.plan("finish", &faults);
@@ -194,8 +195,8 @@ async fn one_that_cannot_be_written_holds_up_no_other(on: On) {
     worker.stop().await;
 }
 
-async fn claims_survive_an_outage(on: On) {
-    let ground = Ground::new(on).await;
+async fn claims_survive_an_outage(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     ground
         .spy
         .plan("claim", &[Fault::CallLost, Fault::CallLost]);

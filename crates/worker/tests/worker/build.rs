@@ -1,10 +1,11 @@
 //! What is refused before a worker starts.
 
 use async_trait::async_trait;
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
 use leasehold_core::{JobId, JsonText};
-use leasehold_store::Result;
-use leasehold_store::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
-use leasehold_worker::{BuildError, JobContext, JobError, JobSource, Worker, WorkerBuilder};
+use leasehold_worker::{
+    BuildError, JobContext, JobError, JobSource, SourceResult, Worker, WorkerBuilder,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -17,24 +18,24 @@ struct Nothing {
 
 #[async_trait]
 impl JobSource for Nothing {
-    async fn claim(&self, _: &JobClaim) -> Result<JobsClaimed> {
+    async fn claim(&self, _: &JobClaim) -> SourceResult<JobsClaimed> {
         assert!(!self.broken, "this source is broken");
         Ok(JobsClaimed::default())
     }
 
-    async fn renew(&self, _: &str, _: &[JobRef], _: Duration) -> Result<Vec<JobId>> {
+    async fn renew(&self, _: &str, _: &[JobRef], _: Duration) -> SourceResult<Vec<JobId>> {
         Ok(Vec::new())
     }
 
-    async fn finish(&self, _: &str, _: &[JobFinish]) -> Result<Vec<JobFinished>> {
+    async fn finish(&self, _: &str, _: &[JobFinish]) -> SourceResult<Vec<JobFinished>> {
         Ok(Vec::new())
     }
 
-    async fn progress(&self, _: &str, _: JobRef, _: &JsonText) -> Result<bool> {
+    async fn progress(&self, _: &str, _: JobRef, _: &JsonText) -> SourceResult<bool> {
         Ok(false)
     }
 
-    async fn arm(&self) -> Result<bool> {
+    async fn arm(&self) -> SourceResult<bool> {
         Ok(false)
     }
 

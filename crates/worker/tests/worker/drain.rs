@@ -1,8 +1,9 @@
 //! Stopping: what was not started is given back, what runs may finish, and nothing is lost.
 
-use crate::ground::{Ground, On, until};
 use crate::spy::Fault;
+use crate::worker_env::{WorkerEnv, until};
 use leasehold_core::JobStatus;
+use leasehold_testbed::BackendKind;
 use leasehold_worker::{JobContext, Outcome, WorkerHandle};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -25,7 +26,7 @@ const SOON: Duration = Duration::from_millis(50);
 
 /// A worker whose handlers wait for a permit. The second counts those that have started.
 fn waiting(
-    ground: &Ground,
+    ground: &WorkerEnv,
     concurrency: usize,
 ) -> (WorkerHandle, Arc<Semaphore>, Arc<AtomicUsize>) {
     let (go, started) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -49,8 +50,8 @@ async fn until_started(started: &AtomicUsize, count: usize) {
     until("handlers have started", enough).await;
 }
 
-async fn what_was_not_started_is_given_back_at_once_and_what_runs_may_finish(on: On) {
-    let ground = Ground::new(on).await;
+async fn what_was_not_started_is_given_back_at_once_and_what_runs_may_finish(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let ids = ground.enqueue_many("emails", "send", 4).await;
     let (go, started) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let (wait, begun) = (go.clone(), started.clone());
@@ -82,8 +83,8 @@ async fn what_was_not_started_is_given_back_at_once_and_what_runs_may_finish(on:
     assert_eq!((stats.claimed - stats.given_back, stats.completed), (1, 1));
 }
 
-async fn a_handler_may_heed_the_stop_and_go_on_elsewhere(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_handler_may_heed_the_stop_and_go_on_elsewhere(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let started = Arc::new(Semaphore::new(0));
     let begun = started.clone();
     let handler = move |(): (), job: JobContext| {
@@ -106,8 +107,8 @@ async fn a_handler_may_heed_the_stop_and_go_on_elsewhere(on: On) {
     assert_eq!(job.progress.unwrap().as_str(), "\"half\"");
 }
 
-async fn a_handler_that_runs_too_long_is_cancelled_and_its_job_given_back(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_handler_that_runs_too_long_is_cancelled_and_its_job_given_back(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let (worker, _go, started) = waiting(&ground, 2);
     let id = ground.enqueue("send", json!(null)).await;
     until_started(&started, 1).await;
@@ -117,8 +118,8 @@ async fn a_handler_that_runs_too_long_is_cancelled_and_its_job_given_back(on: On
     assert_eq!((job.status, job.attempts), (JobStatus::Queued, 0));
 }
 
-async fn what_a_cancelled_handler_still_answers_counts(on: On) {
-    let ground = Ground::new(on).await;
+async fn what_a_cancelled_handler_still_answers_counts(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let started = Arc::new(Semaphore::new(0));
     let begun = started.clone();
     let handler = move |(): (), job: JobContext| {
@@ -138,8 +139,8 @@ async fn what_a_cancelled_handler_still_answers_counts(on: On) {
     assert_eq!(job.result.unwrap().as_str(), "\"saved\"");
 }
 
-async fn a_claim_under_way_is_given_back(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_claim_under_way_is_given_back(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let barrier = Arc::new(Semaphore::new(0));
     ground.spy.plan("claim", &[Fault::Waits(barrier.clone())]);
     let id = ground.enqueue("send", json!(null)).await;
@@ -163,8 +164,8 @@ impl Drop for Told {
     }
 }
 
-async fn a_worker_that_is_dropped_takes_its_handlers_with_it(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_worker_that_is_dropped_takes_its_handlers_with_it(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let (started, dropped) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let (begun, told) = (started.clone(), dropped.clone());
     let handler = move |(): (), _: JobContext| {
@@ -185,8 +186,8 @@ async fn a_worker_that_is_dropped_takes_its_handlers_with_it(on: On) {
     assert_eq!(ground.status(id).await, JobStatus::Running);
 }
 
-async fn a_store_that_is_gone_does_not_keep_a_worker_from_stopping(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_store_that_is_gone_does_not_keep_a_worker_from_stopping(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let (worker, _go, started) = waiting(&ground, 1);
     ground.enqueue("send", json!(null)).await;
     until_started(&started, 1).await;
@@ -197,8 +198,8 @@ async fn a_store_that_is_gone_does_not_keep_a_worker_from_stopping(on: On) {
     assert_eq!((stats.unwritten, stats.given_back), (1, 0));
 }
 
-async fn a_dropped_handle_stops_its_worker(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_dropped_handle_stops_its_worker(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let (worker, go, started) = waiting(&ground, 1);
     let id = ground.enqueue("send", json!(null)).await;
     until_started(&started, 1).await;
@@ -214,7 +215,7 @@ async fn a_dropped_handle_stops_its_worker(on: On) {
 /// A thread that a handler holds cannot be taken from it, so nobody says that its job is free.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_handler_that_will_not_stop_keeps_its_lease() {
-    let ground = Ground::new(On::Sqlite).await;
+    let ground = WorkerEnv::new(BackendKind::Sqlite).await;
     let (started, release) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
     let (begun, free) = (started.clone(), release.clone());
     let handler = move |(): (), _: JobContext| {

@@ -1,7 +1,7 @@
 //! Every example runs, as a program of its own.
 
 use crate::PATIENCE;
-use crate::ground::database;
+use leasehold_testbed::postgres::database;
 use leasehold_testkit::Process;
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,11 +1,12 @@
 //! What becomes of attempts that fail, in every way they can.
 
-use crate::ground::{Ground, On, until};
+use crate::worker_env::{WorkerEnv, until};
 use leasehold_core::job::JobRetry;
 use leasehold_core::retry::Backoff;
 use leasehold_core::{JobId, JobStatus};
 use leasehold_store::job::Job;
 use leasehold_store::queue::QueueChange;
+use leasehold_testbed::BackendKind;
 use leasehold_worker::{JobContext, JobError, Stats, WorkerBuilder};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -36,8 +37,8 @@ const THRICE: JobRetry = JobRetry {
     },
 };
 
-async fn tried(on: On, with: impl FnOnce(WorkerBuilder) -> WorkerBuilder) -> (Job, Stats) {
-    let ground = Ground::new(on).await;
+async fn tried(on: BackendKind, with: impl FnOnce(WorkerBuilder) -> WorkerBuilder) -> (Job, Stats) {
+    let ground = WorkerEnv::new(on).await;
     ground.change_queue(retry(THRICE)).await;
     let worker = with(ground.worker()).build().unwrap().start();
     let id = ground.enqueue("send", json!({"to": 1})).await;
@@ -56,7 +57,7 @@ fn said(job: &Job) -> &str {
     job.last_error.as_deref().unwrap_or_default()
 }
 
-async fn an_error_is_tried_again_until_attempts_are_used_up(on: On) {
+async fn an_error_is_tried_again_until_attempts_are_used_up(on: BackendKind) {
     let handler = async |_: Value, job: JobContext| {
         Err::<(), _>(JobError::new(format!("no at {}", job.attempt())))
     };
@@ -65,15 +66,15 @@ async fn an_error_is_tried_again_until_attempts_are_used_up(on: On) {
     assert_eq!((stats.retried, stats.failed, stats.completed), (2, 1, 0));
 }
 
-async fn a_permanent_error_is_not_tried_again(on: On) {
+async fn a_permanent_error_is_not_tried_again(on: BackendKind) {
     let handler = async |_: Value, _: JobContext| Err::<(), _>(JobError::permanent("never"));
     let (job, stats) = tried(on, |worker| worker.handler("send", handler)).await;
     assert_eq!((said(&job), job.attempts), ("never", 1));
     assert_eq!((stats.retried, stats.failed), (0, 1));
 }
 
-async fn an_error_may_say_when_to_try_again(on: On) {
-    let ground = Ground::still(on).await;
+async fn an_error_may_say_when_to_try_again(on: BackendKind) {
+    let ground = WorkerEnv::still(on).await;
     let handler = async |(): (), _: JobContext| {
         let hour = Duration::from_secs(3600);
         Err::<(), _>(JobError::retry_after(hour, "come back in an hour"))
@@ -88,8 +89,8 @@ async fn an_error_may_say_when_to_try_again(on: On) {
     worker.stop().await;
 }
 
-async fn a_panic_is_a_failed_attempt_and_the_worker_goes_on(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_panic_is_a_failed_attempt_and_the_worker_goes_on(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let handler = async |number: u32, _: JobContext| {
         assert!(number != 3, "three is too many");
         Ok(())
@@ -125,8 +126,8 @@ impl Drop for Told {
     }
 }
 
-async fn an_attempt_that_takes_too_long_fails_and_its_handler_is_dropped(on: On) {
-    let ground = Ground::new(on).await;
+async fn an_attempt_that_takes_too_long_fails_and_its_handler_is_dropped(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let dropped = Arc::new(AtomicBool::new(false));
     let told = dropped.clone();
     let handler = move |(): (), _: JobContext| {
@@ -150,15 +151,15 @@ async fn an_attempt_that_takes_too_long_fails_and_its_handler_is_dropped(on: On)
     assert_eq!((stats.timed_out, stats.failed), (1, 1));
 }
 
-async fn a_kind_without_a_handler_is_tried_again(on: On) {
+async fn a_kind_without_a_handler_is_tried_again(on: BackendKind) {
     let handler = async |_: Value, _: JobContext| Ok(());
     let (job, stats) = tried(on, |worker| worker.handler("other", handler)).await;
     assert_eq!(said(&job), "this worker has no handler for the kind `send`");
     assert_eq!((job.attempts, stats.retried), (3, 2));
 }
 
-async fn a_handler_of_other_kinds_takes_what_no_other_does(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_handler_of_other_kinds_takes_what_no_other_does(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let own = async |_: Value, _: JobContext| Ok("own");
     let other = async |_: Value, job: JobContext| Ok(job.kind().to_owned());
     let worker = ground.worker().handler("send", own).other_kinds(other);
@@ -171,7 +172,7 @@ async fn a_handler_of_other_kinds_takes_what_no_other_does(on: On) {
     worker.stop().await;
 }
 
-async fn a_payload_of_another_type_fails_for_good(on: On) {
+async fn a_payload_of_another_type_fails_for_good(on: BackendKind) {
     let handler = async |_: String, _: JobContext| Ok(());
     let (job, stats) = tried(on, |worker| worker.handler("send", handler)).await;
     assert!(
@@ -182,7 +183,7 @@ async fn a_payload_of_another_type_fails_for_good(on: On) {
     assert_eq!((job.attempts, stats.retried), (1, 0));
 }
 
-async fn a_cause_is_told_with_its_error(on: On) {
+async fn a_cause_is_told_with_its_error(on: BackendKind) {
     let handler = async |_: Value, _: JobContext| {
         let read: std::io::Result<()> = Err(std::io::Error::other("the disk is gone"));
         Ok(read.map_err(|cause| anyhow::Error::from(cause).context("the letter is unread"))?)
@@ -191,7 +192,7 @@ async fn a_cause_is_told_with_its_error(on: On) {
     assert_eq!(said(&job), "the letter is unread: the disk is gone");
 }
 
-async fn a_result_that_is_too_large_fails_for_good(on: On) {
+async fn a_result_that_is_too_large_fails_for_good(on: BackendKind) {
     let handler = async |_: Value, _: JobContext| Ok("x".repeat(300_000));
     let (job, _) = tried(on, |worker| worker.handler("send", handler)).await;
     assert!(

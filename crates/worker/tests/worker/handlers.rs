@@ -1,8 +1,9 @@
 //! What a handler gets and what its answer means.
 
-use crate::ground::{Ground, On};
+use crate::worker_env::WorkerEnv;
 use leasehold_core::JobStatus;
 use leasehold_store::job::JobStart;
+use leasehold_testbed::BackendKind;
 use leasehold_worker::{JobContext, JobError, Outcome, Progress};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -23,8 +24,8 @@ struct Letter {
     to: String,
 }
 
-async fn a_typed_payload_comes_in_and_the_result_is_kept(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_typed_payload_comes_in_and_the_result_is_kept(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let worker = ground
         .worker()
         .handler("send", async |letter: Letter, _: JobContext| {
@@ -40,8 +41,8 @@ async fn a_typed_payload_comes_in_and_the_result_is_kept(on: On) {
     assert_eq!((stats.claimed, stats.completed, stats.lost), (1, 1, 0));
 }
 
-async fn a_handler_without_a_result_keeps_none(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_handler_without_a_result_keeps_none(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let worker = ground
         .worker()
         .handler("send", async |_: Letter, _: JobContext| Ok(()));
@@ -52,8 +53,8 @@ async fn a_handler_without_a_result_keeps_none(on: On) {
     worker.stop().await;
 }
 
-async fn a_handler_knows_its_job(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_handler_knows_its_job(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let seen = Arc::new(Mutex::new(None));
     let told = seen.clone();
     let handler = move |_: Letter, job: JobContext| {
@@ -86,8 +87,8 @@ async fn a_handler_knows_its_job(on: On) {
     worker.stop().await;
 }
 
-async fn a_snoozed_job_comes_later_and_no_attempt_is_counted(on: On) {
-    let ground = Ground::still(on).await;
+async fn a_snoozed_job_comes_later_and_no_attempt_is_counted(on: BackendKind) {
+    let ground = WorkerEnv::still(on).await;
     let tokens = Arc::new(Mutex::new(Vec::new()));
     let told = tokens.clone();
     let handler = move |(): (), job: JobContext| {
@@ -106,7 +107,7 @@ async fn a_snoozed_job_comes_later_and_no_attempt_is_counted(on: On) {
     let worker = ground.worker().poll_interval(poll).handler("send", handler);
     let worker = worker.build().unwrap().start();
     let id = ground.enqueue("send", json!(null)).await;
-    crate::ground::until("it is snoozed", async || worker.stats().snoozed == 1).await;
+    crate::worker_env::until("it is snoozed", async || worker.stats().snoozed == 1).await;
     assert_eq!(ground.status(id).await, JobStatus::Queued);
     ground.advance(Duration::from_secs(60));
     let job = ground.until(id, JobStatus::Completed).await;
@@ -117,8 +118,8 @@ async fn a_snoozed_job_comes_later_and_no_attempt_is_counted(on: On) {
     worker.stop().await;
 }
 
-async fn progress_is_kept_and_told_to_the_next_attempt(on: On) {
-    let ground = Ground::new(on).await;
+async fn progress_is_kept_and_told_to_the_next_attempt(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let handler = async |(): (), job: JobContext| {
         let done: u32 = job.last_progress()?.unwrap_or(0);
         assert_eq!(job.progress(&(done + 1)).await?, Progress::Kept);
@@ -137,8 +138,8 @@ async fn progress_is_kept_and_told_to_the_next_attempt(on: On) {
     worker.stop().await;
 }
 
-async fn handlers_are_found_by_kind(on: On) {
-    let ground = Ground::new(on).await;
+async fn handlers_are_found_by_kind(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let worker = ground
         .worker()
         .handler("one", async |(): (), _: JobContext| Ok(1))

@@ -1,10 +1,11 @@
 //! Leases: kept alive while a handler works, and what happens when one is lost, whoever finds out first.
 
-use crate::ground::{Ground, On, until};
 use crate::logs;
 use crate::spy::Fault;
+use crate::worker_env::{WorkerEnv, until};
 use leasehold_core::{JobStatus, Timestamp};
 use leasehold_store::queue::QueueChange;
+use leasehold_testbed::BackendKind;
 use leasehold_worker::{JobContext, Progress, WorkerHandle};
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -73,7 +74,7 @@ impl Waiters {
     }
 
     /// Starts a worker with these handlers.
-    fn start(&self, ground: &Ground, lease: Duration, concurrency: usize) -> WorkerHandle {
+    fn start(&self, ground: &WorkerEnv, lease: Duration, concurrency: usize) -> WorkerHandle {
         let waiters = self.clone();
         let handler = move |_: serde_json::Value, job: JobContext| {
             let waiters = waiters.clone();
@@ -99,12 +100,12 @@ impl Waiters {
     }
 }
 
-async fn until_renewed(ground: &Ground, times: usize) {
+async fn until_renewed(ground: &WorkerEnv, times: usize) {
     let renewed = async || ground.spy.calls("renew") >= times;
     until("leases were renewed", renewed).await;
 }
 
-async fn keeps_its_lease(ground: Ground) {
+async fn keeps_its_lease(ground: WorkerEnv) {
     let waiters = Waiters::new();
     let worker = waiters.start(&ground, LEASE, 2);
     let id = ground.enqueue("send", json!(null)).await;
@@ -117,22 +118,22 @@ async fn keeps_its_lease(ground: Ground) {
     assert_eq!((stats.claimed, stats.completed, stats.lost), (1, 1, 0));
 }
 
-async fn a_long_handler_keeps_its_lease(on: On) {
-    keeps_its_lease(Ground::new(on).await).await;
+async fn a_long_handler_keeps_its_lease(on: BackendKind) {
+    keeps_its_lease(WorkerEnv::new(on).await).await;
 }
 
-async fn a_clock_two_hours_ahead_changes_nothing(on: On) {
+async fn a_clock_two_hours_ahead_changes_nothing(on: BackendKind) {
     let ahead = Timestamp::now() + Duration::from_secs(7200);
-    keeps_its_lease(Ground::starting_at(on, ahead).await).await;
+    keeps_its_lease(WorkerEnv::starting_at(on, ahead).await).await;
 }
 
-async fn a_clock_two_hours_behind_changes_nothing(on: On) {
+async fn a_clock_two_hours_behind_changes_nothing(on: BackendKind) {
     let behind = Timestamp::now() - Duration::from_secs(7200);
-    keeps_its_lease(Ground::starting_at(on, behind).await).await;
+    keeps_its_lease(WorkerEnv::starting_at(on, behind).await).await;
 }
 
-async fn all_leases_are_renewed_in_one_statement(on: On) {
-    let ground = Ground::still(on).await;
+async fn all_leases_are_renewed_in_one_statement(on: BackendKind) {
+    let ground = WorkerEnv::still(on).await;
     let waiters = Waiters::new();
     let ids = ground.enqueue_many("emails", "send", 8).await;
     let worker = waiters.start(&ground, LEASE, 5);
@@ -145,8 +146,8 @@ async fn all_leases_are_renewed_in_one_statement(on: On) {
     worker.stop().await;
 }
 
-async fn a_lease_of_the_queue_is_renewed_in_time(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_lease_of_the_queue_is_renewed_in_time(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let change = QueueChange {
         lease: Some(LEASE),
         ..QueueChange::default()
@@ -171,8 +172,8 @@ async fn a_lease_of_the_queue_is_renewed_in_time(on: On) {
     worker.stop().await;
 }
 
-async fn a_handler_that_lost_its_lease_is_dropped_and_its_job_runs_again(on: On) {
-    let ground = Ground::still(on).await;
+async fn a_handler_that_lost_its_lease_is_dropped_and_its_job_runs_again(on: BackendKind) {
+    let ground = WorkerEnv::still(on).await;
     let waiters = Waiters::new();
     let worker = waiters.start(&ground, CALM, 2);
     let id = ground.enqueue("send", json!(null)).await;
@@ -196,8 +197,8 @@ async fn a_handler_that_lost_its_lease_is_dropped_and_its_job_runs_again(on: On)
     logs::assert_once(Level::WARN, &["lease lost", &id, "queue=emails"]);
 }
 
-async fn the_answer_of_a_lost_lease_does_not_count(on: On) {
-    let ground = Ground::still(on).await;
+async fn the_answer_of_a_lost_lease_does_not_count(on: BackendKind) {
+    let ground = WorkerEnv::still(on).await;
     let waiters = Waiters::new();
     let worker = waiters.start(&ground, LONG, 1);
     let id = ground.enqueue("send", json!(null)).await;
@@ -213,8 +214,8 @@ async fn the_answer_of_a_lost_lease_does_not_count(on: On) {
 }
 
 /// Renewals go wrong for ever; the store's clock stands still, so the worker alone can know that its leases must have run out.
-async fn gives_up(on: On, fault: Fault) {
-    let ground = Ground::still(on).await;
+async fn gives_up(on: BackendKind, fault: Fault) {
+    let ground = WorkerEnv::still(on).await;
     ground.spy.always("renew", fault);
     let waiters = Waiters::new();
     let worker = waiters.start(&ground, LEASE, 2);
@@ -230,24 +231,24 @@ async fn gives_up(on: On, fault: Fault) {
     assert_eq!(ground.spy.calls("finish"), 0);
 }
 
-async fn a_worker_whose_renewals_fail_gives_its_leases_up_in_time(on: On) {
+async fn a_worker_whose_renewals_fail_gives_its_leases_up_in_time(on: BackendKind) {
     gives_up(on, Fault::CallLost).await;
 }
 
-async fn a_worker_whose_renewals_hang_gives_its_leases_up_in_time(on: On) {
+async fn a_worker_whose_renewals_hang_gives_its_leases_up_in_time(on: BackendKind) {
     gives_up(on, Fault::Waits(Arc::new(Semaphore::new(0)))).await;
 }
 
-async fn two_failed_renewals_cost_nothing(on: On) {
-    let ground = Ground::still(on).await;
+async fn two_failed_renewals_cost_nothing(on: BackendKind) {
+    let ground = WorkerEnv::still(on).await;
     ground
         .spy
         .plan("renew", &[Fault::CallLost, Fault::AnswerLost]);
     keeps_its_lease(ground).await;
 }
 
-async fn what_waits_under_a_lost_lease_is_not_started(on: On) {
-    let ground = Ground::still(on).await;
+async fn what_waits_under_a_lost_lease_is_not_started(on: BackendKind) {
+    let ground = WorkerEnv::still(on).await;
     ground.spy.always("renew", Fault::CallLost);
     ground.enqueue_many("emails", "send", 3).await;
     let waiters = Waiters::new();
@@ -260,8 +261,8 @@ async fn what_waits_under_a_lost_lease_is_not_started(on: On) {
     assert_eq!(waiters.started.load(Ordering::SeqCst), 1);
 }
 
-async fn refused_progress_stops_the_handler(on: On) {
-    let ground = Ground::still(on).await;
+async fn refused_progress_stops_the_handler(on: BackendKind) {
+    let ground = WorkerEnv::still(on).await;
     let (started, go) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let (begun, wait) = (started.clone(), go.clone());
     let handler = move |(): (), job: JobContext| {

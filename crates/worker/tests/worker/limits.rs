@@ -1,8 +1,9 @@
 //! A worker under a limit: a limit is for what runs, not for what waits in a worker's hands.
 
-use crate::ground::{Ground, On, until};
+use crate::worker_env::{WorkerEnv, until};
 use leasehold_core::JobStatus;
 use leasehold_store::queue::QueueChange;
+use leasehold_testbed::BackendKind;
 use leasehold_worker::{JobContext, WorkerHandle};
 use serde_json::Value;
 use std::sync::Arc;
@@ -34,7 +35,7 @@ impl Waiting {
         }
     }
 
-    fn start(&self, ground: &Ground, concurrency: usize) -> WorkerHandle {
+    fn start(&self, ground: &WorkerEnv, concurrency: usize) -> WorkerHandle {
         let (started, go) = (self.started.clone(), self.go.clone());
         let handler = move |_: Value, _: JobContext| {
             started.fetch_add(1, Ordering::SeqCst);
@@ -55,8 +56,8 @@ impl Waiting {
     }
 }
 
-async fn what_waits_in_one_worker_does_not_use_up_the_limit_of_all(on: On) {
-    let ground = Ground::new(on).await;
+async fn what_waits_in_one_worker_does_not_use_up_the_limit_of_all(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     ground.change_queue(limit(2)).await;
     let ids = ground.enqueue_many("emails", "send", 6).await;
     let waiting = Waiting::new();
@@ -71,8 +72,8 @@ async fn what_waits_in_one_worker_does_not_use_up_the_limit_of_all(on: On) {
     second.stop().await;
 }
 
-async fn a_raised_limit_is_used_at_once(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_raised_limit_is_used_at_once(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     ground.change_queue(limit(1)).await;
     let ids = ground.enqueue_many("emails", "send", 3).await;
     let waiting = Waiting::new();

@@ -8,13 +8,13 @@ macro_rules! on_both {
         mod postgres {
             $(#[tokio::test]
             async fn $scenario() {
-                crate::bounded(super::$scenario(crate::ground::On::Postgres)).await;
+                crate::bounded(super::$scenario(leasehold_testbed::BackendKind::Postgres)).await;
             })*
         }
         mod sqlite {
             $(#[tokio::test]
             async fn $scenario() {
-                crate::bounded(super::$scenario(crate::ground::On::Sqlite)).await;
+                crate::bounded(super::$scenario(leasehold_testbed::BackendKind::Sqlite)).await;
             })*
         }
     };
@@ -25,10 +25,10 @@ mod build;
 mod drain;
 mod examples;
 mod failures;
-mod ground;
 mod handlers;
 mod leases;
 mod limits;
+mod worker_env;
 
 mod queues;
 mod spy;

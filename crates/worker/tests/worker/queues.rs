@@ -1,7 +1,8 @@
 //! Several queues with one worker: they take turns.
 
-use crate::ground::{Ground, On, until};
+use crate::worker_env::{WorkerEnv, until};
 use leasehold_core::JobStatus;
+use leasehold_testbed::BackendKind;
 use leasehold_worker::JobContext;
 use serde_json::Value;
 use std::sync::{Arc, Mutex};
@@ -11,8 +12,8 @@ on_both!(
     an_empty_queue_keeps_the_other_from_nothing
 );
 
-async fn two_queues_take_turns(on: On) {
-    let ground = Ground::new(on).await;
+async fn two_queues_take_turns(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     ground.enqueue_many("emails", "send", 40).await;
     ground.enqueue_many("letters", "send", 40).await;
     let order = Arc::new(Mutex::new(Vec::new()));
@@ -35,8 +36,8 @@ async fn two_queues_take_turns(on: On) {
     worker.stop().await;
 }
 
-async fn an_empty_queue_keeps_the_other_from_nothing(on: On) {
-    let ground = Ground::new(on).await;
+async fn an_empty_queue_keeps_the_other_from_nothing(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let handler = async |_: Value, _: JobContext| Ok(());
     let worker = ground.worker().queue("letters").handler("send", handler);
     let worker = worker.build().unwrap().start();

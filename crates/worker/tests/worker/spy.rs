@@ -1,10 +1,9 @@
 //! A source of jobs that counts what is asked of it, and lets calls fail, lose their answer or wait. Judges nothing.
 
 use async_trait::async_trait;
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
 use leasehold_core::{JobId, JsonText};
-use leasehold_store::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
-use leasehold_store::{Error, ErrorKind, Result};
-use leasehold_worker::JobSource;
+use leasehold_worker::{JobSource, SourceError, SourceResult};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -84,8 +83,8 @@ impl Spy {
         &self,
         name: &'static str,
         size: usize,
-        real: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
+        real: impl Future<Output = SourceResult<T>>,
+    ) -> SourceResult<T> {
         let sizes = &self.calls;
         sizes.lock().unwrap().entry(name).or_default().push(size);
         let planned = {
@@ -104,39 +103,49 @@ impl Spy {
                 barrier.acquire().await.unwrap().forget();
                 real.await
             }
-            Some(Fault::Refused) => Err(Error::new(name, ErrorKind::Value("injected".to_owned()))),
+            Some(Fault::Refused) => Err(SourceError::rejected(format!("{name}: injected"))),
         }
     }
 }
 
-fn lost(name: &'static str) -> Error {
-    Error::new(name, ErrorKind::Unavailable("injected".to_owned()))
+fn lost(name: &'static str) -> SourceError {
+    SourceError::unavailable(format!("{name}: injected"))
 }
 
 #[async_trait]
 impl JobSource for Spy {
-    async fn claim(&self, claim: &JobClaim) -> Result<JobsClaimed> {
+    async fn claim(&self, claim: &JobClaim) -> SourceResult<JobsClaimed> {
         self.claims.lock().unwrap().push(claim.clone());
         self.call("claim", claim.max as usize, self.real.claim(claim))
             .await
     }
 
-    async fn renew(&self, worker: &str, claims: &[JobRef], lease: Duration) -> Result<Vec<JobId>> {
+    async fn renew(
+        &self,
+        worker: &str,
+        claims: &[JobRef],
+        lease: Duration,
+    ) -> SourceResult<Vec<JobId>> {
         let real = self.real.renew(worker, claims, lease);
         self.call("renew", claims.len(), real).await
     }
 
-    async fn finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<Vec<JobFinished>> {
+    async fn finish(&self, worker: &str, finishes: &[JobFinish]) -> SourceResult<Vec<JobFinished>> {
         let real = self.real.finish(worker, finishes);
         self.call("finish", finishes.len(), real).await
     }
 
-    async fn progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool> {
+    async fn progress(
+        &self,
+        worker: &str,
+        claim: JobRef,
+        progress: &JsonText,
+    ) -> SourceResult<bool> {
         let real = self.real.progress(worker, claim, progress);
         self.call("progress", 1, real).await
     }
 
-    async fn arm(&self) -> Result<bool> {
+    async fn arm(&self) -> SourceResult<bool> {
         self.call("arm", 1, self.real.arm()).await
     }
 

@@ -1,10 +1,11 @@
 //! How a worker that sleeps hears of work. None of these polls, except where nothing else is left.
 
-use crate::ground::{Ground, On, until};
 use crate::spy::Fault;
+use crate::worker_env::{WorkerEnv, until};
 use leasehold_core::JobStatus;
 use leasehold_store::job::JobStart;
 use leasehold_store::queue::QueueChange;
+use leasehold_testbed::BackendKind;
 use leasehold_worker::{JobContext, WorkerBuilder};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -21,13 +22,13 @@ on_both!(
     rings_for_other_queues_cost_few_looks,
 );
 
-fn idle(ground: &Ground) -> WorkerBuilder {
+fn idle(ground: &WorkerEnv) -> WorkerBuilder {
     let handler = async |_: Value, _: JobContext| Ok(());
     ground.worker().handler("send", handler)
 }
 
 /// Waits until the worker has armed and looked for the last time.
-async fn until_asleep(ground: &Ground) {
+async fn until_asleep(ground: &WorkerEnv) {
     let asleep = async || {
         let (arms, looks) = (ground.spy.calls("arm"), ground.spy.calls("claim"));
         tokio::task::yield_now().await;
@@ -36,8 +37,8 @@ async fn until_asleep(ground: &Ground) {
     until("the worker sleeps", asleep).await;
 }
 
-async fn a_sleeping_worker_is_woken_by_an_enqueue(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_sleeping_worker_is_woken_by_an_enqueue(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let worker = idle(&ground).build().unwrap().start();
     for _ in 0..3 {
         until_asleep(&ground).await;
@@ -47,8 +48,8 @@ async fn a_sleeping_worker_is_woken_by_an_enqueue(on: On) {
     worker.stop().await;
 }
 
-async fn a_sleeping_worker_wakes_when_a_job_becomes_due(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_sleeping_worker_wakes_when_a_job_becomes_due(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let worker = idle(&ground).build().unwrap().start();
     until_asleep(&ground).await;
     let soon = JobStart::In(Duration::from_millis(200));
@@ -58,8 +59,8 @@ async fn a_sleeping_worker_wakes_when_a_job_becomes_due(on: On) {
     worker.stop().await;
 }
 
-async fn a_sleeping_worker_wakes_for_a_retry(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_sleeping_worker_wakes_for_a_retry(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let handler = async |(): (), job: JobContext| {
         if job.attempt() == 1 {
             let soon = Duration::from_millis(100);
@@ -75,8 +76,8 @@ async fn a_sleeping_worker_wakes_for_a_retry(on: On) {
     worker.stop().await;
 }
 
-async fn a_sleeping_worker_is_woken_when_its_queue_is_resumed(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_sleeping_worker_is_woken_when_its_queue_is_resumed(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let paused = |paused| QueueChange {
         paused: Some(paused),
         ..QueueChange::default()
@@ -91,8 +92,8 @@ async fn a_sleeping_worker_is_woken_when_its_queue_is_resumed(on: On) {
     worker.stop().await;
 }
 
-async fn what_comes_right_before_the_sleep_is_found_by_the_last_look(on: On) {
-    let ground = Ground::new(on).await;
+async fn what_comes_right_before_the_sleep_is_found_by_the_last_look(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     ground.spy.deafen();
     let barrier = Arc::new(Semaphore::new(0));
     ground.spy.plan("arm", &[Fault::Waits(barrier.clone())]);
@@ -107,8 +108,8 @@ async fn what_comes_right_before_the_sleep_is_found_by_the_last_look(on: On) {
     worker.stop().await;
 }
 
-async fn a_worker_that_hears_nothing_looks_from_time_to_time(on: On) {
-    let ground = Ground::new(on).await;
+async fn a_worker_that_hears_nothing_looks_from_time_to_time(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     ground.spy.deafen();
     ground.spy.always("arm", Fault::CallLost);
     let often = Duration::from_millis(50);
@@ -119,8 +120,8 @@ async fn a_worker_that_hears_nothing_looks_from_time_to_time(on: On) {
     worker.stop().await;
 }
 
-async fn rings_for_other_queues_cost_few_looks(on: On) {
-    let ground = Ground::new(on).await;
+async fn rings_for_other_queues_cost_few_looks(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
     let worker = idle(&ground).build().unwrap().start();
     until_asleep(&ground).await;
     let (begun, before) = (std::time::Instant::now(), ground.spy.calls("claim"));

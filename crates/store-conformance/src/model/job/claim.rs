@@ -1,11 +1,10 @@
 //! The model's claim of jobs: what has expired is taken back, then the first in line are taken as far as limits allow.
 
 use super::{Jobs, Lease, later};
-use leasehold_core::job::JobEvent;
+use leasehold_core::job::{ClaimedJob, JobClaim, JobEvent, JobsClaimed};
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::JOB_MAX_BATCH;
 use leasehold_core::{JobId, JobStatus, Timestamp};
-use leasehold_store::job::{ClaimedJob, JobClaim, JobsClaimed};
 use std::cmp::Reverse;
 
 impl Jobs {

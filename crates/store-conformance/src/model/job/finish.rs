@@ -1,12 +1,13 @@
 //! What the holder of a lease does with it in the model: renew, report progress, finish in each way.
 
 use super::{Jobs, later};
-use leasehold_core::job::{JobEvent, bounded_wait, jitter};
+use leasehold_core::job::{
+    Again, JobEnd, JobEvent, JobFinish, JobFinished, JobRef, bounded_wait, jitter,
+};
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_core::text::clip;
 use leasehold_core::{JobId, JsonText, Timestamp};
-use leasehold_store::job::{Again, JobEnd, JobFinish, JobFinished, JobRef};
 use std::time::Duration;
 
 impl Jobs {
@@ -51,23 +52,6 @@ impl Jobs {
             row.progress = Some(progress.clone());
         }
         held
-    }
-
-    pub(in crate::model) fn finish_all(
-        &mut self,
-        worker: &str,
-        finishes: &[JobFinish],
-        now: Timestamp,
-    ) -> Vec<JobFinished> {
-        let finish = |finish: &JobFinish| {
-            let row = self.rows.get(&finish.claim.job);
-            match row.is_some_and(|row| row.node.is_some()) && self.holds(worker, finish.claim, now)
-            {
-                true => JobFinished::OfGraph,
-                false => self.finish(worker, finish, now),
-            }
-        };
-        finishes.iter().map(finish).collect()
     }
 
     /// Ends a claim, be it that of a node or not.

@@ -1,11 +1,11 @@
 //! What happens to jobs in the model that no worker asked for: expired leases, cancellation, pruning.
 
 use super::Jobs;
-use leasehold_core::job::JobEvent;
+use leasehold_core::job::{JobEvent, JobRef};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{JobId, JobStatus, Timestamp};
 use leasehold_store::graph::ABANDONED;
-use leasehold_store::job::{ExpiredJob, JobCancelled, JobPrune, JobRef, JobsPruned};
+use leasehold_store::job::{ExpiredJob, JobCancelled, JobPrune, JobsPruned};
 
 impl Jobs {
     /// Jobs whose lease has ended.

@@ -4,8 +4,9 @@
 use super::JobPair;
 use crate::factory::ok;
 use crate::model::pair::{Disagreement, answer, same};
+use leasehold_core::job::{JobClaim, JobsClaimed};
 use leasehold_core::{JobId, JobStatus};
-use leasehold_store::job::{JobClaim, JobsClaimed, NewJob};
+use leasehold_store::job::NewJob;
 use std::collections::BTreeMap;
 
 impl JobPair {

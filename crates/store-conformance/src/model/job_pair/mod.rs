@@ -11,12 +11,10 @@ pub(super) use op::job_op;
 use super::Model;
 use super::pair::{Disagreement, answer, same};
 use crate::Fixture;
-use leasehold_core::job::JobRetry;
+use leasehold_core::job::{Again, JobClaim, JobEnd, JobFinish, JobRef, JobRetry};
 use leasehold_core::retry::Backoff;
 use leasehold_core::{JobId, JobStatus, JsonText};
-use leasehold_store::job::{
-    Again, Dedup, JobClaim, JobEnd, JobFinish, JobPrune, JobRef, JobStart, NewJob,
-};
+use leasehold_store::job::{Dedup, JobPrune, JobStart, NewJob};
 use leasehold_store::queue::QueueChange;
 use leasehold_store::{Result as StoreResult, Store};
 use op::{End, JobOp, JobPick, Start, Stray};

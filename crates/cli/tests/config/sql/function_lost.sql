@@ -1,0 +1,2 @@
+-- A database that lacks a function.
+DROP FUNCTION leasehold_uuid7

@@ -1,0 +1,77 @@
+//! A real Temporal, the server's API over a fresh store, and the worker between them, all in this process but Temporal. Knows no case.
+
+use leasehold_client::Client;
+use leasehold_core::key::KeyScope;
+use leasehold_engine_conformance::EngineFixture;
+use leasehold_engine_temporal::worker::{GraphWorker, GraphWorkerOptions};
+use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
+use leasehold_outbound::{Outbound, OutboundOptions};
+use leasehold_runtime::{Runtime, RuntimeOptions};
+use leasehold_store::fresh_id;
+use leasehold_testbed::{BackendKind, ServerEngine, ServerSetup, TestBackend, TestServer};
+use leasehold_testkit::TestTemporal;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// The queue of the tasks.
+pub(crate) const QUEUE: &str = "conformance";
+
+/// What must live as long as a case: dropped, all of it stops.
+struct Guard {
+    _stop: DropGuard,
+    _services: Runtime,
+    _server: TestServer,
+}
+
+/// An engine with a worker.
+pub(crate) async fn fixture() -> EngineFixture {
+    let setup = ServerSetup {
+        engine: ServerEngine::Missing,
+        ..ServerSetup::default()
+    };
+    let server = TestServer::over(TestBackend::new(BackendKind::Sqlite).await, setup).await;
+    let (address, _) = server.serve(None).await;
+    let temporal = temporal_options();
+    let queues = vec![QUEUE.to_owned()];
+    // A key for the queue of the tasks, and no other.
+    let client = server.client(address, KeyScope::Worker { queues }).await;
+    work(&temporal, client, &server.stop);
+    let store = server.store.clone();
+    // Jobs of dead workers come back by it.
+    let services = Runtime::start(store.clone(), None, RuntimeOptions::new("test"));
+    let engine = Arc::new(TemporalEngine::new(temporal).unwrap());
+    let guard = Guard {
+        _stop: server.stop.clone().drop_guard(),
+        _services: services,
+        _server: server,
+    };
+    let fixture = EngineFixture::new(engine, store);
+    EngineFixture {
+        // Temporal answers a repeated start with the same request id as it did the first.
+        tells_repetitions: false,
+        ..fixture.on_queue(QUEUE).guarded(guard)
+    }
+}
+
+/// The shared server, and a task queue that nobody else has.
+fn temporal_options() -> TemporalOptions {
+    let id: leasehold_core::RequestId = fresh_id();
+    TemporalOptions {
+        address: TestTemporal::shared().address().to_owned(),
+        graph_task_queue: format!("graphs-{id}"),
+        identity: "test".to_owned(),
+        ..TemporalOptions::default()
+    }
+}
+
+fn work(temporal: &TemporalOptions, client: Client, stop: &CancellationToken) {
+    let allow = vec!["127.0.0.1".parse().unwrap()];
+    let outbound = Outbound::new(OutboundOptions { allow }).unwrap();
+    let options = GraphWorkerOptions {
+        drain_timeout: Duration::ZERO,
+        ..GraphWorkerOptions::default()
+    };
+    let worker = GraphWorker::new(temporal.clone(), options, client, outbound).unwrap();
+    tokio::spawn(worker.run(stop.clone()));
+}

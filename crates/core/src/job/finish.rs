@@ -1,0 +1,63 @@
+//! How a worker ends a claim, and what became of the job.
+
+use super::JobRef;
+use crate::{JsonText, Timestamp};
+use std::time::Duration;
+
+/// What a worker did with a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobFinish {
+    /// Which claim.
+    pub claim: JobRef,
+    /// How it ended.
+    pub end: JobEnd,
+}
+
+/// How a claim ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JobEnd {
+    /// The work is done.
+    Completed {
+        /// What it came to.
+        result: Option<JsonText>,
+    },
+    /// The work failed.
+    Failed {
+        /// What went wrong.
+        error: String,
+        /// Whether to try again.
+        again: Again,
+    },
+    /// Not now: again after so long, and this was no attempt.
+    Snoozed(Duration),
+    /// Not started: again at once, and this was no attempt.
+    GivenBack,
+}
+
+/// Whether a failed job is tried again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Again {
+    /// As its retry policy says.
+    #[default]
+    Policy,
+    /// After so long, unless its attempts are used up.
+    After(Duration),
+    /// Never.
+    Never,
+}
+
+/// What became of a finish.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobFinished {
+    /// It is completed.
+    Completed,
+    /// It is failed for good.
+    Failed,
+    /// It is queued again, not before this.
+    Queued {
+        /// When it may run.
+        run_at: Timestamp,
+    },
+    /// The lease was lost, or never held: nothing was changed, and whatever the worker did must not count.
+    LeaseLost,
+}

@@ -1,0 +1,7 @@
+-- Identifies the database cluster: transaction numbers are valid only within one.
+-- release: 1
+CREATE OR REPLACE FUNCTION leasehold_cluster() RETURNS bigint LANGUAGE sql STABLE
+SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+    SELECT system_identifier FROM pg_control_system()
+$$

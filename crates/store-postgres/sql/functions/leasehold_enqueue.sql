@@ -1,0 +1,86 @@
+-- Enqueues a request within the caller's transaction and returns its id; a public function.
+-- release: 1
+-- It returns the id of a new request, or of the one that holds the idempotency key with the same definition and params.
+-- It fails with no_data_found (no such workspace or definition), insufficient_privilege (definition of another workspace),
+-- object_not_in_prerequisite_state (no version published), unique_violation (key held with other params) or
+-- invalid_parameter_value (unknown option). It does not check the params schema of a version.
+CREATE OR REPLACE FUNCTION leasehold_enqueue(
+    workspace_id uuid,
+    definition_id uuid,
+    params jsonb DEFAULT 'null',
+    priority integer DEFAULT 0,
+    run_at timestamptz DEFAULT NULL,
+    idempotency_key text DEFAULT NULL,
+    dedupe_window interval DEFAULT NULL,
+    trace_context text DEFAULT NULL,
+    enqueued_by text DEFAULT 'sql',
+    options jsonb DEFAULT NULL
+) RETURNS uuid LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    definition workflow_definition;
+    request workflow_execution_queue;
+    asked ALIAS FOR idempotency_key;
+    moment timestamptz := clock_timestamp();
+BEGIN
+    IF leasehold_enqueue.options IS NOT NULL THEN
+        PERFORM leasehold_check_options('leasehold_enqueue', leasehold_enqueue.options, '{}');
+    END IF;
+    PERFORM 1 FROM workspace w WHERE w.id = leasehold_enqueue.workspace_id AND w.deleted_at IS NULL;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'workspace % not found', leasehold_enqueue.workspace_id USING ERRCODE = 'no_data_found';
+    END IF;
+    SELECT d.* INTO definition FROM workflow_definition d
+    WHERE d.id = leasehold_enqueue.definition_id AND d.deleted_at IS NULL;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'definition % not found', leasehold_enqueue.definition_id USING ERRCODE = 'no_data_found';
+    ELSIF definition.workspace_id <> leasehold_enqueue.workspace_id THEN
+        RAISE EXCEPTION 'definition % belongs to another workspace', leasehold_enqueue.definition_id
+            USING ERRCODE = 'insufficient_privilege';
+    ELSIF definition.current_version_id IS NULL THEN
+        RAISE EXCEPTION 'definition % has no published version', leasehold_enqueue.definition_id
+            USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    IF octet_length(leasehold_enqueue.params::text) > 262144 THEN
+        RAISE EXCEPTION 'params must have at most 262144 bytes as JSON, have %',
+            octet_length(leasehold_enqueue.params::text) USING ERRCODE = 'program_limit_exceeded';
+    END IF;
+    IF NOT leasehold_is_readable(leasehold_enqueue.params) THEN
+        RAISE EXCEPTION 'params must not nest deeper than 64 levels, nor hold numbers beyond 1.7e308'
+            USING ERRCODE = 'program_limit_exceeded';
+    END IF;
+    IF asked IS NOT NULL THEN
+        UPDATE workflow_execution_queue q SET idempotency_key = NULL, dedupe_until = NULL
+        WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = asked AND q.dedupe_until <= moment;
+    END IF;
+    INSERT INTO workflow_execution_queue AS q
+        (id, workspace_id, definition_id, version_id, priority, due, run_at, created_at, params, idempotency_key,
+        dedupe_until, trace_context)
+    VALUES (leasehold_uuid7(), leasehold_enqueue.workspace_id, definition.id, definition.current_version_id,
+        leasehold_enqueue.priority, coalesce(leasehold_enqueue.run_at, moment) <= moment,
+        coalesce(leasehold_enqueue.run_at, moment), moment, coalesce(leasehold_enqueue.params, 'null'), asked,
+        moment + leasehold_enqueue.dedupe_window, left(leasehold_enqueue.trace_context, 1024))
+    ON CONFLICT (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
+    RETURNING q.* INTO request;
+    IF FOUND THEN
+        INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom)
+        VALUES (request.id, request.workspace_id, 'PENDING', moment, CASE WHEN request.due THEN request.rank END,
+            CASE WHEN request.due THEN request.created_at END, leasehold_enqueue.enqueued_by);
+        PERFORM leasehold_wake();
+        RETURN request.id;
+    END IF;
+    SELECT q.* INTO request FROM workflow_execution_queue q
+    WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = asked;
+    IF request.id IS NULL THEN
+        RAISE EXCEPTION 'idempotency key "%" was just given up; try again', asked USING ERRCODE = 'serialization_failure';
+    ELSIF request.definition_id <> leasehold_enqueue.definition_id
+        OR request.params <> coalesce(leasehold_enqueue.params, 'null')
+    THEN
+        RAISE EXCEPTION 'idempotency key "%" is held by request % with other params', asked, request.id
+            USING ERRCODE = 'unique_violation', CONSTRAINT = 'request_idempotency_key';
+    END IF;
+    RETURN request.id;
+END
+$$

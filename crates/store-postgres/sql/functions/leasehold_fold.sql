@@ -1,0 +1,125 @@
+-- Folds every event committed since the last call into workspace_turn, once each, and returns how many.
+-- release: 1
+-- It updates counts, and which workspaces have work or room again; those take their place in the round. One fold at a time.
+-- It reads twice: first which rows to lock, then, while no other transaction writes them, what to write; the next fold
+-- handles what commits between the two reads. It waits for no row lock: changes of a busy row are parked, and claims skip
+-- such a workspace until it is folded.
+-- No ready workspace has its turn before round_from, so a claim can begin there and need not pass the dead versions of
+-- turns long taken. A workspace whose last turn is older goes right before it, which keeps the order.
+CREATE OR REPLACE FUNCTION leasehold_fold() RETURNS bigint LANGUAGE plpgsql
+SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+DECLARE
+    last request_fold;
+    seen pg_snapshot;
+    touched uuid[];
+    held uuid[];
+    events bigint;
+BEGIN
+    PERFORM pg_advisory_xact_lock(7308332186);
+    SELECT * INTO last FROM request_fold ORDER BY id DESC LIMIT 1;
+    IF last.cluster <> (SELECT system_identifier FROM pg_control_system())
+        OR pg_snapshot_xmax(last.position) > pg_snapshot_xmax(pg_current_snapshot())
+        OR last.round_from > (SELECT last_value FROM admission_number)
+    THEN
+        PERFORM leasehold_rebuild();
+        RETURN 0;
+    END IF;
+
+    SELECT pg_current_snapshot(), array_agg(DISTINCT workspace_id), count(request_id) INTO seen, touched, events
+    FROM (
+        SELECT workspace_id, request_id FROM request_event WHERE xid >= pg_snapshot_xmax(last.position)
+        UNION ALL
+        SELECT workspace_id, request_id FROM request_event
+        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position)))
+        UNION ALL
+        SELECT workspace_id, NULL FROM workspace_delta
+    ) e;
+    IF touched IS NULL THEN
+        RETURN 0;
+    END IF;
+
+    SELECT array_agg(w.id) INTO held FROM unnest(touched) AS w (id) CROSS JOIN LATERAL (
+        SELECT 1 FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1 FOR UPDATE SKIP LOCKED
+    ) t;
+
+    WITH fresh AS (
+        SELECT workspace_id, from_status, to_status, rank, line_at
+        FROM request_event WHERE xid >= pg_snapshot_xmax(last.position) AND pg_visible_in_snapshot(xid, seen)
+        UNION ALL
+        SELECT workspace_id, from_status, to_status, rank, line_at
+        FROM request_event
+        WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AND pg_visible_in_snapshot(xid, seen)
+    ), parked AS (
+        DELETE FROM workspace_delta d USING unnest(held) AS h (id) WHERE d.workspace_id = h.id
+        RETURNING d.*
+    ), change AS MATERIALIZED (
+        SELECT workspace_id, bool_or(anew) AS anew, bool_or(room) AS room, min(rank) AS rank, min(line_at) AS line_at,
+            sum(pending) AS pending, sum(claimed) AS claimed, sum(dispatched) AS dispatched,
+            sum(completed) AS completed, sum(failed) AS failed
+        FROM (
+            SELECT workspace_id, false AS anew,
+                from_status IN ('CLAIMED', 'DISPATCHED') AND to_status <> 'DISPATCHED' AS room, rank, line_at,
+                (to_status = 'PENDING')::int - (from_status IS NOT DISTINCT FROM 'PENDING')::int AS pending,
+                (to_status = 'CLAIMED')::int - (from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,
+                (to_status = 'DISPATCHED')::int - (from_status IS NOT DISTINCT FROM 'DISPATCHED')::int AS dispatched,
+                (to_status = 'COMPLETED')::int AS completed,
+                (to_status = 'FAILED')::int AS failed
+            FROM fresh
+            UNION ALL
+            SELECT workspace_id, anew, room, CASE WHEN anew THEN -32768 ELSE rank END,
+                CASE WHEN anew THEN '-infinity' ELSE line_at END, pending, claimed, dispatched, completed, failed
+            FROM parked
+        ) e
+        GROUP BY workspace_id
+    ), postponed AS (
+        INSERT INTO workspace_delta
+            (workspace_id, anew, room, rank, line_at, pending, claimed, dispatched, completed, failed)
+        SELECT c.workspace_id, c.anew, coalesce(c.room, false), c.rank, c.line_at, c.pending, c.claimed, c.dispatched,
+            c.completed, c.failed
+        FROM change c LEFT JOIN unnest(held) AS h (id) ON h.id = c.workspace_id
+        -- Asked for the few that are busy, one by one: as a join it may read every workspace's row.
+        WHERE CASE WHEN h.id IS NULL
+            THEN EXISTS (SELECT 1 FROM workspace_turn t WHERE t.workspace_id = c.workspace_id) END
+    ), next AS (
+        SELECT t.tid, c.*,
+            t.turn, t.deleted, t.paused, t.concurrency_limit, t.ready AS was_ready,
+            t.has_work OR c.line_at IS NOT NULL AS has_work,
+            t.has_room OR coalesce(c.room, false) OR c.anew AS has_room
+        FROM change c JOIN unnest(held) AS h (id) ON h.id = c.workspace_id
+        CROSS JOIN LATERAL (
+            SELECT ctid AS tid, * FROM workspace_turn WHERE workspace_id = c.workspace_id ORDER BY turn DESC LIMIT 1
+        ) t
+    ), placed AS (
+        SELECT *, CASE WHEN joins AND turn < last.round_from
+            THEN last.round_from - row_number() OVER (
+                PARTITION BY joins AND turn < last.round_from ORDER BY turn DESC, workspace_id DESC)
+            ELSE turn END AS place
+        FROM (
+            SELECT *, NOT was_ready AND has_work
+                AND (deleted OR (has_room AND NOT paused AND concurrency_limit > 0)) AS joins
+            FROM next
+        ) n
+    ), turned AS (
+        UPDATE workspace_turn t
+        SET pending = t.pending + p.pending, claimed = t.claimed + p.claimed, dispatched = t.dispatched + p.dispatched,
+            completed = t.completed + p.completed, failed = t.failed + p.failed,
+            has_work = p.has_work, has_room = p.has_room, ready = p.was_ready OR p.joins, turn = p.place,
+            line_rank = least(t.line_rank, p.rank),
+            line_at = CASE WHEN (p.rank, p.line_at) < (t.line_rank, t.line_at) THEN p.line_at ELSE t.line_at END,
+            line_id = CASE WHEN (p.rank, p.line_at) <= (t.line_rank, t.line_at)
+                THEN '00000000-0000-0000-0000-000000000000' ELSE t.line_id END,
+            written_by = pg_current_xact_id()
+        FROM placed p
+        WHERE t.ctid = p.tid
+        RETURNING CASE WHEN p.joins THEN t.turn END AS joined_at
+    )
+    INSERT INTO request_fold (position, cluster, parked, round_from)
+    SELECT seen, last.cluster, ARRAY(SELECT unnest(touched) EXCEPT SELECT unnest(held)), least(
+        coalesce((SELECT turn FROM workspace_turn WHERE ready AND turn >= last.round_from ORDER BY turn LIMIT 1), 9e18),
+        coalesce((SELECT min(joined_at) FROM turned), 9e18),
+        (SELECT last_value FROM admission_number))::bigint;
+    DELETE FROM request_fold WHERE id = last.id;
+    RETURN events;
+END
+$$

@@ -1,0 +1,230 @@
+-- Claims up to p_max jobs of one queue.
+-- release: 1
+-- One claim of a queue at a time: it holds the advisory lock of the queue until it commits, and so does a change of the
+-- queue's limit. Where all queues together have a limit, one claim of all at a time.
+-- The first row has no id: it has the queue's settings, the end of the leases, whether a limit ended the claim, when the
+-- next waiting job is due, and how many leases had expired. The others have what the jobs themselves say.
+-- p_expired_max 0: does not look for expired leases.
+CREATE OR REPLACE FUNCTION leasehold_job_claim(
+    p_now timestamptz, p_queue integer, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamptz,
+    p_expired_max integer
+) RETURNS TABLE (
+    id bigint, token bigint, attempt integer, priority smallint, created_at timestamptz, kind text, payload json,
+    max_attempts integer, backoff_base_us bigint, backoff_max_us bigint, backoff_factor double precision,
+    backoff_jitter double precision, timeout_us bigint, trace_context text, progress json, last_error text,
+    lease_us bigint, lease_expires_at timestamptz, at_limit boolean, next_due_us bigint, expired integer
+) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    about record;
+    moment timestamptz;
+    ends_at timestamptz;
+    room integer;
+    wanted integer := p_max;
+    freed integer := 0;
+    line record;
+    pick record;
+    to_xid xid8;
+    late_xids xid8[];
+    late_ids bigint[];
+    picked bigint[] := '{}';
+    spots tid[] := '{}';
+    tries integer[] := '{}';
+    some_nodes boolean := false;
+    next_due timestamptz;
+BEGIN
+    -- Shared: nobody changes the limit of all meanwhile.
+    PERFORM pg_advisory_xact_lock_shared(730833, 0), pg_advisory_xact_lock(730834, p_queue);
+    moment := coalesce(p_now, clock_timestamp());
+    SELECT q.*, t.max_running AS total,
+        p_expired_max > 0 AND EXISTS (
+            SELECT FROM job_lease l WHERE l.expires_at > p_expired_from AND l.expires_at <= moment) AS some_expired,
+        (SELECT w.run_at FROM job_waiting w
+            WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1) AS next_due
+    INTO about FROM queue q CROSS JOIN job_limit t WHERE q.id = p_queue AND t.one;
+    IF NOT FOUND OR about.paused THEN
+        RETURN;
+    END IF;
+    IF about.total IS NOT NULL THEN
+        PERFORM pg_advisory_xact_lock(730833, 1);
+        moment := coalesce(p_now, clock_timestamp());
+    END IF;
+    ends_at := moment + coalesce(p_lease_us, about.lease_us) * interval '1 microsecond';
+    next_due := about.next_due;
+
+    IF about.some_expired THEN
+        SELECT count(*) INTO freed FROM leasehold_job_expire(moment, p_expired_from, p_expired_max);
+        IF freed > 0 THEN
+            PERFORM leasehold_job_wake();
+        END IF;
+    END IF;
+    IF about.max_running IS NOT NULL THEN
+        SELECT about.max_running - coalesce(sum(l.entries), 0) INTO room FROM job_lease l WHERE l.queue_id = p_queue;
+    END IF;
+    IF about.total IS NOT NULL THEN
+        SELECT least(room, about.total - coalesce(sum(l.entries), 0)) INTO room FROM job_lease l;
+    END IF;
+    wanted := greatest(least(p_max, room), 0);
+
+    IF next_due <= moment THEN
+        UPDATE job_waiting w SET ready = true
+        FROM (
+            SELECT d.job_id FROM job_waiting d
+            WHERE d.queue_id = p_queue AND NOT d.ready AND d.run_at <= moment
+            ORDER BY d.run_at, d.job_id LIMIT greatest(p_max, 1000) FOR UPDATE SKIP LOCKED
+        ) d
+        WHERE w.job_id = d.job_id;
+        SELECT w.run_at INTO next_due FROM job_waiting w
+        WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1;
+    END IF;
+
+    -- Only the lines that may have something.
+    FOR line IN
+        SELECT n.priority, coalesce(c.version, 0) AS version, coalesce(c.at_xid, '0') AS at_xid, coalesce(c.at_id, 0) AS at_id,
+            coalesce(c.late_xid, '{}') AS late_xid, coalesce(c.late_id, '{}') AS late_id, w.some IS NOT NULL AS some_waiting
+        FROM job_line n
+        LEFT JOIN LATERAL (
+            SELECT c.* FROM job_cursor c WHERE c.queue_id = p_queue AND c.priority = n.priority
+            ORDER BY c.version DESC LIMIT 1
+        ) c ON true
+        LEFT JOIN LATERAL (
+            SELECT 1 AS some FROM job_waiting w WHERE w.queue_id = p_queue AND w.priority = n.priority AND w.ready LIMIT 1
+        ) w ON true
+        LEFT JOIN LATERAL (
+            SELECT 1 AS some FROM job j
+            WHERE j.queue_id = p_queue AND j.priority = n.priority AND j.run_at IS NULL
+                AND (j.xid, j.id) > (coalesce(c.at_xid, '0'), coalesce(c.at_id, 0))
+            ORDER BY j.xid, j.id LIMIT 1
+        ) f ON true
+        WHERE n.queue_id = p_queue AND wanted > 0
+            AND (w.some IS NOT NULL OR cardinality(c.late_xid) > 0 OR f.some IS NOT NULL)
+        ORDER BY n.priority DESC
+    LOOP
+        EXIT WHEN wanted <= 0;
+        IF cardinality(line.late_xid) = 0 AND NOT line.some_waiting THEN
+            SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
+                array_agg(m.id) AS ids, array_agg(m.spot) AS spots, array_fill(1, ARRAY[count(*)::integer]) AS tries,
+                bool_or(m.of_graph) AS some_nodes,
+                NULL::bigint[] AS waiting, NULL::xid8[] AS late_xid, NULL::bigint[] AS late_id, NULL::xid8[] AS late_left,
+                array_agg(m.xid) AS main_xid, array_agg(m.id) AS main_id
+            INTO pick
+            FROM (
+                SELECT j.id, j.xid, j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j
+                WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
+                    AND (j.xid, j.id) > (line.at_xid, line.at_id)
+                ORDER BY j.xid, j.id LIMIT wanted
+            ) m;
+        ELSE
+            -- Fresh jobs stay in the order of their line also where their times do not: a running highest time sorts them.
+            WITH waiting AS (
+                SELECT w.job_id, w.created_at, w.attempts FROM job_waiting w
+                WHERE w.queue_id = p_queue AND w.priority = line.priority AND w.ready
+                ORDER BY w.created_at, w.job_id LIMIT wanted FOR UPDATE SKIP LOCKED
+            ), late AS (
+                SELECT j.id, j.xid, j.created_at, j.spot, j.of_graph
+                FROM unnest(line.late_xid, line.late_id) AS l (xid, id)
+                CROSS JOIN LATERAL (
+                    SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j
+                    WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
+                        AND (j.xid, j.id) > (l.xid, l.id) AND j.xid <= l.xid
+                    ORDER BY j.xid, j.id LIMIT wanted
+                ) j
+            ), main AS (
+                SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j
+                WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
+                    AND (j.xid, j.id) > (line.at_xid, line.at_id)
+                ORDER BY j.xid, j.id LIMIT wanted
+            ), taken AS (
+                SELECT w.job_id AS id, NULL::xid8 AS xid, 0 AS source, w.created_at AS at, w.job_id AS at_id,
+                    w.attempts + 1 AS try, j.spot, j.of_graph
+                FROM waiting w
+                LEFT JOIN LATERAL (
+                    SELECT j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j WHERE j.id = w.job_id LIMIT 1
+                ) j ON true
+                UNION ALL
+                SELECT l.id, l.xid, 1, max(l.created_at) OVER by_line, max(l.id) OVER by_line, 1, l.spot, l.of_graph
+                FROM late l WINDOW by_line AS (ORDER BY l.xid, l.id)
+                UNION ALL
+                SELECT m.id, m.xid, 2, max(m.created_at) OVER by_line, max(m.id) OVER by_line, 1, m.spot, m.of_graph
+                FROM main m WINDOW by_line AS (ORDER BY m.xid, m.id)
+                ORDER BY at, at_id, xid, id LIMIT wanted
+            )
+            SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
+                array_agg(t.id) AS ids, array_agg(t.spot) AS spots, array_agg(t.try) AS tries,
+                bool_or(t.of_graph) AS some_nodes, array_agg(t.id) FILTER (WHERE t.source = 0) AS waiting,
+                array_agg(t.xid) FILTER (WHERE t.source = 1) AS late_xid, array_agg(t.id) FILTER (WHERE t.source = 1) AS late_id,
+                ARRAY(SELECT l.xid FROM late l GROUP BY l.xid
+                    HAVING count(*) >= wanted OR bool_or(l.id NOT IN (SELECT u.id FROM taken u))) AS late_left,
+                array_agg(t.xid) FILTER (WHERE t.source = 2) AS main_xid, array_agg(t.id) FILTER (WHERE t.source = 2) AS main_id
+            INTO pick FROM taken t;
+        END IF;
+
+        IF pick.main_id IS NOT NULL OR cardinality(line.late_xid) > 0 THEN
+            to_xid := coalesce(pick.main_xid[cardinality(pick.main_xid)], line.at_xid);
+            late_xids := '{}';
+            late_ids := '{}';
+            IF cardinality(line.late_xid) > 0 OR pg_snapshot_xmin(pick.seen) < to_xid THEN
+                -- A passed transaction is done with when it has ended and nothing of it is left.
+                SELECT coalesce(array_agg(l.xid), '{}'), coalesce(array_agg(l.id), '{}') INTO late_xids, late_ids
+                FROM (
+                    SELECT l.xid, coalesce(t.id, l.id) AS id
+                    FROM unnest(line.late_xid, line.late_id) AS l (xid, id)
+                    LEFT JOIN (
+                        SELECT t.xid, max(t.id) AS id FROM unnest(pick.late_xid, pick.late_id) AS t (xid, id) GROUP BY t.xid
+                    ) t ON t.xid = l.xid
+                    WHERE l.xid = ANY (pick.late_left) OR NOT pg_visible_in_snapshot(l.xid, pick.seen)
+                    UNION ALL
+                    SELECT x.xid, 0 FROM pg_snapshot_xip(pick.seen) AS x (xid) WHERE x.xid > line.at_xid AND x.xid < to_xid
+                ) l;
+            END IF;
+            IF pick.main_id IS NOT NULL OR late_xids <> line.late_xid OR late_ids <> line.late_id THEN
+                WITH gone AS (
+                    DELETE FROM job_cursor c
+                    WHERE c.queue_id = p_queue AND c.priority = line.priority AND c.version = line.version
+                )
+                INSERT INTO job_cursor (queue_id, priority, version, at_xid, at_id, late_xid, late_id)
+                VALUES (p_queue, line.priority, line.version + 1, to_xid,
+                    coalesce(pick.main_id[cardinality(pick.main_id)], line.at_id), late_xids, late_ids);
+            END IF;
+        END IF;
+        IF pick.waiting IS NOT NULL THEN
+            DELETE FROM job_waiting w WHERE w.job_id = ANY (pick.waiting);
+        END IF;
+        IF pick.found > 0 THEN
+            picked := picked || pick.ids;
+            spots := spots || pick.spots;
+            tries := tries || pick.tries;
+            some_nodes := some_nodes OR pick.some_nodes;
+            wanted := wanted - pick.found;
+        END IF;
+    END LOOP;
+
+    RETURN QUERY
+    WITH page AS (
+        INSERT INTO job_lease AS l (token, claimed_at, expires_at, queue_id, entries, nodes, worker, ids, ends, attempts)
+        SELECT nextval('job_token'), moment, ends_at, p_queue, p.entries, some_nodes, p_worker,
+            picked[p.first:p.first + 63], array_fill(ends_at, ARRAY[p.entries]), tries[p.first:p.first + 63]
+        FROM (
+            SELECT s.first, least(64, cardinality(picked) - s.first + 1) AS entries
+            FROM generate_series(1, cardinality(picked), 64) AS s (first)
+        ) p
+        RETURNING l.token
+    ), numbered AS (
+        SELECT p.token, row_number() OVER (ORDER BY p.token) - 1 AS number FROM page p
+    )
+    SELECT NULL::bigint, NULL::bigint, NULL::integer, NULL::smallint, NULL::timestamptz, NULL::text, NULL::json,
+        about.max_attempts, about.backoff_base_us, about.backoff_max_us, about.backoff_factor,
+        about.backoff_jitter, about.timeout_us, NULL::text, NULL::json, NULL::text,
+        coalesce(p_lease_us, about.lease_us), ends_at, coalesce(room < p_max AND cardinality(picked) >= room, false),
+        CASE WHEN cardinality(picked) < p_max THEN (extract(epoch FROM next_due - moment) * 1000000)::bigint END, freed
+    UNION ALL
+    SELECT j.id, n.token, e.attempt, j.priority, j.created_at, j.kind, j.payload, j.max_attempts, j.backoff_base_us,
+        j.backoff_max_us, j.backoff_factor, j.backoff_jitter, j.timeout_us, j.trace_context, o.progress, o.last_error,
+        NULL::bigint, NULL::timestamptz, NULL::boolean, NULL::bigint, NULL::integer
+    FROM numbered n
+    CROSS JOIN LATERAL unnest(spots[n.number * 64 + 1:n.number * 64 + 64], tries[n.number * 64 + 1:n.number * 64 + 64])
+        AS e (spot, attempt)
+    JOIN job j ON j.ctid = e.spot
+    LEFT JOIN LATERAL (SELECT o.progress, o.last_error FROM job_note o WHERE o.job_id = j.id LIMIT 1) o ON true;
+END
+$$

@@ -1,0 +1,80 @@
+-- Puts a job into a queue within the caller's transaction and returns its id; a public function.
+-- release: 1
+-- It returns the id of the new job, or of the job that holds the deduplication key.
+CREATE OR REPLACE FUNCTION leasehold_job_enqueue(
+    queue text,
+    kind text,
+    payload json DEFAULT 'null',
+    priority integer DEFAULT 0,
+    run_at timestamptz DEFAULT NULL,
+    dedup_key text DEFAULT NULL,
+    dedup_window interval DEFAULT NULL,
+    max_attempts integer DEFAULT NULL,
+    timeout interval DEFAULT NULL,
+    trace_context text DEFAULT NULL,
+    options jsonb DEFAULT NULL
+) RETURNS bigint LANGUAGE plpgsql SECURITY DEFINER
+SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    moment timestamptz := clock_timestamp();
+    in_queue integer;
+    at timestamptz := CASE WHEN leasehold_job_enqueue.run_at > moment THEN leasehold_job_enqueue.run_at END;
+    new_id bigint := nextval('job_id');
+    holder bigint;
+BEGIN
+    IF leasehold_job_enqueue.options IS NOT NULL THEN
+        PERFORM leasehold_check_options('leasehold_job_enqueue', leasehold_job_enqueue.options, '{}');
+    END IF;
+    IF octet_length(leasehold_job_enqueue.payload::text) > 262144 THEN
+        RAISE EXCEPTION 'the payload must have at most 262144 bytes as JSON, has %',
+            octet_length(leasehold_job_enqueue.payload::text) USING ERRCODE = 'program_limit_exceeded';
+    END IF;
+    IF leasehold_job_enqueue.queue ~ '[[:cntrl:]]' OR leasehold_job_enqueue.kind ~ '[[:cntrl:]]' THEN
+        RAISE EXCEPTION 'the names of a queue and a kind must not contain control characters'
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF leasehold_job_enqueue.max_attempts <= 0 OR leasehold_job_enqueue.max_attempts > 32767 THEN
+        RAISE EXCEPTION 'max_attempts must be between 1 and 32767, not %', leasehold_job_enqueue.max_attempts
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF leasehold_job_enqueue.timeout <= interval '0' THEN
+        RAISE EXCEPTION 'the timeout must be more than nothing' USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    SELECT q.id INTO in_queue FROM queue q WHERE q.name = leasehold_job_enqueue.queue;
+    IF NOT FOUND THEN
+        INSERT INTO queue (name) VALUES (leasehold_job_enqueue.queue) ON CONFLICT (name) DO NOTHING;
+        SELECT q.id INTO in_queue FROM queue q WHERE q.name = leasehold_job_enqueue.queue;
+    END IF;
+    IF NOT EXISTS (SELECT FROM job_line l WHERE l.queue_id = in_queue AND l.priority = leasehold_job_enqueue.priority) THEN
+        INSERT INTO job_line (queue_id, priority) VALUES (in_queue, leasehold_job_enqueue.priority) ON CONFLICT DO NOTHING;
+    END IF;
+    IF leasehold_job_enqueue.dedup_key IS NOT NULL THEN
+        DELETE FROM job_key k
+        WHERE k.queue_id = in_queue AND k.key = leasehold_job_enqueue.dedup_key AND k.holds_until <= moment;
+        INSERT INTO job_key AS k (queue_id, key, job_id, holds_until)
+        VALUES (in_queue, leasehold_job_enqueue.dedup_key, new_id, moment + leasehold_job_enqueue.dedup_window)
+        ON CONFLICT (queue_id, key) DO NOTHING;
+        IF NOT FOUND THEN
+            SELECT k.job_id INTO holder FROM job_key k
+            WHERE k.queue_id = in_queue AND k.key = leasehold_job_enqueue.dedup_key;
+            IF holder IS NULL THEN
+                RAISE EXCEPTION 'deduplication key "%" was just given up; try again', leasehold_job_enqueue.dedup_key
+                    USING ERRCODE = 'serialization_failure';
+            END IF;
+            RETURN holder;
+        END IF;
+    END IF;
+    INSERT INTO job (id, created_at, run_at, timeout_us, queue_id, max_attempts, priority, kind, payload, trace_context)
+    VALUES (new_id, moment, at, (extract(epoch FROM leasehold_job_enqueue.timeout) * 1000000)::bigint, in_queue,
+        leasehold_job_enqueue.max_attempts, leasehold_job_enqueue.priority, leasehold_job_enqueue.kind,
+        coalesce(leasehold_job_enqueue.payload, 'null'), left(leasehold_job_enqueue.trace_context, 1024));
+    IF at IS NOT NULL THEN
+        INSERT INTO job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
+        VALUES (new_id, moment, at, in_queue, leasehold_job_enqueue.priority, false);
+    END IF;
+    PERFORM leasehold_job_wake();
+    RETURN new_id;
+END
+$$

@@ -1,0 +1,120 @@
+-- Ends claims that p_worker holds and returns the claims that were held.
+-- release: 1
+-- Those of the page p_pages[i] begin at p_first[i] of the other arrays: which jobs, what each becomes (completed, failed,
+-- queued), with its result, error, wait, and whether the attempt is given back. p_plain: all are completed, without
+-- results. Each page is locked first, and then the clock is read.
+-- p_nodes: the caller continues their graphs; else those of nodes stay as they are and are returned as of_graph.
+CREATE OR REPLACE FUNCTION leasehold_job_finish(
+    p_now timestamptz, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_plain boolean, p_becomes text[],
+    p_results json[], p_errors text[], p_waits_us bigint[], p_uncounted boolean[], p_nodes boolean
+) RETURNS TABLE (id bigint, token bigint, becomes text, run_at timestamptz) LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+    page job_lease;
+    settings queue;
+    moment timestamptz;
+    low integer;
+    high integer;
+    given bigint[];
+    refused bigint[];
+    done bigint[] := '{}';
+    wakes boolean := false;
+    held record;
+BEGIN
+    FOR i IN 1..cardinality(p_pages) LOOP
+        SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE;
+        CONTINUE WHEN NOT FOUND;
+        moment := coalesce(p_now, clock_timestamp());
+        low := p_first[i];
+        high := coalesce(p_first[i + 1] - 1, cardinality(p_ids));
+        given := p_ids[low:high];
+        IF settings.id IS DISTINCT FROM page.queue_id THEN
+            SELECT q.* INTO settings FROM queue q WHERE q.id = page.queue_id;
+        END IF;
+        wakes := wakes OR settings.max_running IS NOT NULL;
+        refused := NULL;
+        IF page.nodes AND NOT p_nodes THEN
+            SELECT array_agg(j.id) INTO refused FROM job j WHERE j.id = ANY (given) AND j.node IS NOT NULL;
+            RETURN QUERY SELECT e.id, page.token, 'of_graph', NULL::timestamptz
+            FROM unnest(page.ids, page.ends) AS e (id, ends) WHERE e.id = ANY (refused) AND e.ends > moment;
+        END IF;
+        IF p_plain AND page.expires_at > moment AND refused IS NULL AND (page.ids = given OR page.ids <@ given) THEN
+            -- All that is left of the page: the usual case.
+            DELETE FROM job_lease l WHERE l.token = page.token;
+            IF settings.keep_completed THEN
+                INSERT INTO job_end (id, finished_at, token, attempts, status, last_error)
+                SELECT e.id, moment, page.token, e.attempt, 'completed',
+                    (SELECT n.last_error FROM job_note n WHERE n.job_id = e.id)
+                FROM unnest(page.ids, page.attempts) AS e (id, attempt);
+            ELSE
+                DELETE FROM job j WHERE j.id = ANY (page.ids);
+            END IF;
+            done := done || page.ids;
+            RETURN QUERY SELECT e.id, page.token, NULL::text, NULL::timestamptz FROM unnest(page.ids) AS e (id);
+            CONTINUE;
+        END IF;
+
+        FOR held IN
+            WITH entry AS MATERIALIZED (
+                SELECT e.id, e.ends, e.attempt, e.place, g.place AS asked,
+                    g.place IS NOT NULL AND e.ends > moment AND (refused IS NULL OR e.id <> ALL (refused)) AS owned
+                FROM unnest(page.ids, page.ends, page.attempts) WITH ORDINALITY AS e (id, ends, attempt, place)
+                LEFT JOIN unnest(given) WITH ORDINALITY AS g (id, place) ON g.id = e.id
+            ), rest AS (
+                SELECT min(e.ends) AS expires_at, count(*)::integer AS entries, array_agg(e.id ORDER BY e.place) AS ids,
+                    array_agg(e.ends ORDER BY e.place) AS ends, array_agg(e.attempt ORDER BY e.place) AS attempts
+                FROM entry e WHERE NOT e.owned
+            ), kept AS (
+                UPDATE job_lease l
+                SET expires_at = r.expires_at, entries = r.entries, ids = r.ids, ends = r.ends, attempts = r.attempts
+                FROM rest r WHERE l.token = page.token AND r.entries > 0 AND r.entries < page.entries
+            ), gone AS (
+                DELETE FROM job_lease l USING rest r WHERE l.token = page.token AND r.entries = 0
+            ), owned AS MATERIALIZED (
+                SELECT e.id, e.attempt, CASE WHEN p_plain THEN 'completed' ELSE p_becomes[low - 1 + e.asked] END AS becomes,
+                    p_results[low - 1 + e.asked] AS result, p_errors[low - 1 + e.asked] AS error,
+                    moment + p_waits_us[low - 1 + e.asked] * interval '1 microsecond' AS run_at,
+                    p_uncounted[low - 1 + e.asked] AS uncounted
+                FROM entry e WHERE e.owned
+            ), ended AS (
+                INSERT INTO job_end (id, finished_at, token, attempts, status, result, last_error)
+                SELECT o.id, moment, page.token, o.attempt, o.becomes, o.result,
+                    coalesce(o.error, (SELECT n.last_error FROM job_note n WHERE n.job_id = o.id))
+                FROM owned o WHERE o.becomes = 'failed' OR (o.becomes = 'completed' AND settings.keep_completed)
+            ), discarded AS (
+                DELETE FROM job j
+                WHERE NOT settings.keep_completed AND j.id = ANY (ARRAY(SELECT o.id FROM owned o WHERE o.becomes = 'completed'))
+            ), requeued AS (
+                INSERT INTO job_waiting (job_id, created_at, run_at, token, queue_id, attempts, priority, ready)
+                SELECT o.id, j.created_at, o.run_at, page.token, page.queue_id, o.attempt - o.uncounted::integer, j.priority,
+                    o.run_at <= moment
+                FROM owned o CROSS JOIN LATERAL (SELECT j.* FROM job j WHERE j.id = o.id LIMIT 1) j
+                WHERE o.becomes = 'queued'
+            ), noted AS (
+                INSERT INTO job_note (job_id, last_error)
+                SELECT o.id, o.error FROM owned o WHERE o.becomes = 'queued' AND o.error IS NOT NULL
+                ON CONFLICT (job_id) DO UPDATE SET last_error = excluded.last_error
+            )
+            SELECT o.id, o.becomes, o.run_at FROM owned o
+        LOOP
+            IF held.becomes = 'queued' THEN
+                wakes := true;
+            ELSE
+                done := done || held.id;
+            END IF;
+            id := held.id;
+            token := page.token;
+            becomes := held.becomes;
+            run_at := held.run_at;
+            RETURN NEXT;
+        END LOOP;
+    END LOOP;
+    IF cardinality(done) > 0 THEN
+        DELETE FROM job_key k WHERE k.job_id = ANY (done) AND k.holds_until IS NULL;
+        DELETE FROM job_note n WHERE n.job_id = ANY (done);
+    END IF;
+    IF wakes OR (SELECT l.max_running IS NOT NULL FROM job_limit l) THEN
+        PERFORM leasehold_job_wake();
+    END IF;
+END
+$$

@@ -1,0 +1,31 @@
+-- Extends leases that p_worker holds and returns their jobs.
+-- release: 1
+-- Pages and jobs are given as to leasehold_job_finish.
+CREATE OR REPLACE FUNCTION leasehold_job_renew(
+    p_now timestamptz, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_lease_us bigint
+) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
+DECLARE
+    page job_lease;
+    moment timestamptz;
+    ends_at timestamptz;
+    given bigint[];
+BEGIN
+    FOR i IN 1..cardinality(p_pages) LOOP
+        SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE;
+        CONTINUE WHEN NOT FOUND;
+        moment := coalesce(p_now, clock_timestamp());
+        ends_at := moment + p_lease_us * interval '1 microsecond';
+        given := p_ids[p_first[i]:coalesce(p_first[i + 1] - 1, cardinality(p_ids))];
+        UPDATE job_lease l SET ends = r.ends, expires_at = r.expires_at
+        FROM (
+            SELECT array_agg(n.ends ORDER BY n.place) AS ends, min(n.ends) AS expires_at
+            FROM (
+                SELECT e.place, CASE WHEN e.ends > moment AND e.id = ANY (given) THEN ends_at ELSE e.ends END AS ends
+                FROM unnest(page.ids, page.ends) WITH ORDINALITY AS e (id, ends, place)
+            ) n
+        ) r
+        WHERE l.token = page.token;
+        RETURN QUERY SELECT e.id FROM unnest(page.ids, page.ends) AS e (id, ends) WHERE e.ends > moment AND e.id = ANY (given);
+    END LOOP;
+END
+$$

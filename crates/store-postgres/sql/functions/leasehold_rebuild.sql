@@ -1,0 +1,39 @@
+-- Counts all requests again and marks every workspace to be examined again.
+-- release: 1
+-- Needed after the rows came into another cluster, by a restored dump or by replication, because the transaction numbers
+-- in them mean nothing there; leasehold_fold detects that and calls it. Also the repair after requests or executions were
+-- changed by hand without their events.
+CREATE OR REPLACE FUNCTION leasehold_rebuild() RETURNS void LANGUAGE plpgsql
+SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
+AS $$
+BEGIN
+    PERFORM pg_advisory_xact_lock(7308332186);
+    LOCK TABLE workflow_execution_queue, workspace_turn IN SHARE ROW EXCLUSIVE MODE;
+    UPDATE request_event SET xid = '3';
+    UPDATE workspace_turn t
+    SET pending = coalesce(c.pending, 0), claimed = coalesce(c.claimed, 0), dispatched = coalesce(c.dispatched, 0),
+        completed = coalesce(c.completed, 0), failed = coalesce(c.failed, 0),
+        has_work = true, has_room = true, ready = t.deleted OR (NOT t.paused AND t.concurrency_limit > 0),
+        line_rank = DEFAULT, line_at = DEFAULT, line_id = DEFAULT,
+        written_by = pg_current_xact_id()
+    FROM workspace w
+    LEFT JOIN (
+        SELECT workspace_id,
+            count(*) FILTER (WHERE status = 'PENDING') AS pending,
+            count(*) FILTER (WHERE status = 'CLAIMED') AS claimed,
+            count(*) FILTER (WHERE status = 'DISPATCHED') AS dispatched,
+            count(*) FILTER (WHERE status = 'COMPLETED') AS completed,
+            count(*) FILTER (WHERE status = 'FAILED') AS failed
+        FROM workflow_execution_queue GROUP BY workspace_id
+    ) c ON c.workspace_id = w.id
+    WHERE t.workspace_id = w.id;
+    PERFORM setval('admission_number', greatest(
+        (SELECT last_value FROM admission_number),
+        (SELECT max(turn) FROM workspace_turn),
+        (SELECT max(admission) FROM workflow_execution)));
+    DELETE FROM workspace_delta;
+    DELETE FROM request_fold;
+    INSERT INTO request_fold (position, round_from)
+    SELECT pg_current_snapshot(), coalesce(min(turn), 0) FROM workspace_turn;
+END
+$$

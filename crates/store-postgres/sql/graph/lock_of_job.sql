@@ -1,0 +1,8 @@
+-- Holds the graph of which the job $1 is a node until the transaction ends.
+SELECT g.execution_id, g.state, g.ended, e.workspace_id, e.version_id, q.priority, q.trace_context, j.node
+FROM job j
+JOIN execution_graph g ON g.execution_id = j.execution_id
+JOIN workflow_execution e ON e.id = g.execution_id
+JOIN workflow_execution_queue q ON q.id = e.request_id
+WHERE j.id = $1 AND j.node IS NOT NULL
+FOR UPDATE OF g

@@ -1,0 +1,9 @@
+-- Refuses to replace a newer release of the function $1 by the release $2; both are filled in as text.
+DO $guard$
+BEGIN
+    IF EXISTS (SELECT FROM leasehold_function f WHERE f.name = $1 AND f.release > $2) THEN
+        RAISE EXCEPTION 'function % has a newer release than %: a newer program applied it', $1, $2
+            USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+END
+$guard$

@@ -1,0 +1,7 @@
+-- The table of applied functions: which release of each the database has.
+CREATE TABLE IF NOT EXISTS leasehold_function (
+    name text CONSTRAINT leasehold_function_pkey PRIMARY KEY,
+    release integer NOT NULL CONSTRAINT leasehold_function_release CHECK (release > 0),
+    checksum bigint NOT NULL,
+    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+)

@@ -1,0 +1,271 @@
+//! The SQL functions, one file each in `sql/functions/`: which releases a database has, lacks or has from a newer program.
+//! docs/adr/0009-sql-functions.md says why they are no migrations.
+
+#[cfg(test)]
+mod tests;
+
+use crate::error::postgres;
+use leasehold_store::{MigrationState, MigrationStatus, Result, Script, StepKind, checksum};
+use tokio_postgres::GenericClient;
+
+const GUARD: &str = include_str!("../sql/migration/guard_function.sql");
+const REVOKE: &str = include_str!("../sql/migration/revoke_function.sql");
+const RECORD: &str = include_str!("../sql/migration/record_function.sql");
+const CHECK_BODIES: &str = include_str!("../sql/migration/check_bodies.sql");
+
+/// A SQL function, as its file has it.
+#[derive(Clone, Copy, Debug)]
+pub struct SqlFunction {
+    /// Its name, which is also its file's.
+    pub name: &'static str,
+    /// The release of its body: raised with every change of it.
+    pub release: u32,
+    text: &'static str,
+}
+
+impl SqlFunction {
+    const fn from_file(name: &'static str, text: &'static str) -> Self {
+        Self {
+            name,
+            release: release(text),
+            text,
+        }
+    }
+
+    /// What its statement is recognised by; the comments at the head of the file do not count.
+    pub fn checksum(&self) -> i64 {
+        checksum(self.statement())
+    }
+
+    fn statement(&self) -> &'static str {
+        let mut rest = self.text;
+        while rest.starts_with("--") {
+            rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
+        }
+        rest
+    }
+
+    /// The SQL that applies it, unless a newer program did.
+    fn step(&self, script: &Script<'_>) -> String {
+        let literals = [
+            format!("'{}'", self.name),
+            self.release.to_string(),
+            self.checksum().to_string(),
+        ];
+        format!(
+            "-- {} release {}\n\n{}{}{}{}",
+            self.name,
+            self.release,
+            script.statement(GUARD, &literals),
+            script.statement(self.statement(), &[]),
+            script.statement(REVOKE, &literals),
+            script.statement(RECORD, &literals),
+        )
+    }
+}
+
+/// The number in the second line of a function's file, `-- release: 1`. A file without one does not compile.
+const fn release(text: &str) -> u32 {
+    const MARK: &[u8] = b"-- release: ";
+    let text = text.as_bytes();
+    let mut at = 0;
+    while text[at] != b'\n' {
+        at += 1;
+    }
+    at += 1;
+    let mut mark = 0;
+    while mark < MARK.len() {
+        assert!(
+            text[at] == MARK[mark],
+            "the second line must be `-- release: N`"
+        );
+        at += 1;
+        mark += 1;
+    }
+    let mut release = 0;
+    while text[at] != b'\n' && text[at] != b'\r' {
+        assert!(text[at].is_ascii_digit(), "a release is a whole number");
+        release = release * 10 + (text[at] - b'0') as u32;
+        at += 1;
+    }
+    assert!(release > 0, "releases count from 1");
+    release
+}
+
+macro_rules! functions {
+    ($($name:literal),* $(,)?) => {
+        &[$(SqlFunction::from_file(
+            $name,
+            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/functions/", $name, ".sql")),
+        )),*]
+    };
+}
+
+/// The functions of a program, in the order in which they are applied.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Functions<'a> {
+    /// Functions that triggers and defaults of tables call, so that migrations need them. Their bodies are not checked when they
+    /// are created, because the tables that they name may not exist yet.
+    pub(crate) before_migrations: &'a [SqlFunction],
+    /// All others. A function in language SQL comes after those that it calls.
+    pub(crate) after_migrations: &'a [SqlFunction],
+}
+
+/// The functions of this program.
+pub(crate) const FUNCTIONS: Functions<'static> = Functions {
+    before_migrations: functions![
+        "leasehold_refuse",
+        "leasehold_cluster",
+        "leasehold_workspace_follow",
+        "leasehold_workspace_turn_once",
+        "leasehold_workspace_turn_limit",
+        "leasehold_check_shortcuts",
+        "leasehold_execution_inserted",
+        "leasehold_execution_updated",
+        "leasehold_shedlock_token",
+    ],
+    after_migrations: functions![
+        "leasehold_running",
+        "leasehold_take_slots",
+        "leasehold_rebuild",
+        "leasehold_fold",
+        "leasehold_ripen",
+        "leasehold_prune",
+        "leasehold_uuid7",
+        "leasehold_is_readable",
+        "leasehold_check_options",
+        "leasehold_wake",
+        "leasehold_enqueue",
+        "leasehold_job_wake",
+        "leasehold_job_expire",
+        "leasehold_job_claim",
+        "leasehold_job_finish",
+        "leasehold_job_renew",
+        "leasehold_job_progress",
+        "leasehold_job_cancel",
+        "leasehold_job_settle_in",
+        "leasehold_job_enqueue",
+    ],
+};
+
+/// Every SQL function of this program, in the order in which they are applied.
+pub fn functions() -> impl Iterator<Item = &'static SqlFunction> {
+    FUNCTIONS.all()
+}
+
+/// A function that the database has.
+pub(crate) struct AppliedFunction {
+    name: String,
+    release: i32,
+    checksum: i64,
+}
+
+impl<'a> Functions<'a> {
+    fn all(self) -> impl Iterator<Item = &'a SqlFunction> {
+        self.before_migrations.iter().chain(self.after_migrations)
+    }
+
+    /// Every function that this program or the database knows.
+    pub(crate) fn compare(self, applied: &[AppliedFunction]) -> Vec<MigrationStatus> {
+        let status = |name: &str, number, state| MigrationStatus {
+            kind: StepKind::Function,
+            number,
+            name: name.to_owned(),
+            state,
+        };
+        let known = self.all().map(|function| {
+            let SqlFunction { name, release, .. } = *function;
+            let found = applied.iter().find(|a| a.name == name);
+            let found = found.map(|a| (a.release.unsigned_abs(), a.checksum));
+            match found {
+                Some((found, _)) if found > release => status(name, found, MigrationState::Newer),
+                Some((found, sum)) if found == release => {
+                    let same = sum == function.checksum();
+                    let changed = MigrationState::Changed;
+                    status(
+                        name,
+                        release,
+                        if same {
+                            MigrationState::Applied
+                        } else {
+                            changed
+                        },
+                    )
+                }
+                _ => status(name, release, MigrationState::Pending),
+            }
+        });
+        let unknown = applied
+            .iter()
+            .filter(|a| self.all().all(|function| function.name != a.name))
+            .map(|a| status(&a.name, a.release.unsigned_abs(), MigrationState::Newer));
+        known.chain(unknown).collect()
+    }
+
+    /// The SQL of a script that applies what this status lacks, around these migrations.
+    pub(crate) fn steps(
+        self,
+        script: &Script<'_>,
+        status: &[MigrationStatus],
+        migrations: Vec<String>,
+    ) -> Vec<String> {
+        let steps = |functions: &'a [SqlFunction]| {
+            let pending = functions.iter().filter(|f| is_pending(f, status));
+            pending.map(|f| f.step(script)).collect::<Vec<_>>()
+        };
+        let mut before = steps(self.before_migrations);
+        if !before.is_empty() {
+            before.insert(0, check_bodies(script, "off"));
+            before.push(check_bodies(script, "on"));
+        }
+        [before, migrations, steps(self.after_migrations)].concat()
+    }
+}
+
+/// Applies those of these functions that are pending. The caller holds the migration lock.
+pub(crate) async fn apply(
+    client: &impl GenericClient,
+    script: &Script<'_>,
+    functions: &[SqlFunction],
+    pending: &[MigrationStatus],
+) -> Result<()> {
+    let named = |name| move |s: &MigrationStatus| s.kind == StepKind::Function && s.name == name;
+    for function in functions
+        .iter()
+        .filter(|f| pending.iter().any(named(f.name)))
+    {
+        client
+            .batch_execute(&function.step(script))
+            .await
+            .map_err(postgres(function.name))?;
+    }
+    Ok(())
+}
+
+fn is_pending(function: &SqlFunction, status: &[MigrationStatus]) -> bool {
+    let functions = status.iter().filter(|s| s.kind == StepKind::Function);
+    let mut of = functions.filter(|s| s.name == function.name);
+    of.all(|s| s.state == MigrationState::Pending)
+}
+
+/// The statement that turns the check of bodies `on` or `off`.
+pub(crate) fn check_bodies(script: &Script<'_>, switch: &str) -> String {
+    script.statement(CHECK_BODIES, &[format!("'{switch}'")])
+}
+
+/// What the database has.
+pub(crate) async fn applied(
+    client: &impl GenericClient,
+    context: &'static str,
+) -> Result<Vec<AppliedFunction>> {
+    let rows = client
+        .query(include_str!("../sql/migration/list_function.sql"), &[])
+        .await
+        .map_err(postgres(context))?;
+    let row = |row: &tokio_postgres::Row| AppliedFunction {
+        name: row.get("name"),
+        release: row.get("release"),
+        checksum: row.get("checksum"),
+    };
+    Ok(rows.iter().map(row).collect())
+}

@@ -1,0 +1,243 @@
+//! Programs with different functions on one database: what each applies, keeps and refuses.
+
+use super::{FUNCTIONS, Functions, SqlFunction, applied};
+use crate::migrate::{up, up_with};
+use crate::{PostgresOptions, PostgresStore, migration_script};
+use leasehold_store::{MigrationState, MigrationStatus, StepKind, Store};
+use leasehold_testkit::{TestDatabase, TestPostgres};
+use tokio_postgres::{Client, NoTls};
+
+/// The key holds until the job has ended.
+const NO_WINDOW: Option<&str> = None;
+
+/// A database, and a store on it that has not migrated it yet.
+async fn fresh() -> (TestDatabase, PostgresStore, Client) {
+    let database = TestPostgres::shared().fresh_database(None).await;
+    let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
+    let (client, connection) = tokio_postgres::connect(database.url(), NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    (database, store, client)
+}
+
+/// A function with another body, in the next release.
+fn next_release(function: &SqlFunction) -> SqlFunction {
+    SqlFunction {
+        release: function.release + 1,
+        ..edited(function)
+    }
+}
+
+/// A function with another body, in the same release.
+fn edited(function: &SqlFunction) -> SqlFunction {
+    let text = function.text.replace("AS $$", "AS $$ -- another body");
+    SqlFunction {
+        text: text.leak(),
+        ..*function
+    }
+}
+
+/// `leasehold_job_enqueue` with one more argument, which makes it a function of another name.
+fn job_enqueue_with_note() -> SqlFunction {
+    let old = FUNCTIONS.all().find(|f| f.name == "leasehold_job_enqueue");
+    let text = old.unwrap().text.replace(
+        "    options jsonb DEFAULT NULL",
+        "    note text DEFAULT NULL,\n    options jsonb DEFAULT NULL",
+    );
+    let name = "leasehold_job_enqueue_with_note";
+    SqlFunction::from_file(name, text.replace("leasehold_job_enqueue", name).leak())
+}
+
+/// A newer program: every function in a higher release, and one with a new name.
+fn newer_program() -> Functions<'static> {
+    let next = |functions: &[SqlFunction]| functions.iter().map(next_release).collect::<Vec<_>>();
+    let mut after = next(FUNCTIONS.after_migrations);
+    after.push(job_enqueue_with_note());
+    Functions {
+        before_migrations: next(FUNCTIONS.before_migrations).leak(),
+        after_migrations: after.leak(),
+    }
+}
+
+/// Name, body, grants and release of every function that exists.
+async fn state(client: &Client) -> Vec<(String, String, String, Option<i32>)> {
+    let rows = client
+        .query(include_str!("../../tests/sql/function_state.sql"), &[])
+        .await
+        .unwrap();
+    rows.iter()
+        .map(|row| (row.get(0), row.get(1), row.get(2), row.get(3)))
+        .collect()
+}
+
+async fn grants(client: &Client) -> Vec<(String, String)> {
+    let state = state(client).await.into_iter();
+    state.map(|(name, _, grants, _)| (name, grants)).collect()
+}
+
+async fn is_callable(client: &Client, function: &str) -> bool {
+    let sql = include_str!("../../tests/sql/function_callable.sql");
+    client.query_one(sql, &[&function]).await.unwrap().get(0)
+}
+
+fn functions_in(status: &[MigrationStatus], state: MigrationState) -> usize {
+    let functions = status.iter().filter(|s| s.kind == StepKind::Function);
+    functions.filter(|s| s.state == state).count()
+}
+
+#[tokio::test]
+async fn older_program_that_restarts_keeps_functions_of_newer_program() {
+    let (_database, store, client) = fresh().await;
+    up(&store).await.unwrap();
+    let old = state(&client).await;
+    let applied_now = up_with(&store, newer_program()).await.unwrap();
+    assert_eq!(
+        functions_in(&applied_now, MigrationState::Applied),
+        old.len() + 1
+    );
+    let new = state(&client).await;
+    assert!(new.iter().all(|(name, body, _, release)| {
+        let added = name == "leasehold_job_enqueue_with_note";
+        added || (body.starts_with(" -- another body") && *release == Some(2))
+    }));
+
+    assert_eq!(store.schema_migrate().await.unwrap(), []);
+    assert_eq!(state(&client).await, new);
+    let status = store.schema_status().await.unwrap();
+    assert_eq!(functions_in(&status, MigrationState::Newer), new.len());
+    assert_eq!(migration_script(&status), "");
+}
+
+#[tokio::test]
+async fn old_script_that_is_run_late_does_not_replace_newer_functions() {
+    let (_database, store, client) = fresh().await;
+    up(&store).await.unwrap();
+    let mut status = store.schema_status().await.unwrap();
+    let functions = status.iter_mut().filter(|s| s.kind == StepKind::Function);
+    functions.for_each(|s| s.state = MigrationState::Pending);
+    let script = migration_script(&status);
+    up_with(&store, newer_program()).await.unwrap();
+    let new = state(&client).await;
+    let error = client.batch_execute(&script).await.unwrap_err();
+    let error = error.as_db_error().unwrap().message().to_owned();
+    assert_eq!(
+        error,
+        "function leasehold_refuse has a newer release than 1: a newer program applied it"
+    );
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(state(&client).await, new);
+}
+
+#[tokio::test]
+async fn function_with_new_argument_leaves_callers_of_old_function_working() {
+    let (_database, store, client) = fresh().await;
+    up(&store).await.unwrap();
+    let enqueue = include_str!("../../tests/sql/job_enqueue_key.sql");
+    let old = client.prepare(enqueue).await.unwrap();
+    let call = async |key: &str| -> i64 {
+        let row = client.query_one(&old, &[&key, &NO_WINDOW]).await.unwrap();
+        row.get("id")
+    };
+    let first = call("a").await;
+    up_with(&store, newer_program()).await.unwrap();
+    assert_eq!(call("a").await, first);
+    let second = call("b").await;
+    assert_ne!(second, first);
+    let with_note = include_str!("../../tests/sql/job_enqueue_with_note.sql");
+    let third: i64 = client.query_one(with_note, &[]).await.unwrap().get("id");
+    assert_ne!(third, second);
+
+    up(&store).await.unwrap();
+    client.query_one(with_note, &[]).await.unwrap();
+}
+
+#[tokio::test]
+async fn grants_of_users_survive_higher_release() {
+    let (_database, store, client) = fresh().await;
+    up(&store).await.unwrap();
+    assert!(!is_callable(&client, "leasehold_enqueue").await);
+    assert!(!is_callable(&client, "leasehold_job_enqueue").await);
+    client
+        .batch_execute(include_str!("../../tests/sql/function_grant.sql"))
+        .await
+        .unwrap();
+    let before = grants(&client).await;
+    up_with(&store, newer_program()).await.unwrap();
+    let mut after = grants(&client).await;
+    let added = "leasehold_job_enqueue_with_note";
+    after.retain(|(name, _)| name != added);
+    assert_eq!(after, before);
+    for granted in [
+        "leasehold_enqueue",
+        "leasehold_job_enqueue",
+        "leasehold_fold",
+    ] {
+        assert!(is_callable(&client, granted).await, "{granted}");
+    }
+    assert!(
+        !is_callable(&client, added).await,
+        "a new public function is granted to no one"
+    );
+}
+
+#[tokio::test]
+async fn same_release_with_another_body_is_refused() {
+    let (_database, store, client) = fresh().await;
+    up(&store).await.unwrap();
+    let before = state(&client).await;
+    let other_build = Functions {
+        before_migrations: FUNCTIONS.before_migrations,
+        after_migrations: &[edited(&FUNCTIONS.after_migrations[0])],
+    };
+    let error = up_with(&store, other_build).await.unwrap_err().to_string();
+    let says = "release 1 of function leasehold_running was applied with another text";
+    assert!(error.contains(says), "{error}");
+    assert_eq!(state(&client).await, before);
+}
+
+#[tokio::test]
+async fn older_functions_are_pending_for_newer_program() {
+    let (_database, store, client) = fresh().await;
+    up(&store).await.unwrap();
+    let found = applied(&client, "testing").await.unwrap();
+    let status = newer_program().compare(&found);
+    assert_eq!(functions_in(&status, MigrationState::Pending), status.len());
+    let first = &status[0];
+    assert_eq!(first.to_string(), "release 2 of function leasehold_refuse");
+}
+
+#[tokio::test]
+async fn dropped_function_is_pending_and_created_again_without_grants() {
+    let (_database, store, client) = fresh().await;
+    up(&store).await.unwrap();
+    client
+        .batch_execute(include_str!("../../tests/sql/function_drop.sql"))
+        .await
+        .unwrap();
+    let status = store.schema_status().await.unwrap();
+    assert_eq!(functions_in(&status, MigrationState::Pending), 1);
+    assert!(migration_script(&status).contains("-- leasehold_enqueue release 1"));
+    let created = up(&store).await.unwrap();
+    assert_eq!(created.len(), 1, "{created:?}");
+    assert!(!is_callable(&client, "leasehold_enqueue").await);
+}
+
+#[tokio::test]
+async fn programs_of_two_versions_may_migrate_at_once() {
+    let (_database, store, client) = fresh().await;
+    let both = [FUNCTIONS, newer_program()];
+    let many = (0..6).map(|n| {
+        let store = store.clone();
+        tokio::spawn(async move { up_with(&store, both[n % 2]).await.unwrap() })
+    });
+    for one in many.collect::<Vec<_>>() {
+        one.await.unwrap();
+    }
+    let releases = state(&client).await;
+    assert_eq!(releases.len(), newer_program().all().count());
+    for (name, _, _, release) in releases {
+        let added = name == "leasehold_job_enqueue_with_note";
+        assert_eq!(release, Some(if added { 1 } else { 2 }), "{name}");
+    }
+}

@@ -1,0 +1,289 @@
+//! A database filled for one measurement, and the measurement. Does not know which ones are compared.
+
+use super::{explain, support};
+use leasehold_core::{ExecutionEnd, ExecutionId};
+use leasehold_store::execution::{ExecutionFinish, ExecutionFinished};
+use leasehold_store::request::{Claim, ClaimOutcome};
+use leasehold_store::{Store, fresh_id};
+use leasehold_store_postgres::{PostgresOptions, PostgresStore};
+use leasehold_testkit::TestDatabase;
+use serde_json::Value;
+use std::cell::Cell;
+use std::time::Duration;
+use tokio_postgres::{Client, NoTls};
+
+const BATCH: usize = 100;
+const WARM_UP: usize = 2;
+const MEASURED: usize = 5;
+
+const CLAIM: &str = include_str!("../../sql/request/claim.sql");
+const SETTLE_IN: &str = include_str!("../../sql/session/settle_in.sql");
+const STILL: &str = include_str!("../sql/claim_cost_still.sql");
+const FILL_WORKSPACES: &str = include_str!("../sql/claim_cost_fill_workspaces.sql");
+const FILL_REQUESTS: &str = include_str!("../sql/claim_cost_fill_requests.sql");
+const SETTLE: &str = include_str!("../sql/claim_cost_settle.sql");
+const PREPARE: &str = include_str!("../sql/claim_cost_prepare.sql");
+const EXPLAIN: &str = include_str!("../sql/claim_cost_explain.sql");
+const FLUSH: &str = include_str!("../sql/claim_cost_flush.sql");
+const TOUCHED: &str = include_str!("../sql/claim_cost_touched.sql");
+const SNAPSHOT: &str = include_str!("../sql/claim_cost_snapshot.sql");
+
+/// Workspaces to make.
+#[derive(Clone, Copy)]
+pub(crate) struct Crowd {
+    first: i64,
+    count: i64,
+    limit: i32,
+    paused: bool,
+}
+
+impl Crowd {
+    pub(crate) fn new(count: i64, limit: i32) -> Self {
+        Self {
+            first: 0,
+            count,
+            limit,
+            paused: false,
+        }
+    }
+
+    /// Others than the first `count`.
+    pub(crate) fn after(self, count: i64) -> Self {
+        Self {
+            first: count,
+            ..self
+        }
+    }
+
+    pub(crate) fn paused(self) -> Self {
+        Self {
+            paused: true,
+            ..self
+        }
+    }
+}
+
+/// What requests wait for, and in which workspaces.
+#[derive(Clone, Copy)]
+pub(crate) struct Waiting {
+    first: i64,
+    workspaces: i64,
+    seconds: i64,
+    refusals: i32,
+}
+
+impl Waiting {
+    pub(crate) fn in_line(workspaces: i64) -> Self {
+        Self {
+            first: 0,
+            workspaces,
+            seconds: 0,
+            refusals: 0,
+        }
+    }
+
+    pub(crate) fn not_due(workspaces: i64) -> Self {
+        Self {
+            seconds: 86_400,
+            ..Self::in_line(workspaces)
+        }
+    }
+
+    pub(crate) fn backing_off(workspaces: i64) -> Self {
+        Self {
+            refusals: 3,
+            seconds: 3_600,
+            ..Self::in_line(workspaces)
+        }
+    }
+
+    /// In others than the first `count` workspaces.
+    pub(crate) fn after(self, count: i64) -> Self {
+        Self {
+            first: count,
+            ..self
+        }
+    }
+}
+
+/// Buffers per admitted request.
+#[derive(Clone, Copy)]
+pub(crate) struct Cost {
+    /// Of the claim statement itself, as EXPLAIN says.
+    pub(crate) statement: f64,
+    /// With all that triggers do, as the tables' own statistics say.
+    pub(crate) whole: f64,
+    /// The same, of the dearest claim.
+    pub(crate) worst: f64,
+}
+
+/// A database of its own whose claims are measured.
+pub(crate) struct MeasuredDatabase {
+    store: PostgresStore,
+    client: Client,
+    database: TestDatabase,
+    /// Requests have numbers that rise, as their ids do.
+    numbered: Cell<i64>,
+}
+
+impl MeasuredDatabase {
+    pub(crate) async fn new() -> Self {
+        let database = support::database().await;
+        let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
+        let client = connect(&database).await;
+        client.batch_execute(STILL).await.unwrap();
+        client.batch_execute(SETTLE_IN).await.unwrap();
+        client
+            .batch_execute(&PREPARE.replace("{claim}", CLAIM))
+            .await
+            .unwrap();
+        Self {
+            store,
+            client,
+            database,
+            numbered: Cell::new(0),
+        }
+    }
+
+    pub(crate) async fn crowd(&self, crowd: Crowd) {
+        let last = crowd.first + crowd.count - 1;
+        self.client
+            .execute(
+                FILL_WORKSPACES,
+                &[&crowd.first, &last, &crowd.limit, &crowd.paused],
+            )
+            .await
+            .unwrap();
+    }
+
+    /// Half on each of two connections: filling is most of a test's time.
+    pub(crate) async fn requests(&self, count: i64, waiting: Waiting) {
+        let other = connect(&self.database).await;
+        let half = count / 2;
+        let first = self.numbered.get();
+        self.numbered.set(first + count);
+        tokio::join!(
+            fill(&self.client, half, first, waiting),
+            fill(&other, count - half, first + half, waiting),
+        );
+    }
+
+    /// Fills are counted and in line from here on.
+    pub(crate) async fn settle(&self) {
+        self.client.batch_execute(SETTLE).await.unwrap();
+    }
+
+    /// The median of a few full claims, whose executions end after each or never.
+    pub(crate) async fn cost(&self, finishing: bool) -> Cost {
+        let (mut statement, mut whole) = (Vec::new(), Vec::new());
+        for turn in 0..WARM_UP + MEASURED {
+            self.store.request_settle().await.unwrap();
+            let executions: Vec<ExecutionId> = (0..BATCH).map(|_| fresh_id()).collect();
+            let before = self.touched().await;
+            let explained = explain::read(&self.claim(&executions).await);
+            let after = self.touched().await;
+            if finishing {
+                self.finish(executions).await;
+            }
+            assert_eq!(
+                explained.rows, BATCH as u64,
+                "claim {turn} is full, so that each is measured over as many"
+            );
+            if turn >= WARM_UP {
+                statement.push(explained.buffers as f64 / BATCH as f64);
+                whole.push((after - before) as f64 / BATCH as f64);
+            }
+        }
+        statement.sort_by(f64::total_cmp);
+        whole.sort_by(f64::total_cmp);
+        Cost {
+            statement: statement[MEASURED / 2],
+            whole: whole[MEASURED / 2],
+            worst: whole[MEASURED - 1],
+        }
+    }
+
+    /// Admits that many through the store, and finishes each batch before the next if so asked.
+    pub(crate) async fn admit(&self, count: usize, finishing: bool) {
+        let mut admitted = 0;
+        while admitted < count {
+            let claim = Claim {
+                owner: "claimer".to_owned(),
+                batch: u32::try_from(BATCH.min(count - admitted)).unwrap(),
+                lease: Duration::from_secs(15),
+                lock: None,
+            };
+            let outcome = self.store.request_claim(&claim).await.unwrap();
+            let ClaimOutcome::Claimed(claimed) = outcome else {
+                panic!("no lock was asked for");
+            };
+            assert!(!claimed.requests.is_empty(), "after {admitted}");
+            admitted += claimed.requests.len();
+            if finishing {
+                let executions = claimed.requests.iter().map(|request| request.execution);
+                self.finish(executions.collect()).await;
+            }
+        }
+    }
+
+    async fn finish(&self, executions: Vec<ExecutionId>) {
+        let finishes: Vec<_> = executions
+            .into_iter()
+            .map(|execution| ExecutionFinish {
+                execution,
+                end: ExecutionEnd::Completed,
+                error: None,
+            })
+            .collect();
+        let done = self.store.execution_finish("engine", &finishes).await;
+        let ended =
+            |finished: &ExecutionFinished| matches!(finished, ExecutionFinished::Finished { .. });
+        assert!(done.unwrap().iter().all(ended));
+    }
+
+    /// A connection that holds on to what it sees now until it is dropped.
+    pub(crate) async fn snapshot(&self) -> Client {
+        let client = connect(&self.database).await;
+        client.batch_execute(SNAPSHOT).await.unwrap();
+        client
+    }
+
+    async fn claim(&self, executions: &[ExecutionId]) -> Value {
+        let ids: Vec<String> = executions.iter().map(ToString::to_string).collect();
+        let statement = EXPLAIN
+            .replace("{batch}", &BATCH.to_string())
+            .replace("{executions}", &format!("{{{}}}", ids.join(",")));
+        self.client.query_one(&statement, &[]).await.unwrap().get(0)
+    }
+
+    /// Buffers touched so far. Reading them touches none that count.
+    async fn touched(&self) -> i64 {
+        self.client.query_one(FLUSH, &[]).await.unwrap();
+        self.client.query_one(TOUCHED, &[]).await.unwrap().get(0)
+    }
+}
+
+async fn fill(client: &Client, count: i64, first: i64, waiting: Waiting) {
+    client
+        .execute(
+            FILL_REQUESTS,
+            &[
+                &count,
+                &first,
+                &waiting.first,
+                &waiting.workspaces,
+                &waiting.seconds,
+                &waiting.refusals,
+            ],
+        )
+        .await
+        .unwrap();
+}
+
+async fn connect(database: &TestDatabase) -> Client {
+    let (client, connection) = tokio_postgres::connect(database.url(), NoTls)
+        .await
+        .unwrap();
+    tokio::spawn(connection);
+    client
+}

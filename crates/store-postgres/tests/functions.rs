@@ -1,0 +1,178 @@
+//! The files of `sql/functions/`: how they are named, and that a changed function has a higher release. The list of releases is
+//! `functions.txt`; `cargo xtask schema` brings it up to date, unless a rule is broken.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use leasehold_store_postgres::functions;
+use std::collections::BTreeMap;
+use std::fmt;
+
+const LIST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/functions.txt");
+const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sql/functions");
+const HEAD: &str = "# Name, release, checksum and signature of every SQL function. Written by `cargo xtask schema`.\n";
+
+/// A line of the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Listed {
+    name: String,
+    release: u32,
+    checksum: String,
+    signature: String,
+}
+
+impl fmt::Display for Listed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            release,
+            checksum,
+            signature,
+        } = self;
+        write!(f, "{name} {release} {checksum} {signature}")
+    }
+}
+
+fn parse(text: &str) -> Vec<Listed> {
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let parsed = lines.map(|line| {
+        let mut parts = line.splitn(4, ' ');
+        let mut part = || parts.next().unwrap_or_default().to_owned();
+        Listed {
+            name: part(),
+            release: part().parse().unwrap(),
+            checksum: part(),
+            signature: part(),
+        }
+    });
+    parsed.collect()
+}
+
+/// The rules that a change from `listed` to `now` breaks.
+fn violations(listed: &[Listed], now: &[Listed]) -> Vec<String> {
+    let broken = listed.iter().filter_map(|old| {
+        let name = &old.name;
+        let Some(new) = now.iter().find(|new| new.name == *name) else {
+            return Some(format!(
+                "{name} has no file: a function stays for a release after its replacement; if a migration drops it, delete its line in functions.txt"
+            ));
+        };
+        if new.signature != old.signature {
+            return Some(format!(
+                "{name} has other arguments or another result: keep it as it was, and give the new function a new name"
+            ));
+        }
+        let raised = new.release > old.release;
+        let same = new.release == old.release && new.checksum == old.checksum;
+        (!raised && !same).then(|| {
+            format!(
+                "{name} was changed: raise its release above {} (if no released program has that release, delete its line in functions.txt instead)",
+                old.release
+            )
+        })
+    });
+    broken.collect()
+}
+
+/// The functions of this program, as a migrated database has them.
+async fn current() -> Vec<Listed> {
+    let database = support::database().await;
+    let client = support::raw::connect(&database).await;
+    let rows = client
+        .query(include_str!("sql/function_signatures.sql"), &[])
+        .await
+        .unwrap();
+    let count = rows.len();
+    let mut signatures: BTreeMap<String, String> =
+        rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+    assert_eq!(signatures.len(), count, "a name has two functions");
+    let all = functions().map(|function| Listed {
+        name: function.name.to_owned(),
+        release: function.release,
+        checksum: format!("{:016x}", function.checksum().cast_unsigned()),
+        signature: signatures.remove(function.name).expect(function.name),
+    });
+    let mut all: Vec<Listed> = all.collect();
+    assert_eq!(signatures, BTreeMap::new(), "created by no file");
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    all
+}
+
+#[tokio::test]
+async fn changed_function_has_a_higher_release() {
+    let kept = std::fs::read_to_string(LIST).unwrap_or_default();
+    let now = current().await;
+    assert_eq!(violations(&parse(&kept), &now), [""; 0]);
+    let lines: String = now.iter().map(|one| format!("{one}\n")).collect();
+    let text = format!("{HEAD}{lines}");
+    if std::env::var_os("LEASEHOLD_BLESS").is_some() {
+        std::fs::write(LIST, &text).unwrap();
+        return;
+    }
+    assert_eq!(
+        kept, text,
+        "functions.txt is out of date: run `cargo xtask schema`"
+    );
+}
+
+#[test]
+fn changed_body_without_a_higher_release_is_caught() {
+    let one = |release, checksum: &str, signature: &str| Listed {
+        name: "leasehold_fold".to_owned(),
+        release,
+        checksum: checksum.to_owned(),
+        signature: signature.to_owned(),
+    };
+    let listed = [one(2, "a", "() bigint")];
+    let found = |now: Listed| violations(&listed, &[now]).concat();
+    assert_eq!(found(one(2, "a", "() bigint")), "");
+    assert_eq!(found(one(3, "b", "() bigint")), "");
+    assert!(found(one(2, "b", "() bigint")).contains("raise its release above 2"));
+    assert!(found(one(1, "b", "() bigint")).contains("raise its release above 2"));
+    assert!(found(one(1, "a", "() bigint")).contains("raise its release above 2"));
+    assert!(found(one(3, "b", "(n integer) bigint")).contains("a new name"));
+    assert!(violations(&listed, &[])[0].contains("has no file"));
+    let text = format!("{HEAD}{}\n", listed[0]);
+    assert_eq!(parse(&text), listed);
+}
+
+#[test]
+fn every_file_is_applied() {
+    let entries = std::fs::read_dir(FOLDER).unwrap();
+    let mut files: Vec<String> = entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    files.sort_unstable();
+    let mut names: Vec<String> = functions().map(|f| format!("{}.sql", f.name)).collect();
+    names.sort_unstable();
+    assert_eq!(files, names);
+}
+
+#[tokio::test]
+async fn every_body_is_valid_once_the_tables_exist() {
+    let database = support::database().await;
+    let client = support::raw::connect(&database).await;
+    client
+        .batch_execute(include_str!("sql/function_validate.sql"))
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn public_functions_take_options_pin_their_search_path_and_need_a_grant() {
+    let database = support::database().await;
+    let client = support::raw::connect(&database).await;
+    let rows = client
+        .query(include_str!("sql/function_public.sql"), &[])
+        .await
+        .unwrap();
+    let names: Vec<String> = rows.iter().map(|row| row.get("name")).collect();
+    assert_eq!(names, ["leasehold_enqueue", "leasehold_job_enqueue"]);
+    for row in rows {
+        let (name, arguments): (String, String) = (row.get("name"), row.get("arguments"));
+        let last = ", options jsonb DEFAULT NULL::jsonb";
+        assert!(arguments.ends_with(last), "{name}({arguments})");
+        assert!(row.get::<_, bool>("pinned"), "{name}");
+        assert!(!row.get::<_, bool>("callable"), "{name}");
+    }
+}

@@ -1,0 +1,2 @@
+-- An accident.
+DROP FUNCTION leasehold_enqueue

@@ -1,0 +1,82 @@
+//! Creates workspaces, definitions and versions in a store. Panics where the store refuses; knows no requests.
+
+use leasehold_core::{DefinitionId, Plan, VersionBody, WorkspaceId};
+use leasehold_store::definition::{DefinitionCreated, NewDefinition, NewVersion, Version};
+use leasehold_store::workspace::{NewWorkspace, Workspace, WorkspaceCreated};
+use leasehold_store::{Store, fresh_id};
+use serde_json::Value;
+use std::time::Duration;
+
+/// The body of a version that an engine's own workflow runs: type `Order`, task queue `orders`.
+pub fn binding() -> VersionBody {
+    VersionBody::Binding {
+        workflow_type: "Order".to_owned(),
+        task_queue: "orders".to_owned(),
+    }
+}
+
+/// Creates a workspace with a name of its own.
+///
+/// # Panics
+/// When the store fails.
+pub async fn create_workspace(
+    store: &dyn Store,
+    plan: Plan,
+    limit_override: Option<u32>,
+) -> Workspace {
+    let id: WorkspaceId = fresh_id();
+    let new = NewWorkspace {
+        id,
+        name: format!("workspace {id}"),
+        plan,
+        limit_override,
+    };
+    match store.workspace_create(&new).await.unwrap() {
+        WorkspaceCreated::Created(workspace) => workspace,
+        WorkspaceCreated::NameTaken => panic!("the fresh name {:?} is taken", new.name),
+    }
+}
+
+/// Creates a definition without a version.
+///
+/// # Panics
+/// When the store fails or refuses.
+pub async fn create_definition(
+    store: &dyn Store,
+    workspace: WorkspaceId,
+    name: &str,
+) -> DefinitionId {
+    let new = NewDefinition {
+        id: fresh_id(),
+        workspace,
+        name: name.to_owned(),
+    };
+    match store.definition_create(&new).await.unwrap() {
+        DefinitionCreated::Created(definition) => definition.id,
+        other => panic!("definition {name:?} was not created: {other:?}"),
+    }
+}
+
+/// Publishes the next version of a definition.
+///
+/// # Panics
+/// When the store fails or has no such definition.
+pub async fn publish_version(
+    store: &dyn Store,
+    workspace: WorkspaceId,
+    definition: DefinitionId,
+    body: VersionBody,
+    params_schema: Option<Value>,
+    execution_timeout: Option<Duration>,
+) -> Version {
+    let new = NewVersion {
+        id: fresh_id(),
+        workspace,
+        definition,
+        body,
+        params_schema,
+        execution_timeout,
+    };
+    let published = store.version_publish(&new).await.unwrap();
+    published.unwrap_or_else(|| panic!("definition {definition} not found"))
+}

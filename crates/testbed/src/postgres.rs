@@ -1,0 +1,60 @@
+//! PostgreSQL for tests: databases made from a migrated template, and stores on them.
+
+use crate::backend::{BackendOptions, Storage};
+use leasehold_store::Store;
+use leasehold_store_postgres::{PostgresOptions, PostgresStore, schema_checksum};
+use leasehold_testkit::{TestDatabase, TestPostgres};
+use std::sync::Arc;
+
+/// Creates a database of the shared server from the migrated template.
+///
+/// # Panics
+/// When PostgreSQL is not installed or the template cannot be migrated.
+pub async fn database() -> TestDatabase {
+    let server = TestPostgres::shared();
+    let name = template_name();
+    let template = server.template_database(&name, |url| async move {
+        store(&url).schema_migrate().await.unwrap();
+    });
+    server.fresh_database(Some(&template.await)).await
+}
+
+/// Opens a store with ordinary options on the database at `url`, as another process does.
+///
+/// # Panics
+/// When the address is not PostgreSQL's.
+pub fn store(url: &str) -> Arc<dyn Store> {
+    Arc::new(PostgresStore::new(&PostgresOptions::new(url)).unwrap())
+}
+
+/// `host:port` of the server in an address, for a proxy in front of it.
+///
+/// # Panics
+/// When the address has no host.
+pub fn server_of(url: &str) -> &str {
+    let (_, authority) = url.split_once("://").expect("an address has a scheme");
+    let authority = authority.split(['/', '?']).next().unwrap_or(authority);
+    authority.rsplit('@').next().unwrap_or(authority)
+}
+
+/// The template's name changes with the schema, so that an older template is never used.
+fn template_name() -> String {
+    format!("leasehold_{:016x}", schema_checksum().cast_unsigned())
+}
+
+pub(crate) async fn open(options: &BackendOptions) -> (Arc<dyn Store>, Storage) {
+    let database = database().await;
+    let url = match &options.proxy {
+        Some(proxy) => database.url().replace(server_of(database.url()), proxy),
+        None => database.url().to_owned(),
+    };
+    let options = PostgresOptions {
+        clock: options.judge(),
+        notify: options.notify,
+        max_connections: options.connections,
+        connect_timeout: options.connect_timeout,
+        ..PostgresOptions::new(url)
+    };
+    let store = PostgresStore::new(&options).unwrap();
+    (Arc::new(store), Storage::Database(database))
+}

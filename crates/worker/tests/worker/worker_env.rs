@@ -1,0 +1,130 @@
+//! A store on a real database, a spy between it and its workers, and what tests do with both: enqueue, read, wait.
+
+use crate::spy::Spy;
+use crate::{NEVER, PATIENCE, logs};
+use leasehold_core::{JobId, JobStatus, JsonText, Timestamp};
+use leasehold_runtime::StoreSource;
+use leasehold_store::job::{Job, NewJob};
+use leasehold_store::queue::QueueChange;
+use leasehold_store::{ManualClock, Store};
+use leasehold_testbed::{BackendKind, BackendOptions, TestBackend};
+use leasehold_testkit::eventually;
+use leasehold_worker::{Worker, WorkerBuilder};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+pub(crate) const QUEUE: &str = "emails";
+
+/// A store, and a spy between it and its workers.
+pub(crate) struct WorkerEnv {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) spy: Arc<Spy>,
+    backend: TestBackend,
+}
+
+impl WorkerEnv {
+    /// With the database's own clock.
+    pub(crate) async fn new(on: BackendKind) -> Self {
+        Self::with(on, None).await
+    }
+
+    /// With a clock that stands still until it is moved.
+    pub(crate) async fn still(on: BackendKind) -> Self {
+        Self::starting_at(on, Timestamp::now()).await
+    }
+
+    /// With a clock that shows this until it is moved.
+    pub(crate) async fn starting_at(on: BackendKind, start: Timestamp) -> Self {
+        Self::with(on, Some(ManualClock::starting_at(start))).await
+    }
+
+    async fn with(on: BackendKind, clock: Option<ManualClock>) -> Self {
+        logs::keep();
+        let options = BackendOptions {
+            clock,
+            readers: 1,
+            ..BackendOptions::default()
+        };
+        let backend = TestBackend::with(on, options).await;
+        let store = backend.store.clone();
+        Self {
+            spy: Arc::new(Spy::before(Arc::new(StoreSource::new(store.clone())))),
+            store,
+            backend,
+        }
+    }
+
+    /// Moves the store's clock.
+    pub(crate) fn advance(&self, by: Duration) {
+        self.backend.advance(by);
+    }
+
+    /// A worker that never polls, seen by the spy.
+    pub(crate) fn worker(&self) -> WorkerBuilder {
+        Worker::of(self.spy.clone())
+            .queue(QUEUE)
+            .poll_interval(NEVER)
+    }
+
+    /// Enqueues one job.
+    pub(crate) async fn enqueue(&self, kind: &str, payload: Value) -> JobId {
+        self.enqueue_with(kind, payload, |_| {}).await
+    }
+
+    /// Enqueues one job that is changed first.
+    pub(crate) async fn enqueue_with(
+        &self,
+        kind: &str,
+        payload: Value,
+        change: impl FnOnce(&mut NewJob),
+    ) -> JobId {
+        let mut new = NewJob::new(QUEUE, kind, JsonText::from(&payload));
+        change(&mut new);
+        self.store.job_enqueue(&[new]).await.unwrap()[0].id
+    }
+
+    /// Enqueues so many jobs, numbered from 0.
+    pub(crate) async fn enqueue_many(&self, queue: &str, kind: &str, count: usize) -> Vec<JobId> {
+        let new = |number| NewJob::new(queue, kind, JsonText::of(&number).unwrap());
+        let jobs: Vec<NewJob> = (0..count).map(new).collect();
+        let jobs = self.store.job_enqueue(&jobs).await.unwrap();
+        jobs.into_iter().map(|job| job.id).collect()
+    }
+
+    pub(crate) async fn change_queue(&self, change: QueueChange) {
+        self.store.queue_update(QUEUE, &change).await.unwrap();
+    }
+
+    pub(crate) async fn job(&self, id: JobId) -> Job {
+        self.store.job_get(id).await.unwrap().unwrap()
+    }
+
+    pub(crate) async fn status(&self, id: JobId) -> JobStatus {
+        self.job(id).await.status
+    }
+
+    /// Waits until the job is in that status, and returns it.
+    pub(crate) async fn until(&self, id: JobId, status: JobStatus) -> Job {
+        let what = format!("job {id} is {status}");
+        until(&what, async || self.status(id).await == status).await;
+        self.job(id).await
+    }
+
+    /// Waits until all these jobs are in that status.
+    pub(crate) async fn until_all(&self, ids: &[JobId], status: JobStatus) {
+        for id in ids {
+            self.until(*id, status).await;
+        }
+    }
+}
+
+/// Waits until it is so.
+pub(crate) async fn until(what: &str, check: impl AsyncFn() -> bool) {
+    let seen = eventually(PATIENCE, || check()).await;
+    assert!(
+        seen,
+        "in vain waited until {what}; logged:\n{}",
+        logs::all()
+    );
+}
