@@ -8,7 +8,7 @@ use crate::processor;
 use anyhow::{Result, ensure};
 use async_trait::async_trait;
 use leasehold_core::{DefinitionId, WorkspaceId};
-use leasehold_store::Store;
+use leasehold_store::{SchemaStore, Store};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_testkit::{Cluster, TestDatabase, TestPostgres, eventually};
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use async_trait::async_trait;
 use jiff::Timestamp;
 use leasehold_core::{DefinitionId, WorkspaceId};
-use leasehold_store::Store;
+use leasehold_store::{SchemaStore, Store};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use leasehold_testkit::{TempDir, temp_dir};
 use rusqlite::{Connection, params};

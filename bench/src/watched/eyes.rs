@@ -5,7 +5,7 @@ use leasehold_core::key::KeyScope;
 use leasehold_core::why::EngineFacts;
 use leasehold_server::{Drained, EngineWatch, Parts, Server, ServerOptions, State};
 use leasehold_store::Store;
-use leasehold_telemetry::{ObservedStore, Telemetry, TraceOptions, Tracer};
+use leasehold_telemetry::{Telemetry, TraceOptions, Tracer, observe_store};
 use leasehold_testkit::{HttpConnection, OtlpReceiver, TempDir, temp_dir};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -112,7 +112,7 @@ impl<'a> Looking<'a> {
             instance: "bench".to_owned(),
         };
         self.telemetry.tracer = Tracer::export(&options, self.telemetry.metrics.clone())?;
-        self.store = Arc::new(ObservedStore::new(self.store.clone(), &self.telemetry));
+        self.store = Arc::new(observe_store(self.store.clone(), &self.telemetry));
         let (_, key) = leasehold_ops::key::create(&*self.store, "bench", KeyScope::Admin).await?;
         let server = Server::bind("127.0.0.1:0", None).await?;
         let address = server.address();

@@ -76,7 +76,7 @@ pub struct ExecutionGraph {
 pub struct ExecutionNode {
     /// Its id.
     pub id: String,
-    /// What it is: `task`, `http` or `delay`.
+    /// Its type, as in the graph.
     #[serde(rename = "type")]
     pub kind: String,
     /// Where it is.

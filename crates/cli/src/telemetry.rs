@@ -5,7 +5,7 @@ use anyhow::Result;
 use leasehold_console::Failure;
 use leasehold_engine::Engine;
 use leasehold_store::Store;
-use leasehold_telemetry::{Metrics, ObservedEngine, ObservedStore, Telemetry, Tracer};
+use leasehold_telemetry::{Metrics, ObservedEngine, Telemetry, Tracer, observe_store};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub(crate) async fn end(telemetry: &Telemetry) {
 
 /// The store, watched.
 pub(crate) fn store(real: Arc<dyn Store>, telemetry: &Telemetry) -> Arc<dyn Store> {
-    Arc::new(ObservedStore::new(real, telemetry))
+    Arc::new(observe_store(real, telemetry))
 }
 
 /// The engine, watched.

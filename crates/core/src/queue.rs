@@ -1,5 +1,6 @@
 //! The typed settings of a queue of jobs, and what they mean where a job does not say otherwise. Pure.
 
+use crate::graph::NodeKind;
 use crate::job::JobRetry;
 use crate::lease::DEFAULT_LEASE;
 use crate::limits::QUEUE_NAME_MAX_CHARS;
@@ -10,9 +11,9 @@ use std::time::Duration;
 /// What the names of Leasehold's own queues begin with.
 pub const RESERVED: &str = "leasehold:";
 /// The queue of the `http` nodes of graphs.
-pub const HTTP_NODES: &str = "leasehold:http";
+pub const HTTP_NODES: &str = NodeKind::HTTP_QUEUE;
 /// The queue of the `delay` nodes of graphs.
-pub const DELAY_NODES: &str = "leasehold:delay";
+pub const DELAY_NODES: &str = NodeKind::DELAY_QUEUE;
 
 /// Accepts the name of a queue that others than Leasehold itself may work with.
 pub fn check_open(name: &str) -> Result<(), TextProblem> {

@@ -1,8 +1,7 @@
 //! What is done for a node of Leasehold's own, and the worker that does it: a call is made, a pause is over. Knows no store.
 
 use leasehold_core::JsonText;
-use leasehold_core::graph::HttpCall;
-use leasehold_core::queue::{DELAY_NODES, HTTP_NODES};
+use leasehold_core::graph::{HttpCall, NodeKind};
 use leasehold_outbound::{CallError, Outbound};
 use leasehold_worker::{BuildError, JobContext, JobError, Worker, WorkerBuilder};
 use std::sync::Arc;
@@ -22,12 +21,14 @@ pub(crate) fn workers(
     calls: usize,
 ) -> Result<Vec<Worker>, BuildError> {
     let outbound = Arc::new(outbound);
-    let calls =
-        worker(HTTP_NODES, calls).handler("http", move |made: HttpCall, job: JobContext| {
+    let calls = worker(NodeKind::HTTP_QUEUE, calls).handler(
+        "http",
+        move |made: HttpCall, job: JobContext| {
             let outbound = outbound.clone();
             async move { call(&outbound, &made, &job).await }
-        });
-    let pauses = worker(DELAY_NODES, PAUSES).handler("delay", pause_is_over);
+        },
+    );
+    let pauses = worker(NodeKind::DELAY_QUEUE, PAUSES).handler("delay", pause_is_over);
     [calls, pauses]
         .into_iter()
         .map(WorkerBuilder::build)

@@ -3,7 +3,7 @@
 
 use leasehold_core::WorkspaceId;
 use leasehold_ops::{Backlog, BacklogError};
-use leasehold_store::{Store, fresh_id};
+use leasehold_store::{SchemaStore, fresh_id};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 
 async fn store() -> SqliteStore {

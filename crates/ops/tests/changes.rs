@@ -8,9 +8,10 @@ use leasehold_ops::{
     Backlog, CancelError, DefinitionError, KeyError, QueueUpdate, RedriveError, WorkspaceError,
     cancel, definition, job, key, queue, redrive, workspace,
 };
+use leasehold_store::job::JobStore;
 use leasehold_store::job::NewJob;
 use leasehold_store::request::{Redrive, RedriveMany};
-use leasehold_store::{Store, fresh_id};
+use leasehold_store::{SchemaStore, fresh_id};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 
 async fn store() -> SqliteStore {

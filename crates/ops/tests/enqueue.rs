@@ -3,10 +3,10 @@
 
 use leasehold_core::{DefinitionId, Plan, VersionBody, WorkspaceId};
 use leasehold_ops::{EnqueueError, Enqueuer, PublishError, publish};
-use leasehold_store::definition::{NewDefinition, NewVersion};
-use leasehold_store::request::{Enqueue, Idempotency, NewRequest};
-use leasehold_store::workspace::NewWorkspace;
-use leasehold_store::{Store, fresh_id};
+use leasehold_store::definition::{DefinitionStore, NewDefinition, NewVersion};
+use leasehold_store::request::{Enqueue, Idempotency, NewRequest, RequestStore};
+use leasehold_store::workspace::{NewWorkspace, WorkspaceStore};
+use leasehold_store::{SchemaStore, fresh_id};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use leasehold_testkit::log_events::Documented;
 use leasehold_testkit::logs;

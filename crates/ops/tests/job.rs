@@ -6,9 +6,9 @@ use leasehold_core::job::JobRetry;
 use leasehold_core::limits::ENQUEUE_MAX_JOBS;
 use leasehold_core::retry::Backoff;
 use leasehold_ops::job::{self, JobError};
-use leasehold_store::Store;
-use leasehold_store::job::{Dedup, JobFilter, JobStart, NewJob};
-use leasehold_store::queue::QueueChange;
+use leasehold_store::SchemaStore;
+use leasehold_store::job::{Dedup, JobFilter, JobStart, JobStore, NewJob};
+use leasehold_store::queue::{QueueChange, QueueStore};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use std::time::Duration;
 

@@ -121,9 +121,9 @@ mod tests {
     use super::*;
     use leasehold_core::{Plan, VersionBody};
     use leasehold_store::definition::{NewDefinition, NewVersion};
-    use leasehold_store::fresh_id;
     use leasehold_store::request::{Enqueue, NewRequest};
     use leasehold_store::workspace::NewWorkspace;
+    use leasehold_store::{SchemaStore, fresh_id};
     use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
     use leasehold_testkit::eventually;
     use serde_json::Value;

@@ -7,7 +7,7 @@ use crate::job_factory::QUEUE;
 use leasehold_core::graph::{
     Edge, Graph, GraphStop, Node, NodeKind, NodeRetry, NodeRun, NodeState,
 };
-use leasehold_core::job::{ClaimedJob, JobEnd, JobFinish, JobFinished, JobRef};
+use leasehold_core::job::{ClaimedJob, JobEnd, JobFinished};
 use leasehold_core::{ExecutionId, JsonText, RequestId, VersionBody, WorkspaceId};
 use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped};
 use leasehold_store::request::{ClaimedRequest, NewRequest};

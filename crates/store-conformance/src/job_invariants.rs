@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 pub async fn check(f: &Fixture) -> Vec<Job> {
     let jobs = f.all_jobs(&JobFilter::default(), 500).await;
     let mut listed: BTreeMap<String, JobCounts> = BTreeMap::new();
-    for queue in ok(f.store.queue_list(Page::first(1_000)).await) {
+    for queue in ok(f.store.queue_list(&Page::first(1_000)).await) {
         listed.insert(queue.name, JobCounts::default());
     }
     for job in &jobs {

@@ -34,7 +34,7 @@ fn everything() -> QueueChange {
 /// A queue that nobody used or set up is none, has no jobs, and gives none.
 pub async fn an_unknown_one_is_none(f: Fixture) {
     assert_eq!(ok(f.store.queue_get(QUEUE).await), None);
-    assert_eq!(ok(f.store.queue_list(Page::first(10)).await), []);
+    assert_eq!(ok(f.store.queue_list(&Page::first(10)).await), []);
     assert_eq!(f.job_counts().await, JobCounts::default());
     let claimed = f.look(5).await;
     assert_eq!((claimed.jobs, claimed.at_limit), (vec![], false));
@@ -104,7 +104,7 @@ pub async fn the_list_is_by_name(f: Fixture) {
     let mut names = Vec::new();
     let mut page = Page::first(2);
     loop {
-        let queues = ok(f.store.queue_list(page).await);
+        let queues = ok(f.store.queue_list(&page).await);
         let Some(last) = queues.last() else { break };
         assert!(queues.len() <= 2);
         page = Page::after(last.name.clone(), 2);

@@ -49,8 +49,6 @@ macro_rules! suite_of_graphs {
                 outputs_are_kept_and_passed_on
                 giving_a_nodes_job_back_costs_no_attempt
                 a_nodes_job_is_not_cancelled_by_itself
-                one_call_ends_jobs_of_every_kind
-                a_call_without_claims_answers_nothing
                 without_the_lease_nothing_is_changed
                 a_lost_failure_takes_nothing_from_the_others
                 of_two_for_one_claim_the_first_counts
@@ -62,6 +60,10 @@ macro_rules! suite_of_graphs {
                 a_queue_that_keeps_nothing_keeps_outputs
                 a_thousand_nodes_run_to_their_end
                 nodes_ring_for_workers_and_the_end_for_dispatchers
+            }
+            job_finish_kinds {
+                one_call_ends_jobs_of_every_kind
+                a_call_without_claims_answers_nothing
             }
             node_told {
                 tells_which_executions_it_ended

@@ -5,9 +5,10 @@ use crate::request::claim;
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use crate::transaction::{Open, connection};
+use async_trait::async_trait;
 use leasehold_core::{ExecutionStatus, WorkspaceId};
 use leasehold_store::capacity::{
-    CapacityAudit, CapacityRepair, DRIFTS_MAX, Drift, DriftKind, Repaired,
+    CapacityAudit, CapacityRepair, CapacityStore, DRIFTS_MAX, Drift, DriftKind, Repaired,
 };
 use leasehold_store::{Error, ErrorKind, Page, Result};
 use tokio_postgres::Row;
@@ -17,42 +18,74 @@ const REPAIR: &str = "capacity_repair";
 /// Requests of a workspace whose counts are wrong that are looked at, newest first.
 const LOOKED_AT: i64 = 100_000;
 
-pub(crate) async fn audit(store: &PostgresStore, page: Page<WorkspaceId>) -> Result<CapacityAudit> {
-    if page.after.is_none() {
-        // Folding first keeps what must be added to the folded counts small; without it the answer is as exact.
-        match claim::settle(store).await {
-            Err(error) if !matches!(error.kind, ErrorKind::Contended(_)) => return Err(error),
-            Ok(_) | Err(_) => {}
+#[async_trait]
+impl CapacityStore for PostgresStore {
+    async fn capacity_audit(&self, page: Page<WorkspaceId>) -> Result<CapacityAudit> {
+        if page.after.is_none() {
+            // Folding first keeps what must be added to the folded counts small; without it the answer is as exact.
+            claim::fold(self).await?;
         }
-    }
-    let after = page.after.map(|id| id.0);
-    let rows = store
-        .many(AUDIT, sql!("capacity/suspects"), &[&after, &page.rows()])
-        .await?;
-    let is_full = i64::try_from(rows.len()).is_ok_and(|rows| rows >= page.rows());
-    let mut audit = CapacityAudit {
-        drifts: Vec::new(),
-        last: rows
-            .last()
-            .filter(|_| is_full)
-            .map(|last| row::id(last, "id")),
-    };
-    for seen in &rows {
-        let workspace: WorkspaceId = row::id(seen, "id");
-        if seen.get("suspect") {
-            let rows = store
-                .many(
-                    AUDIT,
-                    sql!("capacity/look"),
-                    &[&workspace.0, &most(), &LOOKED_AT],
-                )
-                .await?;
-            for found in &rows {
-                audit.drifts.push(drift(workspace, found)?);
+        let after = page.after.map(|id| id.0);
+        let rows = self
+            .many(AUDIT, sql!("capacity/suspects"), &[&after, &page.rows()])
+            .await?;
+        let is_full = i64::try_from(rows.len()).is_ok_and(|rows| rows >= page.rows());
+        let mut audit = CapacityAudit {
+            drifts: Vec::new(),
+            last: rows
+                .last()
+                .filter(|_| is_full)
+                .map(|last| row::id(last, "id")),
+        };
+        for seen in &rows {
+            let workspace: WorkspaceId = row::id(seen, "id");
+            if seen.get("suspect") {
+                let rows = self
+                    .many(
+                        AUDIT,
+                        sql!("capacity/look"),
+                        &[&workspace.0, &most(), &LOOKED_AT],
+                    )
+                    .await?;
+                for found in &rows {
+                    audit.drifts.push(drift(workspace, found)?);
+                }
             }
         }
+        Ok(audit)
     }
-    Ok(audit)
+
+    async fn capacity_repair(&self, repair: &CapacityRepair<'_>) -> Result<Repaired> {
+        let mut client = connection(self, REPAIR).await?;
+        let transaction = Open::begin(&mut client, REPAIR).await?;
+        let mended = match repair.drift.kind {
+            DriftKind::RequestWithoutExecution => run_again(self, &transaction, repair.drift).await,
+            DriftKind::SlotWithoutExecution if repair.drift.execution.is_some() => {
+                forget(self, &transaction, repair).await
+            }
+            DriftKind::Counts => recount(&transaction, repair.drift).await,
+            DriftKind::SlotWithoutExecution
+            | DriftKind::ExecutionWithoutSlot
+            | DriftKind::Limit => keep_anew(&transaction, repair.drift).await,
+            DriftKind::EndedInEngine | DriftKind::UnknownToEngine => Ok(Repaired::Left),
+        };
+        let mended = match mended {
+            // No slot is free for what should hold one, or another execution stands in its place.
+            Err(error) if matches!(error.kind, ErrorKind::Constraint(_)) => {
+                return Ok(Repaired::Left);
+            }
+            other => other?,
+        };
+        if mended == Repaired::Repaired {
+            let workspace = repair.drift.workspace.0;
+            transaction
+                .one(sql!("capacity/anew"), &[&workspace])
+                .await?;
+            transaction.commit().await?;
+            self.wakes.ring_for_work(true);
+        }
+        Ok(mended)
+    }
 }
 
 fn most() -> i64 {
@@ -77,36 +110,6 @@ fn drift(workspace: WorkspaceId, row: &Row) -> Result<Drift> {
         execution: row::maybe_id(row, "execution_id"),
         text: row.get("says"),
     })
-}
-
-pub(crate) async fn repair(store: &PostgresStore, repair: &CapacityRepair<'_>) -> Result<Repaired> {
-    let mut client = connection(store, REPAIR).await?;
-    let transaction = Open::begin(&mut client, REPAIR).await?;
-    let mended = match repair.drift.kind {
-        DriftKind::RequestWithoutExecution => run_again(store, &transaction, repair.drift).await,
-        DriftKind::SlotWithoutExecution if repair.drift.execution.is_some() => {
-            forget(store, &transaction, repair).await
-        }
-        DriftKind::Counts => recount(&transaction, repair.drift).await,
-        DriftKind::SlotWithoutExecution | DriftKind::ExecutionWithoutSlot | DriftKind::Limit => {
-            keep_anew(&transaction, repair.drift).await
-        }
-        DriftKind::EndedInEngine | DriftKind::UnknownToEngine => Ok(Repaired::Left),
-    };
-    let mended = match mended {
-        // No slot is free for what should hold one, or another execution stands in its place.
-        Err(error) if matches!(error.kind, ErrorKind::Constraint(_)) => return Ok(Repaired::Left),
-        other => other?,
-    };
-    if mended == Repaired::Repaired {
-        let workspace = repair.drift.workspace.0;
-        transaction
-            .one(sql!("capacity/anew"), &[&workspace])
-            .await?;
-        transaction.commit().await?;
-        store.wakes.ring_for_work(true);
-    }
-    Ok(mended)
 }
 
 /// Whether it still differs, now that nothing is admitted in the workspace.

@@ -3,13 +3,53 @@
 use crate::place::{Place, Snapshot, Stream};
 use crate::row;
 use crate::store::{Params, PostgresStore, sql};
+use async_trait::async_trait;
 use leasehold_core::WorkspaceId;
 use leasehold_core::limits::PAGE_MAX;
-use leasehold_store::change::{Change, ChangePage, ChangeStart};
+use leasehold_store::change::{Change, ChangePage, ChangeStart, ChangeStore};
 use leasehold_store::{Error, ErrorKind, Result};
 use tokio_postgres::Row;
 
 const CONTEXT: &str = "change_list";
+
+#[async_trait]
+impl ChangeStore for PostgresStore {
+    async fn change_list(
+        &self,
+        start: &ChangeStart,
+        workspace: Option<WorkspaceId>,
+        limit: u32,
+    ) -> Result<ChangePage> {
+        let Now { stream, snapshot } = now(self).await?;
+        let mut place = match start {
+            ChangeStart::Oldest => Place::at(stream, None, snapshot.clone()),
+            ChangeStart::Now => Place::at(stream, Some(snapshot.clone()), snapshot.clone()),
+            ChangeStart::After(cursor) => Place::parse(cursor)
+                .filter(|place| place.stream == stream && place.until.xmax() <= snapshot.xmax())
+                .ok_or_else(|| {
+                    let problem = "the cursor is not one of this stream";
+                    Error::new(CONTEXT, ErrorKind::Value(problem.to_owned()))
+                })?,
+        };
+        let limit = i64::from(limit.clamp(1, PAGE_MAX));
+        let mut rows = read(self, &place, workspace, limit).await?;
+        if rows.is_empty() {
+            place = Place::at(stream, Some(place.until), snapshot);
+            rows = read(self, &place, workspace, limit).await?;
+        }
+        let full = i64::try_from(rows.len()).is_ok_and(|n| n >= limit);
+        let changes: Vec<Change> = rows
+            .iter()
+            .map(|row| change(&place, row))
+            .collect::<Result<_>>()?;
+        let cursor = match changes.last() {
+            Some(last) if full => last.cursor.clone(),
+            // There is no more between these two snapshots, of the workspace that was asked for: on behind them.
+            _ => Place::at(stream, Some(place.until.clone()), place.until).cursor(),
+        };
+        Ok(ChangePage { changes, cursor })
+    }
+}
 
 /// The stream and its present end.
 struct Now {
@@ -28,42 +68,6 @@ async fn now(store: &PostgresStore) -> Result<Now> {
         },
         snapshot: Snapshot::parse(text).ok_or_else(|| Error::new(CONTEXT, strange()))?,
     })
-}
-
-pub(crate) async fn list(
-    store: &PostgresStore,
-    start: &ChangeStart,
-    workspace: Option<WorkspaceId>,
-    limit: u32,
-) -> Result<ChangePage> {
-    let Now { stream, snapshot } = now(store).await?;
-    let mut place = match start {
-        ChangeStart::Oldest => Place::at(stream, None, snapshot.clone()),
-        ChangeStart::Now => Place::at(stream, Some(snapshot.clone()), snapshot.clone()),
-        ChangeStart::After(cursor) => Place::parse(cursor)
-            .filter(|place| place.stream == stream && place.until.xmax() <= snapshot.xmax())
-            .ok_or_else(|| {
-                let problem = "the cursor is not one of this stream";
-                Error::new(CONTEXT, ErrorKind::Value(problem.to_owned()))
-            })?,
-    };
-    let limit = i64::from(limit.clamp(1, PAGE_MAX));
-    let mut rows = read(store, &place, workspace, limit).await?;
-    if rows.is_empty() {
-        place = Place::at(stream, Some(place.until), snapshot);
-        rows = read(store, &place, workspace, limit).await?;
-    }
-    let full = i64::try_from(rows.len()).is_ok_and(|n| n >= limit);
-    let changes: Vec<Change> = rows
-        .iter()
-        .map(|row| change(&place, row))
-        .collect::<Result<_>>()?;
-    let cursor = match changes.last() {
-        Some(last) if full => last.cursor.clone(),
-        // There is no more between these two snapshots, of the workspace that was asked for: on behind them.
-        _ => Place::at(stream, Some(place.until.clone()), place.until).cursor(),
-    };
-    Ok(ChangePage { changes, cursor })
 }
 
 fn change(place: &Place, row: &Row) -> Result<Change> {

@@ -1,92 +1,143 @@
-//! Definitions in PostgreSQL.
+//! Definitions and their versions in PostgreSQL.
 
+use crate::error::unreadable;
 use crate::row;
 use crate::store::{PostgresStore, sql};
-use leasehold_core::{DefinitionId, WorkspaceId};
-use leasehold_store::definition::{Definition, DefinitionCreated, NewDefinition};
+use async_trait::async_trait;
+use leasehold_core::duration::millis;
+use leasehold_core::{DefinitionId, VersionId, WorkspaceId};
+use leasehold_store::definition::{
+    Definition, DefinitionCreated, DefinitionStore, NewDefinition, NewVersion, Version,
+};
 use leasehold_store::{Page, Result};
 use uuid::Uuid;
 
-pub(crate) async fn create(
-    store: &PostgresStore,
-    new: &NewDefinition,
-) -> Result<DefinitionCreated> {
-    let row = store
-        .one(
-            "definition_create",
-            sql!("definition/create"),
-            &[&store.given_now(), &new.id.0, &new.workspace.0, &new.name],
+#[async_trait]
+impl DefinitionStore for PostgresStore {
+    async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated> {
+        let row = self
+            .one(
+                "definition_create",
+                sql!("definition/create"),
+                &[&self.given_now(), &new.id.0, &new.workspace.0, &new.name],
+            )
+            .await?;
+        Ok(
+            match (
+                row.get::<_, bool>("owned"),
+                row.get::<_, Option<Uuid>>("id"),
+            ) {
+                (_, Some(_)) => DefinitionCreated::Created(row::definition(&row)?),
+                (true, None) => DefinitionCreated::NameTaken,
+                (false, None) => DefinitionCreated::WorkspaceNotFound,
+            },
         )
-        .await?;
-    Ok(
-        match (
-            row.get::<_, bool>("owned"),
-            row.get::<_, Option<Uuid>>("id"),
-        ) {
-            (_, Some(_)) => DefinitionCreated::Created(row::definition(&row)?),
-            (true, None) => DefinitionCreated::NameTaken,
-            (false, None) => DefinitionCreated::WorkspaceNotFound,
-        },
-    )
-}
+    }
 
-pub(crate) async fn get(
-    store: &PostgresStore,
-    workspace: WorkspaceId,
-    id: DefinitionId,
-) -> Result<Option<Definition>> {
-    let row = store
-        .maybe(
-            "definition_get",
-            sql!("definition/get"),
-            &[&workspace.0, &id.0],
-        )
-        .await?;
-    row.as_ref().map(row::definition).transpose()
-}
+    async fn definition_get(
+        &self,
+        workspace: WorkspaceId,
+        id: DefinitionId,
+    ) -> Result<Option<Definition>> {
+        let row = self
+            .maybe(
+                "definition_get",
+                sql!("definition/get"),
+                &[&workspace.0, &id.0],
+            )
+            .await?;
+        row.as_ref().map(row::definition).transpose()
+    }
 
-pub(crate) async fn find(
-    store: &PostgresStore,
-    workspace: WorkspaceId,
-    name: &str,
-) -> Result<Option<Definition>> {
-    let row = store
-        .maybe(
-            "definition_find",
-            sql!("definition/find"),
-            &[&workspace.0, &name],
-        )
-        .await?;
-    row.as_ref().map(row::definition).transpose()
-}
+    async fn definition_find(
+        &self,
+        workspace: WorkspaceId,
+        name: &str,
+    ) -> Result<Option<Definition>> {
+        let row = self
+            .maybe(
+                "definition_find",
+                sql!("definition/find"),
+                &[&workspace.0, &name],
+            )
+            .await?;
+        row.as_ref().map(row::definition).transpose()
+    }
 
-pub(crate) async fn list(
-    store: &PostgresStore,
-    workspace: WorkspaceId,
-    page: Page<DefinitionId>,
-) -> Result<Vec<Definition>> {
-    let after = page.after.map(Uuid::from);
-    let rows = store
-        .many(
-            "definition_list",
-            sql!("definition/list"),
-            &[&workspace.0, &after, &page.rows()],
-        )
-        .await?;
-    rows.iter().map(row::definition).collect()
-}
+    async fn definition_list(
+        &self,
+        workspace: WorkspaceId,
+        page: Page<DefinitionId>,
+    ) -> Result<Vec<Definition>> {
+        let after = page.after.map(Uuid::from);
+        let rows = self
+            .many(
+                "definition_list",
+                sql!("definition/list"),
+                &[&workspace.0, &after, &page.rows()],
+            )
+            .await?;
+        rows.iter().map(row::definition).collect()
+    }
 
-pub(crate) async fn delete(
-    store: &PostgresStore,
-    workspace: WorkspaceId,
-    id: DefinitionId,
-) -> Result<bool> {
-    let row = store
-        .maybe(
-            "definition_delete",
-            sql!("definition/delete"),
-            &[&store.given_now(), &workspace.0, &id.0],
-        )
-        .await?;
-    Ok(row.is_some())
+    async fn definition_delete(&self, workspace: WorkspaceId, id: DefinitionId) -> Result<bool> {
+        let row = self
+            .maybe(
+                "definition_delete",
+                sql!("definition/delete"),
+                &[&self.given_now(), &workspace.0, &id.0],
+            )
+            .await?;
+        Ok(row.is_some())
+    }
+
+    async fn version_publish(&self, new: &NewVersion) -> Result<Option<Version>> {
+        let body = serde_json::to_value(&new.body)
+            .map_err(|error| unreadable("version_publish", error))?;
+        let timeout = new
+            .execution_timeout
+            .map(|timeout| millis(timeout).cast_signed());
+        let row = self
+            .maybe(
+                "version_publish",
+                sql!("version/publish"),
+                &[
+                    &self.given_now(),
+                    &new.id.0,
+                    &new.workspace.0,
+                    &new.definition.0,
+                    &body,
+                    &new.params_schema,
+                    &timeout,
+                ],
+            )
+            .await?;
+        row.map(|row| row::version(&row)).transpose()
+    }
+
+    async fn version_get(&self, workspace: WorkspaceId, id: VersionId) -> Result<Option<Version>> {
+        let row = self
+            .maybe("version_get", sql!("version/get"), &[&workspace.0, &id.0])
+            .await?;
+        row.map(|row| row::version(&row)).transpose()
+    }
+
+    async fn version_list(
+        &self,
+        workspace: WorkspaceId,
+        definition: DefinitionId,
+        page: Page<u32>,
+    ) -> Result<Vec<Version>> {
+        let after = page
+            .after
+            .map(|number| i32::try_from(number).unwrap_or(i32::MAX));
+        let rows = self
+            .many(
+                "version_list",
+                sql!("version/list"),
+                &[&workspace.0, &definition.0, &after, &page.rows()],
+            )
+            .await?;
+        rows.iter().map(row::version).collect()
+    }
 }

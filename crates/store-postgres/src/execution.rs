@@ -2,97 +2,19 @@
 
 use crate::error::postgres;
 use crate::pool;
-use crate::row;
+use crate::row::{self, Kept};
 use crate::store::{PostgresStore, sql};
 use crate::transaction::Open;
+use async_trait::async_trait;
 use leasehold_core::{ExecutionId, ExecutionStatus, RequestStatus, Timestamp, WorkspaceId};
 use leasehold_store::execution::{
-    ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
+    ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished, ExecutionStore,
 };
 use leasehold_store::graph::EndedExecution;
 use leasehold_store::{Error, ErrorKind, Page, Result};
 use std::collections::{HashMap, HashSet};
 use tokio_postgres::{GenericClient, Statement};
 use uuid::Uuid;
-
-pub(crate) async fn get(
-    store: &PostgresStore,
-    workspace: WorkspaceId,
-    id: ExecutionId,
-) -> Result<Option<Execution>> {
-    let row = store
-        .maybe(
-            "execution_get",
-            sql!("execution/get"),
-            &[&workspace.0, &id.0],
-        )
-        .await?;
-    row.map(|row| row::execution(&row)).transpose()
-}
-
-pub(crate) async fn find(store: &PostgresStore, id: ExecutionId) -> Result<Option<Execution>> {
-    let row = store
-        .maybe("execution_find", sql!("execution/find"), &[&id.0])
-        .await?;
-    row.map(|row| row::execution(&row)).transpose()
-}
-
-pub(crate) async fn list(
-    store: &PostgresStore,
-    filter: &ExecutionFilter,
-    page: Page<i64>,
-) -> Result<Vec<Execution>> {
-    // What runs has an index of its own, so that what has ended is not walked past.
-    let statement = match filter.status {
-        Some(ExecutionStatus::Running) => sql!("execution/list_of_running"),
-        _ => sql!("execution/list"),
-    };
-    let rows = store
-        .many(
-            "execution_list",
-            statement,
-            &[
-                &filter.workspace.0,
-                &page.after.unwrap_or(i64::MAX),
-                &filter.status.map(|status| status.as_str()),
-                &filter.definition.map(Uuid::from),
-                &page.rows(),
-            ],
-        )
-        .await?;
-    rows.iter().map(row::execution).collect()
-}
-
-pub(crate) async fn list_active(
-    store: &PostgresStore,
-    page: Page<ActiveKey>,
-) -> Result<Vec<Execution>> {
-    let workspace = page.after.map(|key| key.workspace.0);
-    let admission = page.after.map(|key| key.admission);
-    let rows = store
-        .many(
-            "execution_list_active",
-            sql!("execution/list_active"),
-            &[&workspace, &admission, &page.rows()],
-        )
-        .await?;
-    rows.iter().map(row::execution).collect()
-}
-
-pub(crate) async fn list_running(
-    store: &PostgresStore,
-    ids: &[ExecutionId],
-) -> Result<Vec<Execution>> {
-    let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
-    let rows = store
-        .many(
-            "execution_list_running",
-            sql!("execution/list_running"),
-            &[&ids],
-        )
-        .await?;
-    rows.iter().map(row::execution).collect()
-}
 
 const CONTEXT: &str = "execution_finish";
 
@@ -125,48 +47,124 @@ impl<'a> Ends<'a> {
 
 type Finished = HashMap<Uuid, ExecutionFinished>;
 
-pub(crate) async fn finish(
-    store: &PostgresStore,
-    by: &str,
-    finishes: &[ExecutionFinish],
-) -> Result<Vec<ExecutionFinished>> {
-    let mut ends = Ends::default();
-    let mut asked = HashSet::new();
-    for finish in finishes {
-        if asked.insert(finish.execution) {
-            ends.push(finish);
+#[async_trait]
+impl ExecutionStore for PostgresStore {
+    async fn execution_get(
+        &self,
+        workspace: WorkspaceId,
+        id: ExecutionId,
+    ) -> Result<Option<Execution>> {
+        let row = self
+            .maybe(
+                "execution_get",
+                sql!("execution/get"),
+                &[&workspace.0, &id.0],
+            )
+            .await?;
+        row.map(|row| Execution::read(&Kept(&row))).transpose()
+    }
+
+    async fn execution_find(&self, id: ExecutionId) -> Result<Option<Execution>> {
+        let row = self
+            .maybe("execution_find", sql!("execution/find"), &[&id.0])
+            .await?;
+        row.map(|row| Execution::read(&Kept(&row))).transpose()
+    }
+
+    async fn execution_list(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page<i64>,
+    ) -> Result<Vec<Execution>> {
+        // What runs has an index of its own, so that what has ended is not walked past.
+        let statement = match filter.status {
+            Some(ExecutionStatus::Running) => sql!("execution/list_of_running"),
+            _ => sql!("execution/list"),
+        };
+        let rows = self
+            .many(
+                "execution_list",
+                statement,
+                &[
+                    &filter.workspace.0,
+                    &page.after.unwrap_or(i64::MAX),
+                    &filter.status.map(|status| status.as_str()),
+                    &filter.definition.map(Uuid::from),
+                    &page.rows(),
+                ],
+            )
+            .await?;
+        rows.iter().map(|row| Execution::read(&Kept(row))).collect()
+    }
+
+    async fn execution_finish(
+        &self,
+        by: &str,
+        finishes: &[ExecutionFinish],
+    ) -> Result<Vec<ExecutionFinished>> {
+        let mut ends = Ends::default();
+        let mut asked = HashSet::new();
+        for finish in finishes {
+            if asked.insert(finish.execution) {
+                ends.push(finish);
+            }
         }
+        let mut client = pool::take(&self.pool, CONTEXT).await?;
+        let statement = client
+            .prepare_cached(sql!("execution/finish"))
+            .await
+            .map_err(postgres(CONTEXT))?;
+        let now = self.given_now();
+        let mut finished = end_dispatched(now, &**client, &statement, by, &ends).await?;
+        if finished.len() < ends.ids.len() {
+            let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
+            finished.extend(end_any(now, &*transaction, &statement, by, &ends).await?);
+            transaction.commit().await.map_err(postgres(CONTEXT))?;
+        }
+        self.wakes.ring_for_work(!finished.is_empty());
+        let known = if finished.len() < ends.ids.len() {
+            ended(&**client, &ends).await?
+        } else {
+            HashSet::new()
+        };
+        // The first of equal ids takes the outcome away, so that the later ones find it finished already.
+        Ok(finishes
+            .iter()
+            .map(|finish| match finished.get_mut(&finish.execution.0) {
+                Some(outcome) => std::mem::replace(outcome, ExecutionFinished::AlreadyFinished),
+                None if known.contains(&finish.execution.0) => ExecutionFinished::AlreadyFinished,
+                None => ExecutionFinished::NotFound,
+            })
+            .collect())
     }
-    let mut client = pool::take(&store.pool, CONTEXT).await?;
-    let statement = client
-        .prepare_cached(sql!("execution/finish"))
-        .await
-        .map_err(postgres(CONTEXT))?;
-    let now = store.given_now();
-    let mut finished = end_dispatched(now, &**client, &statement, by, &ends).await?;
-    if finished.len() < ends.ids.len() {
-        let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
-        finished.extend(end_any(now, &*transaction, &statement, by, &ends).await?);
-        transaction.commit().await.map_err(postgres(CONTEXT))?;
+
+    async fn execution_list_running(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>> {
+        let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+        let rows = self
+            .many(
+                "execution_list_running",
+                sql!("execution/list_running"),
+                &[&ids],
+            )
+            .await?;
+        rows.iter().map(|row| Execution::read(&Kept(row))).collect()
     }
-    store.wakes.ring_for_work(!finished.is_empty());
-    let known = if finished.len() < ends.ids.len() {
-        ended(&**client, &ends).await?
-    } else {
-        HashSet::new()
-    };
-    // The first of equal ids takes the outcome away, so that the later ones find it finished already.
-    Ok(finishes
-        .iter()
-        .map(|finish| match finished.get_mut(&finish.execution.0) {
-            Some(outcome) => std::mem::replace(outcome, ExecutionFinished::AlreadyFinished),
-            None if known.contains(&finish.execution.0) => ExecutionFinished::AlreadyFinished,
-            None => ExecutionFinished::NotFound,
-        })
-        .collect())
+
+    async fn execution_list_active(&self, page: Page<ActiveKey>) -> Result<Vec<Execution>> {
+        let workspace = page.after.map(|key| key.workspace.0);
+        let admission = page.after.map(|key| key.admission);
+        let rows = self
+            .many(
+                "execution_list_active",
+                sql!("execution/list_active"),
+                &[&workspace, &admission, &page.rows()],
+            )
+            .await?;
+        rows.iter().map(|row| Execution::read(&Kept(row))).collect()
+    }
 }
 
-/// As [`finish`], within a transaction that does more, each execution once. Says which have ended: where any has, whoever commits wakes
+/// As `execution_finish`, within a transaction that does more, each execution once. Says which have ended: where any has, whoever commits wakes
 /// the dispatchers.
 pub(crate) async fn finish_within(
     transaction: &Open<'_>,

@@ -5,13 +5,14 @@
 mod tests;
 
 use crate::error::postgres;
+use leasehold_store::sql;
 use leasehold_store::{MigrationState, MigrationStatus, Result, Script, StepKind, checksum};
 use tokio_postgres::GenericClient;
 
-const GUARD: &str = include_str!("../sql/migration/guard_function.sql");
-const REVOKE: &str = include_str!("../sql/migration/revoke_function.sql");
-const RECORD: &str = include_str!("../sql/migration/record_function.sql");
-const CHECK_BODIES: &str = include_str!("../sql/migration/check_bodies.sql");
+const GUARD: &str = sql!("migration/guard_function");
+const REVOKE: &str = sql!("migration/revoke_function");
+const RECORD: &str = sql!("migration/record_function");
+const CHECK_BODIES: &str = sql!("migration/check_bodies");
 
 /// A SQL function, as its file has it.
 #[derive(Clone, Copy, Debug)]
@@ -259,7 +260,7 @@ pub(crate) async fn applied(
     context: &'static str,
 ) -> Result<Vec<AppliedFunction>> {
     let rows = client
-        .query(include_str!("../sql/migration/list_function.sql"), &[])
+        .query(sql!("migration/list_function"), &[])
         .await
         .map_err(postgres(context))?;
     let row = |row: &tokio_postgres::Row| AppliedFunction {

@@ -5,9 +5,8 @@
 
 mod capacity;
 mod change;
-mod clock;
+mod database;
 mod definition;
-mod diagnosis;
 mod error;
 mod execution;
 mod function;
@@ -19,17 +18,14 @@ mod listener;
 mod lock;
 mod migrate;
 mod options;
-mod overview;
 mod place;
 mod pool;
-mod port;
 mod prune;
 mod queue;
 mod request;
 mod row;
 mod store;
 mod transaction;
-mod version;
 mod wake;
 mod workspace;
 
@@ -37,3 +33,12 @@ pub use function::{SqlFunction, functions};
 pub use migrate::{MIGRATIONS, migration_script, schema_checksum};
 pub use options::PostgresOptions;
 pub use store::PostgresStore;
+
+/// The files that statements include, for programs that read statements from their files.
+pub const INCLUDES: &[leasehold_store::sql::Include] = leasehold_store::includes![
+    "execution/columns",
+    "job/columns",
+    "job/places",
+    "queue/columns",
+    "request/columns",
+];

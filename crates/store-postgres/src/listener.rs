@@ -6,6 +6,7 @@
 
 use crate::pool::Address;
 use futures::StreamExt;
+use leasehold_store::sql;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,8 +16,8 @@ use tokio::time::{Interval, MissedTickBehavior, interval, sleep, timeout};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{AsyncMessage, Client, Error, Statement};
 
-const SETTLE_IN: &str = include_str!("../sql/wake/settle_in.sql");
-const DISARM: &str = include_str!("../sql/wake/disarm.sql");
+const SETTLE_IN: &str = sql!("wake/settle_in");
+const DISARM: &str = sql!("wake/disarm");
 
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);

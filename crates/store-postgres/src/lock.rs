@@ -2,100 +2,96 @@
 
 use crate::row::{self, micros};
 use crate::store::{PostgresStore, sql};
+use async_trait::async_trait;
 use leasehold_store::Result;
-use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
+use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockStore, LockToken};
 use std::time::Duration;
 
-pub(crate) async fn acquire(store: &PostgresStore, request: &LockRequest) -> Result<LockAcquired> {
-    loop {
-        let taken = store
+#[async_trait]
+impl LockStore for PostgresStore {
+    async fn lock_acquire(&self, request: &LockRequest) -> Result<LockAcquired> {
+        loop {
+            let taken = self
+                .maybe(
+                    "lock_acquire",
+                    sql!("lock/acquire"),
+                    &[
+                        &self.given_now(),
+                        &request.name,
+                        &request.owner,
+                        &micros(request.at_most_for),
+                    ],
+                )
+                .await?;
+            if let Some(row) = taken {
+                let token = LockToken {
+                    name: request.name.clone(),
+                    owner: request.owner.clone(),
+                    token: row.get("fencing_token"),
+                };
+                return Ok(LockAcquired::Acquired {
+                    token,
+                    until: row::time(&row, "lock_until")?,
+                });
+            }
+            let holder = self
+                .maybe("lock_acquire", sql!("lock/holder"), &[&request.name])
+                .await?;
+            if let Some(row) = holder {
+                return Ok(LockAcquired::Held {
+                    by: row.get("locked_by"),
+                    until: row::time(&row, "lock_until")?,
+                });
+            }
+        }
+    }
+
+    async fn lock_extend(&self, token: &LockToken, at_most_for: Duration) -> Result<bool> {
+        let row = self
             .maybe(
-                "lock_acquire",
-                sql!("lock/acquire"),
+                "lock_extend",
+                sql!("lock/extend"),
                 &[
-                    &store.given_now(),
-                    &request.name,
-                    &request.owner,
-                    &micros(request.at_most_for),
+                    &self.given_now(),
+                    &token.name,
+                    &token.owner,
+                    &token.token,
+                    &micros(at_most_for),
                 ],
             )
             .await?;
-        if let Some(row) = taken {
-            let token = LockToken {
-                name: request.name.clone(),
-                owner: request.owner.clone(),
-                token: row.get("fencing_token"),
-            };
-            return Ok(LockAcquired::Acquired {
-                token,
-                until: row::time(&row, "lock_until")?,
-            });
-        }
-        let holder = store
-            .maybe("lock_acquire", sql!("lock/holder"), &[&request.name])
-            .await?;
-        if let Some(row) = holder {
-            return Ok(LockAcquired::Held {
-                by: row.get("locked_by"),
-                until: row::time(&row, "lock_until")?,
-            });
-        }
+        Ok(row.is_some())
     }
-}
 
-pub(crate) async fn extend(
-    store: &PostgresStore,
-    token: &LockToken,
-    at_most_for: Duration,
-) -> Result<bool> {
-    let row = store
-        .maybe(
-            "lock_extend",
-            sql!("lock/extend"),
-            &[
-                &store.given_now(),
-                &token.name,
-                &token.owner,
-                &token.token,
-                &micros(at_most_for),
-            ],
-        )
-        .await?;
-    Ok(row.is_some())
-}
+    async fn lock_release(&self, token: &LockToken, at_least_for: Duration) -> Result<bool> {
+        let row = self
+            .maybe(
+                "lock_release",
+                sql!("lock/release"),
+                &[
+                    &self.given_now(),
+                    &token.name,
+                    &token.owner,
+                    &token.token,
+                    &micros(at_least_for),
+                ],
+            )
+            .await?;
+        Ok(row.is_some())
+    }
 
-pub(crate) async fn release(
-    store: &PostgresStore,
-    token: &LockToken,
-    at_least_for: Duration,
-) -> Result<bool> {
-    let row = store
-        .maybe(
-            "lock_release",
-            sql!("lock/release"),
-            &[
-                &store.given_now(),
-                &token.name,
-                &token.owner,
-                &token.token,
-                &micros(at_least_for),
-            ],
-        )
-        .await?;
-    Ok(row.is_some())
-}
-
-pub(crate) async fn list(store: &PostgresStore) -> Result<Vec<LockState>> {
-    let rows = store.many("lock_list", sql!("lock/list"), &[]).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(LockState {
-                name: row.get("name"),
-                owner: row.get("locked_by"),
-                locked_at: row::time(row, "locked_at")?,
-                until: row::time(row, "lock_until")?,
-                token: row.get("fencing_token"),
+    async fn lock_list(&self) -> Result<Vec<LockState>> {
+        let rows = self.many("lock_list", sql!("lock/list"), &[]).await?;
+        rows.iter()
+            .map(|row| {
+                Ok(LockState {
+                    name: row.get("name"),
+                    owner: row.get("locked_by"),
+                    locked_at: row::time(row, "locked_at")?,
+                    until: row::time(row, "lock_until")?,
+                    token: row.get("fencing_token"),
+                })
             })
-        })
-        .collect()
+            .collect()
+    }
 }

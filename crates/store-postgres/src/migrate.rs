@@ -4,8 +4,11 @@ use crate::error::{postgres, unreadable};
 use crate::function::{self, FUNCTIONS, Functions};
 use crate::pool;
 use crate::store::PostgresStore;
+use async_trait::async_trait;
+use leasehold_store::sql;
 use leasehold_store::{
-    Error, ErrorKind, Migration, MigrationState, MigrationStatus, Result, Script, StepKind,
+    Error, ErrorKind, Migration, MigrationState, MigrationStatus, Result, SchemaStore, Script,
+    StepKind,
 };
 use tokio_postgres::GenericClient;
 
@@ -27,12 +30,12 @@ pub const MIGRATIONS: &[Migration] = leasehold_store::migrations! {
 };
 
 const CONTEXT: &str = "migrating";
-const LOCK: &str = include_str!("../sql/migration/lock.sql");
-const PREPARE: &str = include_str!("../sql/migration/prepare.sql");
-const PREPARE_FUNCTION: &str = include_str!("../sql/migration/prepare_function.sql");
-const SEARCH_PATH: &str = include_str!("../sql/migration/search_path.sql");
-const FORGET_FUNCTION: &str = include_str!("../sql/migration/forget_function.sql");
-const RECORD: &str = include_str!("../sql/migration/record.sql");
+const LOCK: &str = sql!("migration/lock");
+const PREPARE: &str = sql!("migration/prepare");
+const PREPARE_FUNCTION: &str = sql!("migration/prepare_function");
+const SEARCH_PATH: &str = sql!("migration/search_path");
+const FORGET_FUNCTION: &str = sql!("migration/forget_function");
+const RECORD: &str = sql!("migration/record");
 
 const SCRIPT: Script<'static> = Script {
     before: &[
@@ -45,6 +48,32 @@ const SCRIPT: Script<'static> = Script {
     record: RECORD,
     mark: '$',
 };
+
+#[async_trait]
+impl SchemaStore for PostgresStore {
+    async fn schema_migrate(&self) -> Result<Vec<MigrationStatus>> {
+        up_with(self, FUNCTIONS).await
+    }
+
+    async fn schema_status(&self) -> Result<Vec<MigrationStatus>> {
+        let client = pool::take(&self.pool, CONTEXT).await?;
+        let tables = client
+            .query_one(sql!("migration/exists"), &[])
+            .await
+            .map_err(postgres(CONTEXT))?;
+        let applied = match tables.get("migrations") {
+            true => applied(&**client).await?,
+            false => Vec::new(),
+        };
+        let applied_functions = match tables.get("functions") {
+            true => function::applied(&**client, CONTEXT).await?,
+            false => Vec::new(),
+        };
+        let mut status = compare(&applied);
+        status.extend(FUNCTIONS.compare(&applied_functions));
+        Ok(status)
+    }
+}
 
 /// What migrating a database with this status would run, for `psql` or for a look; empty if there is nothing to do. Of a database that nothing
 /// is known of the status is empty, and the script is all of it.
@@ -66,10 +95,6 @@ struct Applied {
     number: i32,
     name: String,
     checksum: i64,
-}
-
-pub(crate) async fn up(store: &PostgresStore) -> Result<Vec<MigrationStatus>> {
-    up_with(store, FUNCTIONS).await
 }
 
 /// Brings the schema up to that of a program with these functions.
@@ -133,28 +158,9 @@ async fn apply(client: &impl GenericClient, status: &MigrationStatus) -> Result<
     Ok(())
 }
 
-pub(crate) async fn status(store: &PostgresStore) -> Result<Vec<MigrationStatus>> {
-    let client = pool::take(&store.pool, CONTEXT).await?;
-    let tables = client
-        .query_one(include_str!("../sql/migration/exists.sql"), &[])
-        .await
-        .map_err(postgres(CONTEXT))?;
-    let applied = match tables.get("migrations") {
-        true => applied(&**client).await?,
-        false => Vec::new(),
-    };
-    let applied_functions = match tables.get("functions") {
-        true => function::applied(&**client, CONTEXT).await?,
-        false => Vec::new(),
-    };
-    let mut status = compare(&applied);
-    status.extend(FUNCTIONS.compare(&applied_functions));
-    Ok(status)
-}
-
 async fn applied(client: &impl GenericClient) -> Result<Vec<Applied>> {
     let rows = client
-        .query(include_str!("../sql/migration/list.sql"), &[])
+        .query(sql!("migration/list"), &[])
         .await
         .map_err(postgres(CONTEXT))?;
     Ok(rows

@@ -5,6 +5,7 @@ use crate::options::PostgresOptions;
 use deadpool_postgres::{
     Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod,
 };
+use leasehold_store::sql;
 use leasehold_store::{Error, ErrorKind, Result};
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
@@ -15,8 +16,8 @@ use tokio_postgres::Config;
 use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-const SETTLE_IN: &str = include_str!("../sql/session/settle_in.sql");
-const FORGET_PLANS: &str = include_str!("../sql/session/forget_plans.sql");
+const SETTLE_IN: &str = sql!("session/settle_in");
+const FORGET_PLANS: &str = sql!("session/forget_plans");
 /// A connection that is used a lot plans anew after so many uses.
 const PLANS_HOLD_FOR: usize = 1_000;
 

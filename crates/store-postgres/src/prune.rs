@@ -2,30 +2,34 @@
 
 use crate::row;
 use crate::store::{PostgresStore, sql};
+use async_trait::async_trait;
 use leasehold_store::Result;
-use leasehold_store::prune::{Prune, Pruned};
+use leasehold_store::prune::{Prune, PruneStore, Pruned};
 
 /// Requests that go in one transaction, since claims wait for it.
 const AT_ONCE: u32 = 500;
 
-pub(crate) async fn prune(store: &PostgresStore, prune: &Prune) -> Result<Pruned> {
-    let limit = prune.limit.min(AT_ONCE).cast_signed();
-    let row = store
-        .one(
-            "prune",
-            sql!("prune/requests"),
-            &[&prune.completed_before, &prune.failed_before, &limit],
-        )
-        .await?;
-    let keys = store
-        .execute(
-            "prune",
-            sql!("prune/keys"),
-            &[&store.given_now(), &i64::from(limit)],
-        )
-        .await?;
-    Ok(Pruned {
-        requests: row::count(&row, "pruned")?,
-        keys,
-    })
+#[async_trait]
+impl PruneStore for PostgresStore {
+    async fn prune(&self, prune: &Prune) -> Result<Pruned> {
+        let limit = prune.limit.min(AT_ONCE).cast_signed();
+        let row = self
+            .one(
+                "prune",
+                sql!("prune/requests"),
+                &[&prune.completed_before, &prune.failed_before, &limit],
+            )
+            .await?;
+        let keys = self
+            .execute(
+                "prune",
+                sql!("prune/keys"),
+                &[&self.given_now(), &i64::from(limit)],
+            )
+            .await?;
+        Ok(Pruned {
+            requests: row::count(&row, "pruned")?,
+            keys,
+        })
+    }
 }

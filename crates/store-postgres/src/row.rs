@@ -1,22 +1,20 @@
 //! Rows as the port's types, and the port's times as the database's numbers.
 
 use crate::error::unreadable;
-use leasehold_core::{DefinitionId, ExecutionId, FailureReason, RequestId, VersionId, WorkspaceId};
+use crate::job::row::Json;
+use leasehold_core::{DefinitionId, JsonText, Timestamp, VersionId, WorkspaceId};
 use leasehold_store::change::Event;
 use leasehold_store::definition::{Definition, Version};
-use leasehold_store::execution::Execution;
-use leasehold_store::request::Request;
+use leasehold_store::record::RecordRow;
 use leasehold_store::workspace::Workspace;
-use leasehold_store::{Error, Result};
+use leasehold_store::{Error, ErrorKind, Result};
 use serde_json::Value;
+use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 use tokio_postgres::Row;
-use tokio_postgres::types::FromSql;
+use tokio_postgres::types::{FromSql, Type};
 use uuid::Uuid;
-
-/// Shown in place of params that this program cannot read: one such request must not hide a list of others.
-const UNREADABLE: &str = "(these params cannot be read)";
 
 /// A duration in the unit that statements take.
 pub(crate) fn micros(duration: Duration) -> i64 {
@@ -131,49 +129,6 @@ pub(crate) fn version(row: &Row) -> Result<Version> {
     })
 }
 
-pub(crate) fn request(row: &Row) -> Result<Request> {
-    Ok(Request {
-        id: id::<RequestId>(row, "id"),
-        workspace: id(row, "workspace_id"),
-        definition: id(row, "definition_id"),
-        version: id(row, "version_id"),
-        status: named(row, "status")?,
-        priority: row.get("priority"),
-        params: json(row, "params").unwrap_or_else(|_| Value::String(UNREADABLE.to_owned())),
-        run_at: time(row, "run_at")?,
-        idempotency_key: row.get("idempotency_key"),
-        execution: maybe_id::<ExecutionId>(row, "execution_id"),
-        attempt_count: small(row, "attempt_count")?,
-        dispatch_failures: small(row, "dispatch_failures")?,
-        failure_reason: maybe_named::<FailureReason>(row, "failure_reason")?,
-        last_error: row.get("last_error"),
-        redrive_of: maybe_id(row, "redrive_of"),
-        cancel_requested_at: time(row, "cancel_requested_at")?,
-        claimed_by: row.get("claimed_by"),
-        lease_expires_at: time(row, "lease_expires_at")?,
-        trace_context: row.get("trace_context"),
-        created_at: time(row, "created_at")?,
-        claimed_at: time(row, "claimed_at")?,
-        dispatched_at: time(row, "dispatched_at")?,
-        finished_at: time(row, "finished_at")?,
-    })
-}
-
-pub(crate) fn execution(row: &Row) -> Result<Execution> {
-    Ok(Execution {
-        id: id(row, "id"),
-        workspace: id(row, "workspace_id"),
-        request: id(row, "request_id"),
-        definition: id(row, "definition_id"),
-        version: id(row, "version_id"),
-        status: named(row, "status")?,
-        admission: row.get("admission"),
-        started_at: time(row, "started_at")?,
-        finished_at: time(row, "finished_at")?,
-        error: row.get("error"),
-    })
-}
-
 pub(crate) fn event(row: &Row) -> Result<Event, Error> {
     Ok(Event {
         request: id(row, "request_id"),
@@ -184,4 +139,62 @@ pub(crate) fn event(row: &Row) -> Result<Event, Error> {
         by: row.get("by_whom"),
         reason: row.get("reason"),
     })
+}
+
+/// A row that records are read from.
+pub(crate) struct Kept<'a>(pub(crate) &'a Row);
+
+impl Kept<'_> {
+    fn get<'a, T: FromSql<'a>>(&'a self, column: &str) -> Result<Option<T>> {
+        let value = self.0.try_get(column);
+        value.map_err(|error| unreadable("reading a row", error))
+    }
+
+    fn is(&self, column: &str, wanted: &Type) -> bool {
+        let mut columns = self.0.columns().iter();
+        columns.any(|known| known.name() == column && known.type_() == wanted)
+    }
+}
+
+impl RecordRow for Kept<'_> {
+    type Error = Error;
+
+    fn integer(&self, column: &str) -> Result<Option<i64>> {
+        if self.is(column, &Type::INT8) {
+            self.get(column)
+        } else if self.is(column, &Type::INT4) {
+            Ok(self.get::<i32>(column)?.map(i64::from))
+        } else {
+            Ok(self.get::<i16>(column)?.map(i64::from))
+        }
+    }
+
+    fn float(&self, column: &str) -> Result<Option<f64>> {
+        self.get(column)
+    }
+
+    fn text(&self, column: &str) -> Result<Option<String>> {
+        self.get(column)
+    }
+
+    fn uuid(&self, column: &str) -> Result<Option<Uuid>> {
+        self.get(column)
+    }
+
+    fn time(&self, column: &str) -> Result<Option<Timestamp>> {
+        self.get(column)
+    }
+
+    fn json(&self, column: &str) -> Result<Option<Value>> {
+        self.get(column)
+    }
+
+    fn json_text(&self, column: &str) -> Result<Option<JsonText>> {
+        Ok(self.get::<Json>(column)?.map(|json| json.0))
+    }
+
+    fn invalid(&self, column: &str, why: &dyn Display) -> Error {
+        let text = format!("column {column} cannot be read: {why}");
+        Error::new("reading a row", ErrorKind::Broken(text))
+    }
 }

@@ -15,12 +15,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Statement};
 
 /// The text of `sql/<noun>/<verb>.sql`.
-macro_rules! sql {
-    ($path:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/", $path, ".sql"))
-    };
-}
-pub(crate) use sql;
+pub(crate) use leasehold_store::sql;
 
 /// Everything kept in PostgreSQL. Clones share their connections.
 #[derive(Clone, Debug)]
@@ -36,7 +31,7 @@ pub struct PostgresStore {
 pub(crate) type Params<'a> = [&'a (dyn ToSql + Sync)];
 
 impl PostgresStore {
-    /// Prepares to connect; the first operation does. Call [`leasehold_store::Store::schema_migrate`] before others.
+    /// Prepares to connect; the first operation does. Call [`schema_migrate`](leasehold_store::SchemaStore::schema_migrate) before others.
     pub fn new(options: &PostgresOptions) -> Result<Self> {
         let address = pool::address(options)?;
         Ok(Self {

@@ -3,7 +3,10 @@
 
 use crate::listener::{Ear, Listener};
 use crate::pool::Address;
-use leasehold_store::wake::Wake;
+use crate::store::{PostgresStore, sql};
+use async_trait::async_trait;
+use leasehold_store::Result;
+use leasehold_store::wake::{Wake, WakeStore};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -51,8 +54,8 @@ fn named(payload: &str) -> Option<Wake> {
 
 impl Ear for Bells {
     const FOR: &'static str = "wake-ups";
-    const LISTEN: &'static str = include_str!("../sql/wake/listen.sql");
-    const ARM: &'static str = include_str!("../sql/wake/arm.sql");
+    const LISTEN: &'static str = sql!("wake/listen");
+    const ARM: &'static str = sql!("wake/arm");
     /// A seat that nobody sleeps in is given back after twice as long at most: its sleeper may be gone for good.
     const ASK: Duration = Duration::from_secs(5);
     /// The sleeper takes its seat again before it sleeps.
@@ -152,5 +155,24 @@ impl Wakes {
         if !self.bells.has_sleeper() {
             self.listener.disarm();
         }
+    }
+}
+
+#[async_trait]
+impl WakeStore for PostgresStore {
+    async fn wake_arm(&self) -> Result<bool> {
+        Ok(self.wakes.arm().await)
+    }
+
+    async fn wake_wait(&self, wake: Wake) {
+        self.wakes.wait(wake).await;
+    }
+
+    async fn wake_ring(&self, wake: Wake) -> Result<()> {
+        self.wakes.ring(wake);
+        let context = "wake_ring";
+        self.execute(context, sql!("wake/ring"), &[&wake.as_str()])
+            .await
+            .map(drop)
     }
 }

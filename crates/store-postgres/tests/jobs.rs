@@ -6,7 +6,7 @@ mod support;
 use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};
 use leasehold_core::payload::JsonText;
 use leasehold_core::{JobId, JobStatus};
-use leasehold_store::Store;
+use leasehold_store::job::JobStore;
 use leasehold_store::job::{JobFilter, NewJob};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_testkit::{TestDatabase, eventually};

@@ -4,8 +4,8 @@
 mod support;
 
 use leasehold_core::key::KeyScope;
-use leasehold_store::key::{KeyCreated, NewKey};
-use leasehold_store::{Store, fresh_id};
+use leasehold_store::fresh_id;
+use leasehold_store::key::{KeyCreated, KeyStore, NewKey};
 use leasehold_store_conformance::{Fixture, clock};
 use leasehold_testkit::{TestDatabase, eventually};
 use std::sync::Arc;

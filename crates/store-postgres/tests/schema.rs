@@ -3,7 +3,8 @@
 
 mod support;
 
-use leasehold_store::{MigrationState, Store};
+use leasehold_store::MigrationState;
+use leasehold_store::SchemaStore;
 use leasehold_store_postgres::{
     MIGRATIONS, PostgresOptions, PostgresStore, functions, migration_script,
 };

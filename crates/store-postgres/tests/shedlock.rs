@@ -3,9 +3,8 @@
 
 mod support;
 
-use leasehold_store::Store;
-use leasehold_store::lock::{LockAcquired, LockRequest, LockToken};
-use leasehold_store::request::{Claim, ClaimOutcome};
+use leasehold_store::lock::{LockAcquired, LockRequest, LockStore, LockToken};
+use leasehold_store::request::{Claim, ClaimOutcome, RequestStore};
 use leasehold_store_conformance::{Fixture, clock};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use std::sync::Arc;

@@ -4,8 +4,9 @@
 mod support;
 
 use leasehold_core::{RequestId, WorkspaceId};
+use leasehold_store::ErrorKind;
+use leasehold_store::change::ChangeStore;
 use leasehold_store::change::{ChangeCursor, ChangeStart};
-use leasehold_store::{ErrorKind, Store};
 use leasehold_store_conformance::{Fixture, TestWorkspace, clock};
 use leasehold_store_postgres::PostgresStore;
 use leasehold_testkit::TestDatabase;

@@ -1,7 +1,7 @@
 //! TLS to a real PostgreSQL that speaks nothing else.
 #![allow(clippy::unwrap_used)]
 
-use leasehold_store::Store;
+use leasehold_store::SchemaStore;
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_testkit::{Cluster, fresh_cluster};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};

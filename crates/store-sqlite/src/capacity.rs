@@ -1,34 +1,49 @@
 //! Finding and mending drift in SQLite. What triggers keep is compared with what there is, never with history; what may differ is told in the port.
 
+use crate::SqliteStore;
 use crate::error::Fault;
 use crate::row::{Columns, after_id, blob};
 use crate::session::Session;
+use async_trait::async_trait;
 use leasehold_core::{ExecutionEnd, ExecutionStatus, WorkspaceId};
-use leasehold_store::Page;
-use leasehold_store::capacity::{CapacityAudit, DRIFTS_MAX, Drift, DriftKind, Repaired};
+use leasehold_store::capacity::{
+    CapacityAudit, CapacityRepair, CapacityStore, DRIFTS_MAX, Drift, DriftKind, Repaired,
+};
+use leasehold_store::sql;
 use leasehold_store::wake::Wake;
+use leasehold_store::{Page, Result};
 use rusqlite::{Row, params};
 
-const PAGE: &str = include_str!("../sql/capacity/page.sql");
-const KEPT: &str = include_str!("../sql/capacity/kept.sql");
-const FORGOTTEN: &str = include_str!("../sql/capacity/forgotten.sql");
-const STRAYS: &str = include_str!("../sql/capacity/strays.sql");
-const FOLLOW: &str = include_str!("../sql/capacity/follow.sql");
-const NUMBER_HIGH: &str = include_str!("../sql/capacity/number_high.sql");
-const NUMBER: &str = include_str!("../sql/capacity/number.sql");
-const ROOM: &str = include_str!("../sql/capacity/room.sql");
-const RECOUNT: &str = include_str!("../sql/capacity/recount.sql");
-const FORGET: &str = include_str!("../sql/capacity/forget.sql");
-const STRAY: &str = include_str!("../sql/capacity/stray.sql");
-const RUN_AGAIN: &str = include_str!("../sql/capacity/run_again.sql");
-const CREATE: &str = include_str!("../sql/execution/create.sql");
-const ADMISSION_LAST: &str = include_str!("../sql/admission/last.sql");
-const ADMISSION_ADVANCE: &str = include_str!("../sql/admission/advance.sql");
+const PAGE: &str = sql!("capacity/page");
+const KEPT: &str = sql!("capacity/kept");
+const FORGOTTEN: &str = sql!("capacity/forgotten");
+const STRAYS: &str = sql!("capacity/strays");
+const FOLLOW: &str = sql!("capacity/follow");
+const NUMBER_HIGH: &str = sql!("capacity/number_high");
+const NUMBER: &str = sql!("capacity/number");
+const ROOM: &str = sql!("capacity/room");
+const RECOUNT: &str = sql!("capacity/recount");
+const FORGET: &str = sql!("capacity/forget");
+const STRAY: &str = sql!("capacity/stray");
+const RUN_AGAIN: &str = sql!("capacity/run_again");
+const CREATE: &str = sql!("execution/create");
+const ADMISSION_LAST: &str = sql!("admission/last");
+const ADMISSION_ADVANCE: &str = sql!("admission/advance");
 
-pub(crate) fn audit(
-    session: &Session<'_>,
-    page: Page<WorkspaceId>,
-) -> Result<CapacityAudit, Fault> {
+#[async_trait]
+impl CapacityStore for SqliteStore {
+    async fn capacity_audit(&self, page: Page<WorkspaceId>) -> Result<CapacityAudit> {
+        self.read("capacity_audit", move |s| audit(s, page)).await
+    }
+
+    async fn capacity_repair(&self, repair: &CapacityRepair<'_>) -> Result<Repaired> {
+        let (drift, ended) = (repair.drift.clone(), repair.ended);
+        self.write("capacity_repair", move |s| mend(s, &drift, ended))
+            .await
+    }
+}
+
+fn audit(session: &Session<'_>, page: Page<WorkspaceId>) -> Result<CapacityAudit, Fault> {
     session.at_once(|session| {
         let row = params![after_id(page.after), page.rows()];
         let ids: Vec<WorkspaceId> = session.all(PAGE, row, |row| row.id("id"))?;
@@ -164,7 +179,7 @@ fn counts(row: &Row<'_>) -> Result<Option<(DriftKind, String)>, Fault> {
     Ok(Some((DriftKind::Counts, text)))
 }
 
-pub(crate) fn repair(
+fn mend(
     session: &Session<'_>,
     drift: &Drift,
     ended: Option<ExecutionEnd>,

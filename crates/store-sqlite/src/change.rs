@@ -1,20 +1,37 @@
 //! The stream of changes. There is one writer, so an event's id is its place in the order of commits, and the cursor.
 
+use crate::SqliteStore;
 use crate::error::Fault;
 use crate::request::event;
 use crate::row::blob;
 use crate::session::Session;
+use async_trait::async_trait;
 use leasehold_core::WorkspaceId;
 use leasehold_core::limits::PAGE_MAX;
-use leasehold_store::ErrorKind;
-use leasehold_store::change::{Change, ChangeCursor, ChangePage, ChangeStart};
+use leasehold_store::change::{Change, ChangeCursor, ChangePage, ChangeStart, ChangeStore};
+use leasehold_store::sql;
+use leasehold_store::{ErrorKind, Result};
 use rusqlite::{Row, params};
 
-const LAST: &str = include_str!("../sql/change/last.sql");
-const LIST: &str = include_str!("../sql/change/list.sql");
-const LIST_OF_WORKSPACE: &str = include_str!("../sql/change/list_of_workspace.sql");
+const LAST: &str = sql!("change/last");
+const LIST: &str = sql!("change/list");
+const LIST_OF_WORKSPACE: &str = sql!("change/list_of_workspace");
 
-pub(crate) fn list(
+#[async_trait]
+impl ChangeStore for SqliteStore {
+    async fn change_list(
+        &self,
+        start: &ChangeStart,
+        workspace: Option<WorkspaceId>,
+        limit: u32,
+    ) -> Result<ChangePage> {
+        let start = start.clone();
+        self.read("change_list", move |s| list(s, &start, workspace, limit))
+            .await
+    }
+}
+
+fn list(
     session: &Session<'_>,
     start: &ChangeStart,
     workspace: Option<WorkspaceId>,

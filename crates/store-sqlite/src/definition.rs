@@ -1,25 +1,115 @@
-//! Definitions: statements and rows.
+//! Definitions and their versions: statements and rows. A version is written once and never changed.
 
 use crate::error::Fault;
-use crate::row::{Columns, Text, after_id, blob};
+use crate::row::{Columns, Text, after_id, blob, json_text};
 use crate::session::Session;
-use crate::workspace;
-use leasehold_core::{DefinitionId, WorkspaceId};
-use leasehold_store::Page;
-use leasehold_store::definition::{Definition, DefinitionCreated, NewDefinition};
+use crate::{SqliteStore, workspace};
+use async_trait::async_trait;
+use leasehold_core::duration::millis;
+use leasehold_core::{DefinitionId, VersionBody, VersionId, WorkspaceId};
+use leasehold_store::definition::{
+    Definition, DefinitionCreated, DefinitionStore, NewDefinition, NewVersion, Version,
+};
+use leasehold_store::sql;
+use leasehold_store::{ErrorKind, Page, Result};
 use rusqlite::{Row, params};
+use std::time::Duration;
 
-const CREATE: &str = include_str!("../sql/definition/create.sql");
-const GET: &str = include_str!("../sql/definition/get.sql");
-const FIND: &str = include_str!("../sql/definition/find.sql");
-const LIST: &str = include_str!("../sql/definition/list.sql");
-const DELETE: &str = include_str!("../sql/definition/delete.sql");
-const IS_OPEN: &str = include_str!("../sql/definition/is_open.sql");
+const CREATE: &str = sql!("definition/create");
+const GET: &str = sql!("definition/get");
+const FIND: &str = sql!("definition/find");
+const LIST: &str = sql!("definition/list");
+const DELETE: &str = sql!("definition/delete");
+const PUBLISH: &str = sql!("definition/publish");
+const VERSION_CREATE: &str = sql!("version/create");
+const VERSION_GET: &str = sql!("version/get");
+const VERSION_LIST: &str = sql!("version/list");
+const IS_OPEN: &str = sql!("definition/is_open");
 
-pub(crate) fn create(
-    session: &Session<'_>,
-    new: &NewDefinition,
-) -> Result<DefinitionCreated, Fault> {
+#[async_trait]
+impl DefinitionStore for SqliteStore {
+    async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated> {
+        let new = new.clone();
+        self.write("definition_create", move |s| create(s, &new))
+            .await
+    }
+
+    async fn definition_get(
+        &self,
+        workspace: WorkspaceId,
+        id: DefinitionId,
+    ) -> Result<Option<Definition>> {
+        self.read("definition_get", move |s| {
+            s.maybe(GET, [blob(workspace), blob(id)], definition)
+        })
+        .await
+    }
+
+    async fn definition_find(
+        &self,
+        workspace: WorkspaceId,
+        name: &str,
+    ) -> Result<Option<Definition>> {
+        let name = name.to_owned();
+        self.read("definition_find", move |s| {
+            s.maybe(FIND, params![blob(workspace), Text(&name)], definition)
+        })
+        .await
+    }
+
+    async fn definition_list(
+        &self,
+        workspace: WorkspaceId,
+        page: Page<DefinitionId>,
+    ) -> Result<Vec<Definition>> {
+        self.read("definition_list", move |s| {
+            let row = params![blob(workspace), after_id(page.after), page.rows()];
+            s.all(LIST, row, definition)
+        })
+        .await
+    }
+
+    async fn definition_delete(&self, workspace: WorkspaceId, id: DefinitionId) -> Result<bool> {
+        self.write("definition_delete", move |s| {
+            let row = params![blob(workspace), blob(id), s.now];
+            Ok(s.run(DELETE, row)? > 0)
+        })
+        .await
+    }
+
+    async fn version_publish(&self, new: &NewVersion) -> Result<Option<Version>> {
+        let new = new.clone();
+        self.write("version_publish", move |s| publish(s, &new))
+            .await
+    }
+
+    async fn version_get(&self, workspace: WorkspaceId, id: VersionId) -> Result<Option<Version>> {
+        self.read("version_get", move |s| {
+            s.maybe(VERSION_GET, [blob(workspace), blob(id)], version)
+        })
+        .await
+    }
+
+    async fn version_list(
+        &self,
+        workspace: WorkspaceId,
+        definition: DefinitionId,
+        page: Page<u32>,
+    ) -> Result<Vec<Version>> {
+        self.read("version_list", move |s| {
+            let row = params![
+                blob(workspace),
+                blob(definition),
+                page.after.unwrap_or_default(),
+                page.rows()
+            ];
+            s.all(VERSION_LIST, row, version)
+        })
+        .await
+    }
+}
+
+fn create(session: &Session<'_>, new: &NewDefinition) -> Result<DefinitionCreated, Fault> {
     if !workspace::is_open(session, new.workspace)? {
         return Ok(DefinitionCreated::WorkspaceNotFound);
     }
@@ -33,40 +123,6 @@ pub(crate) fn create(
         Some(made) => DefinitionCreated::Created(made),
         None => DefinitionCreated::NameTaken,
     })
-}
-
-pub(crate) fn get(
-    session: &Session<'_>,
-    workspace: WorkspaceId,
-    id: DefinitionId,
-) -> Result<Option<Definition>, Fault> {
-    session.maybe(GET, [blob(workspace), blob(id)], definition)
-}
-
-pub(crate) fn find(
-    session: &Session<'_>,
-    workspace: WorkspaceId,
-    name: &str,
-) -> Result<Option<Definition>, Fault> {
-    session.maybe(FIND, params![blob(workspace), Text(name)], definition)
-}
-
-pub(crate) fn list(
-    session: &Session<'_>,
-    workspace: WorkspaceId,
-    page: Page<DefinitionId>,
-) -> Result<Vec<Definition>, Fault> {
-    let row = params![blob(workspace), after_id(page.after), page.rows()];
-    session.all(LIST, row, definition)
-}
-
-pub(crate) fn delete(
-    session: &Session<'_>,
-    workspace: WorkspaceId,
-    id: DefinitionId,
-) -> Result<bool, Fault> {
-    let row = params![blob(workspace), blob(id), session.now];
-    Ok(session.run(DELETE, row)? > 0)
 }
 
 /// Whether it can still be run: neither it nor its workspace is deleted.
@@ -84,6 +140,52 @@ fn definition(row: &Row<'_>) -> Result<Definition, Fault> {
         workspace: row.id("workspace_id")?,
         name: row.get("name")?,
         current_version: row.id_or_none("current_version_id")?,
+        created_at: row.time("created_at")?,
+    })
+}
+
+fn publish(session: &Session<'_>, new: &NewVersion) -> Result<Option<Version>, Fault> {
+    let body = serde_json::to_value(&new.body)
+        .map_err(|error| ErrorKind::Value(error.to_string()))
+        .and_then(|body| json_text(&body))?;
+    let schema = new.params_schema.as_ref().map(json_text).transpose()?;
+    let timeout = new
+        .execution_timeout
+        .map(|timeout| millis(timeout).cast_signed());
+    let ids = [blob(new.workspace), blob(new.definition), blob(new.id)];
+    let number = session.maybe(PUBLISH, ids, |row| Ok(row.get::<_, u32>(0)?))?;
+    let Some(number) = number else {
+        return Ok(None);
+    };
+    let row = params![
+        blob(new.id),
+        blob(new.workspace),
+        blob(new.definition),
+        number,
+        body,
+        schema,
+        timeout,
+        session.now
+    ];
+    session.one(VERSION_CREATE, row, version).map(Some)
+}
+
+fn version(row: &Row<'_>) -> Result<Version, Fault> {
+    let body: VersionBody = serde_json::from_value(row.json("body")?)
+        .map_err(|error| ErrorKind::Broken(format!("the body of a version: {error}")))?;
+    let schema: Option<String> = row.get("params_schema")?;
+    let timeout: Option<i64> = row.get("execution_timeout_ms")?;
+    Ok(Version {
+        id: row.id("id")?,
+        workspace: row.id("workspace_id")?,
+        definition: row.id("definition_id")?,
+        number: row.get("number")?,
+        body,
+        params_schema: match schema {
+            Some(_) => Some(row.json("params_schema")?),
+            None => None,
+        },
+        execution_timeout: timeout.map(|ms| Duration::from_millis(ms.unsigned_abs())),
         created_at: row.time("created_at")?,
     })
 }

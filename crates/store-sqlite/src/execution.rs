@@ -1,45 +1,103 @@
 //! Executions: reading them, and ending them together with their requests.
 
+use crate::SqliteStore;
 use crate::error::Fault;
 use crate::request::event::Subject;
 use crate::request::resolve::mark_dispatched;
-use crate::row::{Columns, Text, after_id, blob};
+use crate::row::{Columns, Kept, Text, after_id, blob};
 use crate::session::Session;
+use async_trait::async_trait;
 use leasehold_core::{
     ExecutionEnd, ExecutionId, ExecutionStatus, FailureReason, RequestStatus, WorkspaceId,
 };
-use leasehold_store::Page;
 use leasehold_store::execution::{
-    ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished,
+    ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished, ExecutionStore,
 };
+use leasehold_store::sql;
 use leasehold_store::wake::Wake;
+use leasehold_store::{Page, Result};
 use rusqlite::{Row, params};
 use serde_json::Value;
 
-const GET: &str = include_str!("../sql/execution/get.sql");
-const FIND: &str = include_str!("../sql/execution/find.sql");
-const LIST: &str = include_str!("../sql/execution/list.sql");
-const LIST_OF_RUNNING: &str = include_str!("../sql/execution/list_of_running.sql");
-const LIST_ACTIVE: &str = include_str!("../sql/execution/list_active.sql");
-const LIST_RUNNING: &str = include_str!("../sql/execution/list_running.sql");
-const TO_FINISH: &str = include_str!("../sql/execution/to_finish.sql");
-const FINISH: &str = include_str!("../sql/execution/finish.sql");
-const REQUEST_CLAIM: &str = include_str!("../sql/request/finish_claim.sql");
-const REQUEST_FINISH: &str = include_str!("../sql/request/finish.sql");
+const GET: &str = sql!("execution/get");
+const FIND: &str = sql!("execution/find");
+const LIST: &str = sql!("execution/list");
+const LIST_OF_RUNNING: &str = sql!("execution/list_of_running");
+const LIST_ACTIVE: &str = sql!("execution/list_active");
+const LIST_RUNNING: &str = sql!("execution/list_running");
+const TO_FINISH: &str = sql!("execution/to_finish");
+const FINISH: &str = sql!("execution/finish");
+const REQUEST_CLAIM: &str = sql!("request/finish_claim");
+const REQUEST_FINISH: &str = sql!("request/finish");
 
-pub(crate) fn get(
-    session: &Session<'_>,
-    workspace: WorkspaceId,
-    id: ExecutionId,
-) -> Result<Option<Execution>, Fault> {
-    session.maybe(GET, [blob(workspace), blob(id)], execution)
+#[async_trait]
+impl ExecutionStore for SqliteStore {
+    async fn execution_get(
+        &self,
+        workspace: WorkspaceId,
+        id: ExecutionId,
+    ) -> Result<Option<Execution>> {
+        self.read("execution_get", move |s| {
+            s.maybe(GET, [blob(workspace), blob(id)], execution)
+        })
+        .await
+    }
+
+    async fn execution_find(&self, id: ExecutionId) -> Result<Option<Execution>> {
+        self.read("execution_find", move |s| {
+            s.maybe(FIND, [blob(id)], execution)
+        })
+        .await
+    }
+
+    async fn execution_list(
+        &self,
+        filter: &ExecutionFilter,
+        page: Page<i64>,
+    ) -> Result<Vec<Execution>> {
+        let filter = *filter;
+        self.read("execution_list", move |s| list(s, &filter, page))
+            .await
+    }
+
+    async fn execution_finish(
+        &self,
+        by: &str,
+        finishes: &[ExecutionFinish],
+    ) -> Result<Vec<ExecutionFinished>> {
+        let (by, finishes) = (by.to_owned(), finishes.to_vec());
+        self.write("execution_finish", move |s| {
+            finishes
+                .iter()
+                .map(|finish| finish_one(s, &by, finish))
+                .collect()
+        })
+        .await
+    }
+
+    async fn execution_list_running(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>> {
+        let ids = ids.to_vec();
+        self.read("execution_list_running", move |s| {
+            let ids: Vec<String> = ids.iter().map(|id| id.0.simple().to_string()).collect();
+            s.all(LIST_RUNNING, [Value::from(ids).to_string()], execution)
+        })
+        .await
+    }
+
+    async fn execution_list_active(&self, page: Page<ActiveKey>) -> Result<Vec<Execution>> {
+        self.read("execution_list_active", move |s| {
+            let row = params![
+                after_id(page.after.map(|key| key.workspace)),
+                page.after.map_or(0, |key| key.admission),
+                page.rows()
+            ];
+            s.all(LIST_ACTIVE, row, execution)
+        })
+        .await
+    }
 }
 
-pub(crate) fn find(session: &Session<'_>, id: ExecutionId) -> Result<Option<Execution>, Fault> {
-    session.maybe(FIND, [blob(id)], execution)
-}
-
-pub(crate) fn list(
+fn list(
     session: &Session<'_>,
     filter: &ExecutionFilter,
     page: Page<i64>,
@@ -57,37 +115,6 @@ pub(crate) fn list(
         page.rows()
     ];
     session.all(sql, row, execution)
-}
-
-pub(crate) fn list_active(
-    session: &Session<'_>,
-    page: Page<ActiveKey>,
-) -> Result<Vec<Execution>, Fault> {
-    let row = params![
-        after_id(page.after.map(|key| key.workspace)),
-        page.after.map_or(0, |key| key.admission),
-        page.rows()
-    ];
-    session.all(LIST_ACTIVE, row, execution)
-}
-
-pub(crate) fn list_running(
-    session: &Session<'_>,
-    ids: &[ExecutionId],
-) -> Result<Vec<Execution>, Fault> {
-    let ids: Vec<String> = ids.iter().map(|id| id.0.simple().to_string()).collect();
-    session.all(LIST_RUNNING, [Value::from(ids).to_string()], execution)
-}
-
-pub(crate) fn finish(
-    session: &Session<'_>,
-    by: &str,
-    finishes: &[ExecutionFinish],
-) -> Result<Vec<ExecutionFinished>, Fault> {
-    finishes
-        .iter()
-        .map(|finish| finish_one(session, by, finish))
-        .collect()
 }
 
 /// An execution and its request before they end.
@@ -198,16 +225,5 @@ fn end_request(
 }
 
 fn execution(row: &Row<'_>) -> Result<Execution, Fault> {
-    Ok(Execution {
-        id: row.id("id")?,
-        workspace: row.id("workspace_id")?,
-        request: row.id("request_id")?,
-        definition: row.id("definition_id")?,
-        version: row.id("version_id")?,
-        status: row.word("status")?,
-        admission: row.get("admission")?,
-        started_at: row.time("started_at")?,
-        finished_at: row.time_or_none("finished_at")?,
-        error: row.get("error")?,
-    })
+    Execution::read(&Kept(row))
 }

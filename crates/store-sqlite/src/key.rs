@@ -1,63 +1,86 @@
 //! Keys that open the API: statements and rows. What a key may do is the core's to say.
 
+use crate::SqliteStore;
 use crate::error::Fault;
 use crate::row::{Columns, Text, after_id, blob, json_text};
 use crate::session::Session;
+use async_trait::async_trait;
 use leasehold_core::key::KeyScope;
 use leasehold_core::{KeyId, WorkspaceId};
-use leasehold_store::key::{Key, KeyCreated, NewKey};
-use leasehold_store::{ErrorKind, Page};
+use leasehold_store::key::{Key, KeyCreated, KeyStore, NewKey};
+use leasehold_store::sql;
+use leasehold_store::{ErrorKind, Page, Result};
 use rusqlite::{Row, params};
 use serde_json::Value;
 
-const CREATE: &str = include_str!("../sql/key/create.sql");
-const HAS_ADMIN: &str = include_str!("../sql/key/has_admin.sql");
-const FIND: &str = include_str!("../sql/key/find.sql");
-const GET: &str = include_str!("../sql/key/get.sql");
-const LIST: &str = include_str!("../sql/key/list.sql");
-const LIST_OF_WORKSPACE: &str = include_str!("../sql/key/list_of_workspace.sql");
-const REVOKE: &str = include_str!("../sql/key/revoke.sql");
+const CREATE: &str = sql!("key/create");
+const HAS_ADMIN: &str = sql!("key/has_admin");
+const FIND: &str = sql!("key/find");
+const GET: &str = sql!("key/get");
+const LIST: &str = sql!("key/list");
+const LIST_OF_WORKSPACE: &str = sql!("key/list_of_workspace");
+const REVOKE: &str = sql!("key/revoke");
 
-pub(crate) fn create(session: &Session<'_>, new: &NewKey) -> Result<KeyCreated, Fault> {
-    Ok(match insert(session, new)? {
-        Some(made) => KeyCreated::Created(made),
-        None => KeyCreated::WorkspaceNotFound,
-    })
-}
-
-pub(crate) fn create_first(session: &Session<'_>, new: &NewKey) -> Result<Option<Key>, Fault> {
-    if new.scope != KeyScope::Admin {
-        let problem = "the first key must be an administrator's";
-        return Err(ErrorKind::Value(problem.to_owned()).into());
+#[async_trait]
+impl KeyStore for SqliteStore {
+    async fn key_create(&self, new: &NewKey) -> Result<KeyCreated> {
+        let new = new.clone();
+        self.write("key_create", move |s| {
+            Ok(match insert(s, &new)? {
+                Some(made) => KeyCreated::Created(made),
+                None => KeyCreated::WorkspaceNotFound,
+            })
+        })
+        .await
     }
-    if session.one(HAS_ADMIN, [], |row| Ok(row.get(0)?))? {
-        return Ok(None);
+
+    async fn key_create_first(&self, new: &NewKey) -> Result<Option<Key>> {
+        let new = new.clone();
+        self.write("key_create_first", move |s| {
+            if new.scope != KeyScope::Admin {
+                let problem = "the first key must be an administrator's";
+                return Err(ErrorKind::Value(problem.to_owned()).into());
+            }
+            if s.one(HAS_ADMIN, [], |row| Ok(row.get(0)?))? {
+                return Ok(None);
+            }
+            insert(s, &new)
+        })
+        .await
     }
-    insert(session, new)
-}
 
-pub(crate) fn find(session: &Session<'_>, hash: &[u8; 32]) -> Result<Option<Key>, Fault> {
-    session.maybe(FIND, [hash], key)
-}
-
-pub(crate) fn get(session: &Session<'_>, id: KeyId) -> Result<Option<Key>, Fault> {
-    session.maybe(GET, [blob(id)], key)
-}
-
-pub(crate) fn list(
-    session: &Session<'_>,
-    workspace: Option<WorkspaceId>,
-    page: Page<KeyId>,
-) -> Result<Vec<Key>, Fault> {
-    let (after, rows) = (after_id(page.after), page.rows());
-    match workspace {
-        None => session.all(LIST, params![after, rows], key),
-        Some(id) => session.all(LIST_OF_WORKSPACE, params![after, rows, blob(id)], key),
+    async fn key_find(&self, hash: &[u8; 32]) -> Result<Option<Key>> {
+        let hash = *hash;
+        self.read("key_find", move |s| s.maybe(FIND, [&hash], key))
+            .await
     }
-}
 
-pub(crate) fn revoke(session: &Session<'_>, id: KeyId) -> Result<Option<Key>, Fault> {
-    session.maybe(REVOKE, params![blob(id), session.now], key)
+    async fn key_get(&self, id: KeyId) -> Result<Option<Key>> {
+        self.read("key_get", move |s| s.maybe(GET, [blob(id)], key))
+            .await
+    }
+
+    async fn key_list(
+        &self,
+        workspace: Option<WorkspaceId>,
+        page: Page<KeyId>,
+    ) -> Result<Vec<Key>> {
+        self.read("key_list", move |s| {
+            let (after, rows) = (after_id(page.after), page.rows());
+            match workspace {
+                None => s.all(LIST, params![after, rows], key),
+                Some(id) => s.all(LIST_OF_WORKSPACE, params![after, rows, blob(id)], key),
+            }
+        })
+        .await
+    }
+
+    async fn key_revoke(&self, id: KeyId) -> Result<Option<Key>> {
+        self.write("key_revoke", move |s| {
+            s.maybe(REVOKE, params![blob(id), s.now], key)
+        })
+        .await
+    }
 }
 
 /// Nothing is made of a key whose workspace is not there.

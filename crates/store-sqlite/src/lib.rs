@@ -7,12 +7,11 @@
 //! Time: the database lives in this process, so the database's clock is this machine's. The thread that runs an
 //! operation reads it once, when the operation begins, unless the store was opened with a clock that a test moves.
 
-mod calls;
 mod capacity;
 mod change;
 mod connection;
+mod database;
 mod definition;
-mod diagnosis;
 mod error;
 mod execution;
 mod graph;
@@ -22,7 +21,6 @@ mod key;
 mod lock;
 mod migrate;
 mod options;
-mod overview;
 mod owner;
 mod prune;
 mod queue;
@@ -30,8 +28,6 @@ mod reader;
 mod request;
 mod row;
 mod session;
-mod store;
-mod version;
 mod wake;
 mod workspace;
 mod writer;
@@ -49,6 +45,10 @@ use crate::writer::Writer;
 use leasehold_store::Result;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+
+/// The files that statements include, for programs that read statements from their files.
+pub const INCLUDES: &[leasehold_store::sql::Include] =
+    leasehold_store::includes!["execution/columns", "queue/columns", "request/columns",];
 
 /// Everything Leasehold keeps, in one SQLite file or in memory.
 ///

@@ -1,20 +1,58 @@
 //! Named locks, judged by the moment the operation began.
 
+use crate::SqliteStore;
 use crate::error::Fault;
 use crate::row::{Columns, Text, later, length, moment};
 use crate::session::Session;
-use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
+use async_trait::async_trait;
+use leasehold_store::Result;
+use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockStore, LockToken};
+use leasehold_store::sql;
 use rusqlite::{Row, params};
 use std::time::Duration;
 
-const ACQUIRE: &str = include_str!("../sql/lock/acquire.sql");
-const GET: &str = include_str!("../sql/lock/get.sql");
-const EXTEND: &str = include_str!("../sql/lock/extend.sql");
-const RELEASE: &str = include_str!("../sql/lock/release.sql");
-const HOLDS: &str = include_str!("../sql/lock/holds.sql");
-const LIST: &str = include_str!("../sql/lock/list.sql");
+const ACQUIRE: &str = sql!("lock/acquire");
+const GET: &str = sql!("lock/get");
+const EXTEND: &str = sql!("lock/extend");
+const RELEASE: &str = sql!("lock/release");
+const HOLDS: &str = sql!("lock/holds");
+const LIST: &str = sql!("lock/list");
 
-pub(crate) fn acquire(session: &Session<'_>, request: &LockRequest) -> Result<LockAcquired, Fault> {
+#[async_trait]
+impl LockStore for SqliteStore {
+    async fn lock_acquire(&self, request: &LockRequest) -> Result<LockAcquired> {
+        let request = request.clone();
+        self.write("lock_acquire", move |s| acquire(s, &request))
+            .await
+    }
+
+    async fn lock_extend(&self, token: &LockToken, at_most_for: Duration) -> Result<bool> {
+        let token = token.clone();
+        self.write("lock_extend", move |s| {
+            let row = params![
+                Text(&token.name),
+                Text(&token.owner),
+                token.token,
+                s.now,
+                later(s.now, at_most_for)
+            ];
+            Ok(s.run(EXTEND, row)? > 0)
+        })
+        .await
+    }
+
+    async fn lock_release(&self, token: &LockToken, at_least_for: Duration) -> Result<bool> {
+        let token = token.clone();
+        self.write("lock_release", move |s| release(s, &token, at_least_for))
+            .await
+    }
+
+    async fn lock_list(&self) -> Result<Vec<LockState>> {
+        self.read("lock_list", |s| s.all(LIST, [], state)).await
+    }
+}
+
+fn acquire(session: &Session<'_>, request: &LockRequest) -> Result<LockAcquired, Fault> {
     let until = later(session.now, request.at_most_for);
     let row = params![
         Text(&request.name),
@@ -41,22 +79,7 @@ pub(crate) fn acquire(session: &Session<'_>, request: &LockRequest) -> Result<Lo
     })
 }
 
-pub(crate) fn extend(
-    session: &Session<'_>,
-    token: &LockToken,
-    at_most_for: Duration,
-) -> Result<bool, Fault> {
-    let row = params![
-        Text(&token.name),
-        Text(&token.owner),
-        token.token,
-        session.now,
-        later(session.now, at_most_for)
-    ];
-    Ok(session.run(EXTEND, row)? > 0)
-}
-
-pub(crate) fn release(
+fn release(
     session: &Session<'_>,
     token: &LockToken,
     at_least_for: Duration,
@@ -81,10 +104,6 @@ pub(crate) fn holds(session: &Session<'_>, token: &LockToken) -> Result<bool, Fa
         session.now
     ];
     session.one(HOLDS, row, |row| Ok(row.get(0)?))
-}
-
-pub(crate) fn list(session: &Session<'_>) -> Result<Vec<LockState>, Fault> {
-    session.all(LIST, [], state)
 }
 
 fn state(row: &Row<'_>) -> Result<LockState, Fault> {

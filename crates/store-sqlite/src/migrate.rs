@@ -1,14 +1,19 @@
 //! Applies the numbered migrations once each, and refuses a file that another program's migrations made.
 
+use crate::SqliteStore;
 use crate::error::Fault;
 use crate::session::Session;
-use leasehold_store::{ErrorKind, Migration, MigrationState, MigrationStatus, Script, StepKind};
+use async_trait::async_trait;
+use leasehold_store::sql;
+use leasehold_store::{
+    ErrorKind, Migration, MigrationState, MigrationStatus, Result, SchemaStore, Script, StepKind,
+};
 
-const CREATE: &str = include_str!("../sql/migration/create.sql");
-const EXISTS: &str = include_str!("../sql/migration/exists.sql");
-const LIST: &str = include_str!("../sql/migration/list.sql");
-const RECORD: &str = include_str!("../sql/migration/record.sql");
-const RECORD_NOW: &str = include_str!("../sql/migration/record_now.sql");
+const CREATE: &str = sql!("migration/create");
+const EXISTS: &str = sql!("migration/exists");
+const LIST: &str = sql!("migration/list");
+const RECORD: &str = sql!("migration/record");
+const RECORD_NOW: &str = sql!("migration/record_now");
 
 /// Every migration of this program, in order.
 pub const MIGRATIONS: &[Migration] = leasehold_store::migrations! {
@@ -27,6 +32,17 @@ pub const MIGRATIONS: &[Migration] = leasehold_store::migrations! {
     13 => "0013_graphs",
 };
 
+#[async_trait]
+impl SchemaStore for SqliteStore {
+    async fn schema_migrate(&self) -> Result<Vec<MigrationStatus>> {
+        self.write("schema_migrate", migrate).await
+    }
+
+    async fn schema_status(&self) -> Result<Vec<MigrationStatus>> {
+        self.read("schema_status", status).await
+    }
+}
+
 /// What migrating a file with this status would run, for `sqlite3` or for a look; empty if there is nothing to do. Of a file that nothing is
 /// known of the status is empty, and the script is all of it.
 pub fn migration_script(status: &[MigrationStatus]) -> String {
@@ -39,7 +55,7 @@ pub fn migration_script(status: &[MigrationStatus]) -> String {
 }
 
 /// Brings the schema up to this program's, and returns what was applied now.
-pub(crate) fn migrate(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Fault> {
+fn migrate(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Fault> {
     session.run(CREATE, [])?;
     let before = status(session)?;
     refuse_foreign(&before)?;

@@ -1,29 +1,86 @@
 //! Queues of jobs: found or made by name, changed, listed, counted; and the limit of all of them together.
 
+use crate::SqliteStore;
 use crate::error::Fault;
 use crate::job::wish;
 use crate::row::{Columns, Text, duration, length};
 use crate::session::Session;
 use crate::wake::Ring;
+use async_trait::async_trait;
 use leasehold_core::lease::bounded;
+use leasehold_core::limits::PAGE_MAX;
 use leasehold_core::queue::QueueSettings;
-use leasehold_store::queue::{JobCounts, Queue, QueueChange};
-use leasehold_store::{ErrorKind, Page};
+use leasehold_store::queue::{JobCounts, Queue, QueueChange, QueueStore, QueueUse};
+use leasehold_store::sql;
+use leasehold_store::{ErrorKind, Page, Result};
 use rusqlite::{Row, params};
 use std::collections::HashMap;
 
-const CREATE: &str = include_str!("../sql/queue/create.sql");
-const FIND: &str = include_str!("../sql/queue/find.sql");
-const GET: &str = include_str!("../sql/queue/get.sql");
-const LIST: &str = include_str!("../sql/queue/list.sql");
-const UPDATE: &str = include_str!("../sql/queue/update.sql");
-const COUNT_FRESH: &str = include_str!("../sql/queue/count_fresh.sql");
-const COUNT_WAITING: &str = include_str!("../sql/queue/count_waiting.sql");
-const COUNT_RUNNING: &str = include_str!("../sql/queue/count_running.sql");
-const COUNT_ENDED: &str = include_str!("../sql/queue/count_ended.sql");
-const LIMIT: &str = include_str!("../sql/job/limit.sql");
-const LIMIT_SET: &str = include_str!("../sql/job/limit_set.sql");
-const COUNT_ALL_RUNNING: &str = include_str!("../sql/job/count_running.sql");
+const CREATE: &str = sql!("queue/create");
+const FIND: &str = sql!("queue/find");
+const GET: &str = sql!("queue/get");
+const LIST: &str = sql!("queue/list");
+const UPDATE: &str = sql!("queue/update");
+const COUNT_FRESH: &str = sql!("queue/count_fresh");
+const COUNT_WAITING: &str = sql!("queue/count_waiting");
+const COUNT_RUNNING: &str = sql!("queue/count_running");
+const COUNT_ENDED: &str = sql!("queue/count_ended");
+const OVERVIEW: &str = sql!("queue/overview");
+const COUNT_READY: &str = sql!("queue/count_ready");
+const LIMIT: &str = sql!("job/limit");
+const LIMIT_SET: &str = sql!("job/limit_set");
+const COUNT_ALL_RUNNING: &str = sql!("job/count_running");
+
+#[async_trait]
+impl QueueStore for SqliteStore {
+    async fn queue_update(&self, name: &str, change: &QueueChange) -> Result<Queue> {
+        let (name, change) = (name.to_owned(), *change);
+        self.write("queue_update", move |s| update(s, &name, &change))
+            .await
+    }
+
+    async fn queue_get(&self, name: &str) -> Result<Option<Queue>> {
+        let name = name.to_owned();
+        self.read("queue_get", move |s| {
+            Ok(find(s, &name)?.map(|found| found.queue))
+        })
+        .await
+    }
+
+    async fn queue_list(&self, page: &Page<String>) -> Result<Vec<Queue>> {
+        let page = page.clone();
+        self.read("queue_list", move |s| {
+            let after = page.after.as_deref().unwrap_or_default();
+            s.all(LIST, params![Text(after), page.rows()], |row| {
+                Ok(known(row)?.queue)
+            })
+        })
+        .await
+    }
+
+    async fn queue_counts(&self, name: &str) -> Result<JobCounts> {
+        let name = name.to_owned();
+        self.read("queue_counts", move |s| counts(s, &name)).await
+    }
+
+    async fn queue_overview(&self, limit: u32, up_to: u32) -> Result<Vec<QueueUse>> {
+        self.read("queue_overview", move |s| overview(s, limit, up_to))
+            .await
+    }
+
+    async fn job_limit(&self) -> Result<Option<u32>> {
+        self.read("job_limit", limit).await
+    }
+
+    async fn job_limit_set(&self, limit: Option<u32>) -> Result<()> {
+        self.write("job_limit_set", move |s| {
+            s.run(LIMIT_SET, [limit])?;
+            s.ring(Ring::Workers);
+            Ok(())
+        })
+        .await
+    }
+}
 
 /// A queue and the number its jobs know it by.
 #[derive(Clone, Debug)]
@@ -95,22 +152,7 @@ pub(crate) fn make(session: &Session<'_>, name: &str) -> Result<Known, Fault> {
     session.one(FIND, [Text(name)], known)
 }
 
-pub(crate) fn get(session: &Session<'_>, name: &str) -> Result<Option<Queue>, Fault> {
-    Ok(find(session, name)?.map(|found| found.queue))
-}
-
-pub(crate) fn list(session: &Session<'_>, page: &Page<String>) -> Result<Vec<Queue>, Fault> {
-    let after = page.after.as_deref().unwrap_or_default();
-    session.all(LIST, params![Text(after), page.rows()], |row| {
-        Ok(known(row)?.queue)
-    })
-}
-
-pub(crate) fn update(
-    session: &Session<'_>,
-    name: &str,
-    change: &QueueChange,
-) -> Result<Queue, Fault> {
+fn update(session: &Session<'_>, name: &str, change: &QueueChange) -> Result<Queue, Fault> {
     let mut found = make(session, name)?;
     let settings = &mut found.queue.settings;
     settings.limit = change.limit.unwrap_or(settings.limit);
@@ -138,7 +180,7 @@ pub(crate) fn update(
     session.one(GET, [found.id], |row| Ok(known(row)?.queue))
 }
 
-pub(crate) fn counts(session: &Session<'_>, name: &str) -> Result<JobCounts, Fault> {
+fn counts(session: &Session<'_>, name: &str) -> Result<JobCounts, Fault> {
     session.at_once(|session| {
         let Some(found) = find(session, name)? else {
             return Ok(JobCounts::default());
@@ -161,6 +203,27 @@ pub(crate) fn counts(session: &Session<'_>, name: &str) -> Result<JobCounts, Fau
     })
 }
 
+fn overview(session: &Session<'_>, limit: u32, up_to: u32) -> Result<Vec<QueueUse>, Fault> {
+    session.at_once(|session| {
+        let running = session.all(OVERVIEW, [limit.min(PAGE_MAX)], |row| {
+            Ok((known(row)?, row.count("running")?))
+        })?;
+        let counted = |(known, running): (Known, u64)| {
+            // One more than is asked for tells whether there are more.
+            let row = params![known.id, session.now, i64::from(up_to) + 1];
+            let waiting = session.one(COUNT_READY, row, |row| row.count("ready"))?;
+            let up_to = u64::from(up_to);
+            Ok(QueueUse {
+                queue: known.queue,
+                running,
+                waiting: waiting.min(up_to),
+                more_waiting: waiting > up_to,
+            })
+        };
+        running.into_iter().map(counted).collect()
+    })
+}
+
 /// How many jobs of a queue workers have, those with expired leases included.
 pub(crate) fn running(session: &Session<'_>, queue: i64) -> Result<u32, Fault> {
     session.one(COUNT_RUNNING, [queue], |row| Ok(row.get(0)?))
@@ -176,13 +239,7 @@ pub(crate) fn limit(session: &Session<'_>) -> Result<Option<u32>, Fault> {
     session.one(LIMIT, [], |row| Ok(row.get(0)?))
 }
 
-pub(crate) fn limit_set(session: &Session<'_>, limit: Option<u32>) -> Result<(), Fault> {
-    session.run(LIMIT_SET, [limit])?;
-    session.ring(Ring::Workers);
-    Ok(())
-}
-
-pub(crate) fn known(row: &Row<'_>) -> Result<Known, Fault> {
+fn known(row: &Row<'_>) -> Result<Known, Fault> {
     let ordinary = QueueSettings::default();
     let wishes = wish::wishes(row, 6)?;
     Ok(Known {

@@ -1,11 +1,13 @@
 //! How values of the domain are kept in columns: ids as 16 bytes, times as microseconds, JSON and names as text. Knows no table.
 
 use crate::error::Fault;
-use leasehold_core::{FailureReason, Timestamp};
+use leasehold_core::{JsonText, Timestamp};
 use leasehold_store::ErrorKind;
+use leasehold_store::record::RecordRow;
 use rusqlite::Row;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use serde_json::Value;
+use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
 use uuid::Uuid;
@@ -122,7 +124,6 @@ pub(crate) trait Columns {
     fn count(&self, column: &str) -> Result<u64, Fault>;
     fn json(&self, column: &str) -> Result<Value, Fault>;
     fn word<T: FromStr<Err: std::fmt::Display>>(&self, column: &str) -> Result<T, Fault>;
-    fn reason(&self, column: &str) -> Result<Option<FailureReason>, Fault>;
 }
 
 impl Columns for Row<'_> {
@@ -164,10 +165,44 @@ impl Columns for Row<'_> {
             .map_err(|e| broken(column, e))?;
         text.parse().map_err(|error| broken(column, error))
     }
+}
 
-    fn reason(&self, column: &str) -> Result<Option<FailureReason>, Fault> {
-        let text: Option<String> = self.get(column)?;
-        text.map(|text| text.parse().map_err(|error| broken(column, error)))
-            .transpose()
+/// A row that records are read from.
+pub(crate) struct Kept<'a, 'r>(pub(crate) &'a Row<'r>);
+
+impl RecordRow for Kept<'_, '_> {
+    type Error = Fault;
+
+    fn integer(&self, column: &str) -> Result<Option<i64>, Fault> {
+        Ok(self.0.get(column)?)
+    }
+
+    fn float(&self, column: &str) -> Result<Option<f64>, Fault> {
+        Ok(self.0.get(column)?)
+    }
+
+    fn text(&self, column: &str) -> Result<Option<String>, Fault> {
+        Ok(self.0.get(column)?)
+    }
+
+    fn uuid(&self, column: &str) -> Result<Option<Uuid>, Fault> {
+        self.0.id_or_none(column)
+    }
+
+    fn time(&self, column: &str) -> Result<Option<Timestamp>, Fault> {
+        self.0.time_or_none(column)
+    }
+
+    fn json(&self, column: &str) -> Result<Option<Value>, Fault> {
+        self.0.json(column).map(Some)
+    }
+
+    fn json_text(&self, column: &str) -> Result<Option<JsonText>, Fault> {
+        let kept: Option<String> = self.0.get(column)?;
+        Ok(kept.map(JsonText::trusted))
+    }
+
+    fn invalid(&self, column: &str, why: &dyn Display) -> Fault {
+        broken(column, why)
     }
 }

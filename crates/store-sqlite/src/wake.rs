@@ -1,6 +1,9 @@
 //! The bells that sleepers wait on. The file belongs to this process, so nobody else has anything to ring for. Knows no table.
 
-use leasehold_store::wake::Wake;
+use crate::SqliteStore;
+use async_trait::async_trait;
+use leasehold_store::Result;
+use leasehold_store::wake::{Wake, WakeStore};
 use tokio::sync::{Notify, watch};
 
 /// What an operation may ring for.
@@ -50,5 +53,21 @@ impl Bells {
 
     pub(crate) async fn wait(&self, wake: Wake) {
         self.of(wake).notified().await;
+    }
+}
+
+#[async_trait]
+impl WakeStore for SqliteStore {
+    async fn wake_arm(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    async fn wake_wait(&self, wake: Wake) {
+        self.writer.bells().wait(wake).await;
+    }
+
+    async fn wake_ring(&self, wake: Wake) -> Result<()> {
+        self.writer.bells().ring(wake);
+        Ok(())
     }
 }

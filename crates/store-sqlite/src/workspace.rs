@@ -1,28 +1,99 @@
 //! Workspaces: statements and rows. Which limit a plan gives is kept in the schema and the core, not here.
 
+use crate::SqliteStore;
 use crate::error::Fault;
-use crate::row::{Columns, Text, after_id, blob};
+use crate::row::{Columns, Text, after_id, blob, moment};
 use crate::session::Session;
+use async_trait::async_trait;
 use leasehold_core::WorkspaceId;
-use leasehold_store::Page;
+use leasehold_core::limits::PAGE_MAX;
 use leasehold_store::request::Counts;
+use leasehold_store::sql;
 use leasehold_store::wake::Wake;
 use leasehold_store::workspace::{
-    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated,
+    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceOverview,
+    WorkspaceStore, WorkspaceUse,
 };
+use leasehold_store::{Page, Result};
 use rusqlite::{Row, params};
 
-const CREATE: &str = include_str!("../sql/workspace/create.sql");
-const GET: &str = include_str!("../sql/workspace/get.sql");
-const FIND: &str = include_str!("../sql/workspace/find.sql");
-const LIST: &str = include_str!("../sql/workspace/list.sql");
-const UPDATE: &str = include_str!("../sql/workspace/update.sql");
-const DELETE: &str = include_str!("../sql/workspace/delete.sql");
-const IS_OPEN: &str = include_str!("../sql/workspace/is_open.sql");
-const SLOTS: &str = include_str!("../sql/workspace/slots.sql");
-const COUNTS: &str = include_str!("../sql/workspace/counts.sql");
+const CREATE: &str = sql!("workspace/create");
+const GET: &str = sql!("workspace/get");
+const FIND: &str = sql!("workspace/find");
+const LIST: &str = sql!("workspace/list");
+const UPDATE: &str = sql!("workspace/update");
+const DELETE: &str = sql!("workspace/delete");
+const TOTAL: &str = sql!("workspace/total");
+const OVERVIEW: &str = sql!("workspace/overview");
+const IS_OPEN: &str = sql!("workspace/is_open");
+const SLOTS: &str = sql!("workspace/slots");
+const COUNTS: &str = sql!("workspace/counts");
 
-pub(crate) fn create(session: &Session<'_>, new: &NewWorkspace) -> Result<WorkspaceCreated, Fault> {
+#[async_trait]
+impl WorkspaceStore for SqliteStore {
+    async fn workspace_create(&self, new: &NewWorkspace) -> Result<WorkspaceCreated> {
+        let new = new.clone();
+        self.write("workspace_create", move |s| create(s, &new))
+            .await
+    }
+
+    async fn workspace_get(&self, id: WorkspaceId) -> Result<Option<Workspace>> {
+        self.read("workspace_get", move |s| {
+            s.maybe(GET, [blob(id)], workspace)
+        })
+        .await
+    }
+
+    async fn workspace_find(&self, name: &str) -> Result<Option<Workspace>> {
+        let name = name.to_owned();
+        self.read("workspace_find", move |s| {
+            s.maybe(FIND, [Text(&name)], workspace)
+        })
+        .await
+    }
+
+    async fn workspace_list(&self, page: Page<WorkspaceId>) -> Result<Vec<Workspace>> {
+        self.read("workspace_list", move |s| {
+            s.all(LIST, params![after_id(page.after), page.rows()], workspace)
+        })
+        .await
+    }
+
+    async fn workspace_update(
+        &self,
+        id: WorkspaceId,
+        change: &WorkspaceChange,
+    ) -> Result<Option<Workspace>> {
+        let change = *change;
+        self.write("workspace_update", move |s| update(s, id, &change))
+            .await
+    }
+
+    async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool> {
+        self.write("workspace_delete", move |s| {
+            let deleted = s.run(DELETE, params![blob(id), s.now])? > 0;
+            if deleted {
+                s.ring(Wake::Work);
+            }
+            Ok(deleted)
+        })
+        .await
+    }
+
+    async fn workspace_slots(&self, id: WorkspaceId) -> Result<Option<SlotUse>> {
+        self.read("workspace_slots", move |s| {
+            s.maybe(SLOTS, [blob(id)], slot_use)
+        })
+        .await
+    }
+
+    async fn workspace_overview(&self, limit: u32) -> Result<WorkspaceOverview> {
+        self.read("workspace_overview", move |s| overview(s, limit))
+            .await
+    }
+}
+
+fn create(session: &Session<'_>, new: &NewWorkspace) -> Result<WorkspaceCreated, Fault> {
     let row = params![
         blob(new.id),
         Text(&new.name),
@@ -36,22 +107,7 @@ pub(crate) fn create(session: &Session<'_>, new: &NewWorkspace) -> Result<Worksp
     })
 }
 
-pub(crate) fn get(session: &Session<'_>, id: WorkspaceId) -> Result<Option<Workspace>, Fault> {
-    session.maybe(GET, [blob(id)], workspace)
-}
-
-pub(crate) fn find(session: &Session<'_>, name: &str) -> Result<Option<Workspace>, Fault> {
-    session.maybe(FIND, [Text(name)], workspace)
-}
-
-pub(crate) fn list(
-    session: &Session<'_>,
-    page: Page<WorkspaceId>,
-) -> Result<Vec<Workspace>, Fault> {
-    session.all(LIST, params![after_id(page.after), page.rows()], workspace)
-}
-
-pub(crate) fn update(
+fn update(
     session: &Session<'_>,
     id: WorkspaceId,
     change: &WorkspaceChange,
@@ -71,12 +127,24 @@ pub(crate) fn update(
     Ok(updated)
 }
 
-pub(crate) fn delete(session: &Session<'_>, id: WorkspaceId) -> Result<bool, Fault> {
-    let deleted = session.run(DELETE, params![blob(id), session.now])? > 0;
-    if deleted {
-        session.ring(Wake::Work);
-    }
-    Ok(deleted)
+fn overview(session: &Session<'_>, limit: u32) -> Result<WorkspaceOverview, Fault> {
+    session.at_once(|session| {
+        let total = |row: &Row<'_>| Ok((row.count("workspaces")?, counted(row)?));
+        let (workspaces, requests) = session.one(TOTAL, [], total)?;
+        let busiest = session.all(OVERVIEW, [limit.min(PAGE_MAX)], |row| {
+            Ok(WorkspaceUse {
+                workspace: workspace(row)?,
+                slots: slot_use(row)?,
+                requests: counted(row)?,
+            })
+        })?;
+        Ok(WorkspaceOverview {
+            at: moment(session.now)?,
+            workspaces,
+            requests,
+            busiest,
+        })
+    })
 }
 
 /// Whether the workspace is there and not deleted.
@@ -84,12 +152,8 @@ pub(crate) fn is_open(session: &Session<'_>, id: WorkspaceId) -> Result<bool, Fa
     session.one(IS_OPEN, [blob(id)], |row| Ok(row.get(0)?))
 }
 
-pub(crate) fn slots(session: &Session<'_>, id: WorkspaceId) -> Result<Option<SlotUse>, Fault> {
-    session.maybe(SLOTS, [blob(id)], slot_use)
-}
-
 /// The columns of a workspace's limit and use.
-pub(crate) fn slot_use(row: &Row<'_>) -> Result<SlotUse, Fault> {
+fn slot_use(row: &Row<'_>) -> Result<SlotUse, Fault> {
     Ok(SlotUse {
         limit: row.get("concurrency_limit")?,
         in_use: row.get("in_use")?,
@@ -102,7 +166,7 @@ pub(crate) fn counts(session: &Session<'_>, id: WorkspaceId) -> Result<Counts, F
 }
 
 /// The columns of counts, of one workspace or of all.
-pub(crate) fn counted(row: &Row<'_>) -> Result<Counts, Fault> {
+fn counted(row: &Row<'_>) -> Result<Counts, Fault> {
     Ok(Counts {
         pending: row.count("pending")?,
         claimed: row.count("claimed")?,
@@ -112,7 +176,7 @@ pub(crate) fn counted(row: &Row<'_>) -> Result<Counts, Fault> {
     })
 }
 
-pub(crate) fn workspace(row: &Row<'_>) -> Result<Workspace, Fault> {
+fn workspace(row: &Row<'_>) -> Result<Workspace, Fault> {
     Ok(Workspace {
         id: row.id("id")?,
         name: row.get("name")?,

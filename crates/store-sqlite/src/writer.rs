@@ -7,6 +7,7 @@ use crate::error::Fault;
 use crate::options::SqliteOptions;
 use crate::session::Session;
 use crate::wake::{Bells, Ring};
+use leasehold_store::sql;
 use leasehold_store::{Error, ErrorKind, Result};
 use rusqlite::Connection;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,12 +19,12 @@ use tokio::sync::{mpsc, oneshot};
 #[cfg(test)]
 mod tests;
 
-const BEGIN: &str = include_str!("../sql/transaction/begin.sql");
-const COMMIT: &str = include_str!("../sql/transaction/commit.sql");
-const ROLLBACK: &str = include_str!("../sql/transaction/rollback.sql");
-const OPERATION_BEGIN: &str = include_str!("../sql/transaction/operation_begin.sql");
-const OPERATION_KEEP: &str = include_str!("../sql/transaction/operation_keep.sql");
-const OPERATION_UNDO: &str = include_str!("../sql/transaction/operation_undo.sql");
+const BEGIN: &str = sql!("transaction/begin");
+const COMMIT: &str = sql!("transaction/commit");
+const ROLLBACK: &str = sql!("transaction/rollback");
+const OPERATION_BEGIN: &str = sql!("transaction/operation_begin");
+const OPERATION_KEEP: &str = sql!("transaction/operation_keep");
+const OPERATION_UNDO: &str = sql!("transaction/operation_undo");
 
 /// What an operation answers, and whether what it wrote stays.
 pub(crate) enum Effect<T> {

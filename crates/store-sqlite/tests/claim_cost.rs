@@ -3,7 +3,7 @@
 
 use leasehold_core::Timestamp;
 use leasehold_store::request::NewRequest;
-use leasehold_store::{Clock, Store};
+use leasehold_store::{Clock, SchemaStore, Store};
 use leasehold_store_conformance::factory::new_request;
 use leasehold_store_conformance::{Fixture, TestWorkspace, clock};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};

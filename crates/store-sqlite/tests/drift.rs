@@ -4,7 +4,7 @@
 use leasehold_core::ExecutionEnd;
 use leasehold_store::capacity::{CapacityRepair, Drift, DriftKind, Repaired};
 use leasehold_store::workspace::WorkspaceChange;
-use leasehold_store::{Clock, Store};
+use leasehold_store::{Clock, SchemaStore};
 use leasehold_store_conformance::capacity_audit::{drifts, none};
 use leasehold_store_conformance::{Fixture, TestWorkspace, clock, invariants};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};

@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::{ExecutionEnd, ExecutionId, FailureReason, RequestId, RequestStatus};
+use leasehold_store::SchemaStore;
 use leasehold_store::request::{
     Claimed, ClaimedRequest, ExecutionOrigin, Orphaned, Rejected, ReleaseKind, RequestFilter,
 };
-use leasehold_store::{Clock, Page, Store};
+use leasehold_store::{Clock, Page};
 use leasehold_store_conformance::{Fixture, OWNER, TestWorkspace, USER, clock};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use rusqlite::{Connection, Params, params};

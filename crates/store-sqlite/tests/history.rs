@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::{RequestId, RequestStatus, Timestamp, WorkspaceId};
-use leasehold_store::Store;
+use leasehold_store::SchemaStore;
 use leasehold_store::change::Event;
 use leasehold_store_conformance::history::{Change, History, Read, Reader, check};
 use leasehold_store_conformance::{Fixture, clock, storm};

@@ -3,8 +3,10 @@
 
 use leasehold_core::JsonText;
 use leasehold_core::job::{JobClaim, JobEnd, JobFinish};
+use leasehold_store::Clock;
+use leasehold_store::SchemaStore;
+use leasehold_store::job::JobStore;
 use leasehold_store::job::{JobStart, NewJob};
-use leasehold_store::{Clock, Store};
 use leasehold_store_conformance::clock;
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use std::time::Duration;

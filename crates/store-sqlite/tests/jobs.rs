@@ -3,9 +3,12 @@
 
 use leasehold_core::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};
 use leasehold_core::{JobId, JobStatus, JsonText};
+use leasehold_store::SchemaStore;
+use leasehold_store::job::JobStore;
 use leasehold_store::job::{JobCancelled, JobStart, NewJob};
 use leasehold_store::queue::QueueChange;
-use leasehold_store::{Clock, ErrorKind, ManualClock, Store};
+use leasehold_store::queue::QueueStore;
+use leasehold_store::{Clock, ErrorKind, ManualClock};
 use leasehold_store_conformance::clock;
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use leasehold_testkit::TempDir;

@@ -4,10 +4,10 @@
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::{Plan, RequestId, VersionBody};
-use leasehold_store::definition::{NewDefinition, NewVersion};
-use leasehold_store::request::{Enqueue, NewRequest, RequestFilter};
-use leasehold_store::workspace::NewWorkspace;
-use leasehold_store::{ErrorKind, Page, Store, fresh_id};
+use leasehold_store::definition::{DefinitionStore, NewDefinition, NewVersion};
+use leasehold_store::request::{Enqueue, NewRequest, RequestFilter, RequestStore};
+use leasehold_store::workspace::{NewWorkspace, WorkspaceStore};
+use leasehold_store::{ErrorKind, Page, SchemaStore, fresh_id};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};

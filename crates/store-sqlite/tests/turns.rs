@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::{RequestStatus, WorkspaceId};
+use leasehold_store::Clock;
+use leasehold_store::SchemaStore;
 use leasehold_store::change::ChangeStart;
-use leasehold_store::{Clock, Store};
 use leasehold_store_conformance::{Fixture, TestWorkspace, clock};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use std::sync::Arc;

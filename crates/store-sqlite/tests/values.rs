@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use leasehold_store::request::{Enqueue, NewRequest};
-use leasehold_store::{Clock, Error, ErrorKind, Store};
+use leasehold_store::{Clock, Error, ErrorKind, SchemaStore};
 use leasehold_store_conformance::factory::new_request;
 use leasehold_store_conformance::{Fixture, TestWorkspace, USER, clock};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};

@@ -8,7 +8,23 @@
 //! ended without its event. On SQLite it is the numbering of slots and `has_room`, either way. On both it is the copy of a workspace's limit,
 //! the counts by status, and requests and executions that do not point to each other.
 
+use crate::store_trait::store_trait;
+use crate::{Page, Result};
 use leasehold_core::{ExecutionEnd, ExecutionId, RequestId, WorkspaceId};
+
+store_trait! {
+    /// Drift: finding it and repairing it.
+    pub trait CapacityStore, observed by CapacityObserver {
+        /// Looks for drift in a page of all workspaces, by id: where slots, executions, requests and what is kept of them say different things. Exact
+        /// as of one moment for each workspace, and costs what is open there, never what has ended. Changes nothing.
+        async fn capacity_audit(&self, page: Page<WorkspaceId>) -> Result<CapacityAudit>;
+
+        /// Mends a difference where that is safe. What is kept is written anew from executions and requests. An execution that its request has forgotten
+        /// is ended if its end is known. An open request's execution is RUNNING again, so that the engine is asked about it, if a slot is free. Idempotent,
+        /// safe from everywhere at once.
+        async fn capacity_repair(&self, repair: &CapacityRepair<'_>) -> Result<Repaired>;
+    }
+}
 
 /// What differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,6 +1,22 @@
 //! The event log: the timeline of one request, and the stream of all changes.
 
+use crate::Result;
+use crate::store_trait::store_trait;
 use leasehold_core::{RequestId, RequestStatus, Timestamp, WorkspaceId};
+
+store_trait! {
+    /// The stream of changes.
+    pub trait ChangeStore, observed by ChangeObserver {
+        /// A page of the stream of changes, of all workspaces or of one. It misses none and repeats none, whenever their transactions commit, and
+        /// wherever it goes on: after a page or after any change of one.
+        async fn change_list(
+            &self,
+            start: &ChangeStart,
+            workspace: Option<WorkspaceId>,
+            limit: u32,
+        ) -> Result<ChangePage>;
+    }
+}
 
 /// One transition of one request.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,56 @@
 //! Definitions and their immutable versions: parameters and outcomes.
 
+use crate::store_trait::store_trait;
+use crate::{Page, Result};
 use leasehold_core::{DefinitionId, Timestamp, VersionBody, VersionId, WorkspaceId};
 use serde_json::Value;
 use std::time::Duration;
+
+store_trait! {
+    /// Definitions and their versions.
+    pub trait DefinitionStore, observed by DefinitionObserver {
+        /// Makes a definition without a version.
+        async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated>;
+
+        /// The definition, none if deleted.
+        async fn definition_get(
+            &self,
+            workspace: WorkspaceId,
+            id: DefinitionId,
+        ) -> Result<Option<Definition>>;
+
+        /// The definition of this name in the workspace, none if deleted.
+        async fn definition_find(
+            &self,
+            workspace: WorkspaceId,
+            name: &str,
+        ) -> Result<Option<Definition>>;
+
+        /// Definitions of a workspace, by id.
+        async fn definition_list(
+            &self,
+            workspace: WorkspaceId,
+            page: Page<DefinitionId>,
+        ) -> Result<Vec<Definition>>;
+
+        /// Puts a tombstone: what waits of it fails with definition_not_found when claimed. False if not there.
+        async fn definition_delete(&self, workspace: WorkspaceId, id: DefinitionId) -> Result<bool>;
+
+        /// Publishes the next version and makes it current; none if there is no such definition.
+        async fn version_publish(&self, new: &NewVersion) -> Result<Option<Version>>;
+
+        /// The version, also of a deleted definition.
+        async fn version_get(&self, workspace: WorkspaceId, id: VersionId) -> Result<Option<Version>>;
+
+        /// Versions of a definition by number, `page.after` being a number.
+        async fn version_list(
+            &self,
+            workspace: WorkspaceId,
+            definition: DefinitionId,
+            page: Page<u32>,
+        ) -> Result<Vec<Version>>;
+    }
+}
 
 /// A workflow that a workspace owns.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,14 +1,50 @@
 //! Graphs that run in the store, node by node: parameters and outcomes, and the job that a node becomes.
 
+use crate::Result;
 use crate::execution::{ExecutionFinish, ExecutionFinished};
 use crate::job::{JobStart, NewJob};
-use leasehold_core::graph::{GraphState, Work};
-use leasehold_core::job::{JobFinished, JobRetry};
+use crate::store_trait::store_trait;
+use leasehold_core::graph::{GraphState, GraphStop, NodeRun, Work};
+use leasehold_core::job::JobRetry;
 use leasehold_core::queue::{DELAY_NODES, HTTP_NODES};
 use leasehold_core::{
     ExecutionEnd, ExecutionId, FailureReason, JsonText, RequestId, RequestStatus, Timestamp,
 };
 use std::time::Duration;
+
+store_trait! {
+    /// Graphs that run in the store: a node is a job.
+    pub trait GraphStore, observed by GraphObserver {
+        /// Starts the graph of a RUNNING execution's version, with its request's params, priority and trace context: the nodes that wait for nothing are put into their
+        /// queues. However often it is called for one execution, one is started.
+        async fn graph_start(&self, execution: ExecutionId) -> Result<GraphStarted>;
+
+        /// The graph of an execution; none if it was never started here.
+        async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>>;
+
+        /// The nodes of an execution's graph in the order the graph lists them; none if it was never started here. A running node's attempts and last error
+        /// are those of its job. Outputs are left out from the first on with which they would have more than
+        /// [`NODE_OUTPUTS_MAX_BYTES`](leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES) together.
+        async fn graph_nodes(&self, execution: ExecutionId) -> Result<Option<Vec<NodeRun>>>;
+
+        /// What the node at this place in the graph's list came to, however large.
+        async fn graph_output(&self, execution: ExecutionId, node: usize) -> Result<Option<JsonText>>;
+
+        /// Ends a graph: no node is begun any more, jobs of nodes that nobody has are failed, leases of those that somebody has are lost, and execution,
+        /// request and slot end with it, in one transaction.
+        async fn graph_stop(
+            &self,
+            execution: ExecutionId,
+            stop: GraphStop,
+            by: &str,
+            reason: &str,
+        ) -> Result<GraphStopped>;
+
+        /// Ends up to `limit` graphs that time has ended: their execution's timeout has passed, or a node's job lost its last lease. Idempotent, safe from
+        /// everywhere at once; call again while it finds as many as asked.
+        async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>>;
+    }
+}
 
 /// The error of a job whose execution ended without it.
 pub const ABANDONED: &str = "the execution has ended";

@@ -1,59 +1,85 @@
 //! Jobs: parameters and outcomes.
 
+mod store;
+
+pub use store::{JobObserver, JobStore};
+
 use crate::graph::EndedExecution;
+use crate::record::{Column, RecordRow, record};
 use leasehold_core::job::{JobFinished, JobId, JobRef, JobRetry, JobStatus};
 use leasehold_core::payload::JsonText;
 use leasehold_core::retry::Backoff;
 use leasehold_core::{ExecutionId, Timestamp};
 use std::time::Duration;
 
-/// A job as it is kept.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Job {
-    /// Its id.
-    pub id: JobId,
-    /// The queue it is in.
-    pub queue: String,
-    /// What sort of work it is; handlers are found by it.
-    pub kind: String,
-    /// Where it is.
-    pub status: JobStatus,
-    /// Higher goes first.
-    pub priority: i16,
-    /// What to work on.
-    pub payload: JsonText,
-    /// Not before this.
-    pub run_at: Timestamp,
-    /// Claims that count, the current one included.
-    pub attempts: u32,
-    /// How often and when it is tried again: its own wish, else its queue's.
-    pub retry: JobRetry,
-    /// How long an attempt may take: its own wish, else its queue's.
-    pub timeout: Option<Duration>,
-    /// What makes a repeated enqueue the same, as long as it holds.
-    pub dedup_key: Option<String>,
-    /// The worker that has it, while running.
-    pub claimed_by: Option<String>,
-    /// When that worker took it, while running.
-    pub claimed_at: Option<Timestamp>,
-    /// Until when, while running.
-    pub lease_expires_at: Option<Timestamp>,
-    /// The fencing token of the last claim; 0 before the first.
-    pub token: i64,
-    /// What its worker reported last.
-    pub progress: Option<JsonText>,
-    /// What it came to.
-    pub result: Option<JsonText>,
-    /// The last thing that went wrong.
-    pub last_error: Option<String>,
-    /// The caller's trace context.
-    pub trace_context: Option<String>,
-    /// The execution of which it is a node, if it is one.
-    pub execution: Option<ExecutionId>,
-    /// When it was enqueued.
-    pub created_at: Timestamp,
-    /// When it ended.
-    pub finished_at: Option<Timestamp>,
+record! {
+    /// A job as it is kept.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Job {
+        /// Its id.
+        pub id: JobId = "id",
+        /// The queue it is in.
+        pub queue: String = "queue",
+        /// What sort of work it is; handlers are found by it.
+        pub kind: String = "kind",
+        /// Where it is.
+        pub status: JobStatus = "status",
+        /// Higher goes first.
+        pub priority: i16 = "priority",
+        /// What to work on.
+        pub payload: JsonText = "payload",
+        /// Not before this.
+        pub run_at: Timestamp = "run_at",
+        /// Claims that count, the current one included.
+        pub attempts: u32 = "attempts",
+        /// How often and when it is tried again: its own wish, else its queue's.
+        pub retry: JobRetry => retry,
+        /// How long an attempt may take: its own wish, else its queue's.
+        pub timeout: Option<Duration> = "timeout_us",
+        /// What makes a repeated enqueue the same, as long as it holds.
+        pub dedup_key: Option<String> = "dedup_key",
+        /// The worker that has it, while running.
+        pub claimed_by: Option<String> = "claimed_by",
+        /// When that worker took it, while running.
+        pub claimed_at: Option<Timestamp> = "claimed_at",
+        /// Until when, while running.
+        pub lease_expires_at: Option<Timestamp> = "lease_expires_at",
+        /// The fencing token of the last claim; 0 before the first.
+        pub token: i64 = "token",
+        /// What its worker reported last.
+        pub progress: Option<JsonText> = "progress",
+        /// What it came to.
+        pub result: Option<JsonText> = "result",
+        /// The last thing that went wrong.
+        pub last_error: Option<String> = "last_error",
+        /// The caller's trace context.
+        pub trace_context: Option<String> = "trace_context",
+        /// The execution of which it is a node, if it is one.
+        pub execution: Option<ExecutionId> = "execution_id",
+        /// When it was enqueued.
+        pub created_at: Timestamp = "created_at",
+        /// When it ended.
+        pub finished_at: Option<Timestamp> = "finished_at",
+    }
+}
+
+/// Reads a retry policy from its five columns; what is NULL is as ordinary.
+pub(crate) fn retry<R: RecordRow>(row: &R) -> std::result::Result<JobRetry, R::Error> {
+    let ordinary = JobRetry::default();
+    let max_attempts = u32::read_or_null(row, "max_attempts")?;
+    let backoff = match Duration::read_or_null(row, "backoff_base_us")? {
+        None => ordinary.backoff,
+        Some(base) => Backoff {
+            base,
+            factor: Column::read(row, "backoff_factor")?,
+            max: Column::read(row, "backoff_max_us")?,
+            jitter: Column::read(row, "backoff_jitter")?,
+        },
+    };
+    Ok(JobRetry {
+        max_attempts: max_attempts.unwrap_or(ordinary.max_attempts),
+        backoff,
+    })
 }
 
 /// A job to enqueue.

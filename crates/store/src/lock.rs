@@ -1,7 +1,26 @@
 //! Named locks, in the table a Java ShedLock shares: parameters and outcomes.
 
+use crate::Result;
+use crate::store_trait::store_trait;
 use leasehold_core::Timestamp;
 use std::time::Duration;
+
+store_trait! {
+    /// Named locks.
+    pub trait LockStore, observed by LockObserver {
+        /// Takes a named lock that nobody holds.
+        async fn lock_acquire(&self, request: &LockRequest) -> Result<LockAcquired>;
+
+        /// Keeps a lock for `at_most_for` from now; false if it is lost.
+        async fn lock_extend(&self, token: &LockToken, at_most_for: Duration) -> Result<bool>;
+
+        /// Gives a lock back, to be free `at_least_for` after it was taken at the earliest; false if it is lost.
+        async fn lock_release(&self, token: &LockToken, at_least_for: Duration) -> Result<bool>;
+
+        /// Every named lock, by name.
+        async fn lock_list(&self) -> Result<Vec<LockState>>;
+    }
+}
 
 /// A lock to take.
 #[derive(Clone, Debug)]

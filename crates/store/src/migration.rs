@@ -1,6 +1,20 @@
 //! What a migration is, whichever database it is for, and how its text is recognised again.
 
+use crate::Result;
+use crate::store_trait::store_trait;
 use std::fmt;
+
+store_trait! {
+    /// The schema of the database.
+    pub trait SchemaStore, observed by SchemaObserver {
+        /// Brings the schema up to this program's, and says what was applied. Safe from many processes at once.
+        /// Refuses a schema that is newer or that was applied with another text.
+        async fn schema_migrate(&self) -> Result<Vec<MigrationStatus>>;
+
+        /// Every migration this program or the database knows. Changes nothing.
+        async fn schema_status(&self) -> Result<Vec<MigrationStatus>>;
+    }
+}
 
 /// One numbered step of a schema.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,17 @@
 //! Pruning of what has ended: parameters and outcomes.
 
+use crate::Result;
+use crate::store_trait::store_trait;
 use leasehold_core::Timestamp;
+
+store_trait! {
+    /// Retention of requests.
+    pub trait PruneStore, observed by PruneObserver {
+        /// Deletes finished requests with their executions and events, oldest first, and clears idempotency keys
+        /// whose window has passed. Call again while it finds something.
+        async fn prune(&self, prune: &Prune) -> Result<Pruned>;
+    }
+}
 
 /// What may go.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,9 +1,39 @@
 //! Queues of jobs: parameters and outcomes.
 
+use crate::store_trait::store_trait;
+use crate::{Page, Result};
 use leasehold_core::Timestamp;
 use leasehold_core::job::JobRetry;
 use leasehold_core::queue::QueueSettings;
 use std::time::Duration;
+
+store_trait! {
+    /// Queues of jobs, and the limit of all of them together.
+    pub trait QueueStore, observed by QueueObserver {
+        /// Changes a queue's settings; a queue that is not there is made. A lower limit lets what runs finish, and a claim that
+        /// commits after this one does not leave more running than it.
+        async fn queue_update(&self, name: &str, change: &QueueChange) -> Result<Queue>;
+
+        /// The queue; none if nobody used it or set it up.
+        async fn queue_get(&self, name: &str) -> Result<Option<Queue>>;
+
+        /// Queues by name.
+        async fn queue_list(&self, page: &Page<String>) -> Result<Vec<Queue>>;
+
+        /// How many jobs a queue has in each status. Counted now: the more jobs, the longer it takes.
+        async fn queue_counts(&self, name: &str) -> Result<JobCounts>;
+
+        /// What goes on in the busiest `limit` queues: most running first, then by name. What waits in each is counted up to `up_to`. More queues than
+        /// [`PAGE_MAX`](leasehold_core::limits::PAGE_MAX) counts as that many.
+        async fn queue_overview(&self, limit: u32, up_to: u32) -> Result<Vec<QueueUse>>;
+
+        /// How many jobs of all queues together may run at once; none is no limit.
+        async fn job_limit(&self) -> Result<Option<u32>>;
+
+        /// Sets how many jobs of all queues together may run at once. What is said of a queue's limit holds for this one.
+        async fn job_limit_set(&self, limit: Option<u32>) -> Result<()>;
+    }
+}
 
 /// A queue of jobs.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,12 +1,15 @@
 //! Requests: parameters and outcomes.
 
 mod claim;
+mod store;
 
 pub use claim::{
     AtCapacity, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Orphaned,
     Rejected,
 };
+pub use store::{RequestObserver, RequestStore};
 
+use crate::record::record;
 use leasehold_core::{
     DefinitionId, ExecutionId, FailureReason, RequestId, RequestStatus, Timestamp, VersionId,
     WorkspaceId,
@@ -14,55 +17,60 @@ use leasehold_core::{
 use serde_json::Value;
 use std::time::Duration;
 
-/// One row of the execution queue.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Request {
-    /// Its id.
-    pub id: RequestId,
-    /// Whose it is.
-    pub workspace: WorkspaceId,
-    /// What it asks to run.
-    pub definition: DefinitionId,
-    /// The version it was pinned to when it was enqueued.
-    pub version: VersionId,
-    /// Where it is.
-    pub status: RequestStatus,
-    /// Higher goes first.
-    pub priority: i16,
-    /// What it runs with.
-    pub params: Value,
-    /// Not before this.
-    pub run_at: Timestamp,
-    /// What makes a repeated enqueue the same; none once its window has passed.
-    pub idempotency_key: Option<String>,
-    /// The execution created for it.
-    pub execution: Option<ExecutionId>,
-    /// Releases, recoveries and failures.
-    pub attempt_count: u32,
-    /// Starts that definitely did not happen because of the request itself.
-    pub dispatch_failures: u32,
-    /// Why it failed.
-    pub failure_reason: Option<FailureReason>,
-    /// The last thing that went wrong.
-    pub last_error: Option<String>,
-    /// Which failed request it repeats.
-    pub redrive_of: Option<RequestId>,
-    /// When someone wished to cancel it.
-    pub cancel_requested_at: Option<Timestamp>,
-    /// Who claimed it, while CLAIMED.
-    pub claimed_by: Option<String>,
-    /// Until when, while CLAIMED.
-    pub lease_expires_at: Option<Timestamp>,
-    /// The caller's trace context.
-    pub trace_context: Option<String>,
-    /// When it was enqueued.
-    pub created_at: Timestamp,
-    /// When it was claimed; none again after a release.
-    pub claimed_at: Option<Timestamp>,
-    /// When its execution was started.
-    pub dispatched_at: Option<Timestamp>,
-    /// When it ended.
-    pub finished_at: Option<Timestamp>,
+/// Shown in place of params that this program cannot read: one such request must not hide a list of others.
+const UNREADABLE: &str = "(these params cannot be read)";
+
+record! {
+    /// One row of the execution queue.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct Request {
+        /// Its id.
+        pub id: RequestId = "id",
+        /// Whose it is.
+        pub workspace: WorkspaceId = "workspace_id",
+        /// What it asks to run.
+        pub definition: DefinitionId = "definition_id",
+        /// The version it was pinned to when it was enqueued.
+        pub version: VersionId = "version_id",
+        /// Where it is.
+        pub status: RequestStatus = "status",
+        /// Higher goes first.
+        pub priority: i16 = "priority",
+        /// What it runs with.
+        pub params: Value = "params" else Value::String(UNREADABLE.to_owned()),
+        /// Not before this.
+        pub run_at: Timestamp = "run_at",
+        /// What makes a repeated enqueue the same; none once its window has passed.
+        pub idempotency_key: Option<String> = "idempotency_key",
+        /// The execution created for it.
+        pub execution: Option<ExecutionId> = "execution_id",
+        /// Releases, recoveries and failures.
+        pub attempt_count: u32 = "attempt_count",
+        /// Starts that definitely did not happen because of the request itself.
+        pub dispatch_failures: u32 = "dispatch_failures",
+        /// Why it failed.
+        pub failure_reason: Option<FailureReason> = "failure_reason",
+        /// The last thing that went wrong.
+        pub last_error: Option<String> = "last_error",
+        /// Which failed request it repeats.
+        pub redrive_of: Option<RequestId> = "redrive_of",
+        /// When someone wished to cancel it.
+        pub cancel_requested_at: Option<Timestamp> = "cancel_requested_at",
+        /// Who claimed it, while CLAIMED.
+        pub claimed_by: Option<String> = "claimed_by",
+        /// Until when, while CLAIMED.
+        pub lease_expires_at: Option<Timestamp> = "lease_expires_at",
+        /// The caller's trace context.
+        pub trace_context: Option<String> = "trace_context",
+        /// When it was enqueued.
+        pub created_at: Timestamp = "created_at",
+        /// When it was claimed; none again after a release.
+        pub claimed_at: Option<Timestamp> = "claimed_at",
+        /// When its execution was started.
+        pub dispatched_at: Option<Timestamp> = "dispatched_at",
+        /// When it ended.
+        pub finished_at: Option<Timestamp> = "finished_at",
+    }
 }
 
 /// Requests to enqueue in one workspace.

@@ -1,7 +1,46 @@
 //! Workspaces: parameters and outcomes.
 
 use crate::request::Counts;
+use crate::store_trait::store_trait;
+use crate::{Page, Result};
 use leasehold_core::{Plan, Timestamp, WorkspaceId};
+
+store_trait! {
+    /// Workspaces.
+    pub trait WorkspaceStore, observed by WorkspaceObserver {
+        /// Makes a workspace.
+        async fn workspace_create(&self, new: &NewWorkspace) -> Result<WorkspaceCreated>;
+
+        /// The workspace, its tombstone if it was deleted, or none.
+        async fn workspace_get(&self, id: WorkspaceId) -> Result<Option<Workspace>>;
+
+        /// The workspace of this name that is not deleted, or none.
+        async fn workspace_find(&self, name: &str) -> Result<Option<Workspace>>;
+
+        /// Workspaces that are not deleted, by id.
+        async fn workspace_list(&self, page: Page<WorkspaceId>) -> Result<Vec<Workspace>>;
+
+        /// Changes plan, override or pause; none if there is no such workspace or it is deleted.
+        /// A lower limit lets what runs finish and admits nothing until fewer than it hold a slot.
+        async fn workspace_update(
+            &self,
+            id: WorkspaceId,
+            change: &WorkspaceChange,
+        ) -> Result<Option<Workspace>>;
+
+        /// Puts a tombstone: nothing can be enqueued any more, what waits fails with workspace_not_found when
+        /// claimed, what runs runs on. False if there is no such workspace or it was deleted already.
+        async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool>;
+
+        /// Limit and use of a workspace's slots, counted now.
+        async fn workspace_slots(&self, id: WorkspaceId) -> Result<Option<SlotUse>>;
+
+        /// What goes on in all workspaces that are not deleted: exact, as of one moment, and read from what is kept of each, never from history.
+        /// The busiest `limit` are shown: most CLAIMED and DISPATCHED first, then most PENDING, then by name; of equally busy ones those made
+        /// first are shown. More than [`PAGE_MAX`](leasehold_core::limits::PAGE_MAX) counts as that many.
+        async fn workspace_overview(&self, limit: u32) -> Result<WorkspaceOverview>;
+    }
+}
 
 /// A tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]

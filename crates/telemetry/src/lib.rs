@@ -7,7 +7,7 @@ mod observed;
 mod tracer;
 
 pub use metrics::{DispatchFailure, Format, Level, Metrics, Route, Sight};
-pub use observed::{ObservedEngine, ObservedStore};
+pub use observed::{ObservedEngine, ObservedStore, StoreMetrics, Tally, observe_store};
 pub use tracer::{InvalidEndpoint, Span, TraceOptions, Tracer};
 
 use std::sync::Arc;

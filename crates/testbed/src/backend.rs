@@ -25,7 +25,7 @@ pub enum BackendKind {
     SqliteMemory,
 }
 
-/// How a [`TestBackend`] is opened. What an option does not concern ignores it.
+/// How a [`TestBackend`] is opened. A database ignores the options of the other one.
 #[derive(Clone, Debug)]
 pub struct BackendOptions {
     /// A clock that the test moves; none for the database's own.

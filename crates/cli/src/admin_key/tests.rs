@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
+use leasehold_store::SchemaStore;
+use leasehold_store::key::KeyStore;
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use std::os::unix::fs::PermissionsExt;
 use tempfile::TempDir;

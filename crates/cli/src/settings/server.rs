@@ -7,6 +7,7 @@ use leasehold_runtime::BeaconOptions;
 use leasehold_server::ServerOptions;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What each setting of `[server]` may be.
 pub(super) const SERVER: &[Known] = &[

@@ -7,7 +7,7 @@ use crate::temporal::Namespace;
 use crate::{PATIENCE, blocking, database};
 use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
 use leasehold_runtime::{Runtime, RuntimeOptions};
-use leasehold_store::Store;
+use leasehold_store::SchemaStore;
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use leasehold_testkit::temp_dir;
 use std::sync::Arc;

@@ -3,7 +3,6 @@
 use super::input::sends;
 use crate::duration::millis;
 use crate::job::JobRetry;
-use crate::queue::{DELAY_NODES, HTTP_NODES};
 use crate::retry::Backoff;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -92,6 +91,11 @@ impl NodeRetry {
 }
 
 impl NodeKind {
+    /// The queue of `http` nodes.
+    pub const HTTP_QUEUE: &'static str = "leasehold:http";
+    /// The queue of `delay` nodes.
+    pub const DELAY_QUEUE: &'static str = "leasehold:delay";
+
     /// The name of its type, as written in JSON.
     pub const fn type_name(&self) -> &'static str {
         self.node_type().name()
@@ -101,8 +105,8 @@ impl NodeKind {
     pub fn queue(&self) -> &str {
         match self {
             Self::Task { queue, .. } => queue,
-            Self::Http { .. } => HTTP_NODES,
-            Self::Delay { .. } => DELAY_NODES,
+            Self::Http { .. } => Self::HTTP_QUEUE,
+            Self::Delay { .. } => Self::DELAY_QUEUE,
         }
     }
 
@@ -323,6 +327,31 @@ mod tests {
         for document in documents {
             let node: Node = serde_json::from_value(document.clone()).unwrap();
             assert_eq!(serde_json::to_value(&node).unwrap(), document);
+        }
+    }
+
+    #[test]
+    fn each_type_has_its_name_and_its_queue() {
+        let cases = [
+            (
+                json!({"id": "a", "type": "task", "queue": "q"}),
+                "task",
+                "q",
+            ),
+            (
+                json!({"id": "a", "type": "http", "url": "https://example.com"}),
+                "http",
+                "leasehold:http",
+            ),
+            (
+                json!({"id": "a", "type": "delay", "milliseconds": 7}),
+                "delay",
+                "leasehold:delay",
+            ),
+        ];
+        for (document, name, queue) in cases {
+            let node: Node = serde_json::from_value(document).unwrap();
+            assert_eq!((node.kind.type_name(), node.kind.queue()), (name, queue));
         }
     }
 

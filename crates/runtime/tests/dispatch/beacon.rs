@@ -4,7 +4,6 @@ use crate::cast::{NEVER, round};
 use crate::dispatch_env::{DispatchEnv, until};
 use leasehold_core::RequestStatus;
 use leasehold_runtime::{Beacon, BeaconOptions, Runtime, RuntimeOptions};
-use leasehold_store::Store;
 use leasehold_store::instance::Instance;
 use leasehold_testbed::BackendKind;
 use std::time::Duration;

@@ -54,7 +54,7 @@ async fn bad_health_stops_claiming(on: BackendKind) {
     round(&scene.prober()).await;
     let dispatcher = scene.dispatcher();
     assert_eq!(cycle(&dispatcher).await.batches, [0; 0]);
-    assert_eq!(scene.store.calls("request_claim"), 0);
+    assert_eq!(scene.faults.calls("request_claim"), 0);
     assert_eq!(scene.get(&site, id).await.attempt_count, 0);
     scene.engine.set_healthy(true);
     until("its health was asked for again", async || {

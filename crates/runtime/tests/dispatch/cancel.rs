@@ -6,7 +6,6 @@ use crate::faulty_engine::{Fault, barrier};
 use leasehold_core::{ExecutionEnd, FailureReason, RequestId, RequestStatus};
 use leasehold_engine::{Description, Engine, StartOutcome};
 use leasehold_runtime::Follower;
-use leasehold_store::Store;
 use leasehold_store::request::Cancelled;
 use leasehold_testbed::{BackendKind, TestWorkspace};
 

@@ -6,7 +6,7 @@ use crate::faulty_store::Outage;
 use crate::logs;
 use leasehold_core::RequestStatus;
 use leasehold_runtime::Error;
-use leasehold_store::{ErrorKind, Store};
+use leasehold_store::ErrorKind;
 use leasehold_testbed::BackendKind;
 use leasehold_testkit::FaultProxy;
 use std::collections::HashMap;
@@ -35,7 +35,7 @@ async fn claim_fails(on: BackendKind) {
     let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
-    scene.store.inject("request_claim", &[Outage::CallLost]);
+    scene.faults.inject("request_claim", &[Outage::CallLost]);
     let dispatcher = scene.dispatcher();
     let error = dispatcher.run_once(&CancellationToken::new()).await;
     let Err(Error::Store(error)) = error else {
@@ -52,7 +52,7 @@ async fn answer_of_a_claim_is_lost(on: BackendKind) {
     let scene = DispatchEnv::still(on).await;
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
-    scene.store.inject("request_claim", &[Outage::AnswerLost]);
+    scene.faults.inject("request_claim", &[Outage::AnswerLost]);
     let dispatcher = scene.dispatcher();
     let lost = dispatcher.run_once(&CancellationToken::new()).await;
     assert!(lost.is_err());
@@ -76,7 +76,7 @@ async fn database_lost_at_the_claim() {
     let site = scene.site(3).await;
     let running = scene.run(options("dispatcher"));
     until("it has the lock and sleeps", async || {
-        scene.store.calls("wake_arm") > 0
+        scene.faults.calls("wake_arm") > 0
     })
     .await;
     proxy.drop_requests();

@@ -7,7 +7,6 @@ use crate::faulty_store::Outage;
 use crate::logs;
 use leasehold_core::{RequestId, RequestStatus};
 use leasehold_runtime::DispatcherOptions;
-use leasehold_store::Store;
 use leasehold_store::lock::LockRequest;
 use leasehold_testbed::{BackendKind, TestWorkspace};
 use std::time::{Duration, Instant};
@@ -24,14 +23,14 @@ scenarios! {
 /// Runs a dispatcher that claims once, and whose next claim never arrives.
 pub(crate) fn run_doomed(scene: &DispatchEnv, options: DispatcherOptions) -> Running {
     let outages = [Outage::Passes, Outage::Waits(barrier())];
-    scene.store.inject("request_claim", &outages);
+    scene.faults.inject("request_claim", &outages);
     scene.run(options)
 }
 
 /// Ends it when nothing of it is under way any more that could come later.
 pub(crate) async fn crash(scene: &DispatchEnv, doomed: Running) {
     until("its next claim is sent", async || {
-        scene.store.calls("request_claim") == 2
+        scene.faults.calls("request_claim") == 2
     })
     .await;
     doomed.crash();
@@ -90,11 +89,11 @@ async fn dispatcher_dies_before_dispatched_was_written(on: BackendKind) {
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene
-        .store
+        .faults
         .inject("request_dispatched", &[Outage::Waits(barrier())]);
     let first = run_doomed(&scene, parallel("first"));
     until("it writes", async || {
-        scene.store.calls("request_dispatched") == 1
+        scene.faults.calls("request_dispatched") == 1
     })
     .await;
     crash(&scene, first).await;
@@ -128,14 +127,14 @@ async fn a_late_dispatcher_writes_nothing(on: BackendKind) {
     scene.engine.inject(id, &[Fault::WaitsAfter(hold.clone())]);
     // It looks once more before it sleeps; that must not take what is recovered.
     let looks = [Outage::Passes, Outage::Waits(hold.clone())];
-    scene.store.inject("request_claim", &looks);
+    scene.faults.inject("request_claim", &looks);
     // No renewal of it comes between the end of its claim and the recovery.
     let (stop, first) = begin_cycle(scene.dispatcher_with(DispatcherOptions {
         claim_lease: Duration::from_secs(300),
         ..parallel("first")
     }));
     until("Temporal has it, and it looks for more", async || {
-        scene.temporal.runs().await.len() == 1 && scene.store.calls("request_claim") == 2
+        scene.temporal.runs().await.len() == 1 && scene.faults.calls("request_claim") == 2
     })
     .await;
     // It claims no more; what it has begun it waits for.
@@ -190,11 +189,11 @@ async fn a_dispatcher_that_stood_still_sends_nothing(on: BackendKind) {
     let id = scene.enqueue_one(&site).await;
     let hold = barrier();
     scene
-        .store
+        .faults
         .inject("version_get", &[Outage::Waits(hold.clone())]);
     // Whoever stands still renews nothing either.
     let still = Outage::Waits(barrier());
-    scene.store.inject("request_renew", &[still]);
+    scene.faults.inject("request_renew", &[still]);
     let (_stop, running) = begin_cycle(scene.dispatcher_with(hurried()));
     scene.until_all(&site, &[id], RequestStatus::Claimed).await;
     let claimed = Instant::now();

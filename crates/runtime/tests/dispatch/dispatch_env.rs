@@ -2,7 +2,7 @@
 
 use crate::PATIENCE;
 use crate::faulty_engine::FaultyEngine;
-use crate::faulty_store::FaultyStore;
+use crate::faulty_store::StoreFaults;
 use crate::logs;
 use crate::temporal::Temporal;
 use leasehold_core::breaker::BreakerSettings;
@@ -10,7 +10,7 @@ use leasehold_core::{ExecutionId, RequestId, RequestStatus, Timestamp, VersionBo
 use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
 use leasehold_runtime::Gate;
 use leasehold_store::request::{Cancelled, NewRequest, Request};
-use leasehold_store::{ManualClock, Store, fresh_id};
+use leasehold_store::{LayeredStore, ManualClock, Store, fresh_id};
 use leasehold_testbed::{
     BackendKind, BackendOptions, TestBackend, TestWorkspace, WorkspaceOptions,
 };
@@ -38,7 +38,8 @@ pub(crate) struct Setup {
 
 /// A store and an engine with faults in front of them, and Temporal as the engine sees it.
 pub(crate) struct DispatchEnv {
-    pub(crate) store: Arc<FaultyStore>,
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) faults: StoreFaults,
     pub(crate) engine: Arc<FaultyEngine>,
     pub(crate) gate: Arc<Gate>,
     /// The task queue of all its definitions; no other scenario's.
@@ -84,8 +85,10 @@ impl DispatchEnv {
         };
         options.call_timeout = setup.call_timeout.unwrap_or(options.call_timeout);
         let queue = format!("queue-{}", fresh_id::<RequestId>());
+        let faults = StoreFaults::default();
         Self {
-            store: Arc::new(FaultyStore::before(backend.store.clone())),
+            store: Arc::new(LayeredStore::new(backend.store.clone(), faults.clone())),
+            faults,
             engine: Arc::new(FaultyEngine::before(Arc::new(
                 TemporalEngine::new(options).unwrap(),
             ))),

@@ -8,7 +8,6 @@ use leasehold_core::{ExecutionId, RequestStatus};
 use leasehold_engine::{Description, Engine};
 use leasehold_runtime::{Auditor, AuditorOptions, LockOptions, Sweeper, SweeperOptions};
 use leasehold_service::Service;
-use leasehold_store::Store;
 use leasehold_store::lock::LockRequest;
 use leasehold_telemetry::{Format, Telemetry};
 use leasehold_testbed::BackendKind;
@@ -303,5 +302,5 @@ async fn only_one_instance_checks(on: BackendKind) {
     scene.store.lock_acquire(&lock).await.unwrap();
     let auditor = auditor(&scene, &Telemetry::default());
     auditor.run_once().await.unwrap();
-    assert_eq!(scene.store.calls("capacity_audit"), 0);
+    assert_eq!(scene.faults.calls("capacity_audit"), 0);
 }

@@ -7,7 +7,6 @@ use crate::temporal::operator;
 use leasehold_core::{FailureReason, RequestId, RequestStatus};
 use leasehold_engine::Engine;
 use leasehold_runtime::Follower;
-use leasehold_store::Store;
 use leasehold_testbed::{BackendKind, TestWorkspace};
 use tracing::Level;
 

@@ -5,7 +5,6 @@ use crate::dispatch_env::{DispatchEnv, until};
 use crate::faulty_engine::Fault;
 use crate::logs;
 use leasehold_core::{FailureReason, RequestId, RequestStatus};
-use leasehold_store::Store;
 use leasehold_testbed::{BackendKind, TestWorkspace};
 use tracing::Level;
 
@@ -94,7 +93,7 @@ async fn version_deleted_between_claim_and_start() {
     let id = scene.enqueue_one(&site).await;
     let hold = barrier();
     scene
-        .store
+        .faults
         .inject("version_get", &[Outage::Waits(hold.clone())]);
     let (_stop, running) = begin_cycle(scene.dispatcher());
     scene.until_all(&site, &[id], RequestStatus::Claimed).await;

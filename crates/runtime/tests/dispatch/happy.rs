@@ -5,7 +5,6 @@ use crate::dispatch_env::{DispatchEnv, until};
 use crate::faulty_engine::{Fault, barrier};
 use crate::logs;
 use leasehold_core::{ExecutionStatus, RequestStatus};
-use leasehold_store::Store;
 use leasehold_testbed::BackendKind;
 use serde_json::json;
 use tracing::Level;

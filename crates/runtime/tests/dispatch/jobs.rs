@@ -7,7 +7,6 @@ use leasehold_core::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinish, JobFin
 use leasehold_core::{JobId, JobStatus, JsonText};
 use leasehold_runtime::{JobSweeper, JobSweeperOptions, Pruner, PrunerOptions};
 use leasehold_service::{Next, Service};
-use leasehold_store::Store;
 use leasehold_store::job::{Job, NewJob};
 use leasehold_store::lock::LockRequest;
 use leasehold_testbed::BackendKind;

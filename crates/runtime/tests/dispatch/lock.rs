@@ -7,7 +7,6 @@ use crate::logs;
 use leasehold_core::RequestStatus;
 use leasehold_core::breaker::BreakerSettings;
 use leasehold_runtime::{Dispatcher, DispatcherOptions, Gate, LockOptions};
-use leasehold_store::Store;
 use leasehold_store::lock::{LockAcquired, LockRequest, LockToken};
 use leasehold_testbed::BackendKind;
 use leasehold_testkit::FaultProxy;

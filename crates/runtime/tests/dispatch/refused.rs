@@ -8,7 +8,6 @@ use crate::faulty_engine::Fault;
 use crate::logs;
 use leasehold_core::breaker::BreakerState;
 use leasehold_core::{FailureReason, RequestStatus};
-use leasehold_store::Store;
 use leasehold_testbed::BackendKind;
 use leasehold_testkit::{TemporalOptions, TestTemporal};
 use std::sync::OnceLock;
@@ -129,7 +128,7 @@ async fn a_refused_request_that_nobody_wants_any_more(on: BackendKind) {
     scene.engine.inject(id, &[Fault::Refused]);
     let hold = barrier();
     scene
-        .store
+        .faults
         .inject("request_release", &[Outage::Waits(hold.clone())]);
     let (_stop, running) = begin_cycle(scene.dispatcher());
     scene.until_all(&site, &[id], RequestStatus::Claimed).await;

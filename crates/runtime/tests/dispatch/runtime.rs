@@ -6,7 +6,6 @@ use crate::dispatch_env::{DispatchEnv, until};
 use crate::faulty_engine::Fault;
 use crate::temporal::operator;
 use leasehold_core::{FailureReason, RequestStatus};
-use leasehold_store::Store;
 use leasehold_testbed::BackendKind;
 use std::time::Duration;
 

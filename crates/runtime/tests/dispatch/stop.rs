@@ -5,7 +5,6 @@ use crate::dispatch_env::{DispatchEnv, until};
 use crate::faulty_engine::{Fault, barrier};
 use leasehold_core::RequestStatus;
 use leasehold_runtime::DispatcherOptions;
-use leasehold_store::Store;
 use leasehold_testbed::BackendKind;
 use std::time::Duration;
 
@@ -93,7 +92,7 @@ async fn stop_frees_the_lock_for_whoever_stands_by() {
     let site = scene.site(1).await;
     let first = scene.run(options("first"));
     until("the first has the lock", async || {
-        scene.store.calls("wake_arm") > 0
+        scene.faults.calls("wake_arm") > 0
     })
     .await;
     // Its next try lies far in the future: only being told that the lock is free can bring it there.

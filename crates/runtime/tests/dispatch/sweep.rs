@@ -8,7 +8,6 @@ use crate::temporal::operator;
 use leasehold_core::{FailureReason, RequestStatus};
 use leasehold_engine::{Description, Engine};
 use leasehold_service::Service;
-use leasehold_store::Store;
 use leasehold_store::lock::LockRequest;
 use leasehold_testbed::BackendKind;
 use std::sync::Arc;
@@ -70,7 +69,7 @@ async fn sweep_hard(scene: &DispatchEnv) {
     for _ in 0..6 {
         sweeper.run_once().await.unwrap();
     }
-    assert!(scene.store.calls("execution_list_active") >= 4);
+    assert!(scene.faults.calls("execution_list_active") >= 4);
 }
 
 async fn an_unknown_start_that_the_engine_does_not_know_is_left_alone(on: BackendKind) {
@@ -112,7 +111,7 @@ async fn only_one_instance_sweeps(on: BackendKind) {
     };
     scene.store.lock_acquire(&lock).await.unwrap();
     round(&scene.sweeper(Duration::ZERO)).await;
-    assert_eq!(scene.store.calls("execution_list_active"), 0);
+    assert_eq!(scene.faults.calls("execution_list_active"), 0);
 }
 
 async fn a_start_that_arrives_while_the_sweep_looks_is_not_lost(on: BackendKind) {

@@ -25,7 +25,7 @@ use tokio::sync::OnceCell;
 
 const NAMESPACE: &str = "default";
 
-/// What one scene sees of a Temporal server.
+/// What one scenario sees of a Temporal server.
 pub(crate) struct Temporal {
     address: String,
     queue: TaskQueue,
@@ -60,7 +60,7 @@ impl Temporal {
         self.connection.get_or_init(connect).await.clone()
     }
 
-    /// All runs on the scene's task queue, as Temporal lists them: a little late.
+    /// All runs on the scenario's task queue, as Temporal lists them: a little late.
     pub(crate) async fn runs(&self) -> Vec<Run> {
         let request = ListWorkflowExecutionsRequest {
             namespace: NAMESPACE.to_owned(),

@@ -6,7 +6,6 @@ use crate::faulty_engine::Fault;
 use crate::faulty_store::Outage;
 use crate::logs;
 use leasehold_core::{ExecutionStatus, RequestStatus};
-use leasehold_store::Store;
 use leasehold_testbed::BackendKind;
 use leasehold_testkit::{FaultProxy, TestTemporal};
 use std::time::Duration;
@@ -124,7 +123,7 @@ async fn dispatched_could_not_be_written(on: BackendKind) {
     let site = scene.site(3).await;
     let ids = scene.enqueue(&site, 3).await;
     let outages = [Outage::CallLost, Outage::CallLost];
-    scene.store.inject("request_dispatched", &outages);
+    scene.faults.inject("request_dispatched", &outages);
     let dispatcher = scene.dispatcher();
     let stop = tokio_util::sync::CancellationToken::new();
     // It does not end before all is written.
@@ -146,7 +145,7 @@ async fn answer_of_writing_dispatched_is_lost(on: BackendKind) {
     let site = scene.site(1).await;
     let id = scene.enqueue_one(&site).await;
     scene
-        .store
+        .faults
         .inject("request_dispatched", &[Outage::AnswerLost]);
     let dispatcher = scene.dispatcher();
     let stop = tokio_util::sync::CancellationToken::new();

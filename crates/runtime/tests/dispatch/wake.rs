@@ -15,7 +15,7 @@ scenarios! {
 
 /// Waits until a dispatcher has nothing to do and sleeps.
 async fn asleep(scene: &DispatchEnv) {
-    until("it sleeps", async || scene.store.calls("wake_arm") > 0).await;
+    until("it sleeps", async || scene.faults.calls("wake_arm") > 0).await;
 }
 
 async fn a_new_request_wakes_it(on: BackendKind) {
@@ -86,7 +86,6 @@ async fn a_raised_limit_wakes_it(on: BackendKind) {
 }
 
 async fn a_workspace_that_goes_on_wakes_it(on: BackendKind) {
-    use leasehold_store::Store;
     use leasehold_store::workspace::WorkspaceChange;
     let scene = DispatchEnv::new(on).await;
     let site = scene.site(1).await;

@@ -3,6 +3,7 @@
 use super::words::{cell, of_type};
 use crate::access::Access;
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 use std::fmt::Write;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
@@ -11,6 +12,7 @@ struct Route<'a> {
     method: String,
     path: &'a str,
     operation: &'a Value,
+    access: Option<Access>,
 }
 
 /// Writes a section for every tag, in the order in which a reader meets them.
@@ -48,14 +50,22 @@ fn place<'a>(tag: &&'a str) -> (usize, &'a str) {
 }
 
 fn routes(document: &Value) -> Vec<Route<'_>> {
+    let rows = crate::routes::all();
+    let access: HashMap<(String, &str), Access> = rows
+        .list()
+        .map(|(method, path, _, policy)| ((method.to_string(), path), policy.access))
+        .collect();
     let mut found = Vec::new();
     for (path, item) in document["paths"].as_object().into_iter().flatten() {
         for method in METHODS {
             if let Some(operation) = item.get(method) {
+                let method = method.to_uppercase();
+                let access = access.get(&(method.clone(), path.as_str())).copied();
                 found.push(Route {
-                    method: method.to_uppercase(),
+                    method,
                     path,
                     operation,
+                    access,
                 });
             }
         }
@@ -86,11 +96,7 @@ fn write_route(route: &Route<'_>, page: &mut String) {
 }
 
 fn who(route: &Route<'_>) -> &'static str {
-    let rows = crate::routes::all();
-    let access = rows.list().find_map(|(method, path, _, policy)| {
-        (method.as_str() == route.method && path == route.path).then_some(policy.access)
-    });
-    match access {
+    match route.access {
         Some(Access::Open) => "everybody, without a key",
         Some(Access::AnyKey) => "any key",
         Some(Access::Admin) => "administrators",

@@ -35,7 +35,7 @@ async fn list(
 ) -> Outcome<Json<Page<Queue>>> {
     let page = paging.page()?;
     let limit = page.limit;
-    let queues = state.store.queue_list(page).await?;
+    let queues = state.store.queue_list(&page).await?;
     let next = |queue: &store::queue::Queue| queue.name.clone();
     Ok(Json(answered(queues, limit, next, shown::queue)))
 }

@@ -136,7 +136,7 @@ async fn everything(everyone: &Everyone) -> String {
             .await
             .unwrap(),
         store.key_list(None, Page::first(100)).await.unwrap(),
-        store.queue_list(Page::first(100)).await.unwrap(),
+        store.queue_list(&Page::first(100)).await.unwrap(),
         store.job_list(&jobs, Page::first(100)).await.unwrap(),
         store.job_limit().await.unwrap(),
     )

@@ -16,7 +16,7 @@ async fn an_examination_finds_what_is_well_and_what_is_not() {
         assert_eq!(found(check)["verdict"], "ok", "{answer}");
         assert!(found(check).get("todo").is_none(), "{answer}");
     }
-    // The ground serves without saying so in the store.
+    // The test server does not record itself in the store.
     assert_eq!(found("instances")["verdict"], "warning", "{answer}");
     assert!(found("instances")["todo"].is_string(), "{answer}");
 }

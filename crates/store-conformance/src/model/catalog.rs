@@ -1,13 +1,18 @@
 //! Workspaces, definitions and versions in the model.
 
+use super::Model;
 use super::read::page;
 use super::state::{State, WorkspaceRow, refused};
+use async_trait::async_trait;
 use leasehold_core::plan::effective_limit;
-use leasehold_core::{DefinitionId, Timestamp, WorkspaceId};
+use leasehold_core::{DefinitionId, Timestamp, VersionId, WorkspaceId};
 use leasehold_store::definition::{
-    Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
+    Definition, DefinitionCreated, DefinitionStore, NewDefinition, NewVersion, Version,
 };
-use leasehold_store::workspace::{NewWorkspace, Workspace, WorkspaceChange, WorkspaceCreated};
+use leasehold_store::workspace::{
+    NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceOverview,
+    WorkspaceStore,
+};
 use leasehold_store::{Page, Result};
 
 impl State {
@@ -173,5 +178,105 @@ impl State {
         let definition = self.definitions.get_mut(&new.definition)?;
         definition.current_version = Some(new.id);
         Some(version)
+    }
+}
+
+#[async_trait]
+impl WorkspaceStore for Model {
+    async fn workspace_create(&self, new: &NewWorkspace) -> Result<WorkspaceCreated> {
+        self.state().create_workspace(new, self.now())
+    }
+
+    async fn workspace_get(&self, id: WorkspaceId) -> Result<Option<Workspace>> {
+        let state = self.state();
+        Ok(state.workspaces.get(&id).map(|row| row.workspace.clone()))
+    }
+
+    async fn workspace_find(&self, name: &str) -> Result<Option<Workspace>> {
+        Ok(self.state().workspace_named(name).cloned())
+    }
+
+    async fn workspace_list(&self, at: Page<WorkspaceId>) -> Result<Vec<Workspace>> {
+        Ok(self.state().list_workspaces(at))
+    }
+
+    async fn workspace_update(
+        &self,
+        id: WorkspaceId,
+        change: &WorkspaceChange,
+    ) -> Result<Option<Workspace>> {
+        let updated = self.state().update_workspace(id, change)?;
+        self.bells.ring_for_work(updated.is_some());
+        Ok(updated)
+    }
+
+    async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool> {
+        let deleted = self.state().delete_workspace(id, self.now());
+        self.bells.ring_for_work(deleted);
+        Ok(deleted)
+    }
+
+    async fn workspace_slots(&self, id: WorkspaceId) -> Result<Option<SlotUse>> {
+        Ok(self.state().slots(id))
+    }
+
+    async fn workspace_overview(&self, limit: u32) -> Result<WorkspaceOverview> {
+        Ok(self.state().workspace_overview(limit, self.now()))
+    }
+}
+
+#[async_trait]
+impl DefinitionStore for Model {
+    async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated> {
+        Ok(self.state().create_definition(new, self.now()))
+    }
+
+    async fn definition_get(
+        &self,
+        workspace: WorkspaceId,
+        id: DefinitionId,
+    ) -> Result<Option<Definition>> {
+        Ok(self.state().definition(workspace, id).cloned())
+    }
+
+    async fn definition_find(
+        &self,
+        workspace: WorkspaceId,
+        name: &str,
+    ) -> Result<Option<Definition>> {
+        Ok(self.state().definition_named(workspace, name).cloned())
+    }
+
+    async fn definition_list(
+        &self,
+        workspace: WorkspaceId,
+        at: Page<DefinitionId>,
+    ) -> Result<Vec<Definition>> {
+        Ok(self.state().list_definitions(workspace, at))
+    }
+
+    async fn definition_delete(&self, workspace: WorkspaceId, id: DefinitionId) -> Result<bool> {
+        let mut state = self.state();
+        let there = state.definition(workspace, id).is_some();
+        Ok(there && state.deleted_definitions.insert(id))
+    }
+
+    async fn version_publish(&self, new: &NewVersion) -> Result<Option<Version>> {
+        Ok(self.state().publish(new, self.now()))
+    }
+
+    async fn version_get(&self, workspace: WorkspaceId, id: VersionId) -> Result<Option<Version>> {
+        let state = self.state();
+        let version = state.versions.get(&id);
+        Ok(version.filter(|v| v.workspace == workspace).cloned())
+    }
+
+    async fn version_list(
+        &self,
+        workspace: WorkspaceId,
+        definition: DefinitionId,
+        at: Page<u32>,
+    ) -> Result<Vec<Version>> {
+        Ok(self.state().list_versions(workspace, definition, at))
     }
 }

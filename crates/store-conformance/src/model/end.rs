@@ -1,12 +1,15 @@
 //! How requests end in the model: cancelled, finished by their execution, pruned.
 
+use super::Model;
 use super::state::State;
+use async_trait::async_trait;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{
     ExecutionEnd, ExecutionStatus, FailureReason, RequestId, RequestStatus, Timestamp,
 };
+use leasehold_store::Result;
 use leasehold_store::execution::{ExecutionFinish, ExecutionFinished};
-use leasehold_store::prune::{Prune, Pruned};
+use leasehold_store::prune::{Prune, PruneStore, Pruned};
 use leasehold_store::request::{Cancel, CancelWish, Cancelled};
 
 impl State {
@@ -170,5 +173,12 @@ impl State {
             requests: ended.len() as u64,
             keys,
         }
+    }
+}
+
+#[async_trait]
+impl PruneStore for Model {
+    async fn prune(&self, prune: &Prune) -> Result<Pruned> {
+        Ok(self.state().prune(prune, self.now()))
     }
 }

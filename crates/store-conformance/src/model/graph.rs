@@ -3,6 +3,7 @@
 use super::Model;
 use super::job::Jobs;
 use super::state::State;
+use async_trait::async_trait;
 use leasehold_core::graph::{
     Given, GraphEvent, GraphState, GraphStop, Machine, NodeRun, NodeState, Step,
 };
@@ -10,9 +11,10 @@ use leasehold_core::job::{JobEnd, JobFinish, JobFinished};
 use leasehold_core::limits::{ERROR_MAX_CHARS, SWEEP_MAX_BATCH};
 use leasehold_core::text::clip;
 use leasehold_core::{ExecutionId, ExecutionStatus, JobId, JsonText, Timestamp, VersionBody};
+use leasehold_store::Result;
 use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::graph::{
-    EndedExecution, GraphRun, GraphStarted, GraphStopped, TIMED_OUT, job_of,
+    EndedExecution, GraphRun, GraphStarted, GraphStopped, GraphStore, TIMED_OUT, job_of,
 };
 use leasehold_store::job::JobsFinished;
 use std::collections::{BTreeMap, HashMap};
@@ -72,46 +74,51 @@ impl Model {
         self.bells.ring_for_work(running(&state) < before);
         answer
     }
+}
 
-    pub(super) fn graph_start(&self, execution: ExecutionId) -> GraphStarted {
-        self.graphs("graph", |hall| hall.start(execution))
+#[async_trait]
+impl GraphStore for Model {
+    async fn graph_start(&self, execution: ExecutionId) -> Result<GraphStarted> {
+        Ok(self.graphs("graph", |hall| hall.start(execution)))
     }
 
-    pub(super) fn graph_get(&self, execution: ExecutionId) -> Option<GraphRun> {
+    async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>> {
         let state = self.state();
-        let row = state.graphs.get(&execution)?;
-        Some(GraphRun {
+        let row = state.graphs.get(&execution);
+        Ok(row.map(|row| GraphRun {
             execution,
             state: row.state.clone(),
             error: row.error.clone(),
             started_at: row.started_at,
             finished_at: row.finished_at,
-        })
+        }))
     }
 
-    pub(super) fn graph_nodes(&self, execution: ExecutionId) -> Option<Vec<NodeRun>> {
-        self.graphs("graph", |hall| {
+    async fn graph_nodes(&self, execution: ExecutionId) -> Result<Option<Vec<NodeRun>>> {
+        Ok(self.graphs("graph", |hall| {
             let row = hall.state.graphs.get(&execution)?;
             let places = 0..row.machine.graph().nodes.len();
             let mut nodes: Vec<NodeRun> = places.map(|at| row.node(at, hall.jobs)).collect();
             NodeRun::bound_outputs(&mut nodes);
             Some(nodes)
-        })
+        }))
     }
 
-    pub(super) fn graph_output(&self, execution: ExecutionId, at: usize) -> Option<JsonText> {
+    async fn graph_output(&self, execution: ExecutionId, node: usize) -> Result<Option<JsonText>> {
         let state = self.state();
-        state.graphs.get(&execution)?.nodes.get(&at)?.output.clone()
+        let graph = state.graphs.get(&execution);
+        let node = graph.and_then(|graph| graph.nodes.get(&node));
+        Ok(node.and_then(|node| node.output.clone()))
     }
 
-    pub(super) fn graph_stop(
+    async fn graph_stop(
         &self,
         execution: ExecutionId,
         stop: GraphStop,
         by: &str,
         reason: &str,
-    ) -> GraphStopped {
-        self.graphs(by, |hall| {
+    ) -> Result<GraphStopped> {
+        Ok(self.graphs(by, |hall| {
             if !hall.state.graphs.contains_key(&execution) {
                 return GraphStopped::NotFound;
             }
@@ -122,14 +129,16 @@ impl Model {
                     .map_or(GraphStopped::AlreadyEnded, GraphStopped::Stopped),
                 false => GraphStopped::AlreadyEnded,
             }
-        })
+        }))
     }
 
-    pub(super) fn graph_settle(&self, by: &str, limit: u32) -> Vec<EndedExecution> {
-        self.graphs(by, |hall| hall.settle(limit.min(SWEEP_MAX_BATCH) as usize))
+    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
+        Ok(self.graphs(by, |hall| hall.settle(limit.min(SWEEP_MAX_BATCH) as usize)))
     }
+}
 
-    pub(super) fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> JobsFinished {
+impl Model {
+    pub(super) fn finish_jobs(&self, worker: &str, finishes: &[JobFinish]) -> JobsFinished {
         self.graphs(worker, |hall| {
             let finish = |finish| hall.finish(worker, finish);
             JobsFinished {

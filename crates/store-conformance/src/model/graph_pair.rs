@@ -10,7 +10,7 @@ use crate::graph_factory::{SETTLER, Started, diamond, graph_of, task, tried_task
 use crate::graph_invariants;
 use crate::job_factory::job_claim;
 use leasehold_core::graph::{Graph, GraphStop, Node, NodeRun, NodeState};
-use leasehold_core::job::{Again, ClaimedJob, JobEnd, JobFinish, JobFinished};
+use leasehold_core::job::{Again, ClaimedJob, JobEnd, JobFinish};
 use leasehold_core::{JobId, JsonText, VersionBody};
 use leasehold_store::definition::NewVersion;
 use leasehold_store::job::JobFilter;
@@ -202,8 +202,10 @@ impl GraphPair {
             let claim = [(&claimed).into()];
             let marks = self.real.store.request_dispatched(OWNER, &claim).await;
             let real = answer("request_dispatched", marks)?;
-            let marks = self.inner.dispatched(OWNER, &[(&model.requests[0]).into()]);
-            same("request_dispatched", &real, &marks)?;
+            let claim = [(&model.requests[0]).into()];
+            let marks = self.model.store.request_dispatched(OWNER, &claim).await;
+            let model = answer("request_dispatched", marks)?;
+            same("request_dispatched", &real, &model)?;
         }
         Ok(())
     }

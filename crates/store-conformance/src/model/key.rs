@@ -1,12 +1,14 @@
 //! Keys and instances in the model.
 
+use super::Model;
 use super::claim::until;
 use super::read::page;
 use super::state::{State, refused};
+use async_trait::async_trait;
 use leasehold_core::key::KeyScope;
 use leasehold_core::{KeyId, Timestamp, WorkspaceId};
-use leasehold_store::instance::{Instance, InstanceBeat};
-use leasehold_store::key::{Key, KeyCreated, NewKey};
+use leasehold_store::instance::{Instance, InstanceBeat, InstanceStore};
+use leasehold_store::key::{Key, KeyCreated, KeyStore, NewKey};
 use leasehold_store::{Error, ErrorKind, Page, Result};
 use std::time::Duration;
 
@@ -82,5 +84,50 @@ impl State {
         self.instances.insert(beat.id.clone(), instance);
         self.instances
             .retain(|id, instance| *id == beat.id || until(instance.seen_at, now) <= forget_after);
+    }
+}
+
+#[async_trait]
+impl KeyStore for Model {
+    async fn key_create(&self, new: &NewKey) -> Result<KeyCreated> {
+        self.state().create_key(new, self.now())
+    }
+
+    async fn key_create_first(&self, new: &NewKey) -> Result<Option<Key>> {
+        self.state().create_first_key(new, self.now())
+    }
+
+    async fn key_find(&self, hash: &[u8; 32]) -> Result<Option<Key>> {
+        let state = self.state();
+        Ok(state.keys.values().find(|key| key.hash == *hash).cloned())
+    }
+
+    async fn key_get(&self, id: KeyId) -> Result<Option<Key>> {
+        Ok(self.state().keys.get(&id).cloned())
+    }
+
+    async fn key_list(&self, workspace: Option<WorkspaceId>, at: Page<KeyId>) -> Result<Vec<Key>> {
+        Ok(self.state().list_keys(workspace, at))
+    }
+
+    async fn key_revoke(&self, id: KeyId) -> Result<Option<Key>> {
+        Ok(self.state().revoke_key(id, self.now()))
+    }
+}
+
+#[async_trait]
+impl InstanceStore for Model {
+    async fn instance_beat(&self, beat: &InstanceBeat, forget_after: Duration) -> Result<()> {
+        self.state().beat(beat, forget_after, self.now());
+        Ok(())
+    }
+
+    async fn instance_leave(&self, id: &str) -> Result<()> {
+        self.state().instances.remove(id);
+        Ok(())
+    }
+
+    async fn instance_list(&self) -> Result<Vec<Instance>> {
+        Ok(self.state().instances.values().cloned().collect())
     }
 }

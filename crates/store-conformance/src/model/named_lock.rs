@@ -1,8 +1,11 @@
 //! Named locks in the model.
 
+use super::Model;
 use super::state::State;
+use async_trait::async_trait;
 use leasehold_core::Timestamp;
-use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockToken};
+use leasehold_store::Result;
+use leasehold_store::lock::{LockAcquired, LockRequest, LockState, LockStore, LockToken};
 use std::time::Duration;
 
 impl State {
@@ -59,5 +62,24 @@ impl State {
             }
             None => false,
         }
+    }
+}
+
+#[async_trait]
+impl LockStore for Model {
+    async fn lock_acquire(&self, request: &LockRequest) -> Result<LockAcquired> {
+        Ok(self.state().acquire(request, self.now()))
+    }
+
+    async fn lock_extend(&self, token: &LockToken, at_most_for: Duration) -> Result<bool> {
+        Ok(self.state().extend(token, at_most_for, self.now()))
+    }
+
+    async fn lock_release(&self, token: &LockToken, at_least_for: Duration) -> Result<bool> {
+        Ok(self.state().give_back(token, at_least_for, self.now()))
+    }
+
+    async fn lock_list(&self) -> Result<Vec<LockState>> {
+        Ok(self.state().locks.values().cloned().collect())
     }
 }

@@ -1,12 +1,14 @@
 //! Queues in the model: settings, limits and counts. Knows jobs only as rows to count.
 
+use super::Model;
 use super::job::{Jobs, until};
+use async_trait::async_trait;
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::PAGE_MAX;
 use leasehold_core::queue::QueueSettings;
 use leasehold_core::{JobStatus, Timestamp};
-use leasehold_store::Page;
-use leasehold_store::queue::{JobCounts, Queue, QueueChange, QueueUse};
+use leasehold_store::queue::{JobCounts, Queue, QueueChange, QueueStore, QueueUse};
+use leasehold_store::{Page, Result};
 use std::cmp::Reverse;
 
 impl Jobs {
@@ -113,5 +115,37 @@ impl Jobs {
             .map(|row| row.run_at)
             .min()
             .map(|at| until(now, at))
+    }
+}
+
+#[async_trait]
+impl QueueStore for Model {
+    async fn queue_update(&self, name: &str, change: &QueueChange) -> Result<Queue> {
+        Ok(self.jobs(|jobs, now| jobs.update_queue(name, change, now)))
+    }
+
+    async fn queue_get(&self, name: &str) -> Result<Option<Queue>> {
+        Ok(self.jobs(|jobs, _| jobs.queues.get(name).cloned()))
+    }
+
+    async fn queue_list(&self, page: &Page<String>) -> Result<Vec<Queue>> {
+        Ok(self.jobs(|jobs, _| jobs.list_queues(page)))
+    }
+
+    async fn queue_counts(&self, name: &str) -> Result<JobCounts> {
+        Ok(self.jobs(|jobs, now| jobs.counts(name, now)))
+    }
+
+    async fn queue_overview(&self, limit: u32, up_to: u32) -> Result<Vec<QueueUse>> {
+        Ok(self.jobs(|jobs, now| jobs.overview(limit, up_to, now)))
+    }
+
+    async fn job_limit(&self) -> Result<Option<u32>> {
+        Ok(self.jobs(|jobs, _| jobs.limit))
+    }
+
+    async fn job_limit_set(&self, limit: Option<u32>) -> Result<()> {
+        self.jobs(|jobs, _| jobs.set_limit(limit));
+        Ok(())
     }
 }

@@ -1,11 +1,13 @@
 //! Lists, places, the overview and the stream of changes in the model: everything that is read by walking what there is.
 
+use super::Model;
 use super::state::State;
+use async_trait::async_trait;
 use leasehold_core::limits::PAGE_MAX;
 use leasehold_core::{
     ExecutionId, ExecutionStatus, RequestId, RequestStatus, Timestamp, WorkspaceId,
 };
-use leasehold_store::change::{Change, ChangeCursor, ChangePage, ChangeStart, Event};
+use leasehold_store::change::{Change, ChangeCursor, ChangePage, ChangeStart, ChangeStore, Event};
 use leasehold_store::execution::{ActiveKey, Execution, ExecutionFilter};
 use leasehold_store::request::{Counts, Request, RequestFilter};
 use leasehold_store::workspace::{WorkspaceOverview, WorkspaceUse};
@@ -171,5 +173,17 @@ impl State {
             _ => ChangeCursor(self.next_event.to_string()),
         };
         Ok(ChangePage { changes, cursor })
+    }
+}
+
+#[async_trait]
+impl ChangeStore for Model {
+    async fn change_list(
+        &self,
+        start: &ChangeStart,
+        workspace: Option<WorkspaceId>,
+        limit: u32,
+    ) -> Result<ChangePage> {
+        self.state().changes(start, workspace, limit)
     }
 }

@@ -1,6 +1,9 @@
-//! The bells of the model: what others would notice, a sleeper hears. Knows no store.
+//! The bells of the model: what others would notice, a sleeper hears. Knows no map.
 
-use leasehold_store::wake::Wake;
+use super::Model;
+use async_trait::async_trait;
+use leasehold_store::Result;
+use leasehold_store::wake::{Wake, WakeStore};
 use tokio::sync::Notify;
 
 /// One bell a kind; a ring that nobody waits for is kept.
@@ -32,5 +35,21 @@ impl Bells {
 
     pub(super) async fn wait(&self, wake: Wake) {
         self.of(wake).notified().await;
+    }
+}
+
+#[async_trait]
+impl WakeStore for Model {
+    async fn wake_arm(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    async fn wake_wait(&self, wake: Wake) {
+        self.bells.wait(wake).await;
+    }
+
+    async fn wake_ring(&self, wake: Wake) -> Result<()> {
+        self.bells.ring(wake);
+        Ok(())
     }
 }

@@ -1,5 +1,5 @@
 -- RUNNING executions ($3 is their status) of a workspace admitted before $2, last first.
-SELECT id, workspace_id, request_id, definition_id, version_id, status, admission, started_at, finished_at, error
+SELECT {execution/columns}
 FROM workflow_execution
 WHERE workspace_id = $1 AND admission < $2 AND status = 'RUNNING' AND status = $3
     AND ($4::uuid IS NULL OR definition_id = $4)

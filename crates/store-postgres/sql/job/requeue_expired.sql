@@ -2,8 +2,9 @@
 WITH moment AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, clock_timestamp()) AS now
 ), expired AS MATERIALIZED (
-    SELECT x.* FROM moment m CROSS JOIN LATERAL leasehold_job_expire(m.now, coalesce($2::timestamptz, '-infinity'), $3) x
+    SELECT x.id, x.token, x.queue, x.worker, x.status
+    FROM moment m CROSS JOIN LATERAL leasehold_job_expire(m.now, coalesce($2::timestamptz, '-infinity'), $3) x
 ), woken AS MATERIALIZED (
     SELECT leasehold_job_wake() AS notified WHERE EXISTS (SELECT FROM expired)
 )
-SELECT m.now, x.*, (SELECT w.notified FROM woken w) AS notified FROM moment m LEFT JOIN expired x ON true
+SELECT m.now, x.id, x.token, x.queue, x.worker, x.status, (SELECT w.notified FROM woken w) AS notified FROM moment m LEFT JOIN expired x ON true

@@ -1,2 +1,3 @@
 -- The queue.
-SELECT * FROM queue WHERE name = $1
+SELECT {queue/columns}
+FROM queue WHERE name = $1

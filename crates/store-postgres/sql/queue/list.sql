@@ -1,2 +1,3 @@
 -- Queues by name.
-SELECT * FROM queue WHERE name COLLATE "C" > $1 ORDER BY name COLLATE "C" LIMIT $2
+SELECT {queue/columns}
+FROM queue WHERE name COLLATE "C" > $1 ORDER BY name COLLATE "C" LIMIT $2

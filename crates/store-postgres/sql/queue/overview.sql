@@ -7,7 +7,8 @@ WITH clock AS MATERIALIZED (
     SELECT q.*, coalesce(r.running, 0) AS running FROM queue q LEFT JOIN running r ON r.queue_id = q.id
     ORDER BY coalesce(r.running, 0) DESC, q.name COLLATE "C" LIMIT $2
 )
-SELECT s.*, w.waiting FROM shown s CROSS JOIN clock CROSS JOIN LATERAL (
+SELECT s.running, w.waiting, {queue/columns}
+FROM shown s CROSS JOIN clock CROSS JOIN LATERAL (
     SELECT count(*) AS waiting FROM (
         SELECT 1 FROM job_waiting w WHERE w.queue_id = s.id AND w.ready
         UNION ALL

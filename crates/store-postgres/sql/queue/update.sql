@@ -11,4 +11,4 @@ UPDATE queue SET
     backoff_jitter = coalesce($11, backoff_jitter),
     timeout_us = CASE WHEN $12 THEN $13 ELSE timeout_us END
 WHERE id = $1
-RETURNING *, leasehold_job_wake() AS notified
+RETURNING leasehold_job_wake() AS notified, {queue/columns}

@@ -1,7 +1,5 @@
 -- Requests of all workspaces before $1, newest first, with filters.
-SELECT id, workspace_id, definition_id, version_id, status, priority, params, run_at, idempotency_key, execution_id,
-    attempt_count, dispatch_failures, failure_reason, last_error, redrive_of, cancel_requested_at, claimed_by,
-    lease_expires_at, trace_context, created_at, claimed_at, dispatched_at, finished_at
+SELECT {request/columns}
 FROM workflow_execution_queue
 WHERE true
     AND id < coalesce($1, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)

@@ -1,7 +1,5 @@
 -- FAILED requests of a workspace before $2, newest first, with filters: the dead letters.
-SELECT id, workspace_id, definition_id, version_id, status, priority, params, run_at, idempotency_key, execution_id,
-    attempt_count, dispatch_failures, failure_reason, last_error, redrive_of, cancel_requested_at, claimed_by,
-    lease_expires_at, trace_context, created_at, claimed_at, dispatched_at, finished_at
+SELECT {request/columns}
 FROM workflow_execution_queue
 WHERE workspace_id = $1 AND failure_reason IS NOT NULL
     AND id < coalesce($2, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid)

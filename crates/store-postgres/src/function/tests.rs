@@ -1,9 +1,9 @@
 //! Programs with different functions on one database: what each applies, keeps and refuses.
 
 use super::{FUNCTIONS, Functions, SqlFunction, applied};
-use crate::migrate::{up, up_with};
+use crate::migrate::up_with;
 use crate::{PostgresOptions, PostgresStore, migration_script};
-use leasehold_store::{MigrationState, MigrationStatus, StepKind, Store};
+use leasehold_store::{MigrationState, MigrationStatus, SchemaStore, StepKind};
 use leasehold_testkit::{TestDatabase, TestPostgres};
 use tokio_postgres::{Client, NoTls};
 
@@ -89,7 +89,7 @@ fn functions_in(status: &[MigrationStatus], state: MigrationState) -> usize {
 #[tokio::test]
 async fn older_program_that_restarts_keeps_functions_of_newer_program() {
     let (_database, store, client) = fresh().await;
-    up(&store).await.unwrap();
+    store.schema_migrate().await.unwrap();
     let old = state(&client).await;
     let applied_now = up_with(&store, newer_program()).await.unwrap();
     assert_eq!(
@@ -112,7 +112,7 @@ async fn older_program_that_restarts_keeps_functions_of_newer_program() {
 #[tokio::test]
 async fn old_script_that_is_run_late_does_not_replace_newer_functions() {
     let (_database, store, client) = fresh().await;
-    up(&store).await.unwrap();
+    store.schema_migrate().await.unwrap();
     let mut status = store.schema_status().await.unwrap();
     let functions = status.iter_mut().filter(|s| s.kind == StepKind::Function);
     functions.for_each(|s| s.state = MigrationState::Pending);
@@ -132,7 +132,7 @@ async fn old_script_that_is_run_late_does_not_replace_newer_functions() {
 #[tokio::test]
 async fn function_with_new_argument_leaves_callers_of_old_function_working() {
     let (_database, store, client) = fresh().await;
-    up(&store).await.unwrap();
+    store.schema_migrate().await.unwrap();
     let enqueue = include_str!("../../tests/sql/job_enqueue_key.sql");
     let old = client.prepare(enqueue).await.unwrap();
     let call = async |key: &str| -> i64 {
@@ -148,14 +148,14 @@ async fn function_with_new_argument_leaves_callers_of_old_function_working() {
     let third: i64 = client.query_one(with_note, &[]).await.unwrap().get("id");
     assert_ne!(third, second);
 
-    up(&store).await.unwrap();
+    store.schema_migrate().await.unwrap();
     client.query_one(with_note, &[]).await.unwrap();
 }
 
 #[tokio::test]
 async fn grants_of_users_survive_higher_release() {
     let (_database, store, client) = fresh().await;
-    up(&store).await.unwrap();
+    store.schema_migrate().await.unwrap();
     assert!(!is_callable(&client, "leasehold_enqueue").await);
     assert!(!is_callable(&client, "leasehold_job_enqueue").await);
     client
@@ -184,7 +184,7 @@ async fn grants_of_users_survive_higher_release() {
 #[tokio::test]
 async fn same_release_with_another_body_is_refused() {
     let (_database, store, client) = fresh().await;
-    up(&store).await.unwrap();
+    store.schema_migrate().await.unwrap();
     let before = state(&client).await;
     let other_build = Functions {
         before_migrations: FUNCTIONS.before_migrations,
@@ -199,7 +199,7 @@ async fn same_release_with_another_body_is_refused() {
 #[tokio::test]
 async fn older_functions_are_pending_for_newer_program() {
     let (_database, store, client) = fresh().await;
-    up(&store).await.unwrap();
+    store.schema_migrate().await.unwrap();
     let found = applied(&client, "testing").await.unwrap();
     let status = newer_program().compare(&found);
     assert_eq!(functions_in(&status, MigrationState::Pending), status.len());
@@ -210,7 +210,7 @@ async fn older_functions_are_pending_for_newer_program() {
 #[tokio::test]
 async fn dropped_function_is_pending_and_created_again_without_grants() {
     let (_database, store, client) = fresh().await;
-    up(&store).await.unwrap();
+    store.schema_migrate().await.unwrap();
     client
         .batch_execute(include_str!("../../tests/sql/function_drop.sql"))
         .await
@@ -218,7 +218,7 @@ async fn dropped_function_is_pending_and_created_again_without_grants() {
     let status = store.schema_status().await.unwrap();
     assert_eq!(functions_in(&status, MigrationState::Pending), 1);
     assert!(migration_script(&status).contains("-- leasehold_enqueue release 1"));
-    let created = up(&store).await.unwrap();
+    let created = store.schema_migrate().await.unwrap();
     assert_eq!(created.len(), 1, "{created:?}");
     assert!(!is_callable(&client, "leasehold_enqueue").await);
 }

@@ -1,4 +1,4 @@
-//! What a worker does with its leases: renew them, report progress, end them. What follows from the end of a node is in `graph::finish`.
+//! What a worker does with its leases: renew them, end them. What follows from the end of a node is in `graph::finish`.
 
 use super::row::{self, JsonIn};
 use crate::error::postgres;
@@ -74,28 +74,6 @@ pub(crate) async fn renew(
         )
         .await?;
     Ok(rows.iter().map(|row| JobId(row.get(0))).collect())
-}
-
-pub(crate) async fn progress(
-    store: &PostgresStore,
-    worker: &str,
-    claim: JobRef,
-    progress: &JsonText,
-) -> Result<bool> {
-    let row = store
-        .one(
-            "job_progress",
-            sql!("job/progress"),
-            &[
-                &store.given_now(),
-                &worker,
-                &claim.token,
-                &claim.job.0,
-                &JsonIn(progress),
-            ],
-        )
-        .await?;
-    Ok(row.get("held"))
 }
 
 /// How a claim shall end, decided before it is written.
@@ -268,7 +246,7 @@ impl<'a> Call<'a> {
         let mut failure = None;
         for verdict in nodes {
             let end = &self.finishes[verdict.asked].end;
-            match graph::finish(store, client, worker, verdict, end).await {
+            match graph::finish_node(store, client, worker, verdict, end).await {
                 Ok(node) => {
                     self.finished.ended.extend(node.ended);
                     self.keep(store, node.job.into_iter().collect());

@@ -2,20 +2,32 @@
 
 pub(crate) mod claim;
 mod copy;
-pub(crate) mod enqueue;
+mod enqueue;
 mod expiry;
 pub(crate) mod finish;
 pub(crate) mod names;
-pub(crate) mod read;
 pub(crate) mod row;
 mod settling;
 pub(crate) mod wake;
 
+use crate::row::Kept;
+use crate::store::{PostgresStore, sql};
+use async_trait::async_trait;
 use expiry::Expiry;
+use leasehold_core::job::{JobClaim, JobFinish, JobRef, JobsClaimed};
+use leasehold_core::limits::SWEEP_MAX_BATCH;
+use leasehold_core::{JobId, JobStatus, JsonText};
+use leasehold_store::job::{
+    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobFilter, JobPrune, JobStore, JobsFinished,
+    JobsPruned, NewJob,
+};
+use leasehold_store::{Page, Result};
 use names::Names;
 use settling::Settling;
 use std::sync::Mutex;
-use tokio::sync::Semaphore;
+use std::time::Duration;
+use tokio::sync::{Semaphore, watch};
+use tokio_postgres::Row;
 
 /// What a store remembers about jobs; its clones share it.
 #[derive(Debug)]
@@ -36,5 +48,134 @@ impl Jobs {
             settling: Settling::default(),
             claims: Semaphore::new((connections / 2).max(1)),
         }
+    }
+}
+
+#[async_trait]
+impl JobStore for PostgresStore {
+    async fn job_enqueue(&self, jobs: &[NewJob]) -> Result<Vec<EnqueuedJob>> {
+        enqueue::enqueue(self, jobs).await
+    }
+
+    async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed> {
+        claim::claim(self, claim).await
+    }
+
+    async fn job_renew(
+        &self,
+        worker: &str,
+        claims: &[JobRef],
+        lease: Duration,
+    ) -> Result<Vec<JobId>> {
+        finish::renew(self, worker, claims, lease).await
+    }
+
+    async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<JobsFinished> {
+        finish::finish(self, worker, finishes).await
+    }
+
+    async fn job_progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool> {
+        let row = self
+            .one(
+                "job_progress",
+                sql!("job/progress"),
+                &[
+                    &self.given_now(),
+                    &worker,
+                    &claim.token,
+                    &claim.job.0,
+                    &row::JsonIn(progress),
+                ],
+            )
+            .await?;
+        Ok(row.get("held"))
+    }
+
+    async fn job_requeue_expired(&self, limit: u32) -> Result<Vec<ExpiredJob>> {
+        claim::requeue_expired(self, limit).await
+    }
+
+    async fn job_cancel(&self, id: JobId) -> Result<JobCancelled> {
+        let row: Row = self
+            .one(
+                "job_cancel",
+                sql!("job/cancel"),
+                &[&self.given_now(), &id.0],
+            )
+            .await?;
+        Ok(match row.get::<_, &str>("became") {
+            "cancelled" => JobCancelled::Cancelled,
+            "running" => JobCancelled::Running,
+            "finished" => JobCancelled::Finished,
+            "of_graph" => JobCancelled::OfGraph,
+            _ => JobCancelled::NotFound,
+        })
+    }
+
+    async fn job_get(&self, id: JobId) -> Result<Option<Job>> {
+        let found = self
+            .maybe("job_get", sql!("job/get"), &[&self.given_now(), &id.0])
+            .await?;
+        found.map(|row| Job::read(&Kept(&row))).transpose()
+    }
+
+    async fn job_list(&self, filter: &JobFilter, page: Page<JobId>) -> Result<Vec<Job>> {
+        let context = "job_list";
+        let queue = match &filter.queue {
+            None => None,
+            Some(name) => match names::find(self, context, name).await? {
+                None => return Ok(Vec::new()),
+                known => known,
+            },
+        };
+        let before = page.after.map_or(i64::MAX, |id| id.0);
+        let (now, rows) = (self.given_now(), page.rows());
+        let (statement, status) = match filter.status {
+            None => (sql!("job/list"), None),
+            Some(JobStatus::Queued) => (sql!("job/list_queued"), None),
+            Some(JobStatus::Running) => (sql!("job/list_running"), None),
+            Some(ended @ (JobStatus::Completed | JobStatus::Failed)) => {
+                (sql!("job/list_ended"), Some(ended.as_str()))
+            }
+        };
+        let found = match status {
+            None => {
+                self.many(context, statement, &[&now, &before, &queue, &rows])
+                    .await?
+            }
+            Some(status) => {
+                self.many(context, statement, &[&now, &before, &queue, &rows, &status])
+                    .await?
+            }
+        };
+        found.iter().map(|row| Job::read(&Kept(row))).collect()
+    }
+
+    async fn job_prune(&self, prune: &JobPrune) -> Result<JobsPruned> {
+        let context = "job_prune";
+        let limit = i64::from(prune.limit.min(SWEEP_MAX_BATCH));
+        let jobs = self
+            .execute(
+                context,
+                sql!("job/prune"),
+                &[&prune.completed_before, &prune.failed_before, &limit],
+            )
+            .await?;
+        let keys = self
+            .execute(
+                context,
+                sql!("job/prune_keys"),
+                &[&self.given_now(), &limit],
+            )
+            .await?;
+        Ok(JobsPruned { jobs, keys })
+    }
+
+    async fn job_arm(&self) -> Result<bool> {
+        Ok(self.job_wakes.arm().await)
+    }
+
+    fn job_bell(&self) -> watch::Receiver<u64> {
+        self.job_wakes.bell()
     }
 }

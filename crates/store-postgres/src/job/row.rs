@@ -1,13 +1,11 @@
 //! Rows of jobs and queues as the port's types.
 
-use crate::row::{maybe_id, named, time};
-use leasehold_core::JobId;
+use crate::row::time;
 use leasehold_core::job::JobRetry;
 use leasehold_core::payload::JsonText;
 use leasehold_core::queue::QueueSettings;
 use leasehold_core::retry::Backoff;
 use leasehold_store::Result;
-use leasehold_store::job::Job;
 use leasehold_store::queue::Queue;
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -83,33 +81,6 @@ pub(crate) fn retry(row: &Row) -> JobRetry {
 
 pub(crate) fn timeout(row: &Row) -> Option<Duration> {
     row.get::<_, Option<i64>>("timeout_us").map(duration)
-}
-
-pub(crate) fn job(row: &Row) -> Result<Job> {
-    Ok(Job {
-        id: JobId(row.get("id")),
-        queue: row.get("queue"),
-        kind: row.get("kind"),
-        status: named(row, "status")?,
-        priority: row.get("priority"),
-        payload: row.get::<_, Json>("payload").0,
-        run_at: time(row, "run_at")?,
-        attempts: count(row.get("attempts")),
-        retry: retry(row),
-        timeout: timeout(row),
-        dedup_key: row.get("dedup_key"),
-        claimed_by: row.get("claimed_by"),
-        claimed_at: time(row, "claimed_at")?,
-        lease_expires_at: time(row, "lease_expires_at")?,
-        token: row.get("token"),
-        progress: maybe_json(row, "progress"),
-        result: maybe_json(row, "result"),
-        last_error: row.get("last_error"),
-        trace_context: row.get("trace_context"),
-        created_at: time(row, "created_at")?,
-        execution: maybe_id(row, "execution_id"),
-        finished_at: time(row, "finished_at")?,
-    })
 }
 
 pub(crate) fn queue(row: &Row) -> Result<Queue> {

@@ -2,6 +2,7 @@
 
 use crate::listener::{Ear, Listener};
 use crate::pool::Address;
+use leasehold_store::sql;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,8 +19,8 @@ struct Bell {
 
 impl Ear for Bell {
     const FOR: &'static str = "jobs";
-    const LISTEN: &'static str = include_str!("../../sql/wake/job_listen.sql");
-    const ARM: &'static str = include_str!("../../sql/wake/job_arm.sql");
+    const LISTEN: &'static str = sql!("wake/job_listen");
+    const ARM: &'static str = sql!("wake/job_arm");
     const ASK: Duration = Duration::from_millis(250);
     /// It would be in the way of the claim that comes now.
     const STANDS_UP_AT_ONCE: bool = false;

@@ -1,10 +1,10 @@
-//! Cancelling what is open, telling the engine of it, and redriving what has failed.
+//! Cancelling what is open, and redriving what has failed.
 
 use crate::row::{self, maybe_id, named};
 use crate::store::{PostgresStore, sql};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{ExecutionId, RequestId, RequestStatus};
-use leasehold_store::request::{Cancel, CancelWish, Cancelled, Redrive, RedriveMany, Redriven};
+use leasehold_store::request::{Cancel, Cancelled, Redrive, RedriveMany, Redriven};
 use leasehold_store::wake::Wake;
 use leasehold_store::{Error, ErrorKind, Result, fresh_id};
 use uuid::Uuid;
@@ -47,40 +47,6 @@ pub(crate) async fn cancel(store: &PostgresStore, cancel: &Cancel) -> Result<Can
             return Err(Error::new("request_cancel", ErrorKind::Broken(text)));
         }
     })
-}
-
-pub(crate) async fn cancel_list(store: &PostgresStore, limit: u32) -> Result<Vec<CancelWish>> {
-    let limit = i64::from(limit.min(SWEEP_MAX_BATCH));
-    let rows = store
-        .many(
-            "request_cancel_list",
-            sql!("request/cancel_list"),
-            &[&limit],
-        )
-        .await?;
-    Ok(rows
-        .iter()
-        .map(|row| CancelWish {
-            request: row::id(row, "id"),
-            workspace: row::id(row, "workspace_id"),
-            execution: row::id(row, "execution_id"),
-            force: row.get("cancel_force"),
-        })
-        .collect())
-}
-
-pub(crate) async fn cancel_told(store: &PostgresStore, wishes: &[CancelWish]) -> Result<()> {
-    let requests: Vec<Uuid> = wishes.iter().map(|wish| wish.request.0).collect();
-    let executions: Vec<Uuid> = wishes.iter().map(|wish| wish.execution.0).collect();
-    let forces: Vec<bool> = wishes.iter().map(|wish| wish.force).collect();
-    store
-        .execute(
-            "request_cancel_told",
-            sql!("request/cancel_told"),
-            &[&store.given_now(), &requests, &executions, &forces],
-        )
-        .await
-        .map(drop)
 }
 
 pub(crate) async fn redrive(store: &PostgresStore, redrive: &Redrive) -> Result<Redriven> {

@@ -1,7 +1,249 @@
-//! Requests in PostgreSQL, one file a group of verbs.
+//! Requests in PostgreSQL: what is one statement is here, the other verbs have files of their own.
 
-pub(crate) mod cancel;
+mod cancel;
 pub(crate) mod claim;
-pub(crate) mod enqueue;
-pub(crate) mod read;
-pub(crate) mod resolve;
+mod enqueue;
+mod resolve;
+
+use crate::row::{self, Kept};
+use crate::store::{PostgresStore, sql};
+use async_trait::async_trait;
+use leasehold_core::limits::SWEEP_MAX_BATCH;
+use leasehold_core::{RequestId, RequestStatus, WorkspaceId};
+use leasehold_store::change::Event;
+use leasehold_store::request::{
+    Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
+    Enqueued, Fail, Oldest, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
+    RequestFilter, RequestStore, Settled,
+};
+use leasehold_store::{Page, Result};
+use std::time::Duration;
+use uuid::Uuid;
+
+#[async_trait]
+impl RequestStore for PostgresStore {
+    async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued> {
+        enqueue::enqueue(self, enqueue).await
+    }
+
+    async fn request_claim(&self, claim: &Claim) -> Result<ClaimOutcome> {
+        claim::claim(self, claim).await
+    }
+
+    async fn request_settle(&self) -> Result<Settled> {
+        claim::settle(self).await
+    }
+
+    async fn request_renew(
+        &self,
+        owner: &str,
+        claims: &[ClaimRef],
+        lease: Duration,
+    ) -> Result<Vec<RequestId>> {
+        let (ids, tokens) = resolve::split(claims.iter().copied());
+        let rows = self
+            .many(
+                "request_renew",
+                sql!("request/renew"),
+                &[
+                    &self.given_now(),
+                    &owner,
+                    &ids,
+                    &tokens,
+                    &row::micros(lease),
+                ],
+            )
+            .await?;
+        Ok(rows.iter().map(|row| row::id(row, "id")).collect())
+    }
+
+    async fn request_dispatched(
+        &self,
+        owner: &str,
+        claims: &[ClaimRef],
+    ) -> Result<Vec<Dispatched>> {
+        resolve::dispatched(self, owner, claims).await
+    }
+
+    async fn request_release(&self, owner: &str, releases: &[Release]) -> Result<Vec<Released>> {
+        resolve::release(self, owner, releases).await
+    }
+
+    async fn request_fail(&self, owner: &str, fail: &Fail) -> Result<bool> {
+        resolve::fail(self, owner, fail).await
+    }
+
+    async fn request_recover(&self, by: &str, limit: u32) -> Result<Vec<Recovered>> {
+        resolve::recover(self, by, limit).await
+    }
+
+    async fn request_cancel(&self, cancel: &Cancel) -> Result<Cancelled> {
+        cancel::cancel(self, cancel).await
+    }
+
+    async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelWish>> {
+        let limit = i64::from(limit.min(SWEEP_MAX_BATCH));
+        let rows = self
+            .many(
+                "request_cancel_list",
+                sql!("request/cancel_list"),
+                &[&limit],
+            )
+            .await?;
+        Ok(rows
+            .iter()
+            .map(|row| CancelWish {
+                request: row::id(row, "id"),
+                workspace: row::id(row, "workspace_id"),
+                execution: row::id(row, "execution_id"),
+                force: row.get("cancel_force"),
+            })
+            .collect())
+    }
+
+    async fn request_cancel_told(&self, wishes: &[CancelWish]) -> Result<()> {
+        let requests: Vec<Uuid> = wishes.iter().map(|wish| wish.request.0).collect();
+        let executions: Vec<Uuid> = wishes.iter().map(|wish| wish.execution.0).collect();
+        let forces: Vec<bool> = wishes.iter().map(|wish| wish.force).collect();
+        self.execute(
+            "request_cancel_told",
+            sql!("request/cancel_told"),
+            &[&self.given_now(), &requests, &executions, &forces],
+        )
+        .await
+        .map(drop)
+    }
+
+    async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven> {
+        cancel::redrive(self, redrive).await
+    }
+
+    async fn request_redrive_many(
+        &self,
+        redrive: &RedriveMany,
+    ) -> Result<Vec<(RequestId, RequestId)>> {
+        cancel::redrive_many(self, redrive).await
+    }
+
+    async fn request_get(&self, workspace: WorkspaceId, id: RequestId) -> Result<Option<Request>> {
+        let row = self
+            .maybe("request_get", sql!("request/get"), &[&workspace.0, &id.0])
+            .await?;
+        row.map(|row| Request::read(&Kept(&row))).transpose()
+    }
+
+    async fn request_find(&self, id: RequestId) -> Result<Option<Request>> {
+        let row = self
+            .maybe("request_find", sql!("request/find"), &[&id.0])
+            .await?;
+        row.map(|row| Request::read(&Kept(&row))).transpose()
+    }
+
+    async fn request_list(
+        &self,
+        filter: &RequestFilter,
+        page: Page<RequestId>,
+    ) -> Result<Vec<Request>> {
+        const CONTEXT: &str = "request_list";
+        let before = page.after.map(Uuid::from);
+        let status = filter.status.map(RequestStatus::as_str);
+        let definition = filter.definition.map(Uuid::from);
+        let reason = filter.reason.map(|reason| reason.as_str());
+        let rows = match filter.workspace {
+            None => {
+                let params: [&(dyn tokio_postgres::types::ToSql + Sync); 5] =
+                    [&before, &status, &definition, &reason, &page.rows()];
+                self.many(CONTEXT, sql!("request/list_all"), &params)
+                    .await?
+            }
+            Some(workspace) => {
+                let failed = filter.status == Some(RequestStatus::Failed) || reason.is_some();
+                let statement = if failed {
+                    sql!("request/list_failed")
+                } else {
+                    sql!("request/list")
+                };
+                let params: [&(dyn tokio_postgres::types::ToSql + Sync); 6] = [
+                    &workspace.0,
+                    &before,
+                    &status,
+                    &definition,
+                    &reason,
+                    &page.rows(),
+                ];
+                self.many(CONTEXT, statement, &params).await?
+            }
+        };
+        rows.iter().map(|row| Request::read(&Kept(row))).collect()
+    }
+
+    async fn request_counts(&self, workspace: WorkspaceId) -> Result<Counts> {
+        // Folding first keeps what must be added to the folded counts small; without it the answer is as exact.
+        claim::fold(self).await?;
+        let row = self
+            .maybe("request_counts", sql!("request/counts"), &[&workspace.0])
+            .await?;
+        let Some(row) = row else {
+            return Ok(Counts::default());
+        };
+        Ok(Counts {
+            pending: row::count(&row, "pending")?,
+            claimed: row::count(&row, "claimed")?,
+            dispatched: row::count(&row, "dispatched")?,
+            completed: row::count(&row, "completed")?,
+            failed: row::count(&row, "failed")?,
+        })
+    }
+
+    async fn request_oldest(&self) -> Result<Oldest> {
+        // Where a line begins is known only of what is folded.
+        claim::fold(self).await?;
+        let row = self
+            .one(
+                "request_oldest",
+                sql!("request/oldest"),
+                &[&self.given_now()],
+            )
+            .await?;
+        Ok(Oldest {
+            at: row::time(&row, "at")?,
+            pending: row::time(&row, "pending")?,
+            startable: row::time(&row, "startable")?,
+            claimed: row::time(&row, "claimed")?,
+            dispatched: row::time(&row, "dispatched")?,
+        })
+    }
+
+    async fn request_timeline(&self, workspace: WorkspaceId, id: RequestId) -> Result<Vec<Event>> {
+        let rows = self
+            .many(
+                "request_timeline",
+                sql!("request/timeline"),
+                &[&workspace.0, &id.0],
+            )
+            .await?;
+        rows.iter().map(row::event).collect()
+    }
+
+    async fn request_place(
+        &self,
+        workspace: WorkspaceId,
+        id: RequestId,
+        up_to: u32,
+    ) -> Result<Option<u32>> {
+        let row = self
+            .maybe(
+                "request_place",
+                sql!("request/place"),
+                &[
+                    &self.given_now(),
+                    &workspace.0,
+                    &id.0,
+                    &i64::from(up_to),
+                    &i64::from(claim::RIPEN_AT_MOST),
+                ],
+            )
+            .await?;
+        row.map(|row| row::count(&row, "place")).transpose()
+    }
+}

@@ -14,25 +14,8 @@ use std::time::Duration;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-fn split(claims: impl Iterator<Item = ClaimRef>) -> (Vec<Uuid>, Vec<i64>) {
+pub(super) fn split(claims: impl Iterator<Item = ClaimRef>) -> (Vec<Uuid>, Vec<i64>) {
     claims.map(|claim| (claim.request.0, claim.token)).unzip()
-}
-
-pub(crate) async fn renew(
-    store: &PostgresStore,
-    owner: &str,
-    claims: &[ClaimRef],
-    lease: Duration,
-) -> Result<Vec<RequestId>> {
-    let (ids, tokens) = split(claims.iter().copied());
-    let rows = store
-        .many(
-            "request_renew",
-            sql!("request/renew"),
-            &[&store.given_now(), &owner, &ids, &tokens, &micros(lease)],
-        )
-        .await?;
-    Ok(rows.iter().map(|row| row::id(row, "id")).collect())
 }
 
 pub(crate) async fn dispatched(

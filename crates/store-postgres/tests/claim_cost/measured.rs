@@ -2,9 +2,9 @@
 
 use super::{explain, support};
 use leasehold_core::{ExecutionEnd, ExecutionId};
-use leasehold_store::execution::{ExecutionFinish, ExecutionFinished};
-use leasehold_store::request::{Claim, ClaimOutcome};
-use leasehold_store::{Store, fresh_id};
+use leasehold_store::execution::{ExecutionFinish, ExecutionFinished, ExecutionStore};
+use leasehold_store::fresh_id;
+use leasehold_store::request::{Claim, ClaimOutcome, RequestStore};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_testkit::TestDatabase;
 use serde_json::Value;

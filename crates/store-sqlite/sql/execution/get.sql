@@ -1,3 +1,3 @@
 -- One execution of a workspace.
-SELECT id, workspace_id, request_id, definition_id, version_id, status, admission, started_at, finished_at, error
+SELECT {execution/columns}
 FROM workflow_execution WHERE id = ?2 AND workspace_id = ?1

@@ -1,5 +1,5 @@
 -- A page of a workspace's executions, last admitted first, with filters.
-SELECT id, workspace_id, request_id, definition_id, version_id, status, admission, started_at, finished_at, error
+SELECT {execution/columns}
 FROM workflow_execution INDEXED BY execution_list
 WHERE workspace_id = ?1 AND admission < ?2 AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR definition_id = ?4)
 ORDER BY admission DESC LIMIT ?5

@@ -1,5 +1,5 @@
 -- A page of a workspace's RUNNING executions (?3 is their status), last admitted first.
-SELECT id, workspace_id, request_id, definition_id, version_id, status, admission, started_at, finished_at, error
+SELECT {execution/columns}
 FROM workflow_execution INDEXED BY execution_running
 WHERE workspace_id = ?1 AND admission < ?2 AND status = 'RUNNING' AND status = ?3 AND (?4 IS NULL OR definition_id = ?4)
 ORDER BY admission DESC LIMIT ?5

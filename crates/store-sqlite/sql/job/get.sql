@@ -1,9 +1,13 @@
--- A job with all that is known of it but its lease. Read by place: a list reads it for each of its jobs.
-SELECT j.id, q.name, j.kind, j.priority, j.payload, j.created_at, j.trace_context,
-    j.timeout_us, j.max_attempts, j.backoff_base_us, j.backoff_factor, j.backoff_max_us, j.backoff_jitter,
-    q.timeout_us, q.max_attempts, q.backoff_base_us, q.backoff_factor, q.backoff_max_us, q.backoff_jitter,
-    coalesce(w.run_at, e.run_at), coalesce(w.attempts, e.attempts), coalesce(w.token, e.token),
-    e.failed, e.finished_at, e.result, coalesce(e.last_error, n.last_error), n.progress, k.key, j.execution_id
+-- A job with all that is known of it but its lease; `placed` is NULL where a lease may tell more.
+SELECT j.id, q.name AS queue, j.kind, j.priority, j.payload, j.created_at, j.trace_context, j.execution_id,
+    coalesce(j.timeout_us, q.timeout_us) AS timeout_us, coalesce(j.max_attempts, q.max_attempts) AS max_attempts,
+    coalesce(j.backoff_base_us, q.backoff_base_us) AS backoff_base_us, coalesce(j.backoff_factor, q.backoff_factor) AS backoff_factor,
+    coalesce(j.backoff_max_us, q.backoff_max_us) AS backoff_max_us, coalesce(j.backoff_jitter, q.backoff_jitter) AS backoff_jitter,
+    CASE e.failed WHEN 1 THEN 'failed' WHEN 0 THEN 'completed' ELSE 'queued' END AS status,
+    coalesce(w.run_at, e.run_at, j.created_at) AS run_at, coalesce(w.attempts, e.attempts, 0) AS attempts,
+    coalesce(w.token, e.token, 0) AS token, coalesce(w.attempts, e.attempts) AS placed,
+    NULL AS claimed_by, NULL AS claimed_at, NULL AS lease_expires_at,
+    n.progress, coalesce(e.last_error, n.last_error) AS last_error, e.result, e.finished_at, k.key AS dedup_key
 FROM job j
 JOIN queue q ON q.id = j.queue_id
 LEFT JOIN job_waiting w ON w.job_id = j.id

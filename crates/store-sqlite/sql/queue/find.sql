@@ -1,4 +1,3 @@
 -- The queue of a name.
-SELECT id, name, max_running, paused, keep_completed, lease_us, max_attempts, backoff_base_us, backoff_factor, backoff_max_us,
-    backoff_jitter, timeout_us, created_at
+SELECT {queue/columns}
 FROM queue WHERE name = ?1

@@ -1,7 +1,5 @@
 -- A page of all requests, newest first; parameters that are NULL let everything pass.
-SELECT id, workspace_id, definition_id, version_id, status, priority, params, run_at, idempotency_key, execution_id,
-    attempt_count, dispatch_failures, failure_reason, last_error, redrive_of, cancel_requested_at, claimed_by,
-    lease_expires_at, trace_context, created_at, claimed_at, dispatched_at, finished_at
+SELECT {request/columns}
 FROM workflow_execution_queue
 WHERE id < ?5
     AND (?1 IS NULL OR workspace_id = ?1)

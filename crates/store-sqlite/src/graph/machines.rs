@@ -6,10 +6,11 @@ use crate::session::Session;
 use leasehold_core::graph::Machine;
 use leasehold_core::{VersionBody, VersionId};
 use leasehold_store::ErrorKind;
+use leasehold_store::sql;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-const BODY: &str = include_str!("../../sql/version/body.sql");
+const BODY: &str = sql!("version/body");
 
 /// As many are kept. A graph may have megabytes, so they are few.
 const MOST: usize = 32;

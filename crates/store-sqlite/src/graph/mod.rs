@@ -2,13 +2,101 @@
 //!
 //! An operation opens the graphs it needs (`open::Open`), tells them what happened, and writes all of it at its end (`write`).
 
-pub(crate) mod calls;
 pub(crate) mod machines;
 
-mod finish;
+pub(crate) mod finish;
 mod open;
 mod read;
 mod settle;
 mod start;
 mod stop;
 mod write;
+
+use crate::SqliteStore;
+use crate::graph::finish::NodeFinished;
+use crate::row::{Place, blob};
+use async_trait::async_trait;
+use leasehold_core::graph::{GraphStop, NodeRun};
+use leasehold_core::job::JobFinish;
+use leasehold_core::{ExecutionId, JsonText};
+use leasehold_store::Result;
+use leasehold_store::failpoint::reach;
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, GraphStore};
+use leasehold_store::sql;
+use rusqlite::params;
+use std::sync::Arc;
+
+const OUTPUT: &str = sql!("node/output");
+
+#[async_trait]
+impl GraphStore for SqliteStore {
+    async fn graph_start(&self, execution: ExecutionId) -> Result<GraphStarted> {
+        let machines = Arc::clone(&self.machines);
+        self.write("graph_start", move |s| {
+            start::start(s, &machines, execution)
+        })
+        .await
+    }
+
+    async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>> {
+        self.read("graph_get", move |s| read::get(s, execution))
+            .await
+    }
+
+    async fn graph_nodes(&self, execution: ExecutionId) -> Result<Option<Vec<NodeRun>>> {
+        let machines = Arc::clone(&self.machines);
+        self.read("graph_nodes", move |s| read::nodes(s, &machines, execution))
+            .await
+    }
+
+    async fn graph_output(&self, execution: ExecutionId, node: usize) -> Result<Option<JsonText>> {
+        self.read("graph_output", move |s| {
+            s.maybe(OUTPUT, params![blob(execution), Place(node)], |row| {
+                Ok(JsonText::trusted(row.get(0)?))
+            })
+        })
+        .await
+    }
+
+    async fn graph_stop(
+        &self,
+        execution: ExecutionId,
+        why: GraphStop,
+        by: &str,
+        reason: &str,
+    ) -> Result<GraphStopped> {
+        let machines = Arc::clone(&self.machines);
+        let (by, reason) = (by.to_owned(), reason.to_owned());
+        self.write("graph_stop", move |s| {
+            stop::stop(s, &machines, execution, why, &by, &reason)
+        })
+        .await
+    }
+
+    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
+        let (machines, by) = (Arc::clone(&self.machines), by.to_owned());
+        self.write("graph_settle", move |s| {
+            settle::settle(s, &machines, &by, limit)
+        })
+        .await
+    }
+}
+
+impl SqliteStore {
+    /// Ends the claim of a node.
+    pub(crate) async fn finish_node(
+        &self,
+        worker: &str,
+        finish: &JobFinish,
+    ) -> Result<NodeFinished> {
+        let machines = Arc::clone(&self.machines);
+        let (worker, finish) = (worker.to_owned(), finish.clone());
+        let finished = self
+            .write("job_finish", move |s| {
+                finish::finish(s, &machines, &worker, &finish)
+            })
+            .await?;
+        reach("job_finish/committed");
+        Ok(finished)
+    }
+}

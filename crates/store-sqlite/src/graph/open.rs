@@ -7,13 +7,14 @@ use crate::session::Session;
 use leasehold_core::graph::{Given, GraphEvent, GraphState, GraphStop, Machine, Step, Work};
 use leasehold_core::{ExecutionEnd, ExecutionId, JsonText, VersionId, WorkspaceId};
 use leasehold_store::ErrorKind;
+use leasehold_store::sql;
 use rusqlite::{Row, params};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-const OF: &str = include_str!("../../sql/graph/of.sql");
-const GIVEN: &str = include_str!("../../sql/graph/given.sql");
-const OUTPUT: &str = include_str!("../../sql/node/output.sql");
+const OF: &str = sql!("graph/of");
+const GIVEN: &str = sql!("graph/given");
+const OUTPUT: &str = sql!("node/output");
 
 /// A graph, and what is new of it.
 pub(super) struct Open {

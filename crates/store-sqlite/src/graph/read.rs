@@ -10,11 +10,11 @@ use leasehold_core::graph::{NodeRun, NodeState};
 use leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES;
 use leasehold_core::{ExecutionId, JobId, JsonText};
 use leasehold_store::graph::GraphRun;
+use leasehold_store::sql;
 use rusqlite::{Row, params};
 
-const GET: &str = include_str!("../../sql/graph/get.sql");
-const OUTPUT: &str = include_str!("../../sql/node/output.sql");
-const NODES: &str = include_str!("../../sql/node/list.sql");
+const GET: &str = sql!("graph/get");
+const NODES: &str = sql!("node/list");
 
 pub(super) fn get(
     session: &Session<'_>,
@@ -67,16 +67,6 @@ pub(super) fn nodes(
             }
         }
         Ok(Some(nodes))
-    })
-}
-
-pub(super) fn output(
-    session: &Session<'_>,
-    execution: ExecutionId,
-    node: usize,
-) -> Result<Option<JsonText>, Fault> {
-    session.maybe(OUTPUT, params![blob(execution), Place(node)], |row| {
-        Ok(JsonText::trusted(row.get(0)?))
     })
 }
 

@@ -10,11 +10,12 @@ use leasehold_core::ExecutionId;
 use leasehold_core::graph::GraphStop;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_store::graph::{EndedExecution, TIMED_OUT};
+use leasehold_store::sql;
 use rusqlite::params;
 
-const SPENT: &str = include_str!("../../sql/node/spent.sql");
-const SPENT_OVER: &str = include_str!("../../sql/node/spent_over.sql");
-const OVERDUE: &str = include_str!("../../sql/graph/overdue.sql");
+const SPENT: &str = sql!("node/spent");
+const SPENT_OVER: &str = sql!("node/spent_over");
+const OVERDUE: &str = sql!("graph/overdue");
 
 pub(super) fn settle(
     session: &Session<'_>,

@@ -8,12 +8,13 @@ use crate::row::{Columns, blob, later};
 use crate::session::Session;
 use leasehold_core::{ExecutionId, VersionId};
 use leasehold_store::graph::GraphStarted;
+use leasehold_store::sql;
 use rusqlite::params;
 use std::time::Duration;
 
-const GET: &str = include_str!("../../sql/graph/get.sql");
-const TO_START: &str = include_str!("../../sql/graph/to_start.sql");
-const CREATE: &str = include_str!("../../sql/graph/create.sql");
+const GET: &str = sql!("graph/get");
+const TO_START: &str = sql!("graph/to_start");
+const CREATE: &str = sql!("graph/create");
 
 /// Who ends an execution whose first node cannot even be begun.
 const BY: &str = "graph";

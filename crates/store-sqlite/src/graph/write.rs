@@ -10,14 +10,15 @@ use crate::session::Session;
 use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::graph::{EndedExecution, job_of};
 use leasehold_store::job::NewJob;
+use leasehold_store::sql;
 use rusqlite::params;
 
-const SET: &str = include_str!("../../sql/graph/set.sql");
-const NODE_BEGIN: &str = include_str!("../../sql/node/begin.sql");
-const NODE_END: &str = include_str!("../../sql/node/end.sql");
-const NODE_ABANDON: &str = include_str!("../../sql/node/abandon.sql");
-const NODE_JOB: &str = include_str!("../../sql/node/job.sql");
-const SPENT_OVER: &str = include_str!("../../sql/node/spent_over.sql");
+const SET: &str = sql!("graph/set");
+const NODE_BEGIN: &str = sql!("node/begin");
+const NODE_END: &str = sql!("node/end");
+const NODE_ABANDON: &str = sql!("node/abandon");
+const NODE_JOB: &str = sql!("node/job");
+const SPENT_OVER: &str = sql!("node/spent_over");
 
 /// All of it; says which executions ended.
 pub(super) fn all(

@@ -9,9 +9,10 @@ use crate::job::{line, wait};
 use crate::session::Session;
 use crate::wake::Ring;
 use leasehold_store::graph::ABANDONED;
+use leasehold_store::sql;
 use std::collections::{BTreeMap, HashMap};
 
-const WAITING: &str = include_str!("../../sql/job/waiting.sql");
+const WAITING: &str = sql!("job/waiting");
 
 /// Fails the jobs of nodes, wherever they are; a worker that has one has lost its lease. Says how often each was tried; one that is
 /// no longer kept is left out.

@@ -12,11 +12,12 @@ use leasehold_core::job::{ClaimedJob, JobClaim, JobsClaimed};
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::JOB_MAX_BATCH;
 use leasehold_core::{JobId, JsonText};
+use leasehold_store::sql;
 use rusqlite::{Row, params};
 use std::time::Duration;
 
-const WAITING: &str = include_str!("../../sql/job/claim_waiting.sql");
-const FRESH: &str = include_str!("../../sql/job/claim_fresh.sql");
+const WAITING: &str = sql!("job/claim_waiting");
+const FRESH: &str = sql!("job/claim_fresh");
 
 pub(crate) fn claim(session: &Session<'_>, claim: &JobClaim) -> Result<JobsClaimed, Fault> {
     let asked = claim

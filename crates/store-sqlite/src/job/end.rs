@@ -5,16 +5,17 @@ use crate::row::Text;
 use crate::session::Session;
 use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_core::text;
+use leasehold_store::sql;
 use rusqlite::params;
 use std::cell::Cell;
 
-const END: &str = include_str!("../../sql/job/end.sql");
-const ERROR: &str = include_str!("../../sql/job/error.sql");
-const SAID: &str = include_str!("../../sql/job/said.sql");
-const KEY_RELEASE: &str = include_str!("../../sql/job/key_release.sql");
-const NOTE_DELETE: &str = include_str!("../../sql/job/note_delete.sql");
-const DELETE: &str = include_str!("../../sql/job/delete.sql");
-const ENDED: &str = include_str!("../../sql/job/ended.sql");
+const END: &str = sql!("job/end");
+const ERROR: &str = sql!("job/error");
+const SAID: &str = sql!("job/said");
+const KEY_RELEASE: &str = sql!("job/key_release");
+const NOTE_DELETE: &str = sql!("job/note_delete");
+const DELETE: &str = sql!("job/delete");
+const ENDED: &str = sql!("job/ended");
 
 /// A job's end.
 #[derive(Clone, Debug)]

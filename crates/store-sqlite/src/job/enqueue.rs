@@ -12,17 +12,18 @@ use leasehold_core::JobId;
 use leasehold_core::job::bounded_wait;
 use leasehold_core::retry::Backoff;
 use leasehold_store::job::{Dedup, EnqueuedJob, JobStart, NewJob};
+use leasehold_store::sql;
 use rusqlite::params;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::time::Duration;
 
-const LAST: &str = include_str!("../../sql/job/last.sql");
-const ADVANCE: &str = include_str!("../../sql/job/advance.sql");
-const ENQUEUE: &str = include_str!("../../sql/job/enqueue.sql");
-const KEY_FIND: &str = include_str!("../../sql/job/key_find.sql");
-const KEY_TAKE: &str = include_str!("../../sql/job/key_take.sql");
-const KEY_LOSE: &str = include_str!("../../sql/job/key_lose.sql");
+const LAST: &str = sql!("job/last");
+const ADVANCE: &str = sql!("job/advance");
+const ENQUEUE: &str = sql!("job/enqueue");
+const KEY_FIND: &str = sql!("job/key_find");
+const KEY_TAKE: &str = sql!("job/key_take");
+const KEY_LOSE: &str = sql!("job/key_lose");
 
 /// An enqueue call made ready outside the writer. Its texts are one text and its names are kept once each: a call of many jobs
 /// is copied without allocating for each of them.

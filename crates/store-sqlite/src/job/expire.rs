@@ -14,11 +14,12 @@ use leasehold_core::job::JobRef;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{JobId, JobStatus};
 use leasehold_store::job::ExpiredJob;
+use leasehold_store::sql;
 use rusqlite::params;
 
-const EXPIRED: &str = include_str!("../../sql/job/expired.sql");
-const EXPIRED_OF_QUEUE: &str = include_str!("../../sql/job/expired_of_queue.sql");
-const SPEND: &str = include_str!("../../sql/node/spend.sql");
+const EXPIRED: &str = sql!("job/expired");
+const EXPIRED_OF_QUEUE: &str = sql!("job/expired_of_queue");
+const SPEND: &str = sql!("node/spend");
 
 /// Up to `limit` jobs of all queues.
 pub(crate) fn take_back(session: &Session<'_>, limit: u32) -> Result<Vec<ExpiredJob>, Fault> {

@@ -15,9 +15,10 @@ use leasehold_core::job::{
     Again, JobEnd, JobFinish, JobFinished, JobRef, JobRetry, bounded_wait, jitter,
 };
 use leasehold_core::{ExecutionId, JobId};
+use leasehold_store::sql;
 use std::time::Duration;
 
-const OF: &str = include_str!("../../sql/job/of.sql");
+const OF: &str = sql!("job/of");
 
 /// Ends the claims of jobs that are no nodes; none is answered for those that are, and nothing was changed of them.
 pub(crate) fn finish(

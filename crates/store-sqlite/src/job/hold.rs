@@ -7,10 +7,11 @@ use crate::session::Session;
 use leasehold_core::job::JobRef;
 use leasehold_core::lease::bounded;
 use leasehold_core::{JobId, JsonText};
+use leasehold_store::sql;
 use rusqlite::params;
 use std::time::Duration;
 
-const PROGRESS: &str = include_str!("../../sql/job/progress.sql");
+const PROGRESS: &str = sql!("job/progress");
 
 pub(crate) fn renew(
     session: &Session<'_>,

@@ -6,16 +6,17 @@ use crate::row::Text;
 use crate::session::Session;
 use leasehold_core::job::JobRef;
 use leasehold_store::ErrorKind;
+use leasehold_store::sql;
 use rusqlite::{Row, params};
 use std::collections::HashMap;
 
-const ADD: &str = include_str!("../../sql/job/lease_add.sql");
-const GET: &str = include_str!("../../sql/job/lease_get.sql");
-const SET: &str = include_str!("../../sql/job/lease_set.sql");
-const REMOVE: &str = include_str!("../../sql/job/lease_remove.sql");
-const LIST: &str = include_str!("../../sql/job/lease_list.sql");
-const LIST_OF_NODES: &str = include_str!("../../sql/job/lease_list_of_nodes.sql");
-const TAKE_TOKENS: &str = include_str!("../../sql/job/take_tokens.sql");
+const ADD: &str = sql!("job/lease_add");
+const GET: &str = sql!("job/lease_get");
+const SET: &str = sql!("job/lease_set");
+const REMOVE: &str = sql!("job/lease_remove");
+const LIST: &str = sql!("job/lease_list");
+const LIST_OF_NODES: &str = sql!("job/lease_list_of_nodes");
+const TAKE_TOKENS: &str = sql!("job/take_tokens");
 
 /// One claim's jobs, as far as its worker still has them.
 #[derive(Debug)]

@@ -2,14 +2,15 @@
 
 use crate::error::Fault;
 use crate::session::Session;
+use leasehold_store::sql;
 use rusqlite::params;
 
-const FIRST: &str = include_str!("../../sql/job/line_first.sql");
-const FIND: &str = include_str!("../../sql/job/line_find.sql");
-const ADD: &str = include_str!("../../sql/job/line_add.sql");
-const BEGIN: &str = include_str!("../../sql/job/line_begin.sql");
-const END: &str = include_str!("../../sql/job/line_end.sql");
-const REMOVE: &str = include_str!("../../sql/job/line_remove.sql");
+const FIRST: &str = sql!("job/line_first");
+const FIND: &str = sql!("job/line_find");
+const ADD: &str = sql!("job/line_add");
+const BEGIN: &str = sql!("job/line_begin");
+const END: &str = sql!("job/line_end");
+const REMOVE: &str = sql!("job/line_remove");
 
 /// Neighbouring jobs of one queue and priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,14 +7,15 @@ use crate::session::Session;
 use leasehold_core::{JobId, JobStatus};
 use leasehold_store::Page;
 use leasehold_store::job::{Job, JobFilter};
+use leasehold_store::sql;
 use rusqlite::params;
 
-const LIST: &str = include_str!("../../sql/job/list.sql");
-const LIST_OF_QUEUE: &str = include_str!("../../sql/job/list_of_queue.sql");
-const WAITING: &str = include_str!("../../sql/job/list_waiting.sql");
-const FRESH: &str = include_str!("../../sql/job/list_fresh.sql");
-const COMPLETED: &str = include_str!("../../sql/job/list_completed.sql");
-const FAILED: &str = include_str!("../../sql/job/list_failed.sql");
+const LIST: &str = sql!("job/list");
+const LIST_OF_QUEUE: &str = sql!("job/list_of_queue");
+const WAITING: &str = sql!("job/list_waiting");
+const FRESH: &str = sql!("job/list_fresh");
+const COMPLETED: &str = sql!("job/list_completed");
+const FAILED: &str = sql!("job/list_failed");
 
 pub(crate) fn list(
     session: &Session<'_>,

@@ -4,14 +4,15 @@ use crate::error::Fault;
 use crate::job::end::Ends;
 use crate::session::Session;
 use leasehold_store::job::{JobPrune, JobsPruned};
+use leasehold_store::sql;
 use rusqlite::params;
 
 /// Jobs that go in one transaction, since claims wait for it.
 const AT_ONCE: u32 = 1_000;
 
-const PRUNE: &str = include_str!("../../sql/job/prune.sql");
-const PRUNE_KEYS: &str = include_str!("../../sql/job/prune_keys.sql");
-const END_DELETE: &str = include_str!("../../sql/job/end_delete.sql");
+const PRUNE: &str = sql!("job/prune");
+const PRUNE_KEYS: &str = sql!("job/prune_keys");
+const END_DELETE: &str = sql!("job/end_delete");
 
 pub(crate) fn prune(session: &Session<'_>, prune: &JobPrune) -> Result<JobsPruned, Fault> {
     let limit = prune.limit.min(AT_ONCE);

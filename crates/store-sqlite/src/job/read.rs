@@ -3,20 +3,15 @@
 use crate::error::Fault;
 use crate::job::lease::{self, Page};
 use crate::job::page::Entry;
-use crate::job::wish;
-use crate::row::{Columns, moment};
+use crate::row::{Kept, moment};
 use crate::session::Session;
-use leasehold_core::job::JobRetry;
-use leasehold_core::{JobId, JobStatus, JsonText};
+use leasehold_core::{JobId, JobStatus};
 use leasehold_store::job::Job;
-use rusqlite::{Row, params};
+use leasehold_store::sql;
+use rusqlite::params;
 use std::collections::HashMap;
 
-const GET: &str = include_str!("../../sql/job/get.sql");
-
-pub(crate) fn get(session: &Session<'_>, id: JobId) -> Result<Option<Job>, Fault> {
-    session.at_once(|session| Leases::unread().job(session, id))
-}
+const GET: &str = sql!("job/get");
 
 /// The leases there are, read when the first job that may have one is met.
 pub(crate) struct Leases(Option<Read>);
@@ -47,7 +42,8 @@ impl Leases {
     /// The job; none if there is none.
     pub(crate) fn job(&mut self, session: &Session<'_>, id: JobId) -> Result<Option<Job>, Fault> {
         let found = session.maybe(GET, params![id.0, session.now], |row| {
-            Ok((job(row)?, row.get::<_, Option<u32>>(20)?.is_some()))
+            let placed: Option<u32> = row.get("placed")?;
+            Ok((Job::read(&Kept(row))?, placed.is_some()))
         })?;
         let Some((mut job, placed)) = found else {
             return Ok(None);
@@ -92,47 +88,4 @@ impl Leases {
         };
         Ok(self.0.insert(read))
     }
-}
-
-fn job(row: &Row<'_>) -> Result<Job, Fault> {
-    let text = |column: usize| row.get::<_, Option<String>>(column);
-    let time = |column: usize| row.get::<_, Option<i64>>(column)?.map(moment).transpose();
-    let created_at = moment(row.get(5)?)?;
-    let failed: Option<bool> = row.get(22)?;
-    let (own, queues) = (wish::wishes(row, 8)?, wish::wishes(row, 14)?);
-    let ordinary = JobRetry::default();
-    Ok(Job {
-        id: JobId(row.get(0)?),
-        queue: row.get(1)?,
-        kind: row.get(2)?,
-        status: match failed {
-            Some(true) => JobStatus::Failed,
-            Some(false) => JobStatus::Completed,
-            None => JobStatus::Queued,
-        },
-        priority: row.get(3)?,
-        payload: JsonText::trusted(row.get(4)?),
-        run_at: time(19)?.unwrap_or(created_at),
-        attempts: row.get::<_, Option<u32>>(20)?.unwrap_or_default(),
-        retry: JobRetry {
-            max_attempts: own
-                .max_attempts
-                .or(queues.max_attempts)
-                .unwrap_or(ordinary.max_attempts),
-            backoff: own.backoff.or(queues.backoff).unwrap_or(ordinary.backoff),
-        },
-        timeout: wish::timeout(row, 7)?.or(wish::timeout(row, 13)?),
-        dedup_key: text(27)?,
-        claimed_by: None,
-        claimed_at: None,
-        lease_expires_at: None,
-        token: row.get::<_, Option<i64>>(21)?.unwrap_or_default(),
-        progress: text(26)?.map(JsonText::trusted),
-        result: text(24)?.map(JsonText::trusted),
-        last_error: text(25)?,
-        trace_context: text(6)?,
-        created_at,
-        execution: row.id_or_none("execution_id")?,
-        finished_at: time(23)?,
-    })
 }

@@ -4,16 +4,17 @@ use crate::error::Fault;
 use crate::row::duration;
 use crate::session::Session;
 use crate::wake::Ring;
+use leasehold_store::sql;
 use rusqlite::params;
 use std::time::Duration;
 
 /// Jobs whose time has come that one claim notes at most, since everyone waits for it. More than one claim can take.
 const PROMOTED_AT_ONCE: u32 = 10_000;
 
-const WAIT: &str = include_str!("../../sql/job/wait.sql");
-const OVER: &str = include_str!("../../sql/job/wait_over.sql");
-const PROMOTE: &str = include_str!("../../sql/job/promote.sql");
-const NEXT_DUE: &str = include_str!("../../sql/job/next_due.sql");
+const WAIT: &str = sql!("job/wait");
+const OVER: &str = sql!("job/wait_over");
+const PROMOTE: &str = sql!("job/promote");
+const NEXT_DUE: &str = sql!("job/next_due");
 
 /// A job that waits.
 #[derive(Clone, Copy, Debug)]

@@ -9,13 +9,14 @@ use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{ExecutionId, FailureReason, RequestStatus};
 use leasehold_store::ErrorKind;
 use leasehold_store::request::{Cancel, CancelWish, Cancelled};
+use leasehold_store::sql;
 use leasehold_store::wake::Wake;
 use rusqlite::params;
 
-const FIND: &str = include_str!("../../sql/request/to_cancel.sql");
-const WISH: &str = include_str!("../../sql/request/wish_cancel.sql");
-const LIST: &str = include_str!("../../sql/request/cancel_list.sql");
-const TOLD: &str = include_str!("../../sql/request/cancel_told.sql");
+const FIND: &str = sql!("request/to_cancel");
+const WISH: &str = sql!("request/wish_cancel");
+const LIST: &str = sql!("request/cancel_list");
+const TOLD: &str = sql!("request/cancel_told");
 
 pub(crate) fn cancel(session: &Session<'_>, cancel: &Cancel) -> Result<Cancelled, Fault> {
     let (workspace, request) = (cancel.workspace, cancel.request);

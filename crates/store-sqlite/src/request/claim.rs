@@ -13,26 +13,27 @@ use leasehold_store::request::{
     AtCapacity, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail,
     Orphaned, Rejected,
 };
+use leasehold_store::sql;
 use rusqlite::{Row, params};
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-const KEPT: &str = include_str!("../../sql/request/claim_kept.sql");
-const LOSE_EXECUTION: &str = include_str!("../../sql/request/lose_execution.sql");
-const READY: &str = include_str!("../../sql/workspace/ready.sql");
-const NEXT: &str = include_str!("../../sql/request/claim_next.sql");
-const CLAIM: &str = include_str!("../../sql/request/claim.sql");
-const REJECT: &str = include_str!("../../sql/request/reject.sql");
-const MORE: &str = include_str!("../../sql/request/more.sql");
-const TURN: &str = include_str!("../../sql/workspace/turn.sql");
-const FULL: &str = include_str!("../../sql/workspace/full.sql");
-const FILLED: &str = include_str!("../../sql/workspace/filled.sql");
-const EMPTY: &str = include_str!("../../sql/workspace/empty.sql");
-const EXECUTION_CREATE: &str = include_str!("../../sql/execution/create.sql");
-const EXECUTION_RESUME: &str = include_str!("../../sql/execution/resume.sql");
-const EXECUTION_CLEAR: &str = include_str!("../../sql/execution/delete_of_request.sql");
-const ADMISSION_LAST: &str = include_str!("../../sql/admission/last.sql");
-const ADMISSION_ADVANCE: &str = include_str!("../../sql/admission/advance.sql");
+const KEPT: &str = sql!("request/claim_kept");
+const LOSE_EXECUTION: &str = sql!("request/lose_execution");
+const READY: &str = sql!("workspace/ready");
+const NEXT: &str = sql!("request/claim_next");
+const CLAIM: &str = sql!("request/claim");
+const REJECT: &str = sql!("request/reject");
+const MORE: &str = sql!("request/more");
+const TURN: &str = sql!("workspace/turn");
+const FULL: &str = sql!("workspace/full");
+const FILLED: &str = sql!("workspace/filled");
+const EMPTY: &str = sql!("workspace/empty");
+const EXECUTION_CREATE: &str = sql!("execution/create");
+const EXECUTION_RESUME: &str = sql!("execution/resume");
+const EXECUTION_CLEAR: &str = sql!("execution/delete_of_request");
+const ADMISSION_LAST: &str = sql!("admission/last");
+const ADMISSION_ADVANCE: &str = sql!("admission/advance");
 
 pub(crate) fn claim(session: &Session<'_>, claim: &Claim) -> Result<ClaimOutcome, Fault> {
     if let Some(token) = &claim.lock

@@ -9,15 +9,16 @@ use crate::writer::Effect;
 use leasehold_core::{DefinitionId, RequestId, RequestStatus, VersionId, WorkspaceId};
 use leasehold_store::ErrorKind;
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, Idempotency};
+use leasehold_store::sql;
 use leasehold_store::wake::Wake;
 use rusqlite::params;
 use serde_json::Value;
 use std::collections::HashMap;
 
-const DEFINITION: &str = include_str!("../../sql/definition/to_enqueue.sql");
-const KEY_HOLDER: &str = include_str!("../../sql/request/key_holder.sql");
-const KEY_CLEAR: &str = include_str!("../../sql/request/key_clear.sql");
-const ENQUEUE: &str = include_str!("../../sql/request/enqueue.sql");
+const DEFINITION: &str = sql!("definition/to_enqueue");
+const KEY_HOLDER: &str = sql!("request/key_holder");
+const KEY_CLEAR: &str = sql!("request/key_clear");
+const ENQUEUE: &str = sql!("request/enqueue");
 
 /// An enqueue call made ready outside the writer: documents are text already.
 pub(crate) struct Call {

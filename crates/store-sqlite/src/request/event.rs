@@ -5,9 +5,10 @@ use crate::row::{Columns, Text, blob};
 use crate::session::Session;
 use leasehold_core::{RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::change::Event;
+use leasehold_store::sql;
 use rusqlite::{Row, params};
 
-const APPEND: &str = include_str!("../../sql/request/event.sql");
+const APPEND: &str = sql!("request/event");
 
 /// A request as the log names it.
 #[derive(Clone, Copy)]

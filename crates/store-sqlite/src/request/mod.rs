@@ -1,11 +1,190 @@
-//! Requests: one file a verb. Each function is one atomic operation and runs inside a savepoint of the writer.
+//! Requests: the store's methods, and one file a verb for what is more than a statement. Each function is one atomic operation and runs inside a savepoint of the writer.
 
-pub(crate) mod calls;
-pub(crate) mod cancel;
-pub(crate) mod claim;
-pub(crate) mod enqueue;
 pub(crate) mod event;
-pub(crate) mod read;
-pub(crate) mod redrive;
 pub(crate) mod resolve;
-pub(crate) mod settle;
+
+mod cancel;
+mod claim;
+mod enqueue;
+mod read;
+mod redrive;
+mod settle;
+
+use crate::row::blob;
+use crate::{SqliteStore, workspace};
+use async_trait::async_trait;
+use leasehold_core::{RequestId, WorkspaceId};
+use leasehold_store::change::Event;
+use leasehold_store::request::{
+    Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
+    Enqueued, Fail, Oldest, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
+    RequestFilter, RequestStore, Settled,
+};
+use leasehold_store::sql;
+use leasehold_store::{Error, Page, Result};
+use rusqlite::params;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+const GET: &str = sql!("request/get");
+const FIND: &str = sql!("request/find");
+const TIMELINE: &str = sql!("request/timeline");
+const PLACE: &str = sql!("request/place");
+
+#[async_trait]
+impl RequestStore for SqliteStore {
+    async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued> {
+        let context = "request_enqueue";
+        let call = enqueue::Call::prepare(enqueue).map_err(|kind| Error::new(context, kind))?;
+        self.writer
+            .write_or_undo(context, move |s| enqueue::enqueue(s, &call))
+            .await
+    }
+
+    async fn request_claim(&self, claim: &Claim) -> Result<ClaimOutcome> {
+        let claim = claim.clone();
+        let cost = Arc::clone(&self.claim_cost);
+        self.write("request_claim", move |s| {
+            let outcome = claim::claim(s, &claim);
+            *cost.lock().unwrap_or_else(PoisonError::into_inner) = s.cost();
+            outcome
+        })
+        .await
+    }
+
+    async fn request_settle(&self) -> Result<Settled> {
+        self.write("request_settle", settle::settle).await
+    }
+
+    async fn request_renew(
+        &self,
+        owner: &str,
+        claims: &[ClaimRef],
+        lease: Duration,
+    ) -> Result<Vec<RequestId>> {
+        let (owner, claims) = (owner.to_owned(), claims.to_vec());
+        self.write("request_renew", move |s| {
+            resolve::renew(s, &owner, &claims, lease)
+        })
+        .await
+    }
+
+    async fn request_dispatched(
+        &self,
+        owner: &str,
+        claims: &[ClaimRef],
+    ) -> Result<Vec<Dispatched>> {
+        let (owner, claims) = (owner.to_owned(), claims.to_vec());
+        self.write("request_dispatched", move |s| {
+            resolve::dispatched(s, &owner, &claims)
+        })
+        .await
+    }
+
+    async fn request_release(&self, owner: &str, releases: &[Release]) -> Result<Vec<Released>> {
+        let (owner, releases) = (owner.to_owned(), releases.to_vec());
+        self.write("request_release", move |s| {
+            resolve::release(s, &owner, &releases)
+        })
+        .await
+    }
+
+    async fn request_fail(&self, owner: &str, fail: &Fail) -> Result<bool> {
+        let (owner, fail) = (owner.to_owned(), fail.clone());
+        self.write("request_fail", move |s| resolve::fail(s, &owner, &fail))
+            .await
+    }
+
+    async fn request_recover(&self, by: &str, limit: u32) -> Result<Vec<Recovered>> {
+        let by = by.to_owned();
+        self.write("request_recover", move |s| resolve::recover(s, &by, limit))
+            .await
+    }
+
+    async fn request_cancel(&self, cancel: &Cancel) -> Result<Cancelled> {
+        let cancel = cancel.clone();
+        self.write("request_cancel", move |s| cancel::cancel(s, &cancel))
+            .await
+    }
+
+    async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelWish>> {
+        self.read("request_cancel_list", move |s| cancel::list(s, limit))
+            .await
+    }
+
+    async fn request_cancel_told(&self, wishes: &[CancelWish]) -> Result<()> {
+        let wishes = wishes.to_vec();
+        self.write("request_cancel_told", move |s| cancel::told(s, &wishes))
+            .await
+    }
+
+    async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven> {
+        let redrive = redrive.clone();
+        self.write("request_redrive", move |s| redrive::redrive(s, &redrive))
+            .await
+    }
+
+    async fn request_redrive_many(
+        &self,
+        redrive: &RedriveMany,
+    ) -> Result<Vec<(RequestId, RequestId)>> {
+        let many = redrive.clone();
+        self.write("request_redrive_many", move |s| {
+            redrive::redrive_many(s, &many)
+        })
+        .await
+    }
+
+    async fn request_get(&self, workspace: WorkspaceId, id: RequestId) -> Result<Option<Request>> {
+        self.read("request_get", move |s| {
+            s.maybe(GET, [blob(workspace), blob(id)], read::request)
+        })
+        .await
+    }
+
+    async fn request_find(&self, id: RequestId) -> Result<Option<Request>> {
+        self.read("request_find", move |s| {
+            s.maybe(FIND, [blob(id)], read::request)
+        })
+        .await
+    }
+
+    async fn request_list(
+        &self,
+        filter: &RequestFilter,
+        page: Page<RequestId>,
+    ) -> Result<Vec<Request>> {
+        let filter = *filter;
+        self.read("request_list", move |s| read::list(s, &filter, page))
+            .await
+    }
+
+    async fn request_counts(&self, workspace: WorkspaceId) -> Result<Counts> {
+        self.read("request_counts", move |s| workspace::counts(s, workspace))
+            .await
+    }
+
+    async fn request_oldest(&self) -> Result<Oldest> {
+        self.read("request_oldest", read::oldest).await
+    }
+
+    async fn request_timeline(&self, workspace: WorkspaceId, id: RequestId) -> Result<Vec<Event>> {
+        self.read("request_timeline", move |s| {
+            s.all(TIMELINE, [blob(workspace), blob(id)], event::event)
+        })
+        .await
+    }
+
+    async fn request_place(
+        &self,
+        workspace: WorkspaceId,
+        id: RequestId,
+        up_to: u32,
+    ) -> Result<Option<u32>> {
+        self.read("request_place", move |s| {
+            let row = params![blob(workspace), blob(id), s.now, up_to, settle::BATCH];
+            s.maybe(PLACE, row, |row| Ok(row.get("place")?))
+        })
+        .await
+    }
+}

@@ -10,12 +10,13 @@ use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{DefinitionId, FailureReason, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::fresh_id;
 use leasehold_store::request::{Redrive, RedriveMany, Redriven};
+use leasehold_store::sql;
 use leasehold_store::wake::Wake;
 use rusqlite::params;
 
-const FIND: &str = include_str!("../../sql/request/to_redrive.sql");
-const REDRIVE: &str = include_str!("../../sql/request/redrive.sql");
-const NEVER_REDRIVEN: &str = include_str!("../../sql/request/never_redriven.sql");
+const FIND: &str = sql!("request/to_redrive");
+const REDRIVE: &str = sql!("request/redrive");
+const NEVER_REDRIVEN: &str = sql!("request/never_redriven");
 
 pub(crate) fn redrive(session: &Session<'_>, redrive: &Redrive) -> Result<Redriven, Fault> {
     let ids = [blob(redrive.workspace), blob(redrive.failed)];

@@ -10,18 +10,19 @@ use leasehold_store::ErrorKind;
 use leasehold_store::request::{
     ClaimRef, Dispatched, Fail, Recovered, Release, ReleaseKind, Released,
 };
+use leasehold_store::sql;
 use leasehold_store::wake::Wake;
 use rusqlite::params;
 use std::time::Duration;
 
-const HELD: &str = include_str!("../../sql/request/held.sql");
-const RENEW: &str = include_str!("../../sql/request/renew.sql");
-const DISPATCHED: &str = include_str!("../../sql/request/dispatched.sql");
-const RELEASE: &str = include_str!("../../sql/request/release.sql");
-const FAIL: &str = include_str!("../../sql/request/fail.sql");
-const EXPIRED: &str = include_str!("../../sql/request/expired.sql");
-const RECOVER: &str = include_str!("../../sql/request/recover.sql");
-const EXECUTION_DELETE: &str = include_str!("../../sql/execution/delete.sql");
+const HELD: &str = sql!("request/held");
+const RENEW: &str = sql!("request/renew");
+const DISPATCHED: &str = sql!("request/dispatched");
+const RELEASE: &str = sql!("request/release");
+const FAIL: &str = sql!("request/fail");
+const EXPIRED: &str = sql!("request/expired");
+const RECOVER: &str = sql!("request/recover");
+const EXECUTION_DELETE: &str = sql!("execution/delete");
 
 pub(crate) fn renew(
     session: &Session<'_>,

@@ -4,11 +4,12 @@ use crate::error::Fault;
 use crate::row::moment;
 use crate::session::Session;
 use leasehold_store::request::Settled;
+use leasehold_store::sql;
 use rusqlite::params;
 use std::time::Duration;
 
-const SETTLE: &str = include_str!("../../sql/request/settle.sql");
-const NEXT_DUE: &str = include_str!("../../sql/request/next_due.sql");
+const SETTLE: &str = sql!("request/settle");
+const NEXT_DUE: &str = sql!("request/next_due");
 
 /// How many requests join at once, so that a million that become due together hold nobody up for long.
 pub(crate) const BATCH: u32 = 1_000;

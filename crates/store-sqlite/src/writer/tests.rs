@@ -4,6 +4,7 @@ use super::{Effect, Writer};
 use crate::error::Fault;
 use crate::options::SqliteOptions;
 use crate::session::Session;
+use leasehold_store::sql;
 use leasehold_store::{ErrorKind, Result};
 use rusqlite::Connection;
 use std::sync::{Arc, Mutex, mpsc};
@@ -12,7 +13,7 @@ use std::time::Duration;
 const TABLE_CREATE: &str = include_str!("../../tests/sql/word_table_create.sql");
 const WORD_INSERT: &str = include_str!("../../tests/sql/word_insert.sql");
 const WORD_LIST: &str = include_str!("../../tests/sql/word_list.sql");
-const COMMIT: &str = include_str!("../../sql/transaction/commit.sql");
+const COMMIT: &str = sql!("transaction/commit");
 
 fn writer(max_group: usize) -> (Writer, Arc<Mutex<u32>>) {
     let mut connection = Connection::open_in_memory().unwrap();

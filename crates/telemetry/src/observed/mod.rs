@@ -5,4 +5,5 @@ mod store;
 mod tally;
 
 pub use engine::ObservedEngine;
-pub use store::ObservedStore;
+pub use store::{ObservedStore, StoreMetrics, observe_store};
+pub use tally::Tally;

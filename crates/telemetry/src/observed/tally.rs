@@ -1,19 +1,33 @@
 //! What the outcomes of store calls mean for the metrics: each transition is counted by who heard that it was committed. Knows no database.
 
 use crate::metrics::{Kind, Metrics, Outcome, Reason, Status};
-use leasehold_core::FailureReason;
-use leasehold_core::job::JobFinished;
-use leasehold_store::execution::ExecutionFinished;
-use leasehold_store::graph::EndedExecution;
-use leasehold_store::job::{EnqueuedJob, JobsFinished, NewJob};
-use leasehold_store::lock::{LockAcquired, LockRequest, LockToken};
-use leasehold_store::request::{Cancelled, Claim, ClaimOutcome, Enqueued, Released};
+use leasehold_core::graph::GraphStop;
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
+use leasehold_core::{ExecutionId, FailureReason, JobId, RequestId};
+use leasehold_store::capacity::CapacityObserver;
+use leasehold_store::change::ChangeObserver;
+use leasehold_store::definition::DefinitionObserver;
+use leasehold_store::execution::{ExecutionFinish, ExecutionFinished, ExecutionObserver};
+use leasehold_store::graph::{EndedExecution, GraphObserver, GraphStarted, GraphStopped};
+use leasehold_store::instance::InstanceObserver;
+use leasehold_store::job::{EnqueuedJob, ExpiredJob, JobObserver, JobsFinished, NewJob};
+use leasehold_store::key::KeyObserver;
+use leasehold_store::lock::{LockAcquired, LockObserver, LockRequest, LockToken};
+use leasehold_store::prune::PruneObserver;
+use leasehold_store::queue::QueueObserver;
+use leasehold_store::request::{
+    Cancel, Cancelled, Claim, ClaimOutcome, ClaimRef, Enqueue, Enqueued, Fail, Recovered, Redrive,
+    RedriveMany, Redriven, Release, Released, RequestObserver,
+};
+use leasehold_store::wake::WakeObserver;
+use leasehold_store::workspace::WorkspaceObserver;
+use leasehold_store::{DatabaseObserver, SchemaObserver};
 use prometheus_client::metrics::counter::Counter;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Counts outcomes, in series that were found once.
-pub(super) struct Tally {
+/// Observes a store and counts what its calls came to, in series that were found once.
+pub struct Tally {
     metrics: Arc<Metrics>,
     failed: Vec<(FailureReason, Counter)>,
     ended_failed: Counter,
@@ -58,69 +72,12 @@ impl Tally {
         }
     }
 
-    pub(super) fn enqueued(&self, came: &Enqueued) {
-        if let Enqueued::All(requests) = came {
-            let new = requests.iter().filter(|request| request.inserted);
-            self.enqueued_anew(new.count());
-        }
-    }
-
-    pub(super) fn enqueued_anew(&self, requests: usize) {
+    fn enqueued(&self, requests: usize) {
         self.metrics.enqueued.inc_by(requests as u64);
     }
 
-    pub(super) fn claimed(&self, claim: &Claim, came: &ClaimOutcome) {
-        match (came, &claim.lock) {
-            (ClaimOutcome::Claimed(claimed), _) => {
-                for rejected in &claimed.rejected {
-                    self.failed(rejected.reason);
-                }
-            }
-            (ClaimOutcome::LockLost, Some(lock)) => self.metrics.lock_lost(lock),
-            (ClaimOutcome::LockLost, None) => {}
-        }
-    }
-
-    pub(super) fn renewed(&self, requests: usize) {
-        self.request_renewals.inc_by(requests as u64);
-    }
-
-    pub(super) fn released(&self, came: &[Released]) {
-        for released in came {
-            match released {
-                Released::Exhausted => self.failed(FailureReason::DispatchExhausted),
-                Released::Cancelled => self.failed(FailureReason::Cancelled),
-                Released::Pending | Released::LeaseLost => {}
-            }
-        }
-    }
-
-    pub(super) fn recovered(&self, requests: usize) {
-        self.metrics.recovered.inc_by(requests as u64);
-        self.request_expiries.inc_by(requests as u64);
-    }
-
-    pub(super) fn cancelled(&self, came: Cancelled) {
-        match came {
-            Cancelled::Cancelled => self.failed(FailureReason::Cancelled),
-            Cancelled::Wished(_)
-            | Cancelled::Running(_)
-            | Cancelled::AlreadyFinished
-            | Cancelled::NotFound => {}
-        }
-    }
-
-    pub(super) fn finished(&self, came: &[ExecutionFinished]) {
-        for finished in came {
-            match finished {
-                ExecutionFinished::Finished { reason, .. } => self.ended(*reason),
-                ExecutionFinished::AlreadyFinished | ExecutionFinished::NotFound => {}
-            }
-        }
-    }
-
     /// A request failed for good.
-    pub(super) fn failed(&self, reason: FailureReason) {
+    fn failed(&self, reason: FailureReason) {
         self.ended(Some(reason));
     }
 
@@ -136,74 +93,18 @@ impl Tally {
         }
     }
 
-    /// Graphs that time ended; whoever asks for them says why.
-    pub(super) fn graphs_settled(&self, came: &[EndedExecution]) {
-        for settled in came {
-            self.ended(settled.reason);
-        }
-    }
-
     /// Graphs that ended in the store. Nobody else hears of all of them, so it is said here.
-    pub(super) fn graphs_ended<'a>(&self, came: impl IntoIterator<Item = &'a EndedExecution>) {
-        for ended in came {
+    fn graphs_ended<'a>(&self, ended: impl IntoIterator<Item = &'a EndedExecution>) {
+        for ended in ended {
             self.ended(ended.reason);
             tracing::info!(execution = %ended.execution, request = %ended.request, status = %ended.status, end = ?ended.end,
                 "execution ended");
         }
     }
 
-    pub(super) fn lock_acquired(&self, asked: &LockRequest, came: &LockAcquired) {
-        match came {
-            LockAcquired::Acquired { token, .. } => {
-                self.metrics.lock_kept(token, asked.at_most_for);
-            }
-            LockAcquired::Held { .. } => self.metrics.lock_refused(&asked.name),
-        }
-    }
-
-    pub(super) fn lock_extended(&self, token: &LockToken, at_most_for: Duration, held: bool) {
-        match held {
-            true => self.metrics.lock_kept(token, at_most_for),
-            false => self.metrics.lock_lost(token),
-        }
-    }
-
-    pub(super) fn lock_released(&self, token: &LockToken, held: bool) {
-        match held {
-            true => self.metrics.lock_given_back(token),
-            false => self.metrics.lock_lost(token),
-        }
-    }
-
-    pub(super) fn jobs_enqueued(&self, jobs: &[NewJob], came: &[EnqueuedJob]) {
-        let mut rest = jobs.iter().zip(came).peekable();
-        // Jobs of one call mostly go to one queue, so the name is looked up once for all that stand together.
-        while let Some((first, enqueued)) = rest.next() {
-            let mut new = u64::from(!enqueued.existing);
-            while let Some((_, enqueued)) = rest.next_if(|(job, _)| job.queue == first.queue) {
-                new += u64::from(!enqueued.existing);
-            }
-            self.metrics.jobs_enqueued(&first.queue, new);
-        }
-    }
-
-    pub(super) fn jobs_claimed(&self, queue: &str, jobs: usize) {
-        if jobs > 0 {
-            self.metrics.jobs_claimed(queue, jobs as u64);
-        }
-    }
-
-    pub(super) fn jobs_renewed(&self, jobs: usize) {
-        self.job_renewals.inc_by(jobs as u64);
-    }
-
-    pub(super) fn jobs_expired(&self, jobs: usize) {
-        self.job_expiries.inc_by(jobs as u64);
-    }
-
-    pub(super) fn jobs_finished(&self, came: &JobsFinished) {
+    fn jobs_finished(&self, jobs: &[JobFinished]) {
         let (mut completed, mut failed, mut queued, mut lost) = (0, 0, 0, 0);
-        for finished in &came.jobs {
+        for finished in jobs {
             match finished {
                 JobFinished::Completed => completed += 1,
                 JobFinished::Failed => failed += 1,
@@ -216,9 +117,178 @@ impl Tally {
         self.jobs_queued.inc_by(queued);
         self.jobs_lost.inc_by(lost);
         self.job_losses.inc_by(lost);
-        self.graphs_ended(&came.ended);
     }
 }
+
+impl RequestObserver for Tally {
+    fn request_enqueue(&self, _: &Enqueue, answer: &Enqueued) {
+        if let Enqueued::All(requests) = answer {
+            let new = requests.iter().filter(|request| request.inserted);
+            self.enqueued(new.count());
+        }
+    }
+
+    fn request_claim(&self, claim: &Claim, answer: &ClaimOutcome) {
+        match (answer, &claim.lock) {
+            (ClaimOutcome::Claimed(claimed), _) => {
+                for rejected in &claimed.rejected {
+                    self.failed(rejected.reason);
+                }
+            }
+            (ClaimOutcome::LockLost, Some(lock)) => self.metrics.lock_lost(lock),
+            (ClaimOutcome::LockLost, None) => {}
+        }
+    }
+
+    fn request_renew(&self, _: &str, _: &[ClaimRef], _: Duration, answer: &Vec<RequestId>) {
+        self.request_renewals.inc_by(answer.len() as u64);
+    }
+
+    fn request_release(&self, _: &str, _: &[Release], answer: &Vec<Released>) {
+        for released in answer {
+            match released {
+                Released::Exhausted => self.failed(FailureReason::DispatchExhausted),
+                Released::Cancelled => self.failed(FailureReason::Cancelled),
+                Released::Pending | Released::LeaseLost => {}
+            }
+        }
+    }
+
+    fn request_fail(&self, _: &str, fail: &Fail, answer: &bool) {
+        if *answer {
+            self.failed(fail.reason);
+        }
+    }
+
+    fn request_recover(&self, _: &str, _: u32, answer: &Vec<Recovered>) {
+        self.metrics.recovered.inc_by(answer.len() as u64);
+        self.request_expiries.inc_by(answer.len() as u64);
+    }
+
+    fn request_cancel(&self, _: &Cancel, answer: &Cancelled) {
+        match answer {
+            Cancelled::Cancelled => self.failed(FailureReason::Cancelled),
+            Cancelled::Wished(_)
+            | Cancelled::Running(_)
+            | Cancelled::AlreadyFinished
+            | Cancelled::NotFound => {}
+        }
+    }
+
+    fn request_redrive(&self, _: &Redrive, answer: &Redriven) {
+        if matches!(answer, Redriven::Enqueued(_)) {
+            self.enqueued(1);
+        }
+    }
+
+    fn request_redrive_many(&self, _: &RedriveMany, answer: &Vec<(RequestId, RequestId)>) {
+        self.enqueued(answer.len());
+    }
+}
+
+impl ExecutionObserver for Tally {
+    fn execution_finish(&self, _: &str, _: &[ExecutionFinish], answer: &Vec<ExecutionFinished>) {
+        for finished in answer {
+            match finished {
+                ExecutionFinished::Finished { reason, .. } => self.ended(*reason),
+                ExecutionFinished::AlreadyFinished | ExecutionFinished::NotFound => {}
+            }
+        }
+    }
+}
+
+impl LockObserver for Tally {
+    fn lock_acquire(&self, request: &LockRequest, answer: &LockAcquired) {
+        match answer {
+            LockAcquired::Acquired { token, .. } => {
+                self.metrics.lock_kept(token, request.at_most_for);
+            }
+            LockAcquired::Held { .. } => self.metrics.lock_refused(&request.name),
+        }
+    }
+
+    fn lock_extend(&self, token: &LockToken, at_most_for: Duration, answer: &bool) {
+        match answer {
+            true => self.metrics.lock_kept(token, at_most_for),
+            false => self.metrics.lock_lost(token),
+        }
+    }
+
+    fn lock_release(&self, token: &LockToken, _: Duration, answer: &bool) {
+        match answer {
+            true => self.metrics.lock_given_back(token),
+            false => self.metrics.lock_lost(token),
+        }
+    }
+}
+
+impl JobObserver for Tally {
+    fn job_enqueue(&self, jobs: &[NewJob], answer: &Vec<EnqueuedJob>) {
+        let mut rest = jobs.iter().zip(answer).peekable();
+        // Jobs of one call mostly go to one queue, so the name is looked up once for all that stand together.
+        while let Some((first, enqueued)) = rest.next() {
+            let mut new = u64::from(!enqueued.existing);
+            while let Some((_, enqueued)) = rest.next_if(|(job, _)| job.queue == first.queue) {
+                new += u64::from(!enqueued.existing);
+            }
+            self.metrics.jobs_enqueued(&first.queue, new);
+        }
+    }
+
+    fn job_claim(&self, claim: &JobClaim, answer: &JobsClaimed) {
+        if !answer.jobs.is_empty() {
+            let jobs = answer.jobs.len() as u64;
+            self.metrics.jobs_claimed(&claim.queue, jobs);
+        }
+    }
+
+    fn job_renew(&self, _: &str, _: &[JobRef], _: Duration, answer: &Vec<JobId>) {
+        self.job_renewals.inc_by(answer.len() as u64);
+    }
+
+    fn job_finish(&self, _: &str, _: &[JobFinish], answer: &JobsFinished) {
+        self.jobs_finished(&answer.jobs);
+        self.graphs_ended(&answer.ended);
+    }
+
+    fn job_requeue_expired(&self, _: u32, answer: &Vec<ExpiredJob>) {
+        self.job_expiries.inc_by(answer.len() as u64);
+    }
+}
+
+impl GraphObserver for Tally {
+    fn graph_start(&self, _: ExecutionId, answer: &GraphStarted) {
+        if let GraphStarted::Ended(ended) = answer {
+            self.graphs_ended([ended]);
+        }
+    }
+
+    fn graph_stop(&self, _: ExecutionId, _: GraphStop, _: &str, _: &str, answer: &GraphStopped) {
+        if let GraphStopped::Stopped(ended) = answer {
+            self.graphs_ended([ended]);
+        }
+    }
+
+    /// Graphs that time ended; whoever asks for them says why.
+    fn graph_settle(&self, _: &str, _: u32, answer: &Vec<EndedExecution>) {
+        for settled in answer {
+            self.ended(settled.reason);
+        }
+    }
+}
+
+// Nothing of these is counted but the calls.
+impl DatabaseObserver for Tally {}
+impl SchemaObserver for Tally {}
+impl WorkspaceObserver for Tally {}
+impl DefinitionObserver for Tally {}
+impl CapacityObserver for Tally {}
+impl KeyObserver for Tally {}
+impl InstanceObserver for Tally {}
+impl ChangeObserver for Tally {}
+impl WakeObserver for Tally {}
+impl PruneObserver for Tally {}
+impl QueueObserver for Tally {}
 
 #[cfg(test)]
 mod tests {
@@ -245,8 +315,16 @@ mod tests {
             id: leasehold_store::fresh_id(),
             inserted,
         });
-        let came = Enqueued::All(requests.to_vec());
+        let answer = Enqueued::All(requests.to_vec());
+        let enqueue = Enqueue {
+            workspace: leasehold_store::fresh_id(),
+            requests: Vec::new(),
+            by: "test".to_owned(),
+        };
         let name = "leasehold_requests_enqueued_total";
-        assert_eq!(shown(name, |tally| tally.enqueued(&came)), 2.0);
+        assert_eq!(
+            shown(name, |tally| tally.request_enqueue(&enqueue, &answer)),
+            2.0
+        );
     }
 }

@@ -3,7 +3,6 @@
 use crate::observed_env::{ObservedEnv, moves};
 use leasehold_core::JsonText;
 use leasehold_core::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinish};
-use leasehold_store::Store;
 use leasehold_store::job::{Dedup, NewJob};
 use std::time::Duration;
 

@@ -26,7 +26,7 @@ async fn acquire(store: &dyn Store, owner: &str) -> Option<LockToken> {
 #[tokio::test]
 async fn a_lock_is_held_given_back_and_refused() {
     let ground = ObservedEnv::new().await;
-    let token = acquire(&ground.store, "a").await.unwrap();
+    let token = acquire(&*ground.store, "a").await.unwrap();
     assert_eq!(ground.moved(), moves([(HELD, 1.0)]));
     assert!(ground.store.lock_extend(&token, MINUTE).await.unwrap());
     assert_eq!(ground.moved(), moves([]));
@@ -34,7 +34,7 @@ async fn a_lock_is_held_given_back_and_refused() {
     assert!(released.unwrap());
     assert_eq!(ground.moved(), moves([(HELD, -1.0)]));
     acquire(&*ground.unwatched, "b").await.unwrap();
-    assert!(acquire(&ground.store, "a").await.is_none());
+    assert!(acquire(&*ground.store, "a").await.is_none());
     assert_eq!(ground.moved(), moves([(REFUSED, 1.0)]));
 }
 
@@ -42,7 +42,7 @@ async fn a_lock_is_held_given_back_and_refused() {
 async fn a_loss_is_counted_by_whatever_tells_of_it_first_and_only_once() {
     let ground = ObservedEnv::new().await;
     for told in ["extend", "release", "claim"] {
-        let mine = acquire(&ground.store, "a").await.unwrap();
+        let mine = acquire(&*ground.store, "a").await.unwrap();
         ground.clock.advance(MINUTE * 2);
         let theirs = acquire(&*ground.unwatched, "b").await.unwrap();
         ground.moved();

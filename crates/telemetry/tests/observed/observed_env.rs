@@ -3,7 +3,7 @@
 use leasehold_core::{DefinitionId, Plan, VersionBody, WorkspaceId};
 use leasehold_store::request::{Claim, ClaimOutcome, Claimed, ClaimedRequest, Enqueue, NewRequest};
 use leasehold_store::{ManualClock, Store, fresh_id};
-use leasehold_telemetry::{Format, ObservedStore, Telemetry};
+use leasehold_telemetry::{Format, Telemetry, observe_store};
 use leasehold_testbed::{
     BackendKind, BackendOptions, TestBackend, TestWorkspace, WorkspaceOptions,
 };
@@ -17,7 +17,7 @@ pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 /// An observed store with a workspace in it, and its metrics.
 pub(crate) struct ObservedEnv {
-    pub(crate) store: ObservedStore,
+    pub(crate) store: Arc<dyn Store>,
     /// The same, unwatched: what other processes use.
     pub(crate) unwatched: Arc<dyn Store>,
     pub(crate) clock: ManualClock,
@@ -35,7 +35,7 @@ impl ObservedEnv {
         let options = BackendOptions::default().clock(clock.clone());
         let backend = TestBackend::with(BackendKind::Sqlite, options).await;
         let telemetry = Telemetry::default();
-        let store = ObservedStore::new(backend.store.clone(), &telemetry);
+        let store = Arc::new(observe_store(backend.store.clone(), &telemetry));
         let graph =
             json!({"nodes": [{"type": "task", "id": "only", "queue": "mails"}], "edges": []});
         let options = WorkspaceOptions {
@@ -48,7 +48,7 @@ impl ObservedEnv {
             workspace,
             definition,
             ..
-        } = TestWorkspace::with(&store, options).await;
+        } = TestWorkspace::with(&*store, options).await;
         let ground = Self {
             store,
             unwatched: backend.store.clone(),

@@ -4,7 +4,6 @@ use crate::observed_env::{LEASE, OWNER, ObservedEnv, failed, moves};
 use leasehold_core::graph::GraphStop;
 use leasehold_core::job::{Again, JobClaim, JobEnd, JobFinish};
 use leasehold_core::{ExecutionEnd, FailureReason};
-use leasehold_store::Store;
 use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::request::{
     Cancel, ClaimRef, ClaimedRequest, Fail, Idempotency, NewRequest, Redrive, RedriveMany, Release,

@@ -17,7 +17,7 @@ use leasehold_engine::Engine;
 use leasehold_ops as ops;
 use leasehold_server::{Parts, ServerOptions, State, app};
 use leasehold_store::Store;
-use leasehold_telemetry::{ObservedStore, Telemetry};
+use leasehold_telemetry::{Telemetry, observe_store};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
@@ -96,7 +96,7 @@ impl TestServer {
     /// Over this backend.
     pub async fn over(backend: TestBackend, setup: ServerSetup) -> Self {
         let telemetry = Telemetry::default();
-        let store: Arc<dyn Store> = Arc::new(ObservedStore::new(backend.store.clone(), &telemetry));
+        let store: Arc<dyn Store> = Arc::new(observe_store(backend.store.clone(), &telemetry));
         let facts = match &setup.engine {
             ServerEngine::Test | ServerEngine::Given(_) => EngineFacts::Well,
             ServerEngine::Missing => EngineFacts::Missing,

@@ -6,7 +6,7 @@ use leasehold_core::retry::Backoff;
 use leasehold_core::{JobStatus, JsonText};
 use leasehold_runtime::StoreSource;
 use leasehold_store::job::{Dedup, Job, JobFilter, NewJob};
-use leasehold_store::{Page, Store};
+use leasehold_store::{Page, SchemaStore, Store};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use leasehold_testkit::{eventually, temp_dir};
 use leasehold_worker::{JobContext, JobError, Outcome, Stats, Worker};

@@ -1,4 +1,4 @@
-//! Jobs in the model: one row each with an explicit status, and how they are enqueued and read. Knows no store.
+//! Jobs in the model: one row each with an explicit status, and how they are enqueued and read. Knows no request.
 
 mod claim;
 mod finish;
@@ -6,14 +6,20 @@ mod sweep;
 
 pub(super) use super::claim::until;
 
+use super::Model;
 use super::state::refused;
-use leasehold_core::job::{JobEvent, JobStatus};
+use async_trait::async_trait;
+use leasehold_core::job::{JobClaim, JobEvent, JobFinish, JobRef, JobStatus, JobsClaimed};
 use leasehold_core::{ExecutionId, JobId, JsonText, Timestamp};
-use leasehold_store::job::{EnqueuedJob, Job, JobFilter, JobStart, NewJob};
+use leasehold_store::job::{
+    EnqueuedJob, ExpiredJob, Job, JobCancelled, JobFilter, JobPrune, JobStart, JobStore,
+    JobsFinished, JobsPruned, NewJob,
+};
 use leasehold_store::queue::Queue;
 use leasehold_store::{Page, Result};
 use std::collections::BTreeMap;
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// Who has a job, and until when.
 #[derive(Clone, Debug)]
@@ -243,5 +249,61 @@ impl Jobs {
             .take(rows)
             .filter_map(|(id, _)| self.get(*id, now))
             .collect()
+    }
+}
+
+#[async_trait]
+impl JobStore for Model {
+    async fn job_enqueue(&self, new: &[NewJob]) -> Result<Vec<EnqueuedJob>> {
+        self.jobs(|jobs, now| jobs.enqueue_checked(new, now))
+    }
+
+    async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed> {
+        Ok(self.jobs(|jobs, now| jobs.claim_first(claim, now)))
+    }
+
+    async fn job_renew(
+        &self,
+        worker: &str,
+        claims: &[JobRef],
+        lease: Duration,
+    ) -> Result<Vec<JobId>> {
+        Ok(self.jobs(|jobs, now| jobs.renew(worker, claims, lease, now)))
+    }
+
+    async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<JobsFinished> {
+        Ok(self.finish_jobs(worker, finishes))
+    }
+
+    async fn job_progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool> {
+        Ok(self.jobs(|jobs, now| jobs.progress(worker, claim, progress, now)))
+    }
+
+    async fn job_requeue_expired(&self, limit: u32) -> Result<Vec<ExpiredJob>> {
+        Ok(self.jobs(|jobs, now| jobs.requeue_expired(limit, now)))
+    }
+
+    async fn job_cancel(&self, id: JobId) -> Result<JobCancelled> {
+        Ok(self.jobs(|jobs, now| jobs.cancel(id, now)))
+    }
+
+    async fn job_get(&self, id: JobId) -> Result<Option<Job>> {
+        Ok(self.jobs(|jobs, now| jobs.get(id, now)))
+    }
+
+    async fn job_list(&self, filter: &JobFilter, page: Page<JobId>) -> Result<Vec<Job>> {
+        Ok(self.jobs(|jobs, now| jobs.list(filter, page, now)))
+    }
+
+    async fn job_prune(&self, prune: &JobPrune) -> Result<JobsPruned> {
+        Ok(self.jobs(|jobs, now| jobs.prune(prune, now)))
+    }
+
+    async fn job_arm(&self) -> Result<bool> {
+        Ok(true)
+    }
+
+    fn job_bell(&self) -> watch::Receiver<u64> {
+        self.job_bell.subscribe()
     }
 }

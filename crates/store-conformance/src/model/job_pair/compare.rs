@@ -26,8 +26,8 @@ impl JobPair {
             same("counts", &real, &model)?;
         }
         let queues = (
-            ok(self.real.store.queue_list(Page::first(10)).await),
-            ok(self.model.store.queue_list(Page::first(10)).await),
+            ok(self.real.store.queue_list(&Page::first(10)).await),
+            ok(self.model.store.queue_list(&Page::first(10)).await),
         );
         same("queues", &queues.0, &queues.1)?;
         let limits = (

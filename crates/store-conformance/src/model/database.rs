@@ -1,0 +1,36 @@
+//! The database that the model does not have: no schema, and a clock that a test moves.
+
+use super::Model;
+use async_trait::async_trait;
+use leasehold_core::Timestamp;
+use leasehold_store::diagnosis::Diagnosis;
+use leasehold_store::{Capabilities, DatabaseStore, MigrationStatus, Result, SchemaStore};
+
+#[async_trait]
+impl DatabaseStore for Model {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "model",
+            shared: false,
+        }
+    }
+
+    async fn now(&self) -> Result<Timestamp> {
+        Ok(self.clock.now())
+    }
+
+    async fn diagnose(&self) -> Result<Diagnosis> {
+        Ok(Diagnosis::Memory)
+    }
+}
+
+#[async_trait]
+impl SchemaStore for Model {
+    async fn schema_migrate(&self) -> Result<Vec<MigrationStatus>> {
+        Ok(Vec::new())
+    }
+
+    async fn schema_status(&self) -> Result<Vec<MigrationStatus>> {
+        Ok(Vec::new())
+    }
+}

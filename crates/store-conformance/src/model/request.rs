@@ -1,0 +1,163 @@
+//! Requests in the model: each method does one thing to plain maps, and rings where it wakes someone. Decides nothing itself.
+
+use super::Model;
+use async_trait::async_trait;
+use leasehold_core::limits::SWEEP_MAX_BATCH;
+use leasehold_core::{RequestId, WorkspaceId};
+use leasehold_store::change::Event;
+use leasehold_store::request::{
+    Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
+    Enqueued, Fail, Oldest, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
+    RequestFilter, RequestStore, Settled,
+};
+use leasehold_store::wake::Wake;
+use leasehold_store::{Page, Result, fresh_id};
+use std::time::Duration;
+
+#[async_trait]
+impl RequestStore for Model {
+    async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued> {
+        let enqueued = self.state().enqueue(enqueue, self.now())?;
+        let inserts =
+            matches!(&enqueued, Enqueued::All(all) if all.iter().any(|answer| answer.inserted));
+        self.bells.ring_for_work(inserts);
+        Ok(enqueued)
+    }
+
+    async fn request_claim(&self, claim: &Claim) -> Result<ClaimOutcome> {
+        let now = self.now();
+        Ok(self.state().claim(claim, now, &mut |_| fresh_id()))
+    }
+
+    async fn request_settle(&self) -> Result<Settled> {
+        Ok(self.state().settle(self.now()))
+    }
+
+    async fn request_renew(
+        &self,
+        owner: &str,
+        claims: &[ClaimRef],
+        lease: Duration,
+    ) -> Result<Vec<RequestId>> {
+        Ok(self.state().renew(owner, claims, lease, self.now()))
+    }
+
+    async fn request_dispatched(
+        &self,
+        owner: &str,
+        claims: &[ClaimRef],
+    ) -> Result<Vec<Dispatched>> {
+        let (mut state, now) = (self.state(), self.now());
+        let marks = claims
+            .iter()
+            .map(|claim| state.dispatched(owner, claim, now));
+        let marks: Vec<Dispatched> = marks.collect();
+        if marks.contains(&Dispatched::Cancelling) {
+            self.bells.ring(Wake::Cancel);
+        }
+        Ok(marks)
+    }
+
+    async fn request_release(&self, owner: &str, releases: &[Release]) -> Result<Vec<Released>> {
+        let (mut state, now) = (self.state(), self.now());
+        let backs = releases.iter().map(|back| state.release(owner, back, now));
+        let backs: Vec<Released> = backs.collect();
+        self.bells
+            .ring_for_work(backs.iter().any(|back| *back != Released::LeaseLost));
+        Ok(backs)
+    }
+
+    async fn request_fail(&self, owner: &str, fail: &Fail) -> Result<bool> {
+        let failed = self.state().give_up(owner, fail, self.now());
+        self.bells.ring_for_work(failed);
+        Ok(failed)
+    }
+
+    async fn request_recover(&self, by: &str, limit: u32) -> Result<Vec<Recovered>> {
+        let (mut state, now) = (self.state(), self.now());
+        let mut expired = state.expired(now);
+        expired.truncate(limit.min(SWEEP_MAX_BATCH) as usize);
+        self.bells.ring_for_work(!expired.is_empty());
+        Ok(state.recover(by, &expired, now))
+    }
+
+    async fn request_cancel(&self, cancel: &Cancel) -> Result<Cancelled> {
+        let (mut state, now) = (self.state(), self.now());
+        let cancelled = state.cancel(cancel, now);
+        match cancelled {
+            Cancelled::Wished(_) => self.bells.ring(Wake::Work),
+            Cancelled::Running(_) => self.bells.ring(Wake::Cancel),
+            Cancelled::Cancelled | Cancelled::AlreadyFinished | Cancelled::NotFound => {}
+        }
+        Ok(cancelled)
+    }
+
+    async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelWish>> {
+        let mut untold = self.state().untold();
+        untold.truncate(limit.min(SWEEP_MAX_BATCH) as usize);
+        Ok(untold)
+    }
+
+    async fn request_cancel_told(&self, wishes: &[CancelWish]) -> Result<()> {
+        let mut state = self.state();
+        wishes.iter().for_each(|wish| state.told(wish));
+        Ok(())
+    }
+
+    async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven> {
+        let redriven = self.state().redrive(redrive, self.now());
+        self.bells
+            .ring_for_work(matches!(redriven, Redriven::Enqueued(_)));
+        Ok(redriven)
+    }
+
+    async fn request_redrive_many(
+        &self,
+        redrive: &RedriveMany,
+    ) -> Result<Vec<(RequestId, RequestId)>> {
+        let now = self.now();
+        let redriven = self.state().redrive_many(redrive, now, &mut |_| fresh_id());
+        self.bells.ring_for_work(!redriven.is_empty());
+        Ok(redriven)
+    }
+
+    async fn request_get(&self, workspace: WorkspaceId, id: RequestId) -> Result<Option<Request>> {
+        let state = self.state();
+        Ok(state.own(workspace, id).map(|row| row.request.clone()))
+    }
+
+    async fn request_find(&self, id: RequestId) -> Result<Option<Request>> {
+        let state = self.state();
+        Ok(state.requests.get(&id).map(|row| row.request.clone()))
+    }
+
+    async fn request_list(
+        &self,
+        filter: &RequestFilter,
+        at: Page<RequestId>,
+    ) -> Result<Vec<Request>> {
+        Ok(self.state().list_requests(filter, at))
+    }
+
+    async fn request_counts(&self, workspace: WorkspaceId) -> Result<Counts> {
+        Ok(self.state().counts(workspace))
+    }
+
+    async fn request_oldest(&self) -> Result<Oldest> {
+        Ok(self.state().oldest(self.now()))
+    }
+
+    async fn request_timeline(&self, workspace: WorkspaceId, id: RequestId) -> Result<Vec<Event>> {
+        Ok(self.state().timeline(workspace, id))
+    }
+
+    async fn request_place(
+        &self,
+        workspace: WorkspaceId,
+        id: RequestId,
+        up_to: u32,
+    ) -> Result<Option<u32>> {
+        let place = self.state().request_place(workspace, id, self.now());
+        Ok(place.map(|n| u32::try_from(n).map_or(up_to, |n| n.min(up_to))))
+    }
+}

@@ -1,0 +1,77 @@
+//! The database itself: its clock, and what SQLite says of itself and of its file. Judges nothing.
+
+use crate::SqliteStore;
+use crate::error::Fault;
+use crate::row::{Columns, moment};
+use crate::session::Session;
+use async_trait::async_trait;
+use leasehold_core::Timestamp;
+use leasehold_store::diagnosis::{Diagnosis, SqliteFacts};
+use leasehold_store::sql;
+use leasehold_store::{Capabilities, DatabaseStore, Result};
+use rusqlite::Row;
+use std::path::Path;
+
+const JOURNAL_MODE: &str = sql!("diagnosis/journal_mode");
+const SYNCHRONOUS: &str = sql!("diagnosis/synchronous");
+const SIZE: &str = sql!("diagnosis/size");
+const CHECK: &str = sql!("diagnosis/check");
+/// Checking a file reads all of it: a larger one takes longer than whoever asks would wait.
+const CHECKED_MAX_BYTES: u64 = 256 * 1024 * 1024;
+
+#[async_trait]
+impl DatabaseStore for SqliteStore {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            name: "sqlite",
+            shared: false,
+        }
+    }
+
+    async fn now(&self) -> Result<Timestamp> {
+        self.read("now", |s| moment(s.now)).await
+    }
+
+    async fn diagnose(&self) -> Result<Diagnosis> {
+        if self.readers.is_none() {
+            return Ok(Diagnosis::Memory);
+        }
+        // These two are the writer's own.
+        let (journal_mode, synchronous) = self.write("diagnose", settings).await?;
+        let mut facts = self.read("diagnose", file).await?;
+        facts.journal_mode = journal_mode;
+        facts.synchronous = synchronous;
+        Ok(Diagnosis::Sqlite(facts))
+    }
+}
+
+fn settings(session: &Session<'_>) -> Result<(String, u32), Fault> {
+    let mode = session.one(JOURNAL_MODE, [], |row| Ok(row.get(0)?))?;
+    let synchronous = session.one(SYNCHRONOUS, [], |row| Ok(row.get(0)?))?;
+    Ok((mode, synchronous))
+}
+
+fn file(session: &Session<'_>) -> Result<SqliteFacts, Fault> {
+    let mut facts = session.one(SIZE, [], size)?;
+    facts.unchecked = facts.bytes > CHECKED_MAX_BYTES;
+    if !facts.unchecked {
+        let said: String = session.one(CHECK, [], |row| Ok(row.get(0)?))?;
+        facts.damage = (said != "ok").then_some(said);
+    }
+    Ok(facts)
+}
+
+fn size(row: &Row<'_>) -> Result<SqliteFacts, Fault> {
+    let file: String = row.get("file")?;
+    let log = std::fs::metadata(Path::new(&format!("{file}-wal")));
+    Ok(SqliteFacts {
+        version: row.get("version")?,
+        journal_mode: String::new(),
+        synchronous: 0,
+        bytes: row.count("bytes")?,
+        free_bytes: row.count("free_bytes")?,
+        log_bytes: log.map_or(0, |log| log.len()),
+        damage: None,
+        unchecked: false,
+    })
+}

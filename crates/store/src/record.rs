@@ -1,0 +1,185 @@
+//! Records: a struct whose fields name their columns, so that the struct, the reader of its rows and the check of what statements select are one list.
+
+use leasehold_core::{JsonText, Timestamp};
+use serde_json::Value;
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// A row as a database hands it out: values by the name of their column, none where it is NULL.
+pub trait RecordRow {
+    /// What reading can fail with.
+    type Error;
+
+    /// A whole number of any size.
+    fn integer(&self, column: &str) -> Result<Option<i64>, Self::Error>;
+    /// A floating-point number.
+    fn float(&self, column: &str) -> Result<Option<f64>, Self::Error>;
+    /// A text.
+    fn text(&self, column: &str) -> Result<Option<String>, Self::Error>;
+    /// An id.
+    fn uuid(&self, column: &str) -> Result<Option<Uuid>, Self::Error>;
+    /// A moment.
+    fn time(&self, column: &str) -> Result<Option<Timestamp>, Self::Error>;
+    /// A JSON document, parsed.
+    fn json(&self, column: &str) -> Result<Option<Value>, Self::Error>;
+    /// A JSON document, as its text.
+    fn json_text(&self, column: &str) -> Result<Option<JsonText>, Self::Error>;
+    /// The error for a value that makes no sense.
+    fn invalid(&self, column: &str, why: &dyn Display) -> Self::Error;
+}
+
+/// A type that one column holds.
+pub trait Column: Sized {
+    /// Reads the value; none where the column is NULL.
+    ///
+    /// # Errors
+    /// If there is no such column or it holds something else.
+    fn read_or_null<R: RecordRow>(row: &R, column: &str) -> Result<Option<Self>, R::Error>;
+
+    /// Reads the value.
+    ///
+    /// # Errors
+    /// As [`Column::read_or_null`], and if the column is NULL.
+    fn read<R: RecordRow>(row: &R, column: &str) -> Result<Self, R::Error> {
+        Self::read_or_null(row, column)?.ok_or_else(|| row.invalid(column, &"it is NULL"))
+    }
+}
+
+impl<T: Column> Column for Option<T> {
+    fn read_or_null<R: RecordRow>(row: &R, column: &str) -> Result<Option<Self>, R::Error> {
+        T::read_or_null(row, column).map(Some)
+    }
+}
+
+macro_rules! as_is {
+    ($($type:ty: $read:ident),* $(,)?) => {
+        $(impl Column for $type {
+            fn read_or_null<R: RecordRow>(row: &R, column: &str) -> Result<Option<Self>, R::Error> {
+                row.$read(column)
+            }
+        })*
+    };
+}
+
+as_is! {
+    i64: integer,
+    f64: float,
+    String: text,
+    Timestamp: time,
+    Value: json,
+    JsonText: json_text,
+}
+
+macro_rules! whole_numbers {
+    ($($type:ty),*) => {
+        $(impl Column for $type {
+            fn read_or_null<R: RecordRow>(row: &R, column: &str) -> Result<Option<Self>, R::Error> {
+                let kept = row.integer(column)?.map(Self::try_from).transpose();
+                kept.map_err(|error| row.invalid(column, &error))
+            }
+        })*
+    };
+}
+
+whole_numbers!(i16, u32, u64);
+
+macro_rules! ids {
+    ($($type:ty),* $(,)?) => {
+        $(impl Column for $type {
+            fn read_or_null<R: RecordRow>(row: &R, column: &str) -> Result<Option<Self>, R::Error> {
+                Ok(row.uuid(column)?.map(Self::from))
+            }
+        })*
+    };
+}
+
+ids! {
+    leasehold_core::WorkspaceId,
+    leasehold_core::DefinitionId,
+    leasehold_core::VersionId,
+    leasehold_core::RequestId,
+    leasehold_core::ExecutionId,
+}
+
+impl Column for leasehold_core::JobId {
+    fn read_or_null<R: RecordRow>(row: &R, column: &str) -> Result<Option<Self>, R::Error> {
+        Ok(row.integer(column)?.map(Self))
+    }
+}
+
+/// Microseconds.
+impl Column for Duration {
+    fn read_or_null<R: RecordRow>(row: &R, column: &str) -> Result<Option<Self>, R::Error> {
+        let kept = row.integer(column)?;
+        Ok(kept.map(|micros| Self::from_micros(micros.try_into().unwrap_or_default())))
+    }
+}
+
+fn name<T, R>(row: &R, column: &str) -> Result<Option<T>, R::Error>
+where
+    T: FromStr<Err: Display>,
+    R: RecordRow,
+{
+    let parsed = row.text(column)?.map(|name| name.parse()).transpose();
+    parsed.map_err(|error| row.invalid(column, &error))
+}
+
+macro_rules! names {
+    ($($type:ty),* $(,)?) => {
+        $(impl Column for $type {
+            fn read_or_null<R: RecordRow>(row: &R, column: &str) -> Result<Option<Self>, R::Error> {
+                name(row, column)
+            }
+        })*
+    };
+}
+
+names! {
+    leasehold_core::RequestStatus,
+    leasehold_core::ExecutionStatus,
+    leasehold_core::JobStatus,
+    leasehold_core::FailureReason,
+}
+
+/// Declares a struct whose fields are followed by the column they are read from: `pub id: RequestId = "id",`. A field with `else` has that value where
+/// its column cannot be read. A field with `=> function` is put together from several columns by that function of the row.
+///
+/// The struct gets `read`, which reads it from a row of any store.
+macro_rules! record {
+    ($(#[$about:meta])* pub struct $record:ident {
+        $($(#[$doc:meta])* pub $field:ident: $type:ty $(= $column:literal $(else $fallback:expr)?)? $(=> $read:path)?,)*
+    }) => {
+        $(#[$about])*
+        pub struct $record {
+            $($(#[$doc])* pub $field: $type,)*
+        }
+
+        impl $record {
+            /// Reads it from a row that has all of its columns.
+            ///
+            /// # Errors
+            /// If a column is missing or holds something else.
+            pub fn read<R: $crate::record::RecordRow>(row: &R) -> Result<Self, R::Error> {
+                Ok(Self {
+                    $($field: $crate::record::field!(row $(, $column $(, $fallback)?)? $(, => $read)?),)*
+                })
+            }
+        }
+    };
+}
+
+macro_rules! field {
+    ($row:ident, $column:literal) => {
+        $crate::record::Column::read($row, $column)?
+    };
+    ($row:ident, $column:literal, $fallback:expr) => {
+        $crate::record::Column::read($row, $column).unwrap_or_else(|_| $fallback)
+    };
+    ($row:ident, => $read:path) => {
+        $read($row)?
+    };
+}
+
+pub(crate) use {field, record};

@@ -1,0 +1,154 @@
+//! Statements with includes: `{request/columns}` in the text of a statement stands for the text of that file. Expanded by the compiler.
+//!
+//! Columns that many statements select stand in one file this way. A statement stays a constant, so nothing is put together at run time,
+//! and an include that is not in the list stops the build.
+
+/// A text that statements may include, under the name they include it by.
+#[derive(Clone, Copy, Debug)]
+pub struct Include {
+    /// The path of its file, without the ending.
+    pub name: &'static str,
+    /// What stands there instead of the name.
+    pub text: &'static str,
+}
+
+/// The text of a statement of this crate: `sql!("request/get")`. The calling crate has the constant `INCLUDES` in its root.
+#[macro_export]
+#[allow(clippy::crate_in_macro_def)]
+macro_rules! sql {
+    ($path:literal) => {{
+        const RAW: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/", $path, ".sql"));
+        const LENGTH: usize = $crate::sql::expanded_length(RAW, crate::INCLUDES);
+        const BYTES: [u8; LENGTH] = $crate::sql::expanded(RAW, crate::INCLUDES);
+        const TEXT: &str = match ::std::str::from_utf8(&BYTES) {
+            Ok(text) => text,
+            Err(_) => panic!("the statement is not UTF-8"),
+        };
+        TEXT
+    }};
+}
+
+/// The list of includes of a crate: `includes!["request/columns", …]`.
+#[macro_export]
+macro_rules! includes {
+    ($($path:literal),* $(,)?) => {
+        &[$($crate::sql::Include {
+            name: $path,
+            text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/sql/", $path, ".sql")),
+        }),*]
+    };
+}
+
+/// The text of a statement that was read from a file, with its includes.
+pub fn expand(raw: &str, includes: &[Include]) -> String {
+    includes.iter().fold(raw.to_owned(), |text, include| {
+        text.replace(&format!("{{{}}}", include.name), include.text)
+    })
+}
+
+/// How long a statement is with its includes.
+#[doc(hidden)]
+pub const fn expanded_length(raw: &str, includes: &[Include]) -> usize {
+    let raw = raw.as_bytes();
+    let (mut at, mut length) = (0, 0);
+    while at < raw.len() {
+        match include_at(raw, at, includes) {
+            Some(include) => {
+                length += include.text.len();
+                at += include.name.len() + 2;
+            }
+            None => {
+                length += 1;
+                at += 1;
+            }
+        }
+    }
+    length
+}
+
+/// A statement with its includes.
+#[doc(hidden)]
+pub const fn expanded<const LENGTH: usize>(raw: &str, includes: &[Include]) -> [u8; LENGTH] {
+    let raw = raw.as_bytes();
+    let mut bytes = [0; LENGTH];
+    let (mut at, mut to) = (0, 0);
+    while at < raw.len() {
+        match include_at(raw, at, includes) {
+            Some(include) => {
+                let text = include.text.as_bytes();
+                let mut from = 0;
+                while from < text.len() {
+                    bytes[to] = text[from];
+                    (from, to) = (from + 1, to + 1);
+                }
+                at += include.name.len() + 2;
+            }
+            None => {
+                bytes[to] = raw[at];
+                (at, to) = (at + 1, to + 1);
+            }
+        }
+    }
+    bytes
+}
+
+/// What is included here. A brace before a letter begins an include; `'{}'` of SQL does not.
+const fn include_at(raw: &[u8], at: usize, includes: &[Include]) -> Option<Include> {
+    if raw[at] != b'{' || at + 1 >= raw.len() || !raw[at + 1].is_ascii_lowercase() {
+        return None;
+    }
+    let mut candidate = 0;
+    while candidate < includes.len() {
+        let include = includes[candidate];
+        if is_name(raw, at + 1, include.name.as_bytes()) {
+            return Some(include);
+        }
+        candidate += 1;
+    }
+    panic!("the statement includes a file that is not in INCLUDES");
+}
+
+const fn is_name(raw: &[u8], from: usize, name: &[u8]) -> bool {
+    if from + name.len() >= raw.len() || raw[from + name.len()] != b'}' {
+        return false;
+    }
+    let mut at = 0;
+    while at < name.len() {
+        if raw[from + at] != name[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INCLUDES: &[Include] = &[
+        Include {
+            name: "thing/columns",
+            text: "id, name",
+        },
+        Include {
+            name: "thing/table",
+            text: "things",
+        },
+    ];
+
+    #[test]
+    fn compiler_and_program_expand_alike() {
+        const RAW: &str = "SELECT {thing/columns} FROM {thing/table} WHERE tags = '{}' -- ü";
+        const EXPANDED: [u8; expanded_length(RAW, INCLUDES)] = expanded(RAW, INCLUDES);
+        let expected = "SELECT id, name FROM things WHERE tags = '{}' -- ü";
+        assert_eq!(std::str::from_utf8(&EXPANDED), Ok(expected));
+        assert_eq!(expand(RAW, INCLUDES), expected);
+    }
+
+    #[test]
+    #[should_panic(expected = "not in INCLUDES")]
+    fn unknown_include_is_refused() {
+        expanded_length("SELECT {thing/colums}", INCLUDES);
+    }
+}
