@@ -1,8 +1,8 @@
 //! A bare client: calls start in a loop, and nothing else. What the dispatcher is compared with.
 
 use anyhow::{Result, ensure};
-use leasehold_core::VersionBody;
-use leasehold_engine::{Engine, Start, StartOutcome, StartVersion};
+use leasehold_core::{JsonText, Timestamp, Version, VersionBody};
+use leasehold_engine::{Engine, Start, StartOutcome};
 use leasehold_store::fresh_id;
 use serde_json::json;
 use std::sync::Arc;
@@ -35,13 +35,18 @@ pub(super) async fn rate(engine: Arc<dyn Engine>, count: u32, concurrency: usize
 
 /// The same as the requests that are filled into stores ask for.
 fn starts(count: u32) -> Vec<Start> {
-    let version = Arc::new(StartVersion {
+    let version = Arc::new(Version {
         id: fresh_id(),
+        workspace: fresh_id(),
+        definition: fresh_id(),
+        number: 1,
         body: VersionBody::Binding {
             workflow_type: "order".to_owned(),
             task_queue: "orders".to_owned(),
         },
+        params_schema: None,
         execution_timeout: None,
+        created_at: Timestamp::UNIX_EPOCH,
     });
     let start = |_| Start {
         execution: fresh_id(),
@@ -50,8 +55,11 @@ fn starts(count: u32) -> Vec<Start> {
         definition: fresh_id(),
         version: version.clone(),
         priority: 0,
-        params: json!({"order": 12345, "customer": "abcdefgh", "lines": [1, 2, 3]}),
+        params: JsonText::from(
+            &json!({"order": 12345, "customer": "abcdefgh", "lines": [1, 2, 3]}),
+        ),
         trace: None,
+        trace_context: None,
     };
     (0..count).map(start).collect()
 }

@@ -32,4 +32,4 @@ pub use payload::JsonText;
 pub use plan::Plan;
 pub use request::{RequestEvent, RequestStatus};
 pub use trace::{NoTraceContext, TraceContext};
-pub use version::VersionBody;
+pub use version::{Version, VersionBody};

@@ -31,6 +31,11 @@ impl JsonText {
         serde_json::from_str(&self.0)
     }
 
+    /// Whether a program can read it into a value: it nests no deeper than a reader follows, and no number in it is too large.
+    pub fn is_readable(&self) -> bool {
+        self.read::<Value>().is_ok()
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -89,6 +94,15 @@ mod tests {
         for text in ["", "{", "{} {}", "nul", "'a'", "{\"a\":}"] {
             assert!(JsonText::parse(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn what_no_reader_takes_is_not_readable() {
+        let exact = JsonText::parse("[123456789012345678901234567890.50]").unwrap();
+        assert!(exact.is_readable());
+        assert!(!JsonText::trusted("[1e400]".to_owned()).is_readable());
+        let deep = "[".repeat(200) + &"]".repeat(200);
+        assert!(!JsonText::trusted(deep).is_readable());
     }
 
     #[test]

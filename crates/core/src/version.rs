@@ -1,10 +1,35 @@
 //! What a published version of a definition runs: a graph of ours, or a binding to a workflow the user's own workers serve.
 
 use crate::graph::{Graph, GraphProblem};
+use crate::ids::{DefinitionId, VersionId, WorkspaceId};
 use crate::limits::{GRAPH_MAX_BYTES, NODE_ID_MAX_CHARS};
 use crate::text::{self, TextProblem};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::time::Duration;
 use thiserror::Error;
+
+/// One published form of a definition. It never changes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Version {
+    /// Its id.
+    pub id: VersionId,
+    /// Whose definition it belongs to.
+    pub workspace: WorkspaceId,
+    /// The definition.
+    pub definition: DefinitionId,
+    /// 1, 2, 3 … within the definition.
+    pub number: u32,
+    /// What it runs.
+    pub body: VersionBody,
+    /// The JSON Schema that params must match.
+    pub params_schema: Option<Value>,
+    /// How long an execution may take.
+    pub execution_timeout: Option<Duration>,
+    /// When it was published.
+    pub created_at: Timestamp,
+}
 
 /// The immutable content of a version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

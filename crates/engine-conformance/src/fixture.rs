@@ -2,7 +2,7 @@
 
 use leasehold_core::graph::{Graph, Machine, NodeRun, NodeState};
 use leasehold_core::{DefinitionId, ExecutionEnd, VersionBody, WorkspaceId};
-use leasehold_engine::{Description, Engine, Start, StartOutcome, StartVersion};
+use leasehold_engine::{Description, Engine, Start, StartOutcome};
 use leasehold_store::request::{
     Claim, ClaimOutcome, ClaimRef, ClaimedRequest, Dispatched, Enqueue, Enqueued, NewRequest,
 };
@@ -183,7 +183,7 @@ impl EngineFixture {
         }
         let options = WorkspaceOptions {
             limit: Some(10),
-            body: body.clone(),
+            body,
             execution_timeout: timeout,
             ..WorkspaceOptions::default()
         };
@@ -199,19 +199,18 @@ impl EngineFixture {
         };
         assert_eq!(claimed.workspace, workspace, "nothing else waits");
         let claim = ClaimRef::from(&claimed);
+        let version = self.store.version_get(workspace, version).await;
+        let version = version.ok().flatten().expect("the version was published");
         let start = Start {
             execution: claimed.execution,
             request: claimed.id,
             workspace,
             definition,
-            version: Arc::new(StartVersion {
-                id: version,
-                body,
-                execution_timeout: timeout,
-            }),
+            version,
             priority: claimed.priority,
             params: claimed.params,
-            trace: claimed.trace_context,
+            trace: claimed.trace_context.clone(),
+            trace_context: claimed.trace_context,
         };
         (start, claim)
     }

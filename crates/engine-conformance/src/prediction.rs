@@ -32,7 +32,6 @@ impl Prediction {
             panic!("a binding cannot be foretold");
         };
         let machine = Machine::new(graph.clone()).expect("the graph can run");
-        let params = JsonText::from(&start.params);
         let mut outputs: HashMap<usize, JsonText> = HashMap::new();
         let mut fates: Vec<Fate> = Vec::new();
         for at in 0..graph.nodes.len() {
@@ -41,7 +40,7 @@ impl Prediction {
                 let given = Given {
                     execution: start.execution,
                     workspace: start.workspace,
-                    params: &params,
+                    params: &start.params,
                     outputs: &outputs,
                 };
                 match machine.work(at, &given) {

@@ -1,10 +1,10 @@
 //! What is asked of an engine, answered by the store. Works on nothing itself.
 
 use async_trait::async_trait;
-use leasehold_core::graph::{GraphStop, NodeRun};
+use leasehold_core::graph::{GraphOrigin, GraphStop, NodeRun};
 use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
 use leasehold_engine::{Description, EndedPage, Engine, Error, Result, Start, StartOutcome, Told};
-use leasehold_store::graph::{GraphStarted, GraphStopped};
+use leasehold_store::graph::{GraphStart, GraphStarted, GraphStopped};
 use leasehold_store::{ErrorKind, Store};
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,7 +79,17 @@ impl Engine for EmbeddedEngine {
         if matches!(start.version.body, VersionBody::Binding { .. }) {
             return refused(NEEDS_TEMPORAL);
         }
-        match self.ask(self.store.graph_start(start.execution)).await {
+        let graph = GraphStart {
+            execution: start.execution,
+            version: start.version.id,
+            params: start.params.clone(),
+            origin: GraphOrigin {
+                workspace: start.workspace,
+                priority: start.priority,
+                trace_context: start.trace_context.clone(),
+            },
+        };
+        match self.ask(self.store.graph_start(&graph)).await {
             Ok(GraphStarted::Started | GraphStarted::Ended(_)) => StartOutcome::Started,
             Ok(GraphStarted::AlreadyStarted { ended }) => StartOutcome::AlreadyStarted { ended },
             Ok(GraphStarted::NotFound) => {

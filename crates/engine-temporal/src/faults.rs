@@ -3,12 +3,11 @@
 use crate::connect::Link;
 use crate::{TemporalEngine, TemporalOptions};
 use leasehold_core::{
-    DefinitionId, ExecutionEnd, ExecutionId, RequestId, Timestamp, VersionBody, VersionId,
-    WorkspaceId,
+    DefinitionId, ExecutionEnd, ExecutionId, JsonText, RequestId, Timestamp, Version, VersionBody,
+    VersionId, WorkspaceId,
 };
-use leasehold_engine::{Description, Engine, Error, Start, StartOutcome, StartVersion};
+use leasehold_engine::{Description, Engine, Error, Start, StartOutcome};
 use prost::Message;
-use serde_json::json;
 use std::sync::{Arc, Mutex};
 use temporalio_client::callback_based::{
     CallbackBasedGrpcService, GrpcRequest, GrpcSuccessResponse,
@@ -58,17 +57,23 @@ fn start() -> Start {
         request: RequestId(Uuid::nil()),
         workspace: WorkspaceId(Uuid::nil()),
         definition: DefinitionId(Uuid::nil()),
-        version: Arc::new(StartVersion {
+        version: Arc::new(Version {
             id: VersionId(Uuid::nil()),
+            workspace: WorkspaceId(Uuid::nil()),
+            definition: DefinitionId(Uuid::nil()),
+            number: 1,
             body: VersionBody::Binding {
                 workflow_type: "Order".to_owned(),
                 task_queue: "orders".to_owned(),
             },
+            params_schema: None,
             execution_timeout: None,
+            created_at: Timestamp::UNIX_EPOCH,
         }),
         priority: 0,
-        params: json!(null),
+        params: JsonText::default(),
         trace: None,
+        trace_context: None,
     }
 }
 

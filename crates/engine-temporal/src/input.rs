@@ -45,7 +45,7 @@ pub(crate) fn input(start: &Start) -> serde_json::Result<Payloads> {
         workflow_definition_id: start.definition,
         workflow_version_id: start.version.id,
         node_ids: body.node_ids().into_iter().map(Cow::Borrowed).collect(),
-        params: JsonText::from(&start.params),
+        params: start.params.clone(),
         graph: match body {
             VersionBody::Graph(graph) => Some(Cow::Borrowed(graph)),
             VersionBody::Binding { .. } => None,

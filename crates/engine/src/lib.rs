@@ -11,4 +11,4 @@ mod start;
 pub use describe::{Description, EndedPage};
 pub use engine::{Engine, Told};
 pub use error::{Error, Result};
-pub use start::{Start, StartOutcome, StartVersion};
+pub use start::{Start, StartOutcome};

@@ -1,9 +1,7 @@
 //! A start and its five outcomes.
 
-use leasehold_core::{DefinitionId, ExecutionId, RequestId, VersionBody, VersionId, WorkspaceId};
-use serde_json::Value;
+use leasehold_core::{DefinitionId, ExecutionId, JsonText, RequestId, Version, WorkspaceId};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// An execution to start. Starting the same one again is the same start.
 #[derive(Clone, Debug)]
@@ -16,25 +14,16 @@ pub struct Start {
     pub workspace: WorkspaceId,
     /// What it runs.
     pub definition: DefinitionId,
-    /// The version it runs.
-    pub version: Arc<StartVersion>,
+    /// The version it runs; many starts share one.
+    pub version: Arc<Version>,
     /// The request's priority; higher is more urgent.
     pub priority: i16,
     /// What it runs with.
-    pub params: Value,
+    pub params: JsonText,
     /// Where its trace goes on from, as a `traceparent`; it is handed to whoever runs it.
     pub trace: Option<String>,
-}
-
-/// What a start needs to know of a version; many starts share one.
-#[derive(Clone, Debug)]
-pub struct StartVersion {
-    /// Its id.
-    pub id: VersionId,
-    /// What it runs.
-    pub body: VersionBody,
-    /// How long an execution may take.
-    pub execution_timeout: Option<Duration>,
+    /// The trace context of whoever enqueued the request; jobs of its graph go on with it.
+    pub trace_context: Option<String>,
 }
 
 /// What became of a start.

@@ -184,7 +184,7 @@ impl Enqueuer {
         let document = store
             .version_get(workspace, version)
             .await?
-            .and_then(|v| v.params_schema);
+            .and_then(|version| version.params_schema.clone());
         // Publishing compiled it once, so it compiles again.
         let validator = document
             .and_then(|document| schema::compile(&document).ok())

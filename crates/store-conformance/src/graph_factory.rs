@@ -130,7 +130,7 @@ impl Fixture {
         let id = self.enqueue_one(site, request).await;
         let claimed = self.claim_one().await;
         assert_eq!(claimed.id, id, "nothing else waits");
-        self.start_graph(claimed.execution).await;
+        self.start_graph(&claimed).await;
         self.dispatch(&claimed).await;
         Started::of(site, &claimed)
     }
@@ -142,7 +142,7 @@ impl Fixture {
         assert_eq!(claimed.requests.len(), n, "there is a slot for each");
         let mut all = Vec::with_capacity(n);
         for claimed in &claimed.requests {
-            self.start_graph(claimed.execution).await;
+            self.start_graph(claimed).await;
             self.dispatch(claimed).await;
             all.push(Started::of(site, claimed));
         }
@@ -150,8 +150,8 @@ impl Fixture {
     }
 
     /// Starts a graph for the first time.
-    pub async fn start_graph(&self, execution: ExecutionId) {
-        let started = ok(self.store.graph_start(execution).await);
+    pub async fn start_graph(&self, claimed: &ClaimedRequest) {
+        let started = ok(self.store.graph_start(&claimed.into()).await);
         assert_eq!(started, GraphStarted::Started);
     }
 

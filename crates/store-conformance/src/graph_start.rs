@@ -9,7 +9,7 @@ use leasehold_core::graph::{GraphStop, HttpCall, Node, NodeState};
 use leasehold_core::queue::{DELAY_NODES, HTTP_NODES};
 use leasehold_core::{ExecutionEnd, FailureReason, JobStatus, RequestStatus};
 use leasehold_store::fresh_id;
-use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted};
+use leasehold_store::graph::{EndedExecution, GraphRun, GraphStart, GraphStarted};
 use leasehold_store::job::JobFilter;
 use leasehold_store::request::NewRequest;
 use serde_json::{Value, json};
@@ -97,8 +97,12 @@ pub async fn calls_and_pauses_have_queues_of_their_own(f: Fixture) {
 /// However often it is started, it is started once, and a later start says whether it has ended.
 pub async fn twice_is_once(f: Fixture) {
     let t = f.graph_site(1, diamond()).await;
-    let s = f.started(&t).await;
-    let again = || async { ok(f.store.graph_start(s.execution).await) };
+    let claimed = f.claimed(&t).await;
+    f.start_graph(&claimed).await;
+    f.dispatch(&claimed).await;
+    let s = Started::of(&t, &claimed);
+    let start = GraphStart::from(&claimed);
+    let again = || async { ok(f.store.graph_start(&start).await) };
     let ended = false;
     assert_eq!(again().await, GraphStarted::AlreadyStarted { ended });
     let jobs = f.all_jobs(&JobFilter::default(), 10).await;
@@ -117,9 +121,10 @@ pub async fn many_at_once_start_one(f: Fixture) {
         let barrier = Arc::new(tokio::sync::Barrier::new(6));
         let starts = (0..6).map(|_| {
             let (store, barrier) = (f.store.clone(), barrier.clone());
+            let start = GraphStart::from(&claimed);
             tokio::spawn(async move {
                 barrier.wait().await;
-                ok(store.graph_start(claimed.execution).await)
+                ok(store.graph_start(&start).await)
             })
         });
         let answers = futures::future::join_all(starts.collect::<Vec<_>>()).await;
@@ -135,14 +140,27 @@ pub async fn many_at_once_start_one(f: Fixture) {
     assert_eq!(f.take(100).await.len(), 10, "one first node each");
 }
 
-/// What does not run cannot be started: an execution that nobody made, or that has ended.
+/// What does not run cannot be started: an execution that nobody made, one of another version, or one that has ended.
 pub async fn of_what_does_not_run_is_not_found(f: Fixture) {
     let t = f.graph_site(1, diamond()).await;
-    let unknown = ok(f.store.graph_start(fresh_id()).await);
-    assert_eq!(unknown, GraphStarted::NotFound);
+    let other = f.graph_site(1, graph(&["a"], &[])).await;
     let claimed = f.running(&t).await;
+    let start = GraphStart::from(&claimed);
+    let unknown = GraphStart {
+        execution: fresh_id(),
+        ..start.clone()
+    };
+    let mut elsewhere = GraphStart {
+        version: other.version,
+        ..start.clone()
+    };
+    elsewhere.origin.workspace = other.workspace;
+    for wrong in [unknown, elsewhere] {
+        let started = ok(f.store.graph_start(&wrong).await);
+        assert_eq!(started, GraphStarted::NotFound);
+    }
     f.finish(claimed.execution, ExecutionEnd::Failed).await;
-    let started = ok(f.store.graph_start(claimed.execution).await);
+    let started = ok(f.store.graph_start(&start).await);
     assert_eq!(started, GraphStarted::NotFound);
     assert_eq!(ok(f.store.graph_get(claimed.execution).await), None);
     assert_eq!(f.all_jobs(&JobFilter::default(), 10).await, []);
@@ -152,7 +170,7 @@ pub async fn of_what_does_not_run_is_not_found(f: Fixture) {
 pub async fn of_a_binding_is_refused(f: Fixture) {
     let t = f.site(1).await;
     let claimed = f.running(&t).await;
-    let started = ok(f.store.graph_start(claimed.execution).await);
+    let started = ok(f.store.graph_start(&(&claimed).into()).await);
     assert_eq!(started, GraphStarted::NotAGraph);
     assert_eq!(ok(f.store.graph_get(claimed.execution).await), None);
     assert_eq!(ok(f.store.graph_nodes(claimed.execution).await), None);
@@ -168,7 +186,7 @@ pub async fn a_first_node_without_its_input_fails_the_execution(f: Fixture) {
         .await;
     let claimed = f.claimed(&t).await;
     let s = Started::of(&t, &claimed);
-    let started = ok(f.store.graph_start(s.execution).await);
+    let started = ok(f.store.graph_start(&(&claimed).into()).await);
     let run = f.graph_run(s.execution).await;
     assert_eq!(run.state.letters(), "xf");
     let ended = EndedExecution {

@@ -139,7 +139,7 @@ pub async fn of_an_unknown_one_is_not_found(f: Fixture) {
 pub async fn before_it_was_dispatched_goes_through_every_status(f: Fixture) {
     let t = f.graph_site(1, diamond()).await;
     let claimed = f.claimed(&t).await;
-    f.start_graph(claimed.execution).await;
+    f.start_graph(&claimed).await;
     f.stop_graph(claimed.execution, GraphStop::Cancelled).await;
     let timeline = [
         (None, Pending, USER, None),

@@ -351,7 +351,7 @@ pub async fn a_node_without_its_input_fails_the_execution(f: Fixture) {
 pub async fn an_end_before_dispatched_goes_through_every_status(f: Fixture) {
     let t = f.graph_site(2, graph(&["a"], &[])).await;
     let claimed = f.claimed(&t).await;
-    f.start_graph(claimed.execution).await;
+    f.start_graph(&claimed).await;
     f.complete_node("a", json!(1)).await;
     let timeline = [
         (None, Pending, USER, None),
@@ -361,7 +361,7 @@ pub async fn an_end_before_dispatched_goes_through_every_status(f: Fixture) {
     ];
     f.assert_timeline(t.workspace, claimed.id, &timeline).await;
     let kept = f.kept(&t).await;
-    f.start_graph(kept.execution).await;
+    f.start_graph(&kept).await;
     f.complete_node("a", json!(1)).await;
     let request = f.request(t.workspace, kept.id).await;
     assert_eq!(request.status, Completed);

@@ -76,7 +76,7 @@ pub async fn jobs_go_on_with_the_trace_of_their_request(f: Fixture) {
         };
         f.enqueue_one(&t, new).await;
         let claimed = f.claim_one().await;
-        f.start_graph(claimed.execution).await;
+        f.start_graph(&claimed).await;
         f.dispatch(&claimed).await;
     }
     for round in [2, 4] {

@@ -1,15 +1,19 @@
 //! Definitions and their versions in PostgreSQL.
 
-use crate::error::unreadable;
+use crate::error::{postgres, unreadable};
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use async_trait::async_trait;
+use deadpool_postgres::GenericClient;
 use leasehold_core::duration::millis;
 use leasehold_core::{DefinitionId, VersionId, WorkspaceId};
 use leasehold_store::definition::{
-    Definition, DefinitionCreated, DefinitionStore, NewDefinition, NewVersion, Version,
+    CachedVersion, Definition, DefinitionCreated, DefinitionStore, NewDefinition, NewVersion,
+    Version,
 };
 use leasehold_store::{Page, Result};
+use std::sync::Arc;
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 #[async_trait]
@@ -115,11 +119,13 @@ impl DefinitionStore for PostgresStore {
         row.map(|row| row::version(&row)).transpose()
     }
 
-    async fn version_get(&self, workspace: WorkspaceId, id: VersionId) -> Result<Option<Version>> {
-        let row = self
-            .maybe("version_get", sql!("version/get"), &[&workspace.0, &id.0])
-            .await?;
-        row.map(|row| row::version(&row)).transpose()
+    async fn version_get(
+        &self,
+        workspace: WorkspaceId,
+        id: VersionId,
+    ) -> Result<Option<Arc<Version>>> {
+        let found = self.version("version_get", workspace, id).await?;
+        Ok(found.map(|cached| Arc::clone(cached.version())))
     }
 
     async fn version_list(
@@ -139,5 +145,45 @@ impl DefinitionStore for PostgresStore {
             )
             .await?;
         rows.iter().map(row::version).collect()
+    }
+}
+
+impl PostgresStore {
+    /// A version from the cache or, by a connection of its own, from the database.
+    pub(crate) async fn version(
+        &self,
+        context: &'static str,
+        workspace: WorkspaceId,
+        id: VersionId,
+    ) -> Result<Option<Arc<CachedVersion>>> {
+        if let Some(cached) = self.versions.get(workspace, id) {
+            return Ok(Some(cached));
+        }
+        let sql = sql!("version/get");
+        let row = self.maybe(context, sql, &[&workspace.0, &id.0]).await?;
+        self.cache(row)
+    }
+
+    /// As [`PostgresStore::version`], by the connection given: a caller that holds one must not wait for another.
+    pub(crate) async fn version_by(
+        &self,
+        client: &impl GenericClient,
+        context: &'static str,
+        workspace: WorkspaceId,
+        id: VersionId,
+    ) -> Result<Option<Arc<CachedVersion>>> {
+        if let Some(cached) = self.versions.get(workspace, id) {
+            return Ok(Some(cached));
+        }
+        let row = client
+            .query_opt(sql!("version/get"), &[&workspace.0, &id.0])
+            .await
+            .map_err(postgres(context))?;
+        self.cache(row)
+    }
+
+    fn cache(&self, row: Option<Row>) -> Result<Option<Arc<CachedVersion>>> {
+        let version = row.map(|row| row::version(&row)).transpose()?;
+        Ok(version.map(|version| self.versions.insert(version)))
     }
 }

@@ -1,7 +1,6 @@
 //! The store itself: holds the pool, and runs a statement on one of its connections. Knows no table.
 
 use crate::error::postgres;
-use crate::graph::Machines;
 use crate::job::Jobs;
 use crate::job::wake::JobWakes;
 use crate::options::PostgresOptions;
@@ -9,6 +8,7 @@ use crate::pool;
 use crate::wake::Wakes;
 use deadpool_postgres::{Object, Pool};
 use leasehold_core::Timestamp;
+use leasehold_store::definition::VersionCache;
 use leasehold_store::{Clock, Result};
 use std::sync::Arc;
 use tokio_postgres::types::ToSql;
@@ -24,7 +24,7 @@ pub struct PostgresStore {
     pub(crate) wakes: Arc<Wakes>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) job_wakes: Arc<JobWakes>,
-    pub(crate) machines: Arc<Machines>,
+    pub(crate) versions: Arc<VersionCache>,
     clock: Clock,
 }
 
@@ -39,7 +39,7 @@ impl PostgresStore {
             wakes: Arc::new(Wakes::new(options.notify.then_some(address.clone()))),
             jobs: Arc::new(Jobs::new(options.max_connections)),
             job_wakes: Arc::new(JobWakes::new(options.notify.then_some(address))),
-            machines: Arc::default(),
+            versions: Arc::default(),
             clock: options.clock.clone(),
         })
     }

@@ -19,6 +19,7 @@ use support::raw::connect;
 use tokio_postgres::Client;
 
 const CLAIM_LOCK: &str = include_str!("sql/job_claim_lock.sql");
+const ENQUEUE_EXACT_NUMBER: &str = include_str!("sql/enqueue_exact_number.sql");
 const SOMEONE_WAITS: &str = include_str!("sql/someone_waits.sql");
 
 /// A store, and a connection of somebody else.
@@ -43,6 +44,27 @@ async fn somebody_waits(other: &Client) -> bool {
 async fn claiming(other: &Client) {
     other.batch_execute("BEGIN").await.unwrap();
     other.query_one(CLAIM_LOCK, &[]).await.unwrap();
+}
+
+/// `jsonb` keeps numbers that no double holds; the first nodes are given them as the later ones are.
+#[tokio::test]
+async fn numbers_of_any_length_reach_every_node_to_the_last_digit() {
+    let (f, client) = ground().await;
+    let site = f.graph_site(1, graph(&["a", "b"], &[("a", "b")])).await;
+    let call: [&(dyn tokio_postgres::types::ToSql + Sync); 2] =
+        [&site.workspace.0, &site.definition.0];
+    client.query_one(ENQUEUE_EXACT_NUMBER, &call).await.unwrap();
+    let claimed = f.claim_one().await;
+    f.start_graph(&claimed).await;
+    f.dispatch(&claimed).await;
+    let numbers = "[12345678901234567890123, 0.12345678901234567890123, 9007199254740993]";
+    for node in ["a", "b"] {
+        let jobs = f.take_nodes(&[node]).await;
+        let input = jobs[0].payload.as_str();
+        assert!(input.contains(numbers), "{node}: {input}");
+        f.end(&jobs[0], completed()).await;
+    }
+    assert_eq!(f.letters(claimed.execution).await, "cc");
 }
 
 #[tokio::test]

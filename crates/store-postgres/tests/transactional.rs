@@ -67,7 +67,7 @@ async fn what_is_rolled_back_was_never_enqueued_and_what_commits_is_claimed() {
     client.batch_execute("COMMIT").await.unwrap();
     let claimed = fixture.drain(10).await.requests;
     assert_eq!(claimed.iter().map(|r| r.id).collect::<Vec<_>>(), [kept]);
-    assert_eq!(claimed[0].params, json!({"n": 2}));
+    assert_eq!(claimed[0].params.as_str(), r#"{"n": 2}"#);
 }
 
 /// Whichever way a request comes in, it is the same request.

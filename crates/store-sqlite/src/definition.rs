@@ -8,11 +8,13 @@ use async_trait::async_trait;
 use leasehold_core::duration::millis;
 use leasehold_core::{DefinitionId, VersionBody, VersionId, WorkspaceId};
 use leasehold_store::definition::{
-    Definition, DefinitionCreated, DefinitionStore, NewDefinition, NewVersion, Version,
+    CachedVersion, Definition, DefinitionCreated, DefinitionStore, NewDefinition, NewVersion,
+    Version, VersionCache,
 };
 use leasehold_store::sql;
 use leasehold_store::{ErrorKind, Page, Result};
 use rusqlite::{Row, params};
+use std::sync::Arc;
 use std::time::Duration;
 
 const CREATE: &str = sql!("definition/create");
@@ -83,9 +85,18 @@ impl DefinitionStore for SqliteStore {
             .await
     }
 
-    async fn version_get(&self, workspace: WorkspaceId, id: VersionId) -> Result<Option<Version>> {
+    async fn version_get(
+        &self,
+        workspace: WorkspaceId,
+        id: VersionId,
+    ) -> Result<Option<Arc<Version>>> {
+        if let Some(cached) = self.versions.get(workspace, id) {
+            return Ok(Some(Arc::clone(cached.version())));
+        }
+        let versions = Arc::clone(&self.versions);
         self.read("version_get", move |s| {
-            s.maybe(VERSION_GET, [blob(workspace), blob(id)], version)
+            let found = cached_version(s, &versions, workspace, id)?;
+            Ok(found.map(|cached| Arc::clone(cached.version())))
         })
         .await
     }
@@ -168,6 +179,20 @@ fn publish(session: &Session<'_>, new: &NewVersion) -> Result<Option<Version>, F
         session.now
     ];
     session.one(VERSION_CREATE, row, version).map(Some)
+}
+
+/// A version from the cache or from the database.
+pub(crate) fn cached_version(
+    session: &Session<'_>,
+    versions: &VersionCache,
+    workspace: WorkspaceId,
+    id: VersionId,
+) -> Result<Option<Arc<CachedVersion>>, Fault> {
+    if let Some(cached) = versions.get(workspace, id) {
+        return Ok(Some(cached));
+    }
+    let found = session.maybe(VERSION_GET, [blob(workspace), blob(id)], version)?;
+    Ok(found.map(|version| versions.insert(version)))
 }
 
 fn version(row: &Row<'_>) -> Result<Version, Fault> {

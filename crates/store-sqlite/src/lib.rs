@@ -37,12 +37,12 @@ pub use options::SqliteOptions;
 pub use session::Cost;
 
 use crate::error::Fault;
-use crate::graph::machines::Machines;
 use crate::owner::Owner;
 use crate::reader::Readers;
 use crate::session::Session;
 use crate::writer::Writer;
 use leasehold_store::Result;
+use leasehold_store::definition::VersionCache;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -58,7 +58,7 @@ pub struct SqliteStore {
     readers: Option<Readers>,
     writer: Writer,
     claim_cost: Arc<Mutex<Cost>>,
-    machines: Arc<Machines>,
+    versions: Arc<VersionCache>,
     _owner: Option<Owner>,
 }
 
@@ -76,7 +76,7 @@ impl SqliteStore {
             readers: Some(Readers::start(&file, options)?),
             writer: Writer::start(writer, options)?,
             claim_cost: Arc::default(),
-            machines: Arc::default(),
+            versions: Arc::default(),
             _owner: Some(owner),
         })
     }
@@ -91,7 +91,7 @@ impl SqliteStore {
             readers: None,
             writer: Writer::start(writer, options)?,
             claim_cost: Arc::default(),
-            machines: Arc::default(),
+            versions: Arc::default(),
             _owner: None,
         })
     }

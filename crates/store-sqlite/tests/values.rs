@@ -1,6 +1,7 @@
 //! Values at the edge of what can be kept: what is accepted is read back as it was, what is not is refused at once.
 #![allow(clippy::unwrap_used)]
 
+use leasehold_core::JsonText;
 use leasehold_store::request::{Enqueue, NewRequest};
 use leasehold_store::{Clock, Error, ErrorKind, SchemaStore};
 use leasehold_store_conformance::factory::new_request;
@@ -51,7 +52,7 @@ async fn a_document_too_deep_to_be_read_back_is_refused_and_strands_nobody() {
     let claimed = f.claim(10).await.requests;
     assert_eq!(claimed.len(), 2);
     assert_eq!((claimed[0].id, claimed[1].id), (deepest, other));
-    assert_eq!(claimed[0].params, nested(127));
+    assert_eq!(claimed[0].params, JsonText::from(&nested(127)));
 }
 
 #[tokio::test]

@@ -4,7 +4,11 @@ use crate::store_trait::store_trait;
 use crate::{Page, Result};
 use leasehold_core::{DefinitionId, Timestamp, VersionBody, VersionId, WorkspaceId};
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
+
+pub use crate::version_cache::{CachedVersion, VersionCache};
+pub use leasehold_core::Version;
 
 store_trait! {
     /// Definitions and their versions.
@@ -39,8 +43,13 @@ store_trait! {
         /// Publishes the next version and makes it current; none if there is no such definition.
         async fn version_publish(&self, new: &NewVersion) -> Result<Option<Version>>;
 
-        /// The version, also of a deleted definition.
-        async fn version_get(&self, workspace: WorkspaceId, id: VersionId) -> Result<Option<Version>>;
+        /// The version, also of a deleted definition. A store keeps the versions that it read lately in memory, so that asking again costs no
+        /// statement.
+        async fn version_get(
+            &self,
+            workspace: WorkspaceId,
+            id: VersionId,
+        ) -> Result<Option<Arc<Version>>>;
 
         /// Versions of a definition by number, `page.after` being a number.
         async fn version_list(
@@ -87,27 +96,6 @@ pub enum DefinitionCreated {
     NameTaken,
     /// There is no such workspace.
     WorkspaceNotFound,
-}
-
-/// One published form of a definition. It never changes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Version {
-    /// Its id.
-    pub id: VersionId,
-    /// Whose definition it belongs to.
-    pub workspace: WorkspaceId,
-    /// The definition.
-    pub definition: DefinitionId,
-    /// 1, 2, 3 … within the definition.
-    pub number: u32,
-    /// What it runs.
-    pub body: VersionBody,
-    /// The JSON Schema that params must match.
-    pub params_schema: Option<Value>,
-    /// How long an execution may take.
-    pub execution_timeout: Option<Duration>,
-    /// When it was published.
-    pub created_at: Timestamp,
 }
 
 /// A version to publish; it becomes the definition's current one.

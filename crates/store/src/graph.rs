@@ -3,21 +3,27 @@
 use crate::Result;
 use crate::execution::{ExecutionFinish, ExecutionFinished};
 use crate::job::{JobStart, NewJob};
+use crate::request::ClaimedRequest;
 use crate::store_trait::store_trait;
-use leasehold_core::graph::{GraphState, GraphStop, NodeRun, Work};
-use leasehold_core::job::JobRetry;
+use leasehold_core::graph::{
+    GraphChange, GraphOrigin, GraphState, GraphStop, NodeOutcome, NodeRun, Work,
+};
+use leasehold_core::job::{JobEnd, JobRetry, JobStatus};
+use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_core::queue::{DELAY_NODES, HTTP_NODES};
+use leasehold_core::text::clip;
 use leasehold_core::{
     ExecutionEnd, ExecutionId, FailureReason, JsonText, RequestId, RequestStatus, Timestamp,
+    VersionId,
 };
 use std::time::Duration;
 
 store_trait! {
     /// Graphs that run in the store: a node is a job.
     pub trait GraphStore, observed by GraphObserver {
-        /// Starts the graph of a RUNNING execution's version, with its request's params, priority and trace context: the nodes that wait for nothing are put into their
-        /// queues. However often it is called for one execution, one is started.
-        async fn graph_start(&self, execution: ExecutionId) -> Result<GraphStarted>;
+        /// Starts the graph of a RUNNING execution: the nodes that wait for nothing are put into their queues. `start` is what the claim of its request
+        /// returned; the store only checks that the execution still runs that version. However often it is called for one execution, one is started.
+        async fn graph_start(&self, start: &GraphStart) -> Result<GraphStarted>;
 
         /// The graph of an execution; none if it was never started here.
         async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>>;
@@ -64,6 +70,34 @@ pub struct GraphRun {
     pub started_at: Timestamp,
     /// When it ended.
     pub finished_at: Option<Timestamp>,
+}
+
+/// A graph to start: what the claim of its request returned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GraphStart {
+    /// The execution.
+    pub execution: ExecutionId,
+    /// The version that it runs.
+    pub version: VersionId,
+    /// What to run it with.
+    pub params: JsonText,
+    /// What its jobs take from the request.
+    pub origin: GraphOrigin,
+}
+
+impl From<&ClaimedRequest> for GraphStart {
+    fn from(claimed: &ClaimedRequest) -> Self {
+        Self {
+            execution: claimed.execution,
+            version: claimed.version,
+            params: claimed.params.clone(),
+            origin: GraphOrigin {
+                workspace: claimed.workspace,
+                priority: claimed.priority,
+                trace_context: claimed.trace_context.clone(),
+            },
+        }
+    }
 }
 
 /// What became of a start.
@@ -132,6 +166,39 @@ impl EndedExecution {
             error: finish.error.clone(),
         })
     }
+}
+
+/// How the execution of a graph is finished; none unless the graph has ended in this operation.
+pub fn finish_of(change: &GraphChange) -> Option<ExecutionFinish> {
+    Some(ExecutionFinish {
+        execution: change.execution(),
+        end: change.state().end().filter(|_| change.has_changed())?,
+        error: change.error().map(str::to_owned),
+    })
+}
+
+/// How a node ends with a claim that ends so and leaves its job there; none if the node goes on.
+pub fn node_outcome(end: &JobEnd, becomes: JobStatus) -> Option<NodeOutcome> {
+    match (becomes, end) {
+        (JobStatus::Completed, JobEnd::Completed { result }) => {
+            Some(NodeOutcome::Completed(result.clone().unwrap_or_default()))
+        }
+        (JobStatus::Failed, JobEnd::Failed { error, .. }) => {
+            Some(NodeOutcome::Failed(clip(error, ERROR_MAX_CHARS)))
+        }
+        (_, _) => None,
+    }
+}
+
+/// The jobs of the nodes that begin, each with its node's place in the graph's list.
+pub fn jobs_of(change: &mut GraphChange) -> Vec<(usize, NewJob)> {
+    let begun = change.take_begun();
+    let origin = change.origin();
+    let job = |(node, work)| {
+        let trace_context = origin.trace_context.as_deref();
+        (node, job_of(work, origin.priority, trace_context))
+    };
+    begun.into_iter().map(job).collect()
 }
 
 /// The job that does a node's work. It is as urgent as its request, and goes on with its trace.

@@ -12,6 +12,7 @@ mod migration;
 mod page;
 mod store;
 mod store_trait;
+mod version_cache;
 
 pub mod capacity;
 pub mod change;

@@ -143,6 +143,17 @@ impl TestBackend {
         }
     }
 
+    /// Another store on the same PostgreSQL database with the same clock, as another process has it.
+    ///
+    /// # Panics
+    /// When the store is on SQLite.
+    #[cfg(feature = "postgres")]
+    pub fn another_store(&self) -> Arc<dyn Store> {
+        let clock = self.clock.clone();
+        let clock = clock.map_or(Clock::Database, Clock::Manual);
+        crate::postgres::store_by(self.database().url(), clock)
+    }
+
     /// The SQLite file.
     ///
     /// # Panics

@@ -1,7 +1,7 @@
 //! PostgreSQL for tests: databases made from a migrated template, and stores on them.
 
 use crate::backend::{BackendOptions, Storage};
-use leasehold_store::Store;
+use leasehold_store::{Clock, Store};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore, schema_checksum};
 use leasehold_testkit::{TestDatabase, TestPostgres};
 use std::sync::Arc;
@@ -24,7 +24,15 @@ pub async fn database() -> TestDatabase {
 /// # Panics
 /// When the address is not PostgreSQL's.
 pub fn store(url: &str) -> Arc<dyn Store> {
-    Arc::new(PostgresStore::new(&PostgresOptions::new(url)).unwrap())
+    store_by(url, Clock::Database)
+}
+
+pub(crate) fn store_by(url: &str, clock: Clock) -> Arc<dyn Store> {
+    let options = PostgresOptions {
+        clock,
+        ..PostgresOptions::new(url)
+    };
+    Arc::new(PostgresStore::new(&options).unwrap())
 }
 
 /// `host:port` of the server in an address, for a proxy in front of it.

@@ -24,12 +24,13 @@ pub(crate) use finding::{Finding, line_of};
 /// A rule sees a path below the root (with `/`) and the text, and picks the files it is about by itself.
 type Rule = fn(&str, &str) -> Vec<Finding>;
 
-const RULES: [Rule; 12] = [
+const RULES: [Rule; 13] = [
     shape::not_too_long,
     shape::opens_with_its_purpose,
     sql_strings::no_sql_in_code,
     sql_files::one_statement,
     sql_files::says_what_it_is_for,
+    sql_files::names_its_columns,
     leftovers::nothing_unfinished,
     leftovers::no_path_of_one_machine,
     sleeps::none_in_tests,

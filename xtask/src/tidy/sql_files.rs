@@ -33,6 +33,29 @@ pub(super) fn one_statement(path: &str, text: &str) -> Vec<Finding> {
     }
 }
 
+/// A statement's own list names its columns: with `*` a column that a newer program adds breaks the plans an older one has prepared.
+pub(super) fn names_its_columns(path: &str, text: &str) -> Vec<Finding> {
+    if !is_operation(path) {
+        return Vec::new();
+    }
+    let with_star = |line: &str| {
+        ["SELECT", "RETURNING"]
+            .into_iter()
+            .filter_map(|word| line.strip_prefix(word))
+            .any(|list| list.trim_start().starts_with('*'))
+    };
+    let lines = text.lines().enumerate();
+    let found = lines.filter(|(_, line)| with_star(line));
+    let finding = |(at, _)| {
+        Finding::new(
+            path,
+            at + 1,
+            "selects `*`: name the columns, or include them",
+        )
+    };
+    found.map(finding).collect()
+}
+
 /// Files in `crates/*/sql/`; migrations and fixtures live elsewhere and may hold many statements.
 fn is_operation(path: &str) -> bool {
     let mut parts = path.split('/');
@@ -127,6 +150,16 @@ mod tests {
             "-- A.\nVALUES (1)\n",
         ] {
             assert_eq!(one_statement(PATH, text), [], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_star_at_the_top_of_a_statement_is_found() {
+        for word in ["SELECT", "RETURNING"] {
+            let text = format!("-- Why.\n{word} * FROM a\n");
+            assert_eq!(names_its_columns(PATH, &text)[0].line(), 2);
+            let text = format!("-- Why.\n{word} a, count(*) FROM ({word} * FROM b)\n");
+            assert_eq!(names_its_columns(PATH, &text), []);
         }
     }
 

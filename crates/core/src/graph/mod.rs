@@ -1,5 +1,6 @@
 //! A graph: its nodes and edges as data, what each node needs, and the machine that runs it. Knows no engine, no store, no clock.
 
+mod change;
 mod input;
 mod machine;
 mod node;
@@ -9,6 +10,7 @@ mod state;
 mod validate;
 mod work;
 
+pub use change::{Foresight, GraphChange, GraphOrigin, NodeEnd, NodeOutcome, NodeSource};
 pub use input::InputProblem;
 pub use machine::{GraphEvent, GraphStop, Machine, Prepared, Step};
 pub use node::{Node, NodeKind, NodeRetry};

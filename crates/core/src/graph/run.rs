@@ -1,6 +1,7 @@
 //! What is known of a node while its graph runs and after, whoever runs it.
 
-use super::state::NodeState;
+use super::Graph;
+use super::state::{GraphState, NodeState};
 use crate::limits::NODE_OUTPUTS_MAX_BYTES;
 use crate::{JobId, JsonText, Timestamp};
 
@@ -41,6 +42,17 @@ impl NodeRun {
                 node.output_omitted = node.output.take().is_some();
             }
         }
+    }
+
+    /// The nodes of a graph, each where the state says it is.
+    pub fn all(graph: &Graph, state: &GraphState) -> Vec<Self> {
+        let nodes = graph.nodes.iter().zip(state.nodes());
+        nodes
+            .map(|(node, state)| Self {
+                state: *state,
+                ..Self::waiting(node.id())
+            })
+            .collect()
     }
 
     /// A node that nothing has happened to.

@@ -12,8 +12,11 @@ mod stops;
 mod tls;
 mod worker;
 
-use leasehold_core::{DefinitionId, ExecutionId, RequestId, VersionBody, VersionId, WorkspaceId};
-use leasehold_engine::{Start, StartVersion};
+use leasehold_core::{
+    DefinitionId, ExecutionId, JsonText, RequestId, Timestamp, Version, VersionBody, VersionId,
+    WorkspaceId,
+};
+use leasehold_engine::Start;
 use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
 use leasehold_testkit::TestTemporal;
 use serde_json::json;
@@ -48,25 +51,33 @@ fn bound_to(workflow_type: &str, task_queue: &str) -> Start {
 }
 
 fn start_of(body: VersionBody) -> Start {
+    let workspace = WorkspaceId(Uuid::now_v7());
+    let definition = DefinitionId(Uuid::now_v7());
     Start {
         execution: ExecutionId(Uuid::now_v7()),
         request: RequestId(Uuid::now_v7()),
-        workspace: WorkspaceId(Uuid::now_v7()),
-        definition: DefinitionId(Uuid::now_v7()),
-        version: Arc::new(StartVersion {
+        workspace,
+        definition,
+        version: Arc::new(Version {
             id: VersionId(Uuid::now_v7()),
+            workspace,
+            definition,
+            number: 1,
             body,
+            params_schema: None,
             execution_timeout: None,
+            created_at: Timestamp::UNIX_EPOCH,
         }),
         priority: 0,
-        params: json!({"amount": 42}),
+        params: JsonText::from(&json!({"amount": 42})),
         trace: None,
+        trace_context: None,
     }
 }
 
 /// The same start with a time limit.
 fn limited(start: Start, limit: Duration) -> Start {
-    let version = StartVersion {
+    let version = Version {
         execution_timeout: Some(limit),
         ..(*start.version).clone()
     };

@@ -5,7 +5,7 @@ use crate::endings::end_of;
 use crate::worker::{Worker, failure};
 use crate::{bound_to, engine, limited, options, order, start_of, task_queue, workflow_id};
 use leasehold_core::graph::{Edge, Graph, Node, NodeKind};
-use leasehold_core::{ExecutionEnd, RequestId, VersionBody};
+use leasehold_core::{ExecutionEnd, JsonText, RequestId, VersionBody};
 use leasehold_engine::{Description, Engine, Start, StartOutcome};
 use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
 use leasehold_testkit::TestTemporal;
@@ -285,7 +285,7 @@ async fn what_temporal_cannot_take_is_refused() {
     let engine = engine();
     let too_long = "x".repeat(1001);
     let too_large = Start {
-        params: json!("x".repeat(3 * 1024 * 1024)),
+        params: JsonText::from(&json!("x".repeat(3 * 1024 * 1024))),
         ..order()
     };
     for start in [
@@ -310,7 +310,7 @@ async fn what_temporal_cannot_take_is_refused() {
 async fn a_message_larger_than_the_server_reads_is_refused() {
     let start = Start {
         // It is sent compressed; the server's limit of 4 MB is on what it unpacks.
-        params: json!("x".repeat(6 * 1024 * 1024)),
+        params: JsonText::from(&json!("x".repeat(6 * 1024 * 1024))),
         ..order()
     };
     let outcome = engine().start(&start).await;

@@ -9,7 +9,6 @@ mod settle;
 mod start;
 mod tasks;
 mod trace;
-mod versions;
 
 use crate::error::Result;
 use crate::gate::Gate;
@@ -129,7 +128,6 @@ struct Shared {
     engine: Arc<dyn Engine>,
     gate: Arc<Gate>,
     options: DispatcherOptions,
-    versions: versions::Versions,
     last_flow: trace::LastFlow,
     full: Mutex<full::Full>,
 }
@@ -151,7 +149,6 @@ impl Dispatcher {
                 engine,
                 gate,
                 options,
-                versions: versions::Versions::default(),
                 last_flow: trace::LastFlow::default(),
                 full: Mutex::default(),
             }),

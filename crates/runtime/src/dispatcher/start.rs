@@ -6,11 +6,10 @@ use super::trace::{self, Item};
 use super::{Shared, log};
 use futures::FutureExt;
 use leasehold_core::retry::Backoff;
-use leasehold_core::{ExecutionEnd, FailureReason};
-use leasehold_engine::{Description, Start, StartOutcome, StartVersion};
+use leasehold_core::{ExecutionEnd, FailureReason, JsonText, Version};
+use leasehold_engine::{Description, Start, StartOutcome};
 use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::request::{ClaimedRequest, ExecutionOrigin, ReleaseKind};
-use serde_json::Value;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,7 +76,7 @@ pub(super) async fn resolve(shared: &Shared, admitted: &mut Admitted) -> Resolut
     }
 }
 
-async fn attempt(shared: &Shared, admitted: &Admitted, params: Value) -> Resolution {
+async fn attempt(shared: &Shared, admitted: &Admitted, params: JsonText) -> Resolution {
     let Admitted {
         claimed,
         watch,
@@ -101,6 +100,7 @@ async fn attempt(shared: &Shared, admitted: &Admitted, params: Value) -> Resolut
         priority: claimed.priority,
         params,
         trace: trace::handed_on(&call, claimed),
+        trace_context: claimed.trace_context.clone(),
     };
     let outcome = shared.engine.start(&start).await;
     log::answered(claimed, &outcome);
@@ -144,13 +144,10 @@ async fn attempt(shared: &Shared, admitted: &Admitted, params: Value) -> Resolut
 }
 
 /// What to start, or what becomes of the claim without it.
-async fn version(
-    shared: &Shared,
-    claimed: &ClaimedRequest,
-) -> Result<Arc<StartVersion>, Resolution> {
+async fn version(shared: &Shared, claimed: &ClaimedRequest) -> Result<Arc<Version>, Resolution> {
     let found = shared
-        .versions
-        .get(&*shared.store, claimed.workspace, claimed.version)
+        .store
+        .version_get(claimed.workspace, claimed.version)
         .await;
     let error = match found {
         Ok(Some(version)) => return Ok(version),

@@ -85,6 +85,12 @@ impl DispatchEnv {
         Dispatcher::new(store, engine, self.gate.clone(), options)
     }
 
+    /// A dispatcher of another process, whose store has cached nothing.
+    pub(crate) fn dispatcher_elsewhere(&self, options: DispatcherOptions) -> Dispatcher {
+        let (store, engine) = (self.another_store(), self.engine.clone());
+        Dispatcher::new(store, engine, self.gate.clone(), options)
+    }
+
     /// Runs a dispatcher beside the scenario.
     pub(crate) fn run(&self, options: DispatcherOptions) -> Running {
         let dispatcher = self.dispatcher_with(options);

@@ -99,6 +99,11 @@ impl DispatchEnv {
         }
     }
 
+    /// Another store on the same PostgreSQL database, without faults.
+    pub(crate) fn another_store(&self) -> Arc<dyn Store> {
+        self.backend.another_store()
+    }
+
     /// Moves the store's clock.
     pub(crate) fn advance(&self, by: Duration) {
         self.backend.advance(by);

@@ -113,8 +113,8 @@ async fn version_deleted_after_an_unknown_start() {
     cycle(&scene.dispatcher_with(parallel("first"))).await;
     remove_version(&scene, &site).await;
     scene.wait_out();
-    // The first would remember the version.
-    let second = scene.dispatcher_with(parallel("second"));
+    // The store of the first has the version in its cache.
+    let second = scene.dispatcher_elsewhere(parallel("second"));
     assert_eq!(cycle(&second).await.released, 1);
     assert_eq!(scene.status(&site, id).await, RequestStatus::Pending);
     assert_eq!(scene.in_use(&site).await, 1);

@@ -14,10 +14,13 @@ use axum::extract::State as Reached;
 use axum::http::StatusCode;
 use leasehold_api::Page;
 use leasehold_api::execution::{Execution, ExecutionGraph, ExecutionNode, ExecutionStatusName};
-use leasehold_core::{DefinitionId, ExecutionId, ExecutionStatus, VersionBody, WorkspaceId};
+use leasehold_core::{
+    DefinitionId, ExecutionId, ExecutionStatus, Version, VersionBody, WorkspaceId,
+};
 use leasehold_ops as ops;
 use leasehold_store as store;
 use serde::Deserialize;
+use std::sync::Arc;
 use utoipa::IntoParams;
 use utoipa_axum::routes;
 
@@ -105,17 +108,18 @@ async fn graph(
     Reached(state): Reached<State>,
     Path((workspace, id)): Path<(WorkspaceId, ExecutionId)>,
 ) -> Outcome<Json<ExecutionGraph>> {
-    let (execution, body) = with_body(&state, workspace, id).await?;
+    let (execution, version) = with_version(&state, workspace, id).await?;
+    let body = &version.body;
     let _turn = state.lists.turn().await;
-    let nodes = match &body {
-        VersionBody::Graph(graph) => nodes::all(&state, id, &body, graph).await?,
+    let nodes = match body {
+        VersionBody::Graph(graph) => nodes::all(&state, id, body, graph).await?,
         VersionBody::Binding { .. } => Vec::new(),
     };
     Ok(Json(ExecutionGraph {
         execution: id,
         version: execution.version,
         nodes,
-        edges: nodes::edges(&body),
+        edges: nodes::edges(body),
     }))
 }
 
@@ -127,9 +131,9 @@ async fn node(
     Reached(state): Reached<State>,
     Path((workspace, id, node)): Path<(WorkspaceId, ExecutionId, String)>,
 ) -> Outcome<Json<ExecutionNode>> {
-    let (_, body) = with_body(&state, workspace, id).await?;
+    let (_, version) = with_version(&state, workspace, id).await?;
     let _turn = state.lists.turn().await;
-    Ok(Json(nodes::one(&state, id, &body, &node).await?))
+    Ok(Json(nodes::one(&state, id, &version.body, &node).await?))
 }
 
 /// Says that an execution has ended in the engine, so that the server looks there at once. It believes only what the engine says.
@@ -152,17 +156,17 @@ async fn found(
     found.ok_or_else(Refusal::not_found)
 }
 
-/// The execution and what it runs.
-async fn with_body(
+/// The execution and the version that it runs.
+async fn with_version(
     state: &State,
     workspace: WorkspaceId,
     id: ExecutionId,
-) -> Outcome<(store::execution::Execution, VersionBody)> {
+) -> Outcome<(store::execution::Execution, Arc<Version>)> {
     let execution = found(state, workspace, id).await?;
     let version = state
         .store
         .version_get(workspace, execution.version)
         .await?;
     let version = version.ok_or_else(Refusal::not_found)?;
-    Ok((execution, version.body))
+    Ok((execution, version))
 }

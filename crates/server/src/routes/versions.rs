@@ -15,6 +15,7 @@ use leasehold_api::definition::{NewVersion, Version};
 use leasehold_core::{DefinitionId, VersionId, WorkspaceId};
 use leasehold_ops as ops;
 use leasehold_store as store;
+use std::sync::Arc;
 use std::time::Duration;
 use utoipa_axum::routes;
 
@@ -79,5 +80,5 @@ async fn get(
 ) -> Outcome<Json<Version>> {
     let found = state.store.version_get(workspace, id).await?;
     let version = found.ok_or_else(Refusal::not_found)?;
-    Ok(Json(shown::version(version)))
+    Ok(Json(shown::version(Arc::unwrap_or_clone(version))))
 }

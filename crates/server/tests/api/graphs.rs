@@ -7,6 +7,7 @@ use leasehold_core::key::KeyScope;
 use leasehold_core::{ExecutionId, JobId, JsonText};
 use leasehold_engine::Error;
 use leasehold_store::graph::GraphStarted;
+use leasehold_store::request::ClaimedRequest;
 use leasehold_store::wake::Wake;
 use leasehold_testbed::{BackendKind, KeyedWorkspace, TestServer};
 use leasehold_testkit::eventually;
@@ -17,10 +18,16 @@ const CLAIM: &str = "/v1/queues/mine/claim";
 
 /// An execution of a graph, as the dispatcher leaves it.
 async fn execution(ground: &TestServer, graph: Value) -> (KeyedWorkspace, ExecutionId) {
+    let (site, claimed) = claimed(ground, graph).await;
+    (site, claimed.execution)
+}
+
+/// The same, with the claim of its request.
+async fn claimed(ground: &TestServer, graph: Value) -> (KeyedWorkspace, ClaimedRequest) {
     let site = ground.workspace(5).await;
     ground.publish_graph(&site, graph).await;
-    let execution = ground.running(&site).await.execution;
-    (site, execution)
+    let claimed = ground.running(&site).await;
+    (site, claimed)
 }
 
 fn two() -> Value {
@@ -108,8 +115,9 @@ async fn a_binding_has_no_nodes() {
 #[tokio::test]
 async fn a_worker_over_http_ends_a_node_and_the_execution_with_it() {
     let ground = TestServer::new().await;
-    let (site, execution) = execution(&ground, one_task()).await;
-    let started = ground.store.graph_start(execution).await.unwrap();
+    let (site, claimed) = claimed(&ground, one_task()).await;
+    let execution = claimed.execution;
+    let started = ground.store.graph_start(&(&claimed).into()).await.unwrap();
     assert_eq!(started, GraphStarted::Started);
     let queues = vec!["mine".to_owned()];
     let key = ground.key(KeyScope::Worker { queues }).await;
@@ -147,7 +155,7 @@ async fn who_hangs_up_while_it_waits_for_a_node_costs_no_attempt(on: BackendKind
     let task =
         json!({ "id": "a", "type": "task", "queue": "mine", "retry": { "max_attempts": 1 } });
     for polls in 0.. {
-        let (site, execution) = execution(&ground, json!({ "nodes": [task] })).await;
+        let (site, claimed) = claimed(&ground, json!({ "nodes": [task] })).await;
         let hung_up = AtomicBool::new(false);
         let asking = async {
             let answered = ask_and_go_away(&ground, CLAIM, polls).await;
@@ -158,7 +166,7 @@ async fn who_hangs_up_while_it_waits_for_a_node_costs_no_attempt(on: BackendKind
             let waits =
                 async || ground.state.waiting_claims() > 0 || hung_up.load(Ordering::SeqCst);
             assert!(eventually(PATIENCE, waits).await);
-            let started = ground.store.graph_start(execution).await.unwrap();
+            let started = ground.store.graph_start(&(&claimed).into()).await.unwrap();
             assert_eq!(started, GraphStarted::Started);
         });
         if answered {
@@ -166,7 +174,7 @@ async fn who_hangs_up_while_it_waits_for_a_node_costs_no_attempt(on: BackendKind
             break;
         }
         nothing_is_leased(&ground, polls).await;
-        complete(&ground, &site, execution).await;
+        complete(&ground, &site, claimed.execution).await;
     }
 }
 

@@ -14,6 +14,7 @@ use leasehold_store::workspace::{
     WorkspaceStore,
 };
 use leasehold_store::{Page, Result};
+use std::sync::Arc;
 
 impl State {
     pub(super) fn create_workspace(
@@ -265,10 +266,15 @@ impl DefinitionStore for Model {
         Ok(self.state().publish(new, self.now()))
     }
 
-    async fn version_get(&self, workspace: WorkspaceId, id: VersionId) -> Result<Option<Version>> {
+    async fn version_get(
+        &self,
+        workspace: WorkspaceId,
+        id: VersionId,
+    ) -> Result<Option<Arc<Version>>> {
         let state = self.state();
         let version = state.versions.get(&id);
-        Ok(version.filter(|v| v.workspace == workspace).cloned())
+        let version = version.filter(|v| v.workspace == workspace);
+        Ok(version.cloned().map(Arc::new))
     }
 
     async fn version_list(

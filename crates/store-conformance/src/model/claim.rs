@@ -3,7 +3,8 @@
 use super::state::State;
 use leasehold_core::limits::CLAIM_MAX_BATCH;
 use leasehold_core::{
-    ExecutionId, ExecutionStatus, FailureReason, RequestId, RequestStatus, Timestamp, WorkspaceId,
+    ExecutionId, ExecutionStatus, FailureReason, JsonText, RequestId, RequestStatus, Timestamp,
+    WorkspaceId,
 };
 use leasehold_store::execution::Execution;
 use leasehold_store::request::{
@@ -204,7 +205,7 @@ impl State {
             execution,
             origin,
             priority: r.priority,
-            params: r.params.clone(),
+            params: JsonText::from(&r.params),
             attempt_count: r.attempt_count,
             dispatch_failures: r.dispatch_failures,
             cancel_requested: r.cancel_requested_at.is_some(),

@@ -14,7 +14,7 @@ use leasehold_core::{ExecutionId, ExecutionStatus, JobId, JsonText, Timestamp, V
 use leasehold_store::Result;
 use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::graph::{
-    EndedExecution, GraphRun, GraphStarted, GraphStopped, GraphStore, TIMED_OUT, job_of,
+    EndedExecution, GraphRun, GraphStart, GraphStarted, GraphStopped, GraphStore, TIMED_OUT, job_of,
 };
 use leasehold_store::job::JobsFinished;
 use std::collections::{BTreeMap, HashMap};
@@ -78,8 +78,8 @@ impl Model {
 
 #[async_trait]
 impl GraphStore for Model {
-    async fn graph_start(&self, execution: ExecutionId) -> Result<GraphStarted> {
-        Ok(self.graphs("graph", |hall| hall.start(execution)))
+    async fn graph_start(&self, start: &GraphStart) -> Result<GraphStarted> {
+        Ok(self.graphs("graph", |hall| hall.start(start.execution)))
     }
 
     async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>> {

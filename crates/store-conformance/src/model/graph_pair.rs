@@ -195,7 +195,7 @@ impl GraphPair {
         };
         same("request_claim", &claimed.id, &model.requests[0].id)?;
         self.started.push(Started::of(&site, &claimed));
-        let start = async |store: &dyn Store| store.graph_start(claimed.execution).await;
+        let start = async |store: &dyn Store| store.graph_start(&(&claimed).into()).await;
         self.both("graph_start", start).await?;
         self.both("graph_start again", start).await?;
         if dispatched {

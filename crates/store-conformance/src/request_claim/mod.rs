@@ -17,6 +17,7 @@ use leasehold_store::lock::{LockAcquired, LockRequest, LockToken};
 use leasehold_store::request::{
     Claim, ClaimOutcome, Claimed, ClaimedRequest, ExecutionOrigin, NewRequest, ReleaseKind, Request,
 };
+use serde_json::Value;
 use std::time::Duration;
 
 /// A claimed request carries all that is needed to start it, and the row says who holds it until when.
@@ -40,7 +41,7 @@ pub async fn brings_all_that_is_needed_to_start(f: Fixture) {
         execution: claimed.execution,
         origin: ExecutionOrigin::Created,
         priority: 3,
-        params: params(),
+        params: claimed.params.clone(),
         attempt_count: 0,
         dispatch_failures: 0,
         cancel_requested: false,
@@ -50,6 +51,7 @@ pub async fn brings_all_that_is_needed_to_start(f: Fixture) {
         lease_expires_at: f.now() + LEASE,
     };
     assert_eq!(claimed, expected);
+    assert_eq!(claimed.params.read::<Value>().ok(), Some(params()));
     let expected = Request {
         status: RequestStatus::Claimed,
         execution: Some(claimed.execution),

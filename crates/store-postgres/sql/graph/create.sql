@@ -5,6 +5,6 @@ SELECT e.id, c.now, CASE WHEN $4::text IS NOT NULL THEN c.now END, c.now + v.exe
 FROM workflow_execution e
 JOIN workflow_definition_version v ON v.id = e.version_id
 CROSS JOIN (SELECT coalesce($1::timestamptz, clock_timestamp()) AS now) c
-WHERE e.id = $2 AND e.finished_at IS NULL
+WHERE e.id = $2 AND e.version_id = $6 AND e.finished_at IS NULL
 FOR KEY SHARE OF e
 ON CONFLICT DO NOTHING

@@ -1,6 +1,5 @@
 //! Ending the claim of a node: the job's end, the node's output, the nodes that follow and the execution's end, in one transaction.
 
-use super::change::{Change, Foresight, NodeEnd, Outcome};
 use super::hold::{self, Leases, OpenNodes};
 use super::{given, write};
 use crate::job::finish::{self as jobs, Answer, Verdict};
@@ -8,10 +7,10 @@ use crate::store::PostgresStore;
 use crate::transaction::Open;
 use deadpool_postgres::Object;
 use leasehold_core::JobStatus;
-use leasehold_core::graph::GraphEvent;
+use leasehold_core::graph::{Foresight, GraphChange, NodeEnd, NodeOutcome};
 use leasehold_core::job::JobEnd;
 use leasehold_store::failpoint::reach;
-use leasehold_store::graph::EndedExecution;
+use leasehold_store::graph::{EndedExecution, node_outcome};
 use leasehold_store::{Error, ErrorKind, Result};
 
 const CONTEXT: &str = "job_finish";
@@ -29,7 +28,8 @@ pub(crate) struct NodeFinished {
 struct Call<'a> {
     worker: &'a str,
     verdict: &'a Verdict<'a>,
-    end: &'a JobEnd,
+    /// How the node ends with it; none if it does not.
+    outcome: Option<NodeOutcome>,
 }
 
 /// Which nodes' jobs an attempt makes sure of before it holds any page.
@@ -52,7 +52,7 @@ pub(crate) async fn finish(
     let call = Call {
         worker,
         verdict,
-        end,
+        outcome: node_outcome(end, verdict.becomes),
     };
     let mut written = attempt(store, client, &call, Reach::Foreseen).await?;
     if written.is_none() {
@@ -95,19 +95,18 @@ async fn attempt(
         }
         // An output is kept with its node and nowhere else.
         verdict.result = None;
-        if let Some(outcome) = call.outcome() {
-            let found = given::source(&transaction, change.execution, &held.foresight).await?;
-            let mut source = found.unwrap_or_default();
+        if let Some(outcome) = call.outcome.clone() {
+            let source = given::source(&transaction, change.execution(), &held.foresight).await?;
             let end = NodeEnd {
                 node,
                 attempts,
                 outcome,
             };
-            change.node_ended(end, &mut source);
+            change.node_ended(end, source);
         }
         changes.push(change);
     }
-    let abandons = |change: &Change| !change.abandon.is_empty();
+    let abandons = |change: &GraphChange| !change.abandoned().is_empty();
     if held.open.is_none() && changes.iter().any(abandons) {
         return Ok(None);
     }
@@ -142,7 +141,7 @@ async fn attempt(
 /// What an attempt holds.
 struct Held {
     /// The graph, and which node of it the job does; none if its record is gone.
-    graph: Option<(Change, usize)>,
+    graph: Option<(GraphChange, usize)>,
     /// What the end of the node leads to.
     foresight: Foresight,
     leases: Leases,
@@ -172,7 +171,7 @@ async fn hold(
     if let Some((change, _)) = &graph
         && (reaching == Reach::All || foresight.abandons)
     {
-        open = Some(hold::open_nodes(transaction, &[change.execution]).await?);
+        open = Some(hold::open_nodes(transaction, &[change.execution()]).await?);
     }
     let nodes = open.as_ref();
     let leases = hold::leases(store, transaction, &[claim.token], nodes).await?;
@@ -185,28 +184,10 @@ async fn hold(
 }
 
 impl Call<'_> {
-    fn foresee(&self, graph: Option<&(Change, usize)>) -> Foresight {
-        let Some((change, node)) = graph else {
-            return Foresight::default();
-        };
-        match self.verdict.becomes {
-            JobStatus::Completed => change.foresee(GraphEvent::Completed(*node)),
-            JobStatus::Failed => change.foresee(GraphEvent::Failed(*node)),
-            JobStatus::Queued | JobStatus::Running => Foresight::default(),
-        }
-    }
-
-    /// How the node ends with its claim; none if it does not.
-    fn outcome(&self) -> Option<Outcome> {
-        match (self.verdict.becomes, self.end) {
-            (JobStatus::Completed, JobEnd::Completed { result }) => {
-                Some(Outcome::Completed(result.clone().unwrap_or_default()))
-            }
-            (JobStatus::Failed, _) => {
-                let error = self.verdict.error.clone();
-                Some(Outcome::Failed(error.unwrap_or_default()))
-            }
-            (_, _) => None,
+    fn foresee(&self, graph: Option<&(GraphChange, usize)>) -> Foresight {
+        match (graph, &self.outcome) {
+            (Some((change, node)), Some(outcome)) => change.foresee(*node, outcome),
+            (_, _) => Foresight::default(),
         }
     }
 }

@@ -1,32 +1,32 @@
 //! Reads what new nodes are made of: the params of the execution and the outputs of earlier nodes.
 
-use super::change::{Foresight, Source};
 use super::hold::place;
 use crate::job::row::Json;
 use crate::store::sql;
 use crate::transaction::Open;
 use leasehold_core::ExecutionId;
+use leasehold_core::graph::{Foresight, NodeSource};
 use leasehold_store::Result;
 use std::collections::HashMap;
 
-/// What is needed of an execution; none if nothing begins.
+/// What the nodes that begin are made of; nothing is read if none do.
 pub(super) async fn source(
     transaction: &Open<'_>,
     execution: ExecutionId,
     foresight: &Foresight,
-) -> Result<Option<Source>> {
+) -> Result<NodeSource> {
     if !foresight.begins {
-        return Ok(None);
+        return Ok(NodeSource::default());
     }
     let params = transaction
         .one(sql!("graph/params"), &[&execution.0])
         .await?;
-    let mut source = Source {
+    let mut source = NodeSource {
         params: params.get::<_, Json>("params").0,
         outputs: HashMap::new(),
     };
     if foresight.needs.is_empty() {
-        return Ok(Some(source));
+        return Ok(source);
     }
     let needs: Vec<i16> = foresight.needs.iter().map(|&node| number(node)).collect();
     let rows = transaction
@@ -36,7 +36,7 @@ pub(super) async fn source(
         let output = row.get::<_, Json>("output").0;
         source.outputs.insert(place(row.get("node")), output);
     }
-    Ok(Some(source))
+    Ok(source)
 }
 
 /// A node's place as it is kept; a graph has far fewer nodes than that.

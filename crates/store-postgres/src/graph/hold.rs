@@ -1,15 +1,17 @@
 //! Holding what an operation on graphs changes, in the one order that all keep: graphs, queues, pages of leases.
 
-use super::change::Change;
+use crate::error::unreadable;
 use crate::row;
 use crate::store::{Params, PostgresStore, sql};
 use crate::transaction::Open;
 use futures::try_join;
-use leasehold_core::graph::GraphState;
+use leasehold_core::graph::{GraphChange, GraphOrigin, GraphState, Machine};
 use leasehold_core::job::JobRef;
-use leasehold_core::{ExecutionEnd, ExecutionId, JobId, Timestamp};
+use leasehold_core::{ExecutionEnd, ExecutionId, JobId, Timestamp, VersionId};
+use leasehold_store::definition::CachedVersion;
 use leasehold_store::{Error, ErrorKind, Result};
 use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -20,17 +22,33 @@ pub(super) fn state(row: &Row, context: &'static str) -> Result<GraphState> {
     GraphState::read(row.get("state"), end).ok_or_else(|| Error::new(context, broken()))
 }
 
-async fn change(store: &PostgresStore, transaction: &Open<'_>, row: &Row) -> Result<Change> {
+/// The machine of a version whose graph was started.
+pub(super) fn machine(
+    found: Option<Arc<CachedVersion>>,
+    context: &'static str,
+    version: VersionId,
+) -> Result<Arc<Machine>> {
+    let machine = found.map(|cached| cached.machine()).transpose();
+    let machine = machine.map_err(|problem| unreadable(context, problem))?;
+    let none = || ErrorKind::Broken(format!("the version {version} has no graph"));
+    machine.flatten().ok_or_else(|| Error::new(context, none()))
+}
+
+async fn change(store: &PostgresStore, transaction: &Open<'_>, row: &Row) -> Result<GraphChange> {
     let (workspace, version) = (row::id(row, "workspace_id"), row::id(row, "version_id"));
-    let machine = store
-        .machines
-        .of_started(&transaction.inner, transaction.context, workspace, version)
+    let context = transaction.context;
+    let found = store
+        .version_by(&transaction.inner, context, workspace, version)
         .await?;
-    let state = state(row, transaction.context)?;
+    let machine = machine(found, context, version)?;
+    let state = state(row, context)?;
     let execution = row::id(row, "execution_id");
-    let mut change = Change::of(execution, workspace, row.get("priority"), machine, state);
-    change.trace_context = row.get("trace_context");
-    Ok(change)
+    let origin = GraphOrigin {
+        workspace,
+        priority: row.get("priority"),
+        trace_context: row.get("trace_context"),
+    };
+    Ok(GraphChange::of(execution, origin, machine, state))
 }
 
 /// The graph of an execution with its deadline; none if it was never started.
@@ -38,7 +56,7 @@ pub(super) async fn graph(
     store: &PostgresStore,
     transaction: &Open<'_>,
     execution: ExecutionId,
-) -> Result<Option<(Change, Option<Timestamp>)>> {
+) -> Result<Option<(GraphChange, Option<Timestamp>)>> {
     let rows = transaction
         .many(sql!("graph/lock"), &[&[execution.0].as_slice()])
         .await?;
@@ -56,7 +74,7 @@ pub(super) async fn graph_of(
     store: &PostgresStore,
     transaction: &Open<'_>,
     job: JobId,
-) -> Result<Option<(Change, usize)>> {
+) -> Result<Option<(GraphChange, usize)>> {
     let rows = transaction
         .many(sql!("graph/lock_of_job"), &[&job.0])
         .await?;
@@ -67,7 +85,7 @@ async fn node(
     store: &PostgresStore,
     transaction: &Open<'_>,
     row: Option<&Row>,
-) -> Result<Option<(Change, usize)>> {
+) -> Result<Option<(GraphChange, usize)>> {
     let Some(row) = row else {
         return Ok(None);
     };
@@ -184,7 +202,7 @@ pub(super) async fn graph_and_lease(
     store: &PostgresStore,
     transaction: &Open<'_>,
     claim: JobRef,
-) -> Result<(Option<(Change, usize)>, Leases)> {
+) -> Result<(Option<(GraphChange, usize)>, Leases)> {
     let graph = transaction.prepare(sql!("graph/lock_of_job")).await?;
     let page = transaction.prepare(sql!("job/lease_lock")).await?;
     let clock = transaction.prepare(sql!("clock/now")).await?;

@@ -1,35 +1,33 @@
 //! Graphs that run on the WorkQueue: starting, stopping, and what the end of a node leads to. The core decides, this carries out; the order of
 //! locks is in `docs/adr/0007-graphs-on-the-workqueue.md`.
 
-mod change;
 mod finish;
 mod given;
 mod hold;
-mod machines;
 mod settle;
 mod start;
 mod stop;
 mod write;
 
 pub(crate) use finish::finish as finish_node;
-pub(crate) use machines::Machines;
 
 use crate::job::row::{count, maybe_json};
 use crate::row::{self, time};
 use crate::store::{PostgresStore, sql};
-use crate::transaction::connection;
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphStop, NodeRun};
 use leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES;
 use leasehold_core::{ExecutionId, JobId, JsonText};
 use leasehold_store::Result;
-use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, GraphStore};
+use leasehold_store::graph::{
+    EndedExecution, GraphRun, GraphStart, GraphStarted, GraphStopped, GraphStore,
+};
 use tokio_postgres::Row;
 
 #[async_trait]
 impl GraphStore for PostgresStore {
-    async fn graph_start(&self, execution: ExecutionId) -> Result<GraphStarted> {
-        start::start(self, execution).await
+    async fn graph_start(&self, start: &GraphStart) -> Result<GraphStarted> {
+        start::start(self, start).await
     }
 
     async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>> {
@@ -62,20 +60,10 @@ impl GraphStore for PostgresStore {
             return Ok(None);
         };
         let (workspace, version) = (row::id(graph, "workspace_id"), row::id(graph, "version_id"));
-        let client = connection(self, context).await?;
-        let machine = self
-            .machines
-            .of_started(&client, context, workspace, version)
-            .await?;
-        drop(client);
+        let found = self.version(context, workspace, version).await?;
+        let machine = hold::machine(found, context, version)?;
         let state = hold::state(graph, context)?;
-        let states = machine.graph().nodes.iter().zip(state.nodes());
-        let mut nodes: Vec<NodeRun> = states
-            .map(|(node, state)| NodeRun {
-                state: *state,
-                ..NodeRun::waiting(node.id())
-            })
-            .collect();
+        let mut nodes = NodeRun::all(machine.graph(), &state);
         for row in &rows {
             let place = row.get::<_, Option<i16>>("node").map(hold::place);
             if let Some(node) = place.and_then(|place| nodes.get_mut(place)) {

@@ -1,11 +1,10 @@
 //! Ending graphs because of the time: a node's job lost its last lease, or the execution's timeout has passed.
 
-use super::change::{Change, NodeEnd, Outcome, Source};
 use super::{hold, stop};
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use crate::transaction::{Open, connection};
-use leasehold_core::graph::GraphStop;
+use leasehold_core::graph::{GraphChange, GraphStop, NodeEnd, NodeOutcome, NodeSource};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{ExecutionId, Timestamp};
 use leasehold_store::Result;
@@ -44,7 +43,7 @@ async fn settle_one(
     let ends = spent.iter().map(|row| NodeEnd {
         node: hold::place(row.get("node")),
         attempts: row.get::<_, i32>("attempts").unsigned_abs(),
-        outcome: Outcome::Failed(row.get("error")),
+        outcome: NodeOutcome::Failed(row.get("error")),
     });
     let now = transaction
         .one(sql!("clock/now"), &[&store.given_now()])
@@ -62,11 +61,10 @@ async fn settle_one(
     stop::end(store, transaction, by, change).await
 }
 
-fn settles(change: &mut Change, ends: impl Iterator<Item = NodeEnd>, over: bool) -> bool {
-    // A node that failed begins none, so that nothing is made of this.
-    let mut nothing = Source::default();
+fn settles(change: &mut GraphChange, ends: impl Iterator<Item = NodeEnd>, over: bool) -> bool {
     for end in ends {
-        if change.node_ended(end, &mut nothing) {
+        // A node that failed begins none, so that nothing is made of this.
+        if change.node_ended(end, NodeSource::default()) {
             return true;
         }
     }

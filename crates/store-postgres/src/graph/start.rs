@@ -1,71 +1,47 @@
 //! Starting a graph: its first state, and the nodes that wait for nothing.
 
-use super::change::{Change, Source};
-use super::write;
+use super::{hold, write};
+use crate::error::unreadable;
 use crate::execution;
 use crate::job::names;
-use crate::job::row::Json;
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use crate::transaction::{Open, connection};
-use leasehold_core::ExecutionId;
-use leasehold_core::graph::{Graph, Node, NodeKind};
+use leasehold_core::VersionId;
+use leasehold_core::graph::{Graph, GraphChange, Node, NodeKind};
 use leasehold_core::queue::{DELAY_NODES, HTTP_NODES};
-use leasehold_store::graph::{EndedExecution, GraphStarted};
-use leasehold_store::{Error, ErrorKind, Result};
-use std::collections::{BTreeSet, HashMap};
-use tokio_postgres::Row;
+use leasehold_store::Result;
+use leasehold_store::graph::{EndedExecution, GraphStart, GraphStarted};
+use std::collections::BTreeSet;
 
 const CONTEXT: &str = "graph_start";
 /// Who ends an execution whose first node cannot even be begun.
 const BY: &str = "graph";
 
-pub(crate) async fn start(store: &PostgresStore, execution: ExecutionId) -> Result<GraphStarted> {
-    let found = store
-        .maybe(CONTEXT, sql!("graph/origin"), &[&execution.0])
-        .await?;
-    let row = match answer(found.as_ref()) {
-        Ok(row) => row,
-        Err(answer) => return Ok(answer),
+pub(crate) async fn start(store: &PostgresStore, start: &GraphStart) -> Result<GraphStarted> {
+    let workspace = start.origin.workspace;
+    let Some(version) = store.version(CONTEXT, workspace, start.version).await? else {
+        return Ok(GraphStarted::NotFound);
     };
-    let (workspace, version) = (row::id(row, "workspace_id"), row::id(row, "version_id"));
-    let client = connection(store, CONTEXT).await?;
-    let machine = store.machines.of(&client, CONTEXT, workspace, version);
-    let Some(machine) = machine.await? else {
+    let machine = version.machine();
+    let Some(machine) = machine.map_err(|problem| unreadable(CONTEXT, problem))? else {
         return Ok(GraphStarted::NotAGraph);
     };
-    drop(client);
-    let priority = row.get("priority");
-    let mut source = Source {
-        params: row.get::<_, Json>("params").0,
-        outputs: HashMap::new(),
-    };
-    make_lines(store, machine.graph(), priority).await?;
-    let (state, step) = machine.begin();
-    let mut change = Change::of(execution, workspace, priority, machine, state);
-    change.trace_context = row.get("trace_context");
-    change.start(step, &mut source);
-    if let Some(ended) = write(store, change).await? {
+    make_lines(store, machine.graph(), start.origin.priority).await?;
+    let (origin, params) = (start.origin.clone(), start.params.clone());
+    let change = GraphChange::start(start.execution, origin, machine, params);
+    if let Some(ended) = write(store, start.version, change).await? {
         return Ok(ended.map_or(GraphStarted::Started, GraphStarted::Ended));
     }
     let found = store
-        .maybe(CONTEXT, sql!("graph/origin"), &[&execution.0])
+        .maybe(CONTEXT, sql!("graph/get"), &[&start.execution.0])
         .await?;
-    answer(found.as_ref()).map_or_else(Ok, |_| {
-        let text = "the execution was changed again and again while its graph was started";
-        Err(Error::new(CONTEXT, ErrorKind::Contended(text.to_owned())))
+    Ok(match found {
+        Some(row) => GraphStarted::AlreadyStarted {
+            ended: hold::state(&row, CONTEXT)?.end().is_some(),
+        },
+        None => GraphStarted::NotFound,
     })
-}
-
-/// What is known of an execution that runs and whose graph was not started, or what there is to say of it.
-fn answer(row: Option<&Row>) -> std::result::Result<&Row, GraphStarted> {
-    let row = row.ok_or(GraphStarted::NotFound)?;
-    if row.get("started") {
-        let ended = row.get("ended");
-        return Err(GraphStarted::AlreadyStarted { ended });
-    }
-    let running: bool = row.get("running");
-    running.then_some(row).ok_or(GraphStarted::NotFound)
 }
 
 /// Makes the lines that any node of the graph will need: whoever ends nodes holds locks, and would make them too late.
@@ -83,13 +59,17 @@ fn queue(node: &Node) -> &str {
     }
 }
 
-/// Says whether it ended at once. None, and nothing was written, if the execution has ended, or its graph was started meanwhile.
-async fn write(store: &PostgresStore, change: Change) -> Result<Option<Option<EndedExecution>>> {
+/// Says whether it ended at once. None, and nothing was written, if the execution does not run that version, or its graph was started before.
+async fn write(
+    store: &PostgresStore,
+    version: VersionId,
+    change: GraphChange,
+) -> Result<Option<Option<EndedExecution>>> {
     let mut client = connection(store, CONTEXT).await?;
     let transaction = Open::begin(&mut client, CONTEXT).await?;
     if change.has_ended() {
         // Whoever ends an execution holds its request before it; the graph's row, which refers to the execution, holds that.
-        execution::hold(&transaction, change.execution).await?;
+        execution::hold(&transaction, change.execution()).await?;
     }
     let now = transaction
         .one(sql!("clock/now"), &[&store.given_now()])
@@ -100,10 +80,11 @@ async fn write(store: &PostgresStore, change: Change) -> Result<Option<Option<En
             sql!("graph/create"),
             &[
                 &now,
-                &change.execution.0,
-                &change.state.letters(),
-                &change.state.end().map(|end| end.as_str()),
-                &change.error,
+                &change.execution().0,
+                &change.state().letters(),
+                &change.state().end().map(|end| end.as_str()),
+                &change.error(),
+                &version.0,
             ],
         )
         .await?;

@@ -1,12 +1,11 @@
 //! Ending graphs before their last node: from outside, or because of the time.
 
-use super::change::Change;
 use super::hold;
 use super::write;
 use crate::store::PostgresStore;
 use crate::transaction::{Open, connection};
 use leasehold_core::ExecutionId;
-use leasehold_core::graph::GraphStop;
+use leasehold_core::graph::{GraphChange, GraphStop};
 use leasehold_store::Result;
 use leasehold_store::graph::{EndedExecution, GraphStopped};
 
@@ -36,9 +35,9 @@ pub(super) async fn end(
     store: &PostgresStore,
     transaction: Open<'_>,
     by: &str,
-    change: Change,
+    change: GraphChange,
 ) -> Result<Option<EndedExecution>> {
-    let open = hold::open_nodes(&transaction, &[change.execution]).await?;
+    let open = hold::open_nodes(&transaction, &[change.execution()]).await?;
     let moment = hold::leases(store, &transaction, &[], Some(&open))
         .await?
         .moment;

@@ -1,6 +1,5 @@
 //! Writes what happened to graphs: jobs that are no longer wanted, nodes and states, jobs of the nodes that follow, ends of executions. Decides nothing.
 
-use super::change::{Change, NodeEnd, Outcome};
 use super::given::number;
 use super::hold::OpenNodes;
 use crate::execution;
@@ -8,10 +7,11 @@ use crate::job::row::JsonIn;
 use crate::row::micros;
 use crate::store::sql;
 use crate::transaction::Open;
+use leasehold_core::graph::{GraphChange, NodeEnd};
 use leasehold_core::job::bounded_wait;
 use leasehold_core::{ExecutionId, Timestamp};
 use leasehold_store::execution::ExecutionFinish;
-use leasehold_store::graph::{ABANDONED, EndedExecution, job_of};
+use leasehold_store::graph::{ABANDONED, EndedExecution, finish_of, jobs_of};
 use leasehold_store::job::{JobStart, NewJob};
 use leasehold_store::{Error, ErrorKind, Result};
 use std::collections::HashMap;
@@ -22,12 +22,12 @@ use uuid::Uuid;
 pub(super) async fn abandon(
     transaction: &Open<'_>,
     moment: Timestamp,
-    changes: &mut [Change],
+    changes: &mut [GraphChange],
     open: &OpenNodes,
 ) -> Result<bool> {
-    let wanted = |change: &Change| {
-        let jobs = change.abandon.iter();
-        let jobs = jobs.filter_map(|&node| open.job(change.execution, node));
+    let wanted = |change: &GraphChange| {
+        let jobs = change.abandoned().iter();
+        let jobs = jobs.filter_map(|&node| open.job(change.execution(), node));
         jobs.collect::<Vec<i64>>()
     };
     let jobs: Vec<i64> = changes.iter().flat_map(wanted).collect();
@@ -40,15 +40,11 @@ pub(super) async fn abandon(
         attempts.extend(rows.iter().map(tried));
     }
     for change in changes {
-        for node in std::mem::take(&mut change.abandon) {
-            let job = open.job(change.execution, node);
-            let tried = job.and_then(|job| attempts.get(&job));
-            change.ended.push(NodeEnd {
-                node,
-                attempts: tried.map_or(0, |tried| tried.unsigned_abs()),
-                outcome: Outcome::Abandoned,
-            });
-        }
+        let execution = change.execution();
+        change.end_abandoned(|node| {
+            let tried = open.job(execution, node).and_then(|job| attempts.get(&job));
+            tried.map_or(0, |tried| tried.unsigned_abs())
+        });
     }
     Ok(!jobs.is_empty())
 }
@@ -57,13 +53,13 @@ pub(super) async fn abandon(
 pub(super) async fn record(
     transaction: &Open<'_>,
     moment: Timestamp,
-    changes: &[Change],
+    changes: &[GraphChange],
 ) -> Result<()> {
-    let old = |change: &&Change| change.has_changed && !change.is_new;
-    let old: Vec<&Change> = changes.iter().filter(old).collect();
+    let old = |change: &&GraphChange| change.has_changed() && !change.is_new();
+    let old: Vec<&GraphChange> = changes.iter().filter(old).collect();
     let ends: Vec<(ExecutionId, &NodeEnd)> = changes
         .iter()
-        .flat_map(|change| change.ended.iter().map(|end| (change.execution, end)))
+        .flat_map(|change| change.ended().iter().map(|end| (change.execution(), end)))
         .collect();
     if old.is_empty() && ends.is_empty() {
         return Ok(());
@@ -71,27 +67,21 @@ pub(super) async fn record(
     fn column<'a, A, T>(of: &'a [A], get: impl Fn(&'a A) -> T) -> Vec<T> {
         of.iter().map(get).collect()
     }
-    let ended = |change: &Change| change.state.end().map(|end| end.as_str());
+    let ended = |change: &GraphChange| change.state().end().map(|end| end.as_str());
     transaction
         .execute(
             sql!("graph/record"),
             &[
                 &moment,
-                &column(&old, |change| change.execution.0),
-                &column(&old, |change| change.state.letters()),
+                &column(&old, |change| change.execution().0),
+                &column(&old, |change| change.state().letters()),
                 &column(&old, |change| ended(change)),
-                &column(&old, |change| change.error.as_deref()),
+                &column(&old, |change| change.error()),
                 &column(&ends, |(execution, _)| execution.0),
                 &column(&ends, |(_, end)| number(end.node)),
                 &column(&ends, |(_, end)| end.attempts.cast_signed()),
-                &column(&ends, |(_, end)| match &end.outcome {
-                    Outcome::Completed(output) => Some(JsonIn(output)),
-                    Outcome::Failed(_) | Outcome::Abandoned => None,
-                }),
-                &column(&ends, |(_, end)| match &end.outcome {
-                    Outcome::Failed(error) => Some(error.as_str()),
-                    Outcome::Completed(_) | Outcome::Abandoned => None,
-                }),
+                &column(&ends, |(_, end)| end.output().map(JsonIn)),
+                &column(&ends, |(_, end)| end.error()),
             ],
         )
         .await
@@ -109,17 +99,17 @@ struct Begun {
 pub(super) async fn begin(
     transaction: &Open<'_>,
     moment: Timestamp,
-    changes: &mut [Change],
+    changes: &mut [GraphChange],
 ) -> Result<bool> {
     let begun: Vec<Begun> = changes
         .iter_mut()
         .flat_map(|change| {
-            let begin = std::mem::take(&mut change.begin).into_iter();
-            let change = &*change;
-            begin.map(move |(node, work)| Begun {
-                execution: change.execution.0,
+            let execution = change.execution().0;
+            let jobs = jobs_of(change).into_iter();
+            jobs.map(move |(node, job)| Begun {
+                execution,
                 node: number(node),
-                job: job_of(work, change.priority, change.trace_context.as_deref()),
+                job,
             })
         })
         .collect();
@@ -169,17 +159,9 @@ pub(super) async fn end(
     transaction: &Open<'_>,
     moment: Timestamp,
     by: &str,
-    changes: &[Change],
+    changes: &[GraphChange],
 ) -> Result<Vec<EndedExecution>> {
-    let changed = changes.iter().filter(|change| change.has_changed);
-    let finish = |change: &Change| {
-        Some(ExecutionFinish {
-            execution: change.execution,
-            end: change.state.end()?,
-            error: change.error.clone(),
-        })
-    };
-    let finishes: Vec<ExecutionFinish> = changed.filter_map(finish).collect();
+    let finishes: Vec<ExecutionFinish> = changes.iter().filter_map(finish_of).collect();
     if finishes.is_empty() {
         return Ok(Vec::new());
     }

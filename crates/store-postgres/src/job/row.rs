@@ -13,22 +13,31 @@ use tokio_postgres::Row;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
-/// A `json` value as it is: text that nobody looks into.
+/// A `json` or `jsonb` value as it is: text that nobody looks into.
 #[derive(Debug)]
 pub(crate) struct Json(pub(crate) JsonText);
 
+/// With this byte PostgreSQL begins a `jsonb` value that it sends as text.
+const JSONB_FORMAT: u8 = 1;
+
 impl<'a> FromSql<'a> for Json {
     fn from_sql(
-        _: &Type,
+        ty: &Type,
         raw: &'a [u8],
     ) -> std::result::Result<Self, Box<dyn StdError + Sync + Send>> {
+        let raw = if *ty == Type::JSONB {
+            raw.strip_prefix(&[JSONB_FORMAT])
+                .ok_or("jsonb in another format than 1")?
+        } else {
+            raw
+        };
         Ok(Self(JsonText::trusted(
             std::str::from_utf8(raw)?.to_owned(),
         )))
     }
 
     fn accepts(ty: &Type) -> bool {
-        *ty == Type::JSON
+        *ty == Type::JSON || *ty == Type::JSONB
     }
 }
 

@@ -1,12 +1,13 @@
 //! Claiming: settle, then one statement that does it all.
 
 use crate::error::postgres;
+use crate::job::row::Json;
 use crate::pool;
 use crate::row::{self, maybe_id, maybe_named, micros};
 use crate::store::{PostgresStore, sql};
 use deadpool_postgres::Object;
 use leasehold_core::limits::CLAIM_MAX_BATCH;
-use leasehold_core::{FailureReason, RequestId, WorkspaceId};
+use leasehold_core::{FailureReason, JsonText, RequestId, WorkspaceId};
 use leasehold_store::request::{
     AtCapacity, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail,
     Orphaned, Rejected, Settled,
@@ -178,7 +179,9 @@ fn collect(rows: &[Row], claimed: &mut Claimed) -> Result<Vec<(ClaimRef, Workspa
             });
             continue;
         }
-        let Ok(params) = row::json(row, "params") else {
+        let params = row.try_get::<_, Json>("params").ok();
+        let params = params.map(|json| json.0).filter(JsonText::is_readable);
+        let Some(params) = params else {
             let token = row.get("claim_token");
             unreadable.push((ClaimRef { request: id, token }, workspace));
             continue;

@@ -1,16 +1,15 @@
 //! Ending the claim of a node: the job's end, the node's output, the nodes that follow and the execution's end, in one operation.
 
 use crate::error::Fault;
-use crate::graph::machines::Machines;
-use crate::graph::open::{NodeEnd, Open};
-use crate::graph::write;
-use crate::job::end::kept;
+use crate::graph::{open, write};
 use crate::job::finish::{Call, Results};
 use crate::session::Session;
-use leasehold_core::JsonText;
-use leasehold_core::job::{JobEnd, JobFinish, JobFinished};
+use leasehold_core::JobStatus;
+use leasehold_core::graph::{GraphChange, NodeEnd};
+use leasehold_core::job::{JobFinish, JobFinished};
+use leasehold_store::definition::VersionCache;
 use leasehold_store::failpoint::reach;
-use leasehold_store::graph::EndedExecution;
+use leasehold_store::graph::{EndedExecution, node_outcome};
 
 /// What became of a claim.
 pub(crate) struct NodeFinished {
@@ -30,7 +29,7 @@ impl NodeFinished {
 
 pub(super) fn finish(
     session: &Session<'_>,
-    machines: &Machines,
+    versions: &VersionCache,
     worker: &str,
     finish: &JobFinish,
 ) -> Result<NodeFinished, Fault> {
@@ -39,8 +38,8 @@ pub(super) fn finish(
     let Some(node) = call.node(finish.claim)? else {
         return Ok(NodeFinished::lost());
     };
-    let graph = Open::find(session, machines, node.execution)?;
-    if graph.as_ref().is_some_and(Open::has_ended) {
+    let graph = open::graph(session, versions, node.execution)?;
+    if graph.as_ref().is_some_and(GraphChange::has_ended) {
         return Ok(NodeFinished::lost());
     }
     let Some(taken) = call.take(finish.claim)? else {
@@ -48,13 +47,14 @@ pub(super) fn finish(
     };
     let job = call.finish(taken, &finish.end, Results::Elsewhere)?;
     let mut changed = Vec::new();
-    if let (Some(mut graph), Some(outcome)) = (graph, outcome(job, &finish.end)) {
+    let outcome = node_outcome(&finish.end, status(job));
+    if let (Some(mut graph), Some(outcome)) = (graph, outcome) {
         let end = NodeEnd {
-            place: node.place,
+            node: node.place,
             attempts: taken.attempt,
             outcome,
         };
-        graph.node_ended(session, end)?;
+        open::node_ended(session, &mut graph, end)?;
         changed.push(graph);
     }
     call.write()?;
@@ -63,18 +63,16 @@ pub(super) fn finish(
     reach("job_finish/recorded");
     write::begin(session, &mut changed)?;
     reach("job_finish/enqueued");
-    let ended = write::end(session, worker, &mut changed)?.pop();
+    let ended = write::end(session, worker, &changed)?.pop();
     reach("job_finish/finished");
     Ok(NodeFinished { job, ended })
 }
 
-/// How the node ends with its claim; none if it does not.
-fn outcome(job: JobFinished, end: &JobEnd) -> Option<Result<JsonText, String>> {
-    match (job, end) {
-        (JobFinished::Completed, JobEnd::Completed { result }) => {
-            Some(Ok(result.clone().unwrap_or_default()))
-        }
-        (JobFinished::Failed, JobEnd::Failed { error, .. }) => Some(Err(kept(error))),
-        (_, _) => None,
+/// Where a job is whose lease was held.
+fn status(finished: JobFinished) -> JobStatus {
+    match finished {
+        JobFinished::Completed => JobStatus::Completed,
+        JobFinished::Failed => JobStatus::Failed,
+        JobFinished::Queued { .. } | JobFinished::LeaseLost => JobStatus::Queued,
     }
 }

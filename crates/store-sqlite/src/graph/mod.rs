@@ -1,8 +1,6 @@
 //! Graphs that run in the store. The core's machine decides; the files here load where a graph is, and write what follows.
 //!
-//! An operation opens the graphs it needs (`open::Open`), tells them what happened, and writes all of it at its end (`write`).
-
-pub(crate) mod machines;
+//! An operation opens the graphs it needs (`open`), tells them what happened, and writes all of it at its end (`write`).
 
 pub(crate) mod finish;
 mod open;
@@ -21,7 +19,9 @@ use leasehold_core::job::JobFinish;
 use leasehold_core::{ExecutionId, JsonText};
 use leasehold_store::Result;
 use leasehold_store::failpoint::reach;
-use leasehold_store::graph::{EndedExecution, GraphRun, GraphStarted, GraphStopped, GraphStore};
+use leasehold_store::graph::{
+    EndedExecution, GraphRun, GraphStart, GraphStarted, GraphStopped, GraphStore,
+};
 use leasehold_store::sql;
 use rusqlite::params;
 use std::sync::Arc;
@@ -30,12 +30,10 @@ const OUTPUT: &str = sql!("node/output");
 
 #[async_trait]
 impl GraphStore for SqliteStore {
-    async fn graph_start(&self, execution: ExecutionId) -> Result<GraphStarted> {
-        let machines = Arc::clone(&self.machines);
-        self.write("graph_start", move |s| {
-            start::start(s, &machines, execution)
-        })
-        .await
+    async fn graph_start(&self, start: &GraphStart) -> Result<GraphStarted> {
+        let (versions, start) = (Arc::clone(&self.versions), start.clone());
+        self.write("graph_start", move |s| start::start(s, &versions, start))
+            .await
     }
 
     async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>> {
@@ -44,8 +42,8 @@ impl GraphStore for SqliteStore {
     }
 
     async fn graph_nodes(&self, execution: ExecutionId) -> Result<Option<Vec<NodeRun>>> {
-        let machines = Arc::clone(&self.machines);
-        self.read("graph_nodes", move |s| read::nodes(s, &machines, execution))
+        let versions = Arc::clone(&self.versions);
+        self.read("graph_nodes", move |s| read::nodes(s, &versions, execution))
             .await
     }
 
@@ -65,18 +63,18 @@ impl GraphStore for SqliteStore {
         by: &str,
         reason: &str,
     ) -> Result<GraphStopped> {
-        let machines = Arc::clone(&self.machines);
+        let versions = Arc::clone(&self.versions);
         let (by, reason) = (by.to_owned(), reason.to_owned());
         self.write("graph_stop", move |s| {
-            stop::stop(s, &machines, execution, why, &by, &reason)
+            stop::stop(s, &versions, execution, why, &by, &reason)
         })
         .await
     }
 
     async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
-        let (machines, by) = (Arc::clone(&self.machines), by.to_owned());
+        let (versions, by) = (Arc::clone(&self.versions), by.to_owned());
         self.write("graph_settle", move |s| {
-            settle::settle(s, &machines, &by, limit)
+            settle::settle(s, &versions, &by, limit)
         })
         .await
     }
@@ -89,11 +87,11 @@ impl SqliteStore {
         worker: &str,
         finish: &JobFinish,
     ) -> Result<NodeFinished> {
-        let machines = Arc::clone(&self.machines);
+        let versions = Arc::clone(&self.versions);
         let (worker, finish) = (worker.to_owned(), finish.clone());
         let finished = self
             .write("job_finish", move |s| {
-                finish::finish(s, &machines, &worker, &finish)
+                finish::finish(s, &versions, &worker, &finish)
             })
             .await?;
         reach("job_finish/committed");

@@ -1,52 +1,23 @@
-//! A graph while an operation works on it: where it is, what happened to it, and what is to be written of that. Writes nothing.
+//! Loads a graph for an operation that works on it, and what the end of a node needs. Writes nothing.
 
+use crate::definition::cached_version;
 use crate::error::Fault;
-use crate::graph::machines::Machines;
 use crate::row::{Columns, Place, blob};
 use crate::session::Session;
-use leasehold_core::graph::{Given, GraphEvent, GraphState, GraphStop, Machine, Step, Work};
-use leasehold_core::{ExecutionEnd, ExecutionId, JsonText, VersionId, WorkspaceId};
+use leasehold_core::graph::{
+    Foresight, GraphChange, GraphOrigin, GraphState, Machine, NodeEnd, NodeSource,
+};
+use leasehold_core::{ExecutionEnd, ExecutionId, JsonText, VersionId};
 use leasehold_store::ErrorKind;
+use leasehold_store::definition::{CachedVersion, VersionCache};
 use leasehold_store::sql;
 use rusqlite::{Row, params};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 const OF: &str = sql!("graph/of");
-const GIVEN: &str = sql!("graph/given");
+const PARAMS: &str = sql!("graph/params");
 const OUTPUT: &str = sql!("node/output");
-
-/// A graph, and what is new of it.
-pub(super) struct Open {
-    pub(super) execution: ExecutionId,
-    pub(super) machine: Arc<Machine>,
-    pub(super) state: GraphState,
-    /// What went wrong, if it has ended now.
-    pub(super) error: Option<String>,
-    /// Nodes that have ended.
-    pub(super) ended: Vec<NodeEnd>,
-    /// Nodes to put into their queues.
-    pub(super) begin: Vec<(usize, Work)>,
-    /// Nodes that were begun and are no longer wanted.
-    pub(super) abandon: Vec<usize>,
-    /// Of what nodes are made, read when the first is.
-    pub(super) source: Option<Source>,
-}
-
-/// How a node ended.
-pub(super) struct NodeEnd {
-    pub(super) place: usize,
-    pub(super) attempts: u32,
-    pub(super) outcome: Result<JsonText, String>,
-}
-
-/// What nodes are made of, but for outputs.
-pub(super) struct Source {
-    workspace: WorkspaceId,
-    params: JsonText,
-    pub(super) priority: i16,
-    pub(super) trace_context: Option<String>,
-}
 
 /// The state and the end of a graph, as they are kept.
 pub(super) fn state(row: &Row<'_>) -> Result<GraphState, Fault> {
@@ -61,150 +32,85 @@ pub(super) fn state(row: &Row<'_>) -> Result<GraphState, Fault> {
 /// Where an execution's graph is, and its machine; none if it was never started.
 pub(super) fn find(
     session: &Session<'_>,
-    machines: &Machines,
+    versions: &VersionCache,
     execution: ExecutionId,
 ) -> Result<Option<(GraphState, Arc<Machine>)>, Fault> {
+    let found = open(session, versions, execution)?;
+    Ok(found.map(|(state, machine, _)| (state, machine)))
+}
+
+/// The graph of an execution; none if it was never started, or its record is gone.
+pub(super) fn graph(
+    session: &Session<'_>,
+    versions: &VersionCache,
+    execution: ExecutionId,
+) -> Result<Option<GraphChange>, Fault> {
+    let found = open(session, versions, execution)?;
+    Ok(found.map(|(state, machine, origin)| GraphChange::of(execution, origin, machine, state)))
+}
+
+/// The machine of a version; none if it has no graph.
+pub(super) fn machine(cached: &CachedVersion) -> Result<Option<Arc<Machine>>, Fault> {
+    let id = cached.version().id;
+    let broken = |problem| ErrorKind::Broken(format!("the body of the version {id}: {problem}"));
+    Ok(cached.machine().map_err(broken)?)
+}
+
+fn open(
+    session: &Session<'_>,
+    versions: &VersionCache,
+    execution: ExecutionId,
+) -> Result<Option<(GraphState, Arc<Machine>, GraphOrigin)>, Fault> {
     let found = session.maybe(OF, [blob(execution)], |row| {
-        Ok((state(row)?, row.id::<VersionId>("version_id")?))
+        let origin = GraphOrigin {
+            workspace: row.id("workspace_id")?,
+            priority: row.get("priority")?,
+            trace_context: row.get("trace_context")?,
+        };
+        Ok((state(row)?, row.id::<VersionId>("version_id")?, origin))
     })?;
-    let Some((state, version)) = found else {
+    let Some((state, version, origin)) = found else {
         return Ok(None);
     };
     let gone = || ErrorKind::Broken(format!("the version {version} has no graph"));
-    let machine = machines.of(session, version)?.ok_or_else(gone)?;
-    Ok(Some((state, machine)))
+    let found = cached_version(session, versions, origin.workspace, version)?;
+    let machine = found.map(|cached| machine(&cached)).transpose()?;
+    let machine = machine.flatten().ok_or_else(gone)?;
+    Ok(Some((state, machine, origin)))
 }
 
-impl Open {
-    pub(super) fn new(execution: ExecutionId, machine: Arc<Machine>, state: GraphState) -> Self {
-        Self {
-            execution,
-            machine,
-            state,
-            error: None,
-            ended: Vec::new(),
-            begin: Vec::new(),
-            abandon: Vec::new(),
-            source: None,
-        }
-    }
+/// A node has ended; false if that no longer means anything.
+pub(super) fn node_ended(
+    session: &Session<'_>,
+    graph: &mut GraphChange,
+    end: NodeEnd,
+) -> Result<bool, Fault> {
+    let foresight = graph.foresee(end.node, &end.outcome);
+    let source = source(session, graph.execution(), &foresight)?;
+    Ok(graph.node_ended(end, source))
+}
 
-    /// The graph of an execution; none if it was never started, or its record is gone.
-    pub(super) fn find(
-        session: &Session<'_>,
-        machines: &Machines,
-        execution: ExecutionId,
-    ) -> Result<Option<Self>, Fault> {
-        let found = find(session, machines, execution)?;
-        Ok(found.map(|(state, machine)| Self::new(execution, machine, state)))
+/// What the nodes that begin are made of; nothing is read if none do.
+fn source(
+    session: &Session<'_>,
+    execution: ExecutionId,
+    foresight: &Foresight,
+) -> Result<NodeSource, Fault> {
+    if !foresight.begins {
+        return Ok(NodeSource::default());
     }
-
-    /// Whether it has ended, now or before.
-    pub(super) fn has_ended(&self) -> bool {
-        self.state.end().is_some()
-    }
-
-    /// A node has ended; false if that no longer means anything.
-    pub(super) fn node_ended(
-        &mut self,
-        session: &Session<'_>,
-        end: NodeEnd,
-    ) -> Result<bool, Fault> {
-        let event = match &end.outcome {
-            Ok(_) => GraphEvent::Completed(end.place),
-            Err(_) => GraphEvent::Failed(end.place),
-        };
-        let machine = Arc::clone(&self.machine);
-        let Some(step) = machine.apply(&mut self.state, event) else {
-            return Ok(false);
-        };
-        self.note(end);
-        self.follow(session, step)?;
-        Ok(true)
-    }
-
-    /// It is stopped; false if it had ended.
-    pub(super) fn stop(&mut self, stop: GraphStop, reason: &str) -> bool {
-        let event = GraphEvent::Stopped(stop);
-        let Some(step) = self.machine.apply(&mut self.state, event) else {
-            return false;
-        };
-        self.abandon.extend(step.abandon);
-        self.error = Some(reason.to_owned());
-        true
-    }
-
-    /// Prepares what a step says.
-    pub(super) fn follow(&mut self, session: &Session<'_>, step: Step) -> Result<(), Fault> {
-        if step.begin.is_empty() {
-            self.abandon.extend(step.abandon);
-            return Ok(());
-        }
-        let outputs = self.outputs(session, &self.machine.needs(&step.begin))?;
-        let source = match self.source.take() {
-            Some(source) => source,
-            None => session.one(GIVEN, [blob(self.execution)], source)?,
-        };
-        let given = Given {
-            execution: self.execution,
-            workspace: source.workspace,
-            params: &source.params,
-            outputs: &outputs,
-        };
-        let machine = Arc::clone(&self.machine);
-        let prepared = machine.prepare(&mut self.state, step, &given);
-        self.source = Some(source);
-        self.begin.extend(prepared.begin);
-        self.abandon.extend(prepared.abandon);
-        if let Some((place, problem)) = prepared.failed {
-            self.note(NodeEnd {
-                place,
-                attempts: 0,
-                outcome: Err(problem),
-            });
+    let params = session.one(PARAMS, [blob(execution)], |row| {
+        Ok(JsonText::trusted(row.get("params")?))
+    })?;
+    let mut outputs = HashMap::with_capacity(foresight.needs.len());
+    session.often(OUTPUT, |statement| {
+        for node in &foresight.needs {
+            let mut rows = statement.query(params![blob(execution), Place(*node)])?;
+            if let Some(row) = rows.next()? {
+                outputs.insert(*node, JsonText::trusted(row.get(0)?));
+            }
         }
         Ok(())
-    }
-
-    fn note(&mut self, end: NodeEnd) {
-        if let Err(error) = &end.outcome {
-            self.error = Some(self.machine.failure(end.place, error));
-        }
-        self.ended.push(end);
-    }
-
-    /// What these nodes came to, before and now.
-    fn outputs(
-        &self,
-        session: &Session<'_>,
-        places: &BTreeSet<usize>,
-    ) -> Result<HashMap<usize, JsonText>, Fault> {
-        let mut outputs = HashMap::with_capacity(places.len());
-        for end in &self.ended {
-            if let (true, Ok(output)) = (places.contains(&end.place), &end.outcome) {
-                outputs.insert(end.place, output.clone());
-            }
-        }
-        session.often(OUTPUT, |statement| {
-            for place in places {
-                if outputs.contains_key(place) {
-                    continue;
-                }
-                let mut rows = statement.query(params![blob(self.execution), Place(*place)])?;
-                if let Some(row) = rows.next()? {
-                    outputs.insert(*place, JsonText::trusted(row.get(0)?));
-                }
-            }
-            Ok(outputs)
-        })
-    }
-}
-
-fn source(row: &Row<'_>) -> Result<Source, Fault> {
-    Ok(Source {
-        workspace: row.id("workspace_id")?,
-        params: JsonText::trusted(row.get("params")?),
-        priority: row.get("priority")?,
-        trace_context: row.get("trace_context")?,
-    })
+    })?;
+    Ok(NodeSource { params, outputs })
 }

@@ -1,7 +1,6 @@
 //! Graphs and their nodes as readers see them. Changes nothing.
 
 use crate::error::Fault;
-use crate::graph::machines::Machines;
 use crate::graph::open;
 use crate::job::read::Leases;
 use crate::row::{Columns, Place, blob};
@@ -9,6 +8,7 @@ use crate::session::Session;
 use leasehold_core::graph::{NodeRun, NodeState};
 use leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES;
 use leasehold_core::{ExecutionId, JobId, JsonText};
+use leasehold_store::definition::VersionCache;
 use leasehold_store::graph::GraphRun;
 use leasehold_store::sql;
 use rusqlite::{Row, params};
@@ -33,23 +33,14 @@ pub(super) fn get(
 
 pub(super) fn nodes(
     session: &Session<'_>,
-    machines: &Machines,
+    versions: &VersionCache,
     execution: ExecutionId,
 ) -> Result<Option<Vec<NodeRun>>, Fault> {
     session.at_once(|session| {
-        let Some((state, machine)) = open::find(session, machines, execution)? else {
+        let Some((state, machine)) = open::find(session, versions, execution)? else {
             return Ok(None);
         };
-        let mut nodes: Vec<NodeRun> = machine
-            .graph()
-            .nodes
-            .iter()
-            .zip(state.nodes())
-            .map(|(node, state)| NodeRun {
-                state: *state,
-                ..NodeRun::waiting(node.id())
-            })
-            .collect();
+        let mut nodes = NodeRun::all(machine.graph(), &state);
         let row = params![blob(execution), NODE_OUTPUTS_MAX_BYTES];
         session.all(NODES, row, |row| {
             match nodes.get_mut(row.get::<_, Place>("node")?.0) {

@@ -1,14 +1,13 @@
 //! Ending graphs because of the time: a node's job lost its last lease, or the execution's timeout has passed.
 
 use crate::error::Fault;
-use crate::graph::machines::Machines;
-use crate::graph::open::{NodeEnd, Open};
-use crate::graph::write;
+use crate::graph::{open, write};
 use crate::row::{Columns, Place, blob};
 use crate::session::Session;
 use leasehold_core::ExecutionId;
-use leasehold_core::graph::GraphStop;
+use leasehold_core::graph::{GraphStop, NodeEnd, NodeOutcome};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
+use leasehold_store::definition::VersionCache;
 use leasehold_store::graph::{EndedExecution, TIMED_OUT};
 use leasehold_store::sql;
 use rusqlite::params;
@@ -19,7 +18,7 @@ const OVERDUE: &str = sql!("graph/overdue");
 
 pub(super) fn settle(
     session: &Session<'_>,
-    machines: &Machines,
+    versions: &VersionCache,
     by: &str,
     limit: u32,
 ) -> Result<Vec<EndedExecution>, Fault> {
@@ -28,19 +27,19 @@ pub(super) fn settle(
     let mut settled = Vec::new();
     let spent = session.all(SPENT, [limit], |row| {
         let end = NodeEnd {
-            place: row.get::<_, Place>("node")?.0,
+            node: row.get::<_, Place>("node")?.0,
             attempts: row.get("attempts")?,
-            outcome: Err(row.get("error")?),
+            outcome: NodeOutcome::Failed(row.get("error")?),
         };
         Ok((row.id::<ExecutionId>("execution_id")?, end))
     })?;
     for (execution, end) in spent {
-        let graph = Open::find(session, machines, execution)?;
+        let graph = open::graph(session, versions, execution)?;
         // Another node of the same graph may have come first.
         let Some(mut graph) = graph.filter(|graph| !graph.has_ended()) else {
             continue;
         };
-        if graph.node_ended(session, end)? {
+        if open::node_ended(session, &mut graph, end)? {
             settled.extend(write::all(session, by, &mut [graph])?);
         } else {
             session.run(SPENT_OVER, [blob(execution)])?;
@@ -51,7 +50,7 @@ pub(super) fn settle(
         row.id("execution_id")
     })?;
     for execution in overdue {
-        if let Some(mut graph) = Open::find(session, machines, execution)?
+        if let Some(mut graph) = open::graph(session, versions, execution)?
             && graph.stop(GraphStop::TimedOut, TIMED_OUT)
         {
             settled.extend(write::all(session, by, &mut [graph])?);

@@ -1,13 +1,13 @@
 //! Starting a graph: its first state, and the nodes that wait for nothing.
 
+use crate::definition::cached_version;
 use crate::error::Fault;
-use crate::graph::machines::Machines;
-use crate::graph::open::{self, Open};
-use crate::graph::write;
-use crate::row::{Columns, blob, later};
+use crate::graph::{open, write};
+use crate::row::{blob, later};
 use crate::session::Session;
-use leasehold_core::{ExecutionId, VersionId};
-use leasehold_store::graph::GraphStarted;
+use leasehold_core::graph::GraphChange;
+use leasehold_store::definition::VersionCache;
+use leasehold_store::graph::{GraphStart, GraphStarted};
 use leasehold_store::sql;
 use rusqlite::params;
 use std::time::Duration;
@@ -21,29 +21,35 @@ const BY: &str = "graph";
 
 pub(super) fn start(
     session: &Session<'_>,
-    machines: &Machines,
-    execution: ExecutionId,
+    versions: &VersionCache,
+    start: GraphStart,
 ) -> Result<GraphStarted, Fault> {
+    let execution = start.execution;
     if let Some(state) = session.maybe(GET, [blob(execution)], open::state)? {
         let ended = state.end().is_some();
         return Ok(GraphStarted::AlreadyStarted { ended });
     }
-    let found = session.maybe(TO_START, [blob(execution)], |row| {
-        let timeout: Option<i64> = row.get("execution_timeout_ms")?;
-        Ok((row.id::<VersionId>("version_id")?, timeout))
+    let asked = params![blob(execution), blob(start.version)];
+    let found = session.maybe(TO_START, asked, |row| {
+        Ok(row.get::<_, Option<i64>>("execution_timeout_ms")?)
     })?;
-    let Some((version, timeout)) = found else {
+    let Some(timeout) = found else {
         return Ok(GraphStarted::NotFound);
     };
-    let Some(machine) = machines.of(session, version)? else {
+    let workspace = start.origin.workspace;
+    let Some(version) = cached_version(session, versions, workspace, start.version)? else {
+        return Ok(GraphStarted::NotFound);
+    };
+    let Some(machine) = open::machine(&version)? else {
         return Ok(GraphStarted::NotAGraph);
     };
-    let (state, step) = machine.begin();
+    let graph = GraphChange::start(execution, start.origin, machine, start.params);
     let deadline = timeout.map(|ms| later(session.now, Duration::from_millis(ms.unsigned_abs())));
-    let row = params![blob(execution), state.letters(), deadline, session.now];
-    session.run(CREATE, row)?;
-    let mut graph = Open::new(execution, machine, state);
-    graph.follow(session, step)?;
+    let letters = graph.state().letters();
+    session.run(
+        CREATE,
+        params![blob(execution), letters, deadline, session.now],
+    )?;
     let ended = write::all(session, BY, &mut [graph])?.pop();
     Ok(ended.map_or(GraphStarted::Started, GraphStarted::Ended))
 }

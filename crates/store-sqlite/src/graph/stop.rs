@@ -1,23 +1,22 @@
 //! Stopping a graph from outside.
 
 use crate::error::Fault;
-use crate::graph::machines::Machines;
-use crate::graph::open::Open;
-use crate::graph::write;
+use crate::graph::{open, write};
 use crate::session::Session;
 use leasehold_core::ExecutionId;
 use leasehold_core::graph::GraphStop;
+use leasehold_store::definition::VersionCache;
 use leasehold_store::graph::GraphStopped;
 
 pub(super) fn stop(
     session: &Session<'_>,
-    machines: &Machines,
+    versions: &VersionCache,
     execution: ExecutionId,
     why: GraphStop,
     by: &str,
     reason: &str,
 ) -> Result<GraphStopped, Fault> {
-    let Some(mut graph) = Open::find(session, machines, execution)? else {
+    let Some(mut graph) = open::graph(session, versions, execution)? else {
         return Ok(GraphStopped::NotFound);
     };
     if !graph.stop(why, reason) {

@@ -2,13 +2,12 @@
 
 use crate::error::Fault;
 use crate::execution;
-use crate::graph::open::Open;
 use crate::job::enqueue::{self, Call};
 use crate::job::{NodeOf, abandon};
 use crate::row::{Place, Text, blob};
 use crate::session::Session;
-use leasehold_store::execution::ExecutionFinish;
-use leasehold_store::graph::{EndedExecution, job_of};
+use leasehold_core::graph::GraphChange;
+use leasehold_store::graph::{EndedExecution, finish_of, jobs_of};
 use leasehold_store::job::NewJob;
 use leasehold_store::sql;
 use rusqlite::params;
@@ -24,40 +23,39 @@ const SPENT_OVER: &str = sql!("node/spent_over");
 pub(super) fn all(
     session: &Session<'_>,
     by: &str,
-    graphs: &mut [Open],
+    graphs: &mut [GraphChange],
 ) -> Result<Vec<EndedExecution>, Fault> {
     record(session, graphs)?;
     begin(session, graphs)?;
     end(session, by, graphs)
 }
 
-/// The nodes that have ended, and where the graphs are.
-pub(super) fn record(session: &Session<'_>, graphs: &[Open]) -> Result<(), Fault> {
+/// The nodes that have ended, and where the graphs are, unless their creation said so.
+pub(super) fn record(session: &Session<'_>, graphs: &[GraphChange]) -> Result<(), Fault> {
     for graph in graphs {
-        let execution = blob(graph.execution);
+        let execution = blob(graph.execution());
         session.often(NODE_END, |statement| {
-            for end in &graph.ended {
-                let (output, error) = match &end.outcome {
-                    Ok(output) => (Some(Text(output.as_str())), None),
-                    Err(error) => (None, Some(Text(error))),
-                };
+            for end in graph.ended() {
                 statement.execute(params![
                     execution,
-                    Place(end.place),
+                    Place(end.node),
                     end.attempts,
-                    output,
-                    error,
+                    end.output().map(|output| Text(output.as_str())),
+                    end.error().map(Text),
                     session.now
                 ])?;
             }
             Ok(())
         })?;
-        let ended = graph.state.end();
+        let ended = graph.state().end();
+        if graph.is_new() && ended.is_none() {
+            continue;
+        }
         let row = params![
             execution,
-            graph.state.letters(),
+            graph.state().letters(),
             ended.map(|end| end.as_str()),
-            graph.error.as_deref().map(Text),
+            graph.error().map(Text),
             ended.map(|_| session.now)
         ];
         session.run(SET, row)?;
@@ -66,18 +64,13 @@ pub(super) fn record(session: &Session<'_>, graphs: &[Open]) -> Result<(), Fault
 }
 
 /// The jobs of the nodes that follow. A graph that has ended begins none.
-pub(super) fn begin(session: &Session<'_>, graphs: &mut [Open]) -> Result<(), Fault> {
+pub(super) fn begin(session: &Session<'_>, graphs: &mut [GraphChange]) -> Result<(), Fault> {
     let (mut jobs, mut nodes): (Vec<NewJob>, Vec<NodeOf>) = Default::default();
-    for graph in graphs.iter_mut().filter(|graph| !graph.has_ended()) {
-        let source = graph.source.as_ref();
-        let priority = source.map_or(0, |source| source.priority);
-        let trace_context = source.and_then(|source| source.trace_context.as_deref());
-        for (place, work) in graph.begin.drain(..) {
-            jobs.push(job_of(work, priority, trace_context));
-            nodes.push(NodeOf {
-                execution: graph.execution,
-                place,
-            });
+    for graph in graphs.iter_mut() {
+        let execution = graph.execution();
+        for (place, job) in jobs_of(graph) {
+            jobs.push(job);
+            nodes.push(NodeOf { execution, place });
         }
     }
     if jobs.is_empty() {
@@ -98,31 +91,25 @@ pub(super) fn begin(session: &Session<'_>, graphs: &mut [Open]) -> Result<(), Fa
 pub(super) fn end(
     session: &Session<'_>,
     by: &str,
-    graphs: &mut [Open],
+    graphs: &[GraphChange],
 ) -> Result<Vec<EndedExecution>, Fault> {
     let mut ended = Vec::new();
     for graph in graphs {
-        let Some(end) = graph.state.end() else {
+        let Some(finish) = finish_of(graph) else {
             continue;
         };
         abandon_nodes(session, graph)?;
-        session.run(SPENT_OVER, [blob(graph.execution)])?;
-        let finish = ExecutionFinish {
-            execution: graph.execution,
-            end,
-            error: graph.error.take(),
-        };
+        session.run(SPENT_OVER, [blob(graph.execution())])?;
         let outcome = execution::finish_one(session, by, &finish)?;
         ended.extend(EndedExecution::of(&finish, &outcome));
     }
     Ok(ended)
 }
 
-fn abandon_nodes(session: &Session<'_>, graph: &Open) -> Result<(), Fault> {
-    let execution = blob(graph.execution);
-    let mut nodes = Vec::with_capacity(graph.abandon.len());
-    for place in &graph.abandon {
-        // One that was to begin in this operation has no job yet.
+fn abandon_nodes(session: &Session<'_>, graph: &GraphChange) -> Result<(), Fault> {
+    let execution = blob(graph.execution());
+    let mut nodes = Vec::with_capacity(graph.abandoned().len());
+    for place in graph.abandoned() {
         let job = session.maybe(NODE_JOB, params![execution, Place(*place)], |row| {
             Ok(row.get::<_, i64>(0)?)
         })?;

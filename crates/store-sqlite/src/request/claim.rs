@@ -7,7 +7,7 @@ use crate::request::{resolve, settle};
 use crate::row::{Columns, Text, blob, later, moment};
 use crate::session::Session;
 use leasehold_core::limits::CLAIM_MAX_BATCH;
-use leasehold_core::{ExecutionId, FailureReason, RequestId, RequestStatus, WorkspaceId};
+use leasehold_core::{ExecutionId, FailureReason, JsonText, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::fresh_id;
 use leasehold_store::request::{
     AtCapacity, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail,
@@ -15,7 +15,6 @@ use leasehold_store::request::{
 };
 use leasehold_store::sql;
 use rusqlite::{Row, params};
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 const KEPT: &str = sql!("request/claim_kept");
@@ -312,7 +311,8 @@ fn subject(request: &ClaimedRequest) -> Subject {
 fn candidate(row: &Row<'_>) -> Result<Candidate, Fault> {
     let id: RequestId = row.id("id")?;
     let created_at = row.time("created_at")?;
-    let params = row.json("params").ok();
+    let params = row.get("params").ok().map(JsonText::trusted);
+    let params = params.filter(JsonText::is_readable);
     let readable = params.is_some();
     let request = ClaimedRequest {
         id,
@@ -323,7 +323,7 @@ fn candidate(row: &Row<'_>) -> Result<Candidate, Fault> {
         execution: ExecutionId(uuid::Uuid::nil()),
         origin: ExecutionOrigin::Created,
         priority: row.get("priority")?,
-        params: params.unwrap_or(Value::Null),
+        params: params.unwrap_or_default(),
         attempt_count: row.get("attempt_count")?,
         dispatch_failures: row.get("dispatch_failures")?,
         cancel_requested: row.get("cancel_requested")?,

@@ -2,9 +2,9 @@
 
 use crate::lock::LockToken;
 use leasehold_core::{
-    DefinitionId, ExecutionId, FailureReason, RequestId, Timestamp, VersionId, WorkspaceId,
+    DefinitionId, ExecutionId, FailureReason, JsonText, RequestId, Timestamp, VersionId,
+    WorkspaceId,
 };
-use serde_json::Value;
 use std::time::Duration;
 
 /// A claim to make.
@@ -99,8 +99,8 @@ pub struct ClaimedRequest {
     pub origin: ExecutionOrigin,
     /// Higher goes first.
     pub priority: i16,
-    /// What to run it with.
-    pub params: Value,
+    /// What to run it with, as the store has it: numbers keep all their digits.
+    pub params: JsonText,
     /// Releases, recoveries and failures so far.
     pub attempt_count: u32,
     /// Starts that definitely did not happen so far.

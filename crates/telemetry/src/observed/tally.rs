@@ -8,7 +8,9 @@ use leasehold_store::capacity::CapacityObserver;
 use leasehold_store::change::ChangeObserver;
 use leasehold_store::definition::DefinitionObserver;
 use leasehold_store::execution::{ExecutionFinish, ExecutionFinished, ExecutionObserver};
-use leasehold_store::graph::{EndedExecution, GraphObserver, GraphStarted, GraphStopped};
+use leasehold_store::graph::{
+    EndedExecution, GraphObserver, GraphStart, GraphStarted, GraphStopped,
+};
 use leasehold_store::instance::InstanceObserver;
 use leasehold_store::job::{EnqueuedJob, ExpiredJob, JobObserver, JobsFinished, NewJob};
 use leasehold_store::key::KeyObserver;
@@ -257,7 +259,7 @@ impl JobObserver for Tally {
 }
 
 impl GraphObserver for Tally {
-    fn graph_start(&self, _: ExecutionId, answer: &GraphStarted) {
+    fn graph_start(&self, _: &GraphStart, answer: &GraphStarted) {
         if let GraphStarted::Ended(ended) = answer {
             self.graphs_ended([ended]);
         }

@@ -2,10 +2,8 @@
 
 use async_trait::async_trait;
 use leasehold_core::graph::NodeRun;
-use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
-use leasehold_engine::{
-    Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StartVersion, Told,
-};
+use leasehold_core::{ExecutionId, JsonText, Timestamp, Version, VersionBody};
+use leasehold_engine::{Description, EndedPage, Engine, Error, Result, Start, StartOutcome, Told};
 use leasehold_store::fresh_id;
 use leasehold_telemetry::{Format, ObservedEngine, Telemetry};
 use std::sync::{Arc, Mutex};
@@ -119,14 +117,20 @@ fn start() -> Start {
         request: fresh_id(),
         workspace: fresh_id(),
         definition: fresh_id(),
-        version: Arc::new(StartVersion {
+        version: Arc::new(Version {
             id: fresh_id(),
+            workspace: fresh_id(),
+            definition: fresh_id(),
+            number: 1,
             body,
+            params_schema: None,
             execution_timeout: None,
+            created_at: Timestamp::UNIX_EPOCH,
         }),
         priority: 0,
-        params: serde_json::Value::Null,
+        params: JsonText::default(),
         trace: None,
+        trace_context: None,
     }
 }
 

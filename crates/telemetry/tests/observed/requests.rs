@@ -199,7 +199,7 @@ async fn every_end_of_an_execution_is_an_end_of_its_request() {
 async fn running(ground: &ObservedEnv) -> (ClaimedRequest, leasehold_core::job::ClaimedJob) {
     let claimed = ground.claimed().await;
     let claims = [ClaimRef::from(&claimed)];
-    ground.store.graph_start(claimed.execution).await.unwrap();
+    ground.store.graph_start(&(&claimed).into()).await.unwrap();
     ground
         .store
         .request_dispatched(OWNER, &claims)
