@@ -1610,7 +1610,7 @@ CASE
 END),
     CONSTRAINT request_due CHECK (((status = 'PENDING'::text) = (due IS NOT NULL))),
     CONSTRAINT request_execution CHECK (((execution_id IS NOT NULL) OR (status = ANY (ARRAY['PENDING'::text, 'FAILED'::text])))),
-    CONSTRAINT request_failure_reason CHECK ((((status = 'FAILED'::text) = (failure_reason IS NOT NULL)) AND (failure_reason = ANY (ARRAY['dispatch_exhausted'::text, 'workspace_not_found'::text, 'definition_not_found'::text, 'version_not_found'::text, 'execution_failed'::text, 'timed_out'::text, 'terminated'::text, 'cancelled'::text, 'engine_lost'::text])))),
+    CONSTRAINT request_failure_reason CHECK ((((status = 'FAILED'::text) = (failure_reason IS NOT NULL)) AND (failure_reason ~ '^[a-z_]{1,64}$'::text))),
     CONSTRAINT request_finished CHECK (((status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text])) = (finished_at IS NOT NULL))),
     CONSTRAINT request_key_length CHECK (((length(idempotency_key) >= 1) AND (length(idempotency_key) <= 255))),
     CONSTRAINT request_live_redrive CHECK (((redrive_of IS NULL) OR ((live_redrive_of IS NULL) = (status = ANY (ARRAY['COMPLETED'::text, 'FAILED'::text]))))),

@@ -511,9 +511,8 @@ CREATE TABLE workflow_execution_queue (
     ),
     CONSTRAINT request_finished CHECK ((status IN ('COMPLETED', 'FAILED')) = (finished_at IS NOT NULL)),
     CONSTRAINT request_failure_reason CHECK (
-        (status = 'FAILED') = (failure_reason IS NOT NULL) AND (failure_reason IS NULL OR failure_reason IN (
-            'dispatch_exhausted', 'workspace_not_found', 'definition_not_found', 'version_not_found',
-            'execution_failed', 'timed_out', 'terminated', 'cancelled', 'engine_lost'))
+        (status = 'FAILED') = (failure_reason IS NOT NULL)
+        AND (failure_reason IS NULL OR (length(failure_reason) BETWEEN 1 AND 64 AND failure_reason NOT GLOB '*[^a-z_]*'))
     ),
     CONSTRAINT request_attempts CHECK (dispatch_failures >= 0 AND attempt_count >= dispatch_failures),
     CONSTRAINT request_redrive CHECK (live_redrive_of IS NULL OR (redrive_of IS NOT NULL AND live_redrive_of = redrive_of)),

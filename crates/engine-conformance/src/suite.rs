@@ -1,10 +1,12 @@
-//! The list of all cases, in one place: `suite!` makes a test of each, and a test here finds a case that is not listed.
+//! The suite: `suite!` makes a test of each case. The build script finds the cases, and a test here finds one that it missed.
+
+include!(concat!(env!("OUT_DIR"), "/cases.rs"));
 
 /// Makes one test of each case, over the fixtures that `$fixture` (a path that begins with `crate`) makes.
 #[macro_export]
 macro_rules! suite {
     ($fixture:path) => {
-        $crate::suite! { @list tests $fixture }
+        $crate::cases! { tests $fixture }
     };
 
     (@tests $fixture:path; $($noun:ident { $($case:ident)* })*) => {
@@ -23,88 +25,42 @@ macro_rules! suite {
     (@names $fixture:path; $($noun:ident { $($case:ident)* })*) => {
         &[$((stringify!($noun), &[$(stringify!($case)),*] as &[&str])),*] as &[(&str, &[&str])]
     };
-
-    (@list $to:ident $fixture:path) => {
-        $crate::suite! { @$to $fixture;
-            start {
-                a_repeated_one_is_the_same
-                of_many_at_once_one_counts
-                leads_to_an_open_execution
-                what_had_none_is_unknown
-                is_served_by_an_engine_that_is_well
-            }
-            stop {
-                a_cancellation_before_anybody_works_on_it
-                a_cancellation_while_somebody_works_on_it
-                a_cancellation_in_a_pause
-                a_cancellation_after_the_end_changes_nothing
-                a_repeated_cancellation_is_the_same
-                a_termination_ends_it
-            }
-            ending {
-                completed_is_without_an_error
-                failed_names_the_node_and_cancels_the_rest
-                timed_out_by_the_executions_timeout
-                failed_where_an_input_cannot_be_made
-            }
-            flow {
-                fans_out_and_in
-                a_node_waits_for_all_before_it
-                passes_params_and_outputs
-                a_delay_takes_its_time
-            }
-            retry {
-                what_fails_is_tried_again
-                the_last_attempt_is_the_last
-                an_attempt_that_hangs_is_cut_off
-                what_a_dead_worker_had_is_done_by_another
-                what_a_dead_worker_had_at_the_last_attempt_has_failed
-            }
-            call {
-                sends_its_input_and_comes_to_the_answer
-                a_404_is_for_good
-                a_503_is_tried_again
-                a_503_that_stays_fails_after_the_last_attempt
-                a_retry_after_is_obeyed
-                a_call_that_hangs_is_cut_off
-            }
-            trace {
-                tasks_and_calls_are_part_of_the_requests
-                a_call_with_a_header_of_its_own_keeps_it
-            }
-            many {
-                a_graph_of_200_nodes
-                random_graphs_end_as_foretold
-            }
-        }
-    };
 }
 
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::fs;
     use std::path::Path;
+
+    /// Every public function below `path` that takes a fixture, however it is laid out, as `noun::case`.
+    fn cases_in(noun: &str, path: &Path, found: &mut BTreeSet<String>) {
+        if path.is_dir() {
+            for entry in fs::read_dir(path).unwrap() {
+                cases_in(noun, &entry.unwrap().path(), found);
+            }
+            return;
+        }
+        let text = fs::read_to_string(path).unwrap();
+        for function in text.split("\npub async fn ").skip(1) {
+            let (name, rest) = function.split_once('(').unwrap();
+            let (parameters, _) = rest.split_once(')').unwrap();
+            if parameters.contains(": EngineFixture") {
+                found.insert(format!("{noun}::{name}"));
+            }
+        }
+    }
 
     #[test]
     fn every_case_is_listed() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let mut written = BTreeSet::new();
-        for entry in std::fs::read_dir(folder).expect("the sources are here") {
-            let path = entry.expect("a file").path();
-            let noun = path
-                .file_stem()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
-            let text = std::fs::read_to_string(&path).expect("a source");
-            for line in text.lines() {
-                let case = line
-                    .strip_prefix("pub async fn ")
-                    .and_then(|rest| rest.split_once("(g: EngineFixture)"));
-                written.extend(case.map(|(case, _)| format!("{noun}::{case}")));
-            }
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let noun = path.file_stem().unwrap().to_str().unwrap().to_owned();
+            cases_in(&noun, &path, &mut written);
         }
-        let listed: BTreeSet<String> = crate::suite!(@list names crate::fixture)
+        let listed: BTreeSet<String> = cases!(names crate::fixture)
             .iter()
             .flat_map(|(noun, cases)| cases.iter().map(move |case| format!("{noun}::{case}")))
             .collect();

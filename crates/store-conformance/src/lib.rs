@@ -23,8 +23,6 @@
 mod dice;
 mod fixture;
 mod suite;
-mod suite_of_graphs;
-mod suite_of_jobs;
 
 pub mod dump;
 pub mod factory;

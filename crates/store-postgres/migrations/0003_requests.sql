@@ -53,9 +53,7 @@ CREATE TABLE workflow_execution_queue (
     CONSTRAINT request_execution CHECK (execution_id IS NOT NULL OR status IN ('PENDING', 'FAILED')),
     CONSTRAINT request_finished CHECK ((status IN ('COMPLETED', 'FAILED')) = (finished_at IS NOT NULL)),
     CONSTRAINT request_failure_reason CHECK (
-        (status = 'FAILED') = (failure_reason IS NOT NULL) AND failure_reason IN (
-            'dispatch_exhausted', 'workspace_not_found', 'definition_not_found', 'version_not_found',
-            'execution_failed', 'timed_out', 'terminated', 'cancelled', 'engine_lost')
+        (status = 'FAILED') = (failure_reason IS NOT NULL) AND failure_reason ~ '^[a-z_]{1,64}$'
     ),
     CONSTRAINT request_attempts CHECK (dispatch_failures >= 0 AND attempt_count >= dispatch_failures),
     CONSTRAINT request_redrive CHECK (live_redrive_of IS NULL OR live_redrive_of = redrive_of),

@@ -41,4 +41,5 @@ pub const INCLUDES: &[leasehold_store::sql::Include] = leasehold_store::includes
     "job/places",
     "queue/columns",
     "request/columns",
+    "request/given",
 ];

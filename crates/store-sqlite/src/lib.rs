@@ -47,8 +47,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The files that statements include, for programs that read statements from their files.
-pub const INCLUDES: &[leasehold_store::sql::Include] =
-    leasehold_store::includes!["execution/columns", "queue/columns", "request/columns",];
+pub const INCLUDES: &[leasehold_store::sql::Include] = leasehold_store::includes![
+    "execution/columns",
+    "queue/columns",
+    "request/columns",
+    "request/given",
+];
 
 /// Everything Leasehold keeps, in one SQLite file or in memory.
 ///

@@ -16,21 +16,7 @@ const RECORD: &str = sql!("migration/record");
 const RECORD_NOW: &str = sql!("migration/record_now");
 
 /// Every migration of this program, in order.
-pub const MIGRATIONS: &[Migration] = leasehold_store::migrations! {
-    1 => "0001_workspaces",
-    2 => "0002_definitions",
-    3 => "0003_requests",
-    4 => "0004_locks",
-    5 => "0005_folding",
-    6 => "0006_transactional_enqueue",
-    7 => "0007_cancellation",
-    8 => "0008_wakeups",
-    9 => "0009_jobs",
-    10 => "0010_keys",
-    11 => "0011_instances",
-    12 => "0012_execution_list",
-    13 => "0013_graphs",
-};
+pub const MIGRATIONS: &[Migration] = include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
 
 #[async_trait]
 impl SchemaStore for SqliteStore {

@@ -26,6 +26,7 @@ const ROOM_CLAIM: &str = include_str!("sql/room_claim.sql");
 const REQUEST_SET_STATUS: &str = include_str!("sql/request_set_status.sql");
 const REQUEST_BREAK: &str = include_str!("sql/request_break.sql");
 const REQUEST_SET_PARAMS: &str = include_str!("sql/request_set_params.sql");
+const REQUEST_SET_REASON: &str = include_str!("sql/request_set_reason.sql");
 const VERSION_DELETE: &str = include_str!("sql/version_delete.sql");
 const BEGIN: &str = include_str!("../sql/transaction/begin.sql");
 const ROLLBACK: &str = include_str!("../sql/transaction/rollback.sql");
@@ -280,6 +281,27 @@ async fn a_request_whose_version_vanished_fails_without_a_slot() {
     assert_eq!(claimed.rejected, [rejected(asked[0], &t, reason)]);
     assert_eq!(room.in_use(&t).await, 0);
     room.assert_no_drift();
+}
+
+#[tokio::test]
+async fn a_reason_of_a_newer_program_hides_no_request() {
+    let room = Room::new().await;
+    let t = room.f.site(1).await;
+    let id = room.f.enqueue(&t, 1).await[0];
+    room.f.cancel(t.workspace, id).await;
+    room.write(
+        REQUEST_SET_REASON,
+        params![bytes(id), "known_to_a_newer_program"],
+    );
+    let request = room.f.request(t.workspace, id).await;
+    assert_eq!(
+        (request.status, request.failure_reason),
+        (RequestStatus::Failed, None)
+    );
+    for wrong in [Some("Not a name"), Some(""), None] {
+        let row = params![bytes(id), wrong];
+        room.assert_refused("request_failure_reason", REQUEST_SET_REASON, row);
+    }
 }
 
 /// What SQLite takes for JSON and this program cannot read: nested too deep, a number too large.

@@ -149,16 +149,3 @@ pub fn checksum(text: &str) -> i64 {
         });
     hash.cast_signed()
 }
-
-/// The migrations of an adapter: `migrations! { 1 => "0001_workspaces", … }` reads `migrations/0001_workspaces.sql`
-/// beside the adapter's manifest.
-#[macro_export]
-macro_rules! migrations {
-    ($($number:literal => $name:literal),* $(,)?) => {
-        &[$($crate::Migration {
-            number: $number,
-            name: $name,
-            sql: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/migrations/", $name, ".sql")),
-        }),*]
-    };
-}

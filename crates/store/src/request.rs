@@ -48,8 +48,8 @@ record! {
         pub attempt_count: u32 = "attempt_count",
         /// Starts that definitely did not happen because of the request itself.
         pub dispatch_failures: u32 = "dispatch_failures",
-        /// Why it failed.
-        pub failure_reason: Option<FailureReason> = "failure_reason",
+        /// Why it failed; none also where a newer program knew a reason that this one does not.
+        pub failure_reason: Option<FailureReason> = "failure_reason" else None,
         /// The last thing that went wrong.
         pub last_error: Option<String> = "last_error",
         /// Which failed request it repeats.
@@ -70,6 +70,60 @@ record! {
         pub dispatched_at: Option<Timestamp> = "dispatched_at",
         /// When it ended.
         pub finished_at: Option<Timestamp> = "finished_at",
+    }
+}
+
+impl Request {
+    /// The row that an enqueue at this moment inserts, pinned to that version.
+    pub fn enqueued(
+        workspace: WorkspaceId,
+        new: &NewRequest,
+        version: VersionId,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id: new.id,
+            workspace,
+            definition: new.definition,
+            version,
+            status: RequestStatus::Pending,
+            priority: new.priority,
+            params: new.params.clone(),
+            run_at: new.run_at.unwrap_or(now),
+            idempotency_key: new.idempotency.as_ref().map(|held| held.key.clone()),
+            execution: None,
+            attempt_count: 0,
+            dispatch_failures: 0,
+            failure_reason: None,
+            last_error: None,
+            redrive_of: None,
+            cancel_requested_at: None,
+            claimed_by: None,
+            lease_expires_at: None,
+            trace_context: new.trace_context.clone(),
+            created_at: now,
+            claimed_at: None,
+            dispatched_at: None,
+            finished_at: None,
+        }
+    }
+
+    /// The row that a redrive of this request at that moment inserts: with all that was given, but for its time and its key.
+    pub fn redriven(self, id: RequestId, now: Timestamp) -> Self {
+        let new = NewRequest {
+            id,
+            definition: self.definition,
+            params: self.params,
+            priority: self.priority,
+            run_at: None,
+            idempotency: None,
+            trace_context: self.trace_context,
+            checked_against: None,
+        };
+        Self {
+            redrive_of: Some(self.id),
+            ..Self::enqueued(self.workspace, &new, self.version, now)
+        }
     }
 }
 

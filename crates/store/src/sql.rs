@@ -1,7 +1,7 @@
 //! Statements with includes: `{request/columns}` in the text of a statement stands for the text of that file. Expanded by the compiler.
 //!
 //! Columns that many statements select stand in one file this way. A statement stays a constant, so nothing is put together at run time,
-//! and an include that is not in the list stops the build.
+//! and an include that is not in the list stops the build. An include may include others.
 
 /// A text that statements may include, under the name they include it by.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,11 @@ macro_rules! includes {
 /// The text of a statement that was read from a file, with its includes.
 pub fn expand(raw: &str, includes: &[Include]) -> String {
     includes.iter().fold(raw.to_owned(), |text, include| {
-        text.replace(&format!("{{{}}}", include.name), include.text)
+        let name = format!("{{{}}}", include.name);
+        if !text.contains(&name) {
+            return text;
+        }
+        text.replace(&name, &expand(include.text, includes))
     })
 }
 
@@ -54,7 +58,7 @@ pub const fn expanded_length(raw: &str, includes: &[Include]) -> usize {
     while at < raw.len() {
         match include_at(raw, at, includes) {
             Some(include) => {
-                length += include.text.len();
+                length += expanded_length(include.text, includes);
                 at += include.name.len() + 2;
             }
             None => {
@@ -69,18 +73,19 @@ pub const fn expanded_length(raw: &str, includes: &[Include]) -> usize {
 /// A statement with its includes.
 #[doc(hidden)]
 pub const fn expanded<const LENGTH: usize>(raw: &str, includes: &[Include]) -> [u8; LENGTH] {
-    let raw = raw.as_bytes();
     let mut bytes = [0; LENGTH];
-    let (mut at, mut to) = (0, 0);
+    write_expanded(raw, includes, &mut bytes, 0);
+    bytes
+}
+
+/// Writes a statement with its includes from there on, and says where it ends.
+const fn write_expanded(raw: &str, includes: &[Include], bytes: &mut [u8], from: usize) -> usize {
+    let raw = raw.as_bytes();
+    let (mut at, mut to) = (0, from);
     while at < raw.len() {
         match include_at(raw, at, includes) {
             Some(include) => {
-                let text = include.text.as_bytes();
-                let mut from = 0;
-                while from < text.len() {
-                    bytes[to] = text[from];
-                    (from, to) = (from + 1, to + 1);
-                }
+                to = write_expanded(include.text, includes, bytes, to);
                 at += include.name.len() + 2;
             }
             None => {
@@ -89,7 +94,7 @@ pub const fn expanded<const LENGTH: usize>(raw: &str, includes: &[Include]) -> [
             }
         }
     }
-    bytes
+    to
 }
 
 /// What is included here. A brace before a letter begins an include; `'{}'` of SQL does not.
@@ -129,11 +134,15 @@ mod tests {
     const INCLUDES: &[Include] = &[
         Include {
             name: "thing/columns",
-            text: "id, name",
+            text: "id, {thing/names}",
         },
         Include {
             name: "thing/table",
             text: "things",
+        },
+        Include {
+            name: "thing/names",
+            text: "name",
         },
     ];
 

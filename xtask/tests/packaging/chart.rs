@@ -70,12 +70,11 @@ fn helm_accepts_the_chart() {
 }
 
 #[test]
-fn helm_refuses_a_value_that_does_not_exist_and_a_misspelt_setting() {
+fn helm_refuses_a_value_or_a_section_that_does_not_exist() {
     let lint = |wrong| helm(&["lint", "--strict"], &[STORE, wrong]);
     lint("replcas=3").must_be_refused("property replcas is not allowed");
-    lint("settings.dispatch.batch_sise=3").must_be_refused("property batch_sise is not allowed");
-    lint("settings.dispatch.batch_size=many").must_be_refused("Expected: integer, given: string");
-    lint("settings.engine.kind=cadence").must_be_refused("must be one of the following");
+    lint("settings.dispatsh.batch_size=3").must_be_refused("property dispatsh is not allowed");
+    lint("settings.dispatch.batch_size.most=3").must_be_refused("settings.dispatch.batch_size");
 }
 
 #[test]
@@ -110,23 +109,15 @@ fn what_it_cannot_do_without_is_asked_for_by_name() {
 }
 
 #[test]
-fn every_setting_has_its_name_in_the_schema_of_values_and_no_other_has() {
+fn every_section_has_its_name_in_the_schema_of_values_and_no_other_has() {
     let schema: Value =
         serde_json::from_str(&text(&format!("{CHART}/values.schema.json"))).unwrap();
-    let sections = &schema["properties"]["settings"]["properties"];
-    let known: BTreeSet<String> = names(sections)
-        .into_iter()
-        .flat_map(|section| {
-            let settings = names(&sections[section]["properties"]);
-            settings
-                .into_iter()
-                .map(move |name| format!("{section}.{name}"))
-        })
-        .collect();
-    let mut documented: BTreeSet<String> = settings().into_keys().collect();
-    // The only one outside a section; the chart sets it.
-    documented.remove("data_dir");
-    assert_eq!(known, documented);
+    let sections = names(&schema["properties"]["settings"]["properties"]);
+    let known: BTreeSet<String> = sections.into_iter().map(str::to_owned).collect();
+    let documented = settings().into_keys();
+    // `data_dir` is the only one outside a section; the chart sets it.
+    let sections = documented.filter_map(|name| Some(name.split_once('.')?.0.to_owned()));
+    assert_eq!(known, sections.collect());
 }
 
 #[test]

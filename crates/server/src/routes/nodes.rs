@@ -3,7 +3,8 @@
 use crate::refusal::{Outcome, Refusal};
 use crate::state::State;
 use leasehold_api::execution::{ExecutionEdge, ExecutionNode};
-use leasehold_core::graph::{Graph, Node, NodeKind, NodeRun};
+use leasehold_core::graph::{Graph, Node, NodeRun};
+use leasehold_core::queue;
 use leasehold_core::{ExecutionId, VersionBody};
 
 /// Every node, in the order of the graph's list.
@@ -59,14 +60,11 @@ pub(super) fn edges(body: &VersionBody) -> Vec<ExecutionEdge> {
 }
 
 fn shown((node, run): (&Node, NodeRun)) -> ExecutionNode {
-    let (kind, queue) = match &node.kind {
-        NodeKind::Task { queue, .. } => ("task", Some(queue.clone())),
-        NodeKind::Http { .. } => ("http", None),
-        NodeKind::Delay { .. } => ("delay", None),
-    };
+    let queue = node.kind.queue();
+    let queue = (!queue.starts_with(queue::RESERVED)).then(|| queue.to_owned());
     ExecutionNode {
         id: run.id,
-        kind: kind.to_owned(),
+        kind: node.kind.type_name().to_owned(),
         state: run.state,
         queue,
         job: run.job,

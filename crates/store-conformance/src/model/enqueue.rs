@@ -61,15 +61,7 @@ impl State {
             return Err(refused("request_pkey"));
         }
         let window = new.idempotency.as_ref().and_then(|i| i.window);
-        let mut request = blank(new.id, now);
-        request.workspace = enqueue.workspace;
-        request.definition = new.definition;
-        request.version = version;
-        request.priority = new.priority;
-        request.params = new.params.clone();
-        request.run_at = new.run_at.unwrap_or(now);
-        request.idempotency_key = new.idempotency.as_ref().map(|i| i.key.clone());
-        request.trace_context = new.trace_context.clone();
+        let request = Request::enqueued(enqueue.workspace, new, version, now);
         self.insert(request, window.map(|w| now + w), now, &enqueue.by, None);
         Ok(Ok(EnqueuedRequest {
             id: new.id,
@@ -145,15 +137,8 @@ impl State {
         if !self.lives(redrive.workspace) || self.deleted_definitions.contains(&old.definition) {
             return Redriven::DefinitionNotFound;
         }
-        let mut request = blank(redrive.id, now);
-        request.workspace = old.workspace;
-        request.definition = old.definition;
-        request.version = old.version;
-        request.priority = old.priority;
-        request.params = old.params;
-        request.trace_context = old.trace_context;
-        request.redrive_of = Some(old.id);
         self.redriven.insert(old.id);
+        let request = old.redriven(redrive.id, now);
         self.insert(request, None, now, &redrive.by, Some("redrive"));
         Redriven::Enqueued(redrive.id)
     }
@@ -192,34 +177,5 @@ impl State {
             }
         }
         pairs
-    }
-}
-
-/// A PENDING request of the moment, its owner and its work still to be filled in.
-fn blank(id: RequestId, now: Timestamp) -> Request {
-    Request {
-        id,
-        workspace: uuid::Uuid::nil().into(),
-        definition: uuid::Uuid::nil().into(),
-        version: uuid::Uuid::nil().into(),
-        status: RequestStatus::Pending,
-        priority: 0,
-        params: serde_json::Value::Null,
-        run_at: now,
-        idempotency_key: None,
-        execution: None,
-        attempt_count: 0,
-        dispatch_failures: 0,
-        failure_reason: None,
-        last_error: None,
-        redrive_of: None,
-        cancel_requested_at: None,
-        claimed_by: None,
-        lease_expires_at: None,
-        trace_context: None,
-        created_at: now,
-        claimed_at: None,
-        dispatched_at: None,
-        finished_at: None,
     }
 }

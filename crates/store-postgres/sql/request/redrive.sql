@@ -8,10 +8,8 @@ WITH clock AS MATERIALIZED (
     FROM workflow_execution_queue q WHERE q.id = $3 AND q.workspace_id = $2
 ), inserted AS (
     INSERT INTO workflow_execution_queue
-        (id, workspace_id, definition_id, version_id, priority, due, run_at, created_at, params, trace_context,
-        redrive_of, live_redrive_of)
-    SELECT $4, f.workspace_id, f.definition_id, f.version_id, f.priority, true, clock.now, clock.now, f.params,
-        f.trace_context, f.id, f.id
+        (id, due, run_at, created_at, redrive_of, live_redrive_of, {request/given})
+    SELECT $4, true, clock.now, clock.now, f.id, f.id, {request/given}
     FROM failed f, clock WHERE f.status = 'FAILED' AND f.alive
     ON CONFLICT (live_redrive_of) WHERE live_redrive_of IS NOT NULL DO NOTHING
     RETURNING id, workspace_id, rank, created_at

@@ -4,7 +4,7 @@ WITH clock AS MATERIALIZED (
 ), failed AS MATERIALIZED (
     SELECT f.*, row_number() OVER (ORDER BY f.id) AS place
     FROM (
-        SELECT q.id, q.workspace_id, q.definition_id, q.version_id, q.priority, q.params, q.trace_context
+        SELECT q.id, {request/given}
         FROM workflow_execution_queue q
         WHERE q.workspace_id = $2 AND q.failure_reason IS NOT NULL AND ($3::text IS NULL OR q.failure_reason = $3)
             AND NOT q.redriven
@@ -16,10 +16,8 @@ WITH clock AS MATERIALIZED (
     ) f
 ), inserted AS (
     INSERT INTO workflow_execution_queue
-        (id, workspace_id, definition_id, version_id, priority, due, run_at, created_at, params, trace_context,
-        redrive_of, live_redrive_of)
-    SELECT ($5::uuid[])[f.place], f.workspace_id, f.definition_id, f.version_id, f.priority, true, clock.now, clock.now,
-        f.params, f.trace_context, f.id, f.id
+        (id, due, run_at, created_at, redrive_of, live_redrive_of, {request/given})
+    SELECT ($5::uuid[])[f.place], true, clock.now, clock.now, f.id, f.id, {request/given}
     FROM failed f, clock ORDER BY f.place
     ON CONFLICT (live_redrive_of) WHERE live_redrive_of IS NOT NULL DO NOTHING
     RETURNING id, workspace_id, rank, created_at, redrive_of

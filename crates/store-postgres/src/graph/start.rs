@@ -8,8 +8,7 @@ use crate::row;
 use crate::store::{PostgresStore, sql};
 use crate::transaction::{Open, connection};
 use leasehold_core::VersionId;
-use leasehold_core::graph::{Graph, GraphChange, Node, NodeKind};
-use leasehold_core::queue::{DELAY_NODES, HTTP_NODES};
+use leasehold_core::graph::{Graph, GraphChange};
 use leasehold_store::Result;
 use leasehold_store::graph::{EndedExecution, GraphStart, GraphStarted};
 use std::collections::BTreeSet;
@@ -46,17 +45,9 @@ pub(crate) async fn start(store: &PostgresStore, start: &GraphStart) -> Result<G
 
 /// Makes the lines that any node of the graph will need: whoever ends nodes holds locks, and would make them too late.
 async fn make_lines(store: &PostgresStore, graph: &Graph, priority: i16) -> Result<()> {
-    let queues: BTreeSet<&str> = graph.nodes.iter().map(queue).collect();
+    let queues: BTreeSet<&str> = graph.nodes.iter().map(|node| node.kind.queue()).collect();
     let lines = queues.iter().map(|queue| (*queue, priority));
     names::ensure_lines(store, CONTEXT, lines).await.map(drop)
-}
-
-fn queue(node: &Node) -> &str {
-    match &node.kind {
-        NodeKind::Task { queue, .. } => queue,
-        NodeKind::Http { .. } => HTTP_NODES,
-        NodeKind::Delay { .. } => DELAY_NODES,
-    }
 }
 
 /// Says whether it ended at once. None, and nothing was written, if the execution does not run that version, or its graph was started before.

@@ -1,5 +1,4 @@
 -- Inserts a new PENDING request like the failed one ?1.
-INSERT INTO workflow_execution_queue (id, workspace_id, definition_id, version_id, priority, params, run_at, due,
-    trace_context, redrive_of, live_redrive_of, created_at)
-SELECT ?2, workspace_id, definition_id, version_id, priority, params, ?3, 1, trace_context, id, id, ?3
+INSERT INTO workflow_execution_queue (id, run_at, due, redrive_of, live_redrive_of, created_at, {request/given})
+SELECT ?2, ?3, 1, id, id, ?3, {request/given}
 FROM workflow_execution_queue WHERE id = ?1

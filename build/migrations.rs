@@ -1,0 +1,46 @@
+//! Build script of the stores: lists the files of `migrations/`, so that a new migration is a new file and nothing else.
+
+use std::path::Path;
+use std::{env, fs};
+
+/// Digits that a migration's name begins with.
+const DIGITS: usize = 4;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("migrations");
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&folder)? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    let mut list = String::new();
+    for (position, file) in names.iter().enumerate() {
+        let expected = position + 1;
+        let Some((number, name)) = parts(file) else {
+            let form = "four digits, an underscore, and lower case letters, digits and underscores";
+            return Err(format!("migrations/{file}: name it `NNNN_what.sql`, with {form}").into());
+        };
+        if number != expected {
+            return Err(format!("migrations/{file}: expected number {expected:04}").into());
+        }
+        let path = folder.join(file);
+        list += &format!(
+            "leasehold_store::Migration {{ number: {number}, name: {name:?}, sql: include_str!({path:?}) }},\n"
+        );
+    }
+    let written = Path::new(&env::var("OUT_DIR")?).join("migrations.rs");
+    fs::write(written, format!("&[\n{list}]\n"))?;
+    println!("cargo::rerun-if-changed=migrations");
+    Ok(())
+}
+
+/// The number and the name in `0001_workspaces.sql`.
+fn parts(file: &str) -> Option<(usize, &str)> {
+    let name = file.strip_suffix(".sql")?;
+    let (number, what) = name.split_once('_')?;
+    let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let is_named = !what.is_empty() && what.chars().all(is_plain);
+    let is_numbered = number.len() == DIGITS && number.chars().all(|c| c.is_ascii_digit());
+    let number = number.parse().ok()?;
+    (is_named && is_numbered).then_some((number, name))
+}
