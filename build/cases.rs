@@ -3,6 +3,11 @@
 //! A case is a `pub async fn` that takes one fixture by value. It belongs to the file or folder of `src/` that it stands in. What is written
 //! is a macro `cases!` that hands all of them to an arm of `suite!`.
 
+#![allow(
+    clippy::print_stdout,
+    reason = "a build script tells Cargo what to do by printing it"
+)]
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

@@ -1,5 +1,10 @@
 //! Build script of the stores: lists the files of `migrations/`, so that a new migration is a new file and nothing else.
 
+#![allow(
+    clippy::print_stdout,
+    reason = "a build script tells Cargo what to do by printing it"
+)]
+
 use std::path::Path;
 use std::{env, fs};
 

@@ -148,9 +148,9 @@ mod tests {
 
     #[test]
     fn compiler_and_program_expand_alike() {
-        const RAW: &str = "SELECT {thing/columns} FROM {thing/table} WHERE tags = '{}' -- ü";
+        const RAW: &str = "show {thing/columns} of {thing/table} but not '{}' -- ü";
         const EXPANDED: [u8; expanded_length(RAW, INCLUDES)] = expanded(RAW, INCLUDES);
-        let expected = "SELECT id, name FROM things WHERE tags = '{}' -- ü";
+        let expected = "show id, name of things but not '{}' -- ü";
         assert_eq!(std::str::from_utf8(&EXPANDED), Ok(expected));
         assert_eq!(expand(RAW, INCLUDES), expected);
     }
@@ -158,6 +158,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "not in INCLUDES")]
     fn unknown_include_is_refused() {
-        expanded_length("SELECT {thing/colums}", INCLUDES);
+        expanded_length("show {thing/colums}", INCLUDES);
     }
 }
