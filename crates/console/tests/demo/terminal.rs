@@ -16,6 +16,7 @@ const SERVER: &str = "LEASEHOLD_TEST_TOP";
 const PROGRAM: &str = "terminal::a_process_with_a_server_shows_it";
 const TAKEN: &str = "\u{1b}[?1049h";
 const GIVEN_BACK: &str = "\u{1b}[?1049l";
+const CURSOR_SHOWN: &str = "\u{1b}[?25h";
 
 #[derive(Parser)]
 struct Arguments {
@@ -71,13 +72,13 @@ fn assert_given_back(pty: &Pty) {
     let modes = pty.modes().local_modes;
     let usual = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
     assert!(modes.contains(usual), "{modes:?}");
-    let shown = pty.shown();
-    let (taken, back) = (shown.rfind(TAKEN), shown.rfind(GIVEN_BACK));
-    assert!(taken < back, "{shown:?}");
-    assert!(
-        shown[back.unwrap()..].contains("\u{1b}[?25h"),
-        "the cursor is hidden: {shown:?}"
-    );
+    // The program may have stopped before the test has read all of its output.
+    let is_back = || {
+        let shown = pty.shown();
+        let (taken, back) = (shown.rfind(TAKEN), shown.rfind(GIVEN_BACK));
+        taken < back && back.is_some_and(|back| shown[back..].contains(CURSOR_SHOWN))
+    };
+    assert!(wait_until(PATIENCE, is_back), "{:?}", pty.shown());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
