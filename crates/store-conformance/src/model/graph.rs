@@ -12,7 +12,7 @@ use leasehold_core::limits::{ERROR_MAX_CHARS, SWEEP_MAX_BATCH};
 use leasehold_core::text::clip;
 use leasehold_core::{ExecutionId, ExecutionStatus, JobId, JsonText, Timestamp, VersionBody};
 use leasehold_store::Result;
-use leasehold_store::execution::ExecutionFinish;
+use leasehold_store::execution::{Execution, ExecutionFinish};
 use leasehold_store::graph::{
     EndedExecution, GraphRun, GraphStart, GraphStarted, GraphStopped, GraphStore, TIMED_OUT, job_of,
 };
@@ -79,7 +79,7 @@ impl Model {
 #[async_trait]
 impl GraphStore for Model {
     async fn graph_start(&self, start: &GraphStart) -> Result<GraphStarted> {
-        Ok(self.graphs("graph", |hall| hall.start(start.execution)))
+        Ok(self.graphs("graph", |hall| hall.start(start)))
     }
 
     async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>> {
@@ -175,13 +175,18 @@ impl GraphRow {
 }
 
 impl Hall<'_> {
-    fn start(&mut self, execution: ExecutionId) -> GraphStarted {
+    fn start(&mut self, start: &GraphStart) -> GraphStarted {
+        let execution = start.execution;
         if let Some(row) = self.state.graphs.get(&execution) {
             let ended = row.state.end().is_some();
             return GraphStarted::AlreadyStarted { ended };
         }
         let found = self.state.executions.get(&execution);
-        let Some(found) = found.filter(|e| e.status == ExecutionStatus::Running) else {
+        let runs = |e: &&Execution| {
+            e.status == ExecutionStatus::Running
+                && (e.workspace, e.version) == (start.origin.workspace, start.version)
+        };
+        let Some(found) = found.filter(runs) else {
             return GraphStarted::NotFound;
         };
         let version = &self.state.versions[&found.version];
