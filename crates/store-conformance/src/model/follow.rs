@@ -2,6 +2,7 @@
 //! is a claim that stops early and says that there is more; everything else about a claim is determined.
 
 use super::claim::until;
+use super::job_pair::means_the_same;
 use super::pair::{Disagreement, same};
 use super::state::State;
 use leasehold_core::{ExecutionId, RequestId, Timestamp, WorkspaceId};
@@ -106,7 +107,7 @@ pub(super) fn follow(
     for taken in &kept {
         same("kept requests", &Some(taken.id), &state.next_kept(now))?;
         let model = state.take(taken.id, claim, now, ExecutionOrigin::Kept);
-        same("claimed requests", &Some((*taken).clone()), &model)?;
+        same_claimed(taken, model)?;
     }
     if handled > kept.len() && state.next_kept(now).is_some() {
         return Err("a kept execution was passed over".into());
@@ -125,6 +126,17 @@ pub(super) fn follow(
         return Err("there is more, but the claim denies it".into());
     }
     Ok(())
+}
+
+/// A store may space and order the params as it likes.
+fn same_claimed(real: &ClaimedRequest, model: Option<ClaimedRequest>) -> Result<(), Disagreement> {
+    let mut real = real.clone();
+    if let Some(model) = &model
+        && means_the_same(&real.params, &model.params)
+    {
+        real.params.clone_from(&model.params);
+    }
+    same("claimed requests", &Some(real), &model)
 }
 
 fn admissions(
@@ -163,7 +175,7 @@ fn admissions(
             let chosen: ExecutionId = real.execution;
             state.admit(real.id, chosen, now);
             let model = state.take(real.id, claim, now, ExecutionOrigin::Created);
-            same("claimed requests", &Some((**real).clone()), &model)?;
+            same_claimed(real, model)?;
         } else if let Some(workspace) = reject.and_then(|id| next_up(state, id))
             && let Some(rejected) = rejected.next()
         {
