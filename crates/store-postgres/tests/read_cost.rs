@@ -6,6 +6,8 @@ mod support;
 #[path = "claim_cost/explain.rs"]
 mod explain;
 
+use leasehold_store::sql::expand;
+use leasehold_store_postgres::INCLUDES;
 use leasehold_testkit::TestDatabase;
 use serde_json::Value;
 use support::raw::connect;
@@ -53,7 +55,7 @@ async fn filled(each: i64, ended: i64) -> (Client, TestDatabase) {
 async fn cost(client: &Client, types: &str, statement: &str, arguments: &str) -> (u64, u64) {
     let prepare = PREPARE
         .replace("{types}", types)
-        .replace("{statement}", statement);
+        .replace("{statement}", &expand(statement, INCLUDES));
     client.batch_execute(&prepare).await.unwrap();
     let explain = EXPLAIN.replace("{arguments}", arguments);
     // The second run: the first also marks what it finds to be dead.
