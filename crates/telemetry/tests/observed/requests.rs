@@ -271,7 +271,7 @@ async fn a_graph_that_ends_in_the_store_is_counted_and_logged() {
 }
 
 #[tokio::test]
-async fn a_graph_that_is_stopped_or_too_late_is_counted_and_logged() {
+async fn a_graph_that_is_stopped_is_counted_and_logged_and_one_that_is_too_late_is_counted() {
     logs::keep();
     let ground = ObservedEnv::new().await;
     let (claimed, _) = running(&ground).await;
@@ -291,5 +291,12 @@ async fn a_graph_that_is_stopped_or_too_late_is_counted_and_logged() {
         ground.store.graph_settle("engine", 10).await.unwrap();
         assert_eq!(ground.moved(), expected);
     }
-    said(&claimed, "FAILED", "TimedOut");
+    // The settler logs what it ended, and why.
+    let execution = format!("execution={}", claimed.execution);
+    assert_eq!(
+        logs::count(Level::INFO, &[&execution]),
+        0,
+        "{}",
+        logs::all()
+    );
 }
