@@ -4,7 +4,7 @@
 ///
 /// The body is that of an ordinary trait of `async fn` that return [`Result`](crate::Result):
 ///
-/// ```ignore
+/// ```text
 /// store_trait! {
 ///     /// Named locks.
 ///     pub trait LockStore, observed by LockObserver {
