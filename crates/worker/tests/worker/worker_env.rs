@@ -11,7 +11,7 @@ use leasehold_testbed::{BackendKind, BackendOptions, TestBackend};
 use leasehold_testkit::eventually;
 use leasehold_worker::{Worker, WorkerBuilder};
 use serde_json::Value;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub(crate) const QUEUE: &str = "emails";
@@ -107,8 +107,16 @@ impl WorkerEnv {
     /// Waits until the job is in that status, and returns it.
     pub(crate) async fn until(&self, id: JobId, status: JobStatus) -> Job {
         let what = format!("job {id} is {status}");
-        until(&what, async || self.status(id).await == status).await;
-        self.job(id).await
+        let seen = Mutex::new(None);
+        until(&what, async || {
+            let job = self.job(id).await;
+            let is_there = job.status == status;
+            *seen.lock().unwrap() = Some(job);
+            is_there
+        })
+        .await;
+        // The job as it was then: a second read may find it claimed again.
+        seen.into_inner().unwrap().unwrap()
     }
 
     /// Waits until all these jobs are in that status.
