@@ -54,7 +54,7 @@ pub(crate) async fn fixture() -> EngineFixture {
     }
 }
 
-/// The shared server, and a task queue that nobody else has.
+/// The shared server, and a task queue that no other test uses.
 fn temporal_options() -> TemporalOptions {
     let id: leasehold_core::RequestId = fresh_id();
     TemporalOptions {

@@ -275,7 +275,7 @@ impl GraphChange {
         }
     }
 
-    /// Of those that were to begin in this operation nobody was told yet.
+    /// Abandons nodes. Nodes that were to begin in this operation have no job yet, so they are dropped.
     fn give_up(&mut self, mut nodes: Vec<usize>) {
         nodes.retain(|node| !self.begin.iter().any(|(begun, _)| begun == node));
         self.begin.clear();

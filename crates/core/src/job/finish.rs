@@ -1,4 +1,4 @@
-//! How a worker ends a claim, and what became of the job.
+//! How a worker ends a claim, and the status that the job has then.
 
 use super::JobRef;
 use crate::{JsonText, Timestamp};
@@ -46,7 +46,7 @@ pub enum Again {
     Never,
 }
 
-/// What became of a finish.
+/// The outcome of ending a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobFinished {
     /// It is completed.
