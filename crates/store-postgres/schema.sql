@@ -13,8 +13,8 @@ BEGIN
     IF FOUND THEN
         RAISE EXCEPTION '%: unknown option "%"', called, unknown
             USING ERRCODE = 'invalid_parameter_value',
-                HINT = CASE WHEN cardinality(known) = 0 THEN 'This version has no options.'
-                    ELSE 'Options of this version: ' || array_to_string(known, ', ') END;
+                HINT = CASE WHEN pg_catalog.cardinality(known) = 0 THEN 'This version has no options.'
+                    ELSE 'Options of this version: ' || pg_catalog.array_to_string(known, ', ') END;
     END IF;
 END
 $$;
@@ -87,7 +87,7 @@ DECLARE
     moment timestamptz := clock_timestamp();
 BEGIN
     IF leasehold_enqueue.options IS NOT NULL THEN
-        PERFORM leasehold_check_options('leasehold_enqueue', leasehold_enqueue.options, '{}');
+        PERFORM leasehold_check_options('leasehold_enqueue'::text, leasehold_enqueue.options, '{}'::text[]);
     END IF;
     PERFORM 1 FROM workspace w WHERE w.id = leasehold_enqueue.workspace_id AND w.deleted_at IS NULL;
     IF NOT FOUND THEN
@@ -170,7 +170,7 @@ CREATE FUNCTION public.leasehold_execution_updated() RETURNS trigger
     SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
-    PERFORM leasehold_take_slots(ARRAY[NEW.workspace_id], ARRAY[1], ARRAY[NEW.admission]);
+    PERFORM leasehold_take_slots(ARRAY[NEW.workspace_id], ARRAY[1]::bigint[], ARRAY[NEW.admission]);
     RETURN NULL;
 END
 $$;
@@ -303,15 +303,16 @@ CREATE FUNCTION public.leasehold_is_readable(document jsonb) RETURNS boolean
     SET enable_bitmapscan TO 'off'
     AS $_$
 DECLARE
-    brackets text := regexp_replace(regexp_replace(document::text, '"([^"\\]|\\.)*"', '', 'g'), '[^][{}]', '', 'g');
+    brackets text := pg_catalog.regexp_replace(
+        pg_catalog.regexp_replace(document::text, '"([^"\\]|\\.)*"', '', 'g'), '[^][{}]', '', 'g');
 BEGIN
-    IF jsonb_path_exists(document, '$.** ? (@.type() == "number" && (@ > 1.7e308 || @ < -1.7e308))') THEN
+    IF pg_catalog.jsonb_path_exists(document, '$.** ? (@.type() == "number" && (@ > 1.7e308 || @ < -1.7e308))') THEN
         RETURN false;
     END IF;
     FOR level IN 1..64 LOOP
         EXIT WHEN brackets = '';
-        brackets := replace(replace(brackets, '[]', '.'), '{}', '.');
-        brackets := replace(brackets, '.', '');
+        brackets := pg_catalog.replace(pg_catalog.replace(brackets, '[]', '.'), '{}', '.');
+        brackets := pg_catalog.replace(brackets, '.', '');
     END LOOP;
     RETURN brackets = '';
 END
@@ -548,7 +549,7 @@ BEGIN
     RETURN QUERY
     WITH page AS (
         INSERT INTO job_lease AS l (token, claimed_at, expires_at, queue_id, entries, nodes, worker, ids, ends, attempts)
-        SELECT nextval('job_token'), moment, ends_at, p_queue, p.entries, some_nodes, p_worker,
+        SELECT nextval('job_token'::regclass), moment, ends_at, p_queue, p.entries, some_nodes, p_worker,
             picked[p.first:p.first + 63], array_fill(ends_at, ARRAY[p.entries]), tries[p.first:p.first + 63]
         FROM (
             SELECT s.first, least(64, cardinality(picked) - s.first + 1) AS entries
@@ -586,11 +587,11 @@ DECLARE
     moment timestamptz := clock_timestamp();
     in_queue integer;
     at timestamptz := CASE WHEN leasehold_job_enqueue.run_at > moment THEN leasehold_job_enqueue.run_at END;
-    new_id bigint := nextval('job_id');
+    new_id bigint := nextval('job_id'::regclass);
     holder bigint;
 BEGIN
     IF leasehold_job_enqueue.options IS NOT NULL THEN
-        PERFORM leasehold_check_options('leasehold_job_enqueue', leasehold_job_enqueue.options, '{}');
+        PERFORM leasehold_check_options('leasehold_job_enqueue'::text, leasehold_job_enqueue.options, '{}'::text[]);
     END IF;
     IF octet_length(leasehold_job_enqueue.payload::text) > 262144 THEN
         RAISE EXCEPTION 'the payload must have at most 262144 bytes as JSON, has %',
@@ -632,7 +633,7 @@ BEGIN
         END IF;
     END IF;
     INSERT INTO job (id, created_at, run_at, timeout_us, queue_id, max_attempts, priority, kind, payload, trace_context)
-    VALUES (new_id, moment, at, (extract(epoch FROM leasehold_job_enqueue.timeout) * 1000000)::bigint, in_queue,
+    VALUES (new_id, moment, at, (extract(epoch FROM leasehold_job_enqueue.timeout) * 1000000::numeric)::bigint, in_queue,
         leasehold_job_enqueue.max_attempts, leasehold_job_enqueue.priority, leasehold_job_enqueue.kind,
         coalesce(leasehold_job_enqueue.payload, 'null'), left(leasehold_job_enqueue.trace_context, 1024));
     IF at IS NOT NULL THEN
@@ -968,7 +969,7 @@ BEGIN
         FROM workflow_execution_queue GROUP BY workspace_id
     ) c ON c.workspace_id = w.id
     WHERE t.workspace_id = w.id;
-    PERFORM setval('admission_number', greatest(
+    PERFORM setval('admission_number'::regclass, greatest(
         (SELECT last_value FROM admission_number),
         (SELECT max(turn) FROM workspace_turn),
         (SELECT max(admission) FROM workflow_execution)));
@@ -1107,10 +1108,10 @@ CREATE FUNCTION public.leasehold_uuid7() RETURNS uuid
     SET enable_seqscan TO 'off'
     SET enable_bitmapscan TO 'off'
     AS $$
-    SELECT encode(
+    SELECT pg_catalog.encode(
         set_byte(set_byte(
             overlay(uuid_send(gen_random_uuid())
-                PLACING substring(int8send((extract(epoch FROM clock_timestamp()) * 1000)::bigint) FROM 3)
+                PLACING substring(int8send((extract(epoch FROM clock_timestamp()) * 1000::numeric)::bigint) FROM 3)
                 FROM 1 FOR 6),
             6, (get_byte(uuid_send(gen_random_uuid()), 6) & 15) | 112),
             8, (get_byte(uuid_send(gen_random_uuid()), 8) & 63) | 128), 'hex')::uuid

@@ -4,9 +4,12 @@
 
 mod support;
 
+use leasehold_store_conformance::{Fixture, clock};
 use leasehold_store_postgres::functions;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 const LIST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/functions.txt");
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sql/functions");
@@ -175,4 +178,42 @@ async fn public_functions_take_options_pin_their_search_path_and_need_a_grant() 
         assert!(row.get::<_, bool>("pinned"), "{name}");
         assert!(!row.get::<_, bool>("callable"), "{name}");
     }
+}
+
+/// The overloads match calls with untyped literals, arrays or two types of numbers better than the functions that are meant.
+#[tokio::test]
+async fn overload_of_another_role_is_not_called() {
+    let database = support::database().await;
+    let clock = clock();
+    let fixture = Fixture::new(Arc::new(support::store(&database, clock.clone())), clock);
+    let site = fixture.site(5).await;
+    let running = fixture.running(&site).await;
+    let client = support::raw::connect(&database).await;
+    client
+        .batch_execute(include_str!("sql/function_overloads.sql"))
+        .await
+        .unwrap();
+    let enqueue = async |options: Value| {
+        let sql = include_str!("sql/enqueue_everything.sql");
+        let (workspace, definition) = (site.workspace.0, site.definition.0);
+        let outcome = client
+            .query_one(sql, &[&workspace, &definition, &options])
+            .await;
+        let job = outcome.map(|row| row.get::<_, i64>("job"));
+        job.map_err(|error| error.as_db_error().unwrap().message().to_owned())
+    };
+    enqueue(json!({})).await.unwrap();
+    let refused = enqueue(json!({"colour": "red"})).await.unwrap_err();
+    assert_eq!(refused, r#"leasehold_enqueue: unknown option "colour""#);
+
+    for sql in [
+        include_str!("sql/execution_end.sql"),
+        include_str!("sql/execution_run_again.sql"),
+    ] {
+        client.execute(sql, &[&running.execution.0]).await.unwrap();
+    }
+    client
+        .batch_execute(include_str!("sql/rebuild.sql"))
+        .await
+        .unwrap();
 }

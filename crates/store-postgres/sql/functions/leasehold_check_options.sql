@@ -1,5 +1,5 @@
 -- Refuses options of a public function that are no JSON object or that the function does not know.
--- release: 1
+-- release: 2
 CREATE OR REPLACE FUNCTION leasehold_check_options(called text, options jsonb, known text[]) RETURNS void
 LANGUAGE plpgsql
 SET search_path FROM CURRENT
@@ -15,8 +15,8 @@ BEGIN
     IF FOUND THEN
         RAISE EXCEPTION '%: unknown option "%"', called, unknown
             USING ERRCODE = 'invalid_parameter_value',
-                HINT = CASE WHEN cardinality(known) = 0 THEN 'This version has no options.'
-                    ELSE 'Options of this version: ' || array_to_string(known, ', ') END;
+                HINT = CASE WHEN pg_catalog.cardinality(known) = 0 THEN 'This version has no options.'
+                    ELSE 'Options of this version: ' || pg_catalog.array_to_string(known, ', ') END;
     END IF;
 END
 $$

@@ -1,5 +1,5 @@
 -- Enqueues a request within the caller's transaction and returns its id; a public function.
--- release: 1
+-- release: 2
 -- It returns the id of a new request, or of the one that holds the idempotency key with the same definition and params.
 -- It fails with no_data_found (no such workspace or definition), insufficient_privilege (definition of another workspace),
 -- object_not_in_prerequisite_state (no version published), unique_violation (key held with other params) or
@@ -26,7 +26,7 @@ DECLARE
     moment timestamptz := clock_timestamp();
 BEGIN
     IF leasehold_enqueue.options IS NOT NULL THEN
-        PERFORM leasehold_check_options('leasehold_enqueue', leasehold_enqueue.options, '{}');
+        PERFORM leasehold_check_options('leasehold_enqueue'::text, leasehold_enqueue.options, '{}'::text[]);
     END IF;
     PERFORM 1 FROM workspace w WHERE w.id = leasehold_enqueue.workspace_id AND w.deleted_at IS NULL;
     IF NOT FOUND THEN

@@ -1,19 +1,20 @@
 -- Tells whether every program can read a document: numbers in the range of a double, at most 64 levels deep.
--- release: 1
+-- release: 2
 -- The depth: without strings and scalars the document is empty after removing the innermost brackets that often.
 CREATE OR REPLACE FUNCTION leasehold_is_readable(document jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
 DECLARE
-    brackets text := regexp_replace(regexp_replace(document::text, '"([^"\\]|\\.)*"', '', 'g'), '[^][{}]', '', 'g');
+    brackets text := pg_catalog.regexp_replace(
+        pg_catalog.regexp_replace(document::text, '"([^"\\]|\\.)*"', '', 'g'), '[^][{}]', '', 'g');
 BEGIN
-    IF jsonb_path_exists(document, '$.** ? (@.type() == "number" && (@ > 1.7e308 || @ < -1.7e308))') THEN
+    IF pg_catalog.jsonb_path_exists(document, '$.** ? (@.type() == "number" && (@ > 1.7e308 || @ < -1.7e308))') THEN
         RETURN false;
     END IF;
     FOR level IN 1..64 LOOP
         EXIT WHEN brackets = '';
-        brackets := replace(replace(brackets, '[]', '.'), '{}', '.');
-        brackets := replace(brackets, '.', '');
+        brackets := pg_catalog.replace(pg_catalog.replace(brackets, '[]', '.'), '{}', '.');
+        brackets := pg_catalog.replace(brackets, '.', '');
     END LOOP;
     RETURN brackets = '';
 END

@@ -1,5 +1,5 @@
 -- Claims up to p_max jobs of one queue.
--- release: 1
+-- release: 2
 -- One claim of a queue at a time: it holds the advisory lock of the queue until it commits, and so does a change of the
 -- queue's limit. Where all queues together have a limit, one claim of all at a time.
 -- The first row has no id: it has the queue's settings, the end of the leases, whether a limit ended the claim, when the
@@ -202,7 +202,7 @@ BEGIN
     RETURN QUERY
     WITH page AS (
         INSERT INTO job_lease AS l (token, claimed_at, expires_at, queue_id, entries, nodes, worker, ids, ends, attempts)
-        SELECT nextval('job_token'), moment, ends_at, p_queue, p.entries, some_nodes, p_worker,
+        SELECT nextval('job_token'::regclass), moment, ends_at, p_queue, p.entries, some_nodes, p_worker,
             picked[p.first:p.first + 63], array_fill(ends_at, ARRAY[p.entries]), tries[p.first:p.first + 63]
         FROM (
             SELECT s.first, least(64, cardinality(picked) - s.first + 1) AS entries

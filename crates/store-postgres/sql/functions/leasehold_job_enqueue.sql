@@ -1,5 +1,5 @@
 -- Puts a job into a queue within the caller's transaction and returns its id; a public function.
--- release: 1
+-- release: 2
 -- It returns the id of the new job, or of the job that holds the deduplication key.
 CREATE OR REPLACE FUNCTION leasehold_job_enqueue(
     queue text,
@@ -21,11 +21,11 @@ DECLARE
     moment timestamptz := clock_timestamp();
     in_queue integer;
     at timestamptz := CASE WHEN leasehold_job_enqueue.run_at > moment THEN leasehold_job_enqueue.run_at END;
-    new_id bigint := nextval('job_id');
+    new_id bigint := nextval('job_id'::regclass);
     holder bigint;
 BEGIN
     IF leasehold_job_enqueue.options IS NOT NULL THEN
-        PERFORM leasehold_check_options('leasehold_job_enqueue', leasehold_job_enqueue.options, '{}');
+        PERFORM leasehold_check_options('leasehold_job_enqueue'::text, leasehold_job_enqueue.options, '{}'::text[]);
     END IF;
     IF octet_length(leasehold_job_enqueue.payload::text) > 262144 THEN
         RAISE EXCEPTION 'the payload must have at most 262144 bytes as JSON, has %',
@@ -67,7 +67,7 @@ BEGIN
         END IF;
     END IF;
     INSERT INTO job (id, created_at, run_at, timeout_us, queue_id, max_attempts, priority, kind, payload, trace_context)
-    VALUES (new_id, moment, at, (extract(epoch FROM leasehold_job_enqueue.timeout) * 1000000)::bigint, in_queue,
+    VALUES (new_id, moment, at, (extract(epoch FROM leasehold_job_enqueue.timeout) * 1000000::numeric)::bigint, in_queue,
         leasehold_job_enqueue.max_attempts, leasehold_job_enqueue.priority, leasehold_job_enqueue.kind,
         coalesce(leasehold_job_enqueue.payload, 'null'), left(leasehold_job_enqueue.trace_context, 1024));
     IF at IS NOT NULL THEN

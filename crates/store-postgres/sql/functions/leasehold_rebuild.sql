@@ -1,5 +1,5 @@
 -- Counts all requests again and marks every workspace to be examined again.
--- release: 1
+-- release: 2
 -- Needed after the rows came into another cluster, by a restored dump or by replication, because the transaction numbers
 -- in them mean nothing there; leasehold_fold detects that and calls it. Also the repair after requests or executions were
 -- changed by hand without their events.
@@ -27,7 +27,7 @@ BEGIN
         FROM workflow_execution_queue GROUP BY workspace_id
     ) c ON c.workspace_id = w.id
     WHERE t.workspace_id = w.id;
-    PERFORM setval('admission_number', greatest(
+    PERFORM setval('admission_number'::regclass, greatest(
         (SELECT last_value FROM admission_number),
         (SELECT max(turn) FROM workspace_turn),
         (SELECT max(admission) FROM workflow_execution)));

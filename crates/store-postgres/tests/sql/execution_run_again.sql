@@ -1,3 +1,3 @@
 -- Sets an ended execution RUNNING.
 UPDATE workflow_execution
-SET status = 'RUNNING', finished_at = NULL, admission = nextval('admission_number') WHERE id = $1
+SET status = 'RUNNING', finished_at = NULL, admission = nextval('admission_number'::regclass) WHERE id = $1
