@@ -9,6 +9,7 @@ use leasehold_store::sql;
 use leasehold_store::{MigrationState, MigrationStatus, Result, Script, StepKind, checksum};
 use tokio_postgres::GenericClient;
 
+const FORGET: &str = sql!("migration/forget_function");
 const GUARD: &str = sql!("migration/guard_function");
 const REVOKE: &str = sql!("migration/revoke_function");
 const RECORD: &str = sql!("migration/record_function");
@@ -46,23 +47,56 @@ impl SqlFunction {
         rest
     }
 
+    /// Its name and the types of its arguments, which tell it from other functions of that name: `leasehold_ripen(timestamptz, integer)`.
+    fn signature(&self) -> String {
+        let statement = self.statement();
+        let arguments = statement.split_once('(').map_or("", |(_, rest)| rest);
+        let types = arguments_of(arguments).into_iter().map(|argument| {
+            let argument = argument.split(" DEFAULT ").next().unwrap_or(argument);
+            let (_name, of_type) = argument.split_once(' ').unwrap_or(("", argument));
+            of_type
+        });
+        format!("{}({})", self.name, types.collect::<Vec<_>>().join(", "))
+    }
+
     /// The SQL that applies it, unless a newer program did.
     fn step(&self, script: &Script<'_>) -> String {
-        let literals = [
-            format!("'{}'", self.name),
-            self.release.to_string(),
-            self.checksum().to_string(),
-        ];
+        let name = format!("'{}'", self.name);
+        let identity = [name.clone(), format!("'{}'", self.signature())];
+        let literals = [name, self.release.to_string(), self.checksum().to_string()];
         format!(
-            "-- {} release {}\n\n{}{}{}{}",
+            "-- {} release {}\n\n{}{}{}{}{}",
             self.name,
             self.release,
+            script.statement(FORGET, &identity),
             script.statement(GUARD, &literals),
             script.statement(self.statement(), &[]),
-            script.statement(REVOKE, &literals),
+            script.statement(REVOKE, &identity),
             script.statement(RECORD, &literals),
         )
     }
+}
+
+/// The arguments of a function, as they are written; `text` begins after the bracket that opens them.
+fn arguments_of(text: &str) -> Vec<&str> {
+    let (mut arguments, mut depth, mut from) = (Vec::new(), 0_u32, 0);
+    for (at, character) in text.char_indices() {
+        match character {
+            '(' => depth += 1,
+            ')' if depth > 0 => depth -= 1,
+            ',' if depth == 0 => {
+                arguments.push(text[from..at].trim());
+                from = at + 1;
+            }
+            ')' => {
+                arguments.push(text[from..at].trim());
+                break;
+            }
+            _ => {}
+        }
+    }
+    arguments.retain(|argument| !argument.is_empty());
+    arguments
 }
 
 /// The number in the second line of a function's file, `-- release: 1`. A file without one does not compile.
@@ -254,13 +288,16 @@ pub(crate) fn check_bodies(script: &Script<'_>, switch: &str) -> String {
     script.statement(CHECK_BODIES, &[format!("'{switch}'")])
 }
 
-/// What the database has.
+/// What the database has. Of a function that is not among `functions` only the name is compared.
 pub(crate) async fn applied(
     client: &impl GenericClient,
+    functions: Functions<'_>,
     context: &'static str,
 ) -> Result<Vec<AppliedFunction>> {
+    let names: Vec<&str> = functions.all().map(|function| function.name).collect();
+    let signatures: Vec<String> = functions.all().map(SqlFunction::signature).collect();
     let rows = client
-        .query(sql!("migration/list_function"), &[])
+        .query(sql!("migration/list_function"), &[&names, &signatures])
         .await
         .map_err(postgres(context))?;
     let row = |row: &tokio_postgres::Row| AppliedFunction {

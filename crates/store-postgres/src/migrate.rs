@@ -20,17 +20,10 @@ const LOCK: &str = sql!("migration/lock");
 const PREPARE: &str = sql!("migration/prepare");
 const PREPARE_FUNCTION: &str = sql!("migration/prepare_function");
 const SEARCH_PATH: &str = sql!("migration/search_path");
-const FORGET_FUNCTION: &str = sql!("migration/forget_function");
 const RECORD: &str = sql!("migration/record");
 
 const SCRIPT: Script<'static> = Script {
-    before: &[
-        LOCK,
-        PREPARE,
-        PREPARE_FUNCTION,
-        SEARCH_PATH,
-        FORGET_FUNCTION,
-    ],
+    before: &[LOCK, PREPARE, PREPARE_FUNCTION, SEARCH_PATH],
     record: RECORD,
     mark: '$',
 };
@@ -52,7 +45,7 @@ impl SchemaStore for PostgresStore {
             false => Vec::new(),
         };
         let applied_functions = match tables.get("functions") {
-            true => function::applied(&**client, CONTEXT).await?,
+            true => function::applied(&**client, FUNCTIONS, CONTEXT).await?,
             false => Vec::new(),
         };
         let mut status = compare(&applied);
@@ -94,7 +87,7 @@ pub(crate) async fn up_with(
         run(&*transaction, statement).await?;
     }
     let applied = applied(&*transaction).await?;
-    let applied_functions = function::applied(&*transaction, CONTEXT).await?;
+    let applied_functions = function::applied(&*transaction, functions, CONTEXT).await?;
     let mut status = compare(&applied);
     status.extend(functions.compare(&applied_functions));
     let mut done = Vec::new();

@@ -1,6 +1,4 @@
--- Deletes the records of functions that do not exist (any more), so that they are created again.
+-- Deletes the record of the function $1 if no function of the signature $2 exists, so that it is created anew; filled in as text.
 DELETE FROM leasehold_function f
-WHERE NOT EXISTS (
-    SELECT FROM pg_catalog.pg_proc p
-    WHERE p.pronamespace = current_schema()::regnamespace AND p.proname = f.name
-)
+WHERE f.name = $1
+    AND pg_catalog.to_regprocedure(pg_catalog.quote_ident(current_schema()::text) || '.'::text || $2) IS NULL

@@ -1,13 +1,13 @@
--- Lets only its owner call the function $1 if it is SECURITY DEFINER and was just created; one that was replaced keeps its grants.
+-- Lets only its owner call the function $1 of the signature $2 if it is SECURITY DEFINER and has no record, so was just created.
 DO $revoke$
 DECLARE
-    created regprocedure;
+    created regprocedure := pg_catalog.to_regprocedure(
+        pg_catalog.quote_ident(current_schema()::text) || '.'::text || $2);
 BEGIN
-    SELECT p.oid INTO created FROM pg_catalog.pg_proc p
-    WHERE p.pronamespace = current_schema()::regnamespace AND p.proname = $1 AND p.prosecdef
-        AND NOT EXISTS (SELECT FROM leasehold_function f WHERE f.name = $1);
-    IF FOUND THEN
-        EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', created);
+    IF EXISTS (SELECT FROM pg_catalog.pg_proc p WHERE p.oid = created::oid AND p.prosecdef)
+        AND NOT EXISTS (SELECT FROM leasehold_function f WHERE f.name = $1)
+    THEN
+        EXECUTE pg_catalog.format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', created);
     END IF;
 END
 $revoke$

@@ -207,7 +207,7 @@ async fn same_release_with_another_body_is_refused() {
 async fn older_functions_are_pending_for_newer_program() {
     let (_database, store, client) = fresh().await;
     store.schema_migrate().await.unwrap();
-    let found = applied(&client, "testing").await.unwrap();
+    let found = applied(&client, FUNCTIONS, "testing").await.unwrap();
     let status = newer_program().compare(&found);
     assert_eq!(functions_in(&status, MigrationState::Pending), status.len());
     let first = &status[0];
@@ -246,4 +246,42 @@ async fn programs_of_two_versions_may_migrate_at_once() {
     for (name, _, _, release) in releases {
         assert_eq!(release, newer_release(&name), "{name}");
     }
+}
+
+#[test]
+fn signature_has_the_types_of_the_arguments() {
+    let signature = |name| {
+        let mut all = FUNCTIONS.all();
+        all.find(|f| f.name == name).map(SqlFunction::signature)
+    };
+    let wake = signature("leasehold_wake");
+    assert_eq!(wake.as_deref(), Some("leasehold_wake()"));
+    let enqueue = signature("leasehold_job_enqueue");
+    let types =
+        "text, text, json, integer, timestamptz, text, interval, integer, interval, text, jsonb";
+    assert_eq!(enqueue, Some(format!("leasehold_job_enqueue({types})")));
+}
+
+/// Functions of these names that are not Leasehold's are there before its own.
+#[tokio::test]
+async fn overload_of_another_role_neither_counts_as_applied_nor_keeps_a_function_callable() {
+    let (_database, store, client) = fresh().await;
+    let overload = include_str!("../../tests/sql/function_overload_public.sql");
+    client.batch_execute(overload).await.unwrap();
+    store.schema_migrate().await.unwrap();
+    let callable = async || {
+        let sql = include_str!("../../tests/sql/function_callable_both.sql");
+        let row = client.query_one(sql, &[]).await.unwrap();
+        (row.get::<_, bool>("ours"), row.get::<_, bool>("other"))
+    };
+    assert_eq!(callable().await, (false, true));
+    client
+        .batch_execute(include_str!("../../tests/sql/function_drop_ours.sql"))
+        .await
+        .unwrap();
+    let status = store.schema_status().await.unwrap();
+    assert_eq!(functions_in(&status, MigrationState::Pending), 1);
+    let created = store.schema_migrate().await.unwrap();
+    assert_eq!(created.len(), 1, "{created:?}");
+    assert_eq!(callable().await, (false, true));
 }
