@@ -319,6 +319,8 @@ pub enum FinishState {
     Queued,
     /// The lease was lost or never held: nothing was changed, and whatever the worker did must not count.
     LeaseLost,
+    /// The store failed while it ended this claim, and ended others of the call. The claim is still held: send this finish again.
+    NotWritten,
 }
 
 /// What a worker says of its progress.

@@ -92,5 +92,6 @@ pub(crate) fn finished(from: &api::Finished) -> JobFinished {
             run_at: run_at.unwrap_or_default(),
         },
         (FinishState::LeaseLost, _) => JobFinished::LeaseLost,
+        (FinishState::NotWritten, _) => JobFinished::NotWritten,
     }
 }

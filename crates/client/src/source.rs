@@ -175,8 +175,20 @@ impl Inner {
                 end: JobEnd::GivenBack,
             })
             .collect();
-        if let Err(error) = self.finish(worker, &back).await {
-            tracing::warn!(%error, jobs = back.len(), "claimed jobs could not be given back; their leases run out");
+        let (error, jobs) = match self.finish(worker, &back).await {
+            Err(error) => (error.to_string(), back.len()),
+            Ok(answers) => {
+                let unwritten = |answer: &&JobFinished| **answer == JobFinished::NotWritten;
+                let jobs = answers.iter().filter(unwritten).count();
+                ("the server did not write them".to_owned(), jobs)
+            }
+        };
+        if jobs > 0 {
+            tracing::warn!(
+                error,
+                jobs,
+                "claimed jobs could not be given back; their leases run out"
+            );
         }
     }
 

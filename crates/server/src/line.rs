@@ -5,7 +5,7 @@
 //! without, lets the next one look at once. So a ring costs one look for each queue that somebody waits for, however many wait, and jobs for many are handed out
 //! one claim after the other, which is how the store serves the claims of a queue anyway.
 
-use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobsClaimed};
+use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, JobsClaimed};
 use leasehold_core::rest::{SILENCE, rest_after};
 use leasehold_store::{Result, Store};
 use std::collections::HashMap;
@@ -194,11 +194,26 @@ impl Drop for Hands {
         let (store, worker) = (self.store.clone(), std::mem::take(&mut self.worker));
         self.tasks.spawn(async move {
             let back: Vec<JobFinish> = jobs.iter().map(given_back).collect();
-            if let Err(error) = store.job_finish(&worker, &back).await {
-                tracing::warn!(%error, worker, jobs = back.len(), "jobs whose asker has gone could not be given back; their leases run out");
-            }
+            let (error, jobs) = match store.job_finish(&worker, &back).await {
+                Err(error) => (error.to_string(), back.len()),
+                Ok(finished) => match finished.failure {
+                    None => return,
+                    Some(error) => (error, unwritten(&finished.jobs)),
+                },
+            };
+            tracing::warn!(
+                error,
+                worker,
+                jobs,
+                "jobs whose asker has gone could not be given back; their leases run out"
+            );
         });
     }
+}
+
+fn unwritten(answers: &[JobFinished]) -> usize {
+    let unwritten = |answer: &&JobFinished| **answer == JobFinished::NotWritten;
+    answers.iter().filter(unwritten).count()
 }
 
 fn given_back(job: &ClaimedJob) -> JobFinish {

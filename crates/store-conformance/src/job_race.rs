@@ -122,6 +122,7 @@ impl Storm {
                 JobFinished::Queued { .. } | JobFinished::LeaseLost => {
                     continue;
                 }
+                JobFinished::NotWritten => panic!("nothing failed"),
             };
             self.note_end(finish.claim.job, status);
         }

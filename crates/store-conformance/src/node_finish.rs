@@ -19,6 +19,9 @@ use leasehold_store::request::NewRequest;
 use serde_json::{Value, json};
 use std::time::Duration;
 
+/// More ends than a runtime lets one task send without a pause.
+const MANY: usize = 200;
+
 use RequestStatus::{Claimed, Completed, Dispatched, Pending};
 
 /// A diamond runs from its first node to its last: what follows is put into its queue when all before it has completed, and the
@@ -317,6 +320,26 @@ pub async fn ends_of_one_call_follow_each_other(f: Fixture) {
     f.complete_node("d", json!(1)).await;
     assert_eq!(f.slots(t.workspace).await.in_use, 0);
     graph_invariants::check(&f, &all).await;
+}
+
+/// The order asked holds for many ends of one graph too.
+pub async fn many_ends_of_one_call_follow_each_other(f: Fixture) {
+    let names: Vec<String> = (0..MANY).map(|n| format!("n{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let t = f.graph_site(1, graph(&names, &[])).await;
+    let s = f.started(&t).await;
+    let jobs = f.take(250).await;
+    assert_eq!(jobs.len(), MANY);
+    let mut finishes = all_end(&jobs, &completed());
+    finishes.reverse();
+    let fails = MANY / 2;
+    finishes[fails].end = failed(Again::Never);
+    let answers = f.end_all(WORKER, &finishes).await;
+    let mut expected = vec![JobFinished::Completed; fails];
+    expected.push(JobFinished::Failed);
+    expected.resize(MANY, JobFinished::LeaseLost);
+    assert_eq!(answers, expected);
+    graph_invariants::check(&f, &[s]).await;
 }
 
 /// A node whose input cannot be made fails, and with it the execution; what was begun beside it is no longer wanted.

@@ -141,6 +141,7 @@ impl Storm {
                     JobFinished::Completed => true,
                     JobFinished::Failed => false,
                     JobFinished::Queued { .. } | JobFinished::LeaseLost => continue,
+                    JobFinished::NotWritten => panic!("nothing failed"),
                 };
                 let mut ended = self.ended.lock().expect("nobody panicked");
                 let before = ended.insert(finish.claim.job, completed);

@@ -9,7 +9,7 @@ use leasehold_store_conformance::factory::LEASE;
 use leasehold_store_conformance::graph_factory::{
     Started, came_to, diamond, graph, graph_of, task_in, tried_task,
 };
-use leasehold_store_conformance::job_factory::{QUEUE, WORKER, completed, failed};
+use leasehold_store_conformance::job_factory::{QUEUE, WORKER, all_end, completed, failed};
 use leasehold_store_conformance::{Fixture, clock, graph_invariants};
 use leasehold_testkit::eventually;
 use serde_json::json;
@@ -20,6 +20,8 @@ use tokio_postgres::Client;
 
 const CLAIM_LOCK: &str = include_str!("sql/job_claim_lock.sql");
 const ENQUEUE_EXACT_NUMBER: &str = include_str!("sql/enqueue_exact_number.sql");
+const CANCEL_WAITING: &str = include_str!("sql/cancel_waiting.sql");
+const GRAPH_LOCK: &str = include_str!("sql/graph_lock.sql");
 const SOMEONE_WAITS: &str = include_str!("sql/someone_waits.sql");
 
 /// A store, and a connection of somebody else.
@@ -140,6 +142,39 @@ async fn a_node_that_cannot_be_given_its_input_gives_up_what_others_work_on() {
     let expected = "node `next` failed: its input needs /nodes/a/gone, which is not there";
     assert_eq!(error, expected);
     graph_invariants::check(&f, &[s]).await;
+}
+
+/// The lock of one graph is not got in time; the ends of the others count all the same.
+#[tokio::test]
+async fn a_graph_that_stays_locked_hides_the_end_of_no_other() {
+    let (f, other) = ground().await;
+    let site = f.graph_site(3, graph(&["a"], &[])).await;
+    let all = f.started_many(&site, 3).await;
+    let jobs = f.take(3).await;
+    let of_second = |s: &&Started| {
+        let payload = jobs[1].payload.as_str();
+        payload.contains(&s.execution.to_string())
+    };
+    let locked = all.iter().find(of_second).unwrap().execution.0;
+    other.batch_execute("BEGIN").await.unwrap();
+    other.query_one(GRAPH_LOCK, &[&locked]).await.unwrap();
+    let finishing = {
+        let (f, ends) = (Arc::clone(&f), all_end(&jobs, &completed()));
+        tokio::spawn(async move { f.end_all_and_see(WORKER, &ends).await })
+    };
+    assert!(somebody_waits(&other).await, "one end waits for the lock");
+    other.query_one(CANCEL_WAITING, &[]).await.unwrap();
+    let finished = finishing.await.unwrap();
+    let (done, unwritten) = (JobFinished::Completed, JobFinished::NotWritten);
+    assert_eq!(finished.jobs, [done, unwritten, done]);
+    assert_eq!(finished.ended.len(), 2);
+    let failure = finished.failure.unwrap();
+    assert!(failure.contains("asks to try again"), "{failure}");
+
+    other.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(f.end(&jobs[1], completed()).await, done);
+    graph_invariants::check(&f, &all).await;
+    assert_eq!(f.slots(site.workspace).await.in_use, 0);
 }
 
 /// first → so many in two queues → last, each tried twice.

@@ -85,10 +85,15 @@ impl Writer {
         T: Send + 'static,
         F: FnOnce(&Session<'_>) -> std::result::Result<Effect<T>, Fault> + Send + 'static,
     {
-        let gone = || {
-            let text = "the writer has stopped".to_owned();
-            Error::new(context, ErrorKind::Unavailable(text))
-        };
+        self.send(context, operation).await?.answer().await
+    }
+
+    /// Puts an operation into the line. Operations run in the order in which they were put there.
+    pub(crate) async fn send<T, F>(&self, context: &'static str, operation: F) -> Result<Reply<T>>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Session<'_>) -> std::result::Result<Effect<T>, Fault> + Send + 'static,
+    {
         let (reply, answer) = oneshot::channel();
         let write = Box::new(Write {
             context,
@@ -97,9 +102,28 @@ impl Writer {
             rings: Vec::new(),
             reply,
         });
-        let line = self.line.as_ref().ok_or_else(gone)?;
-        line.send(write).await.map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        let line = self.line.as_ref().ok_or_else(|| stopped(context))?;
+        let sent = line.send(write).await;
+        sent.map_err(|_| stopped(context))?;
+        Ok(Reply { context, answer })
+    }
+}
+
+fn stopped(context: &'static str) -> Error {
+    let text = "the writer has stopped".to_owned();
+    Error::new(context, ErrorKind::Unavailable(text))
+}
+
+/// The answer of an operation that is in the line.
+pub(crate) struct Reply<T> {
+    context: &'static str,
+    answer: oneshot::Receiver<Result<T>>,
+}
+
+impl<T> Reply<T> {
+    /// Waits until the operation's group is durable.
+    pub(crate) async fn answer(self) -> Result<T> {
+        self.answer.await.map_err(|_| stopped(self.context))?
     }
 }
 

@@ -4,6 +4,7 @@ mod store;
 
 pub use store::{JobObserver, JobStore};
 
+use crate::error::{Error, Result};
 use crate::graph::EndedExecution;
 use crate::record::{Column, RecordRow, record};
 use leasehold_core::job::{JobFinished, JobId, JobRef, JobRetry, JobStatus};
@@ -162,6 +163,29 @@ pub struct JobsFinished {
     pub jobs: Vec<JobFinished>,
     /// The executions that ended with nodes among them, in any order.
     pub ended: Vec<EndedExecution>,
+    /// Why the first claim that is answered `NotWritten` was not written; none if there is no such claim.
+    pub failure: Option<String>,
+}
+
+impl JobsFinished {
+    /// The outcome of a call in which `failure` kept some claims from their end, which are answered `NotWritten`.
+    ///
+    /// # Errors
+    /// The failure itself if the call ended no claim.
+    pub fn with_failure(mut self, failure: Option<Error>) -> Result<Self> {
+        let Some(error) = failure else {
+            return Ok(self);
+        };
+        let ended = |job: &JobFinished| match job {
+            JobFinished::Completed | JobFinished::Failed | JobFinished::Queued { .. } => true,
+            JobFinished::LeaseLost | JobFinished::NotWritten => false,
+        };
+        if !self.jobs.iter().any(ended) {
+            return Err(error);
+        }
+        self.failure = Some(error.to_string());
+        Ok(self)
+    }
 }
 
 /// A job whose lease had run out.
@@ -219,4 +243,36 @@ pub struct JobsPruned {
     pub jobs: u64,
     /// Deduplication keys whose window had passed.
     pub keys: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ErrorKind;
+
+    fn failure() -> Option<Error> {
+        let locked = ErrorKind::Contended("locked".to_owned());
+        Some(Error::new("job_finish", locked))
+    }
+
+    #[test]
+    fn failure_of_some_claims_does_not_hide_the_end_of_others() {
+        let of = |jobs: &[JobFinished]| JobsFinished {
+            jobs: jobs.to_vec(),
+            ..JobsFinished::default()
+        };
+        let (done, lost) = (JobFinished::Completed, JobFinished::LeaseLost);
+        let unwritten = JobFinished::NotWritten;
+        let some = of(&[done, unwritten, lost]).with_failure(failure());
+        let some = some.expect("one claim has ended");
+        assert_eq!(some.jobs, [done, unwritten, lost]);
+        let says = "job_finish: the store asks to try again: locked";
+        assert_eq!(some.failure.as_deref(), Some(says));
+        let none = of(&[lost, unwritten]).with_failure(failure());
+        assert_eq!(none.expect_err("no claim has ended").to_string(), says);
+        assert_eq!(
+            of(&[lost]).with_failure(None).expect("nothing failed"),
+            of(&[lost])
+        );
+    }
 }

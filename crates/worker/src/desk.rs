@@ -24,6 +24,15 @@ pub(crate) struct Desk {
     pub(crate) quiet: Notify,
 }
 
+/// What became of ends that were sent.
+#[derive(Default)]
+pub(crate) struct Written {
+    /// The leases that were lost.
+    pub(crate) lost: Vec<Arc<Held>>,
+    /// The ends that are still to be written down.
+    pub(crate) left: Vec<JobFinish>,
+}
+
 #[derive(Default)]
 struct State {
     /// Claimed and not started. If any wait, all runners are busy.
@@ -180,13 +189,13 @@ impl Desk {
         self.lock().leases.values().cloned().collect()
     }
 
-    /// Takes note of what became of ends that were written down. Returns the claims that were lost.
-    pub(crate) fn written(&self, ends: &[JobFinish], answers: &[JobFinished]) -> Vec<Arc<Held>> {
+    /// Takes note of what became of ends that were sent.
+    pub(crate) fn written(&self, ends: &[JobFinish], answers: &[JobFinished]) -> Written {
         let mut state = self.lock();
-        let mut lost = Vec::new();
+        let mut written = Written::default();
         for (finish, answer) in ends.iter().zip(answers) {
-            let held = state.leases.remove(&finish.claim);
             let stats = &mut state.stats;
+            let mut is_lost = false;
             match (answer, &finish.end) {
                 (JobFinished::Completed, _) => stats.completed += 1,
                 (JobFinished::Failed, _) => stats.failed += 1,
@@ -197,13 +206,19 @@ impl Desk {
                 }
                 (JobFinished::LeaseLost, _) => {
                     stats.lost += 1;
-                    lost.extend(held);
+                    is_lost = true;
+                }
+                (JobFinished::NotWritten, _) => {
+                    written.left.push(finish.clone());
+                    continue;
                 }
             }
+            let held = state.leases.remove(&finish.claim);
+            written.lost.extend(held.filter(|_| is_lost));
         }
         state.stats.finishes += 1;
-        self.written_so_many(state, ends.len());
-        lost
+        self.written_so_many(state, ends.len() - written.left.len());
+        written
     }
 
     /// Takes note of ends that are not written down and never will be.

@@ -7,6 +7,7 @@ use leasehold_core::job::{Again, JobEnd, JobFinish};
 use leasehold_core::limits::JOB_MAX_BATCH;
 use leasehold_service::FailureStreak;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// Runs until it is aborted.
@@ -26,18 +27,17 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 async fn write(shared: &Shared, mut ends: Vec<JobFinish>, failures: &mut FailureStreak) {
     while !ends.is_empty() {
         match send(shared, &ends).await {
-            Ok(()) => {
+            Ok(left) if left.is_empty() => {
                 failures.succeeded();
                 return;
             }
+            Ok(left) => {
+                let (count, all) = (left.len(), ends.len());
+                let error = format!("{count} of {all} ends were not written");
+                ends = rest(shared, left, failures.failed(&error)).await;
+            }
             Err(error) if error.is_retryable() => {
-                let wait = failures.failed(&error);
-                tokio::select! {
-                    () = sleep(wait) => {}
-                    // A worker that stops has no time to lose; the next failure rests again.
-                    () = shared.stopping.cancelled(), if !shared.stopping.is_cancelled() => {}
-                }
-                ends = still_held(shared, ends);
+                ends = rest(shared, ends, failures.failed(&error)).await;
             }
             Err(error) if ends.len() == 1 => return unwritable(shared, ends, error).await,
             Err(_) => {
@@ -51,12 +51,24 @@ async fn write(shared: &Shared, mut ends: Vec<JobFinish>, failures: &mut Failure
     }
 }
 
-async fn send(shared: &Shared, ends: &[JobFinish]) -> SourceResult<()> {
+/// Waits before these ends are sent again. Returns those whose lease can still be believed in.
+async fn rest(shared: &Shared, ends: Vec<JobFinish>, wait: Duration) -> Vec<JobFinish> {
+    tokio::select! {
+        () = sleep(wait) => {}
+        // A worker that stops has no time to lose; the next failure rests again.
+        () = shared.stopping.cancelled(), if !shared.stopping.is_cancelled() => {}
+    }
+    still_held(shared, ends)
+}
+
+/// Sends ends once. Returns those that were not written and may be sent again.
+async fn send(shared: &Shared, ends: &[JobFinish]) -> SourceResult<Vec<JobFinish>> {
     let answers = shared.source.finish(&shared.options.name, ends).await?;
-    for held in shared.desk.written(ends, &answers) {
+    let written = shared.desk.written(ends, &answers);
+    for held in written.lost {
         say_lost(shared, &held, "its end was refused");
     }
-    Ok(())
+    Ok(written.left)
 }
 
 /// Those whose lease can still be believed in; the others are given up.
@@ -84,9 +96,12 @@ async fn unwritable(shared: &Shared, mut ends: Vec<JobFinish>, error: SourceErro
             again: Again::Policy,
         };
     }
-    if let Err(error) = send(shared, &ends).await {
-        tracing::error!(%error, "nor can that be written down; its lease runs out by itself");
-        shared.desk.given_up(&ends);
+    match send(shared, &ends).await {
+        Ok(left) => shared.desk.given_up(&left),
+        Err(error) => {
+            tracing::error!(%error, "nor can that be written down; its lease runs out by itself");
+            shared.desk.given_up(&ends);
+        }
     }
 }
 

@@ -60,4 +60,7 @@ pub enum JobFinished {
     },
     /// The lease was lost, or never held: nothing was changed, and whatever the worker did must not count.
     LeaseLost,
+    /// The store failed while it ended this claim, and ended others of the call. The claim is still held: end it again. If its end was written after all,
+    /// the answer to that is `LeaseLost`.
+    NotWritten,
 }

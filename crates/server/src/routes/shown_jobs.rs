@@ -121,8 +121,8 @@ pub(super) fn finished(id: JobId, from: JobFinished) -> api::Finished {
         JobFinished::Completed => (FinishState::Completed, None),
         JobFinished::Failed => (FinishState::Failed, None),
         JobFinished::Queued { run_at } => (FinishState::Queued, Some(run_at)),
-        // `finish` of the store's port never leaves one so; were there one, its claim did not end.
         JobFinished::LeaseLost => (FinishState::LeaseLost, None),
+        JobFinished::NotWritten => (FinishState::NotWritten, None),
     };
     api::Finished { id, state, run_at }
 }
@@ -238,4 +238,19 @@ pub(super) fn finish(at: &str, from: api::Finish) -> Outcome<JobFinish> {
 
 fn misplaced(at: &str, field: &str, why: &str) -> Refusal {
     Refusal::invalid(format!("{at}/{field}"), format!("{field} {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{json, to_value};
+
+    #[test]
+    fn claim_that_was_not_written_is_told_from_one_that_was_lost() {
+        let shown = |answer| to_value(finished(JobId(7), answer)).ok();
+        let unwritten = shown(JobFinished::NotWritten);
+        assert_eq!(unwritten, Some(json!({"id": 7, "state": "not_written"})));
+        let lost = shown(JobFinished::LeaseLost);
+        assert_eq!(lost, Some(json!({"id": 7, "state": "lease_lost"})));
+    }
 }

@@ -144,6 +144,7 @@ impl Model {
             JobsFinished {
                 jobs: finishes.iter().map(finish).collect(),
                 ended: std::mem::take(&mut hall.ended),
+                failure: None,
             }
         })
     }

@@ -15,7 +15,7 @@ use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_core::text::clip;
 use leasehold_core::{JobId, JsonText, Timestamp};
 use leasehold_store::job::JobsFinished;
-use leasehold_store::{ErrorKind, Result};
+use leasehold_store::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::time::Duration;
 use tokio_postgres::Row;
@@ -189,10 +189,8 @@ pub(crate) async fn finish(
     let answers = end(&client, store.given_now(), worker, &verdicts, false).await?;
     let mut call = Call::new(finishes, &verdicts);
     let nodes = call.keep(store, answers);
-    if !nodes.is_empty() {
-        call.finish_nodes(store, &mut client, worker, nodes).await?;
-    }
-    Ok(call.finished)
+    let failure = call.finish_nodes(store, &mut client, worker, nodes).await;
+    call.finished.with_failure(failure)
 }
 
 /// A call whose claims end one after the other.
@@ -209,7 +207,7 @@ impl<'a> Call<'a> {
             verdicts: verdicts.iter().map(|v| (v.claim, v)).collect(),
             finished: JobsFinished {
                 jobs: vec![JobFinished::LeaseLost; finishes.len()],
-                ended: Vec::new(),
+                ..JobsFinished::default()
             },
         }
     }
@@ -234,17 +232,21 @@ impl<'a> Call<'a> {
         nodes
     }
 
-    /// Ends claims of nodes, each in a transaction of its own. One that fails does not keep the others from their end, unless the database
-    /// has gone away.
+    /// Ends claims of nodes, each in a transaction of its own, and returns the first failure. One that fails does not keep the others from their
+    /// end, unless the database has gone away.
     async fn finish_nodes(
         &mut self,
         store: &PostgresStore,
         client: &mut Object,
         worker: &str,
         nodes: Vec<&'a Verdict<'a>>,
-    ) -> Result<()> {
-        let mut failure = None;
+    ) -> Option<Error> {
+        let (mut failure, mut gone) = (None, false);
         for verdict in nodes {
+            if gone {
+                self.not_written(verdict);
+                continue;
+            }
             let end = &self.finishes[verdict.asked].end;
             match graph::finish_node(store, client, worker, verdict, end).await {
                 Ok(node) => {
@@ -252,15 +254,21 @@ impl<'a> Call<'a> {
                     self.keep(store, node.job.into_iter().collect());
                 }
                 Err(error) => {
-                    let gone = matches!(error.kind, ErrorKind::Unavailable(_));
+                    gone = matches!(error.kind, ErrorKind::Unavailable(_));
                     failure.get_or_insert(error);
-                    if gone {
-                        break;
-                    }
+                    self.not_written(verdict);
                 }
             }
         }
-        failure.map_or(Ok(()), Err)
+        failure
+    }
+
+    /// Answers that a claim was not ended, also where the call asks for it a second time.
+    fn not_written(&mut self, verdict: &Verdict<'_>) {
+        let asked = self.finishes.iter().zip(&mut self.finished.jobs);
+        for (_, answer) in asked.filter(|(finish, _)| finish.claim == verdict.claim) {
+            *answer = JobFinished::NotWritten;
+        }
     }
 }
 

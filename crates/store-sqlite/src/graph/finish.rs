@@ -73,6 +73,8 @@ fn status(finished: JobFinished) -> JobStatus {
     match finished {
         JobFinished::Completed => JobStatus::Completed,
         JobFinished::Failed => JobStatus::Failed,
-        JobFinished::Queued { .. } | JobFinished::LeaseLost => JobStatus::Queued,
+        JobFinished::Queued { .. } | JobFinished::LeaseLost | JobFinished::NotWritten => {
+            JobStatus::Queued
+        }
     }
 }

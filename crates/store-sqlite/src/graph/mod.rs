@@ -13,12 +13,12 @@ mod write;
 use crate::SqliteStore;
 use crate::graph::finish::NodeFinished;
 use crate::row::{Place, blob};
+use crate::writer::{Effect, Reply};
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphStop, NodeRun};
 use leasehold_core::job::JobFinish;
 use leasehold_core::{ExecutionId, JsonText};
 use leasehold_store::Result;
-use leasehold_store::failpoint::reach;
 use leasehold_store::graph::{
     EndedExecution, GraphRun, GraphStart, GraphStarted, GraphStopped, GraphStore,
 };
@@ -81,20 +81,18 @@ impl GraphStore for SqliteStore {
 }
 
 impl SqliteStore {
-    /// Ends the claim of a node.
-    pub(crate) async fn finish_node(
+    /// Puts the end of a node's claim into the writer's line.
+    pub(crate) async fn send_finish_node(
         &self,
         worker: &str,
         finish: &JobFinish,
-    ) -> Result<NodeFinished> {
+    ) -> Result<Reply<NodeFinished>> {
         let versions = Arc::clone(&self.versions);
         let (worker, finish) = (worker.to_owned(), finish.clone());
-        let finished = self
-            .write("job_finish", move |s| {
-                finish::finish(s, &versions, &worker, &finish)
+        self.writer
+            .send("job_finish", move |s| {
+                finish::finish(s, &versions, &worker, &finish).map(Effect::Keep)
             })
-            .await?;
-        reach("job_finish/committed");
-        Ok(finished)
+            .await
     }
 }

@@ -19,10 +19,12 @@ mod page;
 mod wait;
 
 use crate::SqliteStore;
+use crate::graph::finish::NodeFinished;
+use crate::writer::Reply;
 use async_trait::async_trait;
-use futures::future::join_all;
 use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
 use leasehold_core::{ExecutionId, JobId, JsonText};
+use leasehold_store::failpoint::reach;
 use leasehold_store::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobFilter, JobPrune, JobStore, JobsFinished,
     JobsPruned, NewJob,
@@ -39,6 +41,14 @@ pub(crate) struct NodeOf {
     pub(crate) execution: ExecutionId,
     /// Its place in the graph's list.
     pub(crate) place: usize,
+}
+
+/// A claim of a call that ends several.
+enum Sent {
+    /// It was ended with the plain jobs.
+    Done(JobFinished),
+    /// The end of a node is in the writer's line.
+    Node(Result<Reply<NodeFinished>>),
 }
 
 #[async_trait]
@@ -72,31 +82,37 @@ impl JobStore for SqliteStore {
         .await
     }
 
-    /// Ends plain jobs in one operation, then each job of a node in one of its own. Those are handed over together, in the order asked, and so share a
-    /// commit.
+    /// Ends plain jobs in one operation, then each job of a node in one of its own. Those are put into the writer's line in the order asked, before any
+    /// answer is awaited, and so share a commit.
     async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<JobsFinished> {
         let (by, all) = (worker.to_owned(), finishes.to_vec());
         let answers = self
             .write("job_finish", move |s| finish::finish(s, &by, &all))
             .await?;
-        let asked = finishes.iter().zip(&answers);
-        let nodes = asked.filter(|(_, answer)| answer.is_none());
-        let nodes = nodes.map(|(finish, _)| self.finish_node(worker, finish));
-        let mut nodes = join_all(nodes).await.into_iter();
-        let mut finished = JobsFinished::default();
-        for answer in answers {
-            finished.jobs.push(match answer {
-                Some(answer) => answer,
-                None => match nodes.next().transpose()? {
-                    Some(node) => {
-                        finished.ended.extend(node.ended);
-                        node.job
-                    }
-                    None => JobFinished::LeaseLost,
-                },
+        let mut sent = Vec::with_capacity(answers.len());
+        for (finish, answer) in finishes.iter().zip(answers) {
+            sent.push(match answer {
+                Some(answer) => Sent::Done(answer),
+                None => Sent::Node(self.send_finish_node(worker, finish).await),
             });
         }
-        Ok(finished)
+        let (mut finished, mut failure) = (JobsFinished::default(), None);
+        for sent in sent {
+            let answer = match sent {
+                Sent::Done(answer) => Ok(answer),
+                Sent::Node(Ok(reply)) => reply.answer().await.map(|node| {
+                    reach("job_finish/committed");
+                    finished.ended.extend(node.ended);
+                    node.job
+                }),
+                Sent::Node(Err(error)) => Err(error),
+            };
+            finished.jobs.push(answer.unwrap_or_else(|error| {
+                failure.get_or_insert(error);
+                JobFinished::NotWritten
+            }));
+        }
+        finished.with_failure(failure)
     }
 
     async fn job_progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool> {

@@ -40,9 +40,11 @@ store_trait! {
         /// the next nodes into their queues and, at the end of the graph, ending execution and request and freeing the slot happen together. Nodes of one
         /// graph end in the order asked. Of two workers that end the last two predecessors of a node at once, one puts it into its queue.
         ///
+        /// A job that cannot be ended does not keep the others from their end, unless the store has become unavailable; it is answered `NotWritten`. What
+        /// ended stays ended: end only the claims answered `NotWritten` again, since those that have ended would be answered `LeaseLost`.
+        ///
         /// # Errors
-        /// A job that cannot be ended does not keep the others from their end, unless the store has become unavailable. What ended stays ended. A second
-        /// call with the same claims ends the rest and answers `LeaseLost` for those that had ended.
+        /// Only if the call ended no claim, as far as is known.
         async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<JobsFinished>;
 
         /// Keeps what a worker says of its progress; false if the lease is lost. It is kept through retries, until the job has ended.

@@ -104,14 +104,15 @@ impl Tally {
         }
     }
 
-    fn jobs_finished(&self, jobs: &[JobFinished]) {
-        let (mut completed, mut failed, mut queued, mut lost) = (0, 0, 0, 0);
-        for finished in jobs {
+    fn jobs_finished(&self, answer: &JobsFinished) {
+        let (mut completed, mut failed, mut queued, mut lost, mut unwritten) = (0, 0, 0, 0, 0_u64);
+        for finished in &answer.jobs {
             match finished {
                 JobFinished::Completed => completed += 1,
                 JobFinished::Failed => failed += 1,
                 JobFinished::Queued { .. } => queued += 1,
                 JobFinished::LeaseLost => lost += 1,
+                JobFinished::NotWritten => unwritten += 1,
             }
         }
         self.jobs_completed.inc_by(completed);
@@ -119,6 +120,13 @@ impl Tally {
         self.jobs_queued.inc_by(queued);
         self.jobs_lost.inc_by(lost);
         self.job_losses.inc_by(lost);
+        if let Some(error) = &answer.failure {
+            tracing::warn!(
+                error,
+                jobs = unwritten,
+                "ends of jobs were not written; their workers were told"
+            );
+        }
     }
 }
 
@@ -249,7 +257,7 @@ impl JobObserver for Tally {
     }
 
     fn job_finish(&self, _: &str, _: &[JobFinish], answer: &JobsFinished) {
-        self.jobs_finished(&answer.jobs);
+        self.jobs_finished(answer);
         self.graphs_ended(&answer.ended);
     }
 

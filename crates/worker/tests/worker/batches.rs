@@ -22,6 +22,7 @@ on_both!(
     an_end_whose_answer_was_lost_is_written_once,
     an_end_that_cannot_be_written_fails_and_says_why,
     one_that_cannot_be_written_holds_up_no_other,
+    only_the_end_that_was_not_written_is_sent_again,
     claims_survive_an_outage,
 );
 
@@ -193,6 +194,25 @@ async fn one_that_cannot_be_written_holds_up_no_other(on: BackendKind) {
     ground.until_all(&ids, JobStatus::Completed).await;
     assert_eq!(ground.spy.sizes("finish"), [1, 4, 1, 1, 1, 1]);
     worker.stop().await;
+}
+
+async fn only_the_end_that_was_not_written_is_sent_again(on: BackendKind) {
+    let ground = WorkerEnv::new(on).await;
+    let barrier = Arc::new(Semaphore::new(0));
+    let faults = [Fault::Waits(barrier.clone()), Fault::FirstNotWritten];
+    ground.spy.plan("finish", &faults);
+    let (worker, done) = counting(&ground);
+    let worker = worker.build().unwrap().start();
+    ground.enqueue("send", json!(null)).await;
+    until("one is written", async || ground.spy.calls("finish") == 1).await;
+    let ids = ground.enqueue_many("emails", "send", 4).await;
+    until_done(&done, 5).await;
+    barrier.add_permits(1);
+    ground.until_all(&ids, JobStatus::Completed).await;
+    assert_eq!(ground.spy.sizes("finish"), [1, 4, 1]);
+    let stats = worker.stop().await;
+    assert_eq!((stats.completed, stats.lost, stats.unwritten), (5, 0, 0));
+    assert_eq!(done.load(Ordering::SeqCst), 5, "each ran once");
 }
 
 async fn claims_survive_an_outage(on: BackendKind) {

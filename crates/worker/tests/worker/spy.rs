@@ -20,6 +20,8 @@ pub(crate) enum Fault {
     Waits(Arc<Semaphore>),
     /// The store will never take it.
     Refused,
+    /// The first end of a finish is not written, the others are.
+    FirstNotWritten,
 }
 
 pub(crate) struct Spy {
@@ -103,8 +105,18 @@ impl Spy {
                 barrier.acquire().await.unwrap().forget();
                 real.await
             }
-            Some(Fault::Refused) => Err(SourceError::rejected(format!("{name}: injected"))),
+            Some(Fault::Refused | Fault::FirstNotWritten) => {
+                Err(SourceError::rejected(format!("{name}: injected")))
+            }
         }
+    }
+
+    fn takes_but_the_first(&self, name: &'static str) -> bool {
+        let mut planned = self.planned.lock().unwrap();
+        let next = planned.get_mut(name).and_then(|faults| {
+            faults.pop_front_if(|fault| matches!(fault, Fault::FirstNotWritten))
+        });
+        next.is_some()
     }
 }
 
@@ -131,8 +143,14 @@ impl JobSource for Spy {
     }
 
     async fn finish(&self, worker: &str, finishes: &[JobFinish]) -> SourceResult<Vec<JobFinished>> {
-        let real = self.real.finish(worker, finishes);
-        self.call("finish", finishes.len(), real).await
+        if !self.takes_but_the_first("finish") {
+            let real = self.real.finish(worker, finishes);
+            return self.call("finish", finishes.len(), real).await;
+        }
+        let real = self.real.finish(worker, &finishes[1..]);
+        let mut answers = self.call("finish", finishes.len(), real).await?;
+        answers.insert(0, JobFinished::NotWritten);
+        Ok(answers)
     }
 
     async fn progress(
