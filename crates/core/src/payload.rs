@@ -36,6 +36,19 @@ impl JsonText {
         self.read::<Value>().is_ok()
     }
 
+    /// The same document without needless bytes if its text is longer than `max`: no blanks, and numbers with the digits of a double. A shorter text, or
+    /// one that cannot be read, stays as it is.
+    #[must_use]
+    pub fn compacted_above(self, max: usize) -> Self {
+        if self.0.len() <= max {
+            return self;
+        }
+        match self.read::<Value>() {
+            Ok(value) => Self::from(&value),
+            Err(_) => self,
+        }
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -103,6 +116,18 @@ mod tests {
         assert!(!JsonText::trusted("[1e400]".to_owned()).is_readable());
         let deep = "[".repeat(200) + &"]".repeat(200);
         assert!(!JsonText::trusted(deep).is_readable());
+    }
+
+    #[test]
+    fn only_a_text_that_is_too_long_is_compacted() {
+        let digits = "1".to_owned() + &"0".repeat(300);
+        let text = JsonText::trusted(format!("[{digits}, {digits}]"));
+        assert_eq!(text.clone().compacted_above(604 + 2), text);
+        let short = JsonText::from(&json!([1e300, 1e300]));
+        assert!(short.as_str().len() < 20);
+        assert_eq!(text.compacted_above(600), short);
+        let unreadable = JsonText::trusted("[1e400]".to_owned());
+        assert_eq!(unreadable.clone().compacted_above(1), unreadable);
     }
 
     #[test]

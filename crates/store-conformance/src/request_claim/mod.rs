@@ -10,6 +10,9 @@ pub use order::*;
 
 use crate::Fixture;
 use crate::factory::{LEASE, OWNER, ids, new_request, ok, params};
+use crate::graph_factory::graph;
+use crate::job_factory::completed;
+use leasehold_core::limits::{PARAMS_MAX_BYTES, PAYLOAD_MAX_BYTES};
 use leasehold_core::{ExecutionEnd, ExecutionStatus, RequestStatus};
 use leasehold_store::execution::Execution;
 use leasehold_store::fresh_id;
@@ -19,6 +22,32 @@ use leasehold_store::request::{
 };
 use serde_json::Value;
 use std::time::Duration;
+
+/// Numbers of hundreds of digits come back in their short form: an engine takes no more bytes than could be enqueued.
+pub async fn brings_no_more_bytes_of_params_than_may_be_enqueued(f: Fixture) {
+    let t = f.graph_site(1, graph(&["a", "b"], &[("a", "b")])).await;
+    let params = Value::from(vec![1e300; 30_000]);
+    assert!(params.to_string().len() <= PARAMS_MAX_BYTES);
+    let new = NewRequest {
+        params: params.clone(),
+        ..new_request(&t)
+    };
+    f.enqueue_one(&t, new).await;
+    let claimed = f.claim_one().await;
+    assert!(claimed.params.as_str().len() <= PARAMS_MAX_BYTES);
+    assert_eq!(claimed.params.read::<Value>().ok(), Some(params));
+    f.start_graph(&claimed).await;
+    f.dispatch(&claimed).await;
+    for node in ["a", "b"] {
+        let jobs = f.take_nodes(&[node]).await;
+        assert!(
+            jobs[0].payload.as_str().len() <= PAYLOAD_MAX_BYTES,
+            "{node}"
+        );
+        f.end(&jobs[0], completed()).await;
+    }
+    assert_eq!(f.letters(claimed.execution).await, "cc");
+}
 
 /// A claimed request carries all that is needed to start it, and the row says who holds it until when.
 pub async fn brings_all_that_is_needed_to_start(f: Fixture) {

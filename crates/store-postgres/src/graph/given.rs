@@ -6,6 +6,7 @@ use crate::store::sql;
 use crate::transaction::Open;
 use leasehold_core::ExecutionId;
 use leasehold_core::graph::{Foresight, NodeSource};
+use leasehold_core::limits::PARAMS_MAX_BYTES;
 use leasehold_store::Result;
 use std::collections::HashMap;
 
@@ -21,8 +22,10 @@ pub(super) async fn source(
     let params = transaction
         .one(sql!("graph/params"), &[&execution.0])
         .await?;
+    let params = params.get::<_, Json>("params").0;
     let mut source = NodeSource {
-        params: params.get::<_, Json>("params").0,
+        // As the claim hands them to the first nodes.
+        params: params.compacted_above(PARAMS_MAX_BYTES),
         outputs: HashMap::new(),
     };
     if foresight.needs.is_empty() {

@@ -6,7 +6,7 @@ use crate::pool;
 use crate::row::{self, maybe_id, maybe_named, micros};
 use crate::store::{PostgresStore, sql};
 use deadpool_postgres::Object;
-use leasehold_core::limits::CLAIM_MAX_BATCH;
+use leasehold_core::limits::{CLAIM_MAX_BATCH, PARAMS_MAX_BYTES};
 use leasehold_core::{FailureReason, JsonText, RequestId, WorkspaceId};
 use leasehold_store::request::{
     AtCapacity, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail,
@@ -181,6 +181,8 @@ fn collect(rows: &[Row], claimed: &mut Claimed) -> Result<Vec<(ClaimRef, Workspa
         }
         let params = row.try_get::<_, Json>("params").ok();
         let params = params.map(|json| json.0).filter(JsonText::is_readable);
+        // PostgreSQL writes all digits of a number: `1e300` takes 301 bytes, and an engine refuses an input that is too long.
+        let params = params.map(|params| params.compacted_above(PARAMS_MAX_BYTES));
         let Some(params) = params else {
             let token = row.get("claim_token");
             unreadable.push((ClaimRef { request: id, token }, workspace));
