@@ -9,7 +9,7 @@ pub use claim::{
 };
 pub use store::{RequestObserver, RequestStore};
 
-use crate::record::record;
+use crate::record::{RecordRow, record};
 use leasehold_core::{
     DefinitionId, ExecutionId, FailureReason, RequestId, RequestStatus, Timestamp, VersionId,
     WorkspaceId,
@@ -49,7 +49,7 @@ record! {
         /// Starts that definitely did not happen because of the request itself.
         pub dispatch_failures: u32 = "dispatch_failures",
         /// Why it failed; none also where a newer program knew a reason that this one does not.
-        pub failure_reason: Option<FailureReason> = "failure_reason" else None,
+        pub failure_reason: Option<FailureReason> => failure_reason,
         /// The last thing that went wrong.
         pub last_error: Option<String> = "last_error",
         /// Which failed request it repeats.
@@ -71,6 +71,12 @@ record! {
         /// When it ended.
         pub finished_at: Option<Timestamp> = "finished_at",
     }
+}
+
+/// Reads the reason of a failure; none where its name is not known.
+fn failure_reason<R: RecordRow>(row: &R) -> std::result::Result<Option<FailureReason>, R::Error> {
+    let name = row.text("failure_reason")?;
+    Ok(name.and_then(|name| name.parse().ok()))
 }
 
 impl Request {
@@ -438,4 +444,54 @@ pub struct Settled {
     pub due: u64,
     /// When the next waiting request becomes due.
     pub next_due: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold_core::JsonText;
+    use std::fmt::Display;
+    use uuid::Uuid;
+
+    /// A row of one text, or one without the column.
+    struct Row(std::result::Result<Option<&'static str>, ()>);
+
+    impl RecordRow for Row {
+        type Error = ();
+
+        fn integer(&self, _: &str) -> std::result::Result<Option<i64>, ()> {
+            Err(())
+        }
+        fn float(&self, _: &str) -> std::result::Result<Option<f64>, ()> {
+            Err(())
+        }
+        fn text(&self, _: &str) -> std::result::Result<Option<String>, ()> {
+            self.0.map(|text| text.map(str::to_owned))
+        }
+        fn uuid(&self, _: &str) -> std::result::Result<Option<Uuid>, ()> {
+            Err(())
+        }
+        fn time(&self, _: &str) -> std::result::Result<Option<Timestamp>, ()> {
+            Err(())
+        }
+        fn json(&self, _: &str) -> std::result::Result<Option<Value>, ()> {
+            Err(())
+        }
+        fn json_text(&self, _: &str) -> std::result::Result<Option<JsonText>, ()> {
+            Err(())
+        }
+        fn invalid(&self, _: &str, _: &dyn Display) {}
+    }
+
+    #[test]
+    fn only_a_reason_that_is_not_known_reads_as_none() {
+        let known = failure_reason(&Row(Ok(Some("timed_out"))));
+        assert_eq!(known, Ok(Some(FailureReason::TimedOut)));
+        assert_eq!(
+            failure_reason(&Row(Ok(Some("of_a_newer_program")))),
+            Ok(None)
+        );
+        assert_eq!(failure_reason(&Row(Ok(None))), Ok(None));
+        assert_eq!(failure_reason(&Row(Err(()))), Err(()), "no such column");
+    }
 }
