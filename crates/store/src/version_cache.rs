@@ -2,7 +2,7 @@
 
 use leasehold_core::graph::{GraphProblem, Machine};
 use leasehold_core::{Version, VersionBody, VersionId, WorkspaceId};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes of cached versions, about. A graph may be a megabyte, but a binding is next to nothing, and every workspace has
@@ -17,8 +17,18 @@ pub struct VersionCache(Mutex<Entries>);
 
 #[derive(Debug, Default)]
 struct Entries {
-    versions: HashMap<VersionId, Arc<CachedVersion>>,
+    versions: HashMap<VersionId, Entry>,
+    /// The versions by their last use, which is a number that rises.
+    by_use: BTreeMap<u64, VersionId>,
+    last_use: u64,
     bytes: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    cached: Arc<CachedVersion>,
+    bytes: usize,
+    used: u64,
 }
 
 /// A version, and the machine of its graph, made when it is first asked for.
@@ -31,14 +41,10 @@ pub struct CachedVersion {
 impl VersionCache {
     /// The version of this workspace, if it is cached.
     pub fn get(&self, workspace: WorkspaceId, id: VersionId) -> Option<Arc<CachedVersion>> {
-        let entries = self.entries();
-        let found = entries.versions.get(&id);
-        found
-            .filter(|cached| cached.version.workspace == workspace)
-            .cloned()
+        self.entries().get(workspace, id)
     }
 
-    /// Keeps a version that was read. When there is no room, all others are dropped.
+    /// Keeps a version that was read. When there is no room, those that were not used for the longest time are dropped.
     pub fn insert(&self, version: Version) -> Arc<CachedVersion> {
         let (id, bytes) = (version.id, bytes(&version));
         let cached = Arc::new(CachedVersion {
@@ -55,12 +61,38 @@ impl VersionCache {
 }
 
 impl Entries {
+    fn get(&mut self, workspace: WorkspaceId, id: VersionId) -> Option<Arc<CachedVersion>> {
+        let entry = self.versions.get_mut(&id);
+        let entry = entry.filter(|entry| entry.cached.version.workspace == workspace)?;
+        self.last_use += 1;
+        self.by_use.remove(&entry.used);
+        self.by_use.insert(self.last_use, id);
+        entry.used = self.last_use;
+        Some(Arc::clone(&entry.cached))
+    }
+
     fn insert(&mut self, id: VersionId, cached: &Arc<CachedVersion>, bytes: usize, max: usize) {
-        if self.bytes + bytes > max {
-            *self = Self::default();
+        self.remove(id);
+        while self.bytes + bytes > max
+            && let Some((_, oldest)) = self.by_use.first_key_value()
+        {
+            self.remove(*oldest);
         }
-        if self.versions.insert(id, Arc::clone(cached)).is_none() {
-            self.bytes += bytes;
+        self.last_use += 1;
+        self.by_use.insert(self.last_use, id);
+        self.bytes += bytes;
+        let entry = Entry {
+            cached: Arc::clone(cached),
+            bytes,
+            used: self.last_use,
+        };
+        self.versions.insert(id, entry);
+    }
+
+    fn remove(&mut self, id: VersionId) {
+        if let Some(entry) = self.versions.remove(&id) {
+            self.by_use.remove(&entry.used);
+            self.bytes -= entry.bytes;
         }
     }
 }
@@ -143,12 +175,32 @@ mod tests {
     }
 
     #[test]
-    fn a_full_cache_drops_the_others() {
+    fn full_cache_drops_the_versions_not_used_for_the_longest_time() {
         let (mut entries, cache) = (Entries::default(), VersionCache::default());
+        let cached: Vec<_> = (0..4).map(|_| cache.insert(binding())).collect();
+        let used = |entries: &mut Entries, n: usize| {
+            let version = cached[n].version();
+            entries.get(version.workspace, version.id).is_some()
+        };
+        for (n, one) in cached.iter().enumerate() {
+            entries.insert(one.version().id, one, 300, 1_000);
+            assert!(used(&mut entries, 0), "the one that is used stays: {n}");
+        }
+        assert_eq!((entries.versions.len(), entries.bytes), (3, 900));
+        assert!(!used(&mut entries, 1));
+        entries.insert(cached[1].version().id, &cached[1], 1_000, 1_000);
+        assert_eq!((entries.versions.len(), entries.bytes), (1, 1_000));
+        assert_eq!(entries.by_use.len(), 1);
+    }
+
+    #[test]
+    fn version_that_is_inserted_again_counts_once() {
+        let (mut entries, cache) = (Entries::default(), VersionCache::default());
+        let cached = cache.insert(binding());
         for _ in 0..3 {
-            let cached = cache.insert(binding());
             entries.insert(cached.version().id, &cached, 400, 1_000);
         }
         assert_eq!((entries.versions.len(), entries.bytes), (1, 400));
+        assert_eq!(entries.by_use.len(), 1);
     }
 }
