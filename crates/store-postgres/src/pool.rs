@@ -3,7 +3,7 @@
 use crate::error;
 use crate::options::PostgresOptions;
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod,
+    Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Timeouts,
 };
 use leasehold_store::sql;
 use leasehold_store::{Error, ErrorKind, Result};
@@ -134,6 +134,15 @@ fn outgrown(uses: usize) -> bool {
 /// One connection, for as long as it is kept.
 pub(crate) async fn take(pool: &Pool, context: &'static str) -> Result<Object> {
     pool.get().await.map_err(error::pool(context))
+}
+
+/// A connection that nobody uses or waits for; none if there is no such connection at once.
+pub(crate) async fn take_if_free(pool: &Pool) -> Option<Object> {
+    let timeouts = Timeouts {
+        wait: Some(Duration::ZERO),
+        ..pool.timeouts()
+    };
+    pool.timeout_get(&timeouts).await.ok()
 }
 
 fn tls(roots: RootCertStore) -> std::result::Result<MakeRustlsConnect, rustls::Error> {

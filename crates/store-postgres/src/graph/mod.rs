@@ -9,7 +9,7 @@ mod start;
 mod stop;
 mod write;
 
-pub(crate) use finish::finish as finish_node;
+pub(crate) use finish::{NodeFinished, finish as finish_node};
 
 use crate::job::row::{count, maybe_json};
 use crate::row::{self, time};

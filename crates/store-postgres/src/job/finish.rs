@@ -1,12 +1,12 @@
-//! What a worker does with its leases: renew them, end them. What follows from the end of a node is in `graph::finish`.
+//! What a worker does with its leases: renew them, end them. The claims of nodes are in `nodes`.
 
+use super::nodes::{NodeAnswer, Nodes};
 use super::row::{self, JsonIn};
 use crate::error::postgres;
-use crate::graph;
 use crate::pool;
 use crate::row::{micros, time};
 use crate::store::{Params, PostgresStore, sql};
-use deadpool_postgres::{GenericClient, Object};
+use deadpool_postgres::GenericClient;
 use leasehold_core::job::{
     Again, JobEnd, JobFinish, JobFinished, JobRef, JobRetry, JobStatus, bounded_wait, jitter,
 };
@@ -15,8 +15,8 @@ use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_core::text::clip;
 use leasehold_core::{JobId, JsonText, Timestamp};
 use leasehold_store::job::JobsFinished;
-use leasehold_store::{Error, ErrorKind, Result};
-use std::collections::HashMap;
+use leasehold_store::{Error, Result};
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 use tokio_postgres::Row;
 
@@ -90,7 +90,11 @@ pub(crate) struct Verdict<'a> {
 }
 
 impl<'a> Verdict<'a> {
-    fn new(asked: usize, finish: &'a JobFinish, policies: &HashMap<JobRef, Policy>) -> Self {
+    pub(super) fn new(
+        asked: usize,
+        finish: &'a JobFinish,
+        policies: &HashMap<JobRef, Policy>,
+    ) -> Self {
         let mut verdict = Self {
             claim: finish.claim,
             asked,
@@ -122,7 +126,7 @@ impl<'a> Verdict<'a> {
 }
 
 /// How a running job is tried again.
-struct Policy {
+pub(super) struct Policy {
     attempt: u32,
     retry: JobRetry,
 }
@@ -188,12 +192,17 @@ pub(crate) async fn finish(
     let verdicts = verdicts(&client, finishes).await?;
     let answers = end(&client, store.given_now(), worker, &verdicts, false).await?;
     let mut call = Call::new(finishes, &verdicts);
-    let nodes = call.keep(store, answers);
-    let failure = call.finish_nodes(store, &mut client, worker, nodes).await;
+    let claims = call.keep(store, answers);
+    let nodes = Nodes {
+        store,
+        worker,
+        finishes,
+    };
+    let failure = call.keep_nodes(nodes.finish(&mut client, claims).await);
     call.finished.with_failure(failure)
 }
 
-/// A call whose claims end one after the other.
+/// A call that ends claims.
 struct Call<'a> {
     finishes: &'a [JobFinish],
     verdicts: HashMap<JobRef, &'a Verdict<'a>>,
@@ -232,43 +241,33 @@ impl<'a> Call<'a> {
         nodes
     }
 
-    /// Ends claims of nodes, each in a transaction of its own, and returns the first failure. One that fails does not keep the others from their
-    /// end, unless the database has gone away.
-    async fn finish_nodes(
-        &mut self,
-        store: &PostgresStore,
-        client: &mut Object,
-        worker: &str,
-        nodes: Vec<&'a Verdict<'a>>,
-    ) -> Option<Error> {
-        let (mut failure, mut gone) = (None, false);
-        for verdict in nodes {
-            if gone {
-                self.not_written(verdict);
-                continue;
-            }
-            let end = &self.finishes[verdict.asked].end;
-            match graph::finish_node(store, client, worker, verdict, end).await {
-                Ok(node) => {
+    /// Keeps what became of the claims of nodes, and returns the first failure.
+    fn keep_nodes(&mut self, answers: Vec<NodeAnswer<'a>>) -> Option<Error> {
+        let (mut failure, mut unwritten) = (None, HashSet::new());
+        for (verdict, answer) in answers {
+            match answer {
+                Some(Ok(node)) => {
                     self.finished.ended.extend(node.ended);
-                    self.keep(store, node.job.into_iter().collect());
+                    if let Some((_, Some(finished))) = node.job {
+                        self.finished.jobs[verdict.asked] = finished;
+                    }
                 }
-                Err(error) => {
-                    gone = matches!(error.kind, ErrorKind::Unavailable(_));
+                Some(Err(error)) => {
                     failure.get_or_insert(error);
-                    self.not_written(verdict);
+                    unwritten.insert(verdict.claim);
                 }
+                None => {
+                    unwritten.insert(verdict.claim);
+                }
+            }
+        }
+        // Also where the call asks for such a claim a second time.
+        for (finish, answer) in self.finishes.iter().zip(&mut self.finished.jobs) {
+            if unwritten.contains(&finish.claim) {
+                *answer = JobFinished::NotWritten;
             }
         }
         failure
-    }
-
-    /// Answers that a claim was not ended, also where the call asks for it a second time.
-    fn not_written(&mut self, verdict: &Verdict<'_>) {
-        let asked = self.finishes.iter().zip(&mut self.finished.jobs);
-        for (_, answer) in asked.filter(|(finish, _)| finish.claim == verdict.claim) {
-            *answer = JobFinished::NotWritten;
-        }
     }
 }
 

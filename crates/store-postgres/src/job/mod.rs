@@ -6,6 +6,7 @@ mod enqueue;
 mod expiry;
 pub(crate) mod finish;
 pub(crate) mod names;
+mod nodes;
 pub(crate) mod row;
 mod settling;
 pub(crate) mod wake;
