@@ -730,7 +730,10 @@ BEGIN
         wakes := wakes OR settings.max_running IS NOT NULL;
         refused := NULL;
         IF page.nodes AND NOT p_nodes THEN
-            SELECT array_agg(j.id) INTO refused FROM job j WHERE j.id = ANY (given) AND j.node IS NOT NULL;
+            SELECT array_agg(j.id) INTO refused
+            FROM unnest(given) WITH ORDINALITY AS g (id, place) JOIN job j ON j.id = g.id
+            WHERE j.node IS NOT NULL
+                AND (p_plain OR NOT (p_becomes[low - 1 + g.place] = 'queued' AND p_uncounted[low - 1 + g.place]));
             RETURN QUERY SELECT e.id, page.token, 'of_graph', NULL::timestamptz
             FROM unnest(page.ids, page.ends) AS e (id, ends) WHERE e.id = ANY (refused) AND e.ends > moment;
         END IF;

@@ -4,7 +4,7 @@ use crate::Fixture;
 use crate::factory::{LEASE, OWNER, USER, new_request, ok};
 use crate::graph_factory::{Started, came_to, diamond, graph, graph_of, task, tried_task};
 use crate::graph_invariants;
-use crate::job_factory::{QUEUE, WORKER, all_end, completed, failed, job_refs};
+use crate::job_factory::{QUEUE, WORKER, all_end, completed, failed, job_ids, job_refs};
 use crate::{job_wake, wake};
 use leasehold_core::graph::NodeState;
 use leasehold_core::job::{Again, JobEnd, JobFinish, JobFinished, JobRef};
@@ -340,6 +340,37 @@ pub async fn many_ends_of_one_call_follow_each_other(f: Fixture) {
     expected.resize(MANY, JobFinished::LeaseLost);
     assert_eq!(answers, expected);
     graph_invariants::check(&f, &[s]).await;
+}
+
+/// Nodes that nobody worked on go back into their queue before the others of the call end.
+pub async fn nodes_go_back_before_others_of_the_call_end(f: Fixture) {
+    let t = f.graph_site(2, graph(&["a", "b", "c"], &[])).await;
+    let all = f.started_many(&t, 2).await;
+    let jobs = f.take(10).await;
+    let mut finishes = all_end(&jobs, &JobEnd::GivenBack);
+    finishes[0].end = failed(Again::Never);
+    finishes[2].end = JobEnd::Snoozed(Duration::from_secs(5));
+    finishes.insert(
+        4,
+        JobFinish {
+            end: completed(),
+            ..finishes[3].clone()
+        },
+    );
+    let answers = f.end_all(WORKER, &finishes).await;
+    let now = JobFinished::Queued { run_at: f.now() };
+    let later = JobFinished::Queued {
+        run_at: f.now() + Duration::from_secs(5),
+    };
+    let (failed, lost) = (JobFinished::Failed, JobFinished::LeaseLost);
+    assert_eq!(answers, [failed, now, later, now, lost, now, now]);
+    assert_eq!(f.letters(all[0].execution).await, "fxx");
+    assert_eq!(f.letters(all[1].execution).await, "rrr");
+    let again = f.take(10).await;
+    assert_eq!(job_ids(&again), job_ids(&jobs[3..]));
+    assert!(again.iter().all(|job| job.attempt == 1));
+    graph_invariants::check(&f, &all).await;
+    crate::job_invariants::check(&f).await;
 }
 
 /// A node whose input cannot be made fails, and with it the execution; what was begun beside it is no longer wanted.

@@ -177,6 +177,21 @@ async fn a_graph_that_stays_locked_hides_the_end_of_no_other() {
     assert_eq!(f.slots(site.workspace).await.in_use, 0);
 }
 
+#[tokio::test]
+async fn a_node_goes_back_while_its_graph_is_locked() {
+    let (f, other) = ground().await;
+    let site = f.graph_site(1, graph(&["a"], &[])).await;
+    let s = f.started(&site).await;
+    let jobs = f.take(1).await;
+    other.batch_execute("BEGIN").await.unwrap();
+    let locked = s.execution.0;
+    other.query_one(GRAPH_LOCK, &[&locked]).await.unwrap();
+    let answer = f.end(&jobs[0], JobEnd::GivenBack).await;
+    assert_eq!(answer, JobFinished::Queued { run_at: f.now() });
+    other.batch_execute("ROLLBACK").await.unwrap();
+    graph_invariants::check(&f, &[s]).await;
+}
+
 /// first → so many in two queues → last, each tried twice.
 fn wide(width: usize) -> Graph {
     let middle: Vec<String> = (0..width).map(|n| format!("m{n}")).collect();

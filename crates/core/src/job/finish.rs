@@ -34,6 +34,16 @@ pub enum JobEnd {
     GivenBack,
 }
 
+impl JobEnd {
+    /// Whether the job goes back into its queue and the claim was no attempt: that changes nothing of a graph.
+    pub fn is_no_attempt(&self) -> bool {
+        match self {
+            Self::Snoozed(_) | Self::GivenBack => true,
+            Self::Completed { .. } | Self::Failed { .. } => false,
+        }
+    }
+}
+
 /// Whether a failed job is tried again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Again {

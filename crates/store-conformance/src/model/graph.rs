@@ -140,9 +140,20 @@ impl GraphStore for Model {
 impl Model {
     pub(super) fn finish_jobs(&self, worker: &str, finishes: &[JobFinish]) -> JobsFinished {
         self.graphs(worker, |hall| {
-            let finish = |finish| hall.finish(worker, finish);
+            let mut jobs = vec![JobFinished::LeaseLost; finishes.len()];
+            let first = |at: usize| {
+                let mut before = finishes[..at].iter();
+                before.all(|finish| finish.claim != finishes[at].claim)
+            };
+            for no_attempt in [true, false] {
+                for (at, finish) in finishes.iter().enumerate() {
+                    if finish.end.is_no_attempt() == no_attempt && first(at) {
+                        jobs[at] = hall.finish(worker, finish);
+                    }
+                }
+            }
             JobsFinished {
-                jobs: finishes.iter().map(finish).collect(),
+                jobs,
                 ended: std::mem::take(&mut hall.ended),
                 failure: None,
             }

@@ -1,9 +1,10 @@
 -- Ends claims that p_worker holds and returns the claims that were held.
--- release: 1
+-- release: 2
 -- Those of the page p_pages[i] begin at p_first[i] of the other arrays: which jobs, what each becomes (completed, failed,
 -- queued), with its result, error, wait, and whether the attempt is given back. p_plain: all are completed, without
 -- results. Each page is locked first, and then the clock is read.
--- p_nodes: the caller continues their graphs; else those of nodes stay as they are and are returned as of_graph.
+-- p_nodes: the caller continues their graphs; else those of nodes stay as they are and are returned as of_graph, but for
+-- those that go back into their queue and were no attempt: that changes nothing of a graph.
 CREATE OR REPLACE FUNCTION leasehold_job_finish(
     p_now timestamptz, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_plain boolean, p_becomes text[],
     p_results json[], p_errors text[], p_waits_us bigint[], p_uncounted boolean[], p_nodes boolean
@@ -34,7 +35,10 @@ BEGIN
         wakes := wakes OR settings.max_running IS NOT NULL;
         refused := NULL;
         IF page.nodes AND NOT p_nodes THEN
-            SELECT array_agg(j.id) INTO refused FROM job j WHERE j.id = ANY (given) AND j.node IS NOT NULL;
+            SELECT array_agg(j.id) INTO refused
+            FROM unnest(given) WITH ORDINALITY AS g (id, place) JOIN job j ON j.id = g.id
+            WHERE j.node IS NOT NULL
+                AND (p_plain OR NOT (p_becomes[low - 1 + g.place] = 'queued' AND p_uncounted[low - 1 + g.place]));
             RETURN QUERY SELECT e.id, page.token, 'of_graph', NULL::timestamptz
             FROM unnest(page.ids, page.ends) AS e (id, ends) WHERE e.id = ANY (refused) AND e.ends > moment;
         END IF;

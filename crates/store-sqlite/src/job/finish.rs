@@ -16,11 +16,13 @@ use leasehold_core::job::{
 };
 use leasehold_core::{ExecutionId, JobId};
 use leasehold_store::sql;
+use std::collections::HashSet;
 use std::time::Duration;
 
 const OF: &str = sql!("job/of");
 
-/// Ends the claims of jobs that are no nodes; none is answered for those that are, and nothing was changed of them.
+/// Ends the claims of jobs that are no nodes, and of nodes that go back into their queue and were no attempt. None is answered for other nodes, and nothing
+/// was changed of them.
 pub(crate) fn finish(
     session: &Session<'_>,
     worker: &str,
@@ -28,10 +30,19 @@ pub(crate) fn finish(
 ) -> Result<Vec<Option<JobFinished>>, Fault> {
     let mut call = Call::by(session, worker);
     let mut answers = Vec::with_capacity(finishes.len());
+    let mut left = HashSet::new();
     for finish in finishes {
-        answers.push(match call.node(finish.claim)? {
-            Some(_) => None,
-            None => Some(match call.take(finish.claim)? {
+        let is_left = match call.node(finish.claim)? {
+            // Of two ends of one claim the first counts.
+            Some(_) => !finish.end.is_no_attempt() || left.contains(&finish.claim),
+            None => false,
+        };
+        answers.push(match is_left {
+            true => {
+                left.insert(finish.claim);
+                None
+            }
+            false => Some(match call.take(finish.claim)? {
                 None => JobFinished::LeaseLost,
                 Some(taken) => call.finish(taken, &finish.end, Results::Kept)?,
             }),

@@ -38,7 +38,7 @@ store_trait! {
         ///
         /// Atomic per job, not per call. The job of a node ends in a transaction of its own: ending the claim, recording the node's output or error, putting
         /// the next nodes into their queues and, at the end of the graph, ending execution and request and freeing the slot happen together. Nodes of one
-        /// graph end in the order asked. Of two workers that end the last two predecessors of a node at once, one puts it into its queue.
+        /// graph end in the order asked, after those that go back into their queue and were no attempt, which change nothing of a graph. Of two workers that end the last two predecessors of a node at once, one puts it into its queue.
         ///
         /// A job that cannot be ended does not keep the others from their end, unless the store has become unavailable; it is answered `NotWritten`. What
         /// ended stays ended: end only the claims answered `NotWritten` again, since those that have ended would be answered `LeaseLost`.
