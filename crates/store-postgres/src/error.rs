@@ -34,6 +34,21 @@ pub(crate) fn pool(context: &'static str) -> impl Fn(PoolError) -> Error {
     }
 }
 
+/// As [`postgres`], for the tables that record what was applied: a role that only uses the schema may lack the right to read them.
+pub(crate) fn schema_record(context: &'static str) -> impl Fn(tokio_postgres::Error) -> Error {
+    move |error| {
+        let text = match error.as_db_error() {
+            Some(db) if *db.code() == SqlState::INSUFFICIENT_PRIVILEGE => format!(
+                "the role that Leasehold connects as cannot read which schema the database has ({}); \
+                 run GRANT SELECT ON leasehold_migration, leasehold_function TO that role",
+                db.message()
+            ),
+            _ => return postgres(context)(error),
+        };
+        Error::new(context, ErrorKind::Schema(text)).because(error)
+    }
+}
+
 /// A row that the program cannot read.
 pub(crate) fn unreadable(
     context: &'static str,

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::error::postgres;
+use crate::error::{postgres, schema_record};
 use leasehold_store::sql;
 use leasehold_store::{MigrationState, MigrationStatus, Result, Script, StepKind, checksum};
 use tokio_postgres::GenericClient;
@@ -299,7 +299,7 @@ pub(crate) async fn applied(
     let rows = client
         .query(sql!("migration/list_function"), &[&names, &signatures])
         .await
-        .map_err(postgres(context))?;
+        .map_err(schema_record(context))?;
     let row = |row: &tokio_postgres::Row| AppliedFunction {
         name: row.get("name"),
         release: row.get("release"),

@@ -1,6 +1,6 @@
 //! Applies the numbered migrations and the functions, one process at a time, and refuses a schema that is not this program's.
 
-use crate::error::{postgres, unreadable};
+use crate::error::{postgres, schema_record, unreadable};
 use crate::function::{self, FUNCTIONS, Functions};
 use crate::pool;
 use crate::store::PostgresStore;
@@ -141,7 +141,7 @@ async fn applied(client: &impl GenericClient) -> Result<Vec<Applied>> {
     let rows = client
         .query(sql!("migration/list"), &[])
         .await
-        .map_err(postgres(CONTEXT))?;
+        .map_err(schema_record(CONTEXT))?;
     Ok(rows
         .iter()
         .map(|row| Applied {

@@ -157,3 +157,25 @@ async fn a_newer_or_changed_schema_is_refused_with_what_to_do() {
         "{error}"
     );
 }
+
+/// A role that uses the schema and does not own it.
+#[tokio::test]
+async fn role_that_may_not_read_the_records_is_told_which_grant_it_needs() {
+    let database = support::database().await;
+    let owner = support::raw::connect(&database).await;
+    let url = database.url();
+    let mark = if url.contains('?') { '&' } else { '?' };
+    let url = format!("{url}{mark}options=-c%20role%3Dpg_read_all_stats");
+    let store = PostgresStore::new(&PostgresOptions::new(url)).unwrap();
+    let grant = "GRANT SELECT ON leasehold_migration, leasehold_function TO";
+    for sql in [
+        include_str!("sql/migration_grant.sql"),
+        include_str!("sql/function_grant_record.sql"),
+    ] {
+        let error = store.schema_status().await.unwrap_err().to_string();
+        assert!(error.contains(grant), "{error}");
+        owner.batch_execute(sql).await.unwrap();
+    }
+    let status = store.schema_status().await.unwrap();
+    assert!(status.iter().all(|s| s.state == MigrationState::Applied));
+}
