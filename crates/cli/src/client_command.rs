@@ -1,9 +1,8 @@
 //! Runs a client command: it needs no settings, no store and no more than one thread.
 
-use crate::logging;
-use crate::settings::LogFormat;
 use anyhow::{Context, Result};
 use leasehold_console::Command;
+use leasehold_process::logging::{self, LogFormat};
 
 /// A worker's troubles are worth a line; what goes well is not.
 const LEVEL: &str = "off,leasehold_worker=warn,leasehold_client=warn";

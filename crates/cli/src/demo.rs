@@ -1,14 +1,14 @@
 //! `leasehold demo`: a server of its own in this process, with workspaces, workers and a load that one can watch.
 
-use crate::logging;
 use crate::serve::Serving;
-use crate::settings::{LogFormat, Settings};
-use crate::signals::Signals;
+use crate::settings::Settings;
 use anyhow::{Context, Result};
 use clap::Args;
 use leasehold_client::Client;
 use leasehold_console::demo::{Demo, DemoOptions};
 use leasehold_console::{ColorChoice, Format, Output, OutputFlags, Session, top};
+use leasehold_process::logging::{self, LogFormat};
+use leasehold_process::signals::Signals;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::Duration;

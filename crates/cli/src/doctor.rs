@@ -5,13 +5,14 @@
 use crate::data_folder::SafeFile;
 use crate::place::Place;
 use crate::settings::{Problems, Settings};
-use crate::{config, engine, logging, print, store};
+use crate::{config, engine, print, store};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use leasehold_api::doctor::{Finding, Findings, Verdict};
 use leasehold_client::{Client, ClientOptions};
 use leasehold_console::{Exit, Failure, Format, Output, OutputFlags, clean};
 use leasehold_core::Timestamp;
+use leasehold_process::logging;
 use leasehold_store::{ErrorKind, Store};
 use std::sync::Arc;
 use std::time::Duration;

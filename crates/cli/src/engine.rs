@@ -134,3 +134,9 @@ fn tls(settings: &TemporalSettings) -> Result<Option<Tls>> {
 pub(crate) fn read(name: &str, file: &Path) -> Result<Vec<u8>> {
     std::fs::read(file).with_context(|| format!("{name}: {} cannot be read", file.display()))
 }
+
+/// The same where it must be text.
+pub(crate) fn read_text(name: &str, file: &Path) -> Result<String> {
+    let text = String::from_utf8(read(name, file)?);
+    text.with_context(|| format!("{name}: {} holds no text", file.display()))
+}

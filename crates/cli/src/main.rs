@@ -10,8 +10,6 @@ mod demo;
 mod doctor;
 mod engine;
 mod greeting;
-mod log_writer;
-mod logging;
 mod migrate;
 mod notify;
 mod other_engine;
@@ -22,7 +20,6 @@ mod print;
 mod reference;
 mod serve;
 mod settings;
-mod signals;
 mod store;
 mod telemetry;
 mod worker;
@@ -30,6 +27,7 @@ mod worker;
 use arguments::{Arguments, Command};
 use clap::Parser;
 use leasehold_console::Failure;
+use leasehold_process::logging;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

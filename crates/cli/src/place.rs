@@ -1,10 +1,10 @@
 //! The flags that say where things are, which several commands have, and how all settings are read.
 
-use crate::logging;
-use crate::settings::{Flag, LogFormat, Problems, Read, Settings};
+use crate::settings::{Flag, Problems, Read, Settings};
 use anyhow::Result;
 use clap::Args;
 use leasehold_console::Failure;
+use leasehold_process::logging::{self, LogFormat};
 use std::path::PathBuf;
 
 /// Where settings are read from, and how it is logged.

@@ -1,25 +1,26 @@
-//! `leasehold worker`: runs graphs on Temporal until told to stop. Knows no store; the server is reached by HTTP.
+//! `leasehold worker`: reads and checks its settings, then becomes the program that runs graphs on Temporal. Knows no store; the server is reached by HTTP.
 
 use crate::place::Basics;
-use crate::settings::{Settings, WorkerSettings};
-use crate::signals::Signals;
+use crate::settings::WorkerSettings;
 use crate::{engine, serve};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use leasehold_client::api::Code;
 use leasehold_client::api::key::Scope;
 use leasehold_client::{Client, ClientError, ClientOptions};
 use leasehold_console::{Exit, Failure};
-use leasehold_engine_temporal::TemporalOptions;
-use leasehold_engine_temporal::worker::GraphWorker;
-use leasehold_outbound::Outbound;
-use std::time::Duration;
-use tokio_util::sync::CancellationToken;
+use leasehold_engine_temporal::{
+    GRAPH_WORKFLOW_TYPE, TemporalEngine, TemporalOptions, WORKER_PROGRAM, WorkerConfig,
+};
+use leasehold_process::logging::{self, LogFormat};
+use std::fs::File;
+use std::io::Seek;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Holds the key. Never a flag: flags are seen by everybody on the machine.
 const KEY_VARIABLE: &str = "LEASEHOLD_KEY";
-/// Beyond the time to drain: for Temporal to be told.
-const LAST_WORDS: Duration = Duration::from_secs(10);
 
 /// The flags; everything else is set in the file or by variables.
 #[derive(Args)]
@@ -76,58 +77,82 @@ impl WorkerCommand {
                 self.task_queue.clone(),
             ),
         ])?;
-        let client = client(&settings.worker, self.key_file.is_some())?;
+        settings.http_nodes.outbound().map_err(wrong)?;
+        let access = access(&settings.worker, self.key_file.is_some())?;
         let temporal = engine::temporal_options(&settings.temporal, &serve::owner());
         let temporal = temporal.map_err(wrong)?;
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
             .context("the async runtime cannot be started")?
-            .block_on(work(settings, client, temporal))
+            .block_on(check(&access.client, &temporal))?;
+        become_worker(&WorkerConfig {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            temporal,
+            options: settings.worker.options(),
+            server: settings.worker.server,
+            key: access.key,
+            server_ca: access.ca,
+            http_allow: settings.http_nodes.allow,
+            log_level: settings.log.level,
+            log_json: settings.log.format == LogFormat::Json,
+        })
     }
 }
 
-async fn work(settings: Settings, client: Client, temporal: TemporalOptions) -> Result<()> {
-    let mut signals = Signals::listen(false)?;
-    let outbound = Outbound::new(settings.http_nodes.outbound()?)?;
-    let identity = temporal.identity.clone();
-    let options = settings.worker.options();
-    let worker = GraphWorker::new(temporal, options, client.clone(), outbound);
-    let worker = worker.map_err(|error| wrong(error.into()))?;
-    check_key(&client).await?;
-    tracing::info!(
-        version = env!("CARGO_PKG_VERSION"),
-        server = settings.worker.server,
-        temporal = settings.temporal.address,
-        namespace = settings.temporal.namespace,
-        task_queue = settings.temporal.graph_task_queue,
-        worker = identity,
-        "leasehold worker is running"
-    );
-    let stop = CancellationToken::new();
-    let mut working = tokio::spawn(worker.run(stop.clone()));
-    let signal = tokio::select! {
-        signal = signals.stop() => signal,
-        ended = &mut working => {
-            ended??;
-            bail!("the worker ended by itself");
-        }
-    };
-    tracing::info!(
-        signal,
-        "stopping: nothing more is taken on, calls under way may end, tasks go on elsewhere"
-    );
-    stop.cancel();
-    let limit = settings.worker.drain_timeout.0 + LAST_WORDS;
-    tokio::select! {
-        ended = tokio::time::timeout(limit, working) => match ended {
-            Ok(ended) => ended??,
-            Err(_elapsed) => tracing::warn!("stopped before all was told to Temporal; it finds out by itself"),
-        },
-        name = signals.stop() => bail!("told to stop again ({name}); left at once"),
+/// Checks what can be checked without Temporal's SDK.
+async fn check(client: &Client, temporal: &TemporalOptions) -> Result<()> {
+    if temporal.graph_workflow_type != GRAPH_WORKFLOW_TYPE {
+        return Err(wrong(anyhow!(
+            "temporal.graph_workflow_type: the worker runs graphs as the workflow type {GRAPH_WORKFLOW_TYPE}, and the settings say `{}`",
+            temporal.graph_workflow_type
+        )));
     }
-    tracing::info!("stopped");
-    Ok(())
+    TemporalEngine::new(temporal.clone()).map_err(|error| wrong(error.into()))?;
+    check_key(client).await
+}
+
+/// Becomes the program that runs graphs, with the same process id: signals reach it as they reached this one. Returns only if that fails.
+///
+/// The configuration goes through a file without a name: flags and variables can be seen by others on the machine.
+fn become_worker(config: &WorkerConfig) -> Result<()> {
+    let mut file = unnamed_file().context("the worker's configuration cannot be written")?;
+    serde_json::to_writer(&mut file, config)?;
+    file.rewind()?;
+    let program = worker_program();
+    logging::finish();
+    let error = Command::new(&program)
+        .stdin(file)
+        .env_remove(KEY_VARIABLE)
+        .exec();
+    if error.kind() == std::io::ErrorKind::NotFound {
+        bail!(
+            "{} is missing: it runs graphs on Temporal and is installed beside `leasehold`. \
+             In a checkout, build it with `cargo build --release -p {WORKER_PROGRAM}`",
+            program.display()
+        );
+    }
+    Err(error).with_context(|| format!("{} cannot be started", program.display()))
+}
+
+/// In memory: the folders of a container may be read-only.
+#[cfg(target_os = "linux")]
+fn unnamed_file() -> std::io::Result<File> {
+    use rustix::fs::{MemfdFlags, memfd_create};
+    Ok(memfd_create("leasehold-worker", MemfdFlags::CLOEXEC)?.into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn unnamed_file() -> std::io::Result<File> {
+    tempfile::tempfile()
+}
+
+/// Beside this program, where packages put it.
+fn worker_program() -> PathBuf {
+    match std::env::current_exe() {
+        Ok(this) => this.with_file_name(WORKER_PROGRAM),
+        Err(_) => PathBuf::from(WORKER_PROGRAM),
+    }
 }
 
 /// A wrong key is told at once. A server that is away is not: it comes back, and the worker waits for it with every task.
@@ -154,18 +179,26 @@ async fn check_key(client: &Client) -> Result<()> {
     }
 }
 
-fn client(settings: &WorkerSettings, by_flag: bool) -> Result<Client> {
-    let ca_pem = match &settings.tls_ca_file {
-        Some(file) => Some(engine::read("worker.tls_ca_file", file).map_err(wrong)?),
+/// How the worker reaches the server.
+struct Access {
+    client: Client,
+    key: String,
+    ca: Option<String>,
+}
+
+fn access(settings: &WorkerSettings, by_flag: bool) -> Result<Access> {
+    let ca = match &settings.tls_ca_file {
+        Some(file) => Some(engine::read_text("worker.tls_ca_file", file).map_err(wrong)?),
         None => None,
     };
     let options = ClientOptions {
-        ca_pem,
+        ca_pem: ca.clone().map(String::into_bytes),
         ..ClientOptions::default()
     };
     let key = key(settings, by_flag)?;
     let client = Client::with(&settings.server, &key, options);
-    client.context("worker.server").map_err(wrong)
+    let client = client.context("worker.server").map_err(wrong)?;
+    Ok(Access { client, key, ca })
 }
 
 /// A setting, or a file that it names, is of no use.
@@ -200,8 +233,6 @@ fn key(settings: &WorkerSettings, by_flag: bool) -> Result<String> {
     Ok(key.to_owned())
 }
 
-fn from_file(file: &std::path::Path) -> Result<String> {
-    let text = engine::read("worker.key_file", file).map_err(wrong)?;
-    let text = String::from_utf8(text).context("worker.key_file: the file holds no text");
-    text.map_err(wrong)
+fn from_file(file: &Path) -> Result<String> {
+    engine::read_text("worker.key_file", file).map_err(wrong)
 }

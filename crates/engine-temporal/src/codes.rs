@@ -1,11 +1,10 @@
 //! What each gRPC code means: the one table, for a start and for every other call. Knows no request, only answers to one.
 
 use crate::connect::{Trouble, explain};
+use crate::proto::{NotFoundFailure, RpcStatus};
 use leasehold_engine::{Error, StartOutcome};
 use prost::Message;
-use temporalio_client::tonic::{Code, Status};
-use temporalio_common::protos::google::rpc;
-use temporalio_common::protos::temporal::api::errordetails::v1::NotFoundFailure;
+use tonic::{Code, Status};
 
 /// What a code says about a start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +59,7 @@ pub(crate) const fn says(code: Code) -> (StartSays, CallSays) {
         Code::FailedPrecondition => (Unavailable, Away),
         // A conflict inside the server that it gave up on, at a moment we do not know.
         Code::Aborted => (Unknown, Away),
-        // The SDK limits no message it sends: this is an answer too large to read, so the server acted.
+        // No message we send is limited: this is an answer too large to read, so the server acted.
         Code::OutOfRange => (Unknown, Failed),
         // The frontend or a proxy does not know the call: wrong address, or a server too old.
         Code::Unimplemented => (UnavailableUntouched, Away),
@@ -129,9 +128,9 @@ pub(crate) fn is_workflow_not_found(trouble: &Trouble) -> bool {
             .is_some_and(|found| found.current_cluster == found.active_cluster)
 }
 
-/// A detail of that type, if the status carries one. The SDK's own reader takes any type for the one asked for.
+/// A detail of that type, if the status carries one.
 pub(crate) fn detail<D: Message + Default>(status: &Status, name: &str) -> Option<D> {
-    let details = rpc::Status::decode(status.details()).ok()?.details;
+    let details = RpcStatus::decode(status.details()).ok()?.details;
     let wanted = format!("temporal.api.errordetails.v1.{name}");
     let found = details.iter().find(|any| {
         let type_name = any.type_url.rsplit('/').next();

@@ -1,8 +1,10 @@
 //! The one connection: made when first needed, shared by all calls, made anew when it is lost. Knows no call by name.
 //!
-//! The SDK's channel reconnects by itself, but one call after the other, each waiting for its own attempt. So a channel that
-//! could not reconnect is thrown away, and everybody waits for the one next attempt.
+//! A gRPC channel reconnects by itself, but one call after the other, each waiting for its own attempt. So a channel that
+//! could not reconnect is thrown away, and all calls wait for the one next attempt.
 
+use crate::options::Target;
+use crate::proto::{Call, GetSystemInfoRequest};
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 use leasehold_core::limits::ERROR_MAX_CHARS;
@@ -10,18 +12,23 @@ use leasehold_core::text::clip;
 use std::error::Error as StdError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use temporalio_client::errors::ClientConnectError;
-use temporalio_client::grpc::WorkflowService;
-use temporalio_client::tonic::{self, Request, Response, Status};
-use temporalio_client::{Connection, ConnectionOptions};
 use tokio::sync::watch;
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::metadata::MetadataValue;
+use tonic::transport::Channel;
+use tonic::{Code, Request, Status};
+use tonic_prost::ProstCodec;
+
+/// The largest answer that is read: a page of a history may be large.
+const ANSWER_MAX_BYTES: usize = 128 * 1024 * 1024;
 
 /// Why a call brought no answer.
 #[derive(Debug)]
 pub(crate) enum Trouble {
     /// There is no connection: the call was not sent.
     NotConnected(String),
-    /// The call may have been sent; this is what came back, or what the SDK made of it.
+    /// The call may have been sent; this is what came back, or what gRPC made of it.
     Status(Status),
 }
 
@@ -30,7 +37,7 @@ pub(crate) enum Trouble {
 pub(crate) struct Link(Arc<Shape>);
 
 struct Shape {
-    options: ConnectionOptions,
+    target: Target,
     connect_timeout: Duration,
     /// Never held across an await.
     state: Mutex<State>,
@@ -45,42 +52,33 @@ struct State {
 type Attempt = Shared<BoxFuture<'static, Result<Arc<Live>, String>>>;
 
 struct Live {
-    connection: Connection,
+    channel: Channel,
     /// Turns true when the channel is known to have no connection.
     lost: watch::Sender<bool>,
 }
 
 impl Link {
-    pub(crate) fn new(options: ConnectionOptions, connect_timeout: Duration) -> Self {
+    pub(crate) fn new(target: Target, connect_timeout: Duration) -> Self {
         Self(Arc::new(Shape {
-            options,
+            target,
             connect_timeout,
             state: Mutex::default(),
         }))
     }
 
     /// Makes one call, once: connects if need be, waits at most `limit` for the answer, and never tries again.
-    ///
-    /// It goes to the SDK's bare service client. The SDK's other way in retries, and copies each message to be able to.
-    pub(crate) async fn call<M, R, F, Sent>(
+    pub(crate) async fn call<C: Call>(
         &self,
         limit: Duration,
-        message: M,
-        send: F,
-    ) -> Result<R, Trouble>
-    where
-        F: FnOnce(Box<dyn WorkflowService>, Request<M>) -> Sent,
-        Sent: Future<Output = Result<Response<R>, Status>>,
-    {
+        message: C,
+    ) -> Result<C::Answer, Trouble> {
         let live = self.live().await.map_err(Trouble::NotConnected)?;
-        let mut request = Request::new(message);
-        request.set_timeout(limit);
-        let answer = tokio::time::timeout(limit, send(live.connection.workflow_service(), request));
+        let answer = tokio::time::timeout(limit, self.send(&live.channel, limit, message));
         let mut lost = live.lost.subscribe();
         tokio::select! {
             biased;
             answer = answer => match answer {
-                Ok(Ok(response)) => Ok(response.into_inner()),
+                Ok(Ok(answer)) => Ok(answer),
                 Ok(Err(status)) => Err(self.judge(&live, status)),
                 Err(_elapsed) => {
                     self.discard(&live);
@@ -90,6 +88,38 @@ impl Link {
             // What is still waiting now would wait for an attempt to connect of its own.
             _ = lost.wait_for(|lost| *lost) => Err(Trouble::Status(Status::unavailable("the connection was lost"))),
         }
+    }
+
+    async fn send<C: Call>(
+        &self,
+        channel: &Channel,
+        limit: Duration,
+        message: C,
+    ) -> Result<C::Answer, Status> {
+        let namespace = message.namespace().map(MetadataValue::try_from);
+        let mut request = Request::new(message);
+        request.set_timeout(limit);
+        let headers = request.metadata_mut();
+        // By it a proxy finds the cell that serves the namespace. A name no header can carry is refused by the server.
+        if let Some(Ok(namespace)) = namespace {
+            headers.insert("temporal-namespace", namespace);
+        }
+        if let Some(bearer) = &self.0.target.authorization {
+            headers.insert("authorization", bearer.clone());
+        }
+        headers.insert("client-name", MetadataValue::from_static("leasehold"));
+        headers.insert(
+            "client-version",
+            MetadataValue::from_static(env!("CARGO_PKG_VERSION")),
+        );
+        let mut grpc = Grpc::new(channel.clone()).max_decoding_message_size(ANSWER_MAX_BYTES);
+        grpc.ready()
+            .await
+            .map_err(|error| Status::from_error(error.into()))?;
+        let path = PathAndQuery::try_from(C::path());
+        let path = path.map_err(|error| Status::internal(error.to_string()))?;
+        let codec = ProstCodec::<C, C::Answer>::default();
+        Ok(grpc.unary(request, path, codec).await?.into_inner())
     }
 
     fn judge(&self, live: &Arc<Live>, status: Status) -> Trouble {
@@ -125,7 +155,7 @@ impl Link {
         attempt.await
     }
 
-    /// Runs as a task, so that it goes on when whoever began it stops waiting.
+    /// Runs as a task, so that it goes on when the call that began it is given up.
     fn attempt(self) -> Attempt {
         let task = tokio::spawn(async move {
             let outcome = self.connect().await;
@@ -139,18 +169,32 @@ impl Link {
             .shared()
     }
 
-    /// Asks the server for its capabilities too, so what accepts a connection but never answers is no connection.
     async fn connect(&self) -> Result<Arc<Live>, String> {
         let limit = self.0.connect_timeout;
-        let connecting = Connection::connect(self.0.options.clone());
-        match tokio::time::timeout(limit, connecting).await {
-            Ok(Ok(connection)) => {
+        match tokio::time::timeout(limit, self.greet()).await {
+            Ok(connected) => connected.map(|channel| {
                 tracing::debug!("connected to Temporal");
                 let lost = watch::Sender::new(false);
-                Ok(Arc::new(Live { connection, lost }))
-            }
-            Ok(Err(error)) => Err(not_connected(&error)),
+                Arc::new(Live { channel, lost })
+            }),
             Err(_elapsed) => Err(format!("no connection within {limit:?}")),
+        }
+    }
+
+    /// Asks the server for its capabilities too, so what accepts a connection but never answers is no connection.
+    async fn greet(&self) -> Result<Channel, String> {
+        let limit = self.0.connect_timeout;
+        let endpoint = self
+            .0
+            .target
+            .endpoint(limit)
+            .map_err(|error| chain(&error))?;
+        let channel = endpoint.connect().await.map_err(|error| chain(&error))?;
+        match self.send(&channel, limit, GetSystemInfoRequest {}).await {
+            Ok(()) => Ok(channel),
+            // A server of before the call was there.
+            Err(status) if status.code() == Code::Unimplemented => Ok(channel),
+            Err(status) => Err(explain(&status)),
         }
     }
 
@@ -174,16 +218,7 @@ impl Link {
     }
 }
 
-/// Why there is no connection.
-pub(crate) fn not_connected(error: &ClientConnectError) -> String {
-    match error {
-        ClientConnectError::SystemInfoCallError(status) => explain(status),
-        ClientConnectError::TonicTransportError(error) => chain(error),
-        error => chain(error),
-    }
-}
-
-/// What a status says, with whatever it was made of.
+/// What a status says, with the errors that it was made of.
 pub(crate) fn explain(status: &Status) -> String {
     let said = match status.message() {
         "" => status.code().description().to_owned(),
@@ -197,7 +232,8 @@ pub(crate) fn explain(status: &Status) -> String {
     clip(&text, ERROR_MAX_CHARS)
 }
 
-pub(crate) fn chain(error: &(dyn StdError + 'static)) -> String {
+/// An error with its causes.
+pub fn chain(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     for source in sources(error) {
         let more = source.to_string();

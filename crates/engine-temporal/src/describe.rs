@@ -3,24 +3,17 @@
 use crate::TemporalEngine;
 use crate::codes::{error, is_workflow_not_found};
 use crate::connect::Trouble;
+use crate::proto::{
+    Attributes, DescribeWorkflowExecutionRequest, DescribeWorkflowExecutionResponse, Failure,
+    GetWorkflowExecutionHistoryRequest, HistoryEvent, HistoryEventFilterType, WorkflowExecution,
+    WorkflowExecutionInfo, WorkflowExecutionStatus,
+};
 use crate::visibility::close_time;
 use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_core::text::clip;
 use leasehold_core::{ExecutionEnd, ExecutionId};
 use leasehold_engine::{Description, Error, Result};
-use temporalio_client::tonic::Status;
-use temporalio_common::protos::temporal::api::common::v1::WorkflowExecution;
-use temporalio_common::protos::temporal::api::enums::v1::{
-    HistoryEventFilterType, WorkflowExecutionStatus,
-};
-use temporalio_common::protos::temporal::api::failure::v1::Failure;
-use temporalio_common::protos::temporal::api::history::v1::HistoryEvent;
-use temporalio_common::protos::temporal::api::history::v1::history_event::Attributes;
-use temporalio_common::protos::temporal::api::workflow::v1::WorkflowExecutionInfo;
-use temporalio_common::protos::temporal::api::workflowservice::v1::{
-    DescribeWorkflowExecutionRequest, DescribeWorkflowExecutionResponse,
-    GetWorkflowExecutionHistoryRequest,
-};
+use tonic::Status;
 
 /// Causes of causes that are told; what lies deeper says little.
 const FAILURE_MAX_DEPTH: usize = 20;
@@ -67,11 +60,7 @@ impl TemporalEngine {
                 ..latest_run(execution)
             }),
         };
-        let sent = self.link.call(
-            self.options.call_timeout,
-            request,
-            async |mut service, request| service.describe_workflow_execution(request).await,
-        );
+        let sent = self.link.call(self.options.call_timeout, request);
         sent.await
     }
 
@@ -84,11 +73,7 @@ impl TemporalEngine {
             skip_archival: true,
             ..GetWorkflowExecutionHistoryRequest::default()
         };
-        let sent = self.link.call(
-            self.options.call_timeout,
-            request,
-            async |mut service, request| service.get_workflow_execution_history(request).await,
-        );
+        let sent = self.link.call(self.options.call_timeout, request);
         let last = match sent.await {
             Ok(answer) => answer
                 .history
@@ -138,10 +123,8 @@ pub(crate) const fn end(status: WorkflowExecutionStatus) -> Option<ExecutionEnd>
 
 fn event_message(event: &HistoryEvent) -> Option<String> {
     match event.attributes.as_ref()? {
-        Attributes::WorkflowExecutionFailedEventAttributes(failed) => {
-            failed.failure.as_ref().map(failure_message)
-        }
-        Attributes::WorkflowExecutionTerminatedEventAttributes(terminated) => Some(
+        Attributes::WorkflowExecutionFailed(failed) => failed.failure.as_ref().map(failure_message),
+        Attributes::WorkflowExecutionTerminated(terminated) => Some(
             match (terminated.reason.as_str(), terminated.identity.as_str()) {
                 ("", "") => return None,
                 ("", by) => format!("terminated by {by}"),

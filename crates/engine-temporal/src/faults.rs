@@ -1,50 +1,92 @@
-//! Answers no real server can be made to give, injected below the SDK: every code, lost details, and what is sent along.
+//! Answers no real server can be made to give, from a gRPC server of ours: every code, lost details, and what is sent along.
 
-use crate::connect::Link;
+use crate::proto::{
+    DescribeWorkflowExecutionResponse, WorkflowExecutionInfo, WorkflowExecutionStatus,
+};
 use crate::{TemporalEngine, TemporalOptions};
+use http_body_util::StreamBody;
+use http_body_util::combinators::BoxBody;
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderMap};
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use leasehold_core::{
     DefinitionId, ExecutionEnd, ExecutionId, JsonText, RequestId, Timestamp, Version, VersionBody,
     VersionId, WorkspaceId,
 };
 use leasehold_engine::{Description, Engine, Error, Start, StartOutcome};
 use prost::Message;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
-use temporalio_client::callback_based::{
-    CallbackBasedGrpcService, GrpcRequest, GrpcSuccessResponse,
-};
-use temporalio_client::tonic::{Code, Status};
-use temporalio_common::protos::temporal::api::enums::v1::WorkflowExecutionStatus;
-use temporalio_common::protos::temporal::api::workflow::v1::WorkflowExecutionInfo;
-use temporalio_common::protos::temporal::api::workflowservice::v1::DescribeWorkflowExecutionResponse;
+use tonic::{Code, Status};
 use uuid::Uuid;
 
 type Answer = Result<Vec<u8>, Status>;
+type Body = BoxBody<Bytes, Infallible>;
 
-/// An engine whose server is `answer`, asked with the name of the call; connecting always works.
-fn engine(answer: impl Fn(&GrpcRequest) -> Answer + Send + Sync + 'static) -> TemporalEngine {
+/// A call that came in.
+struct Called {
+    name: String,
+    headers: HeaderMap,
+}
+
+/// An engine whose server is `answer`; connecting always works.
+fn engine(answer: impl Fn(&Called) -> Answer + Send + Sync + 'static) -> TemporalEngine {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let address = listener.local_addr().unwrap();
+    let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+    tokio::spawn(serve(listener, Arc::new(answer)));
     let options = TemporalOptions {
-        address: "http://fault".to_owned(),
+        address: format!("http://{address}"),
         api_key: Some("secret".to_owned().into()),
         ..TemporalOptions::default()
     };
-    let mut connection = options.connection().unwrap();
-    connection.service_override = Some(CallbackBasedGrpcService {
-        callback: Arc::new(move |request| {
-            let answer = match request.rpc.as_str() {
-                "GetSystemInfo" => Ok(Vec::new()),
-                _ => answer(&request),
-            };
-            let answer = answer.map(|proto| GrpcSuccessResponse {
-                headers: Default::default(),
-                proto,
-            });
-            Box::pin(std::future::ready(answer))
-        }),
-    });
-    TemporalEngine {
-        link: Link::new(connection, options.connect_timeout),
-        options: options.into(),
+    TemporalEngine::new(options).unwrap()
+}
+
+async fn serve<A>(listener: tokio::net::TcpListener, answer: Arc<A>)
+where
+    A: Fn(&Called) -> Answer + Send + Sync + 'static,
+{
+    while let Ok((stream, _)) = listener.accept().await {
+        let answer = answer.clone();
+        let service = hyper::service::service_fn(move |request| {
+            let response = respond(&request, &*answer);
+            std::future::ready(Ok::<_, Infallible>(response))
+        });
+        let http = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+        tokio::spawn(http.serve_connection(TokioIo::new(stream), service));
     }
+}
+
+fn respond(request: &Request<Incoming>, answer: &dyn Fn(&Called) -> Answer) -> Response<Body> {
+    let called = Called {
+        name: request.uri().path().rsplit('/').next().unwrap().to_owned(),
+        headers: request.headers().clone(),
+    };
+    let answered = match called.name.as_str() {
+        "GetSystemInfo" => Ok(Vec::new()),
+        _ => answer(&called),
+    };
+    match answered {
+        Ok(message) => Response::builder()
+            .header(CONTENT_TYPE, "application/grpc")
+            .body(succeeded(&message))
+            .unwrap(),
+        Err(status) => status.into_http(),
+    }
+}
+
+/// One message, uncompressed, and the status behind it.
+fn succeeded(message: &[u8]) -> Body {
+    let mut framed = vec![0];
+    framed.extend(u32::try_from(message.len()).unwrap().to_be_bytes());
+    framed.extend(message);
+    let mut trailers = HeaderMap::new();
+    trailers.insert("grpc-status", "0".parse().unwrap());
+    let frames = [Frame::data(Bytes::from(framed)), Frame::trailers(trailers)];
+    BoxBody::new(StreamBody::new(futures::stream::iter(frames.map(Ok))))
 }
 
 fn always(code: Code) -> TemporalEngine {
@@ -173,7 +215,7 @@ async fn a_message_the_server_cannot_read_is_refused() {
 
 #[tokio::test]
 async fn an_end_whose_last_event_cannot_be_read_is_still_an_end() {
-    let engine = engine(|request| match request.rpc.as_str() {
+    let engine = engine(|called| match called.name.as_str() {
         "DescribeWorkflowExecution" => Ok(described(WorkflowExecutionStatus::Failed as i32)),
         _ => Err(Status::unavailable("injected")),
     });
@@ -212,9 +254,9 @@ fn described(status: i32) -> Vec<u8> {
 async fn every_call_goes_out_once_with_the_key_and_a_deadline() {
     let calls = Arc::new(Mutex::new(Vec::new()));
     let seen = calls.clone();
-    let engine = engine(move |request| {
-        let header = |name| request.headers[name].to_str().unwrap().to_owned();
-        let call = (request.rpc.clone(), header("authorization"));
+    let engine = engine(move |called| {
+        let header = |name| called.headers[name].to_str().unwrap().to_owned();
+        let call = (called.name.clone(), header("authorization"));
         seen.lock().unwrap().push(call);
         assert!(!header("grpc-timeout").is_empty());
         assert_eq!(header("temporal-namespace"), "default");

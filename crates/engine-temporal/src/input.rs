@@ -1,41 +1,18 @@
 //! What a workflow is started with: its input, memo, header and priority, as Temporal wants them. Sends nothing.
 
-use leasehold_core::graph::Graph;
-use leasehold_core::{
-    DefinitionId, ExecutionId, JsonText, RequestId, VersionBody, VersionId, WorkspaceId,
-};
+use crate::graph_payload::{Input, MEMO_PRIORITY, MEMO_TRACE};
+use crate::proto::{Header, Memo, Payload, Payloads, Priority};
+use leasehold_core::{RequestId, VersionBody};
 use leasehold_engine::Start;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use temporalio_common::protos::temporal::api::common::v1::{
-    Header, Memo, Payload, Payloads, Priority,
-};
 
 /// The memo's field that tells our workflows from others.
 const MEMO_REQUEST: &str = "requestId";
 
-/// The memo's field with the request's priority, for the jobs of a graph's tasks: Temporal knows it only roughly.
-pub(crate) const MEMO_PRIORITY: &str = "priority";
-
-/// The memo's field with the trace that a graph goes on with, for the jobs and calls of its nodes.
-pub(crate) const MEMO_TRACE: &str = "traceparent";
-
 /// The header in which the OpenTelemetry interceptors of Temporal's SDKs look for a trace.
 const HEADER_TRACE: &str = "_tracer-data";
-
-/// The one argument of every workflow, as it is written and as the worker reads it.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Input<'a> {
-    pub(crate) execution_id: ExecutionId,
-    pub(crate) workspace_id: WorkspaceId,
-    pub(crate) workflow_definition_id: DefinitionId,
-    pub(crate) workflow_version_id: VersionId,
-    pub(crate) node_ids: Vec<Cow<'a, str>>,
-    pub(crate) params: JsonText,
-    pub(crate) graph: Option<Cow<'a, Graph>>,
-}
 
 pub(crate) fn input(start: &Start) -> serde_json::Result<Payloads> {
     let body = &start.version.body;
@@ -108,7 +85,6 @@ pub(crate) fn priority(start: &Start) -> Priority {
     Priority {
         priority_key,
         fairness_key: start.workspace.to_string(),
-        ..Priority::default()
     }
 }
 
@@ -116,6 +92,5 @@ fn json(value: &impl Serialize) -> serde_json::Result<Payload> {
     Ok(Payload {
         metadata: HashMap::from([("encoding".to_owned(), b"json/plain".to_vec())]),
         data: serde_json::to_vec(value)?,
-        ..Payload::default()
     })
 }

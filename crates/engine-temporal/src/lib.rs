@@ -1,4 +1,4 @@
-//! The engine port on Temporal: starts, follows and stops executions through its gRPC API, and the worker that runs graphs there. Keeps nothing.
+//! The engine port on Temporal: starts, follows and stops executions through its gRPC API. Keeps nothing.
 //!
 //! An execution is the workflow `execution-{id}`. Every call goes out once, with a deadline: what to do about one that failed
 //! is decided by whoever asked, and [`StartOutcome`] tells what may have happened. The codes behind it are in `codes.rs`.
@@ -8,15 +8,19 @@ mod connect;
 mod describe;
 #[cfg(test)]
 mod faults;
+pub mod graph_payload;
 mod input;
 mod nodes;
 mod options;
+mod proto;
 mod start;
 mod stop;
 mod visibility;
-pub mod worker;
+mod worker_config;
 
+pub use connect::chain;
 pub use options::{ApiKey, ClientCertificate, InvalidOptions, TemporalOptions, Tls};
+pub use worker_config::{GRAPH_WORKFLOW_TYPE, GraphWorkerOptions, WORKER_PROGRAM, WorkerConfig};
 
 use async_trait::async_trait;
 use connect::Link;

@@ -3,7 +3,11 @@
 use crate::TemporalEngine;
 use crate::codes::{error, is_workflow_not_found};
 use crate::describe::{end, failure_message, info};
-use crate::worker::{Done, FAILED_NODE, FailedNode, JobSeen, timed_out};
+use crate::graph_payload::{Done, FAILED_NODE, FailedNode, JobSeen, timed_out};
+use crate::proto::{
+    Attributes, Failure, FailureInfo, GetWorkflowExecutionHistoryRequest, HistoryEvent, Payload,
+    Payloads, PendingActivityInfo, TimeoutType, WorkflowExecution,
+};
 use leasehold_core::graph::{Graph, NodeRun, NodeState};
 use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_core::text::clip;
@@ -11,13 +15,6 @@ use leasehold_core::{ExecutionId, Timestamp, VersionBody};
 use leasehold_engine::{Error, Result};
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
-use temporalio_common::protos::temporal::api::common::v1::{Payload, Payloads, WorkflowExecution};
-use temporalio_common::protos::temporal::api::failure::v1::Failure;
-use temporalio_common::protos::temporal::api::failure::v1::failure::FailureInfo;
-use temporalio_common::protos::temporal::api::history::v1::history_event::Attributes;
-use temporalio_common::protos::temporal::api::history::v1::{History, HistoryEvent};
-use temporalio_common::protos::temporal::api::workflow::v1::PendingActivityInfo;
-use temporalio_common::protos::temporal::api::workflowservice::v1::GetWorkflowExecutionHistoryRequest;
 
 /// Events in one answer; the server gives fewer where they are large.
 const PAGE_SIZE: i32 = 1_000;
@@ -53,16 +50,6 @@ impl TemporalEngine {
         Ok(Some(nodes.runs(ended.then_some(closed))))
     }
 
-    /// All that happened in the latest run of an execution's workflow, as the JSON that the SDK's replayer reads.
-    ///
-    /// # Errors
-    /// If Temporal does not know it, or does not answer.
-    pub async fn history_json(&self, execution: ExecutionId) -> Result<String> {
-        let run = Some(crate::describe::latest_run(execution));
-        let events = self.history(execution, run).await?;
-        serde_json::to_string(&History { events }).map_err(|error| Error::Failed(error.to_string()))
-    }
-
     async fn history(
         &self,
         execution: ExecutionId,
@@ -95,11 +82,7 @@ impl TemporalEngine {
             skip_archival: true,
             ..GetWorkflowExecutionHistoryRequest::default()
         };
-        let sent = self.link.call(
-            self.options.call_timeout,
-            request,
-            async |mut service, request| service.get_workflow_execution_history(request).await,
-        );
+        let sent = self.link.call(self.options.call_timeout, request);
         let answer = sent.await.map_err(|trouble| error(&trouble))?;
         let events = answer.history.map(|history| history.events);
         Ok((events.unwrap_or_default(), answer.next_page_token))
@@ -154,33 +137,33 @@ impl Nodes {
         let at = event.event_time.as_ref();
         let at = at.and_then(|at| time(at.seconds, at.nanos));
         match event.attributes.as_ref() {
-            Some(Attributes::ActivityTaskScheduledEventAttributes(scheduled)) => {
+            Some(Attributes::ActivityTaskScheduled(scheduled)) => {
                 if let Some(place) = self.place(&scheduled.activity_id) {
                     self.activities.insert(event.event_id, place);
                     self.begun(place, at);
                 }
             }
-            Some(Attributes::ActivityTaskStartedEventAttributes(started)) => {
+            Some(Attributes::ActivityTaskStarted(started)) => {
                 if let Some(run) = self.activity(started.scheduled_event_id) {
                     run.attempts = u32::try_from(started.attempt).unwrap_or_default();
                 }
             }
-            Some(Attributes::ActivityTaskCompletedEventAttributes(completed)) => {
+            Some(Attributes::ActivityTaskCompleted(completed)) => {
                 if let Some(run) = self.activity(completed.scheduled_event_id) {
                     complete(run, completed.result.as_ref(), at);
                 }
             }
-            Some(Attributes::ActivityTaskFailedEventAttributes(failed)) => {
+            Some(Attributes::ActivityTaskFailed(failed)) => {
                 if let Some(run) = self.activity(failed.scheduled_event_id) {
                     fail(run, failed.failure.as_ref(), at);
                 }
             }
-            Some(Attributes::ActivityTaskTimedOutEventAttributes(timed_out)) => {
+            Some(Attributes::ActivityTaskTimedOut(timed_out)) => {
                 if let Some(run) = self.activity(timed_out.scheduled_event_id) {
                     fail(run, timed_out.failure.as_ref(), at);
                 }
             }
-            Some(Attributes::TimerStartedEventAttributes(_)) => {
+            Some(Attributes::TimerStarted(_)) => {
                 let metadata = event.user_metadata.as_ref();
                 let summary = metadata.and_then(|metadata| metadata.summary.as_ref());
                 let id: Option<String> = summary.and_then(value);
@@ -190,14 +173,14 @@ impl Nodes {
                     self.runs[place].attempts = 1;
                 }
             }
-            Some(Attributes::TimerFiredEventAttributes(fired)) => {
+            Some(Attributes::TimerFired(fired)) => {
                 if let Some(place) = self.timers.get(&fired.started_event_id) {
                     let run = &mut self.runs[*place];
                     run.state = NodeState::Completed;
                     run.finished_at = at;
                 }
             }
-            Some(Attributes::WorkflowExecutionFailedEventAttributes(failed)) => {
+            Some(Attributes::WorkflowExecutionFailed(failed)) => {
                 self.blame(failed.failure.as_ref(), at);
             }
             _ => {}
@@ -217,7 +200,7 @@ impl Nodes {
 
     /// A node that could not be given its input has no event of its own.
     fn blame(&mut self, failure: Option<&Failure>, at: Option<Timestamp>) {
-        let Some(FailureInfo::ApplicationFailureInfo(info)) =
+        let Some(FailureInfo::Application(info)) =
             failure.and_then(|failure| failure.failure_info.as_ref())
         else {
             return;
@@ -275,7 +258,7 @@ fn fail(run: &mut NodeRun, failure: Option<&Failure>, at: Option<Timestamp>) {
     run.finished_at = at;
     run.error = failure.map(said);
     let details = failure.and_then(|failure| match failure.failure_info.as_ref()? {
-        FailureInfo::ApplicationFailureInfo(info) => info.details.as_ref(),
+        FailureInfo::Application(info) => info.details.as_ref(),
         _ => None,
     });
     if let Some(seen) = read::<JobSeen>(details) {
@@ -287,8 +270,8 @@ fn fail(run: &mut NodeRun, failure: Option<&Failure>, at: Option<Timestamp>) {
 /// What the workflow says of such a failure.
 fn said(failure: &Failure) -> String {
     let text = match failure.failure_info.as_ref() {
-        Some(FailureInfo::TimeoutFailureInfo(info)) => {
-            timed_out(info.timeout_type().into()).to_owned()
+        Some(FailureInfo::Timeout(info)) => {
+            timed_out(info.timeout_type() == TimeoutType::Heartbeat).to_owned()
         }
         _ => failure_message(failure),
     };

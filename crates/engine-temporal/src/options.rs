@@ -1,12 +1,18 @@
 //! How to reach a Temporal namespace, as a user configures it. Reads no file and no environment, and opens no connection.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
-use temporalio_client::{ClientTlsOptions, ConnectionOptions, TlsOptions, Url};
 use thiserror::Error;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
+
+/// How often a connection is tested that carries nothing, and how long the answer may take.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// How to reach Temporal, and what graphs run as there.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct TemporalOptions {
     /// The frontend: `host:port`, or a URL that begins with `http://` or `https://`.
     ///
@@ -47,9 +53,10 @@ impl Default for TemporalOptions {
 }
 
 /// TLS to Temporal. The default trusts the system's roots and shows no certificate.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Tls {
     /// The authority that signed the server's certificate, as PEM; the system's roots if none.
+    #[serde(with = "optional_pem")]
     pub ca: Option<Vec<u8>>,
     /// The name the server's certificate must carry; the address's host if none.
     pub domain: Option<String>,
@@ -58,11 +65,13 @@ pub struct Tls {
 }
 
 /// A certificate to show the server.
-#[derive(Clone)]
+#[derive(Clone, Deserialize, Serialize)]
 pub struct ClientCertificate {
     /// The certificate chain, as PEM.
+    #[serde(with = "pem")]
     pub certificate: Vec<u8>,
     /// Its private key, as PEM.
+    #[serde(with = "pem")]
     pub key: Vec<u8>,
 }
 
@@ -73,12 +82,20 @@ impl fmt::Debug for ClientCertificate {
 }
 
 /// A secret that does not show itself in logs.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ApiKey(String);
 
 impl From<String> for ApiKey {
     fn from(key: String) -> Self {
         Self(key)
+    }
+}
+
+impl ApiKey {
+    /// The key itself.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
     }
 }
 
@@ -126,23 +143,29 @@ impl TemporalOptions {
         }
     }
 
-    /// What the SDK connects with.
-    pub(crate) fn connection(&self) -> Result<ConnectionOptions, InvalidOptions> {
-        let target = self.target()?;
-        let tls = (target.scheme() == "https").then(|| self.sdk_tls());
-        Ok(ConnectionOptions::new(target)
-            .identity(&self.identity)
-            .connect_timeout(self.connect_timeout)
-            .maybe_tls_options(tls)
-            .maybe_api_key(self.api_key.as_ref().map(|key| key.0.clone()))
-            // The balanced channel waits without end while no address answers, and then nobody knows whether a start was
-            // sent. A plain channel looks the name up whenever it connects, and says so when it cannot.
-            .dns_load_balancing(None)
-            .build())
+    /// Where to connect to, and what to say there.
+    pub(crate) fn connection(&self) -> Result<Target, InvalidOptions> {
+        let uri = self.uri()?;
+        let tls = (uri.scheme_str() == Some("https")).then(|| self.tls.clone().unwrap_or_default());
+        let bearer = |ApiKey(key): &ApiKey| MetadataValue::try_from(format!("Bearer {key}"));
+        let authorization = self.api_key.as_ref().map(bearer).transpose();
+        let authorization = authorization.map_err(|_| InvalidOptions::ApiKey)?;
+        Ok(Target {
+            uri,
+            tls,
+            authorization,
+        })
     }
 
-    /// The SDK speaks plain text to an `http` address even with TLS options, so the scheme must be right.
-    fn target(&self) -> Result<Url, InvalidOptions> {
+    /// The address with its scheme, which says whether TLS is spoken.
+    ///
+    /// # Errors
+    /// If the address is no address, or says `http` where TLS is configured.
+    pub fn url(&self) -> Result<String, InvalidOptions> {
+        self.uri().map(|uri| uri.to_string())
+    }
+
+    fn uri(&self) -> Result<Uri, InvalidOptions> {
         let invalid = || InvalidOptions::Address(self.address.clone());
         let with_scheme = if self.address.contains("://") {
             self.address.clone()
@@ -151,29 +174,95 @@ impl TemporalOptions {
         } else {
             format!("http://{}", self.address)
         };
-        let url = Url::parse(&with_scheme).map_err(|_| invalid())?;
-        match url.scheme() {
-            "http" if self.tls.is_some() => {
+        let uri: Uri = with_scheme.parse().map_err(|_| invalid())?;
+        match uri.scheme_str() {
+            Some("http") if self.tls.is_some() => {
                 Err(InvalidOptions::PlainTextWithTls(self.address.clone()))
             }
-            "http" | "https" if url.has_host() => Ok(url),
+            Some("http" | "https") if uri.host().is_some_and(|host| !host.is_empty()) => Ok(uri),
             _ => Err(invalid()),
         }
     }
+}
 
-    fn sdk_tls(&self) -> TlsOptions {
-        let tls = self.tls.clone().unwrap_or_default();
-        let client = tls.client.map(|client| {
-            ClientTlsOptions::builder()
-                .client_cert(client.certificate)
-                .client_private_key(client.key)
-                .build()
-        });
-        TlsOptions::builder()
-            .maybe_server_root_ca_cert(tls.ca)
-            .maybe_domain(tls.domain)
-            .maybe_client_tls_options(client)
-            .build()
+/// What a connection is made with.
+pub(crate) struct Target {
+    uri: Uri,
+    tls: Option<Tls>,
+    pub(crate) authorization: Option<MetadataValue<Ascii>>,
+}
+
+impl Target {
+    /// Reads the system's certificates if they are needed, so it can fail.
+    pub(crate) fn endpoint(
+        &self,
+        connect_timeout: Duration,
+    ) -> Result<Endpoint, tonic::transport::Error> {
+        let endpoint = Endpoint::from(self.uri.clone())
+            .connect_timeout(connect_timeout)
+            .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+            .keep_alive_while_idle(true);
+        let Some(tls) = &self.tls else {
+            return Ok(endpoint);
+        };
+        let endpoint = match tls.domain.as_deref().map(origin) {
+            // Where calls are routed by name, the name is the certificate's.
+            Some(Some(origin)) => endpoint.origin(origin),
+            _ => endpoint,
+        };
+        endpoint.tls_config(client_tls(tls))
+    }
+}
+
+fn origin(domain: &str) -> Option<Uri> {
+    format!("https://{domain}").parse().ok()
+}
+
+fn client_tls(tls: &Tls) -> ClientTlsConfig {
+    let config = ClientTlsConfig::new();
+    let config = match &tls.ca {
+        Some(ca) => config.ca_certificate(Certificate::from_pem(ca)),
+        None => config.with_native_roots(),
+    };
+    let config = match &tls.client {
+        Some(client) => config.identity(Identity::from_pem(&client.certificate, &client.key)),
+        None => config,
+    };
+    match &tls.domain {
+        Some(domain) => config.domain_name(domain),
+        None => config,
+    }
+}
+
+/// PEM as the text that it is.
+mod pem {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(pem: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        String::from_utf8_lossy(pem).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u8>, D::Error> {
+        String::deserialize(from).map(String::into_bytes)
+    }
+}
+
+mod optional_pem {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        pem: &Option<Vec<u8>>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        let text = pem.as_deref().map(String::from_utf8_lossy);
+        text.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Vec<u8>>, D::Error> {
+        Ok(Option::<String>::deserialize(from)?.map(String::into_bytes))
     }
 }
 
@@ -191,8 +280,8 @@ mod tests {
     #[test]
     fn a_bare_address_is_plain_text_unless_there_is_something_to_protect() {
         let plain = at("temporal:7233").connection().unwrap();
-        assert_eq!(plain.target.as_str(), "http://temporal:7233/");
-        assert!(plain.tls_options.is_none());
+        assert_eq!(plain.uri, "http://temporal:7233/");
+        assert!(plain.tls.is_none());
         for options in [
             TemporalOptions {
                 tls: Some(Tls::default()),
@@ -205,8 +294,8 @@ mod tests {
             at("https://temporal:7233"),
         ] {
             let encrypted = options.connection().unwrap();
-            assert_eq!(encrypted.target.as_str(), "https://temporal:7233/");
-            assert!(encrypted.tls_options.is_some());
+            assert_eq!(encrypted.uri, "https://temporal:7233/");
+            assert!(encrypted.tls.is_some());
         }
     }
 
@@ -217,13 +306,13 @@ mod tests {
             ..at("http://temporal:7233")
         };
         assert_eq!(
-            options.connection().unwrap_err(),
+            options.connection().err().unwrap(),
             InvalidOptions::PlainTextWithTls("http://temporal:7233".to_owned())
         );
     }
 
     #[test]
-    fn a_certificate_reaches_the_sdk() {
+    fn options_survive_the_way_to_another_program() {
         let options = TemporalOptions {
             tls: Some(Tls {
                 ca: Some(b"ca".to_vec()),
@@ -233,14 +322,20 @@ mod tests {
                     key: b"key".to_vec(),
                 }),
             }),
+            api_key: Some("secret".to_owned().into()),
             ..at("10.0.0.1:7233")
         };
-        let tls = options.connection().unwrap().tls_options.unwrap();
-        assert_eq!(tls.server_root_ca_cert.as_deref(), Some(&b"ca"[..]));
+        let text = serde_json::to_string(&options).unwrap();
+        let read: TemporalOptions = serde_json::from_str(&text).unwrap();
+        let tls = read.tls.unwrap();
+        assert_eq!(tls.ca.as_deref(), Some(&b"ca"[..]));
         assert_eq!(tls.domain.as_deref(), Some("temporal.example"));
-        let client = tls.client_tls_options.unwrap();
-        assert_eq!(client.client_cert, b"certificate");
-        assert_eq!(client.client_private_key, b"key");
+        let client = tls.client.unwrap();
+        assert_eq!(client.certificate, b"certificate");
+        assert_eq!(client.key, b"key");
+        assert_eq!(read.api_key, Some("secret".to_owned().into()));
+        assert_eq!(read.address, options.address);
+        assert_eq!(read.call_timeout, options.call_timeout);
     }
 
     #[test]

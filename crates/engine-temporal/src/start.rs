@@ -5,18 +5,13 @@ use crate::codes::{detail, start_outcome};
 use crate::connect::Trouble;
 use crate::describe::info;
 use crate::input;
+use crate::proto::{
+    DescribeWorkflowExecutionResponse, StartWorkflowExecutionRequest, TaskQueue,
+    WorkflowExecutionAlreadyStartedFailure, WorkflowExecutionInfo, WorkflowExecutionStatus,
+    WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowType,
+};
 use leasehold_core::VersionBody;
 use leasehold_engine::{Start, StartOutcome};
-use temporalio_common::protos::temporal::api::common::v1::WorkflowType;
-use temporalio_common::protos::temporal::api::enums::v1::{
-    WorkflowExecutionStatus, WorkflowIdConflictPolicy, WorkflowIdReusePolicy,
-};
-use temporalio_common::protos::temporal::api::errordetails::v1::WorkflowExecutionAlreadyStartedFailure;
-use temporalio_common::protos::temporal::api::taskqueue::v1::TaskQueue;
-use temporalio_common::protos::temporal::api::workflow::v1::WorkflowExecutionInfo;
-use temporalio_common::protos::temporal::api::workflowservice::v1::{
-    DescribeWorkflowExecutionResponse, StartWorkflowExecutionRequest,
-};
 
 impl TemporalEngine {
     pub(crate) async fn start_workflow(&self, start: &Start) -> StartOutcome {
@@ -28,11 +23,7 @@ impl TemporalEngine {
                 };
             }
         };
-        let sent = self.link.call(
-            self.options.call_timeout,
-            request,
-            async |mut service, request| service.start_workflow_execution(request).await,
-        );
+        let sent = self.link.call(self.options.call_timeout, request);
         match sent.await {
             // A start repeated with the same request id is answered like the first, with what has become of it.
             Ok(answer) if crate::describe::end(answer.status()).is_some() => {
@@ -57,7 +48,6 @@ impl TemporalEngine {
             }),
             task_queue: Some(TaskQueue {
                 name: task_queue.to_owned(),
-                ..TaskQueue::default()
             }),
             input: Some(input::input(start)?),
             // One too long for Temporal's type is as good as none.
@@ -71,7 +61,6 @@ impl TemporalEngine {
             memo: Some(input::memo(start)?),
             header: input::header(start)?,
             priority: Some(input::priority(start)),
-            ..StartWorkflowExecutionRequest::default()
         })
     }
 

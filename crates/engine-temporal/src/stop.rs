@@ -4,14 +4,12 @@ use crate::TemporalEngine;
 use crate::codes::{error, is_workflow_not_found};
 use crate::connect::Trouble;
 use crate::describe::latest_run;
+use crate::proto::{RequestCancelWorkflowExecutionRequest, TerminateWorkflowExecutionRequest};
 use leasehold_core::ExecutionId;
 use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_core::text::clip;
 use leasehold_engine::{Result, Told};
-use temporalio_client::tonic::Code;
-use temporalio_common::protos::temporal::api::workflowservice::v1::{
-    RequestCancelWorkflowExecutionRequest, TerminateWorkflowExecutionRequest,
-};
+use tonic::Code;
 
 impl TemporalEngine {
     pub(crate) async fn cancel_workflow(
@@ -26,13 +24,8 @@ impl TemporalEngine {
             // The same for every repetition, so the workflow hears it once.
             request_id: format!("cancel-{execution}"),
             reason: clip(reason, ERROR_MAX_CHARS),
-            ..RequestCancelWorkflowExecutionRequest::default()
         };
-        let sent = self.link.call(
-            self.options.call_timeout,
-            request,
-            async |mut service, request| service.request_cancel_workflow_execution(request).await,
-        );
+        let sent = self.link.call(self.options.call_timeout, request);
         told(sent.await)
     }
 
@@ -46,13 +39,8 @@ impl TemporalEngine {
             workflow_execution: Some(latest_run(execution)),
             identity: self.options.identity.clone(),
             reason: clip(reason, ERROR_MAX_CHARS),
-            ..TerminateWorkflowExecutionRequest::default()
         };
-        let sent = self.link.call(
-            self.options.call_timeout,
-            request,
-            async |mut service, request| service.terminate_workflow_execution(request).await,
-        );
+        let sent = self.link.call(self.options.call_timeout, request);
         told(sent.await)
     }
 }

@@ -1,16 +1,14 @@
 //! What Temporal tells about many workflows, queues and namespaces: hints and health. Nothing here frees a slot.
 
 use crate::codes::error;
+use crate::proto::{
+    DescribeNamespaceRequest, DescribeTaskQueueRequest, ListWorkflowExecutionsRequest,
+    NamespaceState, TaskQueue, TaskQueueType, WorkflowExecutionInfo,
+};
 use crate::{TemporalEngine, WORKFLOW_ID_PREFIX};
 use leasehold_core::{Timestamp, VersionBody};
 use leasehold_engine::{EndedPage, Error, Result};
 use std::time::Duration;
-use temporalio_common::protos::temporal::api::enums::v1::{NamespaceState, TaskQueueType};
-use temporalio_common::protos::temporal::api::taskqueue::v1::TaskQueue;
-use temporalio_common::protos::temporal::api::workflow::v1::WorkflowExecutionInfo;
-use temporalio_common::protos::temporal::api::workflowservice::v1::{
-    DescribeNamespaceRequest, DescribeTaskQueueRequest, ListWorkflowExecutionsRequest,
-};
 
 /// The most a server gives unless its operator allows more.
 const PAGE_SIZE: i32 = 1000;
@@ -33,11 +31,7 @@ impl TemporalEngine {
                  AND ExecutionStatus != 'ContinuedAsNew'"
             ),
         };
-        let sent = self.link.call(
-            self.options.call_timeout,
-            request,
-            async |mut service, request| service.list_workflow_executions(request).await,
-        );
+        let sent = self.link.call(self.options.call_timeout, request);
         let answer = sent.await.map_err(|trouble| error(&trouble))?;
         Ok(EndedPage {
             executions: answer
@@ -57,16 +51,10 @@ impl TemporalEngine {
             namespace: self.options.namespace.clone(),
             task_queue: Some(TaskQueue {
                 name: task_queue.to_owned(),
-                ..TaskQueue::default()
             }),
             task_queue_type: TaskQueueType::Workflow.into(),
-            ..DescribeTaskQueueRequest::default()
         };
-        let sent = self.link.call(
-            self.options.call_timeout,
-            request,
-            async |mut service, request| service.describe_task_queue(request).await,
-        );
+        let sent = self.link.call(self.options.call_timeout, request);
         let answer = sent.await.map_err(|trouble| error(&trouble))?;
         Ok(answer.pollers.len())
     }
@@ -75,13 +63,10 @@ impl TemporalEngine {
     pub(crate) async fn check_namespace(&self) -> Result<()> {
         let request = DescribeNamespaceRequest {
             namespace: self.options.namespace.clone(),
-            ..DescribeNamespaceRequest::default()
         };
-        let sent = self.link.call(
-            self.options.call_timeout.min(HEALTH_TIMEOUT),
-            request,
-            async |mut service, request| service.describe_namespace(request).await,
-        );
+        let sent = self
+            .link
+            .call(self.options.call_timeout.min(HEALTH_TIMEOUT), request);
         let answer = sent.await.map_err(|trouble| error(&trouble))?;
         match answer.namespace_info.map(|namespace| namespace.state()) {
             Some(NamespaceState::Registered) => Ok(()),

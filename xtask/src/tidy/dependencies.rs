@@ -16,9 +16,12 @@ const NOT_FOR_CORE: [&str; 8] = [
     "temporalio-client",
     "temporalio-sdk",
 ];
-/// What speaks to Temporal, and the one room that does.
-const TEMPORAL: [&str; 3] = ["temporalio-", "tonic", "prost"];
-const SPEAKS_TEMPORAL: &str = "engine-temporal";
+/// Temporal's SDK takes minutes to compile: it is in the worker's program alone.
+const SDK: &str = "temporalio-";
+const USES_SDK: &str = "temporal-worker";
+/// What speaks gRPC, and the one room that does.
+const GRPC: [&str; 2] = ["tonic", "prost"];
+const SPEAKS_GRPC: &str = "engine-temporal";
 /// The engine that is tested over every store.
 const RUNS_IN_STORES: &str = "engine-embedded";
 const PORTS: [&str; 2] = ["store", "engine"];
@@ -62,6 +65,9 @@ fn forbidden(room: &str, dependency: &str) -> Option<&'static str> {
     if dependency == BINARY {
         return Some("the binary sees everything, and nobody sees it");
     }
+    if dependency == format!("{OURS}{USES_SDK}") {
+        return Some("the worker's program is started, not linked: it brings Temporal's SDK");
+    }
     let Some(other) = dependency.strip_prefix(OURS) else {
         return forbidden_of_others(room, dependency);
     };
@@ -89,8 +95,9 @@ fn forbidden(room: &str, dependency: &str) -> Option<&'static str> {
             .then_some("it sees the core, the ports, ops, the telemetry, the shape of a service and the API's JSON only"),
         RUNS_IN_STORES => (!inwards && !["outbound", "worker"].contains(&other))
             .then_some("it sees the core, the ports, and what works on its nodes: the worker and the calls"),
-        SPEAKS_TEMPORAL => (!inwards && !["client", "outbound"].contains(&other))
-            .then_some("it sees the core, the ports, and what its worker calls: the server by HTTP and the world"),
+        "process" => Some("it sees none of our crates"),
+        USES_SDK => (!["client", "core", "engine", "engine-temporal", "outbound", "process"].contains(&other))
+            .then_some("it sees the core, the engine it works for, and what its activities call: the server by HTTP and the world"),
         _ if is_adapter(room) => {
             (!inwards).then_some("an adapter sees the core and the ports, never another adapter")
         }
@@ -113,10 +120,15 @@ fn forbidden_of_others(room: &str, dependency: &str) -> Option<&'static str> {
     if room == "core" && NOT_FOR_CORE.contains(&dependency) {
         return Some("the core is pure");
     }
-    let speaks = TEMPORAL.iter().any(|start| dependency.starts_with(start));
+    if dependency.starts_with(SDK) && room != USES_SDK {
+        return Some(
+            "temporal-worker alone uses Temporal's SDK, so that nothing else waits for it to compile",
+        );
+    }
+    let speaks = GRPC.iter().any(|start| dependency.starts_with(start));
     // The testkit's receiver of traces speaks gRPC too.
-    (speaks && ![SPEAKS_TEMPORAL, "testkit"].contains(&room))
-        .then_some("engine-temporal alone speaks to Temporal")
+    (speaks && ![SPEAKS_GRPC, "testkit"].contains(&room))
+        .then_some("engine-temporal alone speaks gRPC")
 }
 
 fn is_adapter(room: &str) -> bool {
@@ -189,6 +201,12 @@ mod tests {
             ("store-postgres", "leasehold-store-sqlite"),
             ("engine-temporal", "leasehold-store-sqlite"),
             ("engine-temporal", "leasehold-runtime"),
+            ("engine-temporal", "leasehold-client"),
+            ("engine-temporal", "temporalio-client"),
+            ("temporal-worker", "leasehold-store"),
+            ("temporal-worker", "tonic"),
+            ("cli", "leasehold-temporal-worker"),
+            ("process", "leasehold-core"),
             ("engine-embedded", "leasehold-runtime"),
             ("engine-embedded", "leasehold-store-sqlite"),
             ("engine-embedded", "leasehold-engine-conformance"),
@@ -244,7 +262,11 @@ mod tests {
             ("engine-conformance", "leasehold-worker"),
             ("engine-conformance", "leasehold-testkit"),
             ("engine-temporal", "leasehold-engine"),
-            ("engine-temporal", "temporalio-client"),
+            ("engine-temporal", "tonic"),
+            ("temporal-worker", "temporalio-sdk"),
+            ("temporal-worker", "leasehold-engine-temporal"),
+            ("temporal-worker", "leasehold-process"),
+            ("cli", "leasehold-process"),
             ("ops", "leasehold-engine"),
             ("runtime", "leasehold-store"),
             ("runtime", "leasehold-telemetry"),

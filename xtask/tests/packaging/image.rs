@@ -43,6 +43,15 @@ fn the_image_is_built_with_the_rust_that_the_workspace_asks_for() {
 }
 
 #[test]
+fn the_image_has_both_programs_in_one_folder() {
+    let dockerfile = text(DOCKERFILE);
+    let built = "cargo build --profile dist --locked -p leasehold -p leasehold-temporal-worker";
+    assert!(dockerfile.contains(built), "it should say: {built}");
+    let copied = "COPY --from=build /out/ /usr/local/bin/";
+    assert!(dockerfile.contains(copied), "it should say: {copied}");
+}
+
+#[test]
 fn nothing_that_the_build_needs_is_kept_out_of_the_image() {
     let ignored = text(".dockerignore");
     let ignored: Vec<_> = ignored

@@ -279,7 +279,7 @@ pub(super) fn key(text: &str) -> Result<(), String> {
 }
 
 pub(super) fn level(text: &str) -> Result<(), String> {
-    match crate::logging::filter(text) {
+    match leasehold_process::logging::filter(text) {
         Ok(_) => Ok(()),
         Err(_) => Err(
             "must be error, warn, info, debug or trace, or a filter such as info,leasehold_runtime=debug"

@@ -34,6 +34,7 @@ pub(crate) use traces::TraceSettings;
 pub(crate) use worker::WorkerSettings;
 
 use known::{ANY, Known, TICK, count, file, of, optional, time};
+use leasehold_process::logging::LogFormat;
 use leasehold_runtime::RuntimeOptions;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -283,17 +284,6 @@ const LOG: &[Known] = &[
 pub(crate) struct LogSettings {
     pub(crate) level: String,
     pub(crate) format: LogFormat,
-}
-
-/// How log lines look.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum LogFormat {
-    /// For people.
-    #[default]
-    Text,
-    /// For machines.
-    Json,
 }
 
 impl Default for LogSettings {

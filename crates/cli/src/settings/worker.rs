@@ -3,7 +3,7 @@
 use super::Span;
 use super::kind::{self, Kind};
 use super::known::{ANY, Known, count, file, of, optional, time};
-use leasehold_engine_temporal::worker::GraphWorkerOptions;
+use leasehold_engine_temporal::GraphWorkerOptions;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 

@@ -3,11 +3,11 @@
 use leasehold_client::Client;
 use leasehold_core::key::KeyScope;
 use leasehold_engine_conformance::EngineFixture;
-use leasehold_engine_temporal::worker::{GraphWorker, GraphWorkerOptions};
-use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
+use leasehold_engine_temporal::{GraphWorkerOptions, TemporalEngine, TemporalOptions};
 use leasehold_outbound::{Outbound, OutboundOptions};
 use leasehold_runtime::{Runtime, RuntimeOptions};
 use leasehold_store::fresh_id;
+use leasehold_temporal_worker::GraphWorker;
 use leasehold_testbed::{BackendKind, ServerEngine, ServerSetup, TestBackend, TestServer};
 use leasehold_testkit::TestTemporal;
 use std::sync::Arc;

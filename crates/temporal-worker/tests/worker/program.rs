@@ -2,12 +2,12 @@
 
 use crate::PATIENCE;
 use leasehold_testkit::Process;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Starts a command of the program with these variables.
 pub(crate) fn spawn(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Process {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+    let mut command = Command::new(program());
     command
         .args(arguments)
         .current_dir(folder)
@@ -15,6 +15,18 @@ pub(crate) fn spawn(folder: &Path, arguments: &[&str], variables: &[(&str, &str)
         .env_clear()
         .envs(variables.iter().copied());
     Process::spawn(command)
+}
+
+/// `leasehold`, which Cargo puts beside the worker's program.
+fn program() -> PathBuf {
+    let program =
+        Path::new(env!("CARGO_BIN_EXE_leasehold-temporal-worker")).with_file_name("leasehold");
+    assert!(
+        program.exists(),
+        "{} is missing: `cargo build -p leasehold` builds it",
+        program.display()
+    );
+    program
 }
 
 /// Waits for the line with that text.

@@ -1,13 +1,13 @@
 //! A task's job over HTTP: put into its queue once, waited for until it has ended. Knows no workflow.
 
-use super::activities::beat;
-use super::shapes::{Done, JobSeen, TaskInput};
+use crate::activities::beat;
 use leasehold_client::api::Code;
 use leasehold_client::api::job::{Job, NewJob};
 use leasehold_client::api::queue::Backoff;
 use leasehold_client::{Client, ClientError};
 use leasehold_core::duration::millis;
 use leasehold_core::{JobId, JobStatus};
+use leasehold_engine_temporal::graph_payload::{Done, JobSeen, TaskInput};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -23,14 +23,14 @@ const LOOK_MAX: Duration = Duration::from_secs(1);
 const DEDUP_WINDOW: Duration = Duration::from_secs(86_400);
 
 /// What is known of the job that is waited for.
-pub(super) struct Waiting(Mutex<Option<JobSeen>>);
+pub(crate) struct Waiting(Mutex<Option<JobSeen>>);
 
 impl Waiting {
-    pub(super) fn new(earlier: Option<JobSeen>) -> Self {
+    pub(crate) fn new(earlier: Option<JobSeen>) -> Self {
         Self(Mutex::new(earlier))
     }
 
-    pub(super) fn seen(&self) -> Option<JobSeen> {
+    pub(crate) fn seen(&self) -> Option<JobSeen> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -41,7 +41,7 @@ impl Waiting {
 }
 
 /// Waits for the end of the task's job, which is put into its queue unless it is there.
-pub(super) async fn done(
+pub(crate) async fn done(
     client: &Client,
     ctx: &ActivityContext,
     input: &TaskInput,
@@ -144,7 +144,7 @@ fn never(error: String) -> ActivityError {
 }
 
 /// A failure after which Temporal tries again.
-pub(super) fn again(error: &str, after: Option<Duration>) -> ActivityError {
+pub(crate) fn again(error: &str, after: Option<Duration>) -> ActivityError {
     ApplicationFailure::builder(error)
         .maybe_next_retry_delay(after)
         .build()

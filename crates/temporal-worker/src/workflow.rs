@@ -1,15 +1,17 @@
 //! The workflow type that runs graphs: the core's machine, driven by activities and timers. What it does must be the same at every replay: no
 //! clock, no randomness, no order but that of the graph.
 
-use super::activities::Activities;
-use super::policy;
-use super::shapes::{CallInput, Done, EndedInput, FailedNode, TaskInput};
-use crate::input::{Input, MEMO_PRIORITY, MEMO_TRACE};
+use crate::activities::Activities;
+use crate::policy;
 use futures::FutureExt;
 use futures::future::{LocalBoxFuture, poll_fn};
 use leasehold_core::duration::millis;
 use leasehold_core::graph::{Given, GraphEvent, Machine, Work};
 use leasehold_core::{ExecutionId, JsonText};
+use leasehold_engine_temporal::graph_payload::{
+    CallInput, Done, EndedInput, FAILED_NODE, FailedNode, Input, MEMO_PRIORITY, MEMO_TRACE,
+    TaskInput,
+};
 use std::collections::HashMap;
 use std::pin::pin;
 use std::task::Poll;
@@ -238,7 +240,7 @@ fn node_failure(machine: &Machine, at: usize, error: &str) -> WorkflowTerminatio
         error: error.to_owned(),
     };
     ApplicationFailure::builder(machine.failure(at, error))
-        .type_name(policy::FAILED_NODE.to_owned())
+        .type_name(FAILED_NODE.to_owned())
         .non_retryable(true)
         .details(details)
         .build()

@@ -1,20 +1,21 @@
 //! The worker that runs graphs on Temporal: connects, takes on what the task queue holds, drains when told to stop. What a graph does is decided in
 //! the workflow, what a node does in the activities.
+//!
+//! The only crate with Temporal's SDK. The program of it is started by `leasehold worker`.
 
 mod activities;
 mod policy;
 #[cfg(test)]
 mod replay;
-mod shapes;
+mod sdk_connection;
 mod task;
 mod workflow;
 
-pub(crate) use policy::{FAILED_NODE, timed_out};
-pub(crate) use shapes::{Done, FailedNode, JobSeen};
-
-use crate::{InvalidOptions, TemporalEngine, TemporalOptions};
 use activities::Activities;
 use leasehold_client::Client;
+use leasehold_engine_temporal::{
+    GRAPH_WORKFLOW_TYPE, GraphWorkerOptions, InvalidOptions, TemporalEngine, TemporalOptions,
+};
 use leasehold_outbound::Outbound;
 use std::time::Duration;
 use temporalio_client::{ClientOptions, Connection};
@@ -28,31 +29,10 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use workflow::LeaseholdGraph;
 
-/// The workflow type that the worker runs. The SDK knows types by names that are written into the program.
-pub const GRAPH_WORKFLOW_TYPE: &str = "LeaseholdGraph";
-
 /// Between two tries to reach Temporal.
 const RECONNECT: Duration = Duration::from_secs(2);
 /// Temporal hears of a call that goes on at least so often, and the call of its end as soon.
 const HEARTBEAT_MAX: Duration = Duration::from_secs(3);
-
-/// How much a worker takes upon itself.
-#[derive(Clone, Debug)]
-pub struct GraphWorkerOptions {
-    /// Calls and tasks at once; a task counts as long as its job has not ended.
-    pub concurrency: usize,
-    /// How long calls may go on when the worker is told to stop.
-    pub drain_timeout: Duration,
-}
-
-impl Default for GraphWorkerOptions {
-    fn default() -> Self {
-        Self {
-            concurrency: 1000,
-            drain_timeout: Duration::from_secs(20),
-        }
-    }
-}
 
 /// Why a worker cannot work.
 #[derive(Debug, Error)]
@@ -140,7 +120,7 @@ impl GraphWorker {
 
     /// The connection, as soon as there is one; none if told to stop before.
     async fn connect(&self, stop: &CancellationToken) -> Result<Option<Connection>, WorkerError> {
-        let options = self.temporal.connection()?;
+        let options = sdk_connection::options(&self.temporal)?;
         let limit = self.temporal.connect_timeout;
         loop {
             let attempt = tokio::time::timeout(limit, Connection::connect(options.clone()));
@@ -148,7 +128,7 @@ impl GraphWorker {
                 () = stop.cancelled() => return Ok(None),
                 attempt = attempt => match attempt {
                     Ok(Ok(connection)) => return Ok(Some(connection)),
-                    Ok(Err(error)) => crate::connect::not_connected(&error),
+                    Ok(Err(error)) => sdk_connection::explain(&error),
                     Err(_elapsed) => format!("no connection within {limit:?}"),
                 },
             };
@@ -181,7 +161,7 @@ impl GraphWorker {
         });
         let end = worker.run().await;
         stopper.abort();
-        Ok(end.map_err(|error| crate::connect::chain(&error)))
+        Ok(end.map_err(|error| leasehold_engine_temporal::chain(&error)))
     }
 
     fn sdk_options(&self, stop: &CancellationToken) -> Result<WorkerOptions, WorkerError> {

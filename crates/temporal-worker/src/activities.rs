@@ -1,10 +1,10 @@
 //! The activities of a graph's workflow: a call, a job to have done, a word at the end. Decides nothing about a graph.
 
-use super::policy::HEARTBEAT;
-use super::shapes::{CallInput, Done, EndedInput, JobSeen, TaskInput};
-use super::task::{self, Waiting};
-use crate::TemporalEngine;
+use crate::policy::HEARTBEAT;
+use crate::task::{self, Waiting};
 use leasehold_client::Client;
+use leasehold_engine_temporal::TemporalEngine;
+use leasehold_engine_temporal::graph_payload::{CallInput, Done, EndedInput, JobSeen, TaskInput};
 use leasehold_outbound::Outbound;
 use std::pin::pin;
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use tokio_util::sync::CancellationToken;
 
 /// What the activities need.
 pub(crate) struct Activities {
-    pub(super) client: Client,
-    pub(super) outbound: Outbound,
+    pub(crate) client: Client,
+    pub(crate) outbound: Outbound,
     /// Tells whether a workflow has ended.
-    pub(super) engine: TemporalEngine,
+    pub(crate) engine: TemporalEngine,
     /// The worker is told to stop.
-    pub(super) stop: CancellationToken,
+    pub(crate) stop: CancellationToken,
 }
 
 #[activities]
@@ -107,9 +107,9 @@ impl Activities {
     }
 
     async fn has_ended(&self, input: &TaskInput) -> bool {
-        use leasehold_engine::Description;
+        use leasehold_engine::{Description, Engine};
         matches!(
-            self.engine.describe_workflow(input.execution_id).await,
+            self.engine.describe(input.execution_id).await,
             Ok(Description::Ended { .. } | Description::NotFound)
         )
     }
@@ -141,7 +141,7 @@ async fn alive<T>(
 }
 
 /// What cannot be written down is not told; the next is.
-pub(super) async fn beat(ctx: &ActivityContext, seen: Option<JobSeen>) {
+pub(crate) async fn beat(ctx: &ActivityContext, seen: Option<JobSeen>) {
     let told = match seen {
         Some(seen) => ctx.record_heartbeat(seen).await,
         None => ctx.record_heartbeat(()).await,

@@ -1,6 +1,7 @@
 //! How long activities may take, how often Temporal tries them again, and what their failures say. Runs nothing.
 
 use leasehold_core::job::JobRetry;
+use leasehold_engine_temporal::graph_payload::timed_out;
 use std::time::Duration;
 use temporalio_common::RetryPolicy;
 use temporalio_common::error::{IncomingError, TimeoutType};
@@ -8,12 +9,9 @@ use temporalio_sdk::error::ActivityExecutionError;
 use temporalio_sdk::{ActivityOptions, LocalActivityOptions, WorkflowCancellationToken};
 
 /// A worker that was killed is noticed after this.
-pub(super) const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How often an activity says that it goes on.
-pub(super) const HEARTBEAT: Duration = Duration::from_secs(2);
-/// The type of a workflow's failure that a node is to blame for.
-pub(crate) const FAILED_NODE: &str = "NodeFailed";
-
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(2);
 /// A call ends by its own timeout, which says more than Temporal's; this is for one that does not.
 const GRACE: Duration = Duration::from_secs(5);
 /// Longer than any job may take: whoever has it decides, and the execution's own timeout.
@@ -23,7 +21,7 @@ const TASK_RETRY_MAX: Duration = Duration::from_secs(5);
 /// Time for a word to the server.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(super) fn of_call(
+pub(crate) fn of_call(
     node: &str,
     timeout: Duration,
     retry: &JobRetry,
@@ -46,7 +44,7 @@ pub(super) fn of_call(
 }
 
 /// The job has its own attempts; Temporal's are for finding out about it, and never run out.
-pub(super) fn of_task(node: &str, nodes: &WorkflowCancellationToken) -> ActivityOptions {
+pub(crate) fn of_task(node: &str, nodes: &WorkflowCancellationToken) -> ActivityOptions {
     let policy = RetryPolicy::builder()
         .initial_interval(Duration::from_millis(500))
         .maximum_interval(TASK_RETRY_MAX)
@@ -60,7 +58,7 @@ pub(super) fn of_task(node: &str, nodes: &WorkflowCancellationToken) -> Activity
         .build()
 }
 
-pub(super) fn of_the_end() -> LocalActivityOptions {
+pub(crate) fn of_the_end() -> LocalActivityOptions {
     LocalActivityOptions::builder()
         .retry_policy(RetryPolicy::builder().maximum_attempts(1).build())
         .schedule_to_close_timeout(END_TIMEOUT)
@@ -70,17 +68,12 @@ pub(super) fn of_the_end() -> LocalActivityOptions {
 }
 
 /// What a node's failure is told as.
-pub(super) fn said(error: &ActivityExecutionError) -> String {
+pub(crate) fn said(error: &ActivityExecutionError) -> String {
     match error.cause() {
         Some(IncomingError::Application(failure)) => failure.to_string(),
-        Some(IncomingError::Timeout(timeout)) => timed_out(timeout.timeout_type()).to_owned(),
+        Some(IncomingError::Timeout(timeout)) => {
+            timed_out(timeout.timeout_type() == TimeoutType::Heartbeat).to_owned()
+        }
         _ => error.to_string(),
-    }
-}
-
-pub(crate) const fn timed_out(of: TimeoutType) -> &'static str {
-    match of {
-        TimeoutType::Heartbeat => "the worker that had it was lost",
-        _ => "it took longer than its timeout",
     }
 }

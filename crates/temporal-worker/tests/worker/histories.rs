@@ -1,4 +1,4 @@
-//! The executions whose histories are kept in `crates/engine-temporal/tests/histories`, run anew. With `LEASEHOLD_RECORD_HISTORIES=1` what they leave
+//! The executions whose histories are kept in `crates/temporal-worker/tests/histories`, run anew. With `LEASEHOLD_RECORD_HISTORIES=1` what they leave
 //! is kept there instead; its README says when.
 
 use crate::temporal_fixture::{QUEUE, fixture};
@@ -6,11 +6,16 @@ use leasehold_core::ExecutionEnd;
 use leasehold_core::graph::{Edge, Graph};
 use leasehold_engine::Start;
 use leasehold_engine_conformance::{Crew, EngineFixture};
-use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
 use leasehold_testkit::TestTemporal;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
+use temporalio_client::grpc::WorkflowService;
+use temporalio_client::tonic::IntoRequest;
+use temporalio_client::{Connection, ConnectionOptions, Url};
+use temporalio_common::protos::temporal::api::common::v1::WorkflowExecution;
+use temporalio_common::protos::temporal::api::history::v1::History;
+use temporalio_common::protos::temporal::api::workflowservice::v1::GetWorkflowExecutionHistoryRequest;
 
 const RECORD_VARIABLE: &str = "LEASEHOLD_RECORD_HISTORIES";
 
@@ -36,16 +41,38 @@ fn task(id: &str, kind: &str) -> Value {
 
 /// The execution's history can be read, and is kept if that is wished.
 async fn keep(start: &Start, name: &str) {
-    let engine = TemporalEngine::new(TemporalOptions {
-        address: TestTemporal::shared().address().to_owned(),
-        ..TemporalOptions::default()
-    });
-    let history = engine.unwrap().history_json(start.execution).await.unwrap();
+    let history = history_json(start).await;
     assert!(history.contains("LeaseholdGraph"));
     if std::env::var_os(RECORD_VARIABLE).is_some() {
-        let folder =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine-temporal/tests/histories");
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
         std::fs::write(folder.join(name), history).unwrap();
+    }
+}
+
+/// All that happened in an execution's workflow, as the JSON that the SDK's replayer reads.
+async fn history_json(start: &Start) -> String {
+    let url = format!("http://{}", TestTemporal::shared().address());
+    let options = ConnectionOptions::new(Url::parse(&url).unwrap()).build();
+    let mut connection = Connection::connect(options).await.unwrap();
+    let mut events = Vec::new();
+    let mut next_page_token = Vec::new();
+    loop {
+        let request = GetWorkflowExecutionHistoryRequest {
+            namespace: "default".to_owned(),
+            execution: Some(WorkflowExecution {
+                workflow_id: format!("execution-{}", start.execution),
+                run_id: String::new(),
+            }),
+            next_page_token,
+            ..GetWorkflowExecutionHistoryRequest::default()
+        };
+        let answer = connection.get_workflow_execution_history(request.into_request());
+        let answer = answer.await.unwrap().into_inner();
+        events.extend(answer.history.unwrap_or_default().events);
+        next_page_token = answer.next_page_token;
+        if next_page_token.is_empty() {
+            return serde_json::to_string(&History { events }).unwrap();
+        }
     }
 }
 

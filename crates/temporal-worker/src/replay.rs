@@ -1,6 +1,6 @@
 //! Runs today's workflow over histories that earlier ones left: what it does must still be what it did then.
 
-use super::workflow::LeaseholdGraph;
+use crate::workflow::LeaseholdGraph;
 use std::path::{Path, PathBuf};
 use temporalio_client::WorkflowHistory;
 use temporalio_sdk::workflow_replayer::{WorkflowReplayer, WorkflowReplayerOptions};

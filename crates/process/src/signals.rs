@@ -5,18 +5,22 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 /// What is to be done.
-pub(crate) enum Order {
+pub enum Order {
     /// Stop, because of this signal.
     Stop(&'static str),
     /// Read certificates again.
     Renew,
 }
 
-pub(crate) enum Signals {
+/// The signals that this process listens for.
+pub enum Signals {
     /// Of the system.
     System {
+        /// SIGTERM.
         terminate: Signal,
+        /// SIGINT.
         interrupt: Signal,
+        /// SIGHUP, where a certificate can be read again.
         hang_up: Option<Signal>,
     },
     /// Of somebody in this process, who listens to the system's.
@@ -25,7 +29,7 @@ pub(crate) enum Signals {
 
 impl Signals {
     /// Listens for them. Without a certificate a closed terminal ends the process, as it usually does.
-    pub(crate) fn listen(has_certificate: bool) -> Result<Self> {
+    pub fn listen(has_certificate: bool) -> Result<Self> {
         let hang_up = || signal(SignalKind::hangup());
         Ok(Self::System {
             terminate: signal(SignalKind::terminate())?,
@@ -35,11 +39,12 @@ impl Signals {
     }
 
     /// Listens for nothing but this.
-    pub(crate) fn of(token: CancellationToken) -> Self {
+    pub fn of(token: CancellationToken) -> Self {
         Self::Token(Some(token))
     }
 
-    pub(crate) async fn next(&mut self) -> Order {
+    /// Waits for the next signal.
+    pub async fn next(&mut self) -> Order {
         match self {
             Self::System {
                 terminate,
@@ -63,7 +68,7 @@ impl Signals {
     }
 
     /// Returns when it is time to stop.
-    pub(crate) async fn stop(&mut self) -> &'static str {
+    pub async fn stop(&mut self) -> &'static str {
         loop {
             if let Order::Stop(name) = self.next().await {
                 return name;

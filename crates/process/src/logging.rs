@@ -1,8 +1,8 @@
 //! Logs: to standard error, as text for people or as JSON for machines.
 
 use crate::log_writer::LogWriter;
-use crate::settings::LogFormat;
 use anyhow::{Context, Result, bail};
+use serde::{Deserialize, Serialize};
 use std::fmt::{self, Debug, Write};
 use std::io::IsTerminal;
 use tracing::Subscriber;
@@ -15,19 +15,30 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
+/// How log lines look.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// For machines.
+    Json,
+}
+
 /// What speaks to PostgreSQL logs every statement with its parameters, which are other people's data, and a line for each
 /// connection that a restart has cost. A filter that names one of these gets it all the same.
 const QUIET: [(&str, &str); 2] = [("tokio_postgres", "warn"), ("deadpool.postgres", "error")];
 
 /// Starts logging into a file, for what draws on the terminal; once a process.
-pub(crate) fn start_in(file: std::fs::File, level: &str) -> Result<()> {
+pub fn start_in(file: std::fs::File, level: &str) -> Result<()> {
     let writer = LogWriter::to(file).context("the log cannot be written")?;
     begin(text(filter(level)?, writer.clone(), false), writer);
     Ok(())
 }
 
 /// Starts logging; once a process.
-pub(crate) fn start(level: &str, format: LogFormat) -> Result<()> {
+pub fn start(level: &str, format: LogFormat) -> Result<()> {
     let filter = filter(level)?;
     let writer = LogWriter::to(std::io::stderr()).context("the log cannot be written")?;
     match format {
@@ -41,7 +52,7 @@ pub(crate) fn start(level: &str, format: LogFormat) -> Result<()> {
 }
 
 /// Waits until everything that was logged is written; what ends the process calls it last.
-pub(crate) fn finish() {
+pub fn finish() {
     LogWriter::flush();
 }
 
@@ -123,7 +134,7 @@ impl Write for OneLine<'_, '_> {
 }
 
 /// The filter that a level or a filter's text stands for.
-pub(crate) fn filter(level: &str) -> Result<EnvFilter> {
+pub fn filter(level: &str) -> Result<EnvFilter> {
     let wrong = || {
         format!("log.level: `{level}` is no level (error, warn, info, debug, trace) and no filter")
     };

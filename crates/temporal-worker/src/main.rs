@@ -1,0 +1,123 @@
+//! The program that runs graphs on Temporal. `leasehold worker` reads the settings, checks them and becomes this program; it takes them as JSON from standard input.
+
+use anyhow::{Context, Result, bail};
+use leasehold_client::{Client, ClientOptions};
+use leasehold_engine_temporal::WorkerConfig;
+use leasehold_outbound::{Outbound, OutboundOptions};
+use leasehold_process::logging::{self, LogFormat};
+use leasehold_process::signals::Signals;
+use leasehold_temporal_worker::GraphWorker;
+use std::io::{IsTerminal, Read, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio_util::sync::CancellationToken;
+
+/// Beyond the time to drain: for Temporal to be told.
+const LAST_WORDS: Duration = Duration::from_secs(10);
+
+const STARTED_WRONGLY: &str =
+    "this program is started by `leasehold worker`, which reads the settings: run that instead";
+
+fn main() -> ExitCode {
+    let outcome = run();
+    logging::finish();
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<()> {
+    let config = read()?;
+    let format = if config.log_json {
+        LogFormat::Json
+    } else {
+        LogFormat::Text
+    };
+    logging::start(&config.log_level, format)?;
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("the async runtime cannot be started")?
+        .block_on(work(config))
+}
+
+fn read() -> Result<WorkerConfig> {
+    let mut input = std::io::stdin();
+    if std::env::args_os().len() > 1 || input.is_terminal() {
+        bail!(STARTED_WRONGLY);
+    }
+    let mut text = String::new();
+    input.read_to_string(&mut text).context(STARTED_WRONGLY)?;
+    let config: WorkerConfig = serde_json::from_str(&text).context(STARTED_WRONGLY)?;
+    let version = env!("CARGO_PKG_VERSION");
+    if config.version != version {
+        bail!(
+            "this program is of version {version} and `leasehold` of version {}: install both of one release",
+            config.version
+        );
+    }
+    Ok(config)
+}
+
+async fn work(config: WorkerConfig) -> Result<()> {
+    let mut signals = Signals::listen(false)?;
+    let temporal = config.temporal.clone();
+    let drain_timeout = config.options.drain_timeout;
+    let server = config.server.clone();
+    let worker = worker(config)?;
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        server,
+        temporal = temporal.address,
+        namespace = temporal.namespace,
+        task_queue = temporal.graph_task_queue,
+        worker = temporal.identity,
+        "leasehold worker is running"
+    );
+    let stop = CancellationToken::new();
+    let mut working = tokio::spawn(worker.run(stop.clone()));
+    let signal = tokio::select! {
+        signal = signals.stop() => signal,
+        ended = &mut working => {
+            ended??;
+            bail!("the worker ended by itself");
+        }
+    };
+    tracing::info!(
+        signal,
+        "stopping: nothing more is taken on, calls under way may end, tasks go on elsewhere"
+    );
+    stop.cancel();
+    tokio::select! {
+        ended = tokio::time::timeout(drain_timeout + LAST_WORDS, working) => match ended {
+            Ok(ended) => ended??,
+            Err(_elapsed) => tracing::warn!("stopped before all was told to Temporal; it finds out by itself"),
+        },
+        name = signals.stop() => bail!("told to stop again ({name}); left at once"),
+    }
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn worker(config: WorkerConfig) -> Result<GraphWorker> {
+    let options = ClientOptions {
+        ca_pem: config.server_ca.map(String::into_bytes),
+        ..ClientOptions::default()
+    };
+    let client = Client::with(&config.server, &config.key, options).context("worker.server")?;
+    let allow = config.http_allow.iter().map(|text| text.parse());
+    let allow = allow
+        .collect::<Result<_, _>>()
+        .context("http_nodes.allow")?;
+    let outbound = Outbound::new(OutboundOptions { allow })?;
+    Ok(GraphWorker::new(
+        config.temporal,
+        config.options,
+        client,
+        outbound,
+    )?)
+}
