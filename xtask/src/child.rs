@@ -1,4 +1,4 @@
-//! Runs one command, shows its output as it comes and hands each line to a reader. Knows nothing of tests.
+//! Runs one command, shows its output as it comes or not, and hands each line to a reader. Knows nothing of tests.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -8,10 +8,29 @@ use anyhow::{Context, Result};
 
 use crate::interrupt::Interrupt;
 
-/// Runs it to its end, in a process group of its own, so that an interrupt reaches it and all its children once.
+/// Runs it to its end and shows its output.
 pub(crate) fn run(
     command: &mut Command,
     interrupt: &Interrupt,
+    on_line: impl FnMut(&str),
+) -> Result<ExitStatus> {
+    run_to(command, interrupt, &mut io::stdout(), on_line)
+}
+
+/// Runs it to its end without showing its output.
+pub(crate) fn read(
+    command: &mut Command,
+    interrupt: &Interrupt,
+    on_line: impl FnMut(&str),
+) -> Result<ExitStatus> {
+    run_to(command, interrupt, &mut io::sink(), on_line)
+}
+
+/// In a process group of its own, so that an interrupt reaches it and all its children once.
+fn run_to(
+    command: &mut Command,
+    interrupt: &Interrupt,
+    to: &mut impl Write,
     mut on_line: impl FnMut(&str),
 ) -> Result<ExitStatus> {
     interrupt.check()?;
@@ -21,13 +40,13 @@ pub(crate) fn run(
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("{} could not be started", command.get_program().display()))?;
-    interrupt.watch(Some(child.id()));
+    interrupt.add(child.id());
     let shown = match child.stdout.take() {
-        Some(output) => tee(BufReader::new(output), &mut io::stdout(), &mut on_line),
+        Some(output) => tee(BufReader::new(output), to, &mut on_line),
         None => Ok(()),
     };
     let status = child.wait();
-    interrupt.watch(None);
+    interrupt.remove(child.id());
     interrupt.check()?;
     shown?;
     Ok(status?)

@@ -1,5 +1,6 @@
-//! Ctrl-C and SIGTERM: pass them on to the running child, so that the parent lives to clean up. Knows no commands.
+//! Ctrl-C and SIGTERM: pass them on to the running children, so that the parent lives to clean up. Knows no commands.
 
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -12,10 +13,10 @@ use signal_hook::iterator::Signals;
 #[derive(Default)]
 struct State {
     interrupted: bool,
-    child_group: Option<u32>,
+    groups: BTreeSet<u32>,
 }
 
-/// From its making on, signals end the current child instead of this process.
+/// From its making on, signals end the current children instead of this process.
 pub(crate) struct Interrupt {
     state: Arc<Mutex<State>>,
 }
@@ -31,8 +32,8 @@ impl Interrupt {
                 // Who asks twice means it.
                 let signal = if state.interrupted { "KILL" } else { "TERM" };
                 state.interrupted = true;
-                if let Some(group) = state.child_group {
-                    signal_group(signal, group);
+                for group in &state.groups {
+                    signal_group(signal, *group);
                 }
             }
         });
@@ -47,14 +48,24 @@ impl Interrupt {
         Ok(())
     }
 
-    /// Names the child's process group to pass signals on to, or none any more.
-    pub(crate) fn watch(&self, group: Option<u32>) {
+    /// Names the process group of a child to pass signals on to.
+    pub(crate) fn add(&self, group: u32) {
         let mut state = self.lock();
-        state.child_group = group;
-        if let (true, Some(group)) = (state.interrupted, group) {
+        state.groups.insert(group);
+        if state.interrupted {
             // It came between the last check and the child's start.
             signal_group("TERM", group);
         }
+    }
+
+    /// The child has ended.
+    pub(crate) fn remove(&self, group: u32) {
+        self.lock().groups.remove(&group);
+    }
+
+    /// Ends a child and all its children.
+    pub(crate) fn kill(&self, group: u32) {
+        signal_group("KILL", group);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {

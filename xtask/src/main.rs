@@ -1,13 +1,13 @@
-//! The commands of this repository, `cargo xtask setup|test|tidy|schema|book`. Knows nothing of what the product does.
+//! The commands of this repository, `cargo xtask setup|test|package|tidy|schema|book`. Knows nothing of what the product does.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod book;
 mod child;
 mod install;
 mod interrupt;
+mod package;
 mod schema;
 mod setup;
-mod tally;
 mod test;
 mod tidy;
 mod workspace;
@@ -30,14 +30,9 @@ enum Task {
     /// Installs what the tests need and is missing: PostgreSQL, faketime, Temporal's CLI and its SDK for Python, linters of packages.
     Setup,
     /// Sets up, then runs every test on throwaway servers and sums up.
-    Test {
-        /// Also runs the cases that take minutes.
-        #[arg(long)]
-        full: bool,
-        /// Passed on to `cargo test`.
-        #[arg(last = true)]
-        arguments: Vec<String>,
-    },
+    Test(test::TestArguments),
+    /// Builds what a release ships into target/package: both programs, the chart, checksums, a bill of materials.
+    Package,
     /// Checks the house rules that neither the compiler nor clippy knows.
     Tidy,
     /// Rewrites each store's schema.sql from its migrations, and PostgreSQL's list of functions.
@@ -61,7 +56,8 @@ fn main() -> ExitCode {
 fn run(task: Task) -> Result<bool> {
     match task {
         Task::Setup => setup::run().map(|_| true),
-        Task::Test { full, arguments } => test::run(full, &arguments),
+        Task::Test(arguments) => test::run(&arguments),
+        Task::Package => package::run().map(|()| true),
         Task::Tidy => tidy::run(),
         Task::Schema => schema::run().map(|()| true),
         Task::Book => book::run(),

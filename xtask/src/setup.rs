@@ -29,6 +29,30 @@ pub(crate) struct Ready {
     pub(crate) schemathesis: PathBuf,
 }
 
+/// What set-up would install.
+pub(crate) fn missing() -> Vec<String> {
+    let target = workspace::target();
+    let is_here = |package: PythonPackage| package.folder(&target).exists();
+    let programs = [
+        ("PostgreSQL", postgres_programs().is_some()),
+        ("faketime", faketime_library().is_some()),
+        ("promtool", promtool_version().is_some()),
+        (
+            "systemd-analyze",
+            first_line("systemd-analyze", ["--version"]).is_ok(),
+        ),
+    ];
+    let programs = programs.map(|(name, here)| (name.to_owned(), here));
+    let linters = LINTERS.map(|linter| linter.package());
+    let packages = linters
+        .into_iter()
+        .chain([TEMPORAL_CLI, TEMPORAL_PYTHON_SDK, SCHEMATHESIS]);
+    let packages = packages.map(|package| (package.requirement(), is_here(package)));
+    let all = programs.into_iter().chain(packages);
+    all.filter_map(|(name, here)| (!here).then_some(name))
+        .collect()
+}
+
 /// Installs what is missing. Says one line for each thing, and does nothing the second time.
 pub(crate) fn run() -> Result<Ready> {
     postgres()?;
@@ -105,7 +129,8 @@ fn linters() -> Result<()> {
     })
 }
 
-fn linter(linter: Linter) -> Result<()> {
+/// Sees to it that a linter is there.
+pub(crate) fn linter(linter: Linter) -> Result<()> {
     let package = linter.package();
     let requirement = package.requirement();
     let folder = package.folder(&workspace::target());

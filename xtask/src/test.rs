@@ -1,10 +1,16 @@
 //! Runs every test on throwaway servers and sums up. Knows how tests are started, not what they test.
 
+mod history;
+mod outcome;
+mod pool;
+mod programs;
+
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow};
+use clap::Args;
 use leasehold_testkit::{
     Cluster, PYTHON_PATH_VARIABLE, SCHEMATHESIS_VARIABLE, TEMPORAL_CLI_VARIABLE, TEMPORAL_VARIABLE,
     TemporalOptions, TestTemporal, postgres_programs, postgres_version,
@@ -12,8 +18,48 @@ use leasehold_testkit::{
 
 use crate::interrupt::Interrupt;
 use crate::setup::{self, Ready};
-use crate::tally::Tally;
 use crate::{child, workspace};
+use history::{BUDGET, History, minutes};
+use outcome::Outcome;
+use programs::TestProgram;
+
+/// How many of the slowest tests are shown.
+const SLOWEST: usize = 10;
+
+/// What to test.
+#[derive(Args)]
+pub(crate) struct TestArguments {
+    /// Also runs the cases that take minutes.
+    #[arg(long)]
+    full: bool,
+    /// Runs everything so many times, to find tests that fail now and then.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    repeat: u32,
+    /// Only tests of this package.
+    #[arg(short, long, value_name = "PACKAGE")]
+    package: Vec<String>,
+    /// Only this test program: a name under `tests/`.
+    #[arg(long = "test", value_name = "NAME")]
+    program: Vec<String>,
+    /// Only tests whose name contains one of these.
+    #[arg(value_name = "FILTER")]
+    filter: Vec<String>,
+    /// Passed on to each test program, such as `--nocapture`.
+    #[arg(last = true, value_name = "OPTION")]
+    options: Vec<String>,
+}
+
+impl TestArguments {
+    fn is_whole(&self) -> bool {
+        let narrowed = [&self.package, &self.program, &self.filter, &self.options];
+        !self.full && narrowed.iter().all(|part| part.is_empty())
+    }
+
+    /// Examples in doc comments belong to a run of everything or of packages.
+    fn has_examples(&self) -> bool {
+        self.program.is_empty() && self.filter.is_empty() && self.options.is_empty()
+    }
+}
 
 /// What the tests run on; all of it ends with this process, however that ends.
 struct Servers {
@@ -22,38 +68,80 @@ struct Servers {
 }
 
 /// Whether every test passed.
-pub(crate) fn run(full: bool, arguments: &[String]) -> Result<bool> {
+pub(crate) fn run(arguments: &TestArguments) -> Result<bool> {
     let interrupt = Interrupt::install()?;
-    let ready = setup::run()?;
-    interrupt.check()?;
-    let servers = start_servers(&ready)?;
-    let url = servers.postgres.url();
-    let address = servers.temporal.address().to_owned();
-    println!("test: PostgreSQL runs at {url}, Temporal at {address}");
-
-    let mut command = cargo_test(arguments);
-    command
-        .env("LEASEHOLD_TEST_PG", &url)
-        .env(TEMPORAL_VARIABLE, &address)
-        .env(TEMPORAL_CLI_VARIABLE, &ready.temporal)
-        .env(PYTHON_PATH_VARIABLE, &ready.python_path)
-        .env(SCHEMATHESIS_VARIABLE, &ready.schemathesis);
-    if full {
-        command.env("LEASEHOLD_TEST_FULL", "1");
-    }
+    let mut history = History::read();
+    announce(&history);
     let begun = Instant::now();
-    let mut tally = Tally::default();
-    let status = child::run(&mut command, &interrupt, |line| tally.read(line))?;
+    // Set-up waits for the network, the compiler for the processor: together they take as long as the longer one.
+    let (programs, ready) = thread::scope(|scope| {
+        let ready = scope.spawn(setup::run);
+        (programs::build(arguments, &interrupt), ready.join())
+    });
+    let ready = ready.map_err(|_| anyhow!("the thread that sets up panicked"))??;
+    let mut programs = programs?;
+    interrupt.check()?;
+    println!(
+        "test: {} test programs, built in {}",
+        programs.len(),
+        minutes(begun.elapsed())
+    );
+    history.sort(&mut programs);
+    let servers = start_servers(&ready)?;
+    println!(
+        "test: PostgreSQL runs at {}, Temporal at {}",
+        servers.postgres.url(),
+        servers.temporal.address()
+    );
+    let environment = environment(&servers, &ready, arguments.full);
+
+    let begun = Instant::now();
+    let mut outcome = Outcome::default();
+    for turn in 1..=arguments.repeat {
+        if arguments.repeat > 1 {
+            println!("test: run {turn} of {}", arguments.repeat);
+        }
+        outcome.add(pool::run(&programs, arguments, &environment, &interrupt)?);
+        if arguments.has_examples() && turn == 1 {
+            outcome.add(examples(arguments, &environment, &interrupt)?);
+        }
+    }
     let took = begun.elapsed();
+    let addresses = (
+        servers.postgres.url(),
+        servers.temporal.address().to_owned(),
+    );
     drop(servers);
-    if !status.success() && tally.failed == 0 {
+    if arguments.is_whole() && arguments.repeat == 1 && outcome.is_green() {
+        history.keep(took, &outcome)?;
+    }
+    sum_up(&outcome, took, &addresses, &ready)?;
+    if arguments.is_whole() && arguments.repeat == 1 && took > BUDGET {
         println!(
-            "test: cargo test failed without a failed test (a build error, or a crash): counted as 1 failed"
+            "test: warning: the budget is {}; the slowest tests above are the place to begin",
+            minutes(BUDGET)
         );
     }
-    tally.settle(status.success());
-    sum_up(&tally, took, (&url, &address), &ready)?;
-    Ok(tally.is_green())
+    println!("{} passed, {} failed", outcome.passed, outcome.failed());
+    Ok(outcome.is_green())
+}
+
+fn announce(history: &History) {
+    match setup::missing().as_slice() {
+        [] => println!("test: all that the tests need is installed"),
+        missing => println!("test: this will be installed: {}", missing.join(", ")),
+    }
+    match history.last() {
+        Some(last) => println!(
+            "test: the last whole run took {} (budget {})",
+            minutes(last),
+            minutes(BUDGET)
+        ),
+        None => println!(
+            "test: the budget of a whole run, once everything is built, is {}",
+            minutes(BUDGET)
+        ),
+    }
 }
 
 /// Starts both at once: each takes a second or more, on a cold disk several.
@@ -70,60 +158,79 @@ fn start_servers(ready: &Ready) -> Result<Servers> {
     })
 }
 
-/// All tests of all crates; `-p` among the arguments narrows it to some.
-fn cargo_test(arguments: &[String]) -> Command {
-    let mut command = workspace::cargo();
-    command.args(["test", "--locked", "--no-fail-fast"]);
-    let narrowed = arguments
-        .iter()
-        .take_while(|argument| *argument != "--")
-        .any(|argument| argument.starts_with("-p") || argument.starts_with("--package"));
-    if !narrowed {
-        command.arg("--workspace");
+/// Where the tests find their servers and tools.
+fn environment(servers: &Servers, ready: &Ready, full: bool) -> Vec<(&'static str, String)> {
+    let path = |path: &std::path::Path| path.to_string_lossy().into_owned();
+    let mut variables = vec![
+        ("LEASEHOLD_TEST_PG", servers.postgres.url()),
+        (TEMPORAL_VARIABLE, servers.temporal.address().to_owned()),
+        (TEMPORAL_CLI_VARIABLE, path(&ready.temporal)),
+        (PYTHON_PATH_VARIABLE, path(&ready.python_path)),
+        (SCHEMATHESIS_VARIABLE, path(&ready.schemathesis)),
+    ];
+    if full {
+        variables.push(("LEASEHOLD_TEST_FULL", "1".to_owned()));
     }
-    command.args(arguments);
-    command
+    variables
+}
+
+/// The examples in doc comments, which only Cargo can run.
+fn examples(
+    arguments: &TestArguments,
+    environment: &[(&'static str, String)],
+    interrupt: &Interrupt,
+) -> Result<Outcome> {
+    println!("test: examples in doc comments");
+    let mut command = workspace::cargo();
+    command.args(["test", "--doc", "--locked", "--no-fail-fast"]);
+    programs::narrow(&mut command, &arguments.package);
+    command.envs(environment.iter().map(|(name, value)| (name, value)));
+    let mut outcome = Outcome::default();
+    let status = child::run(&mut command, interrupt, |line| outcome.read("doc", line))?;
+    outcome.settle("doc", status.success());
+    Ok(outcome)
 }
 
 fn sum_up(
-    tally: &Tally,
+    outcome: &Outcome,
     took: Duration,
-    (url, address): (&str, &str),
+    (url, address): &(String, String),
     ready: &Ready,
 ) -> Result<()> {
     let programs = postgres_programs().context("PostgreSQL has gone away")?;
     let version = postgres_version(&programs).unwrap_or_default();
     println!();
-    println!("test: took {:.1} s, on", took.as_secs_f64());
+    println!("test: the {SLOWEST} slowest of {}", outcome.passed);
+    for (name, seconds) in outcome.slowest(SLOWEST) {
+        println!("  {seconds:>7.1} s  {name}");
+    }
+    for (name, times) in outcome.failures() {
+        println!(
+            "test: FAILED {name}{}",
+            if *times > 1 {
+                format!(" ({times} times)")
+            } else {
+                String::new()
+            }
+        );
+    }
+    println!("test: took {}, on", minutes(took));
     println!("  PostgreSQL {version} ({url})");
     println!("  SQLite (bundled)");
     println!("  Temporal {} ({address})", ready.temporal_version);
-    if tally.ignored > 0 {
-        println!("test: {} ignored, which is not allowed", tally.ignored);
+    if outcome.ignored > 0 {
+        println!("test: {} ignored, which is not allowed", outcome.ignored);
     }
-    if tally.passed + tally.failed == 0 {
+    if outcome.passed + outcome.failed() == 0 {
         println!("test: nothing ran");
     }
-    println!("{} passed, {} failed", tally.passed, tally.failed);
     Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn words(arguments: &[&str]) -> Vec<String> {
-        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-        cargo_test(&arguments)
-            .get_args()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect()
-    }
-
-    #[test]
-    fn the_whole_workspace_is_tested_unless_narrowed() {
-        assert!(words(&["claim"]).contains(&"--workspace".to_owned()));
-        assert!(words(&["--", "-p"]).contains(&"--workspace".to_owned()));
-        assert!(!words(&["-p", "leasehold-core"]).contains(&"--workspace".to_owned()));
-    }
+/// Gives a command the variables of the tests.
+fn with(command: &mut Command, environment: &[(&'static str, String)], program: &TestProgram) {
+    command
+        .current_dir(&program.folder)
+        .env("CARGO_MANIFEST_DIR", &program.folder)
+        .envs(environment.iter().map(|(name, value)| (name, value)));
 }

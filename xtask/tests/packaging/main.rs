@@ -7,6 +7,7 @@ mod chart;
 mod compose;
 mod dashboard;
 mod documents;
+mod github;
 mod image;
 mod series;
 mod settings;

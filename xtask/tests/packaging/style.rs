@@ -5,7 +5,12 @@ use leasehold_testkit::YAMLLINT;
 use crate::{Outcome, path, run};
 
 /// Templates are no YAML before they are rendered.
-const FILES: [&str; 10] = [
+const FILES: [&str; 15] = [
+    ".github/ISSUE_TEMPLATE/bug.yml",
+    ".github/ISSUE_TEMPLATE/feature.yml",
+    ".github/dependabot.yml",
+    ".github/workflows/ci.yml",
+    ".github/workflows/release.yml",
     "packaging/.yamllint.yaml",
     "packaging/compose/compose.yaml",
     "packaging/compose/observe/dashboards.yml",

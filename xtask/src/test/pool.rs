@@ -1,0 +1,148 @@
+//! Runs test programs, several at once where there are cores for it. Shows a line for each, and all that a failed one printed.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::history::minutes;
+use super::outcome::Outcome;
+use super::programs::TestProgram;
+use super::{TestArguments, with};
+use crate::interrupt::Interrupt;
+
+/// A program runs as many tests at once as there are cores, and they compute more than they wait: four programs at once on two cores took longer than one after the
+/// other, and bounded waits ran out.
+const CORES_PER_PROGRAM: usize = 2;
+/// Programs that run alone at the end: they put a server under a load of so many calls a second.
+const ALONE: [&str; 1] = ["cli::load"];
+/// A program that takes longer hangs, and is killed.
+const LONGEST: Duration = Duration::from_secs(30 * 60);
+/// Between two looks at a program.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Runs all of them.
+pub(super) fn run(
+    programs: &[TestProgram],
+    arguments: &TestArguments,
+    environment: &[(&'static str, String)],
+    interrupt: &Interrupt,
+) -> Result<Outcome> {
+    let (alone, together): (Vec<_>, Vec<_>) = programs
+        .iter()
+        .partition(|program| ALONE.contains(&program.name.as_str()));
+    let sum = Mutex::new(Outcome::default());
+    let run_one = |program: &TestProgram| -> Result<()> {
+        let outcome = run_one(program, arguments, environment, interrupt)?;
+        lock(&sum).add(outcome);
+        Ok(())
+    };
+    let cores = thread::available_parallelism().map_or(2, usize::from);
+    let waiting = Mutex::new(together.into_iter());
+    let next = || lock(&waiting).next();
+    let work = || -> Result<()> {
+        while let Some(program) = next() {
+            run_one(program)?;
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let at_once = (cores / CORES_PER_PROGRAM).max(1);
+        let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| {
+            let panicked = |_| anyhow::anyhow!("a thread that runs tests panicked");
+            worker.join().map_err(panicked)?
+        })
+    })?;
+    alone.into_iter().try_for_each(run_one)?;
+    Ok(sum.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn run_one(
+    program: &TestProgram,
+    arguments: &TestArguments,
+    environment: &[(&'static str, String)],
+    interrupt: &Interrupt,
+) -> Result<Outcome> {
+    interrupt.check()?;
+    let mut output = tempfile::tempfile()?;
+    let mut command = Command::new(&program.executable);
+    with(&mut command, environment, program);
+    // The times of tests are an unstable option of the test harness, which this allows with any compiler.
+    command
+        .env("RUSTC_BOOTSTRAP", "1")
+        .args(["-Zunstable-options", "--report-time"])
+        .args(&arguments.filter)
+        .args(&arguments.options)
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(output.try_clone()?);
+    let begun = Instant::now();
+    let child = command
+        .spawn()
+        .with_context(|| format!("{} could not be started", program.executable.display()))?;
+    let group = child.id();
+    interrupt.add(group);
+    let status = wait(child, begun, interrupt, group);
+    interrupt.remove(group);
+    let status = status?;
+    interrupt.check()?;
+    let said = read(&mut output)?;
+    let mut outcome = Outcome::default();
+    for line in said.lines() {
+        outcome.read(&program.name, line);
+    }
+    outcome.settle(&program.name, status.success());
+    show(program, &outcome, status, &said, begun.elapsed());
+    Ok(outcome)
+}
+
+fn wait(mut child: Child, begun: Instant, interrupt: &Interrupt, group: u32) -> Result<ExitStatus> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status);
+        }
+        if begun.elapsed() > LONGEST {
+            interrupt.kill(group);
+            return Ok(child.wait()?);
+        }
+        thread::sleep(LOOK);
+    }
+}
+
+fn read(output: &mut File) -> Result<String> {
+    let mut bytes = Vec::new();
+    output.rewind()?;
+    output.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// One line, or everything if it failed.
+fn show(program: &TestProgram, outcome: &Outcome, status: ExitStatus, said: &str, took: Duration) {
+    if outcome.passed + outcome.failed() == 0 && status.success() {
+        return;
+    }
+    let failed = match outcome.failed() {
+        0 => String::new(),
+        failed => format!(", {failed} FAILED"),
+    };
+    // One call, so that the lines of two programs do not mix.
+    let details = if status.success() { "" } else { said };
+    print!(
+        "test: {}: {} passed{failed} in {}\n{details}",
+        program.name,
+        outcome.passed,
+        minutes(took)
+    );
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
