@@ -108,6 +108,8 @@ impl Client {
         if header::HeaderValue::from_str(&format!("Bearer {key}")).is_err() {
             return Err(setup("the key has characters that no key has".to_owned()));
         }
+        // The HTTP client takes the process's TLS provider. This fails only if there is one already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
             .connect_timeout(options.connect_timeout)
             // A key is for the server it was given for.

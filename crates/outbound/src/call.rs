@@ -115,6 +115,8 @@ impl Outbound {
 
     pub(crate) fn with(guard: Guard) -> Result<Self, CallError> {
         let guard = Arc::new(guard);
+        // The HTTP client takes the process's TLS provider. This fails only if there is one already.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .user_agent(concat!("leasehold/", env!("CARGO_PKG_VERSION")))
             .dns_resolver(Arc::new(Resolver(Arc::clone(&guard))))

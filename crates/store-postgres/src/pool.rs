@@ -146,7 +146,7 @@ pub(crate) async fn take_if_free(pool: &Pool) -> Option<Object> {
 }
 
 fn tls(roots: RootCertStore) -> std::result::Result<MakeRustlsConnect, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()?
         .with_root_certificates(roots)

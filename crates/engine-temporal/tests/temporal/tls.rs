@@ -35,7 +35,7 @@ fn certificate(name: &str, authority: &Authority) -> ClientCertificate {
 async fn front(authority: &Authority) -> String {
     let mut roots = RootCertStore::empty();
     roots.add(authority.der().clone()).unwrap();
-    let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
     let verifier =
         WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider.clone()).build();
     let own = certificate("temporal.example", authority);

@@ -31,6 +31,7 @@ pub(crate) struct Stream {
 
 /// Asks for a stream; whatever is answered.
 pub(crate) async fn ask(url: &str, key: &str, last_id: Option<&str>) -> Response {
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let request = Client::new()
         .get(url)
         .bearer_auth(key)
