@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use leasehold_testkit::{
-    Cluster, PYTHON_PATH_VARIABLE, SCHEMATHESIS_VARIABLE, TEMPORAL_CLI_VARIABLE, TEMPORAL_VARIABLE,
-    TemporalOptions, TestTemporal, postgres_programs, postgres_version,
+    Cluster, FULL_VARIABLE, PYTHON_PATH_VARIABLE, SCHEMATHESIS_VARIABLE, TEMPORAL_CLI_VARIABLE,
+    TEMPORAL_VARIABLE, TemporalOptions, TestTemporal, postgres_programs, postgres_version,
 };
 
 use crate::interrupt::Interrupt;
@@ -29,7 +29,7 @@ const SLOWEST: usize = 10;
 /// What to test.
 #[derive(Args)]
 pub(crate) struct TestArguments {
-    /// Also runs the cases that take minutes.
+    /// Runs tests at their full sizes: more cases, more requests, longer loads.
     #[arg(long)]
     full: bool,
     /// Runs everything so many times, to find tests that fail now and then.
@@ -169,7 +169,7 @@ fn environment(servers: &Servers, ready: &Ready, full: bool) -> Vec<(&'static st
         (SCHEMATHESIS_VARIABLE, path(&ready.schemathesis)),
     ];
     if full {
-        variables.push(("LEASEHOLD_TEST_FULL", "1".to_owned()));
+        variables.push((FULL_VARIABLE, "1".to_owned()));
     }
     variables
 }

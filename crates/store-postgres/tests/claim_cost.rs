@@ -1,7 +1,7 @@
 //! What a claim touches must not grow: not with the backlog, nor with the workspaces, nor with what is in its way.
 //!
-//! Buffers per admitted request, never times. Each test prints its table (`--nocapture`); with `LEASEHOLD_TEST_FULL=1` the
-//! sizes are those of a large installation.
+//! Buffers per admitted request, never times. Each test prints its table (`--nocapture`); with `cargo xtask test --full`
+//! the sizes are those of a large installation.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 #[path = "claim_cost/explain.rs"]
@@ -12,6 +12,7 @@ mod support;
 #[path = "claim_cost/table.rs"]
 mod table;
 
+use leasehold_testkit::sized;
 use measured::{Crowd, MeasuredDatabase, Waiting};
 use table::Table;
 
@@ -27,20 +28,11 @@ struct Sizes {
 
 /// The smaller sizes are always tested; the larger ones take minutes.
 fn sizes() -> Sizes {
-    if std::env::var_os("LEASEHOLD_TEST_FULL").is_some() {
-        Sizes {
-            backlog: 1_000_000,
-            workspaces: 100_000,
-            admitted: 50_000,
-            in_the_way: 1_000_000,
-        }
-    } else {
-        Sizes {
-            backlog: 100_000,
-            workspaces: 10_000,
-            admitted: 10_000,
-            in_the_way: 100_000,
-        }
+    Sizes {
+        backlog: sized(30_000, 1_000_000),
+        workspaces: sized(3_000, 100_000),
+        admitted: sized(3_000, 50_000),
+        in_the_way: sized(30_000, 1_000_000),
     }
 }
 

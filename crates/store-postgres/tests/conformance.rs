@@ -2,11 +2,13 @@
 
 use leasehold_store_conformance::{Fixture, clock, suite};
 use leasehold_testbed::{BackendKind, BackendOptions, TestBackend};
+use leasehold_testkit::sized;
 
 async fn fixture() -> Fixture {
     let clock = clock();
     let options = BackendOptions {
         connections: 10,
+        reuse: true,
         ..BackendOptions::default().clock(clock.clone())
     };
     let backend = TestBackend::with(BackendKind::Postgres, options).await;
@@ -17,5 +19,5 @@ suite!(crate::fixture);
 
 #[test]
 fn random_operations_agree_with_the_model() {
-    leasehold_store_conformance::model_test(fixture, 40);
+    leasehold_store_conformance::model_test(fixture, sized(10, 40));
 }

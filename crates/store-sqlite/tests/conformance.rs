@@ -2,6 +2,7 @@
 
 use leasehold_store_conformance::{Fixture, clock};
 use leasehold_testbed::{BackendKind, BackendOptions, TestBackend};
+use leasehold_testkit::sized;
 
 async fn fixture(kind: BackendKind) -> Fixture {
     let clock = clock();
@@ -28,10 +29,10 @@ mod memory {
 
 #[test]
 fn a_file_agrees_with_the_model() {
-    leasehold_store_conformance::model_test(file_fixture, 16);
+    leasehold_store_conformance::model_test(file_fixture, sized(4, 16));
 }
 
 #[test]
 fn a_store_in_memory_agrees_with_the_model() {
-    leasehold_store_conformance::model_test(memory_fixture, 48);
+    leasehold_store_conformance::model_test(memory_fixture, sized(8, 48));
 }

@@ -7,6 +7,7 @@ use leasehold_store::change::Event;
 use leasehold_store_conformance::history::{Change, History, Read, Reader, check};
 use leasehold_store_conformance::{Fixture, clock, storm};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
+use leasehold_testkit::sized;
 use rusqlite::{Connection, Row};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -97,8 +98,8 @@ async fn every_commit_of_a_storm_keeps_every_promise() {
         .execute_batch(include_str!("sql/history_setup.sql"))
         .unwrap();
     let size = storm::Size {
-        workspaces: 200,
-        requests: 20_000,
+        workspaces: sized(40, 200),
+        requests: sized(4_000, 20_000),
         claimers: 8,
     };
     storm::run(&Fixture::new(Arc::new(store), clock()), size).await;
@@ -110,7 +111,7 @@ async fn every_commit_of_a_storm_keeps_every_promise() {
     );
     match check(&history) {
         Ok(summary) => assert!(
-            summary.full > 1_000,
+            summary.full > size.requests / 20,
             "limits were hardly reached: {summary:?}"
         ),
         Err(violations) => {

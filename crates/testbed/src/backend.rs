@@ -30,6 +30,8 @@ pub enum BackendKind {
 pub struct BackendOptions {
     /// A clock that the test moves; none for the database's own.
     pub clock: Option<ManualClock>,
+    /// PostgreSQL: whether the database may have served other tests. Only for tests that leave no task behind that still writes.
+    pub reuse: bool,
     /// PostgreSQL: connections at most.
     pub connections: usize,
     /// PostgreSQL: how long to wait for a connection.
@@ -46,6 +48,7 @@ impl Default for BackendOptions {
     fn default() -> Self {
         Self {
             clock: None,
+            reuse: false,
             connections: 6,
             connect_timeout: Duration::from_secs(5),
             notify: true,

@@ -11,12 +11,16 @@ use std::sync::Arc;
 /// # Panics
 /// When PostgreSQL is not installed or the template cannot be migrated.
 pub async fn database() -> TestDatabase {
-    let server = TestPostgres::shared();
-    let name = template_name();
-    let template = server.template_database(&name, |url| async move {
+    let template = template().await;
+    TestPostgres::shared().fresh_database(Some(&template)).await
+}
+
+async fn template() -> String {
+    let build = |url: String| async move {
         store(&url).schema_migrate().await.unwrap();
-    });
-    server.fresh_database(Some(&template.await)).await
+    };
+    let name = template_name();
+    TestPostgres::shared().template_database(&name, build).await
 }
 
 /// Opens a store with ordinary options on the database at `url`, as another process does.
@@ -51,7 +55,12 @@ fn template_name() -> String {
 }
 
 pub(crate) async fn open(options: &BackendOptions) -> (Arc<dyn Store>, Storage) {
-    let database = database().await;
+    let database = if options.reuse {
+        let template = template().await;
+        TestPostgres::shared().reused_database(&template).await
+    } else {
+        database().await
+    };
     let url = match &options.proxy {
         Some(proxy) => database.url().replace(server_of(database.url()), proxy),
         None => database.url().to_owned(),

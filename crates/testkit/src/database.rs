@@ -1,19 +1,22 @@
 //! One test's database: its name, its address, its end. Does not know what is in it.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use tokio_postgres::{Config, NoTls};
-
+use crate::postgres::try_connect;
+use crate::reuse::{Baseline, give_back};
 use crate::statement::{DATABASE_DROP, fill};
 
 const DROP_LIMIT: Duration = Duration::from_secs(30);
 
-/// A database that belongs to one test and is dropped with the handle.
+/// A database that belongs to one test. It is dropped with the handle, or made ready for the next test.
 pub struct TestDatabase {
     server_url: String,
     name: String,
     url: String,
+    /// What it must be like for the next test; none if it is dropped.
+    baseline: Option<Arc<Baseline>>,
 }
 
 impl TestDatabase {
@@ -22,7 +25,12 @@ impl TestDatabase {
             url: with_database(server_url, &name),
             server_url: server_url.to_owned(),
             name,
+            baseline: None,
         }
+    }
+
+    pub(crate) fn reuse_as(&mut self, baseline: Arc<Baseline>) {
+        self.baseline = Some(baseline);
     }
 
     /// The address to connect to.
@@ -42,15 +50,16 @@ impl Drop for TestDatabase {
     /// Best effort, since the test may have ended the server, but waited for: databases must not pile up. It runs on a
     /// thread of its own because a runtime cannot be entered from inside another.
     fn drop(&mut self) {
-        let statement = fill(DATABASE_DROP, &[("name", &self.name)]);
+        let name = std::mem::take(&mut self.name);
         let server_url = std::mem::take(&mut self.server_url);
+        let baseline = self.baseline.take().filter(|_| !thread::panicking());
         let dropping = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build();
             if let Ok(runtime) = runtime {
                 let _ = runtime.block_on(async {
-                    tokio::time::timeout(DROP_LIMIT, execute(&server_url, &statement)).await
+                    tokio::time::timeout(DROP_LIMIT, end(&server_url, &name, baseline)).await
                 });
             }
         });
@@ -58,10 +67,23 @@ impl Drop for TestDatabase {
     }
 }
 
-async fn execute(url: &str, statement: &str) -> Result<(), tokio_postgres::Error> {
-    let (client, connection) = url.parse::<Config>()?.connect(NoTls).await?;
-    tokio::spawn(connection);
-    client.batch_execute(statement).await
+async fn end(
+    server_url: &str,
+    name: &str,
+    baseline: Option<Arc<Baseline>>,
+) -> Result<(), tokio_postgres::Error> {
+    if let Some(baseline) = baseline
+        && give_back(server_url, name, &baseline)
+            .await
+            .unwrap_or(false)
+    {
+        return Ok(());
+    }
+    let statement = fill(DATABASE_DROP, &[("name", name)]);
+    try_connect(server_url)
+        .await?
+        .batch_execute(&statement)
+        .await
 }
 
 /// The same server, another database; options after `?` stay.

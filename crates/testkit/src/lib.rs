@@ -22,6 +22,7 @@
 
 mod account;
 mod cluster;
+mod example;
 mod faketime;
 mod kept;
 mod linters;
@@ -33,6 +34,7 @@ mod promtool;
 mod python;
 mod server;
 mod server_process;
+mod size;
 mod temporal;
 mod tools;
 mod unique;
@@ -52,6 +54,8 @@ mod postgres;
 #[cfg(feature = "database")]
 mod proxy;
 #[cfg(feature = "database")]
+mod reuse;
+#[cfg(feature = "database")]
 mod statement;
 #[cfg(feature = "database")]
 mod template;
@@ -59,6 +63,7 @@ mod template;
 mod traces;
 
 pub use cluster::{Cluster, fresh_cluster};
+pub use example::example_program;
 pub use faketime::{FAKETIME_PACKAGE, faketime_library, set_wrong_clock};
 pub use kept::assert_kept;
 pub use linters::{
@@ -69,6 +74,7 @@ pub use process::Process;
 pub use programs::{POSTGRES_BIN_VARIABLE, postgres_programs, postgres_version};
 pub use promtool::{PROMTOOL_PACKAGE, check_metrics, promtool, promtool_version};
 pub use python::python_worker;
+pub use size::{FULL_VARIABLE, sized};
 pub use temporal::{TEMPORAL_VARIABLE, TemporalOptions, TestTemporal};
 pub use tools::{
     PYTHON_PATH_VARIABLE, PythonPackage, SCHEMATHESIS, SCHEMATHESIS_VARIABLE, TEMPORAL_CLI,

@@ -81,14 +81,15 @@ impl TestPostgres {
 
 /// Connects without TLS; the connection is driven by a task of the current runtime and ends with the client.
 pub(crate) async fn connect(url: &str) -> Client {
-    let config: Config = url
-        .parse()
-        .unwrap_or_else(|error| panic!("not a PostgreSQL address: {url}: {error}"));
-    let (client, connection) = config
-        .connect(NoTls)
+    try_connect(url)
         .await
-        .unwrap_or_else(|error| panic!("no connection to {url}: {error:?}"));
+        .unwrap_or_else(|error| panic!("no connection to {url}: {error:?}"))
+}
+
+/// As [`connect`], where a server may be gone.
+pub(crate) async fn try_connect(url: &str) -> Result<Client, tokio_postgres::Error> {
+    let (client, connection) = url.parse::<Config>()?.connect(NoTls).await?;
     // A broken connection shows in the client's own calls.
     tokio::spawn(connection);
-    client
+    Ok(client)
 }

@@ -5,6 +5,14 @@ pub(crate) const DATABASE_DROP: &str = include_str!("../sql/database/drop.sql");
 pub(crate) const DATABASE_EXISTS: &str = include_str!("../sql/database/exists.sql");
 pub(crate) const DATABASE_DISCONNECT: &str = include_str!("../sql/database/disconnect.sql");
 pub(crate) const DATABASE_RENAME: &str = include_str!("../sql/database/rename.sql");
+pub(crate) const IDLE_TABLE: &str = include_str!("../sql/database/idle_table.sql");
+pub(crate) const IDLE_TAKE: &str = include_str!("../sql/database/idle_take.sql");
+pub(crate) const IDLE_ADD: &str = include_str!("../sql/database/idle_add.sql");
+pub(crate) const SCHEMA_HASH: &str = include_str!("../sql/database/schema_hash.sql");
+pub(crate) const CONTENT_READ: &str = include_str!("../sql/database/content_read.sql");
+pub(crate) const CONTENT_GET: &str = include_str!("../sql/database/content_get.sql");
+pub(crate) const CONTENT_SET: &str = include_str!("../sql/database/content_set.sql");
+pub(crate) const CONTENT_RESTORE: &str = include_str!("../sql/database/content_restore.sql");
 pub(crate) const DATABASE_LOCK: &str = include_str!("../sql/database/lock.sql");
 
 /// Puts database names in the place of `{key}`: PostgreSQL takes no parameters in these statements.

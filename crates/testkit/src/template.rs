@@ -6,7 +6,7 @@ use crate::database::with_database;
 use crate::postgres::{TestPostgres, connect};
 use crate::statement::{
     DATABASE_CREATE, DATABASE_DISCONNECT, DATABASE_DROP, DATABASE_EXISTS, DATABASE_LOCK,
-    DATABASE_RENAME, fill,
+    DATABASE_RENAME, IDLE_TABLE, fill,
 };
 
 impl TestPostgres {
@@ -30,6 +30,7 @@ impl TestPostgres {
                 .execute(DATABASE_LOCK, &[&name])
                 .await
                 .unwrap_or_else(|error| panic!("template {name} could not be locked: {error:?}"));
+            run(&client, IDLE_TABLE).await;
             // Another process may have built it while we waited.
             if !exists(&client, name).await {
                 self.build_template(&client, name, build).await;

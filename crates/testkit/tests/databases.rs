@@ -1,4 +1,4 @@
-//! Databases and templates on the shared server: made, copied once built, and dropped.
+//! Databases and templates on the shared server: made, copied once built, used again, and dropped.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,6 +8,10 @@ use tokio_postgres::{Client, NoTls};
 
 const TABLE_CREATE: &str = include_str!("sql/table_create.sql");
 const TABLE_COUNT: &str = include_str!("sql/table_count.sql");
+const SEEDED_CREATE: &str = include_str!("sql/seeded_create.sql");
+const SEEDED_CHANGE: &str = include_str!("sql/seeded_change.sql");
+const SEEDED_READ: &str = include_str!("sql/seeded_read.sql");
+const SEEDED_ALTER: &str = include_str!("sql/seeded_alter.sql");
 const DATABASE_EXISTS: &str = include_str!("../sql/database/exists.sql");
 
 async fn connect(url: &str) -> Client {
@@ -67,4 +71,43 @@ async fn a_template_is_built_once_and_copied() {
             .unwrap();
         assert_eq!(row.get::<_, i64>(0), 1);
     }
+}
+
+async fn seeded_template(name: &str) -> String {
+    let name = format!("{name}_{}", std::process::id());
+    let build = |url: String| async move {
+        let client = connect(&url).await;
+        client.batch_execute(SEEDED_CREATE).await.unwrap();
+    };
+    TestPostgres::shared().template_database(&name, build).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_is_used_again_has_the_templates_rows_and_sequences() {
+    let (server, template) = (TestPostgres::shared(), seeded_template("rows").await);
+    let mut names = Vec::new();
+    for _ in 0..3 {
+        let database = server.reused_database(&template).await;
+        let client = connect(database.url()).await;
+        let row = client.query_one(SEEDED_READ, &[]).await.unwrap();
+        assert_eq!(row.get::<_, &str>("seeded"), "1 first");
+        let counts = ["filled", "unused", "id"].map(|column| row.get::<_, i64>(column));
+        assert_eq!(counts, [0, 1, 2]);
+        client.batch_execute(SEEDED_CHANGE).await.unwrap();
+        names.push(database.name().to_owned());
+    }
+    assert_eq!(names[0], names[1]);
+    assert_eq!(names[0], names[2]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_with_a_changed_schema_is_not_used_again() {
+    let (server, template) = (TestPostgres::shared(), seeded_template("schema").await);
+    let database = server.reused_database(&template).await;
+    let name = database.name().to_owned();
+    let client = connect(database.url()).await;
+    client.batch_execute(SEEDED_ALTER).await.unwrap();
+    drop(database);
+    assert!(!exists(&name).await);
+    assert_ne!(server.reused_database(&template).await.name(), name);
 }

@@ -17,11 +17,10 @@ use super::programs::TestProgram;
 use super::{TestArguments, with};
 use crate::interrupt::Interrupt;
 
-/// A program runs as many tests at once as there are cores, and they compute more than they wait: four programs at once on two cores took longer than one after the
-/// other, and bounded waits ran out.
+/// Two cores for each program: with two programs and six tests at once on two cores, leases that tests keep ran out.
 const CORES_PER_PROGRAM: usize = 2;
-/// Programs that run alone at the end: they put a server under a load of so many calls a second.
-const ALONE: [&str; 1] = ["cli::load"];
+/// Tests of one program at once: some wait for servers while others compute.
+const TESTS_AT_ONCE: usize = 4;
 /// A program that takes longer hangs, and is killed.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 /// Between two looks at a program.
@@ -34,17 +33,13 @@ pub(super) fn run(
     environment: &[(&'static str, String)],
     interrupt: &Interrupt,
 ) -> Result<Outcome> {
-    let (alone, together): (Vec<_>, Vec<_>) = programs
-        .iter()
-        .partition(|program| ALONE.contains(&program.name.as_str()));
     let sum = Mutex::new(Outcome::default());
     let run_one = |program: &TestProgram| -> Result<()> {
         let outcome = run_one(program, arguments, environment, interrupt)?;
         lock(&sum).add(outcome);
         Ok(())
     };
-    let cores = thread::available_parallelism().map_or(2, usize::from);
-    let waiting = Mutex::new(together.into_iter());
+    let waiting = Mutex::new(programs.iter());
     let next = || lock(&waiting).next();
     let work = || -> Result<()> {
         while let Some(program) = next() {
@@ -53,15 +48,18 @@ pub(super) fn run(
         Ok(())
     };
     thread::scope(|scope| {
-        let at_once = (cores / CORES_PER_PROGRAM).max(1);
+        let at_once = (cores() / CORES_PER_PROGRAM).max(1);
         let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| {
             let panicked = |_| anyhow::anyhow!("a thread that runs tests panicked");
             worker.join().map_err(panicked)?
         })
     })?;
-    alone.into_iter().try_for_each(run_one)?;
     Ok(sum.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn cores() -> usize {
+    thread::available_parallelism().map_or(2, usize::from)
 }
 
 fn run_one(
@@ -77,6 +75,7 @@ fn run_one(
     // The times of tests are an unstable option of the test harness, which this allows with any compiler.
     command
         .env("RUSTC_BOOTSTRAP", "1")
+        .env("RUST_TEST_THREADS", TESTS_AT_ONCE.to_string())
         .args(["-Zunstable-options", "--report-time"])
         .args(&arguments.filter)
         .args(&arguments.options)

@@ -28,6 +28,10 @@ pub(super) fn build(arguments: &TestArguments, interrupt: &Interrupt) -> Result<
     for name in &arguments.program {
         command.args(["--test", name]);
     }
+    if !arguments.program.is_empty() {
+        // Some tests run examples, which Cargo leaves out when it is told which tests to build.
+        command.arg("--examples");
+    }
     let mut programs = Vec::new();
     let mut unread = None;
     let status = child::read(&mut command, interrupt, |line| match program(line) {

@@ -7,13 +7,17 @@ use crate::{blocking, database};
 use leasehold_core::RequestStatus;
 use leasehold_store::Store;
 use leasehold_store::change::{ChangeStart, Event};
-use leasehold_testkit::{TemporalOptions, TestTemporal};
+use leasehold_testkit::{TemporalOptions, TestTemporal, sized};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
 const WORKSPACES: usize = 10;
-const EACH: usize = 500;
 const LONG: Duration = Duration::from_secs(300);
+
+/// Requests of a workspace.
+fn each() -> usize {
+    sized(100, 500)
+}
 
 /// Every change there was.
 async fn changes(store: &dyn Store) -> Vec<Event> {
@@ -30,7 +34,7 @@ async fn changes(store: &dyn Store) -> Vec<Event> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_thousand_requests_are_started_once_each_by_two_processes() {
+async fn requests_are_started_once_each_by_two_processes() {
     let database = database::fresh().await;
     let server = blocking(|| TestTemporal::start(TemporalOptions::default())).unwrap();
     let namespace = Namespace::named(&server, "default");
@@ -41,17 +45,17 @@ async fn five_thousand_requests_are_started_once_each_by_two_processes() {
     let begun = Instant::now();
     let mut sites = Vec::new();
     for _ in 0..WORKSPACES {
-        let site = OrderWorkspace::new(store.clone(), EACH as u32).await;
-        site.enqueue_many(EACH, &json!({"do": "wait"})).await;
+        let site = OrderWorkspace::new(store.clone(), each() as u32).await;
+        site.enqueue_many(each(), &json!({"do": "wait"})).await;
         sites.push(site);
     }
     for site in &sites {
-        let all = |counts: &leasehold_store::request::Counts| counts.dispatched == EACH as u64;
+        let all = |counts: &leasehold_store::request::Counts| counts.dispatched == each() as u64;
         site.until_for(LONG, "all dispatched", all).await;
     }
-    println!("{} starts took {:?}", WORKSPACES * EACH, begun.elapsed());
+    println!("{} starts took {:?}", WORKSPACES * each(), begun.elapsed());
 
-    let runs = namespace.all_runs(WORKSPACES * EACH).await;
+    let runs = namespace.all_runs(WORKSPACES * each()).await;
     let mut executions = Vec::new();
     for site in &sites {
         let requests = site.all().await;
@@ -70,7 +74,7 @@ async fn five_thousand_requests_are_started_once_each_by_two_processes() {
         .filter(|event| event.to == RequestStatus::Dispatched)
         .map(|event| event.by.as_str())
         .collect();
-    assert_eq!(dispatched.len(), WORKSPACES * EACH);
+    assert_eq!(dispatched.len(), WORKSPACES * each());
     let shares = [&first, &second].map(|process| {
         let by_it = dispatched.iter().filter(|by| is_of(process, by));
         by_it.count()

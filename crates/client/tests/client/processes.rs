@@ -5,10 +5,10 @@ use crate::counting_server::{CountingServer, QUEUE, until};
 use leasehold_client::api::job::{Job, NewJob, NewJobs};
 use leasehold_core::{JobId, JobStatus, JsonText};
 use leasehold_testbed::BackendKind;
-use leasehold_testkit::Process;
+use leasehold_testkit::{Process, example_program};
 use serde::Deserialize;
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use tokio::task::block_in_place;
 
@@ -42,24 +42,6 @@ impl Child {
     }
 }
 
-/// The program of the example: built with the tests, or now where only some of them were.
-fn rust_program() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let profile = tests.parent().unwrap().parent().unwrap();
-    let program = profile.join("examples/http_worker");
-    if program.exists() {
-        return program;
-    }
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "-p", env!("CARGO_PKG_NAME")])
-        .args(["--example", "http_worker"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .env("CARGO_TARGET_DIR", profile.parent().unwrap())
-        .status();
-    assert!(built.unwrap().success(), "the example does not build");
-    program
-}
-
 async fn start(ground: &CountingServer, language: Language) -> Child {
     let mut command = match language {
         Language::Python => {
@@ -69,7 +51,7 @@ async fn start(ground: &CountingServer, language: Language) -> Child {
             python.args(["-B", "-u"]).arg(script);
             python
         }
-        Language::Rust => Command::new(block_in_place(rust_program)),
+        Language::Rust => Command::new(example_program("http_worker")),
     };
     let queues = vec![QUEUE.to_owned()];
     let scope = leasehold_core::key::KeyScope::Worker { queues };
@@ -162,18 +144,17 @@ async fn one_killed_in_the_middle_loses_nothing(on: BackendKind, killed: Languag
     let done = jobs(&ground, JobStatus::Completed).await;
     let payloads: BTreeSet<usize> = done.iter().map(|job| answer(job).payload).collect();
     assert_eq!(payloads, (0..JOBS).collect());
+    let mut taken_over = 0;
     for job in &done {
         let by = answer(job).by;
         assert!(victim.is(&by) || survivor.is(&by), "{by}");
-        if held.contains(&job.id) {
-            assert!(
-                survivor.is(&by),
-                "job {} was in the hands of the killed one",
-                job.id
-            );
+        // What the victim had sent before it was stopped may still have arrived after the look.
+        if held.contains(&job.id) && survivor.is(&by) {
             assert!(job.attempts >= 2, "job {} was claimed once", job.id);
+            taken_over += 1;
         }
     }
+    assert!(taken_over > 0, "the survivor took over none of {held:?}");
     block_in_place(|| survivor.process.terminate());
     let status = block_in_place(|| survivor.process.wait(PATIENCE));
     assert!(status.success(), "{status}");

@@ -7,7 +7,7 @@ use leasehold_server::ServerOptions;
 use leasehold_store::Page;
 use leasehold_store::job::NewJob;
 use leasehold_testbed::{BackendKind, TestServer};
-use leasehold_testkit::{Process, schemathesis_path, temp_dir};
+use leasehold_testkit::{Process, schemathesis_path, sized, temp_dir};
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
@@ -15,8 +15,6 @@ use std::time::Duration;
 
 /// Long enough for a slow machine.
 const PATIENCE: Duration = Duration::from_secs(900);
-/// Cases of an operation that are made up, beside those that cover every bound.
-const EXAMPLES: &str = "10";
 
 /// What a call may answer that fits the description and still cannot be done: rules that JSON Schema cannot say, like graphs without cycles (422) and
 /// cursors that were never handed out (400).
@@ -42,13 +40,16 @@ async fn trial(on: BackendKind) {
     let address = format!("http://{address}");
     // First against things that are there and stay there, then with whatever it makes itself.
     let known = known_things(&ground).await;
-    run(
-        &address,
-        &ground.admin,
-        &known,
-        &["--exclude-method", "DELETE"],
-    );
-    run(&address, &ground.admin, "", &[]);
+    // The same handlers answer on both stores: every bound of every field is tried on one of them.
+    let coverage = sized(on == BackendKind::Sqlite, true);
+    let all = "examples,coverage,fuzzing,stateful";
+    let phases = |coverage| if coverage { all } else { "fuzzing" };
+    let known_phases = phases(coverage);
+    let own_phases = phases(sized(false, true));
+    let known_calls = ["--exclude-method", "DELETE", "--phases", known_phases];
+    let own_calls = ["--phases", own_phases];
+    run(&address, &ground.admin, &known, &known_calls);
+    run(&address, &ground.admin, "", &own_calls);
     ground.stop.cancel();
     serving.await.unwrap();
 }
@@ -94,12 +95,14 @@ fn run(address: &str, key: &str, known: &str, more: &[&str]) {
 
 fn command(address: &str, key: &str, settings: &Path, more: &[&str]) -> Command {
     let library = schemathesis_path().unwrap_or_else(|error| panic!("{error}"));
+    // Cases of an operation that are made up, beside those that cover every bound.
+    let examples = sized("5", "10");
     let mut command = Command::new("python3");
     command
         .env("PYTHONPATH", library)
         .args(["-B", "-m", "schemathesis.cli", "--config-file"])
         .arg(settings)
-        .args(["run", "--checks", "all", "--max-examples", EXAMPLES])
+        .args(["run", "--checks", "all", "--max-examples", examples])
         .args(["--no-color", "--seed", "5", "--request-timeout", "20"])
         .arg("--header")
         .arg(format!("Authorization: Bearer {key}"))

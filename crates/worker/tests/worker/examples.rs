@@ -2,27 +2,12 @@
 
 use crate::PATIENCE;
 use leasehold_testbed::postgres::database;
-use leasehold_testkit::Process;
-use std::path::PathBuf;
+use leasehold_testkit::{Process, example_program};
 use std::process::Command;
-
-/// The program of an example, built if that has not happened: a run of all tests builds examples, a run of one does not.
-fn program(name: &str) -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let profile = tests.parent().unwrap().parent().unwrap();
-    let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "-p", env!("CARGO_PKG_NAME")])
-        .args(["--example", name])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .env("CARGO_TARGET_DIR", profile.parent().unwrap())
-        .status();
-    assert!(built.unwrap().success(), "{name} does not build");
-    profile.parent().unwrap().join("debug/examples").join(name)
-}
 
 /// Runs an example to its end and returns what it printed.
 fn run(name: &str, database: Option<&str>) -> String {
-    let mut command = Command::new(program(name));
+    let mut command = Command::new(example_program(name));
     if let Some(url) = database {
         command.env("DATABASE_URL", url);
     }

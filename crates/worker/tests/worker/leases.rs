@@ -107,10 +107,10 @@ async fn until_renewed(ground: &WorkerEnv, times: usize) {
 
 async fn keeps_its_lease(ground: WorkerEnv) {
     let waiters = Waiters::new();
-    let worker = waiters.start(&ground, LEASE, 2);
+    let worker = waiters.start(&ground, CALM, 2);
     let id = ground.enqueue("send", json!(null)).await;
     waiters.until_started(1).await;
-    until_renewed(&ground, 7).await;
+    until_renewed(&ground, 5).await;
     waiters.go.add_permits(1);
     let job = ground.until(id, JobStatus::Completed).await;
     assert_eq!(job.attempts, 1);
@@ -136,7 +136,7 @@ async fn all_leases_are_renewed_in_one_statement(on: BackendKind) {
     let ground = WorkerEnv::still(on).await;
     let waiters = Waiters::new();
     let ids = ground.enqueue_many("emails", "send", 8).await;
-    let worker = waiters.start(&ground, LEASE, 5);
+    let worker = waiters.start(&ground, CALM, 5);
     waiters.until_started(5).await;
     until_renewed(&ground, 3).await;
     // Five run, three wait.
@@ -149,7 +149,7 @@ async fn all_leases_are_renewed_in_one_statement(on: BackendKind) {
 async fn a_lease_of_the_queue_is_renewed_in_time(on: BackendKind) {
     let ground = WorkerEnv::new(on).await;
     let change = QueueChange {
-        lease: Some(LEASE),
+        lease: Some(CALM),
         ..QueueChange::default()
     };
     ground.change_queue(change).await;

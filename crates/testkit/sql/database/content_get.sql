@@ -1,0 +1,2 @@
+-- Returns what the session read.
+SELECT current_setting('testkit.content');
