@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use leasehold_testkit::{
     Cluster, FULL_VARIABLE, PYTHON_PATH_VARIABLE, SCHEMATHESIS_VARIABLE, TEMPORAL_CLI_VARIABLE,
-    TEMPORAL_VARIABLE, TemporalOptions, TestTemporal, postgres_programs, postgres_version,
+    postgres_programs, postgres_version,
 };
 
 use crate::interrupt::Interrupt;
@@ -61,12 +61,6 @@ impl TestArguments {
     }
 }
 
-/// What the tests run on; all of it ends with this process, however that ends.
-struct Servers {
-    postgres: Cluster,
-    temporal: TestTemporal,
-}
-
 /// Whether every test passed.
 pub(crate) fn run(arguments: &TestArguments) -> Result<bool> {
     let interrupt = Interrupt::install()?;
@@ -87,13 +81,9 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<bool> {
         minutes(begun.elapsed())
     );
     history.sort(&mut programs);
-    let servers = start_servers(&ready)?;
-    println!(
-        "test: PostgreSQL runs at {}, Temporal at {}",
-        servers.postgres.url(),
-        servers.temporal.address()
-    );
-    let environment = environment(&servers, &ready, arguments.full);
+    let postgres = Cluster::start(&[])?;
+    println!("test: PostgreSQL runs at {}", postgres.url());
+    let environment = environment(&postgres, &ready, arguments.full);
 
     let begun = Instant::now();
     let mut outcome = Outcome::default();
@@ -107,15 +97,12 @@ pub(crate) fn run(arguments: &TestArguments) -> Result<bool> {
         }
     }
     let took = begun.elapsed();
-    let addresses = (
-        servers.postgres.url(),
-        servers.temporal.address().to_owned(),
-    );
-    drop(servers);
+    let url = postgres.url();
+    drop(postgres);
     if arguments.is_whole() && arguments.repeat == 1 && outcome.is_green() {
         history.keep(took, &outcome)?;
     }
-    sum_up(&outcome, took, &addresses, &ready)?;
+    sum_up(&outcome, took, &url, &ready)?;
     if arguments.is_whole() && arguments.repeat == 1 && took > BUDGET {
         println!(
             "test: warning: the budget is {}; the slowest tests above are the place to begin",
@@ -144,26 +131,12 @@ fn announce(history: &History) {
     }
 }
 
-/// Starts both at once: each takes a second or more, on a cold disk several.
-fn start_servers(ready: &Ready) -> Result<Servers> {
-    let (postgres, temporal) = thread::scope(|scope| {
-        let temporal =
-            scope.spawn(|| TestTemporal::start_with(&ready.temporal, TemporalOptions::default()));
-        (Cluster::start(&[]), temporal.join())
-    });
-    let temporal = temporal.map_err(|_| anyhow!("the thread that starts Temporal panicked"))?;
-    Ok(Servers {
-        postgres: postgres?,
-        temporal: temporal?,
-    })
-}
-
-/// Where the tests find their servers and tools.
-fn environment(servers: &Servers, ready: &Ready, full: bool) -> Vec<(&'static str, String)> {
+/// Where the tests find PostgreSQL and their tools. Each program that needs Temporal starts its own server: one for all kept half a core busy with
+/// the workflows that ended tests had left in it.
+fn environment(postgres: &Cluster, ready: &Ready, full: bool) -> Vec<(&'static str, String)> {
     let path = |path: &std::path::Path| path.to_string_lossy().into_owned();
     let mut variables = vec![
-        ("LEASEHOLD_TEST_PG", servers.postgres.url()),
-        (TEMPORAL_VARIABLE, servers.temporal.address().to_owned()),
+        ("LEASEHOLD_TEST_PG", postgres.url()),
         (TEMPORAL_CLI_VARIABLE, path(&ready.temporal)),
         (PYTHON_PATH_VARIABLE, path(&ready.python_path)),
         (SCHEMATHESIS_VARIABLE, path(&ready.schemathesis)),
@@ -194,7 +167,7 @@ fn examples(
 fn sum_up(
     outcome: &Outcome,
     took: Duration,
-    (url, address): &(String, String),
+    url: &str,
     ready: &Ready,
 ) -> Result<()> {
     let programs = postgres_programs().context("PostgreSQL has gone away")?;
@@ -217,7 +190,7 @@ fn sum_up(
     println!("test: took {}, on", minutes(took));
     println!("  PostgreSQL {version} ({url})");
     println!("  SQLite (bundled)");
-    println!("  Temporal {} ({address})", ready.temporal_version);
+    println!("  Temporal {}", ready.temporal_version);
     if outcome.ignored > 0 {
         println!("test: {} ignored, which is not allowed", outcome.ignored);
     }

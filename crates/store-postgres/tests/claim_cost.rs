@@ -4,12 +4,7 @@
 //! the sizes are those of a large installation.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-#[path = "claim_cost/explain.rs"]
-mod explain;
-#[path = "claim_cost/measured.rs"]
 mod measured;
-mod support;
-#[path = "claim_cost/table.rs"]
 mod table;
 
 use leasehold_testkit::sized;

@@ -15,7 +15,7 @@ async fn fixture() -> Fixture {
     Fixture::new(backend.store.clone(), clock).guarded(backend)
 }
 
-suite!(crate::fixture);
+suite!(crate::conformance::fixture);
 
 #[test]
 fn random_operations_agree_with_the_model() {

@@ -1,7 +1,7 @@
 //! Drift planted by hand in PostgreSQL: each kind is seen, named and mended, or left where mending is not safe.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use leasehold_core::{ExecutionEnd, RequestStatus};
 use leasehold_store::capacity::{CapacityRepair, Drift, DriftKind, Repaired};

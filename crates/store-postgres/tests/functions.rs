@@ -2,7 +2,7 @@
 //! `functions.txt`; `cargo xtask schema` brings it up to date, unless a rule is broken.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use leasehold_store_conformance::{Fixture, clock};
 use leasehold_store_postgres::functions;

@@ -1,10 +1,8 @@
 //! What ending a node touches in a large database: what belongs to its graph, however many graphs there are.
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
-#[path = "claim_cost/explain.rs"]
-mod explain;
+use crate::explain;
+use crate::support;
 
 use leasehold_testkit::TestDatabase;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! What only PostgreSQL can get wrong about graphs: locks that others hold, and the order in which many take them.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use leasehold_core::graph::{Graph, GraphStop, Node};
 use leasehold_core::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};

@@ -1,7 +1,7 @@
 //! What somebody could do by hand in the database, and what the database itself says to it.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use leasehold_core::{ExecutionEnd, FailureReason, Plan, RequestStatus, WorkspaceId};
 use leasehold_store::Page;

@@ -1,7 +1,7 @@
 //! The storm on PostgreSQL, and the proof from its history, commit by commit.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use leasehold_core::{RequestId, RequestStatus, Timestamp, WorkspaceId};
 use leasehold_store::change::Event;

@@ -1,7 +1,7 @@
 //! What only PostgreSQL can get wrong about jobs: open transactions, locks held by others, rows that moved, old snapshots.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};
 use leasehold_core::payload::JsonText;

@@ -1,7 +1,7 @@
 //! Keys where others write at the same time, or by hand.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use leasehold_core::key::KeyScope;
 use leasehold_store::fresh_id;

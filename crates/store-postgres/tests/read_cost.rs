@@ -1,10 +1,8 @@
 //! What reads that people wait for touch in a large database: as much as they show, however much there is.
 #![allow(clippy::unwrap_used)]
 
-mod support;
-
-#[path = "claim_cost/explain.rs"]
-mod explain;
+use crate::explain;
+use crate::support;
 
 use leasehold_store::sql::expand;
 use leasehold_store_postgres::INCLUDES;

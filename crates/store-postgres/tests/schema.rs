@@ -1,7 +1,7 @@
 //! `schema.sql` is what the migrations and functions make. `cargo xtask schema` writes it anew.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use leasehold_store::MigrationState;
 use leasehold_store::SchemaStore;

@@ -1,7 +1,7 @@
 //! A Java ShedLock on the same table: the statements its JDBC provider sends with the database's time.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use leasehold_store::lock::{LockAcquired, LockRequest, LockStore, LockToken};
 use leasehold_store::request::{Claim, ClaimOutcome, RequestStore};

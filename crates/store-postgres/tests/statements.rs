@@ -1,7 +1,7 @@
 //! Every statement under `sql/` is accepted by a migrated database.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use leasehold_store::sql::expand;
 use leasehold_store_postgres::INCLUDES;

@@ -1,7 +1,7 @@
 //! The stream of changes where PostgreSQL makes it hard: transactions that commit late, and cursors that are of no use here.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use leasehold_core::{RequestId, WorkspaceId};
 use leasehold_store::ErrorKind;

@@ -1,7 +1,7 @@
 //! Enqueueing inside the caller's own transaction, through the SQL function.
 #![allow(clippy::unwrap_used)]
 
-mod support;
+use crate::support;
 
 use leasehold_core::{RequestId, RequestStatus};
 use leasehold_store::fresh_id;

@@ -1,10 +1,9 @@
 //! Wake-ups between processes: who notifies whom and when, and what becomes of it when connections break.
 #![allow(clippy::unwrap_used)]
 
-#[path = "wake/ear.rs"]
 mod ear;
-mod support;
 
+use crate::support::{self, raw};
 use ear::Ear;
 use leasehold_core::ExecutionEnd;
 use leasehold_store::execution::ExecutionFinish;
@@ -18,7 +17,6 @@ use leasehold_testkit::{TestDatabase, TestPostgres, eventually};
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
-use support::raw;
 use tokio::time::timeout;
 use tokio_postgres::Client;
 

@@ -20,11 +20,11 @@ async fn memory_fixture() -> Fixture {
 }
 
 mod file {
-    leasehold_store_conformance::suite!(crate::file_fixture);
+    leasehold_store_conformance::suite!(crate::conformance::file_fixture);
 }
 
 mod memory {
-    leasehold_store_conformance::suite!(crate::memory_fixture);
+    leasehold_store_conformance::suite!(crate::conformance::memory_fixture);
 }
 
 #[test]

@@ -84,7 +84,7 @@ struct Other {
 impl Other {
     fn start(file: &Path) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
-            .args(["other_process", "--exact", "--nocapture"])
+            .args(["owner::other_process", "--exact", "--nocapture"])
             .env(FILE_VARIABLE, file)
             .stdout(Stdio::piped())
             .spawn()

@@ -1,4 +1,4 @@
-//! Makes the book of docs/ with mdBook. Links that leave docs/ become links to the repository; its pages are not changed otherwise.
+//! Builds the book of docs/ with mdBook.
 
 use std::fmt::Write;
 use std::fs;
@@ -8,11 +8,8 @@ use anyhow::{Context, Result};
 use mdbook_driver::MDBook;
 use mdbook_driver::book::{BookItem, Chapter};
 
-use super::links::links;
-use super::pages::{BOOK, FOLDER_LIST, is_elsewhere, resolve};
-
-/// Where files of the repository that are no pages of the book can be read.
-const REPOSITORY: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/");
+use super::pages::{BOOK, FOLDER_LIST};
+use super::rewrite::rewrite_links;
 
 /// Builds the book of the repository at `root` into `folder`.
 pub(super) fn build(root: &Path, folder: &Path) -> Result<()> {
@@ -30,7 +27,7 @@ pub(super) fn build(root: &Path, folder: &Path) -> Result<()> {
     book.book.for_each_chapter_mut(|chapter| {
         if let Some(path) = &chapter.path {
             let page = format!("{BOOK}{}", path.display());
-            chapter.content = led_on(&page, &chapter.content);
+            chapter.content = rewrite_links(&page, &chapter.content);
         }
     });
     book.build().context("mdBook")
@@ -69,57 +66,4 @@ fn add_folder(root: &Path, readme: &mut Chapter) -> Result<()> {
     }
     readme.content = readme.content.replace(FOLDER_LIST, &list);
     Ok(())
-}
-
-/// The page with links that also lead somewhere in the book.
-fn led_on(page: &str, text: &str) -> String {
-    let mut led = String::with_capacity(text.len());
-    let mut from = 0;
-    for link in links(text) {
-        if let Some(target) = in_the_book(page, &link.target) {
-            led.push_str(&text[from..link.at.start]);
-            led.push_str(&target);
-            from = link.at.end;
-        }
-    }
-    led.push_str(&text[from..]);
-    led
-}
-
-/// What a link becomes, if it cannot stay as it is.
-fn in_the_book(page: &str, target: &str) -> Option<String> {
-    if is_elsewhere(target) {
-        return None;
-    }
-    let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
-    let file = resolve(page, path)?;
-    let hash = if anchor.is_empty() { "" } else { "#" };
-    // A folder has no page, and the book's own schema is a file beside its pages.
-    let is_file = file
-        .rsplit('/')
-        .next()
-        .is_some_and(|name| name.contains('.'));
-    if !file.starts_with(BOOK) || !is_file {
-        return Some(format!("{REPOSITORY}{file}{hash}{anchor}"));
-    }
-    // mdBook calls the page of a folder's README its index.
-    let index = path.strip_suffix("README.md")?;
-    Some(format!("{index}index.md{hash}{anchor}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn links_within_the_book_stay_and_others_lead_to_the_repository() {
-        let text = "[a](b.md#c) [d](../examples/worker.py), [e](adr/) [f](#g) [h](https://e.example) [i](errors/README.md#j)";
-        let led = led_on("docs/x.md", text);
-        assert_eq!(
-            led,
-            format!(
-                "[a](b.md#c) [d]({REPOSITORY}examples/worker.py), [e]({REPOSITORY}docs/adr) [f](#g) [h](https://e.example) [i](errors/index.md#j)"
-            )
-        );
-    }
 }

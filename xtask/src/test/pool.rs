@@ -17,8 +17,6 @@ use super::programs::TestProgram;
 use super::{TestArguments, with};
 use crate::interrupt::Interrupt;
 
-/// Two cores for each program: with two programs and six tests at once on two cores, leases that tests keep ran out.
-const CORES_PER_PROGRAM: usize = 2;
 /// Tests of one program at once: some wait for servers while others compute.
 const TESTS_AT_ONCE: usize = 4;
 /// A program that takes longer hangs, and is killed.
@@ -48,8 +46,7 @@ pub(super) fn run(
         Ok(())
     };
     thread::scope(|scope| {
-        let at_once = (cores() / CORES_PER_PROGRAM).max(1);
-        let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..cores()).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| {
             let panicked = |_| anyhow::anyhow!("a thread that runs tests panicked");
             worker.join().map_err(panicked)?

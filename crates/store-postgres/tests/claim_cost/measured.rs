@@ -1,6 +1,6 @@
 //! A database filled for one measurement, and the measurement. Does not know which ones are compared.
 
-use super::{explain, support};
+use crate::{explain, support};
 use leasehold_core::{ExecutionEnd, ExecutionId};
 use leasehold_store::execution::{ExecutionFinish, ExecutionFinished, ExecutionStore};
 use leasehold_store::fresh_id;
