@@ -1,11 +1,11 @@
-//! Build script of the conformance suites: finds the cases in the sources, so that a new case is a new function and nothing else.
+//! Build script of the conformance suites: finds the test cases in the sources, so that a new case needs only a new function.
 //!
-//! A case is a `pub async fn` that takes one fixture by value. It belongs to the file or folder of `src/` that it stands in. What is written
-//! is a macro `cases!` that hands all of them to an arm of `suite!`.
+//! A case is a `pub async fn` that takes one fixture by value. Its group is the file or directory of `src/` that contains it. The script
+//! writes a macro `cases!` that passes all cases to an arm of `suite!`.
 
 #![allow(
     clippy::print_stdout,
-    reason = "a build script tells Cargo what to do by printing it"
+    reason = "a build script prints instructions for Cargo"
 )]
 
 use std::collections::BTreeMap;
@@ -13,14 +13,14 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut nouns: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for path in inside(&Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("src"))? {
-        let noun = path.file_stem().unwrap_or_default().to_string_lossy();
-        find(&path, nouns.entry(noun.into_owned()).or_default())?;
+    let mut groups: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for path in entries(&Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("src"))? {
+        let group = path.file_stem().unwrap_or_default().to_string_lossy();
+        find(&path, groups.entry(group.into_owned()).or_default())?;
     }
     let mut list = String::new();
-    for (noun, cases) in nouns.iter().filter(|(_, cases)| !cases.is_empty()) {
-        list += &format!("            {noun} {{ {} }}\n", cases.join(" "));
+    for (group, cases) in groups.iter().filter(|(_, cases)| !cases.is_empty()) {
+        list += &format!("            {group} {{ {} }}\n", cases.join(" "));
     }
     let text = format!(
         "#[doc(hidden)]\n#[macro_export]\nmacro_rules! cases {{\n    ($to:ident $fixture:path) => {{\n        \
@@ -31,25 +31,25 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The files and folders in a folder, by name.
-fn inside(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
-    let mut paths = entries.collect::<io::Result<Vec<_>>>()?;
+/// Lists the files and directories in a directory, by name.
+fn entries(dir: &Path) -> io::Result<Vec<PathBuf>> {
+    let paths = fs::read_dir(dir)?.map(|entry| Ok(entry?.path()));
+    let mut paths = paths.collect::<io::Result<Vec<_>>>()?;
     paths.sort();
     Ok(paths)
 }
 
-/// Adds the names of the cases in a file, or in all files below a folder.
+/// Adds the names of the cases in a file, or in all files below a directory.
 fn find(path: &Path, cases: &mut Vec<String>) -> io::Result<()> {
     if path.is_dir() {
-        return inside(path)?.iter().try_for_each(|path| find(path, cases));
+        return entries(path)?.iter().try_for_each(|path| find(path, cases));
     }
     let text = fs::read_to_string(path)?;
     cases.extend(text.lines().filter_map(case).map(str::to_owned));
     Ok(())
 }
 
-/// The name of the case whose first line this is.
+/// Returns the case's name if this line declares one.
 fn case(line: &str) -> Option<&str> {
     let (name, rest) = line.strip_prefix("pub async fn ")?.split_once('(')?;
     let (parameter, _) = rest.split_once(')')?;

@@ -1,20 +1,20 @@
-//! Build script of the stores: lists the files of `migrations/`, so that a new migration is a new file and nothing else.
+//! Build script of the stores: lists the files of `migrations/`, so that a new migration needs only a new file.
 
 #![allow(
     clippy::print_stdout,
-    reason = "a build script tells Cargo what to do by printing it"
+    reason = "a build script prints instructions for Cargo"
 )]
 
 use std::path::Path;
 use std::{env, fs};
 
-/// Digits that a migration's name begins with.
+/// Number of leading digits in a migration's name.
 const DIGITS: usize = 4;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let folder = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("migrations");
+    let dir = Path::new(&env::var("CARGO_MANIFEST_DIR")?).join("migrations");
     let mut names = Vec::new();
-    for entry in fs::read_dir(&folder)? {
+    for entry in fs::read_dir(&dir)? {
         names.push(entry?.file_name().to_string_lossy().into_owned());
     }
     names.sort();
@@ -22,13 +22,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for (position, file) in names.iter().enumerate() {
         let expected = position + 1;
         let Some((number, name)) = parts(file) else {
-            let form = "four digits, an underscore, and lower case letters, digits and underscores";
-            return Err(format!("migrations/{file}: name it `NNNN_what.sql`, with {form}").into());
+            let form =
+                "four digits, an underscore, then lower-case letters, digits and underscores";
+            return Err(
+                format!("migrations/{file}: invalid name; use `NNNN_name.sql`: {form}").into(),
+            );
         };
         if number != expected {
-            return Err(format!("migrations/{file}: expected number {expected:04}").into());
+            return Err(format!(
+                "migrations/{file}: wrong number; the next migration is {expected:04}"
+            )
+            .into());
         }
-        let path = folder.join(file);
+        let path = dir.join(file);
         list += &format!(
             "leasehold_store::Migration {{ number: {number}, name: {name:?}, sql: include_str!({path:?}) }},\n"
         );
@@ -39,12 +45,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The number and the name in `0001_workspaces.sql`.
+/// Returns the number and the name of `0001_workspaces.sql`.
 fn parts(file: &str) -> Option<(usize, &str)> {
     let name = file.strip_suffix(".sql")?;
-    let (number, what) = name.split_once('_')?;
+    let (number, label) = name.split_once('_')?;
     let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    let is_named = !what.is_empty() && what.chars().all(is_plain);
+    let is_named = !label.is_empty() && label.chars().all(is_plain);
     let is_numbered = number.len() == DIGITS && number.chars().all(|c| c.is_ascii_digit());
     let number = number.parse().ok()?;
     (is_named && is_numbered).then_some((number, name))

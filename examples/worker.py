@@ -3,21 +3,21 @@ import json, os, signal, socket, sys, threading, time
 from urllib import parse, request
 
 BASE, QUEUE, KEY = sys.argv[1].rstrip("/"), parse.quote(sys.argv[2], safe=""), os.environ["LEASEHOLD_KEY"]
-NAME = f"{socket.gethostname()[:40]}-{os.getpid()}-{os.urandom(4).hex()}"  # no other worker has it
+NAME = f"{socket.gethostname()[:40]}-{os.getpid()}-{os.urandom(4).hex()}"  # unique for each worker
 LEASE_MS, WORK_SECONDS = int(os.environ.get("LEASE_MS", "30000")), float(os.environ.get("WORK_SECONDS", "0"))
 stopping, waiting, failures = threading.Event(), False, 0
-held, lost = set(), set()  # claims (job, token) that are ours, and those that may be another's by now
+held, lost = set(), set()  # claims (job, token) of this worker, and those whose lease is lost
 
 
 def call(path, body):
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
-    asked = request.Request(BASE + path, json.dumps(body).encode(), headers)
-    with request.urlopen(asked, timeout=60) as answer:
+    post = request.Request(BASE + path, json.dumps(body).encode(), headers)
+    with request.urlopen(post, timeout=60) as answer:
         return json.load(answer)
 
 
 def heartbeat():
-    """Renews all leases in one call at a third of their length. A claim that is not in the answer is lost."""
+    """Renews all leases in one call, every third of a lease. A claim that is missing in the answer is lost."""
     while True:
         time.sleep(LEASE_MS / 3000)
         claims = list(held)
@@ -25,12 +25,12 @@ def heartbeat():
         try:
             still = call("/v1/jobs/renew", body)["held"] if claims else []
             lost.update(claim for claim in claims if claim[0] not in still)
-        except Exception as problem:  # the next beat comes before the leases end
+        except Exception as problem:  # the next heartbeat comes before the leases expire
             print("cannot renew:", problem, file=sys.stderr, flush=True)
 
 
 def work(job):
-    """Your work goes here. What takes long looks now and then whether its lease is lost, and stops if it is."""
+    """Your work goes here. Long work should check from time to time whether its lease is lost, and stop then."""
     print(f"working on job {job['id']}: {job['kind']}, attempt {job['attempt']}", flush=True)
     end = time.monotonic() + WORK_SECONDS
     while time.monotonic() < end and (job["id"], job["token"]) not in lost:
@@ -40,15 +40,15 @@ def work(job):
 
 def outcome(job):
     if stopping.is_set():
-        return {"outcome": "given_back"}  # not started, so this was no attempt
+        return {"outcome": "given_back"}  # not started: does not count as an attempt
     try:
         return {"outcome": "completed", "result": work(job)}
     except Exception as problem:
-        return {"outcome": "failed", "error": repr(problem)}  # tried again as the job's policy says
+        return {"outcome": "failed", "error": repr(problem)}  # retried according to the job's retry policy
 
 
 def finish(ends):
-    """Tells the server, and insists. What was lost after all is answered as lease_lost and does not count."""
+    """Reports the results, with retries. The server answers lease_lost for a lost lease; that result does not count."""
     for tries in range(10):
         if not ends:
             return
@@ -63,16 +63,16 @@ def finish(ends):
 def stop(*_):
     stopping.set()
     if waiting:
-        raise InterruptedError("stopping")  # the server sees us go and gives us nothing
+        raise InterruptedError("stopping")  # the server detects the disconnect and leases no jobs
 
 
 signal.signal(signal.SIGTERM, stop)
 threading.Thread(target=heartbeat, daemon=True).start()
 while not stopping.wait(min(0.1 * 2**failures, 5) if failures else 0):
-    jobs, asked = [], {"worker": NAME, "max": 10, "lease_ms": LEASE_MS, "wait_ms": 30_000}
+    jobs, claim = [], {"worker": NAME, "max": 10, "lease_ms": LEASE_MS, "wait_ms": 30_000}
     try:
-        waiting = True  # at the server, half a minute at most, until there is a job
-        jobs, waiting, failures = call(f"/v1/queues/{QUEUE}/claim", asked)["jobs"], False, 0
+        waiting = True  # long poll: the server answers within 30 s, or as soon as there is a job
+        jobs, waiting, failures = call(f"/v1/queues/{QUEUE}/claim", claim)["jobs"], False, 0
     except Exception as problem:
         waiting, failures = False, failures + 1
         print("cannot claim:", problem, file=sys.stderr, flush=True)

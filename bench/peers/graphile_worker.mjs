@@ -1,4 +1,4 @@
-// Measures graphile-worker: the best configuration that was found for each measurement. Jobs are deleted when they are done.
+// Measures graphile-worker with the best configuration found for each measurement. It deletes completed jobs.
 
 import pg from 'pg'
 import { Logger, makeWorkerUtils, run } from 'graphile-worker'
@@ -7,9 +7,9 @@ import { batches, callers, enqueuer, isEnqueuer, latency, payload, serve, until 
 const TASK = 'noop'
 const logger = new Logger(() => () => {})
 
-async function opened ({ url }, connections) {
+async function open ({ url }, connections) {
   const pgPool = new pg.Pool({ connectionString: url, max: connections })
-  // It asks for these; a broken connection shows in the calls that use it.
+  // graphile-worker requires these handlers; the calls report broken connections.
   pgPool.on('error', () => {})
   pgPool.on('connect', (client) => client.on('error', () => {}))
   const utils = await makeWorkerUtils({ pgPool, logger })
@@ -20,21 +20,21 @@ const fill = (utils, { jobs, batch }) => batches(jobs, batch, (from, count) =>
   utils.addJobs(Array.from({ length: count }, (_, n) => ({ identifier: TASK, payload: payload(from + n) }))))
 
 async function singles (args) {
-  const { utils, close } = await opened(args, args.connections)
+  const { utils, close } = await open(args, args.connections)
   await utils.migrate()
   await callers(args.connections, args.connections, () => utils.addJob(TASK, payload(0)))
   return { run: () => callers(args.jobs, args.connections, (n) => utils.addJob(TASK, payload(n))), close }
 }
 
 async function bulk (args) {
-  const { utils, close } = await opened(args, 1)
+  const { utils, close } = await open(args, 1)
   await utils.migrate()
   await utils.addJob(TASK, payload(0))
   return { run: () => fill(utils, args), close }
 }
 
 async function drain (args) {
-  const { pgPool, utils, close } = await opened(args, args.connections)
+  const { pgPool, utils, close } = await open(args, args.connections)
   await utils.migrate()
   await fill(utils, args)
   await pgPool.query('VACUUM ANALYZE')
@@ -64,8 +64,8 @@ async function drain (args) {
   return { run: work, close: async () => { await runner.stop(); await close() } }
 }
 
-async function soon (args) {
-  const { pgPool, utils, close } = await opened(args, 4)
+async function measureLatency (args) {
+  const { pgPool, utils, close } = await open(args, 4)
   await utils.migrate()
   const timed = latency(import.meta.url, args)
   const runner = await run({
@@ -84,9 +84,9 @@ async function soon (args) {
 
 if (isEnqueuer) {
   await enqueuer(async (args) => {
-    const { utils } = await opened(args, 1)
+    const { utils } = await open(args, 1)
     return (n) => utils.addJob(TASK, payload(n))
   })
 } else {
-  await serve({ singles, bulk, drain, latency: soon })
+  await serve({ singles, bulk, drain, latency: measureLatency })
 }

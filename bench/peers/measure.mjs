@@ -1,35 +1,35 @@
-// What the drivers of other job queues share: they say when they are ready, wait for a line, measure, and say what they found.
-// Knows no queue. A driver is started as: node <driver>.mjs <what> <arguments as JSON>, and speaks JSON lines.
+// Shared code of the drivers: a driver reports that it is ready, waits for a line, measures, and reports its result as JSON lines.
+// Knows no queue. Usage: node <driver>.mjs <measurement> <arguments as JSON>
 
 import { createInterface } from 'node:readline'
 import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { fileURLToPath } from 'node:url'
 
-const say = (line) => process.stdout.write(JSON.stringify(line) + '\n')
+const send = (line) => process.stdout.write(JSON.stringify(line) + '\n')
 
-/** About 100 bytes of JSON, the same that Leasehold's own jobs carry. */
+/** About 100 bytes of JSON, the same payload as in Leasehold's benchmark. */
 export const payload = (n) => ({ at: n, note: 'a job that does nothing but is as long as an ordinary small one: 0123456789' })
 
-/** Runs what the command line asks for. Each measurement prepares itself and returns `{ run, close }`. */
+/** Runs the measurement named on the command line. Each measurement prepares itself and returns `{ run, close }`. */
 export async function serve (measurements) {
-  const [what, text] = process.argv.slice(2)
-  const measurement = await measurements[what](JSON.parse(text))
+  const [name, text] = process.argv.slice(2)
+  const measurement = await measurements[name](JSON.parse(text))
   const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
-  say({ ready: true })
+  send({ ready: true })
   await lines.next()
   const before = process.cpuUsage()
   const begun = process.hrtime.bigint()
   const found = await measurement.run()
   const seconds = Number(process.hrtime.bigint() - begun) / 1e9
   const used = process.cpuUsage(before)
-  say({ seconds, cpu: (used.user + used.system) / 1e6, memory: process.resourceUsage().maxRSS / 1024, ...found })
-  // Stays until it is told that the costs have been read: closing costs something too.
+  send({ seconds, cpu: (used.user + used.system) / 1e6, memory: process.resourceUsage().maxRSS / 1024, ...found })
+  // Waits until the parent has read the costs, because closing has costs too.
   await lines.next()
   await measurement.close()
   process.exit(0)
 }
 
-/** Calls `one(n)` for every n below `count`, from that many callers at once. */
+/** Calls `one(n)` for every n below `count`, from `many` concurrent callers. */
 export async function callers (count, many, one) {
   let next = 0
   await Promise.all(Array.from({ length: many }, async () => {
@@ -42,17 +42,17 @@ export async function batches (count, batch, some) {
   for (let from = 0; from < count; from += batch) await some(from, Math.min(batch, count - from))
 }
 
-/** Resolves when `done` says so; asked again and again, as a database tells nobody when its last row was written. */
+/** Polls until `done` returns true. */
 export async function until (done) {
   while (!await done()) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
-/** Whether this file is run as the thread that enqueues for a measurement of latency. */
+/** Whether this file runs as the enqueuing thread of a latency measurement. */
 export const isEnqueuer = !isMainThread
 
 /**
- * Latency: a thread of its own enqueues one job at a time, on connections of its own, and notes when the call has returned, which is after the
- * commit; this thread's handler notes when it was started.
+ * Latency: a separate thread with its own connections enqueues one job at a time and records when the call returned, which is after the
+ * commit; the handler in this thread records when it started.
  */
 export function latency (driver, args) {
   const thread = new Worker(fileURLToPath(driver), { workerData: args })
@@ -75,17 +75,17 @@ export function latency (driver, args) {
   }
 }
 
-/** The other end of it. `open` returns the function that enqueues one job. */
+/** The enqueuing thread. `open` returns the function that enqueues one job. */
 export async function enqueuer (open) {
   const one = await open(workerData)
-  const told = () => new Promise((resolve) => parentPort.once('message', resolve))
-  const begin = told()
+  const nextMessage = () => new Promise((resolve) => parentPort.once('message', resolve))
+  const begin = nextMessage()
   parentPort.postMessage('ready')
   await begin
   const afterCommit = []
   const afterCall = []
   for (let n = 0; n < workerData.jobs + workerData.warmUps; n++) {
-    const started = told()
+    const started = nextMessage()
     const called = process.hrtime.bigint()
     await one(n)
     const committed = process.hrtime.bigint()
@@ -94,7 +94,7 @@ export async function enqueuer (open) {
       afterCommit.push(Math.max(0, Number(at - committed) / 1e6))
       afterCall.push(Number(at - called) / 1e6)
     }
-    // Long enough for the worker to be idle again.
+    // Lets the worker become idle.
     await new Promise((resolve) => setTimeout(resolve, workerData.pause))
   }
   parentPort.postMessage({ afterCommit, afterCall })

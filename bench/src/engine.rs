@@ -1,9 +1,9 @@
-//! An engine that answers at once, and whoever ends what it runs: a stand-in for the engine and the follower, so that the rest is measured alone.
+//! An instant engine and a task that finishes its executions: stand-ins for the engine and the reconciler, to measure the rest.
 
 use async_trait::async_trait;
 use leasehold_core::graph::NodeRun;
 use leasehold_core::{ExecutionEnd, ExecutionId, JsonText, Timestamp, VersionBody, WorkspaceId};
-use leasehold_engine::{Description, EndedPage, Engine, Result, Start, StartOutcome, Told};
+use leasehold_engine::{Description, EndedPage, Engine, Result, Start, StartOutcome, StopAck};
 use leasehold_store::Store;
 use leasehold_store::execution::ExecutionFinish;
 use std::cmp::Reverse;
@@ -15,25 +15,25 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::sleep_until;
 
-/// Ends written down in one call at most.
+/// Maximum number of executions finished in one call.
 const BATCH: usize = 500;
 
-/// An execution that ends by itself.
+/// When an execution will end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct End {
+struct ScheduledEnd {
     at: Instant,
     execution: ExecutionId,
     workspace: WorkspaceId,
 }
 
-/// Takes every start at once and forgets it, or has it ended after its time.
-pub(crate) struct AtOnce {
-    ends: Option<mpsc::UnboundedSender<End>>,
+/// Accepts every start instantly; executions run forever or end after their workspace's duration.
+pub(crate) struct InstantEngine {
+    ends: Option<mpsc::UnboundedSender<ScheduledEnd>>,
     work: HashMap<WorkspaceId, Duration>,
 }
 
-impl AtOnce {
-    /// What it starts runs for ever.
+impl InstantEngine {
+    /// Returns an engine whose executions never end.
     pub(crate) fn endless() -> Self {
         Self {
             ends: None,
@@ -43,16 +43,16 @@ impl AtOnce {
 }
 
 #[async_trait]
-impl Engine for AtOnce {
+impl Engine for InstantEngine {
     fn name(&self) -> &'static str {
-        "at_once"
+        "instant"
     }
 
     async fn start(&self, start: &Start) -> StartOutcome {
         if let Some(ends) = &self.ends {
             let work = self.work.get(&start.workspace).copied();
-            // Nobody follows any more when the measurement is over.
-            let _ = ends.send(End {
+            // The finisher is gone when the measurement is over.
+            let _ = ends.send(ScheduledEnd {
                 at: Instant::now() + work.unwrap_or_default(),
                 execution: start.execution,
                 workspace: start.workspace,
@@ -82,12 +82,12 @@ impl Engine for AtOnce {
         Ok(Description::Open)
     }
 
-    async fn cancel(&self, _execution: ExecutionId, _reason: &str) -> Result<Told> {
-        Ok(Told::Told)
+    async fn cancel(&self, _execution: ExecutionId, _reason: &str) -> Result<StopAck> {
+        Ok(StopAck::Acknowledged)
     }
 
-    async fn terminate(&self, _execution: ExecutionId, _reason: &str) -> Result<Told> {
-        Ok(Told::Told)
+    async fn terminate(&self, _execution: ExecutionId, _reason: &str) -> Result<StopAck> {
+        Ok(StopAck::Acknowledged)
     }
 
     async fn ended_since(&self, _since: Timestamp, _page: Option<Vec<u8>>) -> Result<EndedPage> {
@@ -103,7 +103,7 @@ impl Engine for AtOnce {
     }
 }
 
-/// Writes down ends when their time has come, all that are due in one call, as the follower does.
+/// Finishes executions when they are due, all due ones in one call, as the reconciler does.
 pub(crate) struct Finisher {
     progress: Arc<Progress>,
     task: JoinHandle<()>,
@@ -113,45 +113,45 @@ pub(crate) struct Finisher {
 struct Progress {
     finished: AtomicU64,
     by_workspace: Mutex<HashMap<WorkspaceId, u64>>,
-    moved: Notify,
+    changed: Notify,
 }
 
 impl Finisher {
-    /// An engine whose executions take as long as their workspace's work, none if not named, and whoever ends them.
+    /// Returns an engine whose executions take their workspace's duration (default: none), and the finisher that ends them.
     pub(crate) fn start(
         store: Arc<dyn Store>,
         work: HashMap<WorkspaceId, Duration>,
-    ) -> (AtOnce, Self) {
+    ) -> (InstantEngine, Self) {
         let (ends, inbox) = mpsc::unbounded_channel();
         let progress = Arc::new(Progress::default());
-        let task = tokio::spawn(follow(store, inbox, progress.clone()));
-        let engine = AtOnce {
+        let task = tokio::spawn(run_finisher(store, inbox, progress.clone()));
+        let engine = InstantEngine {
             ends: Some(ends),
             work,
         };
         (engine, Self { progress, task })
     }
 
-    /// How many have ended.
+    /// Returns the number of finished executions.
     pub(crate) fn finished(&self) -> u64 {
         self.progress.finished.load(Ordering::Relaxed)
     }
 
-    /// How many of a workspace have ended.
+    /// Returns the number of finished executions of a workspace.
     pub(crate) fn finished_of(&self, workspace: WorkspaceId) -> u64 {
         let counts = self.progress.by_workspace.lock();
         let counts = counts.unwrap_or_else(PoisonError::into_inner);
         counts.get(&workspace).copied().unwrap_or_default()
     }
 
-    /// Returns when it is so; it is asked again after every call that ended something.
-    pub(crate) async fn until(&self, so: impl Fn(&Self) -> bool) {
+    /// Waits until the condition holds; checks it after every batch of finished executions.
+    pub(crate) async fn wait_until(&self, condition: impl Fn(&Self) -> bool) {
         loop {
-            let moved = self.progress.moved.notified();
-            if so(self) {
+            let changed = self.progress.changed.notified();
+            if condition(self) {
                 return;
             }
-            moved.await;
+            changed.await;
         }
     }
 }
@@ -162,12 +162,12 @@ impl Drop for Finisher {
     }
 }
 
-async fn follow(
+async fn run_finisher(
     store: Arc<dyn Store>,
-    mut inbox: mpsc::UnboundedReceiver<End>,
+    mut inbox: mpsc::UnboundedReceiver<ScheduledEnd>,
     progress: Arc<Progress>,
 ) {
-    let mut waiting: BinaryHeap<Reverse<End>> = BinaryHeap::new();
+    let mut waiting: BinaryHeap<Reverse<ScheduledEnd>> = BinaryHeap::new();
     loop {
         while let Ok(end) = inbox.try_recv() {
             waiting.push(Reverse(end));
@@ -192,7 +192,7 @@ async fn follow(
             due.extend(waiting.pop().map(|Reverse(end)| end));
         }
         if let Err(error) = finish(&*store, &due, &progress).await {
-            eprintln!("ends were not written down: {error}");
+            eprintln!("failed to finish executions; retrying: {error}");
             waiting.extend(due.into_iter().map(Reverse));
         }
     }
@@ -200,7 +200,7 @@ async fn follow(
 
 async fn finish(
     store: &dyn Store,
-    due: &[End],
+    due: &[ScheduledEnd],
     progress: &Progress,
 ) -> leasehold_store::Result<()> {
     let ends: Vec<ExecutionFinish> = due
@@ -222,6 +222,6 @@ async fn finish(
     progress
         .finished
         .fetch_add(due.len() as u64, Ordering::Relaxed);
-    progress.moved.notify_waiters();
+    progress.changed.notify_waiters();
     Ok(())
 }

@@ -1,28 +1,28 @@
-//! Load tools: each prints what it measured. Reads arguments and nothing else; what is measured is in the modules.
+//! Load tools: each subcommand measures and prints results. Parses arguments only; the modules measure.
 #![allow(
     clippy::print_stdout,
     clippy::print_stderr,
-    reason = "printing is what these tools are for"
+    reason = "these tools print their results"
 )]
 
 mod api;
 mod backend;
 mod claim;
 mod compare;
+mod cpu;
 mod dispatch;
 mod engine;
-mod processor;
+mod printer;
 mod report;
-mod sheet;
+mod telemetry;
 mod tenants;
 mod usage;
-mod watched;
 mod workqueue;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// Rates and costs of Leasehold, measured on throwaway databases.
+/// Measure rates, latencies and costs of Leasehold on temporary databases
 #[derive(Parser)]
 #[command(name = "leasehold-bench", version)]
 struct Arguments {
@@ -32,19 +32,19 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Bench {
-    /// The HTTP API: enqueueing over HTTP beside the store itself, and the delays under open load.
+    /// Measure the HTTP API: enqueue rates compared with direct store calls, and latency under open-loop load
     Api(api::Options),
-    /// The claim: requests admitted per second, and what each costs the database.
+    /// Measure the claim: admissions per second and their cost in the database
     Claim(claim::Options),
-    /// Dispatch: starts per second beside a bare client, and how soon a request is dispatched.
+    /// Measure dispatch: starts per second compared with a bare engine client, and the latency to DISPATCHED
     Dispatch(dispatch::Options),
-    /// Many tenants: a noisy neighbour, what limits cost, how many workspaces there may be.
+    /// Measure many tenants: a noisy neighbour, the cost of limits, the number of workspaces
     Tenants(tenants::Options),
-    /// What it costs to be watched: dispatch and jobs with nobody looking, and with logs, metrics and traces.
-    Watched(watched::Options),
-    /// The WorkQueue: enqueueing, draining, latency, backlog, a pinned horizon.
+    /// Measure the overhead of telemetry: dispatch and jobs without it, with logs, and with logs, metrics and traces
+    Telemetry(telemetry::Options),
+    /// Measure the WorkQueue: enqueue, drain, latency, backlog, a pinned horizon
     Workqueue(workqueue::Options),
-    /// The WorkQueue beside other job queues on the same server; npm installs them into a folder that goes away again.
+    /// Compare the WorkQueue with other job queues on the same PostgreSQL server (npm installs them into a temporary directory)
     Compare(compare::Options),
 }
 
@@ -55,7 +55,7 @@ async fn main() -> Result<()> {
         Bench::Claim(options) => claim::run(options).await,
         Bench::Dispatch(options) => dispatch::run(options).await,
         Bench::Tenants(options) => tenants::run(options).await,
-        Bench::Watched(options) => watched::run(options).await,
+        Bench::Telemetry(options) => telemetry::run(options).await,
         Bench::Workqueue(options) => workqueue::run(options).await,
         Bench::Compare(options) => compare::run(options).await,
     }

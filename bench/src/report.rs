@@ -1,19 +1,19 @@
-//! Results as JSON lines for programs or as a table for people. Knows nothing of what was measured.
+//! Results, printed as JSON lines or as tables. Independent of what was measured.
 
 use serde_json::{Map, Value, json};
 use std::io::IsTerminal;
 
-/// How results are written.
+/// Output format of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
-    /// One JSON object a line and metric.
+    /// JSON lines, one for each metric.
     Json,
-    /// A table under a heading.
+    /// Tables with headings.
     Table,
 }
 
 impl Format {
-    /// A table for a terminal and JSON for anything else, unless one was asked for.
+    /// Chooses tables on a terminal and JSON otherwise, unless a flag overrides it.
     pub(crate) fn chosen(json: bool, table: bool) -> Self {
         if json || !(table || std::io::stdout().is_terminal()) {
             Self::Json
@@ -23,7 +23,7 @@ impl Format {
     }
 }
 
-/// One number of a result.
+/// One named number of a result.
 #[derive(Clone, Debug)]
 pub(crate) struct Metric {
     pub(crate) name: &'static str,
@@ -31,41 +31,46 @@ pub(crate) struct Metric {
     pub(crate) unit: String,
 }
 
-/// One result: what it is about, in fields, and its numbers.
+/// One result: fields that identify the case, and its metrics.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct BenchResult {
     fields: Map<String, Value>,
     metrics: Vec<Metric>,
 }
 
-impl Outcome {
-    /// Adds a field that tells it from others.
+impl BenchResult {
+    /// Adds a field that identifies the case.
     pub(crate) fn field(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.fields.insert(name.to_owned(), value.into());
         self
     }
 
-    /// Adds a number.
+    /// Adds a metric.
     pub(crate) fn metric(mut self, name: &'static str, value: f64, unit: &str) -> Self {
         let unit = unit.to_owned();
         self.metrics.push(Metric { name, value, unit });
         self
     }
 
-    /// Adds a number if there is one.
-    pub(crate) fn maybe(self, name: &'static str, value: Option<f64>, unit: &str) -> Self {
+    /// Adds a metric if it has a value.
+    pub(crate) fn optional_metric(
+        self,
+        name: &'static str,
+        value: Option<f64>,
+        unit: &str,
+    ) -> Self {
         match value {
             Some(value) => self.metric(name, value, unit),
             None => self,
         }
     }
 
-    /// Its numbers.
+    /// Returns the metrics.
     pub(crate) fn metrics(&self) -> &[Metric] {
         &self.metrics
     }
 
-    /// One line a metric, each with all fields.
+    /// Returns one JSON line for each metric, each with all fields.
     pub(crate) fn lines(&self, bench: &str) -> Vec<String> {
         self.metrics
             .iter()
@@ -82,7 +87,7 @@ impl Outcome {
     }
 }
 
-/// Three digits that mean something are enough for small numbers, and no fraction for large ones.
+/// Rounds to about four significant digits.
 fn rounded(value: f64) -> f64 {
     if value >= 1_000.0 {
         value.round()
@@ -93,27 +98,27 @@ fn rounded(value: f64) -> f64 {
     }
 }
 
-/// The middle one of some numbers; nothing has the middle zero.
+/// Returns the median; 0 for an empty list.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-/// The value below which that share of the numbers lies.
+/// Returns the given percentile; 0 for an empty list.
 pub(crate) fn percentile(values: &[f64], share: f64) -> f64 {
     let mut values = values.to_vec();
     values.sort_by(f64::total_cmp);
-    let place = (values.len() as f64 * share).ceil() as usize;
-    let place = place.clamp(1, values.len().max(1)) - 1;
-    values.get(place).copied().unwrap_or_default()
+    let index = (values.len() as f64 * share).ceil() as usize;
+    let index = index.clamp(1, values.len().max(1)) - 1;
+    values.get(index).copied().unwrap_or_default()
 }
 
-/// A whole number with a comma at every thousand.
+/// Formats an integer with thousands separators.
 pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -130,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_told_apart() {
+    fn thousands_are_separated() {
         for (value, text) in [
             (0.4, "0"),
             (999.0, "999"),
@@ -143,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn medians_and_percentiles_are_values_that_were_seen() {
+    fn medians_and_percentiles_are_elements_of_the_input() {
         let hundred: Vec<f64> = (1..=100).rev().map(f64::from).collect();
         assert_eq!(median(vec![3.0, 1.0, 2.0]), 2.0);
         assert_eq!(percentile(&hundred, 0.5), 50.0);
@@ -153,13 +158,13 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_the_fields_and_one_metric() {
-        let outcome = Outcome::default()
+    fn line_has_all_fields_and_one_metric() {
+        let result = BenchResult::default()
             .field("store", "sqlite")
             .field("pending", 1_000)
             .metric("rate", 12_345.678, "requests/s")
             .metric("buffers", 33.333, "buffers/request");
-        let lines: Vec<Value> = outcome
+        let lines: Vec<Value> = result
             .lines("claim")
             .iter()
             .map(|line| serde_json::from_str(line).unwrap())

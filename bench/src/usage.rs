@@ -1,105 +1,105 @@
-//! What a measurement cost: this process's processor time and memory, and the database's own counts. Linux tells the former; elsewhere it is left out.
+//! Cost of a measurement: CPU time and memory of this process (Linux only), and the database's counters.
 
 use crate::backend::{Meter, Reading};
-use crate::processor;
-use crate::report::Outcome;
+use crate::cpu;
+use crate::report::BenchResult;
 use anyhow::Result;
 use std::fs;
 use std::time::{Duration, Instant};
 
-/// A measurement under way.
-pub(crate) struct Usage<'a> {
+/// Measures the cost from `begin` to `end`.
+pub(crate) struct UsageMeter<'a> {
     meter: &'a dyn Meter,
     before: Reading,
-    processor: Option<f64>,
+    cpu: Option<f64>,
     begun: Instant,
 }
 
-/// What it cost.
+/// The cost of a measurement.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Used {
+pub(crate) struct Usage {
     pub(crate) elapsed: Duration,
-    /// Seconds of processor time of this process.
-    pub(crate) processor: Option<f64>,
-    /// The most memory it held, in MiB.
+    /// CPU seconds of this process.
+    pub(crate) cpu: Option<f64>,
+    /// Peak memory in MiB.
     pub(crate) memory: Option<f64>,
-    /// What the database did.
+    /// The database's counters.
     pub(crate) reading: Reading,
 }
 
-impl<'a> Usage<'a> {
+impl<'a> UsageMeter<'a> {
     pub(crate) async fn begin(meter: &'a dyn Meter) -> Result<Self> {
-        // Forgets the largest size so far, so that the next one read is this measurement's.
+        // Resets the peak memory, so that the next reading covers this measurement only.
         let _ = fs::write("/proc/self/clear_refs", "5");
         Ok(Self {
             meter,
             before: meter.read().await?,
-            processor: processor::of_this_process(),
+            cpu: cpu::own_seconds(),
             begun: Instant::now(),
         })
     }
 
-    pub(crate) async fn end(self) -> Result<Used> {
+    pub(crate) async fn end(self) -> Result<Usage> {
         let elapsed = self.begun.elapsed();
-        let processor = processor::of_this_process().zip(self.processor);
-        Ok(Used {
+        let cpu = cpu::own_seconds().zip(self.cpu);
+        Ok(Usage {
             elapsed,
-            processor: processor.map(|(after, before)| after - before),
+            cpu: cpu.map(|(after, before)| after - before),
             memory: peak_mib(),
             reading: self.meter.read().await?.since(self.before),
         })
     }
 }
 
-impl Used {
-    /// How many of `requests` were done in a second.
+impl Usage {
+    /// Returns the rate per second of `requests`.
     pub(crate) fn rate(&self, requests: u32) -> f64 {
         f64::from(requests) / self.elapsed.as_secs_f64()
     }
 
-    /// Adds what each of `requests` cost.
-    pub(crate) fn of_each(&self, requests: u32, outcome: Outcome) -> Outcome {
-        self.of_every("request", requests, outcome)
+    /// Adds the cost for each request.
+    pub(crate) fn per_request(&self, requests: u32, outcome: BenchResult) -> BenchResult {
+        self.per_item("request", requests, outcome)
     }
 
-    /// Adds what each of `jobs` cost.
-    pub(crate) fn of_each_job(&self, jobs: u32, outcome: Outcome) -> Outcome {
-        self.of_every("job", jobs, outcome)
+    /// Adds the cost for each job.
+    pub(crate) fn per_job(&self, jobs: u32, outcome: BenchResult) -> BenchResult {
+        self.per_item("job", jobs, outcome)
     }
 
-    fn of_every(&self, noun: &str, count: u32, outcome: Outcome) -> Outcome {
+    fn per_item(&self, noun: &str, count: u32, outcome: BenchResult) -> BenchResult {
         let each = |value: Option<f64>| value.map(|value| value / f64::from(count.max(1)));
         outcome
             .metric("seconds", self.elapsed.as_secs_f64(), "s")
-            .maybe("cpu", self.processor, "s")
-            .maybe("server_cpu", self.reading.processor, "s")
-            .maybe("memory", self.memory, "MiB")
-            .maybe(
+            .optional_metric("cpu", self.cpu, "s")
+            .optional_metric("server_cpu", self.reading.cpu, "s")
+            .optional_metric("memory", self.memory, "MiB")
+            .optional_metric(
                 "statements",
                 each(self.reading.statements),
                 &format!("statements/{noun}"),
             )
-            .maybe(
+            .optional_metric(
                 "transactions",
                 each(self.reading.transactions),
                 &format!("transactions/{noun}"),
             )
-            .maybe(
+            .optional_metric(
                 "wal",
                 each(self.reading.log_bytes),
                 &format!("bytes/{noun}"),
             )
     }
 
-    /// The same, with the buffers that each touched.
-    pub(crate) fn with_buffers(&self, requests: u32, outcome: Outcome) -> Outcome {
+    /// Adds the cost for each request, buffers included.
+    pub(crate) fn with_buffers(&self, requests: u32, outcome: BenchResult) -> BenchResult {
         let buffers = self
             .reading
             .statements
             .and(self.reading.touched)
             .map(|touched| touched / f64::from(requests.max(1)));
-        self.of_each(requests, outcome)
-            .maybe("buffers", buffers, "buffers/request")
+        self.per_request(requests, outcome)
+            .optional_metric("buffers", buffers, "buffers/request")
     }
 }
 

@@ -57,7 +57,7 @@ BEGIN
         );
     END IF;
     IF hides THEN
-        RAISE EXCEPTION 'workspace % has more running executions than that', NEW.workspace_id
+        RAISE EXCEPTION 'workspace_turn of workspace % must count every RUNNING execution', NEW.workspace_id
             USING ERRCODE = 'check_violation', CONSTRAINT = 'workspace_limit', TABLE = 'workspace_turn';
     END IF;
     RETURN NEW;
@@ -73,6 +73,25 @@ CREATE FUNCTION public.leasehold_cluster() RETURNS bigint
     SELECT system_identifier FROM pg_control_system()
 $$;
 
+CREATE FUNCTION public.leasehold_count_running(workspace uuid, oldest bigint, stragglers bigint[]) RETURNS bigint
+    LANGUAGE sql STABLE
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+    SELECT (
+        SELECT count(*) FROM workflow_execution
+        WHERE workspace_id = workspace AND status = 'RUNNING' AND admission >= oldest
+    ) + (
+        -- LATERAL, one by one: as a condition of the query above it would scan all executions that ever ran.
+        SELECT count(*) FROM unnest(stragglers) AS s (admission) CROSS JOIN LATERAL (
+            SELECT 1 FROM workflow_execution e
+            WHERE e.workspace_id = workspace AND e.status = 'RUNNING' AND e.admission = s.admission
+            LIMIT 1
+        ) e
+    )
+$$;
+
 CREATE FUNCTION public.leasehold_enqueue(workspace_id uuid, definition_id uuid, params jsonb DEFAULT 'null'::jsonb, priority integer DEFAULT 0, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, idempotency_key text DEFAULT NULL::text, dedupe_window interval DEFAULT NULL::interval, trace_context text DEFAULT NULL::text, enqueued_by text DEFAULT 'sql'::text, options jsonb DEFAULT NULL::jsonb) RETURNS uuid
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'public', 'pg_temp'
@@ -83,7 +102,7 @@ CREATE FUNCTION public.leasehold_enqueue(workspace_id uuid, definition_id uuid, 
 DECLARE
     definition workflow_definition;
     request workflow_execution_queue;
-    asked ALIAS FOR idempotency_key;
+    requested_key ALIAS FOR idempotency_key;
     moment timestamptz := clock_timestamp();
 BEGIN
     IF leasehold_enqueue.options IS NOT NULL THEN
@@ -105,23 +124,23 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
     IF octet_length(leasehold_enqueue.params::text) > 262144 THEN
-        RAISE EXCEPTION 'params must have at most 262144 bytes as JSON, have %',
+        RAISE EXCEPTION 'params must be at most 262144 bytes of JSON, got %',
             octet_length(leasehold_enqueue.params::text) USING ERRCODE = 'program_limit_exceeded';
     END IF;
     IF NOT leasehold_is_readable(leasehold_enqueue.params) THEN
-        RAISE EXCEPTION 'params must not nest deeper than 64 levels, nor hold numbers beyond 1.7e308'
+        RAISE EXCEPTION 'params must not be nested deeper than 64 levels, nor contain numbers beyond 1.7e308'
             USING ERRCODE = 'program_limit_exceeded';
     END IF;
-    IF asked IS NOT NULL THEN
+    IF requested_key IS NOT NULL THEN
         UPDATE workflow_execution_queue q SET idempotency_key = NULL, dedupe_until = NULL
-        WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = asked AND q.dedupe_until <= moment;
+        WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = requested_key AND q.dedupe_until <= moment;
     END IF;
     INSERT INTO workflow_execution_queue AS q
         (id, workspace_id, definition_id, version_id, priority, due, run_at, created_at, params, idempotency_key,
         dedupe_until, trace_context)
     VALUES (leasehold_uuid7(), leasehold_enqueue.workspace_id, definition.id, definition.current_version_id,
         leasehold_enqueue.priority, coalesce(leasehold_enqueue.run_at, moment) <= moment,
-        coalesce(leasehold_enqueue.run_at, moment), moment, coalesce(leasehold_enqueue.params, 'null'), asked,
+        coalesce(leasehold_enqueue.run_at, moment), moment, coalesce(leasehold_enqueue.params, 'null'), requested_key,
         moment + leasehold_enqueue.dedupe_window, left(leasehold_enqueue.trace_context, 1024))
     ON CONFLICT (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING q.* INTO request;
@@ -129,17 +148,17 @@ BEGIN
         INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom)
         VALUES (request.id, request.workspace_id, 'PENDING', moment, CASE WHEN request.due THEN request.rank END,
             CASE WHEN request.due THEN request.created_at END, leasehold_enqueue.enqueued_by);
-        PERFORM leasehold_wake();
+        PERFORM leasehold_notify();
         RETURN request.id;
     END IF;
     SELECT q.* INTO request FROM workflow_execution_queue q
-    WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = asked;
+    WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = requested_key;
     IF request.id IS NULL THEN
-        RAISE EXCEPTION 'idempotency key "%" was just given up; try again', asked USING ERRCODE = 'serialization_failure';
+        RAISE EXCEPTION 'idempotency key "%" was released concurrently; retry the transaction', requested_key USING ERRCODE = 'serialization_failure';
     ELSIF request.definition_id <> leasehold_enqueue.definition_id
         OR request.params <> coalesce(leasehold_enqueue.params, 'null')
     THEN
-        RAISE EXCEPTION 'idempotency key "%" is held by request % with other params', asked, request.id
+        RAISE EXCEPTION 'idempotency key "%" is held by request % with other params', requested_key, request.id
             USING ERRCODE = 'unique_violation', CONSTRAINT = 'request_idempotency_key';
     END IF;
     RETURN request.id;
@@ -250,7 +269,7 @@ BEGIN
         SELECT c.workspace_id, c.anew, coalesce(c.room, false), c.rank, c.line_at, c.pending, c.claimed, c.dispatched,
             c.completed, c.failed
         FROM change c LEFT JOIN unnest(held) AS h (id) ON h.id = c.workspace_id
-        -- Asked for the few that are busy, one by one: as a join it may read every workspace's row.
+        -- EXISTS, for the few locked ones: a join might read every workspace's row.
         WHERE CASE WHEN h.id IS NULL
             THEN EXISTS (SELECT 1 FROM workspace_turn t WHERE t.workspace_id = c.workspace_id) END
     ), next AS (
@@ -266,7 +285,7 @@ BEGIN
         SELECT *, CASE WHEN joins AND turn < last.round_from
             THEN last.round_from - row_number() OVER (
                 PARTITION BY joins AND turn < last.round_from ORDER BY turn DESC, workspace_id DESC)
-            ELSE turn END AS place
+            ELSE turn END AS new_turn
         FROM (
             SELECT *, NOT was_ready AND has_work
                 AND (deleted OR (has_room AND NOT paused AND concurrency_limit > 0)) AS joins
@@ -276,7 +295,7 @@ BEGIN
         UPDATE workspace_turn t
         SET pending = t.pending + p.pending, claimed = t.claimed + p.claimed, dispatched = t.dispatched + p.dispatched,
             completed = t.completed + p.completed, failed = t.failed + p.failed,
-            has_work = p.has_work, has_room = p.has_room, ready = p.was_ready OR p.joins, turn = p.place,
+            has_work = p.has_work, has_room = p.has_room, ready = p.was_ready OR p.joins, turn = p.new_turn,
             line_rank = least(t.line_rank, p.rank),
             line_at = CASE WHEN (p.rank, p.line_at) < (t.line_rank, t.line_at) THEN p.line_at ELSE t.line_at END,
             line_id = CASE WHEN (p.rank, p.line_at) <= (t.line_rank, t.line_at)
@@ -322,21 +341,21 @@ CREATE FUNCTION public.leasehold_job_cancel(p_now timestamp with time zone, p_id
     LANGUAGE plpgsql
     AS $$
 DECLARE
-    asked job;
+    target job;
     waited job_waiting;
     moment timestamptz;
 BEGIN
-    SELECT j.* INTO asked FROM job j WHERE j.id = p_id;
-    IF asked.id IS NULL THEN
+    SELECT j.* INTO target FROM job j WHERE j.id = p_id;
+    IF target.id IS NULL THEN
         RETURN 'not_found';
     END IF;
-    IF asked.node IS NOT NULL AND NOT EXISTS (SELECT FROM job_end e WHERE e.id = p_id) THEN
+    IF target.node IS NOT NULL AND NOT EXISTS (SELECT FROM job_end e WHERE e.id = p_id) THEN
         RETURN 'of_graph';
     END IF;
-    -- From here on no claim takes it, so what is looked for in this order is not missed.
-    PERFORM pg_advisory_xact_lock(730834, asked.queue_id);
+    -- Blocks claims of the queue, so the job cannot change its status between the following checks.
+    PERFORM pg_advisory_xact_lock(730834, target.queue_id);
     moment := coalesce(p_now, clock_timestamp());
-    IF EXISTS (SELECT FROM job_lease l WHERE l.queue_id = asked.queue_id AND p_id = ANY (l.ids)) THEN
+    IF EXISTS (SELECT FROM job_lease l WHERE l.queue_id = target.queue_id AND p_id = ANY (l.ids)) THEN
         RETURN 'running';
     END IF;
     DELETE FROM job_waiting w WHERE w.job_id = p_id RETURNING w.* INTO waited;
@@ -344,7 +363,7 @@ BEGIN
         IF EXISTS (SELECT FROM job_end e WHERE e.id = p_id) THEN
             RETURN 'finished';
         END IF;
-        -- Out of the line: the one change a job's row ever sees.
+        -- Takes the job out of its line: the only update of a job's row.
         UPDATE job j SET run_at = j.created_at WHERE j.id = p_id AND j.run_at IS NULL;
         IF NOT FOUND THEN
             RETURN 'not_found';
@@ -355,6 +374,39 @@ BEGIN
     DELETE FROM job_key k WHERE k.job_id = p_id AND k.holds_until IS NULL;
     DELETE FROM job_note n WHERE n.job_id = p_id;
     RETURN 'cancelled';
+END
+$$;
+
+CREATE FUNCTION public.leasehold_job_check_cluster() RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    here bigint := (SELECT system_identifier FROM pg_control_system());
+BEGIN
+    -- A cursor ahead of the current transaction number also shows that the rows came from another cluster.
+    IF here = (SELECT cluster FROM job_limit)
+        AND NOT EXISTS (SELECT FROM job_cursor c WHERE c.at_xid >= pg_snapshot_xmax(pg_current_snapshot()))
+    THEN
+        RETURN false;
+    END IF;
+    PERFORM pg_advisory_xact_lock(730833, 0);
+    LOCK TABLE job, job_waiting, job_lease, job_end IN SHARE ROW EXCLUSIVE MODE;
+    IF here = (SELECT cluster FROM job_limit)
+        AND NOT EXISTS (SELECT FROM job_cursor c WHERE c.at_xid >= pg_snapshot_xmax(pg_current_snapshot()))
+    THEN
+        RETURN false;
+    END IF;
+    INSERT INTO job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
+    SELECT j.id, j.created_at, j.created_at, j.queue_id, j.priority, true
+    FROM job j
+    WHERE j.run_at IS NULL
+        AND NOT EXISTS (SELECT FROM job_end e WHERE e.id = j.id)
+        AND NOT EXISTS (SELECT FROM job_waiting w WHERE w.job_id = j.id)
+        AND j.id NOT IN (SELECT unnest(l.ids) FROM job_lease l);
+    UPDATE job j SET run_at = j.created_at WHERE j.run_at IS NULL;
+    DELETE FROM job_cursor;
+    UPDATE job_limit SET cluster = here;
+    RETURN true;
 END
 $$;
 
@@ -380,7 +432,7 @@ DECLARE
     some_nodes boolean := false;
     next_due timestamptz;
 BEGIN
-    -- Shared: nobody changes the limit of all meanwhile.
+    -- The shared lock blocks changes of the total limit.
     PERFORM pg_advisory_xact_lock_shared(730833, 0), pg_advisory_xact_lock(730834, p_queue);
     moment := coalesce(p_now, clock_timestamp());
     SELECT q.*, t.max_running AS total,
@@ -402,7 +454,7 @@ BEGIN
     IF about.some_expired THEN
         SELECT count(*) INTO freed FROM leasehold_job_expire(moment, p_expired_from, p_expired_max);
         IF freed > 0 THEN
-            PERFORM leasehold_job_wake();
+            PERFORM leasehold_job_notify();
         END IF;
     END IF;
     IF about.max_running IS NOT NULL THEN
@@ -425,7 +477,7 @@ BEGIN
         WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1;
     END IF;
 
-    -- Only the lines that may have something.
+    -- Only lines that may have jobs.
     FOR line IN
         SELECT n.priority, coalesce(c.version, 0) AS version, coalesce(c.at_xid, '0') AS at_xid, coalesce(c.at_id, 0) AS at_id,
             coalesce(c.late_xid, '{}') AS late_xid, coalesce(c.late_id, '{}') AS late_id, w.some IS NOT NULL AS some_waiting
@@ -462,7 +514,7 @@ BEGIN
                 ORDER BY j.xid, j.id LIMIT wanted
             ) m;
         ELSE
-            -- Fresh jobs stay in the order of their line also where their times do not: a running highest time sorts them.
+            -- Fresh jobs keep the order of their line even if their times do not: they sort by the running maximum.
             WITH waiting AS (
                 SELECT w.job_id, w.created_at, w.attempts FROM job_waiting w
                 WHERE w.queue_id = p_queue AND w.priority = line.priority AND w.ready
@@ -511,7 +563,7 @@ BEGIN
             late_xids := '{}';
             late_ids := '{}';
             IF cardinality(line.late_xid) > 0 OR pg_snapshot_xmin(pick.seen) < to_xid THEN
-                -- A passed transaction is done with when it has ended and nothing of it is left.
+                -- A passed transaction is removed when it has ended and all its jobs are claimed.
                 SELECT coalesce(array_agg(l.xid), '{}'), coalesce(array_agg(l.id), '{}') INTO late_xids, late_ids
                 FROM (
                     SELECT l.xid, coalesce(t.id, l.id) AS id
@@ -594,11 +646,11 @@ BEGIN
         PERFORM leasehold_check_options('leasehold_job_enqueue'::text, leasehold_job_enqueue.options, '{}'::text[]);
     END IF;
     IF octet_length(leasehold_job_enqueue.payload::text) > 262144 THEN
-        RAISE EXCEPTION 'the payload must have at most 262144 bytes as JSON, has %',
+        RAISE EXCEPTION 'payload must be at most 262144 bytes of JSON, got %',
             octet_length(leasehold_job_enqueue.payload::text) USING ERRCODE = 'program_limit_exceeded';
     END IF;
     IF leasehold_job_enqueue.queue ~ '[[:cntrl:]]' OR leasehold_job_enqueue.kind ~ '[[:cntrl:]]' THEN
-        RAISE EXCEPTION 'the names of a queue and a kind must not contain control characters'
+        RAISE EXCEPTION 'queue and kind must not contain control characters'
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
     IF leasehold_job_enqueue.max_attempts <= 0 OR leasehold_job_enqueue.max_attempts > 32767 THEN
@@ -606,7 +658,7 @@ BEGIN
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
     IF leasehold_job_enqueue.timeout <= interval '0' THEN
-        RAISE EXCEPTION 'the timeout must be more than nothing' USING ERRCODE = 'invalid_parameter_value';
+        RAISE EXCEPTION 'timeout must be greater than zero' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     SELECT q.id INTO in_queue FROM queue q WHERE q.name = leasehold_job_enqueue.queue;
     IF NOT FOUND THEN
@@ -626,7 +678,7 @@ BEGIN
             SELECT k.job_id INTO holder FROM job_key k
             WHERE k.queue_id = in_queue AND k.key = leasehold_job_enqueue.dedup_key;
             IF holder IS NULL THEN
-                RAISE EXCEPTION 'deduplication key "%" was just given up; try again', leasehold_job_enqueue.dedup_key
+                RAISE EXCEPTION 'deduplication key "%" was released concurrently; retry the transaction', leasehold_job_enqueue.dedup_key
                     USING ERRCODE = 'serialization_failure';
             END IF;
             RETURN holder;
@@ -640,7 +692,7 @@ BEGIN
         INSERT INTO job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
         VALUES (new_id, moment, at, in_queue, leasehold_job_enqueue.priority, false);
     END IF;
-    PERFORM leasehold_job_wake();
+    PERFORM leasehold_job_notify();
     RETURN new_id;
 END
 $$;
@@ -658,12 +710,12 @@ BEGIN
         WHERE l.expires_at > p_from AND l.expires_at <= moment
         ORDER BY l.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED
     ), entry AS MATERIALIZED (
-        SELECT p.token, p.queue_id, p.worker, e.id, e.ends, e.attempt, e.place,
+        SELECT p.token, p.queue_id, p.worker, e.id, e.ends, e.attempt, e.ordinal,
             e.ends <= moment AND row_number() OVER (ORDER BY e.ends, e.id) <= p_limit AS over
-        FROM page p CROSS JOIN unnest(p.ids, p.ends, p.attempts) WITH ORDINALITY AS e (id, ends, attempt, place)
+        FROM page p CROSS JOIN unnest(p.ids, p.ends, p.attempts) WITH ORDINALITY AS e (id, ends, attempt, ordinal)
     ), rest AS (
-        SELECT e.token, min(e.ends) AS expires_at, count(*)::integer AS entries, array_agg(e.id ORDER BY e.place) AS ids,
-            array_agg(e.ends ORDER BY e.place) AS ends, array_agg(e.attempt ORDER BY e.place) AS attempts
+        SELECT e.token, min(e.ends) AS expires_at, count(*)::integer AS entries, array_agg(e.id ORDER BY e.ordinal) AS ids,
+            array_agg(e.ends ORDER BY e.ordinal) AS ends, array_agg(e.attempt ORDER BY e.ordinal) AS attempts
         FROM entry e WHERE NOT e.over GROUP BY e.token
     ), kept AS (
         UPDATE job_lease l
@@ -712,7 +764,7 @@ DECLARE
     low integer;
     high integer;
     given bigint[];
-    refused bigint[];
+    skipped bigint[];
     done bigint[] := '{}';
     wakes boolean := false;
     held record;
@@ -728,17 +780,17 @@ BEGIN
             SELECT q.* INTO settings FROM queue q WHERE q.id = page.queue_id;
         END IF;
         wakes := wakes OR settings.max_running IS NOT NULL;
-        refused := NULL;
+        skipped := NULL;
         IF page.nodes AND NOT p_nodes THEN
-            SELECT array_agg(j.id) INTO refused
-            FROM unnest(given) WITH ORDINALITY AS g (id, place) JOIN job j ON j.id = g.id
+            SELECT array_agg(j.id) INTO skipped
+            FROM unnest(given) WITH ORDINALITY AS g (id, ordinal) JOIN job j ON j.id = g.id
             WHERE j.node IS NOT NULL
-                AND (p_plain OR NOT (p_becomes[low - 1 + g.place] = 'queued' AND p_uncounted[low - 1 + g.place]));
+                AND (p_plain OR NOT (p_becomes[low - 1 + g.ordinal] = 'queued' AND p_uncounted[low - 1 + g.ordinal]));
             RETURN QUERY SELECT e.id, page.token, 'of_graph', NULL::timestamptz
-            FROM unnest(page.ids, page.ends) AS e (id, ends) WHERE e.id = ANY (refused) AND e.ends > moment;
+            FROM unnest(page.ids, page.ends) AS e (id, ends) WHERE e.id = ANY (skipped) AND e.ends > moment;
         END IF;
-        IF p_plain AND page.expires_at > moment AND refused IS NULL AND (page.ids = given OR page.ids <@ given) THEN
-            -- All that is left of the page: the usual case.
+        IF p_plain AND page.expires_at > moment AND skipped IS NULL AND (page.ids = given OR page.ids <@ given) THEN
+            -- The usual case: all remaining entries of the page.
             DELETE FROM job_lease l WHERE l.token = page.token;
             IF settings.keep_completed THEN
                 INSERT INTO job_end (id, finished_at, token, attempts, status, last_error)
@@ -755,13 +807,13 @@ BEGIN
 
         FOR held IN
             WITH entry AS MATERIALIZED (
-                SELECT e.id, e.ends, e.attempt, e.place, g.place AS asked,
-                    g.place IS NOT NULL AND e.ends > moment AND (refused IS NULL OR e.id <> ALL (refused)) AS owned
-                FROM unnest(page.ids, page.ends, page.attempts) WITH ORDINALITY AS e (id, ends, attempt, place)
-                LEFT JOIN unnest(given) WITH ORDINALITY AS g (id, place) ON g.id = e.id
+                SELECT e.id, e.ends, e.attempt, e.ordinal, g.ordinal AS given_ordinal,
+                    g.ordinal IS NOT NULL AND e.ends > moment AND (skipped IS NULL OR e.id <> ALL (skipped)) AS owned
+                FROM unnest(page.ids, page.ends, page.attempts) WITH ORDINALITY AS e (id, ends, attempt, ordinal)
+                LEFT JOIN unnest(given) WITH ORDINALITY AS g (id, ordinal) ON g.id = e.id
             ), rest AS (
-                SELECT min(e.ends) AS expires_at, count(*)::integer AS entries, array_agg(e.id ORDER BY e.place) AS ids,
-                    array_agg(e.ends ORDER BY e.place) AS ends, array_agg(e.attempt ORDER BY e.place) AS attempts
+                SELECT min(e.ends) AS expires_at, count(*)::integer AS entries, array_agg(e.id ORDER BY e.ordinal) AS ids,
+                    array_agg(e.ends ORDER BY e.ordinal) AS ends, array_agg(e.attempt ORDER BY e.ordinal) AS attempts
                 FROM entry e WHERE NOT e.owned
             ), kept AS (
                 UPDATE job_lease l
@@ -770,10 +822,10 @@ BEGIN
             ), gone AS (
                 DELETE FROM job_lease l USING rest r WHERE l.token = page.token AND r.entries = 0
             ), owned AS MATERIALIZED (
-                SELECT e.id, e.attempt, CASE WHEN p_plain THEN 'completed' ELSE p_becomes[low - 1 + e.asked] END AS becomes,
-                    p_results[low - 1 + e.asked] AS result, p_errors[low - 1 + e.asked] AS error,
-                    moment + p_waits_us[low - 1 + e.asked] * interval '1 microsecond' AS run_at,
-                    p_uncounted[low - 1 + e.asked] AS uncounted
+                SELECT e.id, e.attempt, CASE WHEN p_plain THEN 'completed' ELSE p_becomes[low - 1 + e.given_ordinal] END AS becomes,
+                    p_results[low - 1 + e.given_ordinal] AS result, p_errors[low - 1 + e.given_ordinal] AS error,
+                    moment + p_waits_us[low - 1 + e.given_ordinal] * interval '1 microsecond' AS run_at,
+                    p_uncounted[low - 1 + e.given_ordinal] AS uncounted
                 FROM entry e WHERE e.owned
             ), ended AS (
                 INSERT INTO job_end (id, finished_at, token, attempts, status, result, last_error)
@@ -813,9 +865,19 @@ BEGIN
         DELETE FROM job_note n WHERE n.job_id = ANY (done);
     END IF;
     IF wakes OR (SELECT l.max_running IS NOT NULL FROM job_limit l) THEN
-        PERFORM leasehold_job_wake();
+        PERFORM leasehold_job_notify();
     END IF;
 END
+$$;
+
+CREATE FUNCTION public.leasehold_job_notify() RETURNS boolean
+    LANGUAGE sql
+    AS $$
+    SELECT CASE
+        WHEN pg_catalog.pg_try_advisory_xact_lock_shared(7308332189)
+            OR pg_catalog.current_setting('leasehold.notify', true) = 'off' THEN false
+        ELSE pg_catalog.pg_notify('leasehold_job', '') IS NOT NULL
+    END
 $$;
 
 CREATE FUNCTION public.leasehold_job_progress(p_now timestamp with time zone, p_worker text, p_token bigint, p_id bigint, p_progress json) RETURNS boolean
@@ -851,10 +913,10 @@ BEGIN
         given := p_ids[p_first[i]:coalesce(p_first[i + 1] - 1, cardinality(p_ids))];
         UPDATE job_lease l SET ends = r.ends, expires_at = r.expires_at
         FROM (
-            SELECT array_agg(n.ends ORDER BY n.place) AS ends, min(n.ends) AS expires_at
+            SELECT array_agg(n.ends ORDER BY n.ordinal) AS ends, min(n.ends) AS expires_at
             FROM (
-                SELECT e.place, CASE WHEN e.ends > moment AND e.id = ANY (given) THEN ends_at ELSE e.ends END AS ends
-                FROM unnest(page.ids, page.ends) WITH ORDINALITY AS e (id, ends, place)
+                SELECT e.ordinal, CASE WHEN e.ends > moment AND e.id = ANY (given) THEN ends_at ELSE e.ends END AS ends
+                FROM unnest(page.ids, page.ends) WITH ORDINALITY AS e (id, ends, ordinal)
             ) n
         ) r
         WHERE l.token = page.token;
@@ -863,47 +925,51 @@ BEGIN
 END
 $$;
 
-CREATE FUNCTION public.leasehold_job_settle_in() RETURNS boolean
+CREATE FUNCTION public.leasehold_notify() RETURNS boolean
     LANGUAGE plpgsql
     AS $$
-DECLARE
-    here bigint := (SELECT system_identifier FROM pg_control_system());
 BEGIN
-    -- A cursor from the future is another sign.
-    IF here = (SELECT cluster FROM job_limit)
-        AND NOT EXISTS (SELECT FROM job_cursor c WHERE c.at_xid >= pg_snapshot_xmax(pg_current_snapshot()))
+    -- A transaction that notified cannot be prepared for two-phase commit.
+    IF pg_catalog.pg_try_advisory_xact_lock_shared(7308332187)
+        OR pg_catalog.current_setting('leasehold.notify', true) = 'off'
     THEN
         RETURN false;
     END IF;
-    PERFORM pg_advisory_xact_lock(730833, 0);
-    LOCK TABLE job, job_waiting, job_lease, job_end IN SHARE ROW EXCLUSIVE MODE;
-    IF here = (SELECT cluster FROM job_limit)
-        AND NOT EXISTS (SELECT FROM job_cursor c WHERE c.at_xid >= pg_snapshot_xmax(pg_current_snapshot()))
-    THEN
-        RETURN false;
-    END IF;
-    INSERT INTO job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
-    SELECT j.id, j.created_at, j.created_at, j.queue_id, j.priority, true
-    FROM job j
-    WHERE j.run_at IS NULL
-        AND NOT EXISTS (SELECT FROM job_end e WHERE e.id = j.id)
-        AND NOT EXISTS (SELECT FROM job_waiting w WHERE w.job_id = j.id)
-        AND j.id NOT IN (SELECT unnest(l.ids) FROM job_lease l);
-    UPDATE job j SET run_at = j.created_at WHERE j.run_at IS NULL;
-    DELETE FROM job_cursor;
-    UPDATE job_limit SET cluster = here;
+    PERFORM pg_catalog.pg_notify('leasehold', 'work');
     RETURN true;
 END
 $$;
 
-CREATE FUNCTION public.leasehold_job_wake() RETURNS boolean
-    LANGUAGE sql
+CREATE FUNCTION public.leasehold_promote_due(now timestamp with time zone, most integer) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
     AS $$
-    SELECT CASE
-        WHEN pg_catalog.pg_try_advisory_xact_lock_shared(7308332189)
-            OR pg_catalog.current_setting('leasehold.notify', true) = 'off' THEN false
-        ELSE pg_catalog.pg_notify('leasehold_job', '') IS NOT NULL
-    END
+DECLARE
+    promoted bigint;
+BEGIN
+    PERFORM 1 FROM workflow_execution_queue WHERE NOT due AND run_at <= now LIMIT 1;
+    IF NOT FOUND THEN
+        RETURN 0;
+    END IF;
+    -- Lock order: the lock of the fold comes before row locks.
+    PERFORM pg_advisory_xact_lock(7308332186);
+    WITH passed AS MATERIALIZED (
+        SELECT ctid AS tid FROM workflow_execution_queue
+        WHERE NOT due AND run_at <= now
+        ORDER BY run_at LIMIT most
+        FOR UPDATE SKIP LOCKED
+    ), lined AS (
+        UPDATE workflow_execution_queue q SET due = true FROM passed WHERE q.ctid = passed.tid
+        RETURNING q.workspace_id, q.rank, q.created_at, q.execution_id
+    ), noted AS (
+        INSERT INTO workspace_delta (workspace_id, rank, line_at)
+        SELECT workspace_id, min(rank), min(created_at) FROM lined WHERE execution_id IS NULL GROUP BY workspace_id
+    )
+    SELECT count(*) INTO promoted FROM lined;
+    RETURN promoted;
+END
 $$;
 
 CREATE FUNCTION public.leasehold_prune(completed_before timestamp with time zone, failed_before timestamp with time zone, most integer) RETURNS bigint
@@ -990,60 +1056,9 @@ CREATE FUNCTION public.leasehold_refuse() RETURNS trigger
     SET enable_bitmapscan TO 'off'
     AS $$
 BEGIN
-    RAISE EXCEPTION 'refused by the constraint "%" of table "%"', TG_ARGV[0], TG_TABLE_NAME
+    RAISE EXCEPTION 'write violates constraint "%" of table "%"', TG_ARGV[0], TG_TABLE_NAME
         USING ERRCODE = 'check_violation', CONSTRAINT = TG_ARGV[0], TABLE = TG_TABLE_NAME;
 END
-$$;
-
-CREATE FUNCTION public.leasehold_ripen(now timestamp with time zone, most integer) RETURNS bigint
-    LANGUAGE plpgsql
-    SET search_path TO 'public', 'pg_temp'
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
-    AS $$
-DECLARE
-    ripened bigint;
-BEGIN
-    PERFORM 1 FROM workflow_execution_queue WHERE NOT due AND run_at <= now LIMIT 1;
-    IF NOT FOUND THEN
-        RETURN 0;
-    END IF;
-    -- The fold's lock comes first wherever both are taken.
-    PERFORM pg_advisory_xact_lock(7308332186);
-    WITH ripe AS MATERIALIZED (
-        SELECT ctid AS tid FROM workflow_execution_queue
-        WHERE NOT due AND run_at <= now
-        ORDER BY run_at LIMIT most
-        FOR UPDATE SKIP LOCKED
-    ), lined AS (
-        UPDATE workflow_execution_queue q SET due = true FROM ripe WHERE q.ctid = ripe.tid
-        RETURNING q.workspace_id, q.rank, q.created_at, q.execution_id
-    ), noted AS (
-        INSERT INTO workspace_delta (workspace_id, rank, line_at)
-        SELECT workspace_id, min(rank), min(created_at) FROM lined WHERE execution_id IS NULL GROUP BY workspace_id
-    )
-    SELECT count(*) INTO ripened FROM lined;
-    RETURN ripened;
-END
-$$;
-
-CREATE FUNCTION public.leasehold_running(workspace uuid, oldest bigint, stragglers bigint[]) RETURNS bigint
-    LANGUAGE sql STABLE
-    SET search_path TO 'public', 'pg_temp'
-    SET enable_seqscan TO 'off'
-    SET enable_bitmapscan TO 'off'
-    AS $$
-    SELECT (
-        SELECT count(*) FROM workflow_execution
-        WHERE workspace_id = workspace AND status = 'RUNNING' AND admission >= oldest
-    ) + (
-        -- One by one: as a condition on the whole they would be looked for among all that ever ran.
-        SELECT count(*) FROM unnest(stragglers) AS s (admission) CROSS JOIN LATERAL (
-            SELECT 1 FROM workflow_execution e
-            WHERE e.workspace_id = workspace AND e.status = 'RUNNING' AND e.admission = s.admission
-            LIMIT 1
-        ) e
-    )
 $$;
 
 CREATE FUNCTION public.leasehold_shedlock_token() RETURNS trigger
@@ -1065,14 +1080,14 @@ CREATE FUNCTION public.leasehold_take_slots(workspaces uuid[], slots bigint[], l
     SET enable_bitmapscan TO 'off'
     AS $$
 DECLARE
-    refused uuid;
+    rejected uuid;
     served bigint;
 BEGIN
     FOR try IN 1..2 LOOP
         WITH taken AS (
             UPDATE workspace_turn t
             SET held_at_most = CASE WHEN t.held_at_most + w.slots <= t.concurrency_limit THEN t.held_at_most + w.slots
-                    -- leasehold_running, written out here and below: the call costs more than the count.
+                    -- leasehold_count_running, inlined: the call costs more than the count.
                     ELSE (
                         SELECT count(*) FROM workflow_execution e
                         WHERE e.workspace_id = w.id AND e.status = 'RUNNING' AND e.admission >= t.oldest_admission
@@ -1087,19 +1102,19 @@ BEGIN
             FROM unnest(workspaces, slots, lowest) AS w (id, slots, lowest) CROSS JOIN LATERAL (
                 SELECT ctid AS tid, written_by FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1
             ) n
-            -- written_by too, since older releases do not check ctid again after waiting for the row.
+            -- Also compares written_by: older PostgreSQL releases do not check ctid again after waiting for the row.
             WHERE t.ctid = n.tid AND t.written_by = n.written_by
-            RETURNING t.workspace_id, t.held_at_most > t.concurrency_limit OR w.lowest < t.oldest_admission AS refused
+            RETURNING t.workspace_id, t.held_at_most > t.concurrency_limit OR w.lowest < t.oldest_admission AS rejected
         )
-        SELECT count(*), (array_agg(workspace_id) FILTER (WHERE taken.refused))[1] INTO served, refused FROM taken;
+        SELECT count(*), (array_agg(workspace_id) FILTER (WHERE taken.rejected))[1] INTO served, rejected FROM taken;
         EXIT WHEN served = cardinality(workspaces);
-        -- What the first try did write is counted a second time then: held_at_most may be too high, never too low.
+        -- The second try counts again what the first try wrote: held_at_most may be too high, never too low.
         PERFORM 1 FROM unnest(workspaces) AS w (id) CROSS JOIN LATERAL (
             SELECT 1 FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1 FOR UPDATE
         ) t;
     END LOOP;
-    IF refused IS NOT NULL OR served < cardinality(workspaces) THEN
-        RAISE EXCEPTION 'workspace % has no free slot', coalesce(refused, workspaces[1])
+    IF rejected IS NOT NULL OR served < cardinality(workspaces) THEN
+        RAISE EXCEPTION 'workspace % has no free slot', coalesce(rejected, workspaces[1])
             USING ERRCODE = 'check_violation', CONSTRAINT = 'workspace_limit', TABLE = 'workflow_execution';
     END IF;
 END
@@ -1120,22 +1135,7 @@ CREATE FUNCTION public.leasehold_uuid7() RETURNS uuid
             8, (get_byte(uuid_send(gen_random_uuid()), 8) & 63) | 128), 'hex')::uuid
 $$;
 
-CREATE FUNCTION public.leasehold_wake() RETURNS boolean
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    -- A transaction that notified cannot be prepared for two-phase commit.
-    IF pg_catalog.pg_try_advisory_xact_lock_shared(7308332187)
-        OR pg_catalog.current_setting('leasehold.notify', true) = 'off'
-    THEN
-        RETURN false;
-    END IF;
-    PERFORM pg_catalog.pg_notify('leasehold', 'work');
-    RETURN true;
-END
-$$;
-
-CREATE FUNCTION public.leasehold_workspace_follow() RETURNS trigger
+CREATE FUNCTION public.leasehold_workspace_sync_turn() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'public', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -1171,7 +1171,7 @@ BEGIN
     WHERE w.id = NEW.workspace_id AND w.concurrency_limit = NEW.concurrency_limit AND w.paused = NEW.paused
         AND (w.deleted_at IS NOT NULL) = NEW.deleted;
     IF NOT FOUND THEN
-        RAISE EXCEPTION 'the turn of workspace % does not follow it', NEW.workspace_id
+        RAISE EXCEPTION 'workspace_turn of workspace % must have the limit, pause and deletion of the workspace', NEW.workspace_id
             USING ERRCODE = 'check_violation', CONSTRAINT = 'workspace_turn_limit', TABLE = 'workspace_turn';
     END IF;
     RETURN NEW;
@@ -1187,7 +1187,7 @@ CREATE FUNCTION public.leasehold_workspace_turn_once() RETURNS trigger
 BEGIN
     PERFORM 1 FROM workspace WHERE id = NEW.workspace_id FOR UPDATE;
     IF NOT FOUND OR EXISTS (SELECT 1 FROM workspace_turn WHERE workspace_id = NEW.workspace_id) THEN
-        RAISE EXCEPTION 'workspace % has its turn already, or is none', NEW.workspace_id
+        RAISE EXCEPTION 'workspace % does not exist, or has a workspace_turn row already', NEW.workspace_id
             USING ERRCODE = 'unique_violation', CONSTRAINT = 'workspace_turn_once', TABLE = 'workspace_turn';
     END IF;
     RETURN NEW;
@@ -1866,7 +1866,7 @@ CREATE TRIGGER shedlock_token_rises BEFORE UPDATE ON public.shedlock FOR EACH RO
 
 CREATE TRIGGER workflow_definition_version_is_immutable BEFORE UPDATE ON public.workflow_definition_version FOR EACH ROW EXECUTE FUNCTION public.leasehold_refuse('workflow_definition_version_is_immutable');
 
-CREATE TRIGGER workspace_insert_turn AFTER INSERT ON public.workspace FOR EACH ROW EXECUTE FUNCTION public.leasehold_workspace_follow();
+CREATE TRIGGER workspace_insert_turn AFTER INSERT ON public.workspace FOR EACH ROW EXECUTE FUNCTION public.leasehold_workspace_sync_turn();
 
 CREATE TRIGGER workspace_is_kept BEFORE DELETE ON public.workspace FOR EACH ROW EXECUTE FUNCTION public.leasehold_refuse('workspace_is_kept');
 
@@ -1880,7 +1880,7 @@ CREATE TRIGGER workspace_turn_shortcuts BEFORE UPDATE ON public.workspace_turn F
 
 CREATE TRIGGER workspace_turn_stays BEFORE UPDATE ON public.workspace_turn FOR EACH ROW WHEN ((old.workspace_id <> new.workspace_id)) EXECUTE FUNCTION public.leasehold_refuse('workspace_turn_once');
 
-CREATE TRIGGER workspace_update_turn AFTER UPDATE ON public.workspace FOR EACH ROW WHEN (((old.concurrency_limit IS DISTINCT FROM new.concurrency_limit) OR (old.paused IS DISTINCT FROM new.paused) OR (old.deleted_at IS DISTINCT FROM new.deleted_at))) EXECUTE FUNCTION public.leasehold_workspace_follow();
+CREATE TRIGGER workspace_update_turn AFTER UPDATE ON public.workspace FOR EACH ROW WHEN (((old.concurrency_limit IS DISTINCT FROM new.concurrency_limit) OR (old.paused IS DISTINCT FROM new.paused) OR (old.deleted_at IS DISTINCT FROM new.deleted_at))) EXECUTE FUNCTION public.leasehold_workspace_sync_turn();
 
 ALTER TABLE ONLY public.api_key
     ADD CONSTRAINT api_key_of_workspace FOREIGN KEY (workspace_id) REFERENCES public.workspace(id);

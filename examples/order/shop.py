@@ -1,4 +1,4 @@
-"""The shop that the order flow calls: stock over HTTP on 127.0.0.1:8099, and workers of the queues `payments` and `warehouse`.
+"""The shop of the order example: stock over HTTP on 127.0.0.1:8099, and workers for the queues `payments` and `warehouse`.
 
 LEASEHOLD_KEY=... python3 examples/order/shop.py http://127.0.0.1:7777 [port]
 """
@@ -11,7 +11,7 @@ KEY, NAME = os.environ["LEASEHOLD_KEY"], f"shop-{os.getpid()}-{os.urandom(4).hex
 
 
 class Stock(BaseHTTPRequestHandler):
-    """GET /stock/{item}: what an item costs and where it lies."""
+    """GET /stock/{item}: returns the price and the shelf of an item."""
 
     def do_GET(self):
         item = self.path.rsplit("/", 1)[-1]
@@ -33,10 +33,10 @@ def call(path, body):
 
 
 def work(job):
-    """What a node is given stands in `input`; what is answered is its output, which the nodes behind it can use."""
-    given = job["payload"]["input"]
-    print(f"{job['payload']['node_id']}: {json.dumps(given)}", flush=True)
-    return {"done": job["kind"], **given}
+    """`input` holds the node's input. The returned value is the node's output, which later nodes can use."""
+    data = job["payload"]["input"]
+    print(f"{job['payload']['node_id']}: {json.dumps(data)}", flush=True)
+    return {"done": job["kind"], **data}
 
 
 def worker(queue):
@@ -48,6 +48,6 @@ def worker(queue):
 
 for queue in ("payments", "warehouse"):
     threading.Thread(target=worker, args=(queue,), daemon=True).start()
-site = ThreadingHTTPServer(("127.0.0.1", PORT), Stock)
-print(f"the shop listens on 127.0.0.1:{site.server_port}", flush=True)
-site.serve_forever()
+server = ThreadingHTTPServer(("127.0.0.1", PORT), Stock)
+print(f"the shop listens on 127.0.0.1:{server.server_port}", flush=True)
+server.serve_forever()

@@ -1,20 +1,20 @@
 #!/bin/sh
-# Makes the secrets that compose.yaml names: a password for PostgreSQL, and the setting that has it in it.
-# Leaves alone what is there.
+# Creates the secrets for compose.yaml: a password for PostgreSQL, and a settings file with the store URL.
+# Keeps an existing password.
 set -eu
 cd "$(dirname "$0")"
 
-# Nobody else on this machine gets into the folder. Its files are readable to all, because each service reads them as a user of its own.
+# Only the owner can enter the directory. Its files are world-readable, since each service reads them as its own user.
 mkdir -p secrets
 chmod 0700 secrets
 umask 0022
 
 if [ -e secrets/postgres_password ]; then
-    echo "secrets/postgres_password is there already; PostgreSQL keeps the password that it began with" >&2
+    echo "secrets/postgres_password is there already and is kept; PostgreSQL uses the password it was initialised with" >&2
 else
     od -An -N24 -tx1 /dev/urandom | tr -d ' \n' > secrets/postgres_password
 fi
 
-# The network between the two is the machine's own, so there is no TLS on it.
+# The network between the two containers is local to the machine, so it needs no TLS.
 printf '[store]\nurl = "postgres://leasehold:%s@postgres/leasehold?sslmode=disable"\n' \
     "$(cat secrets/postgres_password)" > secrets/store.toml

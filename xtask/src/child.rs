@@ -1,4 +1,4 @@
-//! Runs one command, shows its output as it comes or not, and hands each line to a reader. Knows nothing of tests.
+//! Runs a command, optionally shows its output, and passes each line to a reader. Knows nothing of tests.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 
 use crate::interrupt::Interrupt;
 
-/// Runs it to its end and shows its output.
+/// Runs a command and shows its output.
 pub(crate) fn run(
     command: &mut Command,
     interrupt: &Interrupt,
@@ -17,7 +17,7 @@ pub(crate) fn run(
     run_to(command, interrupt, &mut io::stdout(), on_line)
 }
 
-/// Runs it to its end without showing its output.
+/// Runs a command without showing its output.
 pub(crate) fn read(
     command: &mut Command,
     interrupt: &Interrupt,
@@ -26,7 +26,7 @@ pub(crate) fn read(
     run_to(command, interrupt, &mut io::sink(), on_line)
 }
 
-/// In a process group of its own, so that an interrupt reaches it and all its children once.
+/// Uses a separate process group, so that a signal reaches all its children once.
 fn run_to(
     command: &mut Command,
     interrupt: &Interrupt,
@@ -39,7 +39,7 @@ fn run_to(
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
-        .with_context(|| format!("{} could not be started", command.get_program().display()))?;
+        .with_context(|| format!("cannot start {}", command.get_program().display()))?;
     interrupt.add(child.id());
     let shown = match child.stdout.take() {
         Some(output) => tee(BufReader::new(output), to, &mut on_line),
@@ -52,7 +52,7 @@ fn run_to(
     Ok(status?)
 }
 
-/// Copies at once what comes, also parts of a line ("test x ... "), and hands on each line when it is complete.
+/// Copies output immediately, also partial lines ("test x ... "), and passes on each complete line.
 fn tee(
     mut from: impl BufRead,
     to: &mut impl Write,

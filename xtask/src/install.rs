@@ -1,4 +1,4 @@
-//! Runs Debian's and Python's package managers, and asks programs for their version. Does not decide what is needed.
+//! Runs the package managers of Debian and Python, and reads program versions. Does not decide what is needed.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -8,17 +8,17 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use leasehold_testkit::PythonPackage;
 
-/// Installs Debian packages, or fails with the line that a person with the rights can run.
+/// Installs Debian packages, or fails with the command to run as root.
 pub(crate) fn debian_packages(packages: &[&str]) -> Result<()> {
     let list = packages.join(" ");
     let line = format!("apt-get update && apt-get install -y --no-install-recommends {list}");
     if first_line("apt-get", ["--version"]).is_err() {
         bail!(
-            "this is not Debian: install its packages {list}, or what they are called here, by hand"
+            "cannot install {list}: not a Debian system; install the equivalent packages by hand"
         );
     }
     if first_line("id", ["-u"])? != "0" {
-        bail!("{list} must be installed by root; run: sudo sh -c '{line}'");
+        bail!("cannot install {list}: root required; run: sudo sh -c '{line}'");
     }
     println!("setup: {line}");
     let shell = Command::new("sh")
@@ -32,16 +32,16 @@ pub(crate) fn debian_packages(packages: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// Sees to it that there is pip.
+/// Ensures that pip exists.
 pub(crate) fn pip() -> Result<()> {
     if first_line("python3", ["-m", "pip", "--version"]).is_err() {
-        println!("setup: python3 with pip is missing, and packages of PyPI come by pip");
+        println!("setup: python3 with pip is missing; needed for packages from PyPI");
         debian_packages(&["python3", "python3-pip"])?;
     }
     Ok(())
 }
 
-/// Unpacks one package of PyPI with all it needs into a folder of its own. The folder appears only when it is complete.
+/// Installs a PyPI package with its dependencies into its own directory, atomically.
 pub(crate) fn python_package(package: PythonPackage, folder: &Path) -> Result<()> {
     let requirement = package.requirement();
     pip()?;
@@ -53,7 +53,7 @@ pub(crate) fn python_package(package: PythonPackage, folder: &Path) -> Result<()
     let pip = Command::new("python3")
         .args(["-m", "pip", "install", "--quiet", "--no-input"])
         .arg("--disable-pip-version-check")
-        // By variable: older versions of pip do not know the option.
+        // As a variable: older versions of pip do not know the option.
         .env("PIP_ROOT_USER_ACTION", "ignore")
         .args(["--only-binary", ":all:", "--target"])
         .arg(&partial)
@@ -61,17 +61,17 @@ pub(crate) fn python_package(package: PythonPackage, folder: &Path) -> Result<()
         .status()?;
     if !pip.success() {
         let _ = fs::remove_dir_all(&partial);
-        bail!("pip could not install {requirement} ({pip})");
+        bail!("pip failed to install {requirement} ({pip})");
     }
     if folder.exists() {
-        // Incomplete, or its program does not run: it would not be asked for otherwise.
+        // The existing directory is incomplete or broken.
         fs::remove_dir_all(folder)?;
     }
     fs::rename(&partial, folder)
-        .with_context(|| format!("{} could not be put in place", folder.display()))
+        .with_context(|| format!("cannot move the package to {}", folder.display()))
 }
 
-/// What a program prints first, if it runs and succeeds.
+/// The first line of output of a program, if it succeeds.
 pub(crate) fn first_line<I, S>(program: impl AsRef<OsStr>, arguments: I) -> Result<String>
 where
     I: IntoIterator<Item = S>,
@@ -82,7 +82,7 @@ where
     let output = Command::new(program)
         .args(arguments)
         .output()
-        .with_context(|| format!("{name} could not be run"))?;
+        .with_context(|| format!("cannot run {name}"))?;
     if !output.status.success() {
         bail!("{name} failed: {}", output.status);
     }

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: pass them on to the running children, so that the parent lives to clean up. Knows no commands.
+//! Handles Ctrl-C and SIGTERM: passes them to the running children so that the parent can clean up. Knows no commands.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -9,14 +9,14 @@ use anyhow::{Result, bail};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// What has been asked for, and whom to pass it on to.
+/// Whether a signal arrived, and the process groups to pass it to.
 #[derive(Default)]
 struct State {
     interrupted: bool,
     groups: BTreeSet<u32>,
 }
 
-/// From its making on, signals end the current children instead of this process.
+/// While it exists, signals go to the children instead of this process.
 pub(crate) struct Interrupt {
     state: Arc<Mutex<State>>,
 }
@@ -29,7 +29,7 @@ impl Interrupt {
         thread::spawn(move || {
             for _ in &mut signals {
                 let mut state = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                // Who asks twice means it.
+                // A second signal exits immediately.
                 let signal = if state.interrupted { "KILL" } else { "TERM" };
                 state.interrupted = true;
                 for group in &state.groups {
@@ -40,7 +40,7 @@ impl Interrupt {
         Ok(Self { state })
     }
 
-    /// Fails once a signal has come.
+    /// Fails after a signal.
     pub(crate) fn check(&self) -> Result<()> {
         if self.lock().interrupted {
             bail!("interrupted");
@@ -48,22 +48,22 @@ impl Interrupt {
         Ok(())
     }
 
-    /// Names the process group of a child to pass signals on to.
+    /// Registers the process group of a child.
     pub(crate) fn add(&self, group: u32) {
         let mut state = self.lock();
         state.groups.insert(group);
         if state.interrupted {
-            // It came between the last check and the child's start.
+            // The signal arrived before the child was registered.
             signal_group("TERM", group);
         }
     }
 
-    /// The child has ended.
+    /// Unregisters a child.
     pub(crate) fn remove(&self, group: u32) {
         self.lock().groups.remove(&group);
     }
 
-    /// Ends a child and all its children.
+    /// Kills a child and all its children.
     pub(crate) fn kill(&self, group: u32) {
         signal_group("KILL", group);
     }
@@ -74,7 +74,7 @@ impl Interrupt {
 }
 
 fn signal_group(signal: &str, group: u32) {
-    // The shell's own kill: no unsafe code, and no package that may be missing. A group that is gone is fine.
+    // The shell's kill needs neither unsafe code nor another package. A missing group is fine.
     let _ = Command::new("sh")
         .args(["-c", &format!("kill -s {signal} -- -{group} 2>/dev/null")])
         .status();

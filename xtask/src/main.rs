@@ -1,4 +1,4 @@
-//! The commands of this repository, `cargo xtask setup|test|package|tidy|schema|book`. Knows nothing of what the product does.
+//! The developer commands: `cargo xtask setup|test|package|tidy|schema|book`. Knows nothing of the product.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod book;
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// Sets up, tests and keeps tidy this repository.
+/// Set up, test and check this repository.
 #[derive(Parser)]
 #[command(bin_name = "cargo xtask")]
 struct Arguments {
@@ -27,17 +27,17 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Installs what the tests need and is missing: PostgreSQL, faketime, Temporal's CLI and its SDK for Python, linters of packages.
+    /// Install missing test dependencies: PostgreSQL, faketime, Temporal's CLI and Python SDK, linters.
     Setup,
-    /// Sets up, then runs every test on throwaway servers and sums up.
+    /// Set up, run every test on throwaway servers, and print a summary.
     Test(test::TestArguments),
-    /// Builds what a release ships into target/package: both programs, the chart, checksums, a bill of materials.
+    /// Build the release artifacts into target/package: both programs, the chart, checksums, an SBOM.
     Package,
-    /// Checks the house rules that neither the compiler nor clippy knows.
+    /// Check the project rules that neither the compiler nor clippy checks.
     Tidy,
-    /// Rewrites each store's schema.sql from its migrations, and PostgreSQL's list of functions.
+    /// Rewrite each store's schema.sql from its migrations, and PostgreSQL's list of functions.
     Schema,
-    /// Checks every link of the documentation and builds the book into target/book.
+    /// Check every link of the documentation and build the book into target/book.
     Book,
 }
 
@@ -52,7 +52,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether all is well; an error is what kept a command from finding out.
+/// Returns whether the command succeeded; an error means that it could not run.
 fn run(task: Task) -> Result<bool> {
     match task {
         Task::Setup => setup::run().map(|_| true),

@@ -1,4 +1,4 @@
-//! Builds what a release ships into `target/package`: an archive of both programs, the chart, checksums, a bill of materials. Uploads nothing.
+//! Builds the release artifacts into `target/package`: an archive of both programs, the chart, checksums, an SBOM. Uploads nothing.
 
 mod sbom;
 
@@ -15,7 +15,7 @@ use crate::{setup, workspace};
 
 /// The programs of a release; the first starts the second.
 const PROGRAMS: [&str; 2] = ["leasehold", "leasehold-temporal-worker"];
-/// What an archive holds beside the programs.
+/// Other files in the archive.
 const FILES: [&str; 8] = [
     "README.md",
     "CHANGELOG.md",
@@ -47,7 +47,7 @@ pub(crate) fn run() -> Result<()> {
     sha256sum
         .current_dir(&folder)
         .args(made.iter().filter_map(|file| file.file_name()));
-    let output = sha256sum.output().context("sha256sum cannot be run")?;
+    let output = sha256sum.output().context("cannot run sha256sum")?;
     if !output.status.success() {
         bail!(
             "sha256sum failed: {}",
@@ -62,7 +62,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Both programs in one folder, stripped of nothing that a backtrace needs, with the units and the licences.
+/// Archives both programs with the systemd units and licences.
 fn archive(folder: &Path) -> Result<PathBuf> {
     let name = format!(
         "leasehold-{}-{}-linux",
@@ -96,7 +96,7 @@ fn copy(from: &Path, to: &Path) -> Result<()> {
         fs::create_dir_all(folder)?;
     }
     let copied = fs::copy(from, to);
-    copied.with_context(|| format!("{} cannot be copied", from.display()))?;
+    copied.with_context(|| format!("cannot copy {}", from.display()))?;
     Ok(())
 }
 
@@ -139,7 +139,7 @@ fn bill_of_materials(folder: &Path) -> Result<PathBuf> {
 fn succeed(command: &mut Command) -> Result<()> {
     let status = command.status();
     let program = command.get_program().display().to_string();
-    let status = status.with_context(|| format!("{program} cannot be run"))?;
+    let status = status.with_context(|| format!("cannot run {program}"))?;
     if !status.success() {
         bail!("{program} failed ({status})");
     }

@@ -1,4 +1,4 @@
-//! Rewrites each store's schema.sql and the list of SQL functions: the stores' own tests do it when told to bless what they find.
+//! Rewrites each store's schema.sql and the list of SQL functions by running the stores' snapshot tests with LEASEHOLD_BLESS.
 
 use anyhow::{Result, bail};
 use leasehold_testkit::Cluster;
@@ -6,7 +6,7 @@ use leasehold_testkit::Cluster;
 use crate::interrupt::Interrupt;
 use crate::{child, workspace};
 
-/// Which test of which store.
+/// Store and test.
 const TESTS: [(&str, &str); 3] = [
     ("leasehold-store-postgres", "schema"),
     ("leasehold-store-postgres", "functions"),

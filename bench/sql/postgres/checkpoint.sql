@@ -1,2 +1,2 @@
--- Writes what was filled in, so that this is not done while a claim is timed.
+-- Runs a checkpoint now, so that none runs during a measurement.
 CHECKPOINT

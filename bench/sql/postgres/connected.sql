@@ -1,2 +1,2 @@
--- How many connections of that name there are.
+-- Counts the connections with an application name.
 SELECT count(*) FROM pg_stat_activity WHERE application_name = $1

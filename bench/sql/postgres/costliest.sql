@@ -1,5 +1,5 @@
--- The statements that took most of the time in this database: their first line, calls, milliseconds, those of
--- the quickest call, buffers, bytes of log.
+-- Lists the most expensive statements of this database: first line, calls, milliseconds, milliseconds of the fastest
+-- call, buffers, WAL bytes.
 SELECT split_part(query, E'\n', 1), sum(calls)::double precision, sum(total_exec_time)::double precision,
     min(min_exec_time)::double precision,
     sum(shared_blks_hit + shared_blks_read)::double precision, sum(wal_bytes)::double precision

@@ -1,2 +1,2 @@
--- Lets this database see what the server counts of statements.
+-- Creates the extension that counts statements.
 CREATE EXTENSION IF NOT EXISTS pg_stat_statements

@@ -1,2 +1,2 @@
--- Begins to count statements anew.
+-- Resets the statement counters.
 SELECT pg_stat_statements_reset()

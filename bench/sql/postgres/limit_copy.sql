@@ -1,2 +1,2 @@
--- Many rows.
+-- Inserts many rows.
 COPY plain (queue_id, kind, payload) FROM STDIN (FORMAT binary)

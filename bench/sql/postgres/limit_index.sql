@@ -1,2 +1,2 @@
--- The one index beside its key.
+-- Creates the only index besides the primary key.
 CREATE INDEX plain_line ON plain (queue_id, priority, xid, id)

@@ -1,2 +1,2 @@
--- Hears that bell.
+-- Subscribes to the notifications.
 LISTEN plain

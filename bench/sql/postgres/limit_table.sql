@@ -1,4 +1,4 @@
--- A plain table with the columns of jobs, a primary key and one index: what the database can take at best.
+-- Creates a plain table with the columns of jobs, a primary key and one index: the database's upper limit.
 CREATE TABLE plain (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),

@@ -1,2 +1,2 @@
--- Gives the open transaction a number, as its first write would.
+-- Assigns a transaction id to the open transaction, as its first write would.
 SELECT pg_current_xact_id()

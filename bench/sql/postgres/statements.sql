@@ -1,4 +1,4 @@
--- Statements that clients sent to this database, and the buffers they touched.
+-- Reads the number of client statements in this database and the buffers they touched.
 SELECT coalesce(sum(calls), 0)::double precision,
     coalesce(sum(shared_blks_hit + shared_blks_read), 0)::double precision
 FROM pg_stat_statements

@@ -1,2 +1,2 @@
--- What the server would do by itself after a while.
+-- Vacuums as autovacuum would.
 VACUUM (ANALYZE)

@@ -1,4 +1,4 @@
--- Gives the workspaces number ?1 to ?2 one definition each, at ?3.
+-- Inserts one definition for each of the workspaces ?1 to ?2, at ?3.
 WITH RECURSIVE number (n) AS (VALUES (?1) UNION ALL SELECT n + 1 FROM number WHERE n < ?2)
 INSERT INTO workflow_definition (id, workspace_id, name, current_version_id, versions, created_at)
 SELECT unhex(printf('%012x70028000%012x', n, n)), unhex(printf('%012x70018000%012x', n, n)), 'order',

@@ -1,3 +1,3 @@
--- Opens a transaction that goes on seeing what it sees now, for as long as it is left open.
+-- Opens a transaction that keeps its snapshot as long as it stays open.
 BEGIN;
 SELECT count(*) FROM workspace_turn;

@@ -1,6 +1,6 @@
-//! Callers that enqueue as fast as they are answered, or at given moments: over HTTP, and on the store itself.
+//! Load generators: closed loop (next call after the answer) or open loop (fixed rate), over HTTP or directly on the store.
 
-use super::served::Served;
+use super::server::BenchServer;
 use crate::backend::BenchWorkspace;
 use anyhow::{Result, ensure};
 use async_trait::async_trait;
@@ -14,17 +14,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// What is called.
+/// The load of one measurement.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Calls {
+pub(super) struct LoadSpec {
     pub(super) requests: u32,
-    /// Requests a call.
+    /// Requests per call.
     pub(super) batch: u32,
     pub(super) connections: u32,
 }
 
-impl Calls {
-    /// The same, a few times: connects, and prepares statements.
+impl LoadSpec {
+    /// Returns a small load that opens connections and prepares statements.
     pub(super) fn warm_up(self) -> Self {
         Self {
             requests: self.batch * self.connections * 2,
@@ -37,34 +37,34 @@ impl Calls {
     }
 }
 
-/// A way to enqueue.
+/// What the load is sent to.
 #[async_trait]
-pub(super) trait Way: Send + Sync {
-    /// A caller of its own, with its own connection where it needs one.
+pub(super) trait Target: Send + Sync {
+    /// Creates a caller, with its own connection if it needs one.
     async fn caller(&self) -> Result<Box<dyn Caller>>;
 }
 
-/// Somebody who enqueues.
+/// Enqueues requests.
 #[async_trait]
 pub(super) trait Caller: Send {
-    /// Enqueues so many requests in one call.
+    /// Enqueues `count` requests in one call.
     async fn enqueue(&mut self, number: u32, count: u32) -> Result<()>;
 }
 
-/// Everybody calls again as soon as the last call was answered.
-pub(super) async fn run(way: &dyn Way, calls: Calls) -> Result<()> {
+/// Runs a closed loop: each caller calls again as soon as it has its answer.
+pub(super) async fn run(target: &dyn Target, load: LoadSpec) -> Result<()> {
     let next = Arc::new(AtomicU32::new(0));
     let mut tasks = Vec::new();
-    for _ in 0..calls.connections {
-        let mut caller = way.caller().await?;
+    for _ in 0..load.connections {
+        let mut caller = target.caller().await?;
         let next = next.clone();
         tasks.push(tokio::spawn(async move {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= calls.count() {
+                if number >= load.count() {
                     return anyhow::Ok(());
                 }
-                caller.enqueue(number, calls.batch).await?;
+                caller.enqueue(number, load.batch).await?;
             }
         }));
     }
@@ -74,25 +74,25 @@ pub(super) async fn run(way: &dyn Way, calls: Calls) -> Result<()> {
     Ok(())
 }
 
-/// Calls come at their moments, however long those before them take. Returns the milliseconds from each moment to its answer.
-pub(super) async fn run_open(way: &dyn Way, calls: Calls, rate: f64) -> Result<Vec<f64>> {
+/// Runs an open loop: calls start at fixed times, however long earlier calls take. Returns the milliseconds from each scheduled time to the answer.
+pub(super) async fn run_open(target: &dyn Target, load: LoadSpec, rate: f64) -> Result<Vec<f64>> {
     let next = Arc::new(AtomicU32::new(0));
     let begun = Instant::now();
     let mut tasks = Vec::new();
-    for _ in 0..calls.connections {
-        let mut caller = way.caller().await?;
+    for _ in 0..load.connections {
+        let mut caller = target.caller().await?;
         let next = next.clone();
         tasks.push(tokio::spawn(async move {
             let mut delays = Vec::new();
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= calls.count() {
+                if number >= load.count() {
                     return anyhow::Ok(delays);
                 }
-                let moment = begun + Duration::from_secs_f64(f64::from(number) / rate);
-                tokio::time::sleep_until(moment.into()).await;
-                caller.enqueue(number, calls.batch).await?;
-                delays.push(moment.elapsed().as_secs_f64() * 1_000.0);
+                let scheduled = begun + Duration::from_secs_f64(f64::from(number) / rate);
+                tokio::time::sleep_until(scheduled.into()).await;
+                caller.enqueue(number, load.batch).await?;
+                delays.push(scheduled.elapsed().as_secs_f64() * 1_000.0);
             }
         }));
     }
@@ -108,27 +108,27 @@ fn params(number: u32) -> Value {
     json!({ "order": number, "note": "params as long as those of an ordinary small request: 0123456789" })
 }
 
-/// The store itself.
-pub(super) struct Direct {
+/// Calls the store directly.
+pub(super) struct StoreTarget {
     store: Arc<dyn Store>,
     tenant: BenchWorkspace,
 }
 
-impl Direct {
+impl StoreTarget {
     pub(super) fn new(store: Arc<dyn Store>, tenant: BenchWorkspace) -> Self {
         Self { store, tenant }
     }
 }
 
 #[async_trait]
-impl Way for Direct {
+impl Target for StoreTarget {
     async fn caller(&self) -> Result<Box<dyn Caller>> {
         Ok(Box::new(Self::new(self.store.clone(), self.tenant)))
     }
 }
 
 #[async_trait]
-impl Caller for Direct {
+impl Caller for StoreTarget {
     async fn enqueue(&mut self, number: u32, count: u32) -> Result<()> {
         let request = |_| NewRequest::new(fresh_id(), self.tenant.definition, params(number));
         let call = Enqueue {
@@ -142,27 +142,27 @@ impl Caller for Direct {
     }
 }
 
-/// A server on this machine.
-pub(super) struct OverHttp {
+/// Calls a server on this machine over HTTP.
+pub(super) struct HttpTarget {
     address: SocketAddr,
     key: Arc<str>,
     tenant: BenchWorkspace,
 }
 
-impl OverHttp {
-    pub(super) fn new(served: &Served, tenant: BenchWorkspace) -> Self {
+impl HttpTarget {
+    pub(super) fn new(server: &BenchServer, tenant: BenchWorkspace) -> Self {
         Self {
-            address: served.address(),
-            key: served.key().into(),
+            address: server.address(),
+            key: server.key().into(),
             tenant,
         }
     }
 }
 
 #[async_trait]
-impl Way for OverHttp {
+impl Target for HttpTarget {
     async fn caller(&self) -> Result<Box<dyn Caller>> {
-        Ok(Box::new(Connected {
+        Ok(Box::new(HttpCaller {
             connection: HttpConnection::open(self.address).await?,
             key: self.key.clone(),
             definition: self.tenant.definition.to_string(),
@@ -171,7 +171,7 @@ impl Way for OverHttp {
     }
 }
 
-struct Connected {
+struct HttpCaller {
     connection: HttpConnection,
     key: Arc<str>,
     definition: String,
@@ -179,7 +179,7 @@ struct Connected {
 }
 
 #[async_trait]
-impl Caller for Connected {
+impl Caller for HttpCaller {
     async fn enqueue(&mut self, number: u32, count: u32) -> Result<()> {
         let request = || json!({ "definition": self.definition, "params": params(number) });
         let requests = format!("/v1/workspaces/{}/requests", self.workspace);

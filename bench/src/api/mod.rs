@@ -1,60 +1,60 @@
-//! The bench of the HTTP API (B10): enqueueing one by one and in batches, as a ratio to the store itself, and how long a call takes under open load.
+//! Benchmark of the HTTP API (B10): enqueue rates, single and batched, compared with direct store calls, and latency under open-loop load.
 
 mod callers;
-mod served;
+mod server;
 
-use crate::backend::{BenchBackend, BenchWorkspace, Fill, NO_LIMIT, Upkeep, Which};
-use crate::report::{Format, Outcome, median, percentile};
-use crate::sheet::Sheet;
+use crate::backend::{Autovacuum, BenchBackend, BenchWorkspace, Fill, NO_LIMIT, StoreChoice};
+use crate::printer::Printer;
+use crate::report::{BenchResult, Format, median, percentile};
 use anyhow::{Context, Result, ensure};
-use callers::{Calls, Direct, OverHttp};
+use callers::{HttpTarget, LoadSpec, StoreTarget};
 use clap::Args;
-use served::Served;
+use server::BenchServer;
 use std::time::Instant;
 
-/// What can be asked of the bench.
+/// Options of the benchmark.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// The store; a PostgreSQL server is started for it
+    /// Store to measure; starts a temporary PostgreSQL server
     #[arg(long, value_enum, default_value = "both")]
-    store: Which,
-    /// Requests to enqueue one by one
+    store: StoreChoice,
+    /// Number of requests to enqueue singly
     #[arg(long, default_value_t = 30_000)]
     singles: u32,
-    /// Connections they come from
+    /// Number of connections for single enqueues
     #[arg(long, default_value_t = 50)]
     connections: u32,
-    /// Requests to enqueue in batches
+    /// Number of requests to enqueue in batches
     #[arg(long, default_value_t = 200_000)]
     many: u32,
-    /// Requests a batch
+    /// Requests per batch
     #[arg(long, default_value_t = 100)]
     batch: u32,
-    /// Connections the batches come from
+    /// Number of connections for batches
     #[arg(long, default_value_t = 8)]
     batch_connections: u32,
-    /// Seconds of open load
+    /// Duration of the open-loop load, in seconds
     #[arg(long, default_value_t = 20)]
     open_seconds: u32,
-    /// Calls a second then; a third of what is reached one by one unless told
+    /// Calls per second of the open-loop load [default: a third of the single rate]
     #[arg(long)]
     open_rate: Option<f64>,
-    /// How often everything is measured; medians are shown
+    /// Number of rounds; results are medians
     #[arg(long, default_value_t = 3)]
     rounds: u32,
-    /// Small: half a minute a store
+    /// Run small cases (half a minute per store)
     #[arg(long, conflicts_with_all = ["singles", "many", "open_seconds", "rounds"])]
     quick: bool,
     /// Print JSON lines even on a terminal
     #[arg(long)]
     json: bool,
-    /// Print tables even where there is no terminal
+    /// Print tables even if the output is not a terminal
     #[arg(long, conflicts_with = "json")]
     table: bool,
 }
 
 impl Options {
-    fn settled(mut self) -> Result<Self> {
+    fn validated(mut self) -> Result<Self> {
         if self.quick {
             (self.singles, self.many) = (5_000, 50_000);
             (self.open_seconds, self.rounds) = (5, 1);
@@ -75,14 +75,14 @@ impl Options {
         Ok(self)
     }
 
-    /// The load of each case: its name, and what is called.
-    fn cases(&self) -> [(&'static str, Calls); 2] {
-        let singles = Calls {
+    /// Returns the name and load of each case.
+    fn cases(&self) -> [(&'static str, LoadSpec); 2] {
+        let singles = LoadSpec {
             requests: self.singles,
             batch: 1,
             connections: self.connections,
         };
-        let many = Calls {
+        let many = LoadSpec {
             requests: self.many,
             batch: self.batch,
             connections: self.batch_connections,
@@ -91,100 +91,102 @@ impl Options {
     }
 }
 
-/// Measures everything asked for and prints it as it comes.
+/// Runs the chosen measurements and prints results as they arrive.
 pub(crate) async fn run(options: Options) -> Result<()> {
-    let options = options.settled()?;
-    let mut sheet = Sheet::new("api", Format::chosen(options.json, options.table));
-    for mut backend in options.store.backends(Upkeep::Ordinary)? {
+    let options = options.validated()?;
+    let mut printer = Printer::new("api", Format::chosen(options.json, options.table));
+    for mut backend in options.store.backends(Autovacuum::On)? {
         let name = backend.name();
-        sheet.heading(&format!("{name}: requests enqueued over HTTP (B10)"));
+        printer.heading(&format!(
+            "{name}: requests enqueued over HTTP, compared with direct store calls (B10)"
+        ));
         let mut reached = None;
-        for (case, calls) in options.cases() {
-            let rate = rates(&mut *backend, &mut sheet, &options, (case, calls)).await?;
+        for (case, load) in options.cases() {
+            let rate = rates(&mut *backend, &mut printer, &options, (case, load)).await?;
             reached.get_or_insert(rate);
         }
         let rate = options.open_rate.or(reached.map(|rate| rate / 3.0));
-        let rate = rate.context("nothing was reached")?;
-        open_load(&mut *backend, &mut sheet, &options, rate).await?;
+        let rate = rate.context("no rate was measured")?;
+        open_load(&mut *backend, &mut printer, &options, rate).await?;
     }
     Ok(())
 }
 
-/// One case over HTTP and on the store itself, alternating. Returns what HTTP reached.
+/// Measures one case over HTTP and directly on the store, alternating. Returns the HTTP rate.
 async fn rates(
     backend: &mut dyn BenchBackend,
-    sheet: &mut Sheet,
+    printer: &mut Printer,
     options: &Options,
-    (case, calls): (&'static str, Calls),
+    (case, load): (&'static str, LoadSpec),
 ) -> Result<f64> {
     let (mut over_http, mut direct) = (Vec::new(), Vec::new());
     for _ in 0..options.rounds {
-        sheet.progress(&format!("{case} on {}, the store itself", backend.name()));
-        direct.push(measure_direct(backend, calls).await?);
-        sheet.progress(&format!("{case} on {}, over HTTP", backend.name()));
-        over_http.push(measure_http(backend, calls).await?);
+        printer.progress(&format!("{case} on {}, direct", backend.name()));
+        direct.push(measure_direct(backend, load).await?);
+        printer.progress(&format!("{case} on {}, over HTTP", backend.name()));
+        over_http.push(measure_http(backend, load).await?);
     }
     let (over_http, direct) = (median(over_http), median(direct));
-    let outcome = Outcome::default()
+    let outcome = BenchResult::default()
         .field("store", backend.name())
         .field("case", case)
-        .field("connections", calls.connections)
-        .field("batch", calls.batch)
+        .field("connections", load.connections)
+        .field("batch", load.batch)
         .metric("rate", over_http, "requests/s")
         .metric("store_rate", direct, "requests/s")
         .metric("ratio", over_http / direct, "");
-    let label = format!("{case}, {} connections", calls.connections);
-    sheet.row(&label, &outcome);
+    let label = format!("{case}, {} connections", load.connections);
+    printer.row(&label, &outcome);
     Ok(over_http)
 }
 
 async fn open_load(
     backend: &mut dyn BenchBackend,
-    sheet: &mut Sheet,
+    printer: &mut Printer,
     options: &Options,
     rate: f64,
 ) -> Result<()> {
-    sheet.progress(&format!("open load on {}", backend.name()));
-    let (served, tenant) = serve(backend).await?;
-    let calls = Calls {
+    printer.progress(&format!("open loop on {}", backend.name()));
+    let (server, tenant) = serve(backend).await?;
+    let load = LoadSpec {
         requests: (rate * f64::from(options.open_seconds)) as u32,
         batch: 1,
         connections: options.connections,
     };
-    let http = OverHttp::new(&served, tenant);
-    callers::run(&http, calls.warm_up()).await?;
-    let delays = callers::run_open(&http, calls, rate).await?;
-    served.stop().await;
-    let outcome = Outcome::default()
+    let http = HttpTarget::new(&server, tenant);
+    callers::run(&http, load.warm_up()).await?;
+    let delays = callers::run_open(&http, load, rate).await?;
+    server.stop().await;
+    let outcome = BenchResult::default()
         .field("store", backend.name())
         .field("case", "open")
-        .field("connections", calls.connections)
+        .field("connections", load.connections)
         .metric("rate", rate, "requests/s")
         .metric("p50", percentile(&delays, 0.5), "ms")
         .metric("p90", percentile(&delays, 0.9), "ms")
         .metric("p99", percentile(&delays, 0.99), "ms");
-    sheet.row("open load", &outcome);
+    printer.row("open loop", &outcome);
     Ok(())
 }
 
-async fn measure_direct(backend: &mut dyn BenchBackend, calls: Calls) -> Result<f64> {
+async fn measure_direct(backend: &mut dyn BenchBackend, load: LoadSpec) -> Result<f64> {
     let tenant = fresh(backend).await?;
     let store = backend.store(false).await?;
-    let direct = Direct::new(store, tenant);
-    callers::run(&direct, calls.warm_up()).await?;
+    let direct = StoreTarget::new(store, tenant);
+    callers::run(&direct, load.warm_up()).await?;
     let begun = Instant::now();
-    callers::run(&direct, calls).await?;
-    Ok(f64::from(calls.requests) / begun.elapsed().as_secs_f64())
+    callers::run(&direct, load).await?;
+    Ok(f64::from(load.requests) / begun.elapsed().as_secs_f64())
 }
 
-async fn measure_http(backend: &mut dyn BenchBackend, calls: Calls) -> Result<f64> {
-    let (served, tenant) = serve(backend).await?;
-    let http = OverHttp::new(&served, tenant);
-    callers::run(&http, calls.warm_up()).await?;
+async fn measure_http(backend: &mut dyn BenchBackend, load: LoadSpec) -> Result<f64> {
+    let (server, tenant) = serve(backend).await?;
+    let http = HttpTarget::new(&server, tenant);
+    callers::run(&http, load.warm_up()).await?;
     let begun = Instant::now();
-    callers::run(&http, calls).await?;
-    let rate = f64::from(calls.requests) / begun.elapsed().as_secs_f64();
-    served.stop().await;
+    callers::run(&http, load).await?;
+    let rate = f64::from(load.requests) / begun.elapsed().as_secs_f64();
+    server.stop().await;
     Ok(rate)
 }
 
@@ -194,11 +196,11 @@ async fn fresh(backend: &mut dyn BenchBackend) -> Result<BenchWorkspace> {
     tenants
         .into_iter()
         .next()
-        .context("no workspace was filled in")
+        .context("the database has no workspace")
 }
 
-async fn serve(backend: &mut dyn BenchBackend) -> Result<(Served, BenchWorkspace)> {
+async fn serve(backend: &mut dyn BenchBackend) -> Result<(BenchServer, BenchWorkspace)> {
     let tenant = fresh(backend).await?;
     let store = backend.store(false).await?;
-    Ok((Served::start(store, tenant.workspace).await?, tenant))
+    Ok((BenchServer::start(store, tenant.workspace).await?, tenant))
 }

@@ -1,49 +1,49 @@
-//! What a store holds before a case is measured. Says it in numbers; each store has its own way to get there.
+//! Describes the data that a store holds before a measurement. Each backend writes it in its own way.
 
 use leasehold_core::Plan;
 
-/// More than is ever admitted, so that claims can go on.
+/// A limit that no benchmark reaches.
 pub(crate) const NO_LIMIT: u32 = 100_000;
 
 /// Workspaces and their requests.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fill {
-    pub(crate) crowds: Vec<Crowd>,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) workspace_groups: Vec<WorkspaceGroup>,
+    pub(crate) request_groups: Vec<RequestGroup>,
 }
 
 /// Workspaces, numbered from `first`, with one definition each.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Crowd {
+pub(crate) struct WorkspaceGroup {
     pub(crate) first: u32,
     pub(crate) count: u32,
     pub(crate) limit: u32,
     pub(crate) paused: bool,
 }
 
-/// Requests that wait, dealt out in turn to the workspaces from number `first` on.
+/// Pending requests, spread evenly over the workspaces from number `first` on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Line {
+pub(crate) struct RequestGroup {
     pub(crate) first: u32,
     pub(crate) workspaces: u32,
     pub(crate) requests: u32,
-    /// Not due before so many seconds.
+    /// Seconds until they are due.
     pub(crate) seconds: u32,
-    /// How often the engine has refused each.
+    /// How often the engine has rejected each.
     pub(crate) refusals: u32,
 }
 
 impl Fill {
-    /// `pending` requests in line in `workspaces` workspaces.
+    /// Returns `pending` due requests in `workspaces` workspaces.
     pub(crate) fn backlog(pending: u32, workspaces: u32, limit: u32) -> Self {
         Self {
-            crowds: vec![Crowd {
+            workspace_groups: vec![WorkspaceGroup {
                 first: 0,
                 count: workspaces,
                 limit,
                 paused: false,
             }],
-            lines: vec![Line {
+            request_groups: vec![RequestGroup {
                 first: 0,
                 workspaces,
                 requests: pending,
@@ -53,14 +53,14 @@ impl Fill {
         }
     }
 
-    /// Workspaces of the three plans, a third each, with nothing to do.
+    /// Returns workspaces of the three plans, a third each, without requests.
     pub(crate) fn plans(workspaces: u32) -> Self {
-        let mut crowds = Vec::new();
+        let mut workspace_groups = Vec::new();
         let mut first = 0;
         for (left, plan) in [3, 2, 1].into_iter().zip(Plan::ALL) {
             let count = (workspaces - first) / left;
             if count > 0 {
-                crowds.push(Crowd {
+                workspace_groups.push(WorkspaceGroup {
                     first,
                     count,
                     limit: plan.max_concurrent_executions(),
@@ -70,23 +70,23 @@ impl Fill {
             first += count;
         }
         Self {
-            crowds,
-            lines: Vec::new(),
+            workspace_groups,
+            request_groups: Vec::new(),
         }
     }
 
-    /// Workspaces with nothing to do.
+    /// Returns workspaces without requests.
     pub(crate) fn idle(workspaces: u32, limit: u32) -> Self {
         Self {
-            lines: Vec::new(),
+            request_groups: Vec::new(),
             ..Self::backlog(0, workspaces, limit)
         }
     }
 
-    /// The same with more workspaces of that limit.
-    pub(crate) fn and(mut self, count: u32, limit: u32) -> Self {
+    /// Adds workspaces with this limit.
+    pub(crate) fn with_workspaces(mut self, count: u32, limit: u32) -> Self {
         let first = self.workspaces();
-        self.crowds.push(Crowd {
+        self.workspace_groups.push(WorkspaceGroup {
             first,
             count,
             limit,
@@ -95,9 +95,9 @@ impl Fill {
         self
     }
 
-    /// The same with requests that wait in the workspaces from number `first` on.
-    pub(crate) fn waiting(mut self, requests: u32, first: u32, workspaces: u32) -> Self {
-        self.lines.push(Line {
+    /// Adds pending requests in the workspaces from number `first` on.
+    pub(crate) fn with_requests(mut self, requests: u32, first: u32, workspaces: u32) -> Self {
+        self.request_groups.push(RequestGroup {
             first,
             workspaces,
             requests,
@@ -107,39 +107,39 @@ impl Fill {
         self
     }
 
-    /// How many workspaces there are.
+    /// Returns the number of workspaces.
     pub(crate) fn workspaces(&self) -> u32 {
-        self.crowds.iter().map(|crowd| crowd.count).sum()
+        self.workspace_groups.iter().map(|group| group.count).sum()
     }
 
-    /// The same with `count` requests before them that cannot be admitted.
-    pub(crate) fn behind(mut self, obstacle: Obstacle, count: u32) -> Self {
-        let line = self.lines[0];
-        let blocked = match obstacle {
-            Obstacle::NotDue => Line {
+    /// Adds `count` older requests that cannot be admitted.
+    pub(crate) fn behind_blocked(mut self, reason: BlockReason, count: u32) -> Self {
+        let line = self.request_groups[0];
+        let blocked = match reason {
+            BlockReason::NotDue => RequestGroup {
                 seconds: 86_400,
                 ..line
             },
-            Obstacle::BackingOff => Line {
+            BlockReason::BackingOff => RequestGroup {
                 seconds: 3_600,
                 refusals: 3,
                 ..line
             },
-            Obstacle::Paused => {
-                self.crowds.push(Crowd {
+            BlockReason::Paused => {
+                self.workspace_groups.push(WorkspaceGroup {
                     first: line.workspaces,
                     paused: true,
-                    ..self.crowds[0]
+                    ..self.workspace_groups[0]
                 });
-                Line {
+                RequestGroup {
                     first: line.workspaces,
                     ..line
                 }
             }
         };
-        self.lines.insert(
+        self.request_groups.insert(
             0,
-            Line {
+            RequestGroup {
                 requests: count,
                 ..blocked
             },
@@ -148,18 +148,18 @@ impl Fill {
     }
 }
 
-/// Why requests that wait cannot be admitted.
+/// Why pending requests cannot be admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Obstacle {
-    /// Their time has not come.
+pub(crate) enum BlockReason {
+    /// Scheduled for later.
     NotDue,
-    /// The engine refused them and they wait to be tried again.
+    /// Rejected by the engine and waiting for their retry.
     BackingOff,
-    /// Their workspaces are held.
+    /// Their workspaces are paused.
     Paused,
 }
 
-impl Obstacle {
+impl BlockReason {
     pub(crate) const ALL: [Self; 3] = [Self::NotDue, Self::BackingOff, Self::Paused];
 
     pub(crate) fn name(self) -> &'static str {

@@ -1,10 +1,10 @@
-//! What both stores must offer to be measured alike. Knows no database.
+//! The interface of both stores for measurements. Knows no database.
 
 mod fill;
 mod postgres;
 mod sqlite;
 
-pub(crate) use fill::{Fill, Line, NO_LIMIT, Obstacle};
+pub(crate) use fill::{BlockReason, Fill, NO_LIMIT, RequestGroup};
 pub(crate) use postgres::{PostgresBackend, connect};
 pub(crate) use sqlite::SqliteBackend;
 
@@ -15,139 +15,138 @@ use leasehold_core::{DefinitionId, WorkspaceId};
 use leasehold_store::Store;
 use std::sync::Arc;
 
-/// Which store to measure.
+/// StoreChoice store to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Which {
+pub(crate) enum StoreChoice {
     Postgres,
     Sqlite,
     Both,
 }
 
-/// What a server does by itself while it is measured.
+/// Whether PostgreSQL runs autovacuum during a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Upkeep {
-    /// Nothing that touches buffers.
-    None,
-    /// What it does for everybody: it vacuums.
-    Ordinary,
+pub(crate) enum Autovacuum {
+    /// Off, so that it does not touch buffers.
+    Off,
+    /// On, as by default.
+    On,
 }
 
-/// What holds on to an old state of the database.
+/// The kind of transaction that pins the xmin horizon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pin {
-    /// One that only reads, as a long report.
+pub(crate) enum HorizonPin {
+    /// A read-only transaction, like a long report.
     Reader,
-    /// One that has written as well and did not commit.
+    /// A transaction that has written and stays open.
     Writer,
 }
 
-impl Which {
-    /// The stores it names, each with a server of its own where it needs one.
-    pub(crate) fn backends(self, upkeep: Upkeep) -> Result<Vec<Box<dyn BenchBackend>>> {
+impl StoreChoice {
+    /// Starts the chosen backends, PostgreSQL with its own server.
+    pub(crate) fn backends(self, autovacuum: Autovacuum) -> Result<Vec<Box<dyn BenchBackend>>> {
         let mut backends: Vec<Box<dyn BenchBackend>> = Vec::new();
         if self != Self::Postgres {
             backends.push(Box::new(SqliteBackend::default()));
         }
         if self != Self::Sqlite {
-            backends.push(Box::new(PostgresBackend::start(upkeep)?));
+            backends.push(Box::new(PostgresBackend::start(autovacuum)?));
         }
         Ok(backends)
     }
 }
 
-/// A workspace and its one definition.
+/// A workspace and its definition.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BenchWorkspace {
     pub(crate) workspace: WorkspaceId,
     pub(crate) definition: DefinitionId,
 }
 
-/// A throwaway database to measure on.
+/// A temporary database to measure on.
 #[async_trait]
 pub(crate) trait BenchBackend: Send {
-    /// The store's name in the results.
+    /// Returns the store's name in the results.
     fn name(&self) -> &'static str;
 
-    /// The store and its settings, for a reader.
+    /// Returns the store and its settings, for table headings.
     fn title(&self) -> &'static str;
 
-    /// What a cost counts.
+    /// Returns the unit of costs.
     fn unit(&self) -> &'static str;
 
-    /// Begins anew with a database of its own that holds just this.
+    /// Creates a new database with exactly this data.
     async fn fill(&mut self, fill: &Fill) -> Result<()>;
 
-    /// Opens what was filled for that many claimers; costs count from here.
-    async fn open(&mut self, claimers: usize) -> Result<Box<dyn Opened>>;
+    /// Opens the database for this many claimers; costs count from here.
+    async fn open(&mut self, claimers: usize) -> Result<Box<dyn OpenStore>>;
 
-    /// Opens what was filled as the product does; `thrifty` where a meter is read and memory would hide what is touched.
-    async fn store(&mut self, thrifty: bool) -> Result<Arc<dyn Store>>;
+    /// Opens the database with default options; with `small_cache` page reads show up in the meter.
+    async fn store(&mut self, small_cache: bool) -> Result<Arc<dyn Store>>;
 
-    /// Opens it with that many connections, if it has any.
+    /// Opens the database with this many connections, if the store has a pool.
     async fn store_with(&mut self, connections: usize) -> Result<Arc<dyn Store>>;
 
-    /// Where other programs reach the database; none where it lives in this process.
+    /// Returns the database's URL; none for an embedded database.
     fn address(&self) -> Option<String>;
 
-    /// What the database has become. Waits until the stores that were opened have let go of it, as it knows all only then: drop them
-    /// before.
-    async fn extent(&mut self) -> Result<Extent>;
+    /// Reads the database's size. Waits until all stores are closed, because PostgreSQL reports statistics then: drop them first.
+    async fn size(&mut self) -> Result<DatabaseSize>;
 
-    /// Brings what was put in since to where a running system would have it, so that this is not done while it is timed.
-    async fn settle(&mut self) -> Result<()>;
+    /// Runs vacuum and checkpoint now, so that they do not run during the measurement.
+    async fn checkpoint(&mut self) -> Result<()>;
 
-    /// The workspaces that were filled in, by number.
+    /// Lists the workspaces, by number.
     async fn workspaces(&mut self) -> Result<Vec<BenchWorkspace>>;
 
-    /// What counts the database's work from now on.
+    /// Starts a meter of the database's work.
     async fn meter(&mut self) -> Result<Box<dyn Meter>>;
 
-    /// Holds on to what the database shows now until it is filled anew.
-    async fn pin(&mut self, pin: Pin) -> Result<()>;
+    /// Holds a snapshot of the current state until the next `fill`.
+    async fn pin(&mut self, pin: HorizonPin) -> Result<()>;
 }
 
-/// A store that is being measured.
+/// An open store under measurement.
 #[async_trait]
-pub(crate) trait Opened: Send + Sync {
-    /// The store, to claim from.
+pub(crate) trait OpenStore: Send + Sync {
+    /// Returns the store.
     fn store(&self) -> Arc<dyn Store>;
 
-    /// Called by each claimer right after its claim.
+    /// Called by each claimer after its claim.
     fn claimed(&self);
 
-    /// Closes the store and says what each of the admitted requests cost.
+    /// Closes the store and returns the cost for each admitted request.
     async fn close(self: Box<Self>, admitted: u32) -> Result<f64>;
 }
 
-/// Counts what a database does.
+/// Counts the work of a database.
 #[async_trait]
 pub(crate) trait Meter: Send + Sync {
-    /// Everything since the meter was made.
+    /// Reads the counters since the meter was started.
     async fn read(&self) -> Result<Reading>;
 
-    /// The statements that took most of the time, where the database knows.
+    /// Returns the most expensive statements, if the database records them.
     async fn statements(&self) -> Result<Vec<StatementCost>> {
         Ok(Vec::new())
     }
 }
 
-/// What a database did.
+/// Counters of a database.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reading {
-    /// What was touched, in the backend's unit; none where it does not say.
+    /// Buffers or pages read, in the backend's unit; none if unknown.
     pub(crate) touched: Option<f64>,
-    /// Statements a client sent.
+    /// Client statements.
     pub(crate) statements: Option<f64>,
-    /// Transactions that wrote something.
+    /// Writing transactions.
     pub(crate) transactions: Option<f64>,
-    /// Bytes of its log.
+    /// WAL bytes.
     pub(crate) log_bytes: Option<f64>,
-    /// Seconds of processor time of a server of its own.
-    pub(crate) processor: Option<f64>,
+    /// CPU seconds of the database server.
+    pub(crate) cpu: Option<f64>,
 }
 
 impl Reading {
-    /// What was done since `earlier`.
+    /// Returns the difference to an earlier reading.
     pub(crate) fn since(self, earlier: Self) -> Self {
         fn less(later: Option<f64>, earlier: Option<f64>) -> Option<f64> {
             Some(later? - earlier?)
@@ -157,17 +156,17 @@ impl Reading {
             statements: less(self.statements, earlier.statements),
             transactions: less(self.transactions, earlier.transactions),
             log_bytes: less(self.log_bytes, earlier.log_bytes),
-            processor: less(self.processor, earlier.processor),
+            cpu: less(self.cpu, earlier.cpu),
         }
     }
 }
 
-/// How large a database is, and how much of it is dead; what it does not know is none.
+/// Size and dead rows of a database; none if unknown.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Extent {
-    /// Versions of rows that became dead so far, whether they were cleared away or not.
-    pub(crate) outdated: Option<f64>,
-    /// Dead versions that lie there now.
+pub(crate) struct DatabaseSize {
+    /// Row versions that became dead so far, vacuumed or not.
+    pub(crate) dead_total: Option<f64>,
+    /// Dead row versions now.
     pub(crate) dead: Option<f64>,
     /// Bytes of tables.
     pub(crate) tables: Option<f64>,
@@ -175,14 +174,14 @@ pub(crate) struct Extent {
     pub(crate) indexes: Option<f64>,
 }
 
-/// What one statement cost in all.
+/// Total cost of one statement.
 #[derive(Clone, Debug)]
 pub(crate) struct StatementCost {
-    /// How it begins.
+    /// Its first line.
     pub(crate) text: String,
     pub(crate) calls: f64,
     pub(crate) milliseconds: f64,
-    /// Milliseconds of the call that took the least.
+    /// Milliseconds of the fastest call.
     pub(crate) best: f64,
     pub(crate) touched: f64,
     pub(crate) log_bytes: f64,

@@ -1,10 +1,10 @@
-//! The PostgreSQL store to measure on: a server of its own, a database a case. Its cost is read from the tables' statistics.
+//! PostgreSQL backend: its own server, a new database for each case. Costs come from the table statistics.
 
 use super::{
-    BenchBackend, BenchWorkspace, Extent, Fill, Line, Meter, Opened, Pin, Reading, StatementCost,
-    Upkeep,
+    Autovacuum, BenchBackend, BenchWorkspace, DatabaseSize, Fill, HorizonPin, Meter, OpenStore,
+    Reading, RequestGroup, StatementCost,
 };
-use crate::processor;
+use crate::cpu;
 use anyhow::{Result, ensure};
 use async_trait::async_trait;
 use leasehold_core::{DefinitionId, WorkspaceId};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_postgres::{Client, NoTls};
 
-/// A statement that the store's own test of the claim's cost uses as well.
+/// A statement shared with the store's test of the claim's cost.
 macro_rules! test_sql {
     ($name:literal) => {
         include_str!(concat!(
@@ -40,20 +40,20 @@ const COUNT_STATEMENTS: &str = include_str!("../../sql/postgres/count_statements
 const FORGET_STATEMENTS: &str = include_str!("../../sql/postgres/forget_statements.sql");
 const STATEMENTS: &str = include_str!("../../sql/postgres/statements.sql");
 const VACUUM: &str = include_str!("../../sql/postgres/vacuum.sql");
-const EXTENT: &str = include_str!("../../sql/postgres/extent.sql");
+const SIZE: &str = include_str!("../../sql/postgres/size.sql");
 const PIN_WRITING: &str = include_str!("../../sql/postgres/pin_writing.sql");
 const COSTLIEST: &str = include_str!("../../sql/postgres/costliest.sql");
 
-/// The names of the connections whose end is waited for.
+/// Application names of connections that must close before statistics are read.
 const CLAIMERS: &str = "claimers";
 const STORES: &str = "stores";
 const CLOSE_LIMIT: Duration = Duration::from_secs(30);
-/// Connections that fill requests in at once.
+/// Connections that insert requests in parallel.
 const FILLERS: u32 = 2;
 
-/// A server with one database at a time.
+/// A PostgreSQL server with one database at a time.
 pub(crate) struct PostgresBackend {
-    // Dropped in this order: the database is dropped while its server runs.
+    // Dropped in this order: the database before its server.
     pinned: Option<Client>,
     client: Option<Client>,
     database: Option<TestDatabase>,
@@ -62,11 +62,11 @@ pub(crate) struct PostgresBackend {
 }
 
 impl PostgresBackend {
-    /// Starts the server: durable, and with room for the largest case.
-    pub(crate) fn start(upkeep: Upkeep) -> Result<Self> {
-        let vacuums = match upkeep {
-            Upkeep::None => "off",
-            Upkeep::Ordinary => "on",
+    /// Starts a server with durable commits and enough memory for the largest case.
+    pub(crate) fn start(autovacuum: Autovacuum) -> Result<Self> {
+        let vacuums = match autovacuum {
+            Autovacuum::Off => "off",
+            Autovacuum::On => "on",
         };
         let cluster = Cluster::start(&[
             ("shared_buffers", "1GB"),
@@ -86,7 +86,7 @@ impl PostgresBackend {
     fn database(&self) -> Result<(&TestDatabase, &Client)> {
         match (&self.database, &self.client) {
             (Some(database), Some(client)) => Ok((database, client)),
-            _ => anyhow::bail!("nothing is filled in yet"),
+            _ => anyhow::bail!("the database was not filled yet"),
         }
     }
 }
@@ -112,19 +112,19 @@ impl BenchBackend for PostgresBackend {
         store.schema_migrate().await?;
         drop(store);
         let client = connect(database.url()).await?;
-        for crowd in &fill.crowds {
+        for group in &fill.workspace_groups {
             let (first, last) = (
-                i64::from(crowd.first),
-                i64::from(crowd.first + crowd.count) - 1,
+                i64::from(group.first),
+                i64::from(group.first + group.count) - 1,
             );
-            let limit = i32::try_from(crowd.limit)?;
+            let limit = i32::try_from(group.limit)?;
             client
-                .execute(FILL_WORKSPACES, &[&first, &last, &limit, &crowd.paused])
+                .execute(FILL_WORKSPACES, &[&first, &last, &limit, &group.paused])
                 .await?;
         }
         let mut numbered = 0;
-        for line in &fill.lines {
-            fill_line(database.url(), line, numbered).await?;
+        for line in &fill.request_groups {
+            fill_requests(database.url(), line, numbered).await?;
             numbered += i64::from(line.requests);
         }
         client.batch_execute(SETTLE).await?;
@@ -134,16 +134,16 @@ impl BenchBackend for PostgresBackend {
         Ok(())
     }
 
-    async fn open(&mut self, claimers: usize) -> Result<Box<dyn Opened>> {
+    async fn open(&mut self, claimers: usize) -> Result<Box<dyn OpenStore>> {
         let (database, _) = self.database()?;
-        let watcher = connect(database.url()).await?;
-        Ok(Box::new(OpenedPostgres {
-            before: touched(&watcher).await?,
+        let monitor = connect(database.url()).await?;
+        Ok(Box::new(OpenPostgres {
+            before: touched(&monitor).await?,
             store: Arc::new(PostgresStore::new(&PostgresOptions {
                 max_connections: claimers,
                 ..PostgresOptions::new(format!("{}?application_name={CLAIMERS}", database.url()))
             })?),
-            watcher,
+            monitor,
         }))
     }
 
@@ -164,19 +164,19 @@ impl BenchBackend for PostgresBackend {
         Some(self.database.as_ref()?.url().to_owned())
     }
 
-    async fn settle(&mut self) -> Result<()> {
+    async fn checkpoint(&mut self) -> Result<()> {
         let (_, client) = self.database()?;
         client.batch_execute(VACUUM).await?;
         Ok(client.batch_execute(CHECKPOINT).await?)
     }
 
-    async fn extent(&mut self) -> Result<Extent> {
+    async fn size(&mut self) -> Result<DatabaseSize> {
         let (_, client) = self.database()?;
-        // Those that still linger have most of it told already.
+        // Connections that are still open have reported most of their statistics.
         ended(client, STORES).await;
-        let row = client.query_one(EXTENT, &[]).await?;
-        Ok(Extent {
-            outdated: Some(row.get(0)),
+        let row = client.query_one(SIZE, &[]).await?;
+        Ok(DatabaseSize {
+            dead_total: Some(row.get(0)),
             dead: Some(row.get(1)),
             tables: Some(row.get(2)),
             indexes: Some(row.get(3)),
@@ -193,22 +193,22 @@ impl BenchBackend for PostgresBackend {
     }
 
     async fn meter(&mut self) -> Result<Box<dyn Meter>> {
-        let watcher = connect(self.database()?.0.url()).await?;
-        // A server without this extension counts no statements; everything else is measured all the same.
-        let counts = watcher.batch_execute(COUNT_STATEMENTS).await.is_ok()
-            && watcher.batch_execute(FORGET_STATEMENTS).await.is_ok();
+        let monitor = connect(self.database()?.0.url()).await?;
+        // Without pg_stat_statements the server counts no statements; everything else is measured.
+        let counts = monitor.batch_execute(COUNT_STATEMENTS).await.is_ok()
+            && monitor.batch_execute(FORGET_STATEMENTS).await.is_ok();
         let server = self.cluster.server_pid();
         Ok(Box::new(PostgresMeter {
-            watcher,
+            monitor,
             counts,
             server,
         }))
     }
 
-    async fn pin(&mut self, pin: Pin) -> Result<()> {
+    async fn pin(&mut self, pin: HorizonPin) -> Result<()> {
         let client = connect(self.database()?.0.url()).await?;
         client.batch_execute(SNAPSHOT).await?;
-        if pin == Pin::Writer {
+        if pin == HorizonPin::Writer {
             client.batch_execute(PIN_WRITING).await?;
         }
         self.pinned = Some(client);
@@ -216,39 +216,39 @@ impl BenchBackend for PostgresBackend {
     }
 }
 
-struct OpenedPostgres {
+struct OpenPostgres {
     store: Arc<PostgresStore>,
-    watcher: Client,
+    monitor: Client,
     before: i64,
 }
 
 #[async_trait]
-impl Opened for OpenedPostgres {
+impl OpenStore for OpenPostgres {
     fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store) as Arc<dyn Store>
     }
 
     fn claimed(&self) {}
 
-    /// A connection hands in its statistics when it ends, at the latest; so the store's are ended and waited for.
+    /// Closes the store's connections and waits for them, because a connection reports its statistics when it ends.
     async fn close(self: Box<Self>, admitted: u32) -> Result<f64> {
         let Self {
             store,
-            watcher,
+            monitor,
             before,
         } = *self;
         drop(store);
         ensure!(
-            ended(&watcher, CLAIMERS).await,
-            "the claimers' connections did not end"
+            ended(&monitor, CLAIMERS).await,
+            "the claimers' connections are still open"
         );
-        let touched = touched(&watcher).await? - before;
+        let touched = touched(&monitor).await? - before;
         Ok(touched as f64 / f64::from(admitted.max(1)))
     }
 }
 
 struct PostgresMeter {
-    watcher: Client,
+    monitor: Client,
     counts: bool,
     server: Option<u32>,
 }
@@ -256,15 +256,15 @@ struct PostgresMeter {
 #[async_trait]
 impl Meter for PostgresMeter {
     async fn read(&self) -> Result<Reading> {
-        let written = self.watcher.query_one(WRITTEN, &[]).await?;
+        let written = self.monitor.query_one(WRITTEN, &[]).await?;
         let mut reading = Reading {
             log_bytes: Some(written.get(0)),
             transactions: Some(written.get(1)),
-            processor: self.server.and_then(processor::of_family),
+            cpu: self.server.and_then(cpu::tree_seconds),
             ..Reading::default()
         };
         if self.counts {
-            let row = self.watcher.query_one(STATEMENTS, &[]).await?;
+            let row = self.monitor.query_one(STATEMENTS, &[]).await?;
             reading.statements = Some(row.get(0));
             reading.touched = Some(row.get(1));
         }
@@ -275,7 +275,7 @@ impl Meter for PostgresMeter {
         if !self.counts {
             return Ok(Vec::new());
         }
-        let rows = self.watcher.query(COSTLIEST, &[]).await?;
+        let rows = self.monitor.query(COSTLIEST, &[]).await?;
         let costs = rows.iter().map(|row| StatementCost {
             text: row.get(0),
             calls: row.get(1),
@@ -288,20 +288,20 @@ impl Meter for PostgresMeter {
     }
 }
 
-/// Waits until no connection of that name is left; false if some stay.
-async fn ended(watcher: &Client, name: &str) -> bool {
+/// Waits until no connection with this application name is left; false after the timeout.
+async fn ended(monitor: &Client, name: &str) -> bool {
     eventually(CLOSE_LIMIT, async || {
-        let row = watcher.query_one(CONNECTED, &[&name]).await;
+        let row = monitor.query_one(CONNECTED, &[&name]).await;
         row.is_ok_and(|row| row.get::<_, i64>(0) == 0)
     })
     .await
 }
 
-async fn touched(watcher: &Client) -> Result<i64> {
-    Ok(watcher.query_one(TOUCHED, &[]).await?.get(0))
+async fn touched(monitor: &Client) -> Result<i64> {
+    Ok(monitor.query_one(TOUCHED, &[]).await?.get(0))
 }
 
-async fn fill_line(url: &str, line: &Line, numbered: i64) -> Result<()> {
+async fn fill_requests(url: &str, line: &RequestGroup, numbered: i64) -> Result<()> {
     let share = line.requests.div_ceil(FILLERS);
     let parts = (0..FILLERS).map(async |part| {
         let begin = (share * part).min(line.requests);
@@ -325,7 +325,7 @@ async fn fill_line(url: &str, line: &Line, numbered: i64) -> Result<()> {
 /// Connects without TLS.
 pub(crate) async fn connect(url: &str) -> Result<Client> {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
-    // A broken connection shows in the client's own calls.
+    // The client's calls report a broken connection.
     tokio::spawn(connection);
     Ok(client)
 }

@@ -1,6 +1,8 @@
-//! The SQLite store to measure on: a file in a temporary folder, synced at every commit. Its cost is the pages it reads when it may keep next to none.
+//! SQLite backend: a file in a temporary directory, synced at every commit. The cost is the number of page reads with a tiny cache.
 
-use super::{BenchBackend, BenchWorkspace, Extent, Fill, Meter, Opened, Pin, Reading};
+use super::{
+    BenchBackend, BenchWorkspace, DatabaseSize, Fill, HorizonPin, Meter, OpenStore, Reading,
+};
 use crate::claim::claim;
 use anyhow::{Context, Result, ensure};
 use async_trait::async_trait;
@@ -23,31 +25,33 @@ const FILL_EVENTS: &str = include_str!("../../sql/sqlite/fill_events.sql");
 const WORKSPACES: &str = include_str!("../../sql/sqlite/workspaces.sql");
 const SNAPSHOT: &str = include_str!("../../sql/sqlite/snapshot.sql");
 
-/// Pages the filling connection keeps in memory, in KiB.
+/// Page cache of the connection that fills the file, in KiB.
 const FILL_CACHE_KIB: i64 = 1024 * 1024;
 
-/// What the kernel has read for this process, in bytes: with next to no cache of its own, SQLite reads a page each time it
-/// touches one.
-const READ_SO_FAR: &str = "/proc/self/io";
+/// Holds the bytes read by this process: with a tiny cache, SQLite reads a page each time it touches one.
+const PROC_IO: &str = "/proc/self/io";
 const PAGE_BYTES: f64 = 4096.0;
-/// Memory for pages while they are counted, in KiB.
-const THRIFTY_KIB: u32 = 4;
-/// Claims that are counted, and the size of each.
+/// Page cache while page reads are counted, in KiB.
+const SMALL_CACHE_KIB: u32 = 4;
+/// Number and size of the counted claims.
 const COUNTED: u32 = 2;
 const COUNTED_BATCH: u32 = 100;
 
-/// One file at a time.
+/// A SQLite file, one at a time.
 #[derive(Default)]
 pub(crate) struct SqliteBackend {
-    // Dropped in this order: connections close before their folder goes.
+    // Dropped in this order: the connections before their directory.
     pinned: Option<Connection>,
-    folder: Option<TempDir>,
+    dir: Option<TempDir>,
 }
 
 impl SqliteBackend {
     fn file(&self) -> Result<PathBuf> {
-        let folder = self.folder.as_ref().context("nothing is filled in yet")?;
-        Ok(folder.path().join("leasehold.db"))
+        let dir = self
+            .dir
+            .as_ref()
+            .context("the database was not filled yet")?;
+        Ok(dir.path().join("leasehold.db"))
     }
 }
 
@@ -62,7 +66,7 @@ impl BenchBackend for SqliteBackend {
     }
 
     fn unit(&self) -> &'static str {
-        if read_so_far().is_some() {
+        if bytes_read().is_some() {
             "pages"
         } else {
             "vm steps"
@@ -71,7 +75,7 @@ impl BenchBackend for SqliteBackend {
 
     async fn fill(&mut self, fill: &Fill) -> Result<()> {
         self.pinned = None;
-        self.folder = Some(temp_dir());
+        self.dir = Some(temp_dir());
         let file = self.file()?;
         let store = SqliteStore::open(&file, &SqliteOptions::default())?;
         store.schema_migrate().await?;
@@ -80,19 +84,19 @@ impl BenchBackend for SqliteBackend {
         tokio::task::spawn_blocking(move || fill_file(&file, &fill)).await?
     }
 
-    async fn open(&mut self, _claimers: usize) -> Result<Box<dyn Opened>> {
+    async fn open(&mut self, _claimers: usize) -> Result<Box<dyn OpenStore>> {
         let file = self.file()?;
-        Ok(Box::new(OpenedSqlite {
+        Ok(Box::new(OpenSqlite {
             pages: pages(&file).await?,
             store: Arc::new(SqliteStore::open(&file, &SqliteOptions::default())?),
             steps: AtomicU64::new(0),
         }))
     }
 
-    async fn store(&mut self, thrifty: bool) -> Result<Arc<dyn Store>> {
+    async fn store(&mut self, small_cache: bool) -> Result<Arc<dyn Store>> {
         let mut options = SqliteOptions::default();
-        if thrifty {
-            options.cache_kib = THRIFTY_KIB;
+        if small_cache {
+            options.cache_kib = SMALL_CACHE_KIB;
         }
         Ok(Arc::new(SqliteStore::open(self.file()?, &options)?))
     }
@@ -105,17 +109,17 @@ impl BenchBackend for SqliteBackend {
         None
     }
 
-    async fn settle(&mut self) -> Result<()> {
+    async fn checkpoint(&mut self) -> Result<()> {
         let connection = Connection::open(self.file()?)?;
         connection.pragma_update(None, "wal_checkpoint", "TRUNCATE")?;
         Ok(())
     }
 
-    async fn extent(&mut self) -> Result<Extent> {
+    async fn size(&mut self) -> Result<DatabaseSize> {
         let bytes = std::fs::metadata(self.file()?)?.len();
-        Ok(Extent {
+        Ok(DatabaseSize {
             tables: Some(bytes as f64),
-            ..Extent::default()
+            ..DatabaseSize::default()
         })
     }
 
@@ -135,10 +139,10 @@ impl BenchBackend for SqliteBackend {
         Ok(Box::new(SqliteMeter))
     }
 
-    async fn pin(&mut self, pin: Pin) -> Result<()> {
+    async fn pin(&mut self, pin: HorizonPin) -> Result<()> {
         ensure!(
-            pin == Pin::Reader,
-            "one that writes keeps all others from writing"
+            pin == HorizonPin::Reader,
+            "an open write transaction would block all other writers"
         );
         let connection = Connection::open(self.file()?)?;
         connection.execute_batch(SNAPSHOT)?;
@@ -147,57 +151,57 @@ impl BenchBackend for SqliteBackend {
     }
 }
 
-/// The pages this process reads; they tell something only where the store was opened thrifty.
+/// Counts the pages that this process reads; meaningful only with a small cache.
 struct SqliteMeter;
 
 #[async_trait]
 impl Meter for SqliteMeter {
     async fn read(&self) -> Result<Reading> {
         Ok(Reading {
-            touched: read_so_far().map(|bytes| bytes as f64 / PAGE_BYTES),
+            touched: bytes_read().map(|bytes| bytes as f64 / PAGE_BYTES),
             ..Reading::default()
         })
     }
 }
 
-/// Pages read for each admitted request; none where the kernel does not tell, or nothing could be admitted.
+/// Returns the pages read for each admitted request; none if the kernel does not report them or nothing was admitted.
 async fn pages(file: &Path) -> Result<Option<f64>> {
     let options = SqliteOptions {
-        cache_kib: THRIFTY_KIB,
+        cache_kib: SMALL_CACHE_KIB,
         ..SqliteOptions::default()
     };
     let store = SqliteStore::open(file, &options)?;
-    let Some(before) = read_so_far() else {
+    let Some(before) = bytes_read() else {
         return Ok(None);
     };
     let mut admitted = 0;
     for _ in 0..COUNTED {
         admitted += claim(&store, COUNTED_BATCH).await?.requests.len();
     }
-    let read = read_so_far().unwrap_or(before) - before;
+    let read = bytes_read().unwrap_or(before) - before;
     Ok((admitted > 0).then(|| read as f64 / PAGE_BYTES / admitted as f64))
 }
 
-fn read_so_far() -> Option<u64> {
-    let text = std::fs::read_to_string(READ_SO_FAR).ok()?;
+fn bytes_read() -> Option<u64> {
+    let text = std::fs::read_to_string(PROC_IO).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("rchar: "))?;
     line.trim().parse().ok()
 }
 
-struct OpenedSqlite {
+struct OpenSqlite {
     store: Arc<SqliteStore>,
     pages: Option<f64>,
     steps: AtomicU64,
 }
 
 #[async_trait]
-impl Opened for OpenedSqlite {
+impl OpenStore for OpenSqlite {
     fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store) as Arc<dyn Store>
     }
 
     fn claimed(&self) {
-        // Among many claimers this may be another's claim: the sum is about right, as all are alike.
+        // With several claimers this may be another's claim; the sum is approximate.
         self.steps
             .fetch_add(self.store.claim_cost().steps, Ordering::Relaxed);
     }
@@ -208,7 +212,7 @@ impl Opened for OpenedSqlite {
     }
 }
 
-/// All in one transaction and without syncing: how long filling takes is not what is measured.
+/// Fills the file in one transaction without syncing: the fill is not measured.
 fn fill_file(file: &Path, fill: &Fill) -> Result<()> {
     let mut connection = Connection::open(file)?;
     connection.pragma_update(None, "synchronous", "OFF")?;
@@ -216,15 +220,15 @@ fn fill_file(file: &Path, fill: &Fill) -> Result<()> {
     connection.pragma_update(None, "cache_size", -FILL_CACHE_KIB)?;
     let now = Timestamp::now().as_microsecond();
     let transaction = connection.transaction()?;
-    for crowd in &fill.crowds {
-        let (first, last) = (crowd.first, crowd.first + crowd.count - 1);
-        let workspaces = params![first, last, crowd.limit, crowd.paused, now];
+    for group in &fill.workspace_groups {
+        let (first, last) = (group.first, group.first + group.count - 1);
+        let workspaces = params![first, last, group.limit, group.paused, now];
         transaction.execute(FILL_WORKSPACES, workspaces)?;
         transaction.execute(FILL_DEFINITIONS, params![first, last, now])?;
         transaction.execute(FILL_VERSIONS, params![first, last, now])?;
     }
     let mut numbered = 0;
-    for line in &fill.lines {
+    for line in &fill.request_groups {
         let due = now + i64::from(line.seconds) * 1_000_000;
         transaction.execute(
             FILL_REQUESTS,

@@ -1,34 +1,34 @@
-//! The cases of the bench, one after the other: fill, measure, show. Knows no database and no layout.
+//! The cases of the claim benchmark: fill, measure, print. Knows no database and no layout.
 
 use super::Options;
-use super::measure::{Measured, Pace, admit, measure};
-use super::show::{Case, Kind, Show};
-use crate::backend::{BenchBackend, Fill, NO_LIMIT, Obstacle, Pin};
+use super::measure::{ClaimLoad, ClaimMeasurement, admit, measure};
+use super::printer::{Case, ClaimPrinter, Kind};
+use crate::backend::{BenchBackend, BlockReason, Fill, HorizonPin, NO_LIMIT};
 use anyhow::Result;
 
-/// A rate is taken over so many requests at most.
-pub(crate) const MEASURED_AT_MOST: u32 = 5_000;
-/// Before and after many others, a few tell enough.
-const FEW: u32 = 1_000;
-/// Workspaces of the cases that vary something else.
-const CROWDS: [u32; 2] = [10, 1_000];
+/// Maximum number of requests in one measurement.
+pub(crate) const MAX_MEASURED: u32 = 5_000;
+/// Requests of a measurement before and after a large change.
+const SAMPLE: u32 = 1_000;
+/// Numbers of workspaces in the cases that vary something else.
+const WORKSPACE_COUNTS: [u32; 2] = [10, 1_000];
 
-/// Everything to measure on one store.
+/// All cases on one store.
 pub(crate) struct Cases<'a> {
     backend: &'a mut dyn BenchBackend,
-    show: &'a mut Show,
+    printer: &'a mut ClaimPrinter,
     options: &'a Options,
 }
 
 impl<'a> Cases<'a> {
     pub(crate) fn new(
         backend: &'a mut dyn BenchBackend,
-        show: &'a mut Show,
+        printer: &'a mut ClaimPrinter,
         options: &'a Options,
     ) -> Self {
         Self {
             backend,
-            show,
+            printer,
             options,
         }
     }
@@ -36,28 +36,28 @@ impl<'a> Cases<'a> {
     pub(crate) async fn run(mut self) -> Result<()> {
         self.backlog().await?;
         if self.options.admitted > 0 {
-            self.after().await?;
+            self.old_snapshot().await?;
         }
-        if self.options.in_the_way > 0 {
-            self.in_the_way().await?;
+        if self.options.blocked > 0 {
+            self.blocked().await?;
         }
         Ok(())
     }
 
-    /// How much waits, in how many workspaces, with how many claimers.
+    /// Varies the backlog, the workspaces and the claimers.
     async fn backlog(&mut self) -> Result<()> {
         self.heading(Kind::Backlog);
         for &workspaces in &self.options.workspaces {
             for &pending in &self.options.pending {
                 let mut left = 0;
                 for &claimers in &self.options.claimers {
-                    // A large store serves several measurements; a small one is used up by the first.
-                    if left < MEASURED_AT_MOST * 2 {
+                    // A large backlog serves several measurements; the first uses up a small one.
+                    if left < MAX_MEASURED * 2 {
                         self.fill(&Fill::backlog(pending, workspaces, NO_LIMIT))
                             .await?;
                         left = pending;
                     }
-                    let measured = self.measure(claimers, MEASURED_AT_MOST).await?;
+                    let measured = self.measure(claimers, MAX_MEASURED).await?;
                     left = left.saturating_sub(measured.admitted);
                     self.case(Case {
                         claimers,
@@ -69,32 +69,32 @@ impl<'a> Cases<'a> {
         Ok(())
     }
 
-    /// Many admitted while an old snapshot keeps all that they leave behind.
-    async fn after(&mut self) -> Result<()> {
-        self.heading(Kind::After);
+    /// Admits many requests while an old snapshot keeps their dead rows.
+    async fn old_snapshot(&mut self) -> Result<()> {
+        self.heading(Kind::OldSnapshot);
         let admitted = self.options.admitted;
         for finishing in [false, true] {
-            for workspaces in CROWDS {
-                // With little room, running executions are counted again and again, which is what may grow.
+            for workspaces in WORKSPACE_COUNTS {
+                // A low limit makes claims check running executions often, which is the cost that may grow.
                 let limit = if finishing {
-                    (4 * FEW / workspaces).max(20)
+                    (4 * SAMPLE / workspaces).max(20)
                 } else {
                     NO_LIMIT
                 };
-                let pending = admitted + 4 * FEW;
+                let pending = admitted + 4 * SAMPLE;
                 self.fill(&Fill::backlog(pending, workspaces, limit))
                     .await?;
-                let before = self.measure(1, FEW).await?;
+                let before = self.measure(1, SAMPLE).await?;
                 let case = Case {
                     finishing: Some(finishing),
-                    ..Case::new(Kind::After, pending, workspaces, before)
+                    ..Case::new(Kind::OldSnapshot, pending, workspaces, before)
                 };
                 self.case(case);
-                self.backend.pin(Pin::Reader).await?;
-                self.show.progress(&format!("admitting {admitted} more"));
-                let pace = self.pace(1, admitted);
-                admit(self.backend, pace, finishing).await?;
-                let after = self.measure(1, FEW).await?;
+                self.backend.pin(HorizonPin::Reader).await?;
+                self.printer.progress(&format!("admitting {admitted} more"));
+                let load = self.load(1, admitted);
+                admit(self.backend, load, finishing).await?;
+                let after = self.measure(1, SAMPLE).await?;
                 self.case(Case {
                     admitted,
                     measured: after,
@@ -106,22 +106,23 @@ impl<'a> Cases<'a> {
         Ok(())
     }
 
-    /// Many that wait but cannot be admitted, before the few that can.
-    async fn in_the_way(&mut self) -> Result<()> {
-        self.heading(Kind::InTheWay);
-        let pending = 2 * FEW;
-        for workspaces in CROWDS {
+    /// Puts many requests that cannot be admitted before a few that can.
+    async fn blocked(&mut self) -> Result<()> {
+        self.heading(Kind::Blocked);
+        let pending = 2 * SAMPLE;
+        for workspaces in WORKSPACE_COUNTS {
             let fill = Fill::backlog(pending, workspaces, NO_LIMIT);
             self.fill(&fill).await?;
-            let base = self.measure(1, FEW).await?;
-            let case = Case::new(Kind::InTheWay, pending, workspaces, base);
+            let base = self.measure(1, SAMPLE).await?;
+            let case = Case::new(Kind::Blocked, pending, workspaces, base);
             self.case(case);
-            for obstacle in Obstacle::ALL {
-                let count = self.options.in_the_way;
-                self.fill(&fill.clone().behind(obstacle, count)).await?;
-                let measured = self.measure(1, FEW).await?;
+            for reason in BlockReason::ALL {
+                let count = self.options.blocked;
+                self.fill(&fill.clone().behind_blocked(reason, count))
+                    .await?;
+                let measured = self.measure(1, SAMPLE).await?;
                 self.case(Case {
-                    obstacle: Some((obstacle, count)),
+                    reason: Some((reason, count)),
                     measured,
                     base: Some(base),
                     ..case
@@ -132,22 +133,22 @@ impl<'a> Cases<'a> {
     }
 
     async fn fill(&mut self, fill: &Fill) -> Result<()> {
-        let workspaces: u32 = fill.crowds.iter().map(|crowd| crowd.count).sum();
-        let requests: u32 = fill.lines.iter().map(|line| line.requests).sum();
-        self.show.progress(&format!(
-            "filling in {requests} requests of {workspaces} workspaces"
+        let workspaces: u32 = fill.workspace_groups.iter().map(|group| group.count).sum();
+        let requests: u32 = fill.request_groups.iter().map(|line| line.requests).sum();
+        self.printer.progress(&format!(
+            "inserting {requests} requests in {workspaces} workspaces"
         ));
         self.backend.fill(fill).await
     }
 
-    async fn measure(&mut self, claimers: u32, most: u32) -> Result<Measured> {
-        self.show.progress("measuring");
-        let pace = self.pace(claimers, most);
-        measure(self.backend, pace).await
+    async fn measure(&mut self, claimers: u32, most: u32) -> Result<ClaimMeasurement> {
+        self.printer.progress("measuring");
+        let load = self.load(claimers, most);
+        measure(self.backend, load).await
     }
 
-    fn pace(&self, claimers: u32, most: u32) -> Pace {
-        Pace {
+    fn load(&self, claimers: u32, most: u32) -> ClaimLoad {
+        ClaimLoad {
             claimers,
             batch: self.options.batch,
             most,
@@ -155,10 +156,10 @@ impl<'a> Cases<'a> {
     }
 
     fn heading(&mut self, kind: Kind) {
-        self.show.heading(self.backend, kind);
+        self.printer.heading(self.backend, kind);
     }
 
     fn case(&mut self, case: Case) {
-        self.show.case(self.backend, &case);
+        self.printer.case(self.backend, &case);
     }
 }

@@ -1,6 +1,6 @@
-//! Claims through the port and counts: how many, how long, at what cost. Knows no database and prints nothing.
+//! Measures claims through the store's port: rate and cost. Knows no database and prints nothing.
 
-use crate::backend::{BenchBackend, Opened};
+use crate::backend::{BenchBackend, OpenStore};
 use anyhow::{Result, bail, ensure};
 use leasehold_core::ExecutionEnd;
 use leasehold_store::Store;
@@ -9,67 +9,70 @@ use leasehold_store::request::{Claim, ClaimOutcome, Claimed, ClaimedRequest};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Who claims.
+/// The claims' owner.
 pub(crate) const OWNER: &str = "bench";
 const LEASE: Duration = Duration::from_secs(15);
-/// Claims that find nothing, although there is more, before a claimer gives up.
-const PATIENCE: u32 = 100;
+/// Consecutive empty claims, although more is pending, before a claimer stops.
+const MAX_EMPTY_CLAIMS: u32 = 100;
 const WARM_UPS: u32 = 2;
 
-/// What a measurement found.
+/// The result of a measurement.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Measured {
-    /// Requests admitted while the clock ran.
+pub(crate) struct ClaimMeasurement {
+    /// Requests admitted.
     pub(crate) admitted: u32,
-    /// Per second.
+    /// Admissions per second.
     pub(crate) rate: f64,
-    /// Per admitted request, in the backend's unit.
+    /// Cost per admitted request, in the backend's unit.
     pub(crate) cost: f64,
 }
 
-/// How to claim.
+/// The load of a measurement.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct ClaimLoad {
     pub(crate) claimers: u32,
     pub(crate) batch: u32,
-    /// Requests to admit at most.
+    /// Maximum number of requests to admit.
     pub(crate) most: u32,
 }
 
-/// Claims at that pace, after a few single requests that warm the connections up.
-pub(crate) async fn measure(backend: &mut dyn BenchBackend, pace: Pace) -> Result<Measured> {
-    let opened = backend.open(usize::try_from(pace.claimers)?).await?;
-    let warm = Pace {
+/// Measures claims under this load, after a short warm-up.
+pub(crate) async fn measure(
+    backend: &mut dyn BenchBackend,
+    load: ClaimLoad,
+) -> Result<ClaimMeasurement> {
+    let open_store = backend.open(usize::try_from(load.claimers)?).await?;
+    let warm = ClaimLoad {
         batch: 1,
-        most: pace.claimers * WARM_UPS,
-        ..pace
+        most: load.claimers * WARM_UPS,
+        ..load
     };
-    let warmed_up = together(&*opened, warm).await?;
+    let warm_up = run_claimers(&*open_store, warm).await?;
     let begun = Instant::now();
-    let admitted = together(&*opened, pace).await?;
+    let admitted = run_claimers(&*open_store, load).await?;
     let seconds = begun.elapsed().as_secs_f64();
-    ensure!(admitted > 0, "nothing could be admitted");
-    Ok(Measured {
+    ensure!(admitted > 0, "no request could be admitted");
+    Ok(ClaimMeasurement {
         admitted,
         rate: f64::from(admitted) / seconds,
-        cost: opened.close(admitted + warmed_up).await?,
+        cost: open_store.close(admitted + warm_up).await?,
     })
 }
 
-/// Admits so many, unmeasured, and finishes each batch before the next if so asked.
+/// Admits `load.most` requests without measuring; with `finishing`, finishes each batch before the next.
 pub(crate) async fn admit(
     backend: &mut dyn BenchBackend,
-    pace: Pace,
+    load: ClaimLoad,
     finishing: bool,
 ) -> Result<()> {
-    let opened = backend.open(1).await?;
-    let store = opened.store();
+    let open_store = backend.open(1).await?;
+    let store = open_store.store();
     let mut admitted = 0;
-    while admitted < pace.most {
-        let claimed = claim(&*store, pace.batch.min(pace.most - admitted)).await?;
+    while admitted < load.most {
+        let claimed = claim(&*store, load.batch.min(load.most - admitted)).await?;
         ensure!(
             !claimed.requests.is_empty(),
-            "only {admitted} could be admitted"
+            "only {admitted} requests could be admitted"
         );
         admitted += u32::try_from(claimed.requests.len())?;
         if finishing {
@@ -78,33 +81,33 @@ pub(crate) async fn admit(
         }
     }
     drop(store);
-    opened.close(admitted).await?;
+    open_store.close(admitted).await?;
     Ok(())
 }
 
-/// All claimers at once, until enough is admitted or nothing is left.
-async fn together(opened: &dyn Opened, pace: Pace) -> Result<u32> {
+/// Runs all claimers until enough is admitted or nothing is left.
+async fn run_claimers(open_store: &dyn OpenStore, load: ClaimLoad) -> Result<u32> {
     let begun = AtomicU32::new(0);
-    let claimers = (0..pace.claimers).map(|_| async {
-        let store = opened.store();
+    let claimers = (0..load.claimers).map(|_| async {
+        let store = open_store.store();
         let mut admitted = 0;
-        let mut in_vain = 0;
-        while in_vain < PATIENCE {
-            let wanted = pace
+        let mut empty_claims = 0;
+        while empty_claims < MAX_EMPTY_CLAIMS {
+            let wanted = load
                 .most
-                .saturating_sub(begun.fetch_add(pace.batch, Ordering::Relaxed));
+                .saturating_sub(begun.fetch_add(load.batch, Ordering::Relaxed));
             if wanted == 0 {
                 break;
             }
-            let claimed = claim(&*store, wanted.min(pace.batch)).await?;
-            opened.claimed();
+            let claimed = claim(&*store, wanted.min(load.batch)).await?;
+            open_store.claimed();
             admitted += u32::try_from(claimed.requests.len())?;
             if claimed.requests.is_empty() {
                 if !claimed.more {
                     break;
                 }
-                in_vain += 1;
-                begun.fetch_sub(pace.batch, Ordering::Relaxed);
+                empty_claims += 1;
+                begun.fetch_sub(load.batch, Ordering::Relaxed);
             }
         }
         anyhow::Ok(admitted)
@@ -121,7 +124,7 @@ pub(crate) async fn claim(store: &dyn Store, batch: u32) -> Result<Claimed> {
     };
     match store.request_claim(&claim).await? {
         ClaimOutcome::Claimed(claimed) => Ok(claimed),
-        ClaimOutcome::LockLost => bail!("the claim says a lock is lost that it never had"),
+        ClaimOutcome::LockLost => bail!("the claim reported a lost lock, but it holds none"),
     }
 }
 

@@ -1,9 +1,9 @@
-//! One measurement by a driver: a process that speaks JSON lines. Knows no job queue.
+//! Runs one measurement in a driver, a process that speaks JSON lines. Knows no job queue.
 
-use super::install::Installed;
+use super::install::NpmInstall;
 use crate::backend::BenchBackend;
-use crate::usage::Used;
-use crate::workqueue::ours::Begun;
+use crate::usage::Usage;
+use crate::workqueue::leasehold::RunMeter;
 use crate::workqueue::{Delays, Run};
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
@@ -15,14 +15,14 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
-/// For one step of a driver: to get ready, to measure, to close.
-const PATIENCE: Duration = Duration::from_secs(900);
+/// Timeout of each step of a driver: prepare, measure, close.
+const STEP_TIMEOUT: Duration = Duration::from_secs(900);
 
-/// A driver's process; it does not outlive this.
+/// A driver process, killed on drop.
 struct Driver {
     child: Child,
-    told: ChildStdin,
-    says: Lines<BufReader<ChildStdout>>,
+    stdin: ChildStdin,
+    stdout: Lines<BufReader<ChildStdout>>,
 }
 
 #[derive(Deserialize)]
@@ -30,13 +30,13 @@ struct Ready {
     ready: bool,
 }
 
-/// What a driver has found.
+/// The result of a driver.
 #[derive(Deserialize)]
-struct Found {
+struct DriverResult {
     seconds: f64,
-    /// Seconds of processor time.
+    /// CPU seconds.
     cpu: f64,
-    /// MiB.
+    /// Peak memory in MiB.
     memory: f64,
     #[serde(default, rename = "afterCommit")]
     after_commit: Vec<f64>,
@@ -44,24 +44,24 @@ struct Found {
     after_call: Vec<f64>,
 }
 
-/// Runs one measurement on a database of its own.
+/// Runs one measurement on a new database.
 pub(super) async fn measure(
-    installed: &Installed,
+    installed: &NpmInstall,
     backend: &mut dyn BenchBackend,
     (driver, what): (&str, &str),
     arguments: &Value,
     jobs: u32,
 ) -> Result<(Run, Delays)> {
     let mut driver = Driver::start(installed, driver, what, arguments)?;
-    let ready: Ready = driver.hear().await?;
-    anyhow::ensure!(ready.ready, "the driver is not ready");
-    let begun = Begun::new(backend).await?;
+    let ready: Ready = driver.receive().await?;
+    anyhow::ensure!(ready.ready, "the driver did not become ready");
+    let begun = RunMeter::new(backend).await?;
     let usage = begun.usage().await?;
-    driver.tell("go").await?;
-    let found: Found = driver.hear().await?;
-    let used = Used {
+    driver.send("go").await?;
+    let found: DriverResult = driver.receive().await?;
+    let used = Usage {
         elapsed: Duration::from_secs_f64(found.seconds),
-        processor: Some(found.cpu),
+        cpu: Some(found.cpu),
         memory: Some(found.memory),
         ..usage.end().await?
     };
@@ -74,40 +74,40 @@ pub(super) async fn measure(
 }
 
 impl Driver {
-    fn start(installed: &Installed, file: &str, what: &str, arguments: &Value) -> Result<Self> {
+    fn start(installed: &NpmInstall, file: &str, what: &str, arguments: &Value) -> Result<Self> {
         let mut child = Command::new(installed.node())
-            .arg(installed.folder().join(file))
+            .arg(installed.dir().join(file))
             .arg(what)
             .arg(arguments.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
-            .context("node could not be started")?;
-        let told = child.stdin.take().context("its input")?;
-        let says = child.stdout.take().context("its output")?;
+            .context("failed to start node; is Node.js installed?")?;
+        let stdin = child.stdin.take().context("the driver has no stdin")?;
+        let stdout = child.stdout.take().context("the driver has no stdout")?;
         Ok(Self {
             child,
-            told,
-            says: BufReader::new(says).lines(),
+            stdin,
+            stdout: BufReader::new(stdout).lines(),
         })
     }
 
-    async fn tell(&mut self, what: &str) -> Result<()> {
-        self.told.write_all(what.as_bytes()).await?;
-        Ok(self.told.write_all(b"\n").await?)
+    async fn send(&mut self, what: &str) -> Result<()> {
+        self.stdin.write_all(what.as_bytes()).await?;
+        Ok(self.stdin.write_all(b"\n").await?)
     }
 
-    async fn hear<T: DeserializeOwned>(&mut self) -> Result<T> {
-        match timeout(PATIENCE, self.says.next_line()).await?? {
+    async fn receive<T: DeserializeOwned>(&mut self) -> Result<T> {
+        match timeout(STEP_TIMEOUT, self.stdout.next_line()).await?? {
             Some(line) => Ok(serde_json::from_str(&line)?),
-            None => bail!("the driver has ended early"),
+            None => bail!("the driver exited before it reported a result"),
         }
     }
 
     async fn end(mut self) -> Result<()> {
-        self.tell("close").await?;
-        timeout(PATIENCE, self.child.wait()).await??;
+        self.send("close").await?;
+        timeout(STEP_TIMEOUT, self.child.wait()).await??;
         Ok(())
     }
 }

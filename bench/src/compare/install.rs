@@ -1,4 +1,4 @@
-//! Puts other job queues into a private folder by npm, with our drivers beside them. The folder goes when this ends.
+//! Installs other job queues with npm into a temporary directory, together with our drivers.
 
 use super::peer::Peer;
 use anyhow::{Context, Result, ensure};
@@ -8,44 +8,47 @@ use std::process::Stdio;
 use tokio::process::Command;
 
 const MEASURE: (&str, &str) = ("measure.mjs", include_str!("../../peers/measure.mjs"));
-/// Not all of them run on any Node; npm has that too.
+/// The Node.js version that all of them support, installed with npm.
 const NODE: &str = "node@22";
 const OWN_NODE: &str = "node_modules/node/bin/node";
 
-/// The folder.
-pub(super) struct Installed {
-    folder: TempDir,
+/// The temporary directory with the installed packages.
+pub(super) struct NpmInstall {
+    dir: TempDir,
     node: PathBuf,
 }
 
-impl Installed {
+impl NpmInstall {
     pub(super) async fn new(peers: &[Peer]) -> Result<Self> {
-        let folder = temp_dir();
+        let dir = temp_dir();
         let drivers = peers.iter().map(|peer| peer.driver());
         for (name, text) in drivers.chain([MEASURE]) {
-            std::fs::write(folder.path().join(name), text)?;
+            std::fs::write(dir.path().join(name), text)?;
         }
         let mut npm = Command::new("npm");
         npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error"])
             .arg("--prefix")
-            .arg(folder.path())
+            .arg(dir.path())
             .arg(NODE)
             .args(peers.iter().map(|peer| peer.package()))
             .stdin(Stdio::null())
             .stdout(Stdio::null());
-        let status = npm.status().await.context("npm could not be started")?;
-        ensure!(status.success(), "npm could not install: {status}");
-        let own = folder.path().join(OWN_NODE);
+        let status = npm
+            .status()
+            .await
+            .context("failed to start npm; is it installed?")?;
+        ensure!(status.success(), "npm install failed: {status}");
+        let own = dir.path().join(OWN_NODE);
         let node = if own.is_file() {
             own
         } else {
             PathBuf::from("node")
         };
-        Ok(Self { folder, node })
+        Ok(Self { dir, node })
     }
 
-    pub(super) fn folder(&self) -> &Path {
-        self.folder.path()
+    pub(super) fn dir(&self) -> &Path {
+        self.dir.path()
     }
 
     pub(super) fn node(&self) -> &Path {

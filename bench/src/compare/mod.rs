@@ -1,57 +1,59 @@
-//! The WorkQueue beside other job queues: enqueueing, draining and latency (B1 to B3) on the same server in the same run, by turns.
+//! Compares the WorkQueue with other job queues: enqueue, drain and latency (B1 to B3), alternating on the same server.
 
 mod driver;
 mod install;
 mod peer;
 
-use crate::backend::{BenchBackend, PostgresBackend, Upkeep};
-use crate::report::{Format, Outcome, median, percentile};
-use crate::sheet::Sheet;
-use crate::workqueue::{Delays, Hands, Mode, Run, Way, middle, ours, rate};
+use crate::backend::{Autovacuum, BenchBackend, PostgresBackend};
+use crate::printer::Printer;
+use crate::report::{BenchResult, Format, median, percentile};
+use crate::workqueue::{
+    Delays, EnqueueMode, Retention, Run, WorkerOptions, leasehold, median_run, rate,
+};
 use anyhow::{Result, ensure};
 use clap::Args;
-use install::Installed;
+use install::NpmInstall;
 use peer::Peer;
 
-/// What can be asked of the bench.
+/// Options of the benchmark.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// What to compare with
+    /// Job queues to compare with
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = Peer::ALL)]
     peers: Vec<Peer>,
-    /// Jobs to enqueue in bulk and to drain
+    /// Number of jobs to enqueue in bulk and to drain
     #[arg(long, default_value_t = 100_000)]
     jobs: u32,
-    /// Jobs to enqueue one by one
+    /// Number of jobs to enqueue singly
     #[arg(long, default_value_t = 10_000)]
     singles: u32,
-    /// Connections they come from, one number after the other
+    /// Numbers of connections for single enqueues
     #[arg(long, value_delimiter = ',', default_values_t = [1, 8])]
     callers: Vec<u32>,
-    /// Jobs a call when they are enqueued in bulk
+    /// Jobs per call when enqueued in bulk
     #[arg(long, default_value_t = 10_000)]
     batch: u32,
-    /// Jobs whose latency is taken
+    /// Number of jobs whose latency is measured
     #[arg(long, default_value_t = 500)]
     delays: u32,
     #[command(flatten)]
-    hands: Hands,
-    /// How often everything is measured; medians are shown
+    worker: WorkerOptions,
+    /// Number of rounds; results are medians
     #[arg(long, default_value_t = 3)]
     rounds: u32,
-    /// Small: a minute or two
+    /// Run small cases (a minute or two)
     #[arg(long, conflicts_with_all = ["jobs", "singles", "delays", "rounds"])]
     quick: bool,
     /// Print JSON lines even on a terminal
     #[arg(long)]
     json: bool,
-    /// Print tables even where there is no terminal
+    /// Print tables even if the output is not a terminal
     #[arg(long, conflicts_with = "json")]
     table: bool,
 }
 
 impl Options {
-    fn settled(mut self) -> Result<Self> {
+    fn validated(mut self) -> Result<Self> {
         if self.quick {
             self.jobs = 50_000;
             self.singles = 2_000;
@@ -72,9 +74,9 @@ impl Options {
     }
 }
 
-/// The runs of one job queue.
+/// The runs of one job queue in one case.
 struct Entry {
-    /// None is Leasehold.
+    /// None for Leasehold.
     peer: Option<Peer>,
     case: &'static str,
     runs: Vec<Run>,
@@ -86,73 +88,75 @@ impl Entry {
     }
 }
 
-/// Measures everything asked for and prints it as it comes.
+/// Runs the chosen measurements and prints results as they arrive.
 pub(crate) async fn run(options: Options) -> Result<()> {
-    let options = options.settled()?;
-    let mut sheet = Sheet::new("compare", Format::chosen(options.json, options.table));
-    sheet.progress("npm installs the others");
-    let installed = Installed::new(&options.peers).await?;
-    let mut backend = PostgresBackend::start(Upkeep::Ordinary)?;
+    let options = options.validated()?;
+    let mut printer = Printer::new("compare", Format::chosen(options.json, options.table));
+    printer.progress("installing the other queues with npm");
+    let installed = NpmInstall::new(&options.peers).await?;
+    let mut backend = PostgresBackend::start(Autovacuum::On)?;
     let singles = options
         .callers
         .iter()
-        .map(|&connections| (Way::Singles { connections }, options.singles));
-    let bulk = Way::Bulk {
+        .map(|&connections| (EnqueueMode::Singles { connections }, options.singles));
+    let bulk = EnqueueMode::Bulk {
         batch: options.batch,
     };
-    for (way, jobs) in singles.chain([(bulk, options.jobs)]) {
-        enqueue(&mut backend, &mut sheet, &options, &installed, way, jobs).await?;
+    for (mode, jobs) in singles.chain([(bulk, options.jobs)]) {
+        enqueue(&mut backend, &mut printer, &options, &installed, mode, jobs).await?;
     }
-    drain(&mut backend, &mut sheet, &options, &installed).await?;
-    latency(&mut backend, &mut sheet, &options, &installed).await
+    drain(&mut backend, &mut printer, &options, &installed).await?;
+    latency(&mut backend, &mut printer, &options, &installed).await
 }
 
 async fn enqueue(
     backend: &mut dyn BenchBackend,
-    sheet: &mut Sheet,
+    printer: &mut Printer,
     options: &Options,
-    installed: &Installed,
-    way: Way,
+    installed: &NpmInstall,
+    mode: EnqueueMode,
     jobs: u32,
 ) -> Result<()> {
-    sheet.bench("enqueue");
-    sheet.heading(&format!("Jobs enqueued a second, {} (B1)", way.label()));
+    printer.bench("enqueue");
+    printer.heading(&format!("Jobs enqueued per second, {} (B1)", mode.label()));
     let mut entries = entries(&options.peers, &[""]);
     for _ in 0..options.rounds {
         for entry in &mut entries {
-            sheet.progress(&format!("{}, {}", way.label(), entry.name()));
+            printer.progress(&format!("{}, {}", mode.label(), entry.name()));
             entry.runs.push(match entry.peer {
-                None => ours::enqueue(backend, way, jobs).await?,
-                Some(peer) => peer.enqueue(installed, backend, way, jobs).await?,
+                None => leasehold::enqueue(backend, mode, jobs).await?,
+                Some(peer) => peer.enqueue(installed, backend, mode, jobs).await?,
             });
         }
     }
-    let fields = |_: &Entry, outcome| way.fields(outcome);
-    show(sheet, &entries, Entry::name, fields);
+    let fields = |_: &Entry, outcome| mode.fields(outcome);
+    print_entries(printer, &entries, Entry::name, fields);
     Ok(())
 }
 
 async fn drain(
     backend: &mut dyn BenchBackend,
-    sheet: &mut Sheet,
+    printer: &mut Printer,
     options: &Options,
-    installed: &Installed,
+    installed: &NpmInstall,
 ) -> Result<()> {
-    sheet.bench("drain");
-    sheet.heading(&format!(
-        "{} waiting jobs done a second by one worker process (B2)",
+    printer.bench("drain");
+    printer.heading(&format!(
+        "Jobs completed per second by one worker process, backlog of {} (B2)",
         options.jobs
     ));
-    let mut entries = entries(&options.peers, &Mode::ALL.map(Mode::name));
+    let mut entries = entries(&options.peers, &Retention::ALL.map(Retention::name));
     for _ in 0..options.rounds {
         for entry in &mut entries {
-            sheet.progress(&format!("draining, {} {}", entry.name(), entry.case));
-            let mode = Mode::ALL.into_iter().find(|mode| mode.name() == entry.case);
+            printer.progress(&format!("draining, {} {}", entry.name(), entry.case));
+            let mode = Retention::ALL
+                .into_iter()
+                .find(|mode| mode.name() == entry.case);
             entry.runs.push(match (entry.peer, mode) {
                 (Some(peer), _) => peer.drain(installed, backend, options.jobs).await?,
                 (None, mode) => {
-                    let mode = mode.unwrap_or(Mode::Keep);
-                    ours::drain(backend, mode, options.jobs, options.hands)
+                    let mode = mode.unwrap_or(Retention::Keep);
+                    leasehold::drain(backend, mode, options.jobs, options.worker)
                         .await?
                         .0
                 }
@@ -160,12 +164,12 @@ async fn drain(
         }
     }
     let label = |entry: &Entry| format!("{} {}", entry.name(), entry.case);
-    let fields = |entry: &Entry, outcome: Outcome| outcome.field("case", entry.case);
-    show(sheet, &entries, label, fields);
+    let fields = |entry: &Entry, outcome: BenchResult| outcome.field("case", entry.case);
+    print_entries(printer, &entries, label, fields);
     Ok(())
 }
 
-/// Leasehold in each of its cases, and the others.
+/// Returns entries for each case of Leasehold and for the other queues.
 fn entries(peers: &[Peer], cases: &[&'static str]) -> Vec<Entry> {
     let entry = |peer, case| Entry {
         peer,
@@ -177,15 +181,15 @@ fn entries(peers: &[Peer], cases: &[&'static str]) -> Vec<Entry> {
         .collect()
 }
 
-/// A line each, and how many times as fast as the others Leasehold is.
-fn show<L: AsRef<str>>(
-    sheet: &mut Sheet,
+/// Prints a row for each entry, with the ratios of Leasehold's rate to the others.
+fn print_entries<L: AsRef<str>>(
+    printer: &mut Printer,
     entries: &[Entry],
     label: impl Fn(&Entry) -> L,
-    fields: impl Fn(&Entry, Outcome) -> Outcome,
+    fields: impl Fn(&Entry, BenchResult) -> BenchResult,
 ) {
     for entry in entries {
-        let about = Outcome::default()
+        let about = BenchResult::default()
             .field("store", "postgres")
             .field("queue", entry.name());
         let mut outcome = fields(entry, about).metric("rate", rate(&entry.runs), "jobs/s");
@@ -195,10 +199,10 @@ fn show<L: AsRef<str>>(
                     outcome.metric(peer.ratio_name(), rate(&entry.runs) / rate(&other.runs), "");
             }
         }
-        if let Some(run) = middle(&entry.runs) {
+        if let Some(run) = median_run(&entry.runs) {
             outcome = run.costs(outcome);
         }
-        sheet.row(label(entry).as_ref(), &outcome);
+        printer.row(label(entry).as_ref(), &outcome);
     }
 }
 
@@ -210,25 +214,25 @@ fn others(entries: &[Entry]) -> impl Iterator<Item = (Peer, &Entry)> {
 
 async fn latency(
     backend: &mut dyn BenchBackend,
-    sheet: &mut Sheet,
+    printer: &mut Printer,
     options: &Options,
-    installed: &Installed,
+    installed: &NpmInstall,
 ) -> Result<()> {
-    sheet.bench("latency");
-    sheet.heading(&format!(
-        "From the commit of one enqueue to its handler's start, {} times, idle before (B3; ratios of the medians, less is better)",
+    printer.bench("latency");
+    printer.heading(&format!(
+        "Latency from the commit of an enqueue to the start of its handler, idle worker, {} jobs (B3; ratios of the medians, lower is better)",
         options.delays
     ));
-    let who: Vec<Option<Peer>> = std::iter::once(None)
+    let queues: Vec<Option<Peer>> = std::iter::once(None)
         .chain(options.peers.iter().copied().map(Some))
         .collect();
-    let mut found: Vec<Vec<Delays>> = vec![Vec::new(); who.len()];
+    let mut found: Vec<Vec<Delays>> = vec![Vec::new(); queues.len()];
     for _ in 0..options.rounds {
-        for (peer, found) in who.iter().zip(&mut found) {
+        for (peer, found) in queues.iter().zip(&mut found) {
             let name = peer.map_or("leasehold", Peer::name);
-            sheet.progress(&format!("timing single jobs, {name}"));
+            printer.progress(&format!("timing single jobs, {name}"));
             found.push(match peer {
-                None => ours::latency(backend, options.delays, options.hands).await?,
+                None => leasehold::latency(backend, options.delays, options.worker).await?,
                 Some(peer) => peer.latency(installed, backend, options.delays).await?,
             });
         }
@@ -239,14 +243,14 @@ async fn latency(
             .map(|round| percentile(&round.after_commit, 0.5));
         median(middles.collect())
     };
-    for (peer, rounds) in who.iter().zip(&found) {
+    for (peer, rounds) in queues.iter().zip(&found) {
         let mut sorted: Vec<&Delays> = rounds.iter().collect();
         sorted.sort_by(|one, other| {
             let of = |delays: &Delays| percentile(&delays.after_commit, 0.5);
             of(one).total_cmp(&of(other))
         });
         let name = peer.map_or("leasehold", Peer::name);
-        let outcome = Outcome::default()
+        let outcome = BenchResult::default()
             .field("store", "postgres")
             .field("queue", name)
             .field("case", "idle");
@@ -255,13 +259,13 @@ async fn latency(
             None => outcome,
         };
         if peer.is_none() {
-            for (other, theirs) in who.iter().zip(&found) {
+            for (other, theirs) in queues.iter().zip(&found) {
                 if let Some(other) = other {
                     outcome = outcome.metric(other.ratio_name(), p50(rounds) / p50(theirs), "");
                 }
             }
         }
-        sheet.row(name, &outcome);
+        printer.row(name, &outcome);
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! The other job queues, and the best configuration of each that was found. How they are called is in `bench/peers`.
+//! The other job queues with the best configuration found for each. `bench/peers` contains their drivers.
 
 use super::driver;
-use super::install::Installed;
+use super::install::NpmInstall;
 use crate::backend::{BenchBackend, Fill};
-use crate::workqueue::ours::{PAUSE, WARM_UPS};
-use crate::workqueue::{Delays, Run, Way};
+use crate::workqueue::leasehold::{PAUSE, WARM_UPS};
+use crate::workqueue::{Delays, EnqueueMode, Run};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -68,16 +68,16 @@ impl Peer {
 
     pub(super) async fn enqueue(
         self,
-        installed: &Installed,
+        installed: &NpmInstall,
         backend: &mut dyn BenchBackend,
-        way: Way,
+        mode: EnqueueMode,
         jobs: u32,
     ) -> Result<Run> {
-        let (what, arguments) = match way {
-            Way::Singles { connections } => {
+        let (what, arguments) = match mode {
+            EnqueueMode::Singles { connections } => {
                 ("singles", json!({"jobs": jobs, "connections": connections}))
             }
-            Way::Bulk { batch } => ("bulk", json!({"jobs": jobs, "batch": batch})),
+            EnqueueMode::Bulk { batch } => ("bulk", json!({"jobs": jobs, "batch": batch})),
         };
         let found = self.measure(installed, backend, what, arguments, jobs);
         Ok(found.await?.0)
@@ -85,7 +85,7 @@ impl Peer {
 
     pub(super) async fn drain(
         self,
-        installed: &Installed,
+        installed: &NpmInstall,
         backend: &mut dyn BenchBackend,
         jobs: u32,
     ) -> Result<Run> {
@@ -104,7 +104,7 @@ impl Peer {
 
     pub(super) async fn latency(
         self,
-        installed: &Installed,
+        installed: &NpmInstall,
         backend: &mut dyn BenchBackend,
         jobs: u32,
     ) -> Result<Delays> {
@@ -117,7 +117,7 @@ impl Peer {
 
     async fn measure(
         self,
-        installed: &Installed,
+        installed: &NpmInstall,
         backend: &mut dyn BenchBackend,
         what: &str,
         mut arguments: Value,

@@ -1,4 +1,4 @@
-//! A bare client: calls start in a loop, and nothing else. What the dispatcher is compared with.
+//! The baseline for the dispatcher: a bare client that only starts executions in a loop.
 
 use anyhow::{Result, ensure};
 use leasehold_core::{JsonText, Timestamp, Version, VersionBody};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-/// Starts a second with so many under way, each a task of its own that starts the next one when it has its answer.
+/// Returns the starts per second with this concurrency; each task starts the next execution when it has its answer.
 pub(super) async fn rate(engine: Arc<dyn Engine>, count: u32, concurrency: usize) -> Result<f64> {
     let starts: Arc<Vec<Start>> = Arc::new(starts(count));
     let next = Arc::new(AtomicUsize::new(0));
@@ -21,7 +21,7 @@ pub(super) async fn rate(engine: Arc<dyn Engine>, count: u32, concurrency: usize
                 let outcome = engine.start(start).await;
                 ensure!(
                     outcome == StartOutcome::Started,
-                    "a bare start was not taken: {outcome:?}"
+                    "the engine rejected a start: {outcome:?}"
                 );
             }
             Ok(())
@@ -33,7 +33,7 @@ pub(super) async fn rate(engine: Arc<dyn Engine>, count: u32, concurrency: usize
     Ok(f64::from(count) / begun.elapsed().as_secs_f64())
 }
 
-/// The same as the requests that are filled into stores ask for.
+/// Returns starts like those of the requests in the stores.
 fn starts(count: u32) -> Vec<Start> {
     let version = Arc::new(Version {
         id: fresh_id(),

@@ -1,10 +1,10 @@
-//! How soon a request is DISPATCHED when little is going on: enqueued one by one at a steady pace, whatever the answers take.
+//! Latency from enqueue to DISPATCHED under light load: single requests at a fixed rate (open loop).
 
 use super::Options;
 use crate::backend::{BenchBackend, BenchWorkspace, Fill, NO_LIMIT};
-use crate::engine::AtOnce;
-use crate::report::{Outcome, percentile};
-use crate::sheet::Sheet;
+use crate::engine::InstantEngine;
+use crate::printer::Printer;
+use crate::report::{BenchResult, percentile};
 use anyhow::{Result, ensure};
 use leasehold_core::RequestStatus;
 use leasehold_engine::Engine;
@@ -17,26 +17,28 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::sleep_until;
 
-/// Requests before those that count: they connect, and bring versions to mind.
+/// Warm-up requests: they open connections and fill the version cache.
 const WARM_UPS: u32 = 20;
 const WORKSPACES: u32 = 10;
 const PAGE: u32 = 500;
-const PATIENCE: Duration = Duration::from_secs(60);
+const DISPATCH_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(
     backends: &mut [Box<dyn BenchBackend>],
-    sheet: &mut Sheet,
+    printer: &mut Printer,
     temporal: Arc<dyn Engine>,
     rate: f64,
     options: &Options,
 ) -> Result<()> {
-    sheet.heading("From enqueued to DISPATCHED, one by one, at a tenth of that rate");
-    let at_once: Arc<dyn Engine> = Arc::new(AtOnce::endless());
+    printer.heading(
+        "Latency from enqueue to DISPATCHED, single requests at a tenth of the bare client's rate",
+    );
+    let instant: Arc<dyn Engine> = Arc::new(InstantEngine::endless());
     for backend in backends {
-        for engine in [&temporal, &at_once] {
-            sheet.progress(&format!("timing {} on {}", engine.name(), backend.name()));
+        for engine in [&temporal, &instant] {
+            printer.progress(&format!("timing {} on {}", engine.name(), backend.name()));
             let found = measure(&mut **backend, engine.clone(), rate, options).await?;
-            let outcome = Outcome::default()
+            let outcome = BenchResult::default()
                 .field("store", backend.name())
                 .field("case", "latency")
                 .field("engine", engine.name())
@@ -45,7 +47,7 @@ pub(super) async fn run(
                 .metric("p99", percentile(&found, 0.99), "ms")
                 .metric("worst", percentile(&found, 1.0), "ms")
                 .metric("pace", rate, "requests/s");
-            sheet.row(&format!("{}, {}", backend.name(), engine.name()), &outcome);
+            printer.row(&format!("{}, {}", backend.name(), engine.name()), &outcome);
         }
     }
     Ok(())
@@ -68,17 +70,17 @@ async fn measure(
             ..RuntimeOptions::new("bench")
         },
     );
-    at_a_pace(&store, &tenants, WARM_UPS, rate).await?;
-    all_dispatched(&*store, &tenants, WARM_UPS).await?;
-    at_a_pace(&store, &tenants, options.singles, rate).await?;
-    all_dispatched(&*store, &tenants, WARM_UPS + options.singles).await?;
+    enqueue_at_rate(&store, &tenants, WARM_UPS, rate).await?;
+    wait_all_dispatched(&*store, &tenants, WARM_UPS).await?;
+    enqueue_at_rate(&store, &tenants, options.singles, rate).await?;
+    wait_all_dispatched(&*store, &tenants, WARM_UPS + options.singles).await?;
     let found = latencies(&*store, options.singles).await?;
     runtime.stop().await;
     Ok(found)
 }
 
-/// The next is enqueued at its time, whether or not the last has been answered.
-async fn at_a_pace(
+/// Enqueues at fixed times, whether or not earlier calls have returned.
+async fn enqueue_at_rate(
     store: &Arc<dyn Store>,
     tenants: &[BenchWorkspace],
     count: u32,
@@ -105,8 +107,12 @@ async fn at_a_pace(
     Ok(())
 }
 
-async fn all_dispatched(store: &dyn Store, tenants: &[BenchWorkspace], count: u32) -> Result<()> {
-    let done = eventually(PATIENCE, async || {
+async fn wait_all_dispatched(
+    store: &dyn Store,
+    tenants: &[BenchWorkspace],
+    count: u32,
+) -> Result<()> {
+    let done = eventually(DISPATCH_TIMEOUT, async || {
         let mut dispatched = 0;
         for tenant in tenants {
             match store.request_counts(tenant.workspace).await {
@@ -116,11 +122,14 @@ async fn all_dispatched(store: &dyn Store, tenants: &[BenchWorkspace], count: u3
         }
         dispatched == u64::from(count)
     });
-    ensure!(done.await, "not all were dispatched in time");
+    ensure!(
+        done.await,
+        "not all requests were dispatched within the timeout"
+    );
     Ok(())
 }
 
-/// In milliseconds, by the database's own times, of the requests enqueued last.
+/// Returns the latencies of the last requests in milliseconds, from the database's timestamps.
 async fn latencies(store: &dyn Store, count: u32) -> Result<Vec<f64>> {
     let filter = RequestFilter {
         status: Some(RequestStatus::Dispatched),
@@ -131,7 +140,7 @@ async fn latencies(store: &dyn Store, count: u32) -> Result<Vec<f64>> {
     while found.len() < count as usize {
         let limit = PAGE.min(count - u32::try_from(found.len())?);
         let page = store.request_list(&filter, Page { after, limit }).await?;
-        ensure!(!page.is_empty(), "requests are missing");
+        ensure!(!page.is_empty(), "fewer requests listed than dispatched");
         after = page.last().map(|request| request.id);
         for request in page {
             let dispatched = request.dispatched_at.unwrap_or(request.created_at);

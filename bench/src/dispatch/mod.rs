@@ -1,62 +1,62 @@
-//! The dispatcher's bench: how fast it starts executions, beside a bare client, and how soon. What is measured is in the modules.
+//! Benchmark of the dispatcher: start rate compared with a bare client, and latency.
 
-mod at_once;
 mod bare;
+mod instant;
 mod latency;
 mod temporal;
 
-use crate::backend::{Upkeep, Which};
+use crate::backend::{Autovacuum, StoreChoice};
+use crate::printer::Printer;
 use crate::report::Format;
-use crate::sheet::Sheet;
 use anyhow::{Result, ensure};
 use clap::Args;
 use leasehold_core::breaker::BreakerSettings;
 use leasehold_engine::Engine;
-use leasehold_runtime::{Dispatcher, DispatcherOptions, Gate};
+use leasehold_runtime::{CircuitBreaker, Dispatcher, DispatcherOptions};
 use leasehold_store::Store;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What can be asked of the bench.
+/// Options of the benchmark.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// The store; a PostgreSQL server is started for it
+    /// Store to measure; starts a temporary PostgreSQL server
     #[arg(long, value_enum, default_value = "both")]
-    store: Which,
-    /// Requests that wait for the engine that answers at once
+    store: StoreChoice,
+    /// Number of requests to dispatch to the instant engine
     #[arg(long, default_value_t = 20_000)]
     requests: u32,
-    /// Workspaces they wait in
+    /// Number of workspaces
     #[arg(long, default_value_t = 1_000)]
     workspaces: u32,
-    /// Starts under way at most, of the dispatcher and of the bare client
+    /// Maximum concurrent starts of the dispatcher and the bare client
     #[arg(long, default_value_t = 64)]
     concurrency: usize,
-    /// Starts in Temporal that are timed in one go; 0 leaves Temporal out
+    /// Number of starts per turn in Temporal (0 skips Temporal)
     #[arg(long, default_value_t = 1_000)]
     starts: u32,
-    /// How often the dispatcher takes turns with the bare client: short turns, so that both meet the same weather
+    /// Number of alternating turns of dispatcher and bare client (short turns, so that both see the same load)
     #[arg(long, default_value_t = 7)]
     turns: u32,
-    /// Requests enqueued one by one, whose way to DISPATCHED is timed
+    /// Number of single requests whose latency is measured
     #[arg(long, default_value_t = 600)]
     singles: u32,
-    /// How often the engine that answers at once is measured; medians are shown
+    /// Number of rounds with the instant engine; results are medians
     #[arg(long, default_value_t = 3)]
     rounds: u32,
-    /// Small: a minute or two
+    /// Run small cases (a minute or two)
     #[arg(long, conflicts_with_all = ["requests", "starts", "turns", "singles", "rounds"])]
     quick: bool,
     /// Print JSON lines even on a terminal
     #[arg(long)]
     json: bool,
-    /// Print tables even where there is no terminal
+    /// Print tables even if the output is not a terminal
     #[arg(long, conflicts_with = "json")]
     table: bool,
 }
 
 impl Options {
-    fn settled(mut self) -> Result<Self> {
+    fn validated(mut self) -> Result<Self> {
         if self.quick {
             self.requests = 3_000;
             self.workspaces = 300;
@@ -82,30 +82,35 @@ impl Options {
     }
 }
 
-/// Measures everything asked for and prints it as it comes.
+/// Runs the chosen measurements and prints results as they arrive.
 pub(crate) async fn run(options: Options) -> Result<()> {
-    let options = options.settled()?;
-    let mut sheet = Sheet::new("dispatch", Format::chosen(options.json, options.table));
-    let mut backends = options.store.backends(Upkeep::None)?;
-    at_once::run(&mut backends, &mut sheet, &options).await?;
+    let options = options.validated()?;
+    let mut printer = Printer::new("dispatch", Format::chosen(options.json, options.table));
+    let mut backends = options.store.backends(Autovacuum::Off)?;
+    instant::run(&mut backends, &mut printer, &options).await?;
     if options.starts > 0 {
-        temporal::run(&mut backends, &mut sheet, &options).await?;
+        temporal::run(&mut backends, &mut printer, &options).await?;
     }
     Ok(())
 }
 
-/// Dispatches all that waits and says how many that was.
+/// Dispatches all pending requests and returns their number.
 async fn drain(store: Arc<dyn Store>, engine: Arc<dyn Engine>, options: &Options) -> Result<u32> {
-    let gate = Gate::new(BreakerSettings {
+    let circuit_breaker = CircuitBreaker::new(BreakerSettings {
         full: u32::try_from(options.concurrency)?,
         ..BreakerSettings::default()
     });
-    let dispatcher = Dispatcher::new(store, engine, Arc::new(gate), options.dispatcher());
+    let dispatcher = Dispatcher::new(
+        store,
+        engine,
+        Arc::new(circuit_breaker),
+        options.dispatcher(),
+    );
     let cycle = dispatcher.run_once(&CancellationToken::new()).await?;
     let cycle = cycle.unwrap_or_default();
     ensure!(
         cycle.released == 0 && cycle.failed == 0 && cycle.lost == 0,
-        "not everything was dispatched: {cycle:?}"
+        "some requests were not dispatched: {cycle:?}"
     );
     Ok(u32::try_from(cycle.dispatched)?)
 }

@@ -1,11 +1,11 @@
-//! What limits cost (B7): requests through their whole life in many workspaces of mixed plans, and in one without limit.
+//! Cost of limits (B7): complete requests in many workspaces of mixed plans, compared with one workspace without a limit.
 
 use super::Options;
 use crate::backend::{BenchBackend, BenchWorkspace, Fill, NO_LIMIT, StatementCost};
 use crate::engine::Finisher;
-use crate::report::{Outcome, median};
-use crate::sheet::Sheet;
-use crate::usage::{Usage, Used};
+use crate::printer::Printer;
+use crate::report::{BenchResult, median};
+use crate::usage::{Usage, UsageMeter};
 use anyhow::{Result, bail};
 use leasehold_runtime::{Runtime, RuntimeOptions};
 use leasehold_store::request::{Enqueue, Enqueued, NewRequest};
@@ -15,92 +15,92 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// Workspaces come in an order that mixes the plans: this many further on each time. It shares no factor with round numbers.
-const STEP: usize = 617;
+/// Step between workspaces, so that plans are mixed. Coprime to round numbers.
+const STRIDE: usize = 617;
 
-/// How long an execution takes, as far as anybody notices: an end is seen at the next look, when its start has been written down.
-const SEEN_AFTER: Duration = Duration::from_millis(20);
+/// Duration of an execution: long enough that its start is recorded before its end.
+const EXECUTION_TIME: Duration = Duration::from_millis(20);
 
 /// How requests are enqueued.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct EnqueueMode {
     name: &'static str,
-    /// Requests in a call.
+    /// Requests per call.
     batch: u32,
-    /// Calls under way at once.
+    /// Concurrent calls.
     callers: u32,
-    /// Requests of each workspace.
+    /// Requests per workspace.
     each: u32,
 }
 
-/// Whose requests.
+/// The workspaces of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whose {
+enum WorkspaceKind {
     Plans,
     Unlimited,
 }
 
 struct Run {
-    used: Used,
+    used: Usage,
     statements: Vec<StatementCost>,
 }
 
 pub(super) async fn run(
     backend: &mut dyn BenchBackend,
-    sheet: &mut Sheet,
+    printer: &mut Printer,
     options: &Options,
 ) -> Result<()> {
-    sheet.heading(&format!(
-        "{}: requests a second from enqueue to finish, {} workspaces of mixed plans, or one without limit",
+    printer.heading(&format!(
+        "{}: requests per second from enqueue to finish, {} workspaces of mixed plans compared with one without a limit",
         backend.name(),
         options.workspaces
     ));
-    let ways = [
-        Way {
+    let modes = [
+        EnqueueMode {
             name: "batches",
             batch: options.batch,
             callers: 2,
             each: options.batch,
         },
-        Way {
+        EnqueueMode {
             name: "one_by_one",
             batch: 1,
             callers: 8,
             each: options.singles,
         },
     ];
-    for way in ways {
-        let requests = way.each * options.workspaces;
+    for mode in modes {
+        let requests = mode.each * options.workspaces;
         let (mut plans, mut unlimited) = (Vec::new(), Vec::new());
         for _ in 0..options.rounds {
-            for (whose, runs) in [
-                (Whose::Plans, &mut plans),
-                (Whose::Unlimited, &mut unlimited),
+            for (kind, runs) in [
+                (WorkspaceKind::Plans, &mut plans),
+                (WorkspaceKind::Unlimited, &mut unlimited),
             ] {
-                sheet.progress(&format!("{requests} requests on {}", backend.name()));
-                runs.push(measure(backend, whose, way, options).await?);
+                printer.progress(&format!("{requests} requests on {}", backend.name()));
+                runs.push(measure(backend, kind, mode, options).await?);
             }
         }
         let rates =
             |runs: &[Run]| -> Vec<f64> { runs.iter().map(|run| run.used.rate(requests)).collect() };
         let ratio = median(rates(&plans)) / median(rates(&unlimited));
         for (name, runs) in [("plans", &plans), ("unlimited", &unlimited)] {
-            let mut outcome = Outcome::default()
+            let mut outcome = BenchResult::default()
                 .field("store", backend.name())
                 .field("case", "limits")
-                .field("enqueue", way.name)
-                .field("whose", name)
+                .field("enqueue", mode.name)
+                .field("kind", name)
                 .field("requests", requests)
                 .metric("rate", median(rates(runs)), "requests/s")
                 .metric("cost", if name == "plans" { 1.0 - ratio } else { 0.0 }, "");
             if let Some(run) = runs.last() {
                 outcome = run.used.with_buffers(requests, outcome);
             }
-            sheet.row(&format!("{} {name}", way.name.replace('_', " ")), &outcome);
+            printer.row(&format!("{} {name}", mode.name.replace('_', " ")), &outcome);
             if let Some(run) = runs.last()
                 && options.profile
             {
-                sheet.statements(&run.statements, requests);
+                printer.statements(&run.statements, requests);
             }
         }
     }
@@ -109,13 +109,13 @@ pub(super) async fn run(
 
 async fn measure(
     backend: &mut dyn BenchBackend,
-    whose: Whose,
-    way: Way,
+    kind: WorkspaceKind,
+    mode: EnqueueMode,
     options: &Options,
 ) -> Result<Run> {
-    let fill = match whose {
-        Whose::Plans => Fill::plans(options.workspaces),
-        Whose::Unlimited => Fill::idle(1, NO_LIMIT),
+    let fill = match kind {
+        WorkspaceKind::Plans => Fill::plans(options.workspaces),
+        WorkspaceKind::Unlimited => Fill::idle(1, NO_LIMIT),
     };
     backend.fill(&fill).await?;
     let store = backend.store(false).await?;
@@ -124,20 +124,20 @@ async fn measure(
         store.clone(),
         tenants
             .iter()
-            .map(|tenant| (tenant.workspace, SEEN_AFTER))
+            .map(|tenant| (tenant.workspace, EXECUTION_TIME))
             .collect(),
     );
-    let mut how = RuntimeOptions::new("bench");
-    how.dispatcher.batch_size = options.claim;
-    let runtime = Runtime::start(store.clone(), Some(Arc::new(engine)), how);
-    // Connects, and lets the dispatcher go to sleep as it would.
+    let mut runtime_options = RuntimeOptions::new("bench");
+    runtime_options.dispatcher.batch_size = options.claim;
+    let runtime = Runtime::start(store.clone(), Some(Arc::new(engine)), runtime_options);
+    // Opens connections and lets the dispatcher become idle.
     enqueue(&*store, &tenants[0], 1).await?;
-    finisher.until(|all| all.finished() >= 1).await;
+    finisher.wait_until(|all| all.finished() >= 1).await;
     let meter = backend.meter().await?;
-    let requests = way.each * options.workspaces;
-    let usage = Usage::begin(&*meter).await?;
-    let enqueuing = all_enqueued(&store, &tenants, way, requests / way.batch);
-    let finished = finisher.until(|all| all.finished() > u64::from(requests));
+    let requests = mode.each * options.workspaces;
+    let usage = UsageMeter::begin(&*meter).await?;
+    let enqueuing = enqueue_all(&store, &tenants, mode, requests / mode.batch);
+    let finished = finisher.wait_until(|all| all.finished() > u64::from(requests));
     let (enqueued, ()) = futures::join!(enqueuing, finished);
     let used = usage.end().await?;
     enqueued?;
@@ -146,15 +146,15 @@ async fn measure(
     Ok(Run { used, statements })
 }
 
-async fn all_enqueued(
+async fn enqueue_all(
     store: &Arc<dyn Store>,
     tenants: &[BenchWorkspace],
-    way: Way,
+    mode: EnqueueMode,
     calls: u32,
 ) -> Result<()> {
     let next = Arc::new(AtomicUsize::new(0));
     let tenants: Arc<[BenchWorkspace]> = tenants.into();
-    let callers = (0..way.callers).map(|_| {
+    let callers = (0..mode.callers).map(|_| {
         let (store, tenants, next) = (store.clone(), tenants.clone(), next.clone());
         tokio::spawn(async move {
             loop {
@@ -162,7 +162,7 @@ async fn all_enqueued(
                 if call >= calls as usize {
                     return anyhow::Ok(());
                 }
-                enqueue(&*store, &tenants[call * STEP % tenants.len()], way.batch).await?;
+                enqueue(&*store, &tenants[call * STRIDE % tenants.len()], mode.batch).await?;
             }
         })
     });
@@ -183,6 +183,6 @@ async fn enqueue(store: &dyn Store, tenant: &BenchWorkspace, count: u32) -> Resu
     };
     match store.request_enqueue(&enqueue).await? {
         Enqueued::All(_) => Ok(()),
-        refused => bail!("requests were not taken: {refused:?}"),
+        rejected => bail!("the store rejected the requests: {rejected:?}"),
     }
 }

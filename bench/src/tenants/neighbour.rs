@@ -1,10 +1,10 @@
-//! A noisy neighbour (B6): does a workspace with a long line slow down one that has just a little to do?
+//! A noisy neighbour (B6): whether a workspace with a large backlog slows down a quiet one.
 
 use super::Options;
 use crate::backend::{BenchBackend, BenchWorkspace, Fill, NO_LIMIT};
 use crate::engine::Finisher;
-use crate::report::{Outcome, median};
-use crate::sheet::Sheet;
+use crate::printer::Printer;
+use crate::report::{BenchResult, median};
 use anyhow::{Context, Result, bail};
 use leasehold_runtime::{Runtime, RuntimeOptions};
 use leasehold_store::request::{Enqueue, Enqueued, NewRequest};
@@ -14,39 +14,42 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long an execution of the noisy workspace takes.
+/// Duration of an execution in the noisy workspace.
 const WORK: Duration = Duration::from_millis(50);
-/// Requests of the quiet one, each time.
+/// Requests of the quiet workspace in one burst.
 const BURST: u32 = 100;
-/// How often it comes, within one run.
+/// Bursts per run.
 const BURSTS: u32 = 5;
-/// The noisy one has had so many turns before the quiet one comes: it is in full swing.
-const SETTLED_IN: u64 = 10;
-/// Concurrency of the quiet workspace: a plan's, and without limit.
+/// Finished executions of the noisy workspace before the first burst.
+const WARM_UP_FINISHES: u64 = 10;
+/// Limits of the quiet workspace: a plan's, and none.
 const LIMITS: [u32; 2] = [20, NO_LIMIT];
 
 pub(super) async fn run(
     backend: &mut dyn BenchBackend,
-    sheet: &mut Sheet,
+    printer: &mut Printer,
     options: &Options,
 ) -> Result<()> {
-    sheet.heading(&format!(
-        "{}: time until {BURST} requests of a quiet workspace are finished",
+    printer.heading(&format!(
+        "{}: time to finish {BURST} requests of a quiet workspace, alone and beside a noisy one",
         backend.name()
     ));
     for limit in LIMITS {
         let (mut alone, mut beside) = (Vec::new(), Vec::new());
         let mut ratios = Vec::new();
         for _ in 0..options.rounds {
-            sheet.progress(&format!("a quiet workspace on {}", backend.name()));
+            printer.progress(&format!("quiet workspace alone on {}", backend.name()));
             let quiet = bursts(backend, 0, limit).await?;
-            sheet.progress(&format!("and beside a noisy one on {}", backend.name()));
+            printer.progress(&format!(
+                "quiet workspace beside a noisy one on {}",
+                backend.name()
+            ));
             let noisy = bursts(backend, options.noise, limit).await?;
             ratios.push(noisy / quiet);
             alone.push(quiet);
             beside.push(noisy);
         }
-        let outcome = Outcome::default()
+        let outcome = BenchResult::default()
             .field("store", backend.name())
             .field("case", "neighbour")
             .field("limit", limit)
@@ -64,16 +67,16 @@ pub(super) async fn run(
             NO_LIMIT => "without limit".to_owned(),
             limit => format!("limit {limit}"),
         };
-        sheet.row(&label, &outcome);
+        printer.row(&label, &outcome);
     }
     Ok(())
 }
 
-/// Seconds until a burst is done; the middle one of several.
+/// Returns the median seconds to finish a burst.
 async fn bursts(backend: &mut dyn BenchBackend, noise: u32, limit: u32) -> Result<f64> {
-    let mut fill = Fill::idle(1, 1).and(1, limit);
+    let mut fill = Fill::idle(1, 1).with_workspaces(1, limit);
     if noise > 0 {
-        fill = fill.waiting(noise, 0, 1);
+        fill = fill.with_requests(noise, 0, 1);
     }
     backend.fill(&fill).await?;
     let store = backend.store(false).await?;
@@ -81,7 +84,7 @@ async fn bursts(backend: &mut dyn BenchBackend, noise: u32, limit: u32) -> Resul
     let (noisy, quiet) = tenants
         .first()
         .zip(tenants.get(1))
-        .context("two workspaces")?;
+        .context("the database has fewer than two workspaces")?;
     let work = HashMap::from([(noisy.workspace, WORK)]);
     let (engine, finisher) = Finisher::start(store.clone(), work);
     let runtime = Runtime::start(
@@ -89,11 +92,11 @@ async fn bursts(backend: &mut dyn BenchBackend, noise: u32, limit: u32) -> Resul
         Some(Arc::new(engine)),
         RuntimeOptions::new("bench"),
     );
-    // Connects, and brings the versions to mind.
+    // Opens connections and fills the version cache.
     burst(&store, &finisher, quiet).await?;
     if noise > 0 {
         finisher
-            .until(|all| all.finished_of(noisy.workspace) >= SETTLED_IN)
+            .wait_until(|all| all.finished_of(noisy.workspace) >= WARM_UP_FINISHES)
             .await;
     }
     let mut seconds = Vec::new();
@@ -121,10 +124,10 @@ async fn burst(
     let begun = Instant::now();
     match store.request_enqueue(&enqueue).await? {
         Enqueued::All(_) => {}
-        refused => bail!("the burst was not taken: {refused:?}"),
+        rejected => bail!("the store rejected the burst: {rejected:?}"),
     }
     finisher
-        .until(|all| all.finished_of(tenant.workspace) >= before + u64::from(BURST))
+        .wait_until(|all| all.finished_of(tenant.workspace) >= before + u64::from(BURST))
         .await;
     Ok(begun.elapsed().as_secs_f64())
 }

@@ -1,13 +1,13 @@
-//! A pinned horizon (B5): steady load while another transaction holds on to an old state, so that nothing dead can be cleared away.
+//! Pinned horizon (B5): steady load while another transaction holds an old snapshot, so that vacuum cannot remove dead rows.
 
 use super::Options;
-use super::crew::Crew;
 use super::jobs::{QUEUE, job};
-use super::run::Begun;
+use super::run::RunMeter;
 use super::windows::Windows;
-use crate::backend::{BenchBackend, Fill, Pin};
-use crate::report::Outcome;
-use crate::sheet::Sheet;
+use super::worker::BenchWorker;
+use crate::backend::{BenchBackend, Fill, HorizonPin};
+use crate::printer::Printer;
+use crate::report::BenchResult;
 use anyhow::{Context, Result, ensure};
 use leasehold_store::Store;
 use leasehold_store::job::NewJob;
@@ -15,52 +15,52 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep_until, timeout};
 
-/// Jobs come in calls this far apart.
+/// Interval between enqueue calls.
 const TICK: Duration = Duration::from_millis(20);
-/// Load before the snapshot is taken and anything counts.
+/// Load before the snapshot is taken and the measurement begins.
 const WARM_UP: Duration = Duration::from_secs(3);
-/// The windows that are compared, where there is time for them.
+/// Length of the compared windows, if the measurement is long enough.
 const WINDOW: Duration = Duration::from_secs(60);
-/// What is left when no more comes must be done by then.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Timeout for completing the remaining jobs after the last enqueue.
+const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(120);
 const MIB: f64 = 1024.0 * 1024.0;
 
 pub(super) async fn run(
     backend: &mut dyn BenchBackend,
-    sheet: &mut Sheet,
+    printer: &mut Printer,
     options: &Options,
-    pin: Pin,
+    pin: HorizonPin,
     rate: f64,
 ) -> Result<()> {
-    sheet.bench("horizon");
+    printer.bench("horizon");
     let case = match pin {
-        Pin::Reader => "snapshot",
-        Pin::Writer => "writer",
+        HorizonPin::Reader => "snapshot",
+        HorizonPin::Writer => "writer",
     };
-    sheet.heading(&format!(
-        "{}: {} s of steady load while another transaction holds an old snapshot (B5)",
+    printer.heading(&format!(
+        "{}: {} s of steady load while another transaction pins the xmin horizon (B5)",
         backend.name(),
         options.b5_seconds
     ));
-    sheet.progress(&format!("{rate:.0} jobs/s, {case}, on {}", backend.name()));
-    let outcome = Outcome::default()
+    printer.progress(&format!("{rate:.0} jobs/s, {case}, on {}", backend.name()));
+    let outcome = BenchResult::default()
         .field("store", backend.name())
         .field("case", case)
         .field("seconds", options.b5_seconds);
     let outcome = measure(backend, options, pin, rate, outcome).await?;
-    sheet.row(case, &outcome);
+    printer.row(case, &outcome);
     Ok(())
 }
 
-/// When jobs are due, by this process's clock.
+/// When jobs are enqueued, by this process's clock.
 #[derive(Clone, Copy, Debug)]
-struct Timetable {
+struct Schedule {
     origin: Instant,
-    /// Jobs a call.
+    /// Jobs per call.
     batch: u32,
 }
 
-impl Timetable {
+impl Schedule {
     fn at(self, tick: u32) -> Instant {
         self.origin + TICK * tick
     }
@@ -69,12 +69,12 @@ impl Timetable {
 async fn measure(
     backend: &mut dyn BenchBackend,
     options: &Options,
-    pin: Pin,
+    pin: HorizonPin,
     rate: f64,
-    outcome: Outcome,
-) -> Result<Outcome> {
+    outcome: BenchResult,
+) -> Result<BenchResult> {
     backend.fill(&Fill::default()).await?;
-    let store = backend.store_with(options.hands.connections).await?;
+    let store = backend.store_with(options.worker.connections).await?;
     let other = match backend.address() {
         Some(_) => backend.store_with(1).await?,
         None => Arc::clone(&store),
@@ -83,39 +83,39 @@ async fn measure(
     let window = WINDOW.min(length / 3);
     let count = (length.as_secs_f64() / window.as_secs_f64()) as usize;
     let windows = Arc::new(Windows::new(window, count));
-    let table = Timetable {
+    let table = Schedule {
         origin: Instant::now(),
         batch: (rate * TICK.as_secs_f64()).ceil().max(1.0) as u32,
     };
-    let (seen, origin) = (windows.clone(), table.origin);
-    let crew = Crew::start(Arc::clone(&store), options.hands, move |at| {
+    let (stats, origin) = (windows.clone(), table.origin);
+    let worker = BenchWorker::start(Arc::clone(&store), options.worker, move |at| {
         let now = origin.elapsed();
         if let Some(counted) = now.checked_sub(WARM_UP) {
-            seen.add(counted, now.saturating_sub(Duration::from_micros(at)));
+            stats.add(counted, now.saturating_sub(Duration::from_micros(at)));
         }
     })?;
     let ticks = |time: Duration| (time.as_secs_f64() / TICK.as_secs_f64()) as u32;
     let (warm, all) = (ticks(WARM_UP), ticks(WARM_UP + length));
-    feed(&*other, table, 0..warm).await?;
+    enqueue_on_schedule(&*other, table, 0..warm).await?;
     backend.pin(pin).await?;
-    let begun = Begun::while_open(backend).await?;
+    let begun = RunMeter::with_open_stores(backend).await?;
     let usage = begun.usage().await?;
-    feed(&*other, table, warm..all).await?;
+    enqueue_on_schedule(&*other, table, warm..all).await?;
     let used = usage.end().await?;
     let enqueued = u64::from(all) * u64::from(table.batch);
-    let behind = enqueued - crew.count().min(enqueued);
-    let done = timeout(PATIENCE, crew.until(enqueued)).await;
-    done.context("the worker did not catch up")?;
-    let stats = crew.stop().await;
+    let behind = enqueued - worker.count().min(enqueued);
+    let done = timeout(CATCH_UP_TIMEOUT, worker.wait_started(enqueued)).await;
+    done.context("the worker did not complete all jobs within the timeout")?;
+    let stats = worker.stop().await;
     let left = store.queue_counts(QUEUE).await?;
     ensure!(
         left.ready + left.running == 0,
-        "jobs are left: {left:?}, {stats:?}"
+        "jobs remain after the run: {left:?}, {stats:?}"
     );
     drop((store, other));
     let (first, last) = windows.first().zip(windows.last()).context("windows")?;
     let jobs = (all - warm) * table.batch;
-    let extent = backend.extent().await?;
+    let size = backend.size().await?;
     let outcome = outcome
         .metric(
             "offered",
@@ -130,14 +130,18 @@ async fn measure(
         .metric("p99_first", first.p99, "ms")
         .metric("p99_ratio", last.p99 / first.p99, "")
         .metric("behind", behind as f64, "jobs")
-        .maybe("dead_rows", extent.dead, "rows")
-        .maybe("tables", extent.tables.map(|bytes| bytes / MIB), "MiB")
-        .maybe("indexes", extent.indexes.map(|bytes| bytes / MIB), "MiB");
+        .optional_metric("dead_rows", size.dead, "rows")
+        .optional_metric("tables", size.tables.map(|bytes| bytes / MIB), "MiB")
+        .optional_metric("indexes", size.indexes.map(|bytes| bytes / MIB), "MiB");
     Ok(begun.end(backend, jobs, used).await?.costs(outcome))
 }
 
-/// Enqueues what is due at each tick. A call that takes long makes the next ones late, and their jobs' delays show it.
-async fn feed(store: &dyn Store, table: Timetable, ticks: std::ops::Range<u32>) -> Result<()> {
+/// Enqueues a batch at each tick. A slow call delays the next ones, which shows in their jobs' delays.
+async fn enqueue_on_schedule(
+    store: &dyn Store,
+    table: Schedule,
+    ticks: std::ops::Range<u32>,
+) -> Result<()> {
     for tick in ticks {
         let due = table.at(tick);
         sleep_until(due.into()).await;

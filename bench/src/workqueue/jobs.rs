@@ -1,4 +1,4 @@
-//! The jobs that are measured, and how they get into their queue. Knows no database.
+//! The measured jobs and how they are enqueued. Knows no database.
 
 use anyhow::{Result, ensure};
 use leasehold_core::JsonText;
@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(crate) const QUEUE: &str = "bench";
 pub(crate) const KIND: &str = "noop";
 
-/// What a handler reads of a job.
+/// The payload of a job.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct Payload {
-    /// A number, or the microsecond at which it should have been enqueued.
+    /// A number, or the scheduled enqueue time in microseconds.
     pub(crate) at: u64,
 }
 
@@ -29,7 +29,7 @@ pub(crate) fn job(at: u64) -> NewJob {
     NewJob::new(QUEUE, KIND, JsonText::trusted(payload(at)))
 }
 
-/// One job a call, from that many callers at once.
+/// Enqueues one job per call, from this many concurrent callers.
 pub(crate) async fn one_by_one(store: &Arc<dyn Store>, jobs: u32, callers: u32) -> Result<()> {
     let next = Arc::new(AtomicU32::new(0));
     let callers = (0..callers).map(|_| {
@@ -50,14 +50,17 @@ pub(crate) async fn one_by_one(store: &Arc<dyn Store>, jobs: u32, callers: u32) 
     Ok(())
 }
 
-/// Many jobs a call, one call after the other.
+/// Enqueues `batch` jobs per call, sequentially.
 pub(crate) async fn in_bulk(store: &dyn Store, jobs: u32, batch: u32) -> Result<()> {
     let mut number = 0;
     while number < jobs {
         let end = jobs.min(number + batch);
         let some: Vec<NewJob> = (number..end).map(|number| job(u64::from(number))).collect();
         let enqueued = store.job_enqueue(&some).await?;
-        ensure!(enqueued.len() == some.len(), "not all jobs were taken");
+        ensure!(
+            enqueued.len() == some.len(),
+            "the store did not enqueue all jobs"
+        );
         number = end;
     }
     Ok(())

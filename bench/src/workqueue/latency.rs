@@ -1,29 +1,29 @@
-//! Latency (B3): an idle worker, one job at a time, from the enqueue's commit to the start of its handler.
+//! Latency (B3): from the commit of an enqueue to the start of its handler, one job at a time, idle worker.
 
 use super::Options;
-use super::crew::{Crew, Hands};
 use super::jobs::job;
 use super::limit;
+use super::worker::{BenchWorker, WorkerOptions};
 use crate::backend::{BenchBackend, Fill};
-use crate::report::{Outcome, percentile};
-use crate::sheet::Sheet;
+use crate::printer::Printer;
+use crate::report::{BenchResult, percentile};
 use anyhow::{Context, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-/// Jobs before those that count: they connect and prepare statements.
+/// Warm-up jobs: they open connections and prepare statements.
 pub(crate) const WARM_UPS: u32 = 20;
-/// Between jobs, so that the worker is idle again.
+/// Pause between jobs, so that the worker becomes idle.
 pub(crate) const PAUSE: Duration = Duration::from_millis(10);
 
-/// Milliseconds of each job.
+/// Latencies of jobs, in milliseconds.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Delays {
-    /// From the enqueue's answer, which comes after the commit; nothing if the handler was started before it came.
+    /// From the enqueue's answer, which follows the commit; 0 if the handler started before the answer arrived.
     pub(crate) after_commit: Vec<f64>,
-    /// From the enqueue's call.
+    /// From the start of the enqueue call.
     pub(crate) after_call: Vec<f64>,
 }
 
@@ -34,7 +34,7 @@ impl Delays {
         self.after_call.push(since(called));
     }
 
-    pub(crate) fn metrics(&self, outcome: Outcome) -> Outcome {
+    pub(crate) fn metrics(&self, outcome: BenchResult) -> BenchResult {
         outcome
             .metric("p50", percentile(&self.after_commit, 0.5), "ms")
             .metric("p90", percentile(&self.after_commit, 0.9), "ms")
@@ -47,55 +47,55 @@ impl Delays {
 
 pub(super) async fn run(
     backend: &mut dyn BenchBackend,
-    sheet: &mut Sheet,
+    printer: &mut Printer,
     options: &Options,
 ) -> Result<()> {
-    sheet.bench("latency");
-    sheet.heading(&format!(
-        "{}: from the commit of one enqueue to its handler's start, {} times, idle before (B3)",
+    printer.bench("latency");
+    printer.heading(&format!(
+        "{}: latency from the commit of an enqueue to the start of its handler, idle worker, {} jobs (B3)",
         backend.name(),
         options.delays
     ));
-    sheet.progress(&format!("timing single jobs on {}", backend.name()));
-    let ours = measure(backend, options.delays, options.hands).await?;
-    let about = Outcome::default()
+    printer.progress(&format!("timing single jobs on {}", backend.name()));
+    let results = measure(backend, options.delays, options.worker).await?;
+    let about = BenchResult::default()
         .field("store", backend.name())
         .field("case", "idle");
-    let mut outcome = ours.metrics(about.clone());
+    let mut outcome = results.metrics(about.clone());
     let mut plain = None;
     if backend.address().is_some() {
-        sheet.progress("timing plain notifications");
+        printer.progress("timing a plain INSERT and NOTIFY");
         let limit = limit::delays(backend, options.delays).await?;
-        outcome = outcome.metric("ratio_to_limit", ratio(&ours, &limit), "");
+        outcome = outcome.metric("ratio_to_limit", ratio(&results, &limit), "");
         plain = Some(limit.metrics(about.field("of", "limit")));
     }
-    sheet.row("a worker", &outcome);
+    printer.row("worker", &outcome);
     if let Some(plain) = plain {
-        sheet.row("  plain row and NOTIFY", &plain);
+        printer.row("  plain row and NOTIFY", &plain);
     }
     Ok(())
 }
 
-/// Of the middle ones.
-pub(crate) fn ratio(ours: &Delays, others: &Delays) -> f64 {
-    percentile(&ours.after_commit, 0.5) / percentile(&others.after_commit, 0.5)
+/// Returns the ratio of the medians.
+pub(crate) fn ratio(own: &Delays, others: &Delays) -> f64 {
+    percentile(&own.after_commit, 0.5) / percentile(&others.after_commit, 0.5)
 }
 
-/// On a database of its own. Where it has connections the enqueueing has its own.
+/// Measures on a new database. On PostgreSQL the enqueue uses its own connection.
 pub(crate) async fn measure(
     backend: &mut dyn BenchBackend,
     jobs: u32,
-    hands: Hands,
+    worker: WorkerOptions,
 ) -> Result<Delays> {
     backend.fill(&Fill::default()).await?;
-    let store = backend.store_with(hands.connections).await?;
+    let store = backend.store_with(worker.connections).await?;
     let other = match backend.address() {
         Some(_) => backend.store_with(1).await?,
         None => Arc::clone(&store),
     };
-    let (told, mut started) = mpsc::unbounded_channel();
-    let crew = Crew::start(store, hands, move |_| {
-        let _ = told.send(Instant::now());
+    let (sender, mut started) = mpsc::unbounded_channel();
+    let worker = BenchWorker::start(store, worker, move |_| {
+        let _ = sender.send(Instant::now());
     })?;
     let mut delays = Delays::default();
     for number in 0..jobs + WARM_UPS {
@@ -103,12 +103,12 @@ pub(crate) async fn measure(
         let called = Instant::now();
         other.job_enqueue(&job).await?;
         let committed = Instant::now();
-        let started = started.recv().await.context("the worker has ended")?;
+        let started = started.recv().await.context("the worker stopped")?;
         if number >= WARM_UPS {
             delays.add(called, committed, started);
         }
         sleep(PAUSE).await;
     }
-    crew.stop().await;
+    worker.stop().await;
     Ok(delays)
 }

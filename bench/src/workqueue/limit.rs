@@ -1,9 +1,9 @@
-//! What the database itself can take: plain rows of the same columns, by plain statements. PostgreSQL only.
+//! The database's own limit: plain rows with the same columns and plain statements. PostgreSQL only.
 
-use super::enqueue::Way;
+use super::enqueue::EnqueueMode;
 use super::jobs::{KIND, payload};
 use super::latency::{Delays, PAUSE, WARM_UPS};
-use super::run::{Begun, Run};
+use super::run::{Run, RunMeter};
 use crate::backend::{BenchBackend, Fill, connect};
 use anyhow::{Context, Result};
 use futures::StreamExt;
@@ -20,17 +20,21 @@ const TABLE: &str = include_str!("../../sql/postgres/limit_table.sql");
 const INDEX: &str = include_str!("../../sql/postgres/limit_index.sql");
 const INSERT: &str = include_str!("../../sql/postgres/limit_insert.sql");
 const COPY: &str = include_str!("../../sql/postgres/limit_copy.sql");
-const RING: &str = include_str!("../../sql/postgres/limit_ring.sql");
+const NOTIFY: &str = include_str!("../../sql/postgres/limit_notify.sql");
 const LISTEN: &str = include_str!("../../sql/postgres/limit_listen.sql");
 const TAKE: &str = include_str!("../../sql/postgres/limit_take.sql");
 
 const QUEUE_ID: i32 = 1;
 
-pub(super) async fn measure(backend: &mut dyn BenchBackend, way: Way, jobs: u32) -> Result<Run> {
+pub(super) async fn measure(
+    backend: &mut dyn BenchBackend,
+    mode: EnqueueMode,
+    jobs: u32,
+) -> Result<Run> {
     let url = plain_table(backend).await?;
-    let begun = Begun::new(backend).await?;
-    let used = match way {
-        Way::Singles { connections } => {
+    let begun = RunMeter::new(backend).await?;
+    let used = match mode {
+        EnqueueMode::Singles { connections } => {
             let mut clients = Vec::new();
             for _ in 0..connections {
                 clients.push(connect(&url).await?);
@@ -40,7 +44,7 @@ pub(super) async fn measure(backend: &mut dyn BenchBackend, way: Way, jobs: u32)
             let _clients = insert(clients, jobs).await?;
             usage.end().await?
         }
-        Way::Bulk { batch } => {
+        EnqueueMode::Bulk { batch } => {
             let client = connect(&url).await?;
             copy(&client, 100, 100).await?;
             let usage = begun.usage().await?;
@@ -53,7 +57,7 @@ pub(super) async fn measure(backend: &mut dyn BenchBackend, way: Way, jobs: u32)
 
 async fn plain_table(backend: &mut dyn BenchBackend) -> Result<String> {
     backend.fill(&Fill::default()).await?;
-    let url = backend.address().context("a server")?;
+    let url = backend.address().context("the backend has no server")?;
     let client = connect(&url).await?;
     client.batch_execute(TABLE).await?;
     client.batch_execute(INDEX).await?;
@@ -90,7 +94,7 @@ async fn copy(client: &Client, rows: u32, batch: u32) -> Result<()> {
     while number < rows {
         let end = rows.min(number + batch);
         let sink = client.copy_in(COPY).await?;
-        // JSON travels as text does.
+        // JSON has the wire format of text.
         let writer = BinaryCopyInWriter::new(sink, &[Type::INT4, Type::TEXT, Type::TEXT]);
         let mut writer = std::pin::pin!(writer);
         for number in number..end {
@@ -103,17 +107,17 @@ async fn copy(client: &Client, rows: u32, batch: u32) -> Result<()> {
     Ok(())
 }
 
-/// A row with a bell for one who listens on another connection and takes it away.
+/// Inserts rows with NOTIFY and measures until a listener on another connection deletes them.
 pub(super) async fn delays(backend: &mut dyn BenchBackend, jobs: u32) -> Result<Delays> {
     let url = plain_table(backend).await?;
     let (listener, mut connection) = tokio_postgres::connect(&url, NoTls).await?;
-    let (heard, mut bell) = mpsc::unbounded_channel();
+    let (notified, mut notifications) = mpsc::unbounded_channel();
     tokio::spawn(async move {
         let mut messages =
             futures::stream::poll_fn(move |context| connection.poll_message(context));
         while let Some(Ok(message)) = messages.next().await {
             if matches!(message, AsyncMessage::Notification(_)) {
-                let _ = heard.send(());
+                let _ = notified.send(());
             }
         }
     });
@@ -121,7 +125,7 @@ pub(super) async fn delays(backend: &mut dyn BenchBackend, jobs: u32) -> Result<
     let take = listener.prepare(TAKE).await?;
     let (taken, mut took) = mpsc::unbounded_channel();
     let taker = tokio::spawn(async move {
-        while bell.recv().await.is_some() {
+        while notifications.recv().await.is_some() {
             listener.query_one(&take, &[]).await?;
             if taken.send(Instant::now()).is_err() {
                 break;
@@ -130,14 +134,19 @@ pub(super) async fn delays(backend: &mut dyn BenchBackend, jobs: u32) -> Result<
         anyhow::Ok(())
     });
     let client = connect(&url).await?;
-    let ring = client.prepare(RING).await?;
+    let notify = client.prepare(NOTIFY).await?;
     let mut delays = Delays::default();
     for number in 0..jobs + WARM_UPS {
         let payload = payload(u64::from(number));
         let called = Instant::now();
-        client.execute(&ring, &[&QUEUE_ID, &KIND, &payload]).await?;
+        client
+            .execute(&notify, &[&QUEUE_ID, &KIND, &payload])
+            .await?;
         let committed = Instant::now();
-        let started = took.recv().await.context("the row was not taken")?;
+        let started = took
+            .recv()
+            .await
+            .context("the listener did not delete the row")?;
         if number >= WARM_UPS {
             delays.add(called, committed, started);
         }

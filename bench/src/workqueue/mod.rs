@@ -1,7 +1,6 @@
-//! The bench of the WorkQueue: enqueueing, draining, latency, backlog, a pinned horizon. What is measured is in the modules.
+//! Benchmark of the WorkQueue: enqueue, drain, latency, backlog, a pinned horizon.
 
 mod backlog;
-mod crew;
 mod drain;
 mod enqueue;
 mod horizon;
@@ -10,38 +9,39 @@ mod latency;
 mod limit;
 mod run;
 mod windows;
+mod worker;
 
-pub(crate) use crew::Hands;
-pub(crate) use drain::Mode;
-pub(crate) use enqueue::Way;
+pub(crate) use drain::Retention;
+pub(crate) use enqueue::EnqueueMode;
 pub(crate) use latency::Delays;
-pub(crate) use run::{Run, middle, rate};
+pub(crate) use run::{Run, median_run, rate};
+pub(crate) use worker::WorkerOptions;
 
-/// Measurements of Leasehold's own, for a comparison.
-pub(crate) mod ours {
+/// Leasehold's measurements, for the comparison.
+pub(crate) mod leasehold {
     pub(crate) use super::drain::measure as drain;
     pub(crate) use super::enqueue::measure as enqueue;
     pub(crate) use super::latency::{PAUSE, WARM_UPS, measure as latency};
-    pub(crate) use super::run::Begun;
+    pub(crate) use super::run::RunMeter;
 }
 
-/// Draining, for whoever looks at it meanwhile.
-pub(crate) mod watched {
-    pub(crate) use super::drain::{drain, filled};
+/// Draining, for the telemetry benchmark.
+pub(crate) mod draining {
+    pub(crate) use super::drain::{drain, filled_store};
 }
 
-use crate::backend::{BenchBackend, Pin, Upkeep, Which};
+use crate::backend::{Autovacuum, BenchBackend, HorizonPin, StoreChoice};
+use crate::printer::Printer;
 use crate::report::Format;
-use crate::sheet::Sheet;
 use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 
-/// One part of the bench. On SQLite they are B11.
+/// One part of the benchmark. On SQLite the parts are B11.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Part {
-    /// Enqueueing
+    /// Enqueue
     B1,
-    /// Draining
+    /// Drain
     B2,
     /// Latency
     B3,
@@ -51,66 +51,66 @@ enum Part {
     B5,
 }
 
-/// What can be asked of the bench.
+/// Options of the benchmark.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
-    /// The store; a PostgreSQL server is started for it
+    /// Store to measure; starts a temporary PostgreSQL server
     #[arg(long, value_enum, default_value = "both")]
-    store: Which,
-    /// What to measure
+    store: StoreChoice,
+    /// Parts to measure
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Part::B1, Part::B2, Part::B3, Part::B4, Part::B5])]
     only: Vec<Part>,
-    /// Jobs to enqueue and to drain
+    /// Number of jobs to enqueue in bulk and to drain
     #[arg(long, default_value_t = 100_000)]
     jobs: u32,
-    /// Jobs to enqueue one by one
+    /// Number of jobs to enqueue singly
     #[arg(long, default_value_t = 100_000)]
     singles: u32,
-    /// Connections they come from, one number after the other
+    /// Numbers of connections for single enqueues
     #[arg(long, value_delimiter = ',', default_values_t = [1, 8])]
     callers: Vec<u32>,
-    /// Jobs a call when they are enqueued in bulk
+    /// Jobs per call when enqueued in bulk
     #[arg(long, default_value_t = 10_000)]
     batch: u32,
-    /// Jobs whose latency is taken
+    /// Number of jobs whose latency is measured
     #[arg(long, default_value_t = 500)]
     delays: u32,
-    /// Numbers of waiting jobs to compare
+    /// Numbers of queued jobs to compare
     #[arg(long, value_delimiter = ',', default_values_t = [1_000, 1_000_000])]
     waiting: Vec<u32>,
-    /// Jobs at the front that are timed
+    /// Number of jobs at the front that are timed
     #[arg(long, default_value_t = 5_000)]
     front: u32,
-    /// Seconds of steady load with a pinned horizon
+    /// Duration of the load with a pinned horizon, in seconds
     #[arg(long, default_value_t = 300)]
     b5_seconds: u64,
-    /// Jobs a second then; a third of what is drained unless told
+    /// Jobs per second of that load [default: a third of the drain rate]
     #[arg(long)]
     b5_rate: Option<f64>,
-    /// Also with a transaction that has written and is left open, where the store allows it
+    /// Also pin the horizon with an open write transaction (PostgreSQL only)
     #[arg(long)]
     b5_writer: bool,
     #[command(flatten)]
-    hands: Hands,
-    /// How often everything but the pinned horizon is measured; medians are shown
+    worker: WorkerOptions,
+    /// Number of rounds, except for the pinned horizon; results are medians
     #[arg(long, default_value_t = 3)]
     rounds: u32,
-    /// Small: a minute or two
+    /// Run small cases (a minute or two)
     #[arg(long, conflicts_with_all = ["jobs", "singles", "delays", "waiting", "b5_seconds", "rounds"])]
     quick: bool,
-    /// Show which statements of PostgreSQL took the time of draining
+    /// Show PostgreSQL's most expensive statements while draining
     #[arg(long)]
     profile: bool,
     /// Print JSON lines even on a terminal
     #[arg(long)]
     json: bool,
-    /// Print tables even where there is no terminal
+    /// Print tables even if the output is not a terminal
     #[arg(long, conflicts_with = "json")]
     table: bool,
 }
 
 impl Options {
-    fn settled(mut self) -> Result<Self> {
+    fn validated(mut self) -> Result<Self> {
         if self.quick {
             self.jobs = 50_000;
             self.singles = 5_000;
@@ -123,35 +123,35 @@ impl Options {
             .into_iter()
             .chain(self.callers.iter().copied());
         ensure!(counts.all(|count| count > 0), "counts must be at least 1");
-        ensure!(self.b5_seconds >= 3, "three windows need three seconds");
+        ensure!(self.b5_seconds >= 3, "--b5-seconds must be at least 3");
         Ok(self)
     }
 
-    /// Ways to enqueue, and how many jobs.
-    fn ways(&self) -> Vec<(Way, u32)> {
+    /// Returns the enqueue modes with their numbers of jobs.
+    fn modes(&self) -> Vec<(EnqueueMode, u32)> {
         let singles = self
             .callers
             .iter()
-            .map(|&connections| (Way::Singles { connections }, self.singles));
-        let bulk = Way::Bulk { batch: self.batch };
+            .map(|&connections| (EnqueueMode::Singles { connections }, self.singles));
+        let bulk = EnqueueMode::Bulk { batch: self.batch };
         singles.chain([(bulk, self.jobs)]).collect()
     }
 }
 
-/// Measures everything asked for and prints it as it comes.
+/// Runs the chosen measurements and prints results as they arrive.
 pub(crate) async fn run(options: Options) -> Result<()> {
-    let options = options.settled()?;
-    let mut sheet = Sheet::new("workqueue", Format::chosen(options.json, options.table));
-    for mut backend in options.store.backends(Upkeep::Ordinary)? {
+    let options = options.validated()?;
+    let mut printer = Printer::new("workqueue", Format::chosen(options.json, options.table));
+    for mut backend in options.store.backends(Autovacuum::On)? {
         let backend = &mut *backend;
         let mut drained = None;
         for part in &options.only {
             match part {
-                Part::B1 => enqueue::run(backend, &mut sheet, &options).await?,
-                Part::B2 => drained = Some(drain::run(backend, &mut sheet, &options).await?),
-                Part::B3 => latency::run(backend, &mut sheet, &options).await?,
-                Part::B4 => backlog::run(backend, &mut sheet, &options).await?,
-                Part::B5 => pinned(backend, &mut sheet, &options, drained).await?,
+                Part::B1 => enqueue::run(backend, &mut printer, &options).await?,
+                Part::B2 => drained = Some(drain::run(backend, &mut printer, &options).await?),
+                Part::B3 => latency::run(backend, &mut printer, &options).await?,
+                Part::B4 => backlog::run(backend, &mut printer, &options).await?,
+                Part::B5 => pinned(backend, &mut printer, &options, drained).await?,
             }
         }
     }
@@ -160,7 +160,7 @@ pub(crate) async fn run(options: Options) -> Result<()> {
 
 async fn pinned(
     backend: &mut dyn BenchBackend,
-    sheet: &mut Sheet,
+    printer: &mut Printer,
     options: &Options,
     drained: Option<f64>,
 ) -> Result<()> {
@@ -168,15 +168,16 @@ async fn pinned(
         (Some(rate), _) => rate,
         (None, Some(drained)) => drained / 3.0,
         (None, None) => {
-            sheet.progress("draining first, to know what a third of it is");
-            let (run, _) = drain::measure(backend, Mode::Keep, options.jobs, options.hands).await?;
+            printer.progress("measuring the drain rate first");
+            let (run, _) =
+                drain::measure(backend, Retention::Keep, options.jobs, options.worker).await?;
             run.rate() / 3.0
         }
     };
-    horizon::run(backend, sheet, options, Pin::Reader, rate).await?;
-    // In one process one who writes keeps all others from it.
+    horizon::run(backend, printer, options, HorizonPin::Reader, rate).await?;
+    // On SQLite an open write transaction would block all other writers.
     if options.b5_writer && backend.address().is_some() {
-        horizon::run(backend, sheet, options, Pin::Writer, rate).await?;
+        horizon::run(backend, printer, options, HorizonPin::Writer, rate).await?;
     }
     Ok(())
 }

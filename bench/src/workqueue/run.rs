@@ -1,68 +1,68 @@
-//! What one measurement of jobs has found: time, and what it cost. Knows nothing of what was done.
+//! The result of one measurement of jobs: time and cost. Independent of what was measured.
 
-use crate::backend::{BenchBackend, Extent, Meter, StatementCost};
-use crate::report::{Outcome, median};
-use crate::usage::{Usage, Used};
+use crate::backend::{BenchBackend, DatabaseSize, Meter, StatementCost};
+use crate::report::{BenchResult, median};
+use crate::usage::{Usage, UsageMeter};
 use anyhow::Result;
 
 /// One measurement.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Run {
     pub(crate) jobs: u32,
-    pub(crate) used: Used,
-    /// Versions of rows that became dead.
-    pub(crate) outdated: Option<f64>,
+    pub(crate) used: Usage,
+    /// Row versions that became dead.
+    pub(crate) dead_total: Option<f64>,
 }
 
-/// A measurement under way; costs count from here.
-pub(crate) struct Begun {
+/// Measures the cost of a run, from its creation to `end`.
+pub(crate) struct RunMeter {
     meter: Box<dyn Meter>,
-    before: Extent,
+    before: DatabaseSize,
 }
 
-impl Begun {
+impl RunMeter {
     pub(crate) async fn new(backend: &mut dyn BenchBackend) -> Result<Self> {
         Ok(Self {
-            before: backend.extent().await?,
+            before: backend.size().await?,
             meter: backend.meter().await?,
         })
     }
 
-    /// The same while stores are open. What they did before counts among the dead.
-    pub(crate) async fn while_open(backend: &mut dyn BenchBackend) -> Result<Self> {
+    /// Starts a meter while stores are open. Dead rows from before count too.
+    pub(crate) async fn with_open_stores(backend: &mut dyn BenchBackend) -> Result<Self> {
         Ok(Self {
-            before: Extent {
-                outdated: Some(0.0),
-                ..Extent::default()
+            before: DatabaseSize {
+                dead_total: Some(0.0),
+                ..DatabaseSize::default()
             },
             meter: backend.meter().await?,
         })
     }
 
-    /// Time counts from here.
-    pub(crate) async fn usage(&self) -> Result<Usage<'_>> {
-        Usage::begin(&*self.meter).await
+    /// Starts the clock.
+    pub(crate) async fn usage(&self) -> Result<UsageMeter<'_>> {
+        UsageMeter::begin(&*self.meter).await
     }
 
-    /// The statements that took most of the time.
+    /// Returns the most expensive statements.
     pub(crate) async fn statements(&self) -> Result<Vec<StatementCost>> {
         self.meter.statements().await
     }
 
-    /// Call it when the stores that were used are dropped.
+    /// Ends the measurement. Drop the stores first.
     pub(crate) async fn end(
         self,
         backend: &mut dyn BenchBackend,
         jobs: u32,
-        used: Used,
+        used: Usage,
     ) -> Result<Run> {
-        let after = backend.extent().await?;
+        let after = backend.size().await?;
         Ok(Run {
             jobs,
             used,
-            outdated: after
-                .outdated
-                .zip(self.before.outdated)
+            dead_total: after
+                .dead_total
+                .zip(self.before.dead_total)
                 .map(|(after, before)| after - before),
         })
     }
@@ -73,22 +73,24 @@ impl Run {
         self.used.rate(self.jobs)
     }
 
-    /// Adds what each job cost.
-    pub(crate) fn costs(&self, outcome: Outcome) -> Outcome {
+    /// Adds the cost per job.
+    pub(crate) fn costs(&self, outcome: BenchResult) -> BenchResult {
         let each = |value: f64| value / f64::from(self.jobs.max(1));
-        self.used
-            .of_each_job(self.jobs, outcome)
-            .maybe("dead", self.outdated.map(each), "rows/job")
+        self.used.per_job(self.jobs, outcome).optional_metric(
+            "dead",
+            self.dead_total.map(each),
+            "rows/job",
+        )
     }
 }
 
-/// The middle one of their rates.
+/// Returns the median rate.
 pub(crate) fn rate(runs: &[Run]) -> f64 {
     median(runs.iter().map(Run::rate).collect())
 }
 
-/// The one with the middle rate; its costs are shown.
-pub(crate) fn middle(runs: &[Run]) -> Option<&Run> {
+/// Returns the run with the median rate, whose costs are shown.
+pub(crate) fn median_run(runs: &[Run]) -> Option<&Run> {
     let mut order: Vec<&Run> = runs.iter().collect();
     order.sort_by(|one, other| one.rate().total_cmp(&other.rate()));
     order.get(order.len() / 2).copied()

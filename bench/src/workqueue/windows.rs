@@ -1,13 +1,13 @@
-//! Counts of delays in windows of time, to compare a first with a last. Cheap enough to be fed by every handler.
+//! Histograms of delays in time windows, to compare the first with the last. Cheap enough for every handler to update.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Steps that a doubling of the delay is divided into: a percentile is right to about a hundredth.
+/// Buckets per doubling of the delay: percentiles are accurate to about 1 %.
 const STEPS: u32 = 64;
 /// Doublings, from 64 microseconds up: more than an hour.
 const DOUBLINGS: u32 = 26;
-/// The shortest delay that is told from none, in microseconds: below, steps are of one.
+/// Below this many microseconds each bucket is one microsecond wide.
 const FLOOR: u64 = STEPS as u64;
 
 /// One window.
@@ -21,10 +21,10 @@ pub(super) struct Windows {
     windows: Vec<Window>,
 }
 
-/// What a window saw.
+/// Rate and percentiles of a window.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
-    /// Jobs a second.
+pub(super) struct WindowStats {
+    /// Jobs per second.
     pub(super) rate: f64,
     /// Milliseconds.
     pub(super) p50: f64,
@@ -45,7 +45,7 @@ impl Windows {
         }
     }
 
-    /// A job that was started at `now`, so long after it was due. What is outside of all windows does not count.
+    /// Records a job that started at `now` with this delay. Ignores times outside all windows.
     pub(super) fn add(&self, now: Duration, delay: Duration) {
         let window = (now.as_secs_f64() / self.length.as_secs_f64()) as usize;
         if let Some(window) = self.windows.get(window)
@@ -55,17 +55,17 @@ impl Windows {
         }
     }
 
-    pub(super) fn first(&self) -> Option<Seen> {
-        self.windows.first().map(|window| window.seen(self.length))
+    pub(super) fn first(&self) -> Option<WindowStats> {
+        self.windows.first().map(|window| window.stats(self.length))
     }
 
-    pub(super) fn last(&self) -> Option<Seen> {
-        self.windows.last().map(|window| window.seen(self.length))
+    pub(super) fn last(&self) -> Option<WindowStats> {
+        self.windows.last().map(|window| window.stats(self.length))
     }
 }
 
 impl Window {
-    fn seen(&self, length: Duration) -> Seen {
+    fn stats(&self, length: Duration) -> WindowStats {
         let counts: Vec<u64> = self
             .buckets
             .iter()
@@ -73,15 +73,15 @@ impl Window {
             .collect();
         let all: u64 = counts.iter().sum();
         let percentile = |share: f64| {
-            let place = (all as f64 * share).ceil() as u64;
+            let rank = (all as f64 * share).ceil() as u64;
             let mut below = 0;
             let found = counts.iter().position(|count| {
                 below += count;
-                below >= place
+                below >= rank
             });
             microseconds(found.unwrap_or_default()) / 1_000.0
         };
-        Seen {
+        WindowStats {
             rate: all as f64 / length.as_secs_f64(),
             p50: percentile(0.5),
             p99: percentile(0.99),
@@ -100,7 +100,7 @@ fn bucket(delay: Duration) -> usize {
     (u64::from(STEPS * doublings) + steps) as usize
 }
 
-/// The middle of a bucket.
+/// Returns the middle of a bucket in microseconds.
 fn microseconds(bucket: usize) -> f64 {
     let bucket = bucket as u64;
     if bucket < FLOOR {
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_delay_comes_back_to_within_a_hundredth() {
+    fn delay_is_accurate_to_one_percent() {
         for delay in [0, 1, 63, 64, 65, 127, 128, 1_000, 123_456, 60_000_000] {
             let found = microseconds(bucket(Duration::from_micros(delay)));
             let off = (found - delay as f64).abs();
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_are_told_apart() {
+    fn windows_are_separate() {
         let windows = Windows::new(Duration::from_secs(2), 2);
         for number in 0..100u64 {
             windows.add(Duration::from_millis(number), Duration::from_millis(1));

@@ -1,4 +1,4 @@
-//! Changes of requests: the timeline of one, and the stream of all.
+//! JSON of request changes: the timeline of one request and the change stream.
 
 use leasehold_core::{RequestId, RequestStatus, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
@@ -7,25 +7,25 @@ use utoipa::ToSchema;
 /// One transition of one request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Event {
-    /// The request.
+    /// The request that changed.
     #[schema(value_type = String, format = Uuid)]
     pub request: RequestId,
-    /// Whose it is.
+    /// The workspace of the request.
     #[schema(value_type = String, format = Uuid)]
     pub workspace: WorkspaceId,
-    /// Where it was; absent when it was enqueued.
+    /// The previous status; absent for the enqueue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<crate::request::RequestStatusName>)]
     pub from: Option<RequestStatus>,
-    /// Where it is.
+    /// The new status.
     #[schema(value_type = crate::request::RequestStatusName)]
     pub to: RequestStatus,
-    /// When.
+    /// When the transition happened.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    /// Who did it.
+    /// Who caused the transition: the name of a key or of a component.
     pub by: String,
-    /// Why, where there is more to say than the transition itself.
+    /// The reason, if the transition has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -33,24 +33,24 @@ pub struct Event {
 /// Every transition of a request, in order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Timeline {
-    /// The transitions.
+    /// The transitions, oldest first.
     pub events: Vec<Event>,
 }
 
-/// A page of the stream of changes.
+/// A page of changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ChangePage {
-    /// What happened, maybe nothing.
+    /// The changes; may be empty.
     pub changes: Vec<Change>,
-    /// Hand this back as `after` to go on, at once or later.
+    /// Cursor: pass it as `after` to continue, now or later.
     pub next: String,
 }
 
-/// An event of the stream, and its place in it.
+/// An event of the change stream with its cursor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Change {
-    /// Where to go on after this one.
+    /// Cursor to resume after this event.
     pub cursor: String,
-    /// What happened.
+    /// The event.
     pub event: Event,
 }

@@ -1,4 +1,4 @@
-//! Definitions and their versions.
+//! JSON of definitions and versions.
 
 use leasehold_core::{DefinitionId, Timestamp, VersionBody, VersionId, WorkspaceId};
 use serde::{Deserialize, Serialize};
@@ -6,11 +6,11 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-/// A definition to make.
+/// A definition to create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewDefinition {
-    /// Its name, unique in the workspace.
+    /// Name, unique in the workspace.
     #[schema(
         min_length = 1,
         max_length = 200,
@@ -20,22 +20,22 @@ pub struct NewDefinition {
     pub name: String,
 }
 
-/// A workflow that a workspace owns.
+/// A workflow owned by a workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Definition {
-    /// Its id.
+    /// Id.
     #[schema(value_type = String, format = Uuid)]
     pub id: DefinitionId,
-    /// Whose it is.
+    /// The workspace that owns the definition.
     #[schema(value_type = String, format = Uuid)]
     pub workspace: WorkspaceId,
-    /// Its name.
+    /// Name, unique in the workspace.
     pub name: String,
-    /// The version that new requests run; absent before the first is published.
+    /// The version that new requests run; absent before the first one is published.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = Uuid)]
     pub current_version: Option<VersionId>,
-    /// When it was made.
+    /// When the definition was created.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
 }
@@ -44,46 +44,46 @@ pub struct Definition {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewVersion {
-    /// What it runs: `{"graph": {…}}` or `{"binding": {…}}`.
+    /// What the version runs: `{"graph": {…}}` or `{"binding": {…}}`.
     #[schema(value_type = BodyDocument)]
     pub body: VersionBody,
-    /// The JSON Schema that params must match.
+    /// JSON Schema that the params of requests must match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub params_schema: Option<Value>,
-    /// How long an execution may take.
+    /// Time limit of an execution, in milliseconds. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 31_622_400_000u64)]
     pub execution_timeout_ms: Option<u64>,
 }
 
-/// One published form of a definition. It never changes.
+/// A published version of a definition. It never changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Version {
-    /// Its id.
+    /// Id.
     #[schema(value_type = String, format = Uuid)]
     pub id: VersionId,
-    /// The definition.
+    /// The definition of the version.
     #[schema(value_type = String, format = Uuid)]
     pub definition: DefinitionId,
     /// 1, 2, 3 … within the definition.
     pub number: u32,
-    /// What it runs.
+    /// What the version runs.
     #[schema(value_type = BodyDocument)]
     pub body: VersionBody,
-    /// The JSON Schema that params must match.
+    /// JSON Schema that the params of requests must match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub params_schema: Option<Value>,
-    /// How long an execution may take.
+    /// Time limit of an execution, in milliseconds; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub execution_timeout_ms: Option<u64>,
-    /// When it was published.
+    /// When the version was published.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
 }
 
-/// What a version runs: a graph that Leasehold runs, or a binding to a workflow that the user's own Temporal workers serve.
+/// What a version runs: a graph that Leasehold runs, or a binding to a workflow of your own Temporal workers.
 #[derive(ToSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[allow(
@@ -96,7 +96,7 @@ pub enum BodyDocument {
     Binding(BindingDocument),
 }
 
-/// A workflow type and the task queue where workers ask for it.
+/// A workflow type and the Temporal task queue that its workers poll.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(
@@ -121,7 +121,7 @@ pub struct BindingDocument {
     task_queue: String,
 }
 
-/// Nodes, and what waits for what.
+/// A graph: nodes and the dependencies between them.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(
@@ -136,8 +136,8 @@ pub struct GraphDocument {
     edges: Option<Vec<EdgeDocument>>,
 }
 
-/// One piece of work. A node is given the params and the outputs of the nodes right before it, `{"params": …, "nodes": {id: …}}`, or what its
-/// `input` makes of them: in it `{"$from": "/params/…"}` or `{"$from": "/nodes/{id}/…"}` stands for what is there.
+/// A node of a graph. Its input is `{"params": …, "nodes": {id: …}}` with the params of the request and the outputs of its direct predecessors,
+/// or the `input` template if there is one. In a template `{"$from": "/params/…"}` and `{"$from": "/nodes/{id}/…"}` are replaced with the value at that path.
 #[derive(ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 #[allow(
@@ -146,28 +146,28 @@ pub struct GraphDocument {
     reason = "describes a type of the core in the API's documentation"
 )]
 pub enum NodeDocument {
-    /// A job on a named queue, done by whoever claims it. Its payload is `{"execution_id", "workspace_id", "node_id", "input"}`, its result the node's output.
+    /// A job on a named queue, run by a worker of yours. Its payload is `{"execution_id", "workspace_id", "node_id", "input"}`, its result is the node's output.
     Task {
         #[schema(min_length = 1, max_length = 128, example = "charge")]
         id: String,
         #[schema(min_length = 1, max_length = 128, example = "payments")]
         queue: String,
-        /// What sort of work it is; the node's id unless said.
+        /// Job kind, by which workers select the handler. Default: the node's id.
         #[schema(min_length = 1, max_length = 128)]
         kind: Option<String>,
         input: Option<Value>,
-        /// How long one attempt may take.
+        /// Time limit of one attempt, in milliseconds.
         #[schema(minimum = 1, maximum = 31_622_400_000u64)]
         timeout_ms: Option<u64>,
         retry: Option<NodeRetryDocument>,
     },
-    /// An HTTP call. What it sends is its input, its output `{"status", "headers", "body"}`. Addresses that are not public are not called.
+    /// An HTTP call. It sends its input; its output is `{"status", "headers", "body"}`. Only public addresses are called.
     Http {
         #[schema(min_length = 1, max_length = 128)]
         id: String,
-        /// GET unless said.
+        /// HTTP method. Default: GET.
         method: Option<MethodName>,
-        /// `{/params/…}` and `{/nodes/{id}/…}` after the host stand for what is there.
+        /// `{/params/…}` and `{/nodes/{id}/…}` after the host are replaced with the value at that path.
         #[schema(
             min_length = 8,
             max_length = 8192,
@@ -175,9 +175,9 @@ pub enum NodeDocument {
         )]
         url: String,
         headers: Option<BTreeMap<String, String>>,
-        /// What is sent; only with POST, PUT and PATCH.
+        /// The body to send; only with POST, PUT and PATCH.
         input: Option<Value>,
-        /// How long one attempt may take; 30 seconds unless said.
+        /// Time limit of one attempt, in milliseconds. Default: 30 seconds.
         #[schema(minimum = 1, maximum = 600_000)]
         timeout_ms: Option<u64>,
         retry: Option<NodeRetryDocument>,
@@ -191,7 +191,7 @@ pub enum NodeDocument {
     },
 }
 
-/// How often and when a node is tried again.
+/// The retry policy of a node.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(
@@ -200,24 +200,24 @@ pub enum NodeDocument {
     reason = "describes a type of the core in the API's documentation"
 )]
 pub struct NodeRetryDocument {
-    /// Attempts before it is given up; 25 unless said.
+    /// Maximum number of attempts. Default: 25.
     #[schema(minimum = 1, maximum = 32767)]
     max_attempts: Option<u32>,
-    /// The wait after the first failure; a second unless said.
+    /// Delay after the first failure, in milliseconds. Default: 1 second.
     #[schema(maximum = 31_622_400_000u64)]
     base_ms: Option<u64>,
-    /// By how much each wait is longer than the last; 2 unless said.
+    /// Factor by which the delay grows with each failure. Default: 2.
     #[schema(minimum = 1.0, maximum = 1000.0)]
     factor: Option<f64>,
-    /// The longest wait; five minutes unless said.
+    /// Longest delay, in milliseconds. Default: 5 minutes.
     #[schema(maximum = 31_622_400_000u64)]
     max_ms: Option<u64>,
-    /// How much of a wait is random; 0.2 unless said.
+    /// Random share of the delay, from 0 to 1. Default: 0.2.
     #[schema(minimum = 0.0, maximum = 1.0)]
     jitter: Option<f64>,
 }
 
-/// A method of an HTTP call.
+/// An HTTP method.
 #[derive(ToSchema)]
 #[schema(rename_all = "UPPERCASE")]
 #[allow(
@@ -234,7 +234,7 @@ pub enum MethodName {
     Delete,
 }
 
-/// `to` starts after `from` has completed.
+/// A dependency: `to` starts after `from` has completed.
 #[derive(ToSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(

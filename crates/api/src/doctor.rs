@@ -1,31 +1,31 @@
-//! What an examination of an installation found.
+//! JSON of the doctor's findings.
 
 use leasehold_core::doctor;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// As it should be.
+    /// No problem.
     Ok,
-    /// It works, and is worth a look.
+    /// It works, but needs attention.
     Warning,
     /// It does not work, or work may be lost.
     Problem,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Finding {
-    /// What was looked at.
+    /// The name of the check.
     pub check: String,
-    /// How it is.
+    /// The severity.
     pub verdict: Verdict,
-    /// What was seen.
+    /// What the check found.
     pub says: String,
-    /// What to do, unless all is well.
+    /// What to do; absent if there is no problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub todo: Option<String>,
 }
@@ -45,9 +45,9 @@ impl From<doctor::Finding> for Finding {
     }
 }
 
-/// What was found.
+/// The results of all checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Findings {
-    /// In the order they were looked at.
+    /// The results, in the order of the checks.
     pub findings: Vec<Finding>,
 }

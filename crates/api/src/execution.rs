@@ -1,4 +1,4 @@
-//! Executions.
+//! JSON of executions and their nodes.
 
 use leasehold_core::graph::NodeState;
 use leasehold_core::{
@@ -11,10 +11,10 @@ use utoipa::ToSchema;
 /// One run of a version in the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Execution {
-    /// Its id; in Temporal it runs as `execution-{id}`.
+    /// Id; its workflow id in Temporal is `execution-{id}`.
     #[schema(value_type = String, format = Uuid)]
     pub id: ExecutionId,
-    /// Whose it is.
+    /// The workspace of the execution.
     #[schema(value_type = String, format = Uuid)]
     pub workspace: WorkspaceId,
     /// The request it was created for.
@@ -26,22 +26,22 @@ pub struct Execution {
     /// The version it runs.
     #[schema(value_type = String, format = Uuid)]
     pub version: VersionId,
-    /// Where it is; RUNNING holds a slot.
+    /// Status; a RUNNING execution holds a slot.
     #[schema(value_type = ExecutionStatusName)]
     pub status: ExecutionStatus,
-    /// When it was admitted, or taken up again.
+    /// When the execution was last admitted.
     #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,
-    /// When it ended.
+    /// When the execution ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub finished_at: Option<Timestamp>,
-    /// What went wrong.
+    /// The error of a failed execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// Where an execution is.
+/// The status of an execution.
 #[derive(ToSchema)]
 #[schema(rename_all = "UPPERCASE")]
 #[allow(
@@ -56,71 +56,71 @@ pub enum ExecutionStatusName {
     Cancelled,
 }
 
-/// An execution's graph with where each node is.
+/// An execution's graph with the state of each node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExecutionGraph {
     /// The execution.
     #[schema(value_type = String, format = Uuid)]
     pub execution: ExecutionId,
-    /// The version whose graph it is.
+    /// The version that has the graph.
     #[schema(value_type = String, format = Uuid)]
     pub version: VersionId,
-    /// Its nodes in the order of the graph's list; none where the version is a binding.
+    /// The nodes, in the order of the graph's list; empty if the version is a binding.
     pub nodes: Vec<ExecutionNode>,
-    /// What waits for what.
+    /// The dependencies between nodes.
     pub edges: Vec<ExecutionEdge>,
 }
 
 /// A node of an execution.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExecutionNode {
-    /// Its id.
+    /// Id within the graph.
     pub id: String,
-    /// Its type, as in the graph.
+    /// Type, as in the graph.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Where it is.
+    /// State.
     #[schema(value_type = NodeStateName)]
     pub state: NodeState,
-    /// The queue of its job, if it is a task.
+    /// The queue of its job, for a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// The job that does it, where one does and the engine knows which.
+    /// The job that runs the node, if there is one and the engine knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<i64>)]
     pub job: Option<JobId>,
-    /// How often somebody began to work on it.
+    /// Number of attempts started.
     pub attempts: u32,
-    /// What it came to.
+    /// The output of a completed node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<serde_json::Value>)]
     pub output: Option<JsonText>,
-    /// Whether its output is left out here, because all outputs together are too large; the node by itself is shown with it.
+    /// Whether the output is omitted because the outputs of all nodes are too large together; the route of the single node returns it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub output_omitted: bool,
-    /// What went wrong last.
+    /// The last error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// When it was begun.
+    /// When the node started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// When the node ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub finished_at: Option<Timestamp>,
 }
 
-/// `to` starts after `from` has completed.
+/// A dependency: `to` starts after `from` has completed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ExecutionEdge {
-    /// The node that comes first.
+    /// The node that runs first.
     pub from: String,
     /// The node that waits.
     pub to: String,
 }
 
-/// Where a node is.
+/// The state of a node.
 #[derive(ToSchema)]
 #[schema(rename_all = "lowercase")]
 #[allow(

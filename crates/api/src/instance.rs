@@ -1,58 +1,58 @@
-//! Instances that serve the store, and the named locks they hold.
+//! JSON of instances and named locks.
 
 use leasehold_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A process that serves the store.
+/// A process that uses the store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Instance {
-    /// Its name.
+    /// Name.
     pub id: String,
-    /// The program's version.
+    /// Program version.
     pub version: String,
-    /// Whether it dispatches, or stands by to.
+    /// Whether the instance dispatches requests, actively or on standby.
     pub dispatches: bool,
-    /// Where its API listens.
+    /// Address of its API.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listens: Option<String>,
-    /// When it started.
+    /// When the instance started.
     #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,
-    /// When it was last seen.
+    /// Time of its last heartbeat.
     #[schema(value_type = String, format = DateTime)]
     pub seen_at: Timestamp,
 }
 
-/// Every instance.
+/// All instances.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Instances {
-    /// By name.
+    /// The instances, by name.
     pub instances: Vec<Instance>,
 }
 
 /// A named lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Lock {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// Who took it last.
+    /// The instance that last acquired the lock.
     pub owner: String,
-    /// Whether it is held now, by the store's clock.
+    /// Whether the lock is held now, by the clock of the store.
     pub held: bool,
-    /// When it was taken.
+    /// When the lock was acquired.
     #[schema(value_type = String, format = DateTime)]
     pub locked_at: Timestamp,
-    /// Until when it is, or was, held.
+    /// When the lock expires or expired.
     #[schema(value_type = String, format = DateTime)]
     pub until: Timestamp,
-    /// Rises with every change of holder.
+    /// Fencing token; increases with every change of owner.
     pub token: i64,
 }
 
-/// Every named lock.
+/// All named locks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Locks {
-    /// By name.
+    /// The locks, by name.
     pub locks: Vec<Lock>,
 }

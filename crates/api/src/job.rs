@@ -1,4 +1,4 @@
-//! Jobs: enqueueing, claiming, renewing and finishing them.
+//! JSON of jobs: enqueue, claim, renew and finish.
 
 use crate::queue::Backoff;
 use leasehold_core::{ExecutionId, JobId, JobStatus, JsonText, Timestamp};
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewJob {
-    /// What sort of work it is; workers find their handler by it.
+    /// Job kind, by which workers select the handler.
     #[schema(
         min_length = 1,
         max_length = 128,
@@ -17,34 +17,34 @@ pub struct NewJob {
         example = "welcome"
     )]
     pub kind: String,
-    /// What to work on: any JSON.
+    /// The input of the handler: any JSON.
     #[serde(default)]
     #[schema(value_type = Value)]
     pub payload: JsonText,
-    /// Higher goes first.
+    /// Priority; a higher value runs first. Default: 0.
     #[serde(default)]
     #[schema(minimum = -1000, maximum = 1000)]
     pub priority: i16,
-    /// Not before this moment.
+    /// Earliest start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub run_at: Option<Timestamp>,
-    /// Not before so long from now. Not together with `run_at`.
+    /// Earliest start, in milliseconds from now. Cannot be combined with `run_at`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 31_622_400_000u64)]
     pub run_in_ms: Option<u64>,
-    /// How often it is tried; the queue says it otherwise.
+    /// Maximum number of attempts. Default: the queue's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 32_767)]
     pub max_attempts: Option<u32>,
-    /// The wait between tries; the queue says it otherwise.
+    /// Delay between attempts. Default: the queue's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Backoff>,
-    /// How long an attempt may take; the queue says it otherwise.
+    /// Time limit of an attempt, in milliseconds. Default: the queue's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 31_622_400_000u64)]
     pub timeout_ms: Option<u64>,
-    /// What makes a repeated enqueue the same, in its queue.
+    /// Deduplication key, unique in the queue: a repeated enqueue returns the first job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(
         min_length = 1,
@@ -52,14 +52,14 @@ pub struct NewJob {
         pattern = r"^[^\u0000-\u001f\u007f-\u009f]*[^\u0000-\u001f\u007f-\u009f\s][^\u0000-\u001f\u007f-\u009f]*$"
     )]
     pub dedup_key: Option<String>,
-    /// How long that key holds, whatever becomes of the job; without it, until the job has ended.
+    /// How long the key is held, in milliseconds, even if the job ends earlier. Default: until the job has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 31_622_400_000u64)]
     pub dedup_window_ms: Option<u64>,
 }
 
 impl NewJob {
-    /// A job with ordinary options.
+    /// Creates a job with default options.
     pub fn new(kind: impl Into<String>, payload: JsonText) -> Self {
         Self {
             kind: kind.into(),
@@ -85,28 +85,28 @@ pub struct NewJobs {
     pub jobs: Vec<NewJob>,
 }
 
-/// A job in its queue.
+/// The result of enqueueing a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EnqueuedJob {
-    /// Its id.
+    /// Id of the job.
     #[schema(value_type = i64)]
     pub id: JobId,
-    /// Whether this call put it there; if not, its key was held by this one.
+    /// Whether this call enqueued the job; if not, the job already held the dedup key.
     pub inserted: bool,
 }
 
-/// Jobs in their queue, in the order asked.
+/// The results of a batch, in the order of the batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EnqueuedJobs {
     /// The jobs.
     pub jobs: Vec<EnqueuedJob>,
 }
 
-/// Jobs to claim.
+/// How to claim jobs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Claim {
-    /// Who claims: a name that no other worker with the same key has.
+pub struct ClaimOptions {
+    /// Name of the worker, unique among the workers with the same key.
     #[schema(
         min_length = 1,
         max_length = 90,
@@ -114,15 +114,15 @@ pub struct Claim {
         example = "host-1:4711"
     )]
     pub worker: String,
-    /// How many at most.
+    /// Maximum number of jobs. Default: 1.
     #[serde(default = "one")]
     #[schema(minimum = 1, maximum = 1000)]
     pub max: u32,
-    /// How long the leases last; the queue says it otherwise.
+    /// Duration of the leases, in milliseconds. Default: the queue's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 100, maximum = 86_400_000)]
     pub lease_ms: Option<u64>,
-    /// How long to wait for a job if there is none.
+    /// How long to wait for a job if there are none, in milliseconds. Default: 0.
     #[serde(default)]
     #[schema(maximum = 60_000)]
     pub wait_ms: u64,
@@ -132,58 +132,58 @@ fn one() -> u32 {
     1
 }
 
-/// What a claim brought.
+/// The result of a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct Claimed {
-    /// The jobs, first in line first; maybe none.
+pub struct ClaimedJobs {
+    /// The claimed jobs, in order; may be empty.
     pub jobs: Vec<ClaimedJob>,
-    /// Whether a limit ended the claim: more may be waiting.
+    /// Whether a limit ended the claim: more jobs may be due.
     pub at_limit: bool,
-    /// If fewer than asked were claimed: how long until the next waiting job becomes due, if any waits.
+    /// If fewer jobs than requested were claimed: milliseconds until the next queued job is due, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_due_in_ms: Option<u64>,
 }
 
-/// A job with its lease.
+/// A claimed job with its lease.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ClaimedJob {
-    /// Its id.
+    /// Id.
     #[schema(value_type = i64)]
     pub id: JobId,
-    /// The fencing token: higher than that of every earlier claim of the job.
+    /// Fencing token; higher than that of every earlier claim of the job.
     pub token: i64,
-    /// What sort of work it is.
+    /// Job kind.
     pub kind: String,
-    /// What to work on.
+    /// The input of the handler.
     #[schema(value_type = Value)]
     pub payload: JsonText,
-    /// Higher goes first.
+    /// Priority.
     pub priority: i16,
-    /// Which attempt this is, from 1.
+    /// Number of this attempt, starting at 1.
     pub attempt: u32,
-    /// How often it is tried.
+    /// Maximum number of attempts.
     pub max_attempts: u32,
-    /// The wait between tries.
+    /// Delay between attempts.
     pub backoff: Backoff,
-    /// How long this attempt may take.
+    /// Time limit of this attempt, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// What an earlier attempt reported last.
+    /// The last progress report of an earlier attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub progress: Option<JsonText>,
-    /// What went wrong last.
+    /// The last error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-    /// The trace context of whoever enqueued it.
+    /// The W3C trace context of the enqueueing call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace_context: Option<String>,
-    /// When it was enqueued.
+    /// When the job was enqueued.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
-    /// How long the lease lasts from the claim on.
+    /// Duration of the lease from the claim on, in milliseconds.
     pub lease_ms: u64,
-    /// Until when by the server's clock, unless renewed.
+    /// When the lease expires unless renewed, by the clock of the server.
     #[schema(value_type = String, format = DateTime)]
     pub lease_expires_at: Timestamp,
 }
@@ -195,16 +195,16 @@ pub struct JobRef {
     /// The job.
     #[schema(value_type = i64, minimum = 1)]
     pub id: JobId,
-    /// The token of the claim.
+    /// The fencing token of the claim.
     #[schema(minimum = 1)]
     pub token: i64,
 }
 
-/// Leases to extend.
+/// Leases to renew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Renew {
-    /// Who claimed them.
+pub struct LeaseRenewal {
+    /// The worker that claimed the jobs.
     #[schema(
         min_length = 1,
         max_length = 90,
@@ -214,120 +214,120 @@ pub struct Renew {
     /// The claims.
     #[schema(min_items = 1, max_items = 10_000)]
     pub claims: Vec<JobRef>,
-    /// How long the leases last from now on.
+    /// New duration of the leases from now on, in milliseconds.
     #[schema(minimum = 100, maximum = 86_400_000)]
     pub lease_ms: u64,
 }
 
-/// Leases that were extended.
+/// The leases that were renewed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Renewed {
-    /// The jobs still held. A lease that is not here is lost: stop its work and drop the result.
+pub struct RenewedLeases {
+    /// The jobs still held. A lease missing here is lost: stop the work and discard its result.
     #[schema(value_type = Vec<i64>)]
     pub held: Vec<JobId>,
 }
 
-/// Claims to end.
+/// Claimed jobs to finish.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct FinishMany {
-    /// Who claimed them.
+pub struct FinishBatch {
+    /// The worker that claimed the jobs.
     #[schema(
         min_length = 1,
         max_length = 90,
         pattern = r"^[^\u0000-\u001f\u007f-\u009f]*[^\u0000-\u001f\u007f-\u009f\s][^\u0000-\u001f\u007f-\u009f]*$"
     )]
     pub worker: String,
-    /// How each ended.
+    /// The outcome of each job.
     #[schema(min_items = 1, max_items = 10_000)]
     pub finishes: Vec<Finish>,
 }
 
-/// How a claim ended.
+/// The outcome of a claimed job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Finish {
     /// The job.
     #[schema(value_type = i64, minimum = 1)]
     pub id: JobId,
-    /// The token of the claim.
+    /// The fencing token of the claim.
     #[schema(minimum = 1)]
     pub token: i64,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// What it came to; with `completed`.
+    /// How the attempt ended.
+    pub outcome: JobOutcome,
+    /// The result; with `completed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub result: Option<JsonText>,
-    /// What went wrong; with `failed`.
+    /// The error; required with `failed`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 100_000)]
     pub error: Option<String>,
-    /// Whether to try again, with `failed`; as its policy says unless `false`.
+    /// With `failed`: `false` fails the job without a retry. Default: the retry policy decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<bool>,
-    /// How long to wait: before the next try with `failed` (its policy says it otherwise), before it is due again with `snoozed`.
+    /// Delay in milliseconds: until the next attempt with `failed` (default: the retry policy), or until the job is due again with `snoozed` (required).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 31_622_400_000u64)]
     pub after_ms: Option<u64>,
 }
 
-/// How the work on a job ended.
+/// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It is done.
+pub enum JobOutcome {
+    /// The work is done.
     Completed,
-    /// It failed.
+    /// The attempt failed.
     Failed,
-    /// Not now; this was no attempt.
+    /// Postponed; does not count as an attempt.
     Snoozed,
-    /// It was not started; this was no attempt.
+    /// Returned to the queue without being started; does not count as an attempt.
     GivenBack,
 }
 
-/// What became of each, in the order asked.
+/// The result of each finish, in the order of the call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct FinishedMany {
-    /// One for each finish.
-    pub finished: Vec<Finished>,
+pub struct FinishResults {
+    /// One result per finish.
+    pub finished: Vec<FinishResult>,
 }
 
-/// What became of a finish.
+/// The result of a finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Finished {
+pub struct FinishResult {
     /// The job.
     #[schema(value_type = i64)]
     pub id: JobId,
-    /// Where it is now.
+    /// The state of the job now.
     pub state: FinishState,
-    /// When it may run again, if it is queued.
+    /// When the job may run again, if it is queued.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub run_at: Option<Timestamp>,
 }
 
-/// Where a job is after a finish.
+/// The state of a job after a finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FinishState {
     /// Completed.
     Completed,
-    /// Failed for good.
+    /// Failed; no further attempt.
     Failed,
     /// Queued again.
     Queued,
-    /// The lease was lost or never held: nothing was changed, and whatever the worker did must not count.
+    /// The lease was lost or never held: nothing was changed. Discard the result of the work.
     LeaseLost,
-    /// The store failed while it ended this claim, and ended others of the call. The claim is still held: send this finish again.
+    /// The store failed at this job, and finished others of the call. The lease is still held: send this finish again.
     NotWritten,
 }
 
-/// What a worker says of its progress.
+/// A worker's progress report.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Progress {
-    /// Who claimed it.
+pub struct ProgressReport {
+    /// The worker that claimed the job.
     #[schema(
         min_length = 1,
         max_length = 90,
@@ -337,7 +337,7 @@ pub struct Progress {
     /// The job.
     #[schema(value_type = i64, minimum = 1)]
     pub id: JobId,
-    /// The token of the claim.
+    /// The fencing token of the claim.
     #[schema(minimum = 1)]
     pub token: i64,
     /// Any JSON.
@@ -347,82 +347,82 @@ pub struct Progress {
 
 /// Whether a lease is still held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Held {
-    /// If not, it is lost: stop the work and drop its result.
+pub struct LeaseStatus {
+    /// Whether the lease is held. If not, it is lost: stop the work and discard its result.
     pub held: bool,
 }
 
-/// A job as it is kept.
+/// A job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Job {
-    /// Its id.
+    /// Id.
     #[schema(value_type = i64)]
     pub id: JobId,
-    /// The queue it is in.
+    /// The queue.
     pub queue: String,
-    /// What sort of work it is.
+    /// Job kind.
     pub kind: String,
-    /// Where it is.
+    /// Status.
     #[schema(value_type = JobStatusName)]
     pub status: JobStatus,
-    /// Higher goes first.
+    /// Priority; a higher value runs first.
     pub priority: i16,
-    /// What to work on.
+    /// The input of the handler.
     #[schema(value_type = Value)]
     pub payload: JsonText,
-    /// Not before this.
+    /// Earliest start.
     #[schema(value_type = String, format = DateTime)]
     pub run_at: Timestamp,
-    /// Claims that count, the current one included.
+    /// Number of attempts, including the current one.
     pub attempts: u32,
-    /// How often it is tried.
+    /// Maximum number of attempts.
     pub max_attempts: u32,
-    /// The wait between tries.
+    /// Delay between attempts.
     pub backoff: Backoff,
-    /// How long an attempt may take.
+    /// Time limit of an attempt, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// What makes a repeated enqueue the same, while it holds.
+    /// Deduplication key, while it is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dedup_key: Option<String>,
-    /// The worker that has it, while running: its name, and behind `@` the id of its key if it came over HTTP.
+    /// The worker that holds the job while it is running: its name, followed by `@` and the id of its key if it claimed over HTTP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claimed_by: Option<String>,
-    /// When that worker took it.
+    /// When the worker claimed the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub claimed_at: Option<Timestamp>,
-    /// Until when.
+    /// When the lease expires unless renewed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub lease_expires_at: Option<Timestamp>,
-    /// The fencing token of the last claim; 0 before the first.
+    /// Fencing token of the last claim; 0 before the first.
     pub token: i64,
-    /// What its worker reported last.
+    /// The last progress report of its worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub progress: Option<JsonText>,
-    /// What it came to.
+    /// The result of a completed job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Value>)]
     pub result: Option<JsonText>,
-    /// The last thing that went wrong.
+    /// The last error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-    /// The execution of which it is a node, if it is one.
+    /// The execution, if the job is a node of a graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = Uuid)]
     pub execution: Option<ExecutionId>,
-    /// When it was enqueued.
+    /// When the job was enqueued.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
-    /// When it ended.
+    /// When the job ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub finished_at: Option<Timestamp>,
 }
 
-/// Where a job is.
+/// The status of a job.
 #[derive(ToSchema)]
 #[schema(rename_all = "lowercase")]
 #[allow(

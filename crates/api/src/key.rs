@@ -1,14 +1,14 @@
-//! Keys that open the API.
+//! JSON of API keys.
 
 use leasehold_core::{KeyId, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A key to make.
+/// A key to create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewKey {
-    /// What people call it.
+    /// Name, for people.
     #[schema(
         min_length = 1,
         max_length = 200,
@@ -16,11 +16,11 @@ pub struct NewKey {
         example = "billing workers"
     )]
     pub name: String,
-    /// What it opens.
+    /// What the key gives access to.
     pub scope: Scope,
 }
 
-/// What a key opens.
+/// What a key gives access to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(
     tag = "kind",
@@ -33,7 +33,7 @@ pub enum Scope {
     Admin,
     /// One workspace: its definitions, requests and executions.
     Workspace {
-        /// Which.
+        /// The workspace.
         #[schema(value_type = String, format = Uuid)]
         workspace: WorkspaceId,
     },
@@ -45,7 +45,7 @@ pub enum Scope {
     },
 }
 
-/// A scope as it is sent: read field by field, so that what is wrong can be named.
+/// A scope as sent: read field by field, so that an error can name the field.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ScopeDocument {
@@ -70,44 +70,48 @@ impl TryFrom<ScopeDocument> for Scope {
             (ScopeKind::Admin, None, None) => Ok(Self::Admin),
             (ScopeKind::Workspace, Some(workspace), None) => Ok(Self::Workspace { workspace }),
             (ScopeKind::Worker, None, Some(queues)) => Ok(Self::Worker { queues }),
-            (ScopeKind::Admin, ..) => Err("an admin's key has neither `workspace` nor `queues`"),
-            (ScopeKind::Workspace, ..) => Err("a workspace's key has `workspace` and no `queues`"),
-            (ScopeKind::Worker, ..) => Err("a worker's key has `queues` and no `workspace`"),
+            (ScopeKind::Admin, ..) => Err("an admin key takes neither `workspace` nor `queues`"),
+            (ScopeKind::Workspace, ..) => {
+                Err("a workspace key requires `workspace` and takes no `queues`")
+            }
+            (ScopeKind::Worker, ..) => {
+                Err("a worker key requires `queues` and takes no `workspace`")
+            }
         }
     }
 }
 
-/// A key; its secret is not kept.
+/// An API key, without its secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Key {
-    /// Its id.
+    /// Id.
     #[schema(value_type = String, format = Uuid)]
     pub id: KeyId,
-    /// What people call it.
+    /// Name, for people.
     pub name: String,
-    /// What it opens.
+    /// What the key gives access to.
     pub scope: Scope,
-    /// When it was made.
+    /// When the key was created.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
-    /// When it was revoked; it opens nothing from then on.
+    /// When the key was revoked; it has been invalid since then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub revoked_at: Option<Timestamp>,
 }
 
-/// A key that was just made, with its secret: it is shown this once.
+/// A created key with its secret, which is returned only once.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct MadeKey {
+pub struct CreatedKey {
     /// The key.
     pub key: Key,
-    /// What to send as `Authorization: Bearer …`.
+    /// The secret to send as `Authorization: Bearer …`.
     pub secret: String,
 }
 
-impl std::fmt::Debug for MadeKey {
+impl std::fmt::Debug for CreatedKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MadeKey")
+        f.debug_struct("CreatedKey")
             .field("key", &self.key)
             .finish_non_exhaustive()
     }
@@ -120,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scope_is_read_as_it_is_written() {
+    fn scope_round_trips_through_json() {
         let workspace = serde_json::from_str("\"00000000-0000-0000-0000-000000000001\"").unwrap();
         for scope in [
             Scope::Admin,
@@ -135,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scope_that_says_too_much_or_too_little_is_refused() {
+    fn scope_with_missing_or_extra_fields_is_rejected() {
         for text in [
             r#"{"kind": "admin", "queues": ["a"]}"#,
             r#"{"kind": "workspace"}"#,

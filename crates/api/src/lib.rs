@@ -1,7 +1,7 @@
-//! The JSON of the HTTP API: one type a document, the same for server and client. Knows no HTTP, no store and no rule: only shapes and bounds.
+//! The JSON types of the HTTP API, shared by server and client. Knows no HTTP, no store and no business rule: only fields and bounds.
 //!
-//! Lengths of time are whole milliseconds in fields that end in `_ms`; moments are RFC 3339 texts; ids are UUIDs, those of jobs numbers.
-//! What is sent to the server refuses fields it does not know; what comes from it may gain fields.
+//! Durations are whole milliseconds in fields that end in `_ms`; timestamps are RFC 3339 strings; ids are UUIDs, except job ids, which are integers.
+//! Types sent to the server reject unknown fields; types returned by it may gain fields.
 
 pub mod change;
 pub mod definition;
@@ -24,7 +24,7 @@ pub use problem::{Code, Problem};
 
 use serde::{Deserialize, Deserializer};
 
-/// Tells a field that is absent (`None`) from one that is `null` (`Some(None)`).
+/// Distinguishes an absent field (`None`) from `null` (`Some(None)`).
 fn present<'de, T, D>(deserializer: D) -> Result<Option<Option<T>>, D::Error>
 where
     T: Deserialize<'de>,

@@ -1,6 +1,6 @@
-//! Describes the core's lists of names in the API's documentation, so that a name is written once, in the core.
+//! Builds OpenAPI schemas from the core's lists of names, so that each name is written once, in the core.
 
-/// Defines the schema of a text that is one of the core's names.
+/// Defines the schema of a string that is one of the core's names.
 macro_rules! names {
     ($(#[doc = $doc:literal])* $schema:ident = $names:expr) => {
         $(#[doc = $doc])*

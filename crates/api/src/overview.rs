@@ -1,68 +1,68 @@
-//! What goes on in the whole server at one moment.
+//! JSON of the overview: the current state of the whole server.
 
 use crate::workspace::{RequestCounts, WorkspaceState};
 use leasehold_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What goes on now, as of a second ago at most.
+/// The current state of the whole server, at most one second old.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Overview {
-    /// When this was so, by the store's clock.
+    /// When it was read, by the clock of the store.
     #[schema(value_type = String, format = DateTime)]
     pub at: Timestamp,
-    /// What executions are started in.
+    /// The engine.
     pub engine: EngineState,
-    /// How many workspaces there are.
+    /// Number of workspaces.
     pub workspaces: u64,
-    /// The requests of all of them.
+    /// The requests of all workspaces by status.
     pub requests: RequestCounts,
-    /// The workspaces with the most running, then the most waiting; fifty at most.
+    /// The workspaces with the most running executions, then the most pending requests; at most 50.
     pub busiest: Vec<WorkspaceState>,
-    /// Queues of jobs, those with the most running first, then by name; fifty at most.
+    /// The queues with the most running jobs, then by name; at most 50.
     pub queues: Vec<QueueUse>,
 }
 
-/// How an engine is.
+/// The state of the engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct EngineState {
-    /// Which it is: `embedded` or `temporal`.
+    /// `embedded`, `temporal` or `none`.
     pub name: String,
-    /// How it is.
+    /// Health.
     pub state: EngineHealth,
-    /// What it said, if it is down.
+    /// The error, if the engine is down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// How an engine is, as this instance knows it.
+/// The health of the engine, as this instance knows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineHealth {
-    /// It starts what is admitted.
+    /// The engine starts admitted requests.
     Well,
-    /// It does not answer; nothing is admitted until it does.
+    /// The engine does not answer; nothing is admitted until it does.
     Down,
-    /// This instance starts nothing in it; another may.
+    /// This instance does not dispatch; another may.
     NotDispatchedHere,
-    /// This server has none.
+    /// No engine is configured.
     None,
 }
 
-/// What goes on in a queue of jobs.
+/// The current use of a queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct QueueUse {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// How many of its jobs may run at once; absent is no limit.
+    /// Maximum number of running jobs; absent if unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Whether workers get nothing from it.
+    /// Whether claims from the queue are paused.
     pub paused: bool,
-    /// Jobs that a worker could have now; counted to 10,000.
+    /// Jobs that are due; counted up to 10,000.
     pub waiting: u64,
-    /// Whether there are more than were counted.
+    /// Whether more jobs are due than were counted.
     pub more_waiting: bool,
-    /// Jobs that workers have.
+    /// Running jobs.
     pub running: u64,
 }

@@ -1,99 +1,99 @@
-//! Problems as RFC 9457 has them, with a stable code each. `docs/errors/` has a page for every code.
+//! Problem documents (RFC 9457), each with a stable code. `docs/errors/` has a page for every code.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// What went wrong, as `application/problem+json`.
+/// An error, as `application/problem+json`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Problem {
-    /// Where the code is explained, relative to the server.
+    /// Link to the page that explains the code, relative to the server.
     #[serde(rename = "type")]
     #[schema(format = "uri-reference")]
     pub kind: String,
-    /// The code in words.
+    /// Short description of the code.
     pub title: String,
     /// The HTTP status.
     #[schema(minimum = 400, maximum = 599)]
     pub status: u16,
     /// The code: stable, for programs.
     pub code: Code,
-    /// What went wrong this time, for people.
+    /// What went wrong in this call, for people.
     pub detail: String,
-    /// What is wrong: a JSON pointer into the body, or the name of a parameter or header.
+    /// The invalid value: a JSON pointer into the body, or the name of a parameter or header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The request that holds what was asked for, where one does.
+    /// The request that causes the conflict, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_by: Option<String>,
-    /// How many seconds to wait before trying again.
+    /// Seconds to wait before a retry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u64>,
 }
 
-/// Hands every code to the macro of this name, a row each: name, text, status and title.
+/// Calls the macro of this name with one row per code: name, text, status and title.
 #[macro_export]
 macro_rules! problem_codes {
     ($rows:ident) => {
         $rows! {
-            /// The body is no JSON.
+            /// The body is not valid JSON.
             MalformedJson = "malformed_json", 400, "The body is not valid JSON";
-            /// A parameter of the path, the query or a header is not acceptable.
-            InvalidParameter = "invalid_parameter", 400, "A parameter is not acceptable";
-            /// No key, or one that opens nothing.
-            Unauthenticated = "unauthenticated", 401, "A valid key is needed";
-            /// The key does not open this.
-            Forbidden = "forbidden", 403, "The key does not allow this";
-            /// It is not there, or not for this key to see.
-            NotFound = "not_found", 404, "There is no such thing";
-            /// The route has other methods.
-            MethodNotAllowed = "method_not_allowed", 405, "The route does not have this method";
+            /// A path or query parameter or a header is invalid.
+            InvalidParameter = "invalid_parameter", 400, "Invalid parameter";
+            /// The key is missing, unknown or revoked.
+            Unauthenticated = "unauthenticated", 401, "API key missing or invalid";
+            /// The key has no access to this route.
+            Forbidden = "forbidden", 403, "The key has no access to this";
+            /// The object does not exist, or the key has no access to it.
+            NotFound = "not_found", 404, "Not found";
+            /// The route does not support this method.
+            MethodNotAllowed = "method_not_allowed", 405, "Method not allowed";
             /// The body did not arrive in time.
             BodyTooSlow = "body_too_slow", 408, "The body did not arrive in time";
-            /// Something else has that name.
-            NameTaken = "name_taken", 409, "The name is taken";
-            /// The idempotency key is held with other params.
+            /// The name is already in use.
+            NameTaken = "name_taken", 409, "The name is already in use";
+            /// The idempotency key is held by a request with other content.
             IdempotencyConflict = "idempotency_conflict", 409, "The idempotency key is held by another request";
-            /// The definition has no version yet.
+            /// The definition has no published version.
             NotPublished = "not_published", 409, "The definition has no published version";
-            /// Only a FAILED request can be redriven.
+            /// The request cannot be redriven: it is not FAILED.
             NotFailed = "not_failed", 409, "The request has not failed";
-            /// An earlier redrive has not ended.
-            AlreadyRedriven = "already_redriven", 409, "A redrive of the request is under way";
-            /// It has ended and cannot be cancelled.
-            AlreadyFinished = "already_finished", 409, "It has ended already";
-            /// A worker has the job.
-            JobRunning = "job_running", 409, "A worker has the job";
-            /// It ends with its node or its execution.
-            JobOfGraph = "job_of_graph", 409, "The job is a node of a graph";
-            /// The body has more bytes than the route takes.
+            /// An earlier redrive of the request has not ended.
+            AlreadyRedriven = "already_redriven", 409, "The request is already being redriven";
+            /// The request or job has ended and cannot be cancelled.
+            AlreadyFinished = "already_finished", 409, "Already finished";
+            /// The job is running and cannot be cancelled.
+            JobRunning = "job_running", 409, "The job is running";
+            /// The job belongs to a graph and cannot be cancelled alone.
+            JobOfGraph = "job_of_graph", 409, "The job belongs to a graph";
+            /// The body exceeds the size limit of the route.
             BodyTooLarge = "body_too_large", 413, "The body is too large";
-            /// The body is not said to be JSON.
+            /// The `Content-Type` is not JSON.
             UnsupportedMediaType = "unsupported_media_type", 415, "The body must be application/json";
-            /// The body is JSON, and not what the route takes.
-            Invalid = "invalid", 422, "The body is not acceptable";
-            /// The workspace asks too often.
-            RateLimited = "rate_limited", 429, "Too many requests of this workspace";
-            /// The workspace has as many waiting as it may.
-            BacklogFull = "backlog_full", 429, "The workspace has too much waiting";
-            /// The key has as many streams open as it may.
-            TooManyStreams = "too_many_streams", 429, "Too many streams are open";
-            /// A fault of the server.
-            Internal = "internal", 500, "The server failed";
-            /// The store does not answer.
-            StoreUnavailable = "store_unavailable", 503, "The store does not answer";
-            /// The engine does not answer.
-            EngineUnavailable = "engine_unavailable", 503, "The engine does not answer";
-            /// The server does as much as it can.
-            Overloaded = "overloaded", 503, "The server is too busy";
-            /// It took too long; whether it was done is not known.
-            DeadlineExceeded = "deadline_exceeded", 504, "It took too long";
+            /// The body is JSON, but invalid for the route.
+            Invalid = "invalid", 422, "Invalid body";
+            /// The workspace exceeds its rate limit.
+            RateLimited = "rate_limited", 429, "Rate limit of the workspace exceeded";
+            /// The workspace has reached its maximum of pending requests.
+            BacklogFull = "backlog_full", 429, "The backlog of the workspace is full";
+            /// The key or the server has reached its maximum of open streams.
+            TooManyStreams = "too_many_streams", 429, "Too many open streams";
+            /// The server has a bug or an unexpected failure.
+            Internal = "internal", 500, "Internal server error";
+            /// The store is unavailable.
+            StoreUnavailable = "store_unavailable", 503, "The store is unavailable";
+            /// The engine is unavailable.
+            EngineUnavailable = "engine_unavailable", 503, "The engine is unavailable";
+            /// The server has reached a limit or is stopping.
+            Overloaded = "overloaded", 503, "The server is overloaded";
+            /// The call took too long; it is unknown whether it was carried out.
+            DeadlineExceeded = "deadline_exceeded", 504, "The call took too long";
         }
     };
 }
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal, $title:literal;)*) => {
-        /// Every way a call can go wrong.
+        /// The code of a problem.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
         #[serde(rename_all = "snake_case")]
         pub enum Code {
@@ -101,20 +101,20 @@ macro_rules! codes {
         }
 
         impl Code {
-            /// All of them.
+            /// All codes.
             pub const ALL: &[Code] = &[$(Code::$name),*];
 
-            /// Its name in JSON and in addresses.
+            /// Returns the code's name in JSON and URLs.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Code::$name => $text,)* }
             }
 
-            /// The HTTP status it comes with.
+            /// Returns the code's HTTP status.
             pub const fn status(self) -> u16 {
                 match self { $(Code::$name => $status,)* }
             }
 
-            /// The code in words.
+            /// Returns the short description of the code.
             pub const fn title(self) -> &'static str {
                 match self { $(Code::$name => $title,)* }
             }
@@ -125,7 +125,7 @@ macro_rules! codes {
 problem_codes!(codes);
 
 impl Problem {
-    /// A problem of this code.
+    /// Creates a problem with this code.
     pub fn new(code: Code, detail: impl Into<String>) -> Self {
         Self {
             kind: format!("/errors/{}", code.as_str()),
@@ -139,14 +139,14 @@ impl Problem {
         }
     }
 
-    /// Names what is wrong.
+    /// Sets the path of the invalid value.
     #[must_use]
     pub fn at(mut self, path: impl Into<String>) -> Self {
         self.path = Some(path.into());
         self
     }
 
-    /// Says when to try again.
+    /// Sets the seconds to wait before a retry.
     #[must_use]
     pub fn retry_after(mut self, seconds: u64) -> Self {
         self.retry_after = Some(seconds);
@@ -170,14 +170,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_written_as_its_name() {
+    fn code_serializes_as_its_name() {
         for code in Code::ALL {
             assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
         }
     }
 
     #[test]
-    fn a_problem_is_read_back() {
+    fn problem_round_trips_through_json() {
         let problem = Problem::new(Code::Invalid, "too long")
             .at("/name")
             .retry_after(3);

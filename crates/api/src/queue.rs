@@ -1,40 +1,40 @@
-//! Queues of jobs.
+//! JSON of job queues.
 
 use leasehold_core::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A queue and what holds for its jobs.
+/// A queue and the defaults of its jobs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Queue {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// How many of its jobs may run at once among all workers; absent is no limit.
+    /// Maximum number of running jobs of the queue, over all workers; absent if unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
-    /// Whether workers get nothing from it.
+    /// Whether claims from the queue are paused.
     pub paused: bool,
-    /// Whether completed jobs are kept until they are pruned.
+    /// Whether completed jobs are retained until they are pruned.
     pub keep_completed: bool,
-    /// How long a claim lasts where the worker does not say.
+    /// Default duration of a lease, in milliseconds.
     pub lease_ms: u64,
-    /// How often a job is tried where it does not say itself.
+    /// Default maximum number of attempts of a job.
     pub max_attempts: u32,
-    /// The wait between tries where a job does not say itself.
+    /// Default delay between attempts of a job.
     pub backoff: Backoff,
-    /// How long an attempt may take where the job does not say; absent is no limit.
+    /// Default time limit of an attempt, in milliseconds; absent if unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// When it was first used or set up.
+    /// When the queue was first used or configured.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
 }
 
-/// What to change of a queue; what is absent stays as it is.
+/// Changes to a queue; absent fields stay unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QueueChange {
-    /// Its limit of running jobs; `null` takes it away.
+    /// Maximum number of running jobs; `null` removes the limit.
     #[serde(
         default,
         deserialize_with = "crate::present",
@@ -42,24 +42,24 @@ pub struct QueueChange {
     )]
     #[schema(value_type = Option<u32>, maximum = 1_000_000)]
     pub limit: Option<Option<u32>>,
-    /// Whether workers get nothing from it.
+    /// Whether to pause claims from the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
-    /// Whether completed jobs are kept.
+    /// Whether to retain completed jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_completed: Option<bool>,
-    /// How long a claim lasts.
+    /// Default duration of a lease, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 100, maximum = 86_400_000)]
     pub lease_ms: Option<u64>,
-    /// How often a job is tried. Given together with `backoff`, or the other stays as it is.
+    /// Default maximum number of attempts of a job. Without `backoff`, the backoff stays unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 32_767)]
     pub max_attempts: Option<u32>,
-    /// The wait between tries.
+    /// Default delay between attempts of a job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backoff: Option<Backoff>,
-    /// How long an attempt may take; `null` is no limit.
+    /// Default time limit of an attempt, in milliseconds; `null` removes it.
     #[serde(
         default,
         deserialize_with = "crate::present",
@@ -69,44 +69,44 @@ pub struct QueueChange {
     pub timeout_ms: Option<Option<u64>>,
 }
 
-/// How the wait between tries grows.
+/// How the delay between attempts grows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Backoff {
-    /// The wait after the first failure.
+    /// Delay after the first failure, in milliseconds.
     #[schema(maximum = 31_622_400_000u64)]
     pub base_ms: u64,
-    /// What each further failure multiplies it by.
+    /// Factor by which the delay grows with each further failure.
     #[schema(minimum = 1, maximum = 1000)]
     pub factor: f64,
-    /// The longest wait, at least `base_ms`.
+    /// Longest delay, in milliseconds; at least `base_ms`.
     #[schema(maximum = 31_622_400_000u64)]
     pub max_ms: u64,
-    /// The part of the wait that is random, from 0 to 1.
+    /// Random share of the delay, from 0 to 1.
     #[schema(minimum = 0, maximum = 1)]
     pub jitter: f64,
 }
 
-/// How many jobs a queue has, counted now.
+/// The jobs of a queue by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobCounts {
-    /// Queued, their time has come.
+    /// Queued and due.
     pub ready: u64,
-    /// Queued, their time has not come.
+    /// Queued and not due yet.
     pub scheduled: u64,
-    /// With a worker.
+    /// Running.
     pub running: u64,
-    /// Completed and kept.
+    /// Completed and retained.
     pub completed: u64,
     /// Failed.
     pub failed: u64,
 }
 
-/// How many jobs of all queues together may run at once.
+/// The limit of running jobs of all queues together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobLimit {
-    /// The limit; `null` or absent is none.
+    /// The limit; `null` or absent means unlimited.
     #[serde(default)]
     #[schema(maximum = 1_000_000)]
     pub limit: Option<u32>,

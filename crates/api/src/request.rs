@@ -1,4 +1,4 @@
-//! Requests: what is asked to run, and what became of it.
+//! JSON of requests.
 
 use leasehold_core::{
     DefinitionId, ExecutionId, FailureReason, RequestId, RequestStatus, Timestamp, VersionId,
@@ -12,22 +12,22 @@ use utoipa::ToSchema;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewRequest {
-    /// What to run.
+    /// The definition to run.
     #[schema(value_type = String, format = Uuid)]
     pub definition: DefinitionId,
-    /// What to run it with.
+    /// The input of the execution: any JSON.
     #[serde(default)]
     #[schema(value_type = Value)]
     pub params: Value,
-    /// Higher goes first.
+    /// Priority; a higher value is admitted first. Default: 0.
     #[serde(default)]
     #[schema(minimum = -1000, maximum = 1000)]
     pub priority: i16,
-    /// Not before this.
+    /// Earliest start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub run_at: Option<Timestamp>,
-    /// What makes a repeated call the same one; for one request the header `Idempotency-Key` says it as well.
+    /// Idempotency key, unique in the workspace: a repeated call returns the first request. For a single request, the header `Idempotency-Key` is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(
         min_length = 1,
@@ -35,14 +35,14 @@ pub struct NewRequest {
         pattern = r"^[^\u0000-\u001f\u007f-\u009f]*[^\u0000-\u001f\u007f-\u009f\s][^\u0000-\u001f\u007f-\u009f]*$"
     )]
     pub idempotency_key: Option<String>,
-    /// How long that key holds; without it, as long as the request is kept.
+    /// How long the key is held, in milliseconds. Default: as long as the request is retained.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 31_622_400_000u64)]
     pub dedupe_window_ms: Option<u64>,
 }
 
 impl NewRequest {
-    /// A request with ordinary options.
+    /// Creates a request with default options.
     pub fn new(definition: DefinitionId, params: Value) -> Self {
         Self {
             definition,
@@ -64,79 +64,79 @@ pub struct NewRequests {
     pub requests: Vec<NewRequest>,
 }
 
-/// A request in the queue.
+/// The result of enqueueing a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Enqueued {
-    /// Its id.
+pub struct EnqueuedRequest {
+    /// Id of the request.
     #[schema(value_type = String, format = Uuid)]
     pub id: RequestId,
-    /// Whether this call put it there; if not, its idempotency key was held by this one.
+    /// Whether this call enqueued the request; if not, the request already held the idempotency key.
     pub inserted: bool,
 }
 
-/// Requests in the queue, in the order asked.
+/// The results of a batch, in the order of the batch.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct EnqueuedMany {
+pub struct EnqueuedRequests {
     /// The requests.
-    pub requests: Vec<Enqueued>,
+    pub requests: Vec<EnqueuedRequest>,
 }
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Request {
-    /// Its id.
+    /// Id.
     #[schema(value_type = String, format = Uuid)]
     pub id: RequestId,
-    /// Whose it is.
+    /// The workspace of the request.
     #[schema(value_type = String, format = Uuid)]
     pub workspace: WorkspaceId,
-    /// What it asks to run.
+    /// The definition to run.
     #[schema(value_type = String, format = Uuid)]
     pub definition: DefinitionId,
-    /// The version it was pinned to when it was enqueued.
+    /// The version, pinned when the request was enqueued.
     #[schema(value_type = String, format = Uuid)]
     pub version: VersionId,
-    /// Where it is.
+    /// Status.
     #[schema(value_type = RequestStatusName)]
     pub status: RequestStatus,
-    /// Higher goes first.
+    /// Priority; a higher value is admitted first.
     pub priority: i16,
-    /// What it runs with.
+    /// The input of the execution.
     #[schema(value_type = Value)]
     pub params: Value,
-    /// Not before this.
+    /// Earliest start.
     #[schema(value_type = String, format = DateTime)]
     pub run_at: Timestamp,
-    /// What makes a repeated enqueue the same, while it holds.
+    /// Idempotency key, while it is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// The execution created for it.
+    /// The execution created for the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = Uuid)]
     pub execution: Option<ExecutionId>,
-    /// Releases, recoveries and failures.
+    /// Number of releases, recoveries and failures.
     pub attempt_count: u32,
-    /// Starts that definitely did not happen because of the request itself.
+    /// Starts that the engine rejected because of the request itself.
     pub dispatch_failures: u32,
-    /// Why it failed.
+    /// Why the request failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<FailureReasonName>)]
     pub failure_reason: Option<FailureReason>,
-    /// The last thing that went wrong.
+    /// The last error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
-    /// Which failed request it repeats.
+    /// The failed request that this one redrives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = Uuid)]
     pub redrive_of: Option<RequestId>,
-    /// When someone wished to cancel it.
+    /// When cancellation was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub cancel_requested_at: Option<Timestamp>,
-    /// When it was enqueued.
+    /// When the request was enqueued.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
-    /// When it was claimed.
+    /// When the request was claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub claimed_at: Option<Timestamp>,
@@ -144,75 +144,75 @@ pub struct Request {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub dispatched_at: Option<Timestamp>,
-    /// When it ended.
+    /// When the request ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub finished_at: Option<Timestamp>,
 }
 
-/// How to cancel.
+/// How to cancel a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Cancel {
-    /// Whether a running execution is ended without being asked.
+pub struct CancelOptions {
+    /// Whether to terminate a running execution instead of asking it to stop.
     #[serde(default)]
     pub force: bool,
 }
 
-/// What became of a cancellation.
+/// The result of a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Cancelled {
-    /// Where it is now.
+pub struct CancelResult {
+    /// The state of the cancellation.
     pub state: CancelState,
-    /// The execution that is being ended, if there is one.
+    /// The execution that is being cancelled, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = Uuid)]
     pub execution: Option<ExecutionId>,
 }
 
-/// Where a cancellation is.
+/// The state of a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CancelState {
     /// The request has failed as cancelled.
     Cancelled,
-    /// The wish is kept; it ends when its start is resolved or its execution has ended.
+    /// The cancel request is recorded; the request ends when its start is resolved or its execution has ended.
     Cancelling,
 }
 
-/// Failed requests to redrive.
+/// Selects failed requests to redrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RedriveMany {
-    /// Only those that failed for this reason.
+    /// Only requests that failed for this reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<FailureReasonName>)]
     pub reason: Option<FailureReason>,
-    /// How many at most, 1,000 unless said.
+    /// Maximum number of requests. Default: 1,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 10_000)]
     pub limit: Option<u32>,
 }
 
-/// A failed request and the one that repeats it.
+/// A failed request and its redrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct Redriven {
-    /// The failed one, which stays as it is.
+pub struct RedrivenRequest {
+    /// The failed request, which is not changed.
     #[schema(value_type = String, format = Uuid)]
     pub failed: RequestId,
-    /// The new one.
+    /// The new request.
     #[schema(value_type = String, format = Uuid)]
     pub request: RequestId,
 }
 
-/// What was redriven.
+/// The redriven requests.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RedrivenMany {
-    /// Failed requests that were never redriven before, oldest first.
-    pub redriven: Vec<Redriven>,
+pub struct RedrivenRequests {
+    /// The redriven requests, oldest first.
+    pub redriven: Vec<RedrivenRequest>,
 }
 
-/// Where a request is.
+/// The status of a request.
 #[derive(ToSchema)]
 #[schema(rename_all = "UPPERCASE")]
 #[allow(

@@ -1,81 +1,81 @@
-//! Why a request is not running now.
+//! JSON of the explanation why a request is not running.
 
 use leasehold_core::{ExecutionId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The answer.
+/// Why a request is not running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Why {
-    /// What holds it.
+    /// The blocking reason.
     pub reason: Reason,
-    /// The same in a sentence.
+    /// The explanation, for people.
     pub explanation: String,
-    /// Whatever else would hold it, were the reason gone.
+    /// Further reasons that would block the request if the first one were gone.
     pub also: Vec<Reason>,
-    /// How many requests of its workspace go before it; absent where it is in no line.
+    /// Number of requests of the workspace ahead of it; absent if the request is not in line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead: Option<u32>,
-    /// Whether more than `ahead` go before it: the rest were not counted.
+    /// Whether more than `ahead` are ahead of it: the rest were not counted.
     pub more_ahead: bool,
-    /// When it may begin, if that can be guessed.
+    /// Estimated start, if it can be estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub estimated_start: Option<Timestamp>,
 }
 
-/// A reason.
+/// A reason why a request is not running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "code", rename_all = "snake_case")]
 pub enum Reason {
-    /// It runs.
+    /// The request is running.
     Running,
-    /// It runs, but nobody asks for its work: its task queue has no pollers.
+    /// The request is running, but no worker polls its task queue.
     NoPollers,
-    /// It has ended.
+    /// The request has ended.
     Finished,
-    /// It is being started.
+    /// The request is being started.
     Starting,
-    /// Somebody cancelled it; it ends when its start is resolved.
+    /// The request is being cancelled; it ends when its start is resolved.
     Cancelling,
-    /// Its workspace was deleted: it fails when its turn comes.
+    /// The workspace was deleted: the request fails when it is admitted.
     WorkspaceGone,
-    /// Its workspace is paused.
+    /// The workspace is paused.
     Paused,
-    /// Its time has not come.
+    /// The request is not due yet.
     NotDue {
-        /// When it does.
+        /// When it is due.
         #[schema(value_type = String, format = DateTime)]
         until: Timestamp,
     },
-    /// A start did not succeed; it is tried again later.
+    /// A start failed; it is retried later.
     BackingOff {
-        /// When.
+        /// Time of the retry.
         #[schema(value_type = String, format = DateTime)]
         until: Timestamp,
-        /// What went wrong.
+        /// The error of the start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
     },
-    /// There is no engine to start it in.
+    /// No engine is configured.
     NoEngine,
-    /// The engine is down.
+    /// The engine is unavailable.
     EngineDown {
-        /// What it said.
+        /// The error of the engine.
         error: String,
     },
-    /// All slots of its workspace are taken.
+    /// All slots of the workspace are in use.
     AtCapacity {
-        /// How many there are.
+        /// Number of slots.
         limit: u32,
-        /// How many are taken.
+        /// Slots in use.
         in_use: u32,
-        /// By which executions, oldest first; a hundred at most.
+        /// The executions that hold slots, oldest first; at most 100.
         #[schema(value_type = Vec<String>)]
         executions: Vec<ExecutionId>,
     },
-    /// Others of its workspace go first, and there is room.
+    /// Other requests of the workspace are ahead of it; slots are free.
     InLine,
-    /// It is the next of its workspace to be admitted.
+    /// The request is the next of its workspace to be admitted.
     NextInLine,
 }

@@ -1,14 +1,14 @@
-//! Workspaces.
+//! JSON of workspaces.
 
 use leasehold_core::{Plan, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A workspace to make.
+/// A workspace to create.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewWorkspace {
-    /// Its name, unique.
+    /// Name, unique.
     #[schema(
         min_length = 1,
         max_length = 200,
@@ -16,24 +16,24 @@ pub struct NewWorkspace {
         example = "acme"
     )]
     pub name: String,
-    /// What it pays for.
+    /// Plan.
     #[schema(value_type = PlanName)]
     pub plan: Plan,
-    /// A limit that replaces the plan's.
+    /// Limit of concurrent executions. Default: the plan's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 100_000)]
     pub max_concurrent_executions: Option<u32>,
 }
 
-/// What to change of a workspace; what is absent stays as it is.
+/// Changes to a workspace; absent fields stay unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WorkspaceChange {
-    /// Another plan.
+    /// New plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<PlanName>)]
     pub plan: Option<Plan>,
-    /// Another limit that replaces the plan's; `null` gives the plan's back.
+    /// New limit of concurrent executions; `null` restores the plan's.
     #[serde(
         default,
         deserialize_with = "crate::present",
@@ -41,7 +41,7 @@ pub struct WorkspaceChange {
     )]
     #[schema(value_type = Option<u32>, maximum = 100_000)]
     pub max_concurrent_executions: Option<Option<u32>>,
-    /// Whether it admits nothing.
+    /// Whether to pause the admission of requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
 }
@@ -49,61 +49,61 @@ pub struct WorkspaceChange {
 /// A workspace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Workspace {
-    /// Its id.
+    /// Id.
     #[schema(value_type = String, format = Uuid)]
     pub id: WorkspaceId,
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What it pays for.
+    /// Plan.
     #[schema(value_type = PlanName)]
     pub plan: Plan,
-    /// How many executions may run at once: the plan's, unless replaced.
+    /// Limit of concurrent executions: the plan's, unless overridden.
     pub max_concurrent_executions: u32,
-    /// Whether that replaces the plan's.
+    /// Whether the limit overrides the plan's.
     pub overridden: bool,
-    /// Whether it admits nothing.
+    /// Whether the admission of requests is paused.
     pub paused: bool,
-    /// When it was made.
+    /// When the workspace was created.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
 }
 
-/// A workspace with what it uses now.
+/// A workspace with its current use.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct WorkspaceState {
     /// The workspace.
     pub workspace: Workspace,
-    /// How much of its concurrency it uses.
+    /// Slots in use.
     pub slots: Slots,
     /// Its requests by status.
     pub requests: RequestCounts,
 }
 
-/// How much of its concurrency a workspace uses.
+/// The slots of a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Slots {
-    /// How many executions may run at once.
+    /// Maximum number of concurrent executions.
     pub limit: u32,
-    /// How many do.
+    /// Slots in use.
     pub in_use: u32,
 }
 
-/// Requests by status, exact.
+/// Exact number of requests by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct RequestCounts {
-    /// Waiting.
+    /// PENDING: waiting.
     pub pending: u64,
-    /// Being started.
+    /// CLAIMED: being started.
     pub claimed: u64,
-    /// Running.
+    /// DISPATCHED: running.
     pub dispatched: u64,
-    /// Ended well.
+    /// COMPLETED.
     pub completed: u64,
-    /// Ended otherwise: the dead letters.
+    /// FAILED: the dead letters.
     pub failed: u64,
 }
 
 crate::names::names! {
-    /// What a workspace pays for.
+    /// The plan of a workspace.
     PlanName = Plan::ALL.map(Plan::as_str)
 }

@@ -1,12 +1,12 @@
-//! The file in the data folder that says where the server listens, so that commands on the same machine find it by themselves.
+//! The address file in the data directory. Commands on the same machine read it to find the server.
 
-use crate::data_folder::SafeFile;
+use crate::data_dir::AtomicFile;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
 const FILE: &str = "address";
 
-/// A way to it from this machine.
+/// The URL of the server as seen from this machine.
 pub(crate) fn url(mut address: SocketAddr, tls: bool) -> String {
     let scheme = if tls { "https" } else { "http" };
     if address.ip().is_unspecified() {
@@ -18,25 +18,25 @@ pub(crate) fn url(mut address: SocketAddr, tls: bool) -> String {
     format!("{scheme}://{address}")
 }
 
-/// The address while it is true: dropping it takes it away.
+/// The address file; dropping it removes the file.
 pub(crate) struct AddressFile {
-    file: SafeFile,
+    file: AtomicFile,
     line: String,
 }
 
 impl AddressFile {
-    /// Says it. A folder that cannot be written to is no reason not to serve: then commands need `--server`.
-    pub(crate) fn write(folder: &Path, url: &str) -> Option<Self> {
-        let file = SafeFile::new(folder, FILE);
+    /// Writes the file. A failure is only logged: then commands need `--server`.
+    pub(crate) fn write(dir: &Path, url: &str) -> Option<Self> {
+        let file = AtomicFile::new(dir, FILE);
         let line = format!("{url}\n");
-        let written = file.write_draft(&line).and_then(|()| file.keep_draft());
+        let written = file.write_draft(&line).and_then(|()| file.commit_draft());
         match written {
             Ok(()) => Some(Self { file, line }),
             Err(error) => {
                 let error = format!("{error:#}");
                 tracing::warn!(
                     error,
-                    "commands on this machine need --server to find this server"
+                    "failed to write the address file; commands on this machine need --server"
                 );
                 None
             }
@@ -46,13 +46,13 @@ impl AddressFile {
 
 impl Drop for AddressFile {
     fn drop(&mut self) {
-        // Another server with the same folder may have put its own there.
-        let ours = self
+        // Another server with the same directory may have replaced it.
+        let unchanged = self
             .file
             .read()
             .is_ok_and(|line| line.as_ref() == Some(&self.line));
-        if ours && let Err(error) = std::fs::remove_file(self.file.path()) {
-            tracing::warn!(%error, file = %self.file.path().display(), "the address cannot be taken away");
+        if unchanged && let Err(error) = std::fs::remove_file(self.file.path()) {
+            tracing::warn!(%error, file = %self.file.path().display(), "failed to remove the address file");
         }
     }
 }
@@ -64,15 +64,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_address_is_there_until_its_server_ends_and_another_s_stays() {
-        let folder = leasehold_testkit::temp_dir();
-        let file = folder.path().join(FILE);
-        let first = AddressFile::write(folder.path(), "http://127.0.0.1:1").unwrap();
+    fn address_file_lives_as_long_as_its_server() {
+        let dir = leasehold_testkit::temp_dir();
+        let file = dir.path().join(FILE);
+        let first = AddressFile::write(dir.path(), "http://127.0.0.1:1").unwrap();
         assert_eq!(
             std::fs::read_to_string(&file).unwrap(),
             "http://127.0.0.1:1\n"
         );
-        let second = AddressFile::write(folder.path(), "http://127.0.0.1:2").unwrap();
+        let second = AddressFile::write(dir.path(), "http://127.0.0.1:2").unwrap();
         drop(first);
         assert_eq!(
             std::fs::read_to_string(&file).unwrap(),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_means_everywhere_is_reached_on_this_machine() {
+    fn unspecified_address_becomes_loopback() {
         for (address, tls, expected) in [
             ("0.0.0.0:80", false, "http://127.0.0.1:80"),
             ("[::]:80", true, "https://[::1]:80"),

@@ -1,10 +1,10 @@
-//! The administrator's key in the data folder, and `leasehold admin-key`.
+//! The administrator key in the data directory, and `leasehold admin-key`.
 //!
-//! The key is on the disk before the store knows it, under another name; once the store knows it, it gets its own. Whatever moment a crash picks, the next
-//! start finds either no key in the store and makes one, or the key on the disk under one of the two names.
+//! The key is written to a draft file before the store knows it, and renamed afterwards. After a crash at any point, the next start finds either
+//! no key in the store and creates one, or the key on disk under one of the two names.
 
-use crate::data_folder::SafeFile;
-use crate::place::Place;
+use crate::data_dir::AtomicFile;
+use crate::settings_flags::StoreFlags;
 use crate::store;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -15,59 +15,59 @@ use std::path::{Path, PathBuf};
 
 const FILE: &str = "admin.key";
 
-/// Where an administrator's key is to be had.
+/// The location of the administrator key.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum AdminKey {
-    /// It was made just now, and is in this file.
-    Made(PathBuf),
-    /// It was made before, and is in this file.
-    Kept(PathBuf),
-    /// What is in this file opens nothing, or not everything.
-    Stale(PathBuf),
-    /// Not in this data folder.
-    Elsewhere,
+    /// Created by this start, in this file.
+    Created(PathBuf),
+    /// Created earlier, in this file.
+    Existing(PathBuf),
+    /// This file contains no valid administrator key.
+    Invalid(PathBuf),
+    /// Not in this data directory.
+    Missing,
 }
 
-/// Sees to it that there is an administrator's key, and says where.
-pub(crate) async fn ensure(store: &dyn Store, folder: &Path) -> Result<AdminKey> {
-    let file = SafeFile::new(folder, FILE);
-    settle(store, &file).await?;
+/// Ensures that an administrator key exists, and returns its location.
+pub(crate) async fn ensure(store: &dyn Store, dir: &Path) -> Result<AdminKey> {
+    let file = AtomicFile::new(dir, FILE);
+    recover_draft(store, &file).await?;
     if !has_admin(store).await? {
         let draft = AdminDraft::new("first start")?;
         file.write_draft(&line(draft.secret()))?;
         if draft.create_first(store).await? {
-            file.keep_draft()?;
-            return Ok(AdminKey::Made(file.path().to_owned()));
+            file.commit_draft()?;
+            return Ok(AdminKey::Created(file.path().to_owned()));
         }
-        // Another instance was first.
-        file.drop_draft()?;
+        // Another instance created the key first.
+        file.discard_draft()?;
     }
     let path = file.path().to_owned();
     Ok(match file.read() {
-        Ok(Some(text)) if opens_all(store, &text).await? => AdminKey::Kept(path),
-        Ok(Some(_)) => AdminKey::Stale(path),
-        Ok(None) => AdminKey::Elsewhere,
-        // Whoever put it there did not mean it for this process, which serves all the same.
+        Ok(Some(text)) if is_admin_key(store, &text).await? => AdminKey::Existing(path),
+        Ok(Some(_)) => AdminKey::Invalid(path),
+        Ok(None) => AdminKey::Missing,
+        // The server starts without access to the file.
         Err(error) => {
             tracing::warn!(
                 error = format!("{error:#}"),
-                "the administrator's key is there and cannot be read"
+                "failed to read the administrator key"
             );
-            AdminKey::Stale(path)
+            AdminKey::Invalid(path)
         }
     })
 }
 
-/// Finishes what a crash has left: a key that the store knows gets its place, one that it does not know goes.
-async fn settle(store: &dyn Store, file: &SafeFile) -> Result<()> {
+/// Completes an interrupted creation: commits a draft that the store knows, discards any other.
+async fn recover_draft(store: &dyn Store, file: &AtomicFile) -> Result<()> {
     match file.read_draft()? {
         None => Ok(()),
-        Some(text) if opens_all(store, &text).await? => file.keep_draft(),
-        Some(_) => file.drop_draft(),
+        Some(text) if is_admin_key(store, &text).await? => file.commit_draft(),
+        Some(_) => file.discard_draft(),
     }
 }
 
-async fn opens_all(store: &dyn Store, text: &str) -> Result<bool> {
+async fn is_admin_key(store: &dyn Store, text: &str) -> Result<bool> {
     let Some(secret) = Secret::parse(text.trim()) else {
         return Ok(false);
     };
@@ -79,46 +79,46 @@ fn line(secret: &Secret) -> String {
     format!("{}\n", secret.reveal())
 }
 
-/// The flags of `leasehold admin-key`.
+/// Flags of `leasehold admin-key`.
 #[derive(Args)]
-pub(crate) struct MakeAdminKey {
+pub(crate) struct AdminKeyCommand {
     #[command(flatten)]
-    place: Place,
+    flags: StoreFlags,
 }
 
-impl MakeAdminKey {
-    /// Makes another key and puts it in the data folder.
+impl AdminKeyCommand {
+    /// Creates a new key in the data directory.
     pub(crate) fn run(&self) -> Result<()> {
-        let settings = self.place.settings(Vec::new())?;
-        let made = tokio::runtime::Builder::new_current_thread()
+        let settings = self.flags.settings(Vec::new())?;
+        let created = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .context("the async runtime cannot be started")?
+            .context("cannot start the async runtime")?
             .block_on(async {
                 let store = store::open(&settings).await?;
-                let made = make(&*store, &settings.data_dir).await;
-                made.map_err(|error| store::told(error, &settings))
+                let created = create(&*store, &settings.data_dir).await;
+                created.map_err(|error| store::explain_error(error, &settings))
             })?;
-        print(&made);
+        print(&created);
         Ok(())
     }
 }
 
-async fn make(store: &dyn Store, folder: &Path) -> Result<PathBuf> {
-    let file = SafeFile::new(folder, FILE);
-    settle(store, &file).await?;
-    let draft = AdminDraft::new("made by `leasehold admin-key`")?;
+async fn create(store: &dyn Store, dir: &Path) -> Result<PathBuf> {
+    let file = AtomicFile::new(dir, FILE);
+    recover_draft(store, &file).await?;
+    let draft = AdminDraft::new("created by `leasehold admin-key`")?;
     file.write_draft(&line(draft.secret()))?;
     draft.create(store).await?;
-    file.keep_draft()?;
+    file.commit_draft()?;
     Ok(file.path().to_owned())
 }
 
-#[allow(clippy::print_stdout, reason = "this is what was asked for")]
-fn print(made: &Path) {
-    println!("a new administrator's key is in {}", made.display());
+#[allow(clippy::print_stdout, reason = "output of the command")]
+fn print(created: &Path) {
+    println!("created administrator key in {}", created.display());
     println!(
-        "earlier keys still open everything: `leasehold key list` shows them, `leasehold key revoke ID` ends one"
+        "earlier administrator keys stay valid; list them with `leasehold key list`, revoke one with `leasehold key revoke ID`"
     );
 }
 

@@ -1,4 +1,4 @@
-//! The command line: every command there is, and what is said of one that is not.
+//! The command line: every command, and the error line for an invalid one.
 
 use crate::{admin_key, config, demo, doctor, migrate, pages, serve, worker};
 use clap::error::ErrorKind;
@@ -8,9 +8,9 @@ use std::io::Write;
 use std::process::ExitCode;
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 denied, 5 conflict, 6 unavailable, \
-    7 the watched request failed, 8 in use, 9 schema. docs/reference/exit-codes.md explains them.";
+    7 the watched request failed, 8 in use, 9 schema. See docs/reference/exit-codes.md.";
 
-/// The multi-tenant front door of a workflow engine.
+/// Multi-tenant admission control and job queue for workflows.
 #[derive(Parser)]
 #[command(name = "leasehold", version, arg_required_else_help = true, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
@@ -20,42 +20,42 @@ pub(crate) struct Arguments {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Serves the API, admits requests, starts their executions and follows them to their end.
-    Serve(serve::Serve),
-    /// Runs the graphs of a server whose engine is Temporal: takes their workflows from Temporal, and works for the server over HTTP.
+    /// Run the server: the HTTP API, admission, dispatch and job queues.
+    Serve(serve::ServeCommand),
+    /// Run a Temporal worker that executes graphs for a server with the Temporal engine.
     ///
-    /// It needs a key of the server that opens the queues of its graphs' tasks: LEASEHOLD_KEY, or --key-file. Any number of workers can run, anywhere;
-    /// what one leaves undone another goes on with.
+    /// Needs an API key with access to the queues of the graphs' tasks: LEASEHOLD_KEY or --key-file. Run any number of workers on any machine; if one
+    /// stops, another continues its work.
     Worker(worker::WorkerCommand),
-    /// Starts a server of its own with sample workspaces, workers and a load, and shows what goes on.
+    /// Run a demo: a server with sample workspaces, workers and load, shown live.
     ///
-    /// Needs nothing else, and leaves nothing behind unless --data-dir says where.
+    /// Needs no other process. Removes its data at the end unless --data-dir is set.
     Demo(demo::DemoCommand),
     #[command(flatten)]
     Client(Box<leasehold_console::Command>),
-    /// Checks settings, prints those in effect, or prints a file with all of them.
+    /// Check settings, print the effective settings, or print an example file.
     Config(config::ConfigCommand),
-    /// Examines settings, store, engine, locks and drift, and says what to do about what is wrong. Changes nothing.
+    /// Check settings, store, engine, locks and drift, and suggest fixes; read-only.
     ///
-    /// Where a running server owns the store, as on SQLite, that server is asked: the data folder says where it is. Ends with 1 if there is a problem,
-    /// with 0 if there are only warnings.
+    /// If a running server owns the store, as on SQLite, the command asks that server; it finds the address in the data directory. Exits with 1 if there is
+    /// a problem, with 0 if there are only warnings.
     Doctor(Box<doctor::DoctorCommand>),
-    /// Brings the store's schema up to date, or shows what that would do.
+    /// Migrate the store's schema, or show pending migrations.
     Migrate(migrate::MigrateCommand),
-    /// Makes another administrator's key and puts it in the data folder, for whoever lost theirs.
+    /// Create a new administrator key in the data directory (if the old one was lost).
     ///
-    /// On SQLite the server must be stopped for it.
-    AdminKey(admin_key::MakeAdminKey),
-    /// Prints a script that completes commands in a shell.
+    /// With SQLite, stop the server first.
+    AdminKey(admin_key::AdminKeyCommand),
+    /// Print a shell completion script.
     Completions(pages::Completions),
-    /// Prints the manual page, or writes those of all commands into a folder.
+    /// Print the manual page, or write the pages of all commands to a directory.
     Man(pages::Man),
 }
 
-/// Help and versions are printed as they are; what is wrong is said in one line.
-pub(crate) fn refused(error: &clap::Error) -> ExitCode {
+/// Prints help and version unchanged, and errors on one line.
+pub(crate) fn handle_parse_error(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        // Nobody is left to be told if even this cannot be printed.
+        // A closed output stream is not a failure.
         let _ = error.print();
         let help = error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
         return if help {
@@ -64,17 +64,17 @@ pub(crate) fn refused(error: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         };
     }
-    say_error(&line(&error.render().to_string(), &named()));
+    print_error(&one_line(&error.render().to_string(), &requested_command()));
     Exit::Usage.code().into()
 }
 
-/// One line, with nothing in it that a terminal would obey; whoever closed standard error does not want it.
-pub(crate) fn say_error(text: &str) {
+/// Prints an error on one line without control characters; ignores a closed standard error.
+pub(crate) fn print_error(text: &str) {
     let _ = writeln!(std::io::stderr(), "error: {}", clean(text));
 }
 
-/// The command that was meant, as far as it can be told from the arguments.
-fn named() -> String {
+/// The command named by the arguments, as far as they are valid.
+fn requested_command() -> String {
     let words = std::env::args().skip(1);
     command_of(words.collect::<Vec<_>>().iter().map(String::as_str))
 }
@@ -92,20 +92,20 @@ fn command_of<'a>(words: impl Iterator<Item = &'a str>) -> String {
     path
 }
 
-/// What is wrong, what may have been meant, and where to look.
-fn line(rendered: &str, command: &str) -> String {
+/// Joins clap's message, its suggestions and a hint into one line.
+fn one_line(rendered: &str, command: &str) -> String {
     let paragraphs: Vec<String> = rendered
         .split("\n\n")
         .map(|paragraph| paragraph.split_whitespace().collect::<Vec<_>>().join(" "))
         .collect();
-    let wrong = paragraphs.first().map(String::as_str).unwrap_or_default();
-    let wrong = wrong.trim_start_matches("error: ").to_owned();
+    let message = paragraphs.first().map(String::as_str).unwrap_or_default();
+    let message = message.trim_start_matches("error: ").to_owned();
     let tips = paragraphs
         .iter()
         .filter_map(|text| text.strip_prefix("tip: "));
-    let look = format!("`{command} --help` shows what there is");
-    let parts = [wrong].into_iter().chain(tips.map(str::to_owned));
-    parts.chain([look]).collect::<Vec<_>>().join("; ")
+    let hint = format!("see `{command} --help`");
+    let parts = [message].into_iter().chain(tips.map(str::to_owned));
+    parts.chain([hint]).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]
@@ -114,37 +114,37 @@ mod tests {
 
     use super::*;
 
-    fn said(arguments: &[&str]) -> String {
+    fn error_line(arguments: &[&str]) -> String {
         let words = ["leasehold"].iter().chain(arguments);
         let error = Arguments::try_parse_from(words).err().unwrap();
         let command = command_of(arguments.iter().copied());
-        line(&error.render().to_string(), &command)
+        one_line(&error.render().to_string(), &command)
     }
 
     #[test]
-    fn the_commands_are_put_together_as_clap_wants_it() {
+    fn clap_definition_is_valid() {
         Arguments::command().debug_assert();
     }
 
     #[test]
-    fn what_is_wrong_is_one_line_that_says_where_to_look() {
+    fn parse_errors_are_one_line_with_a_hint() {
         assert_eq!(
-            said(&["serve", "--stoer", "x"]),
-            "unexpected argument '--stoer' found; a similar argument exists: '--store'; `leasehold serve --help` shows what there is"
+            error_line(&["serve", "--stoer", "x"]),
+            "unexpected argument '--stoer' found; a similar argument exists: '--store'; see `leasehold serve --help`"
         );
         assert_eq!(
-            said(&["request", "lst"]),
-            "unrecognized subcommand 'lst'; a similar subcommand exists: 'list'; `leasehold request --help` shows what there is"
+            error_line(&["request", "lst"]),
+            "unrecognized subcommand 'lst'; a similar subcommand exists: 'list'; see `leasehold request --help`"
         );
-        let missing = said(&["request", "enqueue"]);
-        assert!(missing.starts_with("the following required arguments were not provided: <DEFINITION>; `leasehold request enqueue"), "{missing}");
-        let number = said(&["workspace", "create", "a", "--limit", "many"]);
+        let missing = error_line(&["request", "enqueue"]);
+        assert!(missing.starts_with("the following required arguments were not provided: <DEFINITION>; see `leasehold request enqueue"), "{missing}");
+        let number = error_line(&["workspace", "create", "a", "--limit", "many"]);
         assert!(
             number.starts_with("invalid value 'many' for '--limit <N>'"),
             "{number}"
         );
         assert!(
-            number.ends_with("`leasehold workspace create --help` shows what there is"),
+            number.ends_with("see `leasehold workspace create --help`"),
             "{number}"
         );
         assert_eq!(number.lines().count(), 1);

@@ -1,10 +1,10 @@
-//! Runs a client command: it needs no settings, no store and no more than one thread.
+//! Runs a client command: without settings, without a store, on one thread.
 
 use anyhow::{Context, Result};
 use leasehold_console::Command;
 use leasehold_process::logging::{self, LogFormat};
 
-/// A worker's troubles are worth a line; what goes well is not.
+/// Logs only the warnings of a worker.
 const LEVEL: &str = "off,leasehold_worker=warn,leasehold_client=warn";
 
 pub(crate) fn run(command: Command) -> Result<()> {
@@ -12,7 +12,7 @@ pub(crate) fn run(command: Command) -> Result<()> {
     let done = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .context("the async runtime cannot be started")?
+        .context("cannot start the async runtime")?
         .block_on(command.run());
     Ok(done?)
 }

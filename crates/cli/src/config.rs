@@ -1,63 +1,65 @@
-//! `leasehold config`: checks settings, prints those in effect, prints a file with all of them. Starts nothing.
+//! `leasehold config`: checks settings, prints the effective settings, prints an example file. Starts nothing.
 
 mod check;
 mod effective;
 mod example;
 
-pub(crate) use check::beyond;
+pub(crate) use check::deep_check;
 
-use crate::place::Place;
 use crate::print;
+use crate::settings_flags::StoreFlags;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use leasehold_console::{Failure, Format, OutputFlags};
 use std::path::PathBuf;
 
-/// The flags of `leasehold config`.
+/// Flags of `leasehold config`.
 #[derive(Args)]
 pub(crate) struct ConfigCommand {
     #[command(subcommand)]
-    verb: Verb,
+    action: ConfigAction,
     #[command(flatten)]
     output: OutputFlags,
 }
 
 #[derive(Subcommand)]
-enum Verb {
-    /// Names everything that is wrong with a file of settings and with LEASEHOLD__… variables, and where.
+enum ConfigAction {
+    /// List every problem in a configuration file and the LEASEHOLD__… variables, with its location.
     ///
-    /// It also reads the files that settings name: certificates, keys, authorities. It starts nothing and connects to nothing.
+    /// Also reads the files that settings refer to: certificates and keys. Starts nothing and connects to nothing.
     Check {
-        /// The file; variables alone are checked if there is none.
+        /// Configuration file [default: check only the variables].
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
-        /// The same as FILE.
+        /// Same as FILE.
         #[arg(long, value_name = "FILE", env = "LEASEHOLD_CONFIG")]
         config: Option<PathBuf>,
     },
-    /// Prints the settings in effect as TOML, with where each comes from that is not as by default; secrets are hidden.
+    /// Print the effective settings as TOML, with the source of every non-default value; secrets are hidden.
     Print {
         #[command(flatten)]
-        place: Box<Place>,
+        flags: Box<StoreFlags>,
     },
-    /// Prints a file with every setting, what it is for and its default, to begin one's own from.
+    /// Print an example file with every setting, its description and default.
     Example,
 }
 
 impl ConfigCommand {
     pub(crate) fn run(&self) -> Result<()> {
         let json = self.output.output == Format::Json;
-        match &self.verb {
-            Verb::Check { file, config } => check::run(file.as_ref().or(config.as_ref()), json),
-            Verb::Print { place } => {
-                let read = place.read(Vec::new());
-                let read = read.map_err(|problems| Failure::usage(problems.to_string()))?;
+        match &self.action {
+            ConfigAction::Check { file, config } => {
+                check::run(file.as_ref().or(config.as_ref()), json)
+            }
+            ConfigAction::Print { flags } => {
+                let loaded = flags.load(Vec::new());
+                let loaded = loaded.map_err(|problems| Failure::usage(problems.to_string()))?;
                 match json {
-                    true => print::json(&effective::json(&read)),
-                    false => print::text(&effective::toml(&read)),
+                    true => print::json(&effective::json(&loaded)),
+                    false => print::text(&effective::toml(&loaded)),
                 }
             }
-            Verb::Example => print::text(&example::text()),
+            ConfigAction::Example => print::text(&example::text()),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! `leasehold demo`: a server of its own in this process, with workspaces, workers and a load that one can watch.
+//! `leasehold demo`: runs a server in this process, with sample workspaces, workers and load.
 
-use crate::serve::Serving;
+use crate::serve::RunningServer;
 use crate::settings::Settings;
 use anyhow::{Context, Result};
 use clap::Args;
@@ -16,37 +16,37 @@ use tempfile::TempDir;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-const TELL_EVERY: Duration = Duration::from_secs(2);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const LINE_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The flags.
+/// Flags of `leasehold demo`.
 #[derive(Args)]
 pub(crate) struct DemoCommand {
-    /// Keep everything in this folder and go on with it next time [default: a folder that is removed at the end].
+    /// Data directory to keep and reuse [default: a temporary directory, removed at the end].
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Where the API listens, as `host:port` [default: 127.0.0.1:7777, or any free port if that is taken].
+    /// API listen address, as `host:port` [default: 127.0.0.1:7777, or any free port if that is in use].
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
-    /// Print a line of figures every two seconds instead of drawing, as it also does where there is no terminal.
+    /// Print one line of figures every two seconds instead of the live screen; the default if standard output is not a terminal.
     #[arg(long)]
     plain: bool,
-    /// Whether to use colours: on terminals unless NO_COLOR is set, always, or never.
+    /// Use colours; `auto` uses them on terminals unless NO_COLOR is set.
     #[arg(long, value_enum, default_value_t)]
     color: ColorChoice,
 }
 
-/// Where the demo keeps its things.
-enum Folder {
-    Kept(PathBuf),
-    Passing(TempDir),
+/// The data directory of the demo.
+enum DemoDir {
+    Persistent(PathBuf),
+    Temporary(TempDir),
 }
 
-impl Folder {
+impl DemoDir {
     fn path(&self) -> &Path {
         match self {
-            Self::Kept(path) => path,
-            Self::Passing(folder) => folder.path(),
+            Self::Persistent(path) => path,
+            Self::Temporary(dir) => dir.path(),
         }
     }
 }
@@ -58,116 +58,116 @@ impl DemoCommand {
             color: self.color,
         });
         let draws = out.is_terminal() && !self.plain;
-        let folder = self.folder()?;
+        let dir = self.dir()?;
         if draws {
-            let file = folder.path().join("leasehold.log");
-            let log = File::create(&file)
-                .with_context(|| format!("{} cannot be written", file.display()))?;
+            let file = dir.path().join("leasehold.log");
+            let log =
+                File::create(&file).with_context(|| format!("cannot write {}", file.display()))?;
             logging::start_in(log, "info")?;
         } else {
             logging::start("warn", LogFormat::Text)?;
         }
         let mut settings = Settings {
-            data_dir: folder.path().to_owned(),
+            data_dir: dir.path().to_owned(),
             ..Settings::default()
         };
         settings.server.listen = match &self.listen {
             Some(listen) => listen.clone(),
-            None => free(settings.server.listen),
+            None => free_address(settings.server.listen),
         };
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
-            .context("the async runtime cannot be started")?
-            .block_on(play(settings, &folder, out, draws))
+            .context("cannot start the async runtime")?
+            .block_on(run_demo(settings, &dir, out, draws))
     }
 
-    fn folder(&self) -> Result<Folder> {
+    fn dir(&self) -> Result<DemoDir> {
         match &self.data_dir {
             Some(path) => {
-                crate::data_folder::make(path)?;
-                Ok(Folder::Kept(path.clone()))
+                crate::data_dir::create(path)?;
+                Ok(DemoDir::Persistent(path.clone()))
             }
             None => {
                 let made = tempfile::Builder::new().prefix("leasehold-demo-").tempdir();
-                Ok(Folder::Passing(
-                    made.context("no folder can be made for the demo")?,
-                ))
+                Ok(DemoDir::Temporary(made.context(
+                    "cannot create a temporary directory for the demo",
+                )?))
             }
         }
     }
 }
 
-/// The usual place, or another if somebody is there: a demo beside a server is as welcome.
-fn free(usual: String) -> String {
-    match std::net::TcpListener::bind(&usual) {
-        Ok(_) => usual,
+/// The default address, or a free port if it is in use.
+fn free_address(default: String) -> String {
+    match std::net::TcpListener::bind(&default) {
+        Ok(_) => default,
         Err(_) => "127.0.0.1:0".to_owned(),
     }
 }
 
-async fn play(settings: Settings, folder: &Folder, out: Output, draws: bool) -> Result<()> {
-    let mut told = Signals::listen(false)?;
-    // The server outlives what plays on it.
-    let (curtain, lights) = (CancellationToken::new(), CancellationToken::new());
-    let mut signals = Signals::of(lights.clone());
-    let begun = Serving::begin(settings, &mut signals, |_, _, _, _| {}).await?;
-    let serving = begun.context("the server ended before it began")?;
+async fn run_demo(settings: Settings, dir: &DemoDir, out: Output, draws: bool) -> Result<()> {
+    let mut user_signals = Signals::listen(false)?;
+    // The server stops after the workers and the load.
+    let (stop_demo, stop_server) = (CancellationToken::new(), CancellationToken::new());
+    let mut signals = Signals::of(stop_server.clone());
+    let started = RunningServer::start(settings, &mut signals, |_, _, _, _| {}).await?;
+    let serving = started.context("the server stopped during startup")?;
     let url = serving.url().to_owned();
-    let mut server = tokio::spawn(serving.until_told(signals));
-    let played = async {
-        let key = std::fs::read_to_string(folder.path().join("admin.key"));
-        let key = key.context("the administrator's key cannot be read")?;
+    let mut server = tokio::spawn(serving.run_until_stopped(signals));
+    let result = async {
+        let key = std::fs::read_to_string(dir.path().join("admin.key"));
+        let key = key.context("cannot read the administrator key")?;
         let session = Session::with(Client::new(&url, key.trim())?, &url, out);
         let demo = Demo::prepare(&session, DemoOptions::default()).await?;
-        greet(&url, folder);
-        let playing = tokio::spawn(demo.play(curtain.clone()));
+        greet(&url, dir);
+        let running = tokio::spawn(demo.run(stop_demo.clone()));
         let shown = tokio::select! {
-            shown = show(&session, draws, &curtain) => shown,
-            _ = told.stop() => Ok(()),
-            ended = ended(&mut server) => ended,
+            shown = show(&session, draws, &stop_demo) => shown,
+            _ = user_signals.stop() => Ok(()),
+            ended = server_ended(&mut server) => ended,
         };
-        curtain.cancel();
-        playing.await??;
+        stop_demo.cancel();
+        running.await??;
         shown
     }
     .await;
-    lights.cancel();
+    stop_server.cancel();
     if !server.is_finished() {
         server.await??;
     }
-    played
+    result
 }
 
-async fn show(session: &Session, draws: bool, curtain: &CancellationToken) -> Result<()> {
-    let curtain = curtain.clone();
+async fn show(session: &Session, draws: bool, stop_demo: &CancellationToken) -> Result<()> {
+    let stop_demo = stop_demo.clone();
     let shown = match draws {
-        true => top::show(session, LOOK_EVERY, curtain).await,
-        false => top::tell(session, TELL_EVERY, curtain).await,
+        true => top::show(session, POLL_INTERVAL, stop_demo).await,
+        false => top::print_lines(session, LINE_INTERVAL, stop_demo).await,
     };
     Ok(shown?)
 }
 
-/// A server that ends by itself takes the demo with it.
-async fn ended(server: &mut JoinHandle<Result<()>>) -> Result<()> {
-    server.await?.context("the demo's server")
+/// Ends the demo if the server stops.
+async fn server_ended(server: &mut JoinHandle<Result<()>>) -> Result<()> {
+    server.await?.context("demo server failed")
 }
 
-#[allow(clippy::print_stdout, reason = "this is for whoever started it")]
-fn greet(url: &str, folder: &Folder) {
-    let data = folder.path().display();
-    let fate = match folder {
-        Folder::Kept(_) => "kept",
-        Folder::Passing(_) => "removed at the end",
+#[allow(clippy::print_stdout, reason = "greeting of an interactive command")]
+fn greet(url: &str, dir: &DemoDir) {
+    let data = dir.path().display();
+    let lifetime = match dir {
+        DemoDir::Persistent(_) => "kept",
+        DemoDir::Temporary(_) => "removed at the end",
     };
-    println!("Leasehold's demo, a server of its own");
+    println!("Leasehold demo");
     println!("  listens     {url}");
-    println!("  data        {data}  ({fate})");
+    println!("  data        {data}  ({lifetime})");
     println!(
         "  workspaces  sparrow (FREE), acme (PRO), globex (ENTERPRISE), and magpie (PRO), the noisy neighbour"
     );
     println!(
-        "  look        leasehold top --data-dir {data}  (in another terminal; every command takes --data-dir)"
+        "  watch       leasehold top --data-dir {data}  (in another terminal; every command accepts --data-dir)"
     );
-    println!("  end         Ctrl-C");
+    println!("  stop        Ctrl-C");
 }

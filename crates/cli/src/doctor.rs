@@ -1,10 +1,10 @@
-//! `leasehold doctor`: examines settings, store, engine and what is kept, and prints what to do about what is wrong. Repairs nothing.
+//! `leasehold doctor`: checks settings, store, engine and stored data, and prints fixes. Repairs nothing.
 //!
-//! Where a running server owns the store, it is asked to examine itself.
+//! If a running server owns the store, the command asks that server.
 
-use crate::data_folder::SafeFile;
-use crate::place::Place;
-use crate::settings::{Problems, Settings};
+use crate::data_dir::AtomicFile;
+use crate::settings::{SettingProblems, Settings};
+use crate::settings_flags::StoreFlags;
 use crate::{config, engine, print, store};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -17,18 +17,18 @@ use leasehold_store::{ErrorKind, Store};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Somebody waits: a server that does not answer is told soon.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of the call to the running server.
+const SERVER_TIMEOUT: Duration = Duration::from_secs(60);
 const KEY_VARIABLE: &str = "LEASEHOLD_KEY";
 const CA_VARIABLE: &str = "LEASEHOLD_CA_FILE";
-/// As it calls itself where an engine asks who calls.
+/// Identity of this client in Temporal.
 const IDENTITY: &str = "leasehold-doctor";
 
-/// The flags of `leasehold doctor`.
+/// Flags of `leasehold doctor`.
 #[derive(Args)]
 pub(crate) struct DoctorCommand {
     #[command(flatten)]
-    place: Place,
+    flags: StoreFlags,
     #[command(flatten)]
     output: OutputFlags,
 }
@@ -38,7 +38,7 @@ impl DoctorCommand {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .context("the async runtime cannot be started")?;
+            .context("cannot start the async runtime")?;
         let findings = runtime.block_on(self.examine())?;
         let output = Output::new(&self.output);
         if self.output.output == Format::Json {
@@ -46,36 +46,33 @@ impl DoctorCommand {
                 findings: findings.clone(),
             })?)?;
         } else {
-            print::text(&shown(&findings, output.is_terminal()))?;
+            print::text(&render(&findings, output.is_terminal()))?;
         }
         let of = |verdict| findings.iter().filter(|one| one.verdict == verdict).count();
         match of(Verdict::Problem) {
             0 => Ok(()),
-            1 => bail!(Failure::new(Exit::Failed, "1 problem was found".to_owned())),
-            many => bail!(Failure::new(
-                Exit::Failed,
-                format!("{many} problems were found")
-            )),
+            1 => bail!(Failure::new(Exit::Failed, "1 problem found".to_owned())),
+            many => bail!(Failure::new(Exit::Failed, format!("{many} problems found"))),
         }
     }
 
     async fn examine(&self) -> Result<Vec<Finding>> {
-        let read = match self.place.read(Vec::new()) {
-            Ok(read) => read,
-            Err(Problems(problems)) => {
-                let told = problems.iter().map(|problem| problem.to_string());
-                return Ok(told.map(|says| wrong_settings(&says)).collect());
+        let loaded = match self.flags.load(Vec::new()) {
+            Ok(loaded) => loaded,
+            Err(SettingProblems(problems)) => {
+                let messages = problems.iter().map(|problem| problem.to_string());
+                return Ok(messages.map(|says| settings_problem(&says)).collect());
             }
         };
-        logging::start(&read.settings.log.level, read.settings.log.format)?;
-        let mut findings: Vec<Finding> = config::beyond(&read)
+        logging::start(&loaded.settings.log.level, loaded.settings.log.format)?;
+        let mut findings: Vec<Finding> = config::deep_check(&loaded)
             .iter()
-            .map(|problem| wrong_settings(&problem.to_string()))
+            .map(|problem| settings_problem(&problem.to_string()))
             .collect();
         if findings.is_empty() {
-            findings.push(finding("settings", Verdict::Ok, "all well", None));
+            findings.push(finding("settings", Verdict::Ok, "valid", None));
         }
-        findings.extend(of_installation(&read.settings).await);
+        findings.extend(check_installation(&loaded.settings).await);
         Ok(findings)
     }
 }
@@ -89,56 +86,56 @@ fn finding(check: &str, verdict: Verdict, says: impl Into<String>, todo: Option<
     }
 }
 
-fn wrong_settings(says: &str) -> Finding {
-    let todo = "`leasehold config example` says what each setting is for";
+fn settings_problem(says: &str) -> Finding {
+    let todo = "`leasehold config example` describes every setting";
     finding("settings", Verdict::Problem, says, Some(todo))
 }
 
-async fn of_installation(settings: &Settings) -> Vec<Finding> {
-    let shown = store::shown(&settings.store_url());
+async fn check_installation(settings: &Settings) -> Vec<Finding> {
+    let url = store::redacted_url(&settings.store_url());
     if store::sqlite_file(settings).is_some_and(|file| !file.exists()) {
-        let says = format!("there is none yet: {shown}");
-        let todo = "`leasehold serve` makes it; if there should be one, name it with --store or --data-dir";
+        let says = format!("{url} does not exist yet");
+        let todo = "`leasehold serve` creates it; if it should exist, check --store or --data-dir";
         return vec![finding("store", Verdict::Warning, says, Some(todo))];
     }
     match store::connect(settings) {
-        Ok(store) => of_store(settings, store, shown).await,
+        Ok(store) => check_store(settings, store, url).await,
         Err(error) => {
             let in_use = error
                 .downcast_ref::<Failure>()
                 .is_some_and(|failure| failure.exit == Exit::InUse);
             if in_use {
-                return of_server(settings, &shown).await;
+                return check_via_server(settings, &url).await;
             }
-            let todo = "name another with --store, or see that this user may read and write it";
+            let todo = "check --store, and that this user can read and write the file";
             let says = format!("{error:#}");
             vec![finding("store", Verdict::Problem, says, Some(todo))]
         }
     }
 }
 
-/// Examines a store that nobody else owns.
-async fn of_store(settings: &Settings, store: Arc<dyn Store>, shown: String) -> Vec<Finding> {
+/// Checks a store that no other process owns.
+async fn check_store(settings: &Settings, store: Arc<dyn Store>, url: String) -> Vec<Finding> {
     if let Err(error) = store.schema_status().await
         && matches!(
             error.kind,
             ErrorKind::Unavailable(_) | ErrorKind::Contended(_)
         )
     {
-        let says = format!("{shown} does not answer: {}", error.kind);
-        let todo = "start it, see that store.url names it, and that this machine may reach it";
+        let says = format!("cannot reach {url}: {}", error.kind);
+        let todo = "start the database, and check store.url and the network";
         return vec![finding("store", Verdict::Problem, says, Some(todo))];
     }
-    let mut findings = vec![finding("store", Verdict::Ok, shown, None)];
-    let engine = engine::Prepared::new(settings, IDENTITY);
-    let (engine, of_engine) = match engine {
-        Ok(engine::Prepared::Temporal(engine)) => (Some(engine), None),
-        Ok(engine::Prepared::Embedded(_)) => {
-            let says = engine::shown(settings);
+    let mut findings = vec![finding("store", Verdict::Ok, url, None)];
+    let engine = engine::EngineBuilder::new(settings, IDENTITY);
+    let (engine, engine_finding) = match engine {
+        Ok(engine::EngineBuilder::Temporal(engine)) => (Some(engine), None),
+        Ok(engine::EngineBuilder::Embedded(_)) => {
+            let says = engine::describe(settings);
             (None, Some(finding("engine", Verdict::Ok, says, None)))
         }
         Err(error) => {
-            let todo = "see the settings of the engine: `leasehold config check`";
+            let todo = "check the engine settings with `leasehold config check`";
             let says = format!("{error:#}");
             (
                 None,
@@ -148,50 +145,50 @@ async fn of_store(settings: &Settings, store: Arc<dyn Store>, shown: String) -> 
     };
     let found = leasehold_ops::doctor::examine(&*store, engine.as_deref(), Timestamp::now).await;
     findings.extend(found.into_iter().map(Finding::from));
-    findings.extend(of_engine);
+    findings.extend(engine_finding);
     findings
 }
 
-/// Has the server that owns the store examine itself.
-async fn of_server(settings: &Settings, shown: &str) -> Vec<Finding> {
-    let says = format!("{shown} is in use by a running server, which was asked");
+/// Asks the server that owns the store.
+async fn check_via_server(settings: &Settings, url: &str) -> Vec<Finding> {
+    let says = format!("{url} is in use by a running server; asked that server");
     let mut findings = vec![finding("store", Verdict::Ok, says, None)];
-    match ask(settings).await {
+    match fetch_findings(settings).await {
         Ok(found) => findings.extend(found),
         Err(error) => {
-            let todo = "see that the server answers at the address in the data folder, and put an administrator's key into LEASEHOLD_KEY; or stop it and ask again";
-            let says = format!("cannot be asked: {error:#}");
+            let todo = "check that the server answers at the address in the data directory, and set LEASEHOLD_KEY to an administrator key; or stop the server and retry";
+            let says = format!("cannot query the running server: {error:#}");
             findings.push(finding("server", Verdict::Problem, says, Some(todo)));
         }
     }
     findings
 }
 
-async fn ask(settings: &Settings) -> Result<Vec<Finding>> {
+async fn fetch_findings(settings: &Settings) -> Result<Vec<Finding>> {
     let line = |name| -> Result<Option<String>> {
-        let text = SafeFile::new(&settings.data_dir, name).read()?;
+        let text = AtomicFile::new(&settings.data_dir, name).read()?;
         Ok(text.map(|text| text.trim().to_owned()))
     };
-    let address = line("address")?.context("the data folder does not say where it listens")?;
+    let address = line("address")?.context("no address file in the data directory")?;
     let key = match std::env::var(KEY_VARIABLE) {
         Ok(key) if !key.trim().is_empty() => key.trim().to_owned(),
-        _ => line("admin.key")?.context("there is no administrator's key in the data folder")?,
+        _ => line("admin.key")?.context("no administrator key in the data directory")?,
     };
     let ca_pem = match std::env::var_os(CA_VARIABLE) {
         Some(file) => Some(engine::read(CA_VARIABLE, file.as_ref())?),
         None => None,
     };
     let options = ClientOptions {
-        timeout: PATIENCE,
-        tries: 1,
+        timeout: SERVER_TIMEOUT,
+        max_attempts: 1,
         ca_pem,
         ..ClientOptions::default()
     };
     Ok(Client::with(&address, &key, options)?.doctor().await?)
 }
 
-/// A line for each, and beneath it what to do.
-fn shown(findings: &[Finding], terminal: bool) -> String {
+/// One line per finding, followed by the suggested fix.
+fn render(findings: &[Finding], terminal: bool) -> String {
     let width = findings.iter().map(|one| one.check.len()).max();
     let width = width.unwrap_or_default();
     let mut text = String::new();

@@ -1,27 +1,27 @@
-//! Makes the engine that the settings name, and says how it is. Connects to nothing: the engine does when it is first asked.
+//! Builds the engine from the settings and reports its health. Connects lazily, at the first call.
 
 use crate::settings::{EngineKind, Settings, TemporalSettings};
 use anyhow::{Context, Result, bail};
 use leasehold_core::why::EngineFacts;
 use leasehold_engine::Engine;
-use leasehold_engine_embedded::{EmbeddedEngine, EmbeddedOptions, NodeRunners};
-use leasehold_engine_temporal::{ClientCertificate, TemporalEngine, TemporalOptions, Tls};
+use leasehold_engine_embedded::{EmbeddedEngine, EmbeddedOptions, NodeRunner};
+use leasehold_engine_temporal::{ClientCertificate, TemporalEngine, TemporalOptions, TemporalTls};
 use leasehold_outbound::Outbound;
-use leasehold_runtime::{Gate, StoreSource};
+use leasehold_runtime::{CircuitBreaker, StoreSource};
 use leasehold_server::EngineWatch;
 use leasehold_store::Store;
 use std::path::Path;
 use std::sync::Arc;
 
-/// An engine that only waits for its store. What can be wrong with its settings is known by now.
-pub(crate) enum Prepared {
-    /// This process.
+/// An engine with validated settings, to be started with a store.
+pub(crate) enum EngineBuilder {
+    /// The embedded engine in this process.
     Embedded(Outbound),
     /// Temporal, which needs no store.
     Temporal(Arc<dyn Engine>),
 }
 
-impl Prepared {
+impl EngineBuilder {
     pub(crate) fn new(settings: &Settings, identity: &str) -> Result<Self> {
         match settings.engine.kind {
             EngineKind::Embedded => {
@@ -32,19 +32,19 @@ impl Prepared {
         }
     }
 
-    /// The engine, and what works on its nodes in this process, which has begun.
+    /// Starts the engine and, for the embedded engine, the node runners of this process.
     pub(crate) fn start(
         self,
         store: &Arc<dyn Store>,
         settings: &Settings,
         identity: &str,
-    ) -> Result<(Arc<dyn Engine>, Option<NodeRunners>)> {
+    ) -> Result<(Arc<dyn Engine>, Option<NodeRunner>)> {
         match self {
             Self::Temporal(engine) => Ok((engine, None)),
             Self::Embedded(outbound) => {
                 let options = settings.embedded.options();
                 let source = Arc::new(StoreSource::new(store.clone()));
-                let runners = NodeRunners::start(source, outbound, &options);
+                let runners = NodeRunner::start(source, outbound, &options);
                 let options = EmbeddedOptions::new(identity);
                 let engine = EmbeddedEngine::new(store.clone(), options);
                 Ok((Arc::new(engine), Some(runners.context("embedded")?)))
@@ -53,11 +53,11 @@ impl Prepared {
     }
 }
 
-/// The engine in a few words.
-pub(crate) fn shown(settings: &Settings) -> String {
+/// Describes the engine on one line.
+pub(crate) fn describe(settings: &Settings) -> String {
     let temporal = &settings.temporal;
     match settings.engine.kind {
-        EngineKind::Embedded => "embedded: graphs run in this process".to_owned(),
+        EngineKind::Embedded => "embedded (graphs run in this process)".to_owned(),
         EngineKind::Temporal => format!(
             "Temporal at {}, namespace {}",
             temporal.address, temporal.namespace
@@ -65,24 +65,24 @@ pub(crate) fn shown(settings: &Settings) -> String {
     }
 }
 
-/// What this instance knows of its engine.
-pub(crate) struct Watch {
-    pub(crate) gate: Arc<Gate>,
-    /// Whether this instance starts executions in it.
+/// The state of the engine as this instance sees it.
+pub(crate) struct EngineMonitor {
+    pub(crate) breaker: Arc<CircuitBreaker>,
+    /// Whether this instance dispatches.
     pub(crate) dispatches: bool,
 }
 
-impl EngineWatch for Watch {
+impl EngineWatch for EngineMonitor {
     fn facts(&self) -> EngineFacts {
-        match self.gate.trouble() {
+        match self.breaker.outage_error() {
             Some(error) => EngineFacts::Down { error },
-            None if self.dispatches => EngineFacts::Well,
+            None if self.dispatches => EngineFacts::Healthy,
             None => EngineFacts::NotDispatchedHere,
         }
     }
 
     fn allowance(&self) -> Option<usize> {
-        self.dispatches.then(|| self.gate.allowance())
+        self.dispatches.then(|| self.breaker.allowance())
     }
 }
 
@@ -91,7 +91,7 @@ fn temporal(settings: &TemporalSettings, identity: &str) -> Result<Arc<dyn Engin
     Ok(Arc::new(engine))
 }
 
-/// How to reach Temporal, as this one.
+/// Connection options of Temporal.
 pub(crate) fn temporal_options(
     settings: &TemporalSettings,
     identity: &str,
@@ -109,34 +109,34 @@ pub(crate) fn temporal_options(
     })
 }
 
-fn tls(settings: &TemporalSettings) -> Result<Option<Tls>> {
+fn tls(settings: &TemporalSettings) -> Result<Option<TemporalTls>> {
     let client = match (&settings.tls_certificate_file, &settings.tls_key_file) {
         (Some(certificate), Some(key)) => Some(ClientCertificate {
             certificate: read("temporal.tls_certificate_file", certificate)?,
             key: read("temporal.tls_key_file", key)?,
         }),
         (None, None) => None,
-        _ => bail!("temporal.tls_certificate_file and temporal.tls_key_file go together"),
+        _ => bail!("temporal.tls_certificate_file and temporal.tls_key_file must be set together"),
     };
     let ca = match &settings.tls_ca_file {
         Some(file) => Some(read("temporal.tls_ca_file", file)?),
         None => None,
     };
     let wanted = settings.tls || ca.is_some() || client.is_some() || settings.tls_domain.is_some();
-    Ok(wanted.then(|| Tls {
+    Ok(wanted.then(|| TemporalTls {
         ca,
         domain: settings.tls_domain.clone(),
         client,
     }))
 }
 
-/// What a file that a setting names holds.
+/// Reads the file of a setting.
 pub(crate) fn read(name: &str, file: &Path) -> Result<Vec<u8>> {
-    std::fs::read(file).with_context(|| format!("{name}: {} cannot be read", file.display()))
+    std::fs::read(file).with_context(|| format!("{name}: cannot read {}", file.display()))
 }
 
-/// The same where it must be text.
+/// Reads the text file of a setting.
 pub(crate) fn read_text(name: &str, file: &Path) -> Result<String> {
     let text = String::from_utf8(read(name, file)?);
-    text.with_context(|| format!("{name}: {} holds no text", file.display()))
+    text.with_context(|| format!("{name}: {} is not a UTF-8 text file", file.display()))
 }

@@ -1,4 +1,4 @@
-//! What `leasehold serve` says to whoever started it: where it listens, where its data is, how to get in. Never a key.
+//! The greeting of `leasehold serve`: address, data directory, key file and first commands. Never prints a key.
 
 use crate::address;
 use crate::admin_key::AdminKey;
@@ -6,10 +6,10 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// The data folder that commands find by themselves.
-const FOUND: &str = "leasehold-data";
+/// The data directory that commands find without a flag.
+const DEFAULT_DATA_DIR: &str = "leasehold-data";
 
-/// What there is to say.
+/// The contents of the greeting.
 pub(crate) struct Greeting<'a> {
     pub(crate) address: SocketAddr,
     pub(crate) tls: bool,
@@ -20,51 +20,49 @@ pub(crate) struct Greeting<'a> {
 }
 
 impl Greeting<'_> {
-    /// The lines.
+    /// Renders the lines.
     pub(crate) fn text(&self) -> String {
         let url = self.url();
         let mut text = format!("Leasehold {}\n", env!("CARGO_PKG_VERSION"));
-        let mut say = |what: &str, how: &str| {
-            // Writing to a text cannot fail.
+        let mut add = |what: &str, how: &str| {
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "  {what:<8} {how}");
         };
-        say("listens", &format!("{url}  (a page to try it: {url}/docs)"));
-        say("store", self.store);
-        say("data", &self.data.display().to_string());
-        say("engine", self.engine);
+        add("listens", &format!("{url}  (API console: {url}/docs)"));
+        add("store", self.store);
+        add("data", &self.data.display().to_string());
+        add("engine", self.engine);
         match self.key {
-            AdminKey::Made(file) | AdminKey::Kept(file) => {
-                let new = if matches!(self.key, AdminKey::Made(_)) {
-                    "made now, "
+            AdminKey::Created(file) | AdminKey::Existing(file) => {
+                let state = if matches!(self.key, AdminKey::Created(_)) {
+                    "created"
                 } else {
-                    ""
+                    "existing"
                 };
-                say(
+                add(
                     "key",
-                    &format!("{new}for administrators, in {}", file.display()),
+                    &format!("{state} (administrator): {}", file.display()),
                 );
-                say("get in", &self.curl(file));
+                add("try it", &self.curl(file));
                 let command = self.first_command();
-                say("try", &format!("{command}  (in another terminal)"));
+                add("command", &format!("{command}  (in another terminal)"));
             }
-            AdminKey::Stale(file) => {
+            AdminKey::Invalid(file) => {
                 let file = file.display();
-                say(
+                add(
                     "key",
-                    &format!(
-                        "what is in {file} opens nothing; `leasehold admin-key` makes another"
-                    ),
+                    &format!("invalid key in {file}; create a new one with `leasehold admin-key`"),
                 );
             }
-            AdminKey::Elsewhere => say(
+            AdminKey::Missing => add(
                 "key",
-                "made before and not in this data folder; `leasehold admin-key` makes another",
+                "not in this data directory; create a new one with `leasehold admin-key`",
             ),
         }
         if !self.tls && !self.address.ip().is_loopback() {
-            say(
+            add(
                 "warning",
-                "others can reach this address and read keys on the way: set server.tls_certificate_file and server.tls_key_file, or put a proxy with TLS before it",
+                "other machines can reach this address, and API keys travel without TLS: set server.tls_certificate_file and server.tls_key_file, or use a TLS proxy",
             );
         }
         text
@@ -74,11 +72,11 @@ impl Greeting<'_> {
         address::url(self.address, self.tls)
     }
 
-    /// A first command that works where the greeting is read.
+    /// A first command that works in the current directory.
     fn first_command(&self) -> String {
         let mut command = "leasehold workspace list".to_owned();
-        if self.data != Path::new(FOUND) {
-            // Writing to a text cannot fail.
+        if self.data != Path::new(DEFAULT_DATA_DIR) {
+            // Writing to a string cannot fail.
             let _ = write!(command, " --data-dir '{}'", self.data.display());
         }
         command
@@ -96,7 +94,7 @@ mod tests {
     use std::path::PathBuf;
 
     fn text(address: &str, tls: bool) -> String {
-        let key = AdminKey::Kept(PathBuf::from("data/admin.key"));
+        let key = AdminKey::Existing(PathBuf::from("data/admin.key"));
         let greeting = Greeting {
             address: address.parse().unwrap_or_else(|_| panic!("{address}")),
             tls,
@@ -109,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_address_that_others_can_reach_in_the_clear_is_warned_of() {
+    fn warns_about_non_loopback_addresses_without_tls() {
         for (address, tls, warned) in [
             ("127.0.0.1:1", false, false),
             ("[::1]:1", false, false),
@@ -121,7 +119,7 @@ mod tests {
             assert_eq!(text.contains("warning"), warned, "{text}");
         }
         assert!(text("0.0.0.0:1", true).contains("https://127.0.0.1:1/v1/me"));
-        // Commands would not find this data folder by themselves.
+        // Commands do not find this data directory without the flag.
         let text = text("127.0.0.1:1", false);
         assert!(text.contains("workspace list --data-dir 'data'"), "{text}");
     }

@@ -1,25 +1,25 @@
-//! The binary: reads its arguments and composes everything. The only place that knows all rooms.
+//! The `leasehold` binary: parses the command line and wires the crates together. The only crate that knows all others.
 
 mod address;
 mod admin_key;
 mod arguments;
 mod client_command;
 mod config;
-mod data_folder;
+mod data_dir;
 mod demo;
 mod doctor;
 mod engine;
+mod engine_mismatch;
 mod greeting;
 mod migrate;
 mod notify;
-mod other_engine;
 mod pages;
-mod place;
 mod print;
 #[cfg(test)]
 mod reference;
 mod serve;
 mod settings;
+mod settings_flags;
 mod store;
 mod telemetry;
 mod worker;
@@ -33,7 +33,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let command = match Arguments::try_parse() {
         Ok(arguments) => arguments.command,
-        Err(error) => return arguments::refused(&error),
+        Err(error) => return arguments::handle_parse_error(&error),
     };
     let outcome = match command {
         Command::Serve(serve) => serve.run(),
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         Command::Config(config) => config.run(),
         Command::Doctor(doctor) => doctor.run(),
         Command::Migrate(migrate) => migrate.run(),
-        Command::AdminKey(make) => make.run(),
+        Command::AdminKey(command) => command.run(),
         Command::Completions(completions) => completions.run(),
         Command::Man(man) => man.run(),
     };
@@ -51,7 +51,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            arguments::say_error(&format!("{error:#}"));
+            arguments::print_error(&format!("{error:#}"));
             let failure = error.downcast_ref::<Failure>();
             failure.map_or(ExitCode::FAILURE, |failure| failure.exit.code().into())
         }

@@ -1,7 +1,7 @@
-//! `leasehold migrate`: the schema of the store, for those who would rather change it themselves than let `serve` do it.
+//! `leasehold migrate`: migrates the store's schema by hand instead of at the start of `serve`.
 
-use crate::place::Place;
 use crate::settings::Settings;
+use crate::settings_flags::StoreFlags;
 use crate::{print, store};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
@@ -9,54 +9,56 @@ use leasehold_console::{Format, OutputFlags};
 use leasehold_store::{MigrationState, MigrationStatus, StepKind};
 use serde_json::{Value, json};
 
-/// The flags of `leasehold migrate`.
+/// Flags of `leasehold migrate`.
 #[derive(Args)]
 pub(crate) struct MigrateCommand {
     #[command(subcommand)]
-    verb: Verb,
+    action: MigrateAction,
     #[command(flatten)]
     output: OutputFlags,
 }
 
 #[derive(Subcommand)]
-enum Verb {
-    /// Brings the schema up to this program's, in one transaction, and says what was applied.
+enum MigrateAction {
+    /// Apply pending migrations in one transaction and list them.
     ///
-    /// On SQLite the server must be stopped for it.
+    /// With SQLite, stop the server first.
     Up {
         #[command(flatten)]
-        place: Box<Place>,
+        flags: Box<StoreFlags>,
     },
-    /// Lists every migration and SQL function, and whether it is applied. Changes nothing.
+    /// List every migration and SQL function and its state; read-only.
     ///
-    /// On SQLite the server must be stopped for it.
+    /// With SQLite, stop the server first.
     Status {
         #[command(flatten)]
-        place: Box<Place>,
+        flags: Box<StoreFlags>,
     },
-    /// Prints the SQL that `up` would run, in one transaction that also records it: psql or sqlite3 can run it. Changes nothing.
+    /// Print the SQL that `up` would run, as a script for psql or sqlite3; read-only.
     ///
-    /// On SQLite the server must be stopped for it.
+    /// With SQLite, stop the server first.
     Print {
         #[command(flatten)]
-        place: Box<Place>,
+        flags: Box<StoreFlags>,
     },
 }
 
 impl MigrateCommand {
     pub(crate) fn run(&self) -> Result<()> {
-        let (Verb::Up { place } | Verb::Status { place } | Verb::Print { place }) = &self.verb;
-        let settings = place.settings(Vec::new())?;
+        let (MigrateAction::Up { flags }
+        | MigrateAction::Status { flags }
+        | MigrateAction::Print { flags }) = &self.action;
+        let settings = flags.settings(Vec::new())?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
-            .context("the async runtime cannot be started")?;
+            .context("cannot start the async runtime")?;
         let json = self.output.output == Format::Json;
         runtime.block_on(async {
-            match self.verb {
-                Verb::Up { .. } => up(&settings, json).await,
-                Verb::Status { .. } => status(&settings, json).await,
-                Verb::Print { .. } => sql(&settings, json).await,
+            match self.action {
+                MigrateAction::Up { .. } => up(&settings, json).await,
+                MigrateAction::Status { .. } => status(&settings, json).await,
+                MigrateAction::Print { .. } => sql(&settings, json).await,
             }
         })
     }
@@ -66,11 +68,11 @@ async fn up(settings: &Settings, json: bool) -> Result<()> {
     let store = store::connect(settings)?;
     let applied = store::migrate(&*store, settings).await?;
     if json {
-        return print::json(&listed(&applied));
+        return print::json(&to_json(&applied));
     }
-    let shown = store::shown(&settings.store_url());
+    let url = store::redacted_url(&settings.store_url());
     if applied.is_empty() {
-        return print::text(&format!("{shown} is up to date; nothing to apply\n"));
+        return print::text(&format!("{url} is up to date; nothing to apply\n"));
     }
     print::text(&applied.iter().map(line).collect::<String>())
 }
@@ -78,7 +80,7 @@ async fn up(settings: &Settings, json: bool) -> Result<()> {
 async fn status(settings: &Settings, json: bool) -> Result<()> {
     let all = all(settings).await?;
     if json {
-        return print::json(&listed(&all));
+        return print::json(&to_json(&all));
     }
     print::text(&all.iter().map(line).collect::<String>())
 }
@@ -90,13 +92,13 @@ async fn sql(settings: &Settings, json: bool) -> Result<()> {
         return print::json(&json!({ "sql": script }));
     }
     if script.is_empty() {
-        let shown = store::shown(&settings.store_url());
-        return print::text(&format!("-- {shown} is up to date; nothing to apply\n"));
+        let url = store::redacted_url(&settings.store_url());
+        return print::text(&format!("-- {url} is up to date; nothing to apply\n"));
     }
     print::text(&script)
 }
 
-/// Every migration. A SQLite file that is not there stays so.
+/// Every migration. Does not create a missing SQLite file.
 async fn all(settings: &Settings) -> Result<Vec<MigrationStatus>> {
     if store::sqlite_file(settings).is_some_and(|file| !file.exists()) {
         let known = store::migrations(settings).iter();
@@ -112,26 +114,26 @@ async fn all(settings: &Settings) -> Result<Vec<MigrationStatus>> {
     store::status(&*store, settings).await
 }
 
-fn listed(all: &[MigrationStatus]) -> Value {
+fn to_json(all: &[MigrationStatus]) -> Value {
     let each = all.iter().map(|one| {
         let (kind, number) = match one.kind {
             StepKind::Migration => ("migration", "number"),
             StepKind::Function => ("function", "release"),
         };
-        json!({ "kind": kind, number: one.number, "name": one.name, "state": word(one.state) })
+        json!({ "kind": kind, number: one.number, "name": one.name, "state": state_word(one.state) })
     });
     each.collect()
 }
 
 fn line(one: &MigrationStatus) -> String {
-    let state = word(one.state);
+    let state = state_word(one.state);
     match one.kind {
         StepKind::Migration => format!("{state:<8} {}\n", one.name),
         StepKind::Function => format!("{state:<8} {} release {}\n", one.name, one.number),
     }
 }
 
-fn word(state: MigrationState) -> &'static str {
+fn state_word(state: MigrationState) -> &'static str {
     match state {
         MigrationState::Applied => "applied",
         MigrationState::Pending => "pending",

@@ -1,4 +1,4 @@
-//! What the system that started the process is told: that it is ready, that it stops (`NOTIFY_SOCKET`, as systemd has it). Silence if nobody asks.
+//! Notifies systemd through `NOTIFY_SOCKET` that the process is ready or stopping. Does nothing if the variable is not set.
 
 use std::ffi::OsStr;
 use std::io;
@@ -8,29 +8,29 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 const VARIABLE: &str = "NOTIFY_SOCKET";
 
-/// It listens and works.
+/// Reports that the server is ready.
 pub(crate) fn ready() {
-    tell("READY=1\n");
+    send_state("READY=1\n");
 }
 
-/// It was told to stop, and is about to.
+/// Reports that the server is stopping.
 pub(crate) fn stopping() {
-    tell("STOPPING=1\n");
+    send_state("STOPPING=1\n");
 }
 
-fn tell(state: &str) {
+fn send_state(state: &str) {
     let Some(name) = std::env::var_os(VARIABLE).filter(|name| !name.is_empty()) else {
         return;
     };
     if let Err(error) = send(&name, state) {
-        tracing::warn!(%error, "the system cannot be told how it goes ({VARIABLE})");
+        tracing::warn!(%error, "failed to notify systemd ({VARIABLE})");
     }
 }
 
 fn send(name: &OsStr, state: &str) -> io::Result<()> {
     let bytes = name.as_bytes();
     let address = match bytes.strip_prefix(b"@") {
-        // A name that is no file.
+        // An abstract socket name.
         Some(name) => SocketAddr::from_abstract_name(name)?,
         None => SocketAddr::from_pathname(OsStr::from_bytes(bytes))?,
     };
@@ -46,23 +46,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_socket_that_is_a_file_and_one_that_is_not_hear_it() {
-        let folder = leasehold_testkit::temp_dir();
-        let file = folder.path().join("notify");
-        let hidden = format!("leasehold-notify-{}", std::process::id());
-        let address = SocketAddr::from_abstract_name(&hidden).unwrap();
+    fn notifies_file_and_abstract_sockets() {
+        let dir = leasehold_testkit::temp_dir();
+        let file = dir.path().join("notify");
+        let abstract_name = format!("leasehold-notify-{}", std::process::id());
+        let address = SocketAddr::from_abstract_name(&abstract_name).unwrap();
         for (name, socket) in [
             (file.clone().into_os_string(), UnixDatagram::bind(&file)),
             (
-                format!("@{hidden}").into(),
+                format!("@{abstract_name}").into(),
                 UnixDatagram::bind_addr(&address),
             ),
         ] {
             let socket = socket.unwrap();
             send(&name, "READY=1\n").unwrap();
-            let mut heard = [0; 64];
-            let length = socket.recv(&mut heard).unwrap();
-            assert_eq!(&heard[..length], b"READY=1\n");
+            let mut received = [0; 64];
+            let length = socket.recv(&mut received).unwrap();
+            assert_eq!(&received[..length], b"READY=1\n");
         }
         assert!(send(OsStr::new("/nowhere/at/all"), "READY=1\n").is_err());
     }

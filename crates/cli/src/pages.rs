@@ -1,4 +1,4 @@
-//! `leasehold completions` and `leasehold man`: what a package installs beside the program.
+//! `leasehold completions` and `leasehold man`: files that a package installs beside the program.
 
 use crate::arguments::Arguments;
 use anyhow::{Context, Result};
@@ -9,17 +9,17 @@ use std::path::PathBuf;
 
 const NAME: &str = "leasehold";
 
-/// The flags of `leasehold completions`.
+/// Flags of `leasehold completions`.
 #[derive(Args)]
 pub(crate) struct Completions {
-    /// Which shell.
+    /// Shell.
     shell: Shell,
 }
 
-/// The flags of `leasehold man`.
+/// Flags of `leasehold man`.
 #[derive(Args)]
 pub(crate) struct Man {
-    /// Write one page a command into this folder, instead of printing the first.
+    /// Write one page per command to this directory, instead of printing the first.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
 }
@@ -41,17 +41,17 @@ impl Man {
                 clap_mangen::Man::new(command).render(&mut page)?;
                 print(&page)
             }
-            Some(folder) => std::fs::create_dir_all(folder)
-                .and_then(|()| clap_mangen::generate_to(command, folder))
-                .with_context(|| format!("{} cannot be written", folder.display())),
+            Some(dir) => std::fs::create_dir_all(dir)
+                .and_then(|()| clap_mangen::generate_to(command, dir))
+                .with_context(|| format!("cannot write to {}", dir.display())),
         }
     }
 }
 
-/// Whoever stops reading has read enough.
+/// Prints the text; a closed reader is not an error.
 fn print(text: &[u8]) -> Result<()> {
     match io::stdout().write_all(text) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        done => done.context("standard output cannot be written"),
+        done => done.context("cannot write to standard output"),
     }
 }

@@ -1,9 +1,9 @@
-//! What commands print that are about this machine rather than about a server: to standard output, for whoever asked.
+//! Standard output of local commands.
 
 use anyhow::Result;
 use std::io::{self, ErrorKind, Write};
 
-/// A text as it is. A reader that has seen enough and left is no error.
+/// Prints a text. A closed reader is not an error.
 pub(crate) fn text(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
     let written = stdout
@@ -15,7 +15,7 @@ pub(crate) fn text(text: &str) -> Result<()> {
     }
 }
 
-/// A JSON document, for reading.
+/// Prints an indented JSON document.
 pub(crate) fn json(value: &serde_json::Value) -> Result<()> {
     text(&format!("{value:#}\n"))
 }

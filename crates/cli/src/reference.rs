@@ -1,23 +1,22 @@
-//! docs/reference/cli.md is what `--help` says of every command, and whatever pages say of commands is true of them. Tests only.
+//! Tests: docs/reference/cli.md equals the output of `--help`, and every command on a documentation page exists.
 #![allow(clippy::unwrap_used)]
 
 use crate::arguments::Arguments;
 use clap::{Command, CommandFactory};
-use leasehold_testkit::assert_kept;
+use leasehold_testkit::assert_snapshot_file;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 const HEAD: &str = "\
 # CLI reference
 
-What `--help` says of every command. A test keeps this page true. What the exit codes mean is [explained by themselves](exit-codes.md); a
-[quick start](../quick-start.md) shows the commands at work.
+The `--help` text of every command, checked by a test. See also the [exit codes](exit-codes.md) and the [quick start](../quick-start.md).
 
-Client commands find the server and its key by themselves in the folder where it runs, or in one below: `leasehold serve` leaves its address and the administrator's key in its data folder. From elsewhere,
-`--server` or `LEASEHOLD_SERVER` says where it is, and `LEASEHOLD_KEY` holds the key. `LEASEHOLD_WORKSPACE` and `LEASEHOLD_OUTPUT` stand for `--workspace` and `--output`. With `-o json` a command prints one JSON document, lists one
-array; `request watch`, `changes` and bulk work print one document a line. The flags that all client commands have are [at the end](#flags-of-every-client-command).
+Client commands find the server and its API key in the data directory: `leasehold serve` writes its address and the administrator key there. A command looks for `leasehold-data` in the current directory and its parents. Elsewhere,
+set `--server` or `LEASEHOLD_SERVER` to the URL and `LEASEHOLD_KEY` to the key. `LEASEHOLD_WORKSPACE` and `LEASEHOLD_OUTPUT` replace `--workspace` and `--output`. With `-o json` a command prints one JSON document and a list one
+array; `request watch`, `changes` and bulk commands print one document per line. The flags of all client commands are [at the end](#flags-of-every-client-command).
 ";
-/// As wide as a page.
+/// Width of the help text on the page.
 const WIDTH: usize = 120;
 
 fn repository() -> PathBuf {
@@ -30,13 +29,13 @@ fn built() -> Command {
     command
 }
 
-/// One command and those under it. Flags that all client commands have are shown once, by themselves.
+/// Writes a command and its subcommands. Hides the flags of all client commands, which have a section of their own.
 fn write(command: &Command, path: &str, page: &mut String) {
-    let alone = command.clone().mut_args(|flag| {
-        let everywhere = flag.is_global_set();
-        flag.hide(everywhere)
+    let without_globals = command.clone().mut_args(|flag| {
+        let is_global = flag.is_global_set();
+        flag.hide(is_global)
     });
-    write_help(&alone, path, page);
+    write_help(&without_globals, path, page);
     for inner in command
         .get_subcommands()
         .filter(|inner| inner.get_name() != "help")
@@ -61,29 +60,29 @@ fn write_help(command: &Command, heading: &str, page: &mut String) {
 }
 
 #[test]
-fn the_reference_is_what_help_says() {
+fn reference_page_equals_help() {
     let mut page = HEAD.to_owned();
     let root = built();
     write(&root, "leasehold", &mut page);
-    let noun = root.find_subcommand("request").unwrap();
-    let with_flags = noun.find_subcommand("get").unwrap();
+    let request = root.find_subcommand("request").unwrap();
+    let with_flags = request.find_subcommand("get").unwrap();
     write_help(with_flags, "Flags of every client command", &mut page);
-    assert_kept(&repository().join("docs/reference/cli.md"), &page);
+    assert_snapshot_file(&repository().join("docs/reference/cli.md"), &page);
 }
 
-/// Lines of pages that are commands of the program, with where they are.
+/// The commands on documentation pages, with their location.
 fn commands_of_pages() -> Vec<(String, String)> {
     let mut pages = vec![repository().join("README.md")];
-    let mut folders = vec![
+    let mut dirs = vec![
         repository().join("docs"),
         repository().join("examples"),
         repository().join("packaging"),
     ];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(dir).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                folders.push(path);
+                dirs.push(path);
             } else if path.extension().is_some_and(|end| end == "md") {
                 pages.push(path);
             }
@@ -96,31 +95,31 @@ fn commands_of_pages() -> Vec<(String, String)> {
     {
         let text = std::fs::read_to_string(page).unwrap();
         for (number, line) in text.lines().enumerate() {
-            let place = format!("{}:{}", page.display(), number + 1);
+            let location = format!("{}:{}", page.display(), number + 1);
             found.extend(
                 commands(line)
                     .into_iter()
-                    .map(|command| (place.clone(), command)),
+                    .map(|command| (location.clone(), command)),
             );
         }
     }
     found
 }
 
-/// What a line says of the program: in a block, in backticks, or in `$(…)`.
+/// The commands on a line: in a code block, in backticks, or in `$(…)`.
 fn commands(line: &str) -> Vec<String> {
     let pieces = line.split(['`', '(', '|', ';', '#']);
     let pieces = pieces
         .map(str::trim)
-        // The log's line that it runs is no command.
+        // The log message is not a command.
         .filter(|piece| piece.starts_with("leasehold ") && *piece != "leasehold is running");
     pieces
         .map(|piece| piece.trim_end_matches(')').to_owned())
         .collect()
 }
 
-/// What is wrong with a command, if anything.
-fn wrong(text: &str) -> Option<String> {
+/// The problem of a command, if any.
+fn command_problem(text: &str) -> Option<String> {
     let root = built();
     let mut command = &root;
     for word in text.split_whitespace().skip(1) {
@@ -142,7 +141,7 @@ fn wrong(text: &str) -> Option<String> {
         }
         match command.find_subcommand(word.trim_end_matches([',', '.', ':'])) {
             Some(inner) => command = inner,
-            // A place for any of them.
+            // A placeholder.
             None if !word.starts_with(|first: char| first.is_ascii_lowercase()) => return None,
             None => return Some(format!("`{}` has no command `{word}`", command.get_name())),
         }
@@ -153,21 +152,26 @@ fn wrong(text: &str) -> Option<String> {
 #[test]
 fn pages_name_commands_and_flags_that_exist() {
     let commands = commands_of_pages();
-    assert!(commands.len() > 100, "only {} were found", commands.len());
+    assert!(commands.len() > 100, "found only {}", commands.len());
     let wrong: Vec<String> = commands
         .iter()
-        .filter_map(|(place, text)| Some(format!("{place}: {text}: {}", wrong(text)?)))
+        .filter_map(|(location, text)| {
+            Some(format!("{location}: {text}: {}", command_problem(text)?))
+        })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 #[test]
-fn a_command_that_does_not_exist_is_noticed() {
-    assert_eq!(wrong("leasehold request list --status failed"), None);
-    assert!(wrong("leasehold request lst").is_some());
-    assert!(wrong("leasehold request list --stauts failed").is_some());
+fn unknown_commands_and_flags_are_found() {
     assert_eq!(
-        commands("say `leasehold top` or id=$(leasehold key me)"),
+        command_problem("leasehold request list --status failed"),
+        None
+    );
+    assert!(command_problem("leasehold request lst").is_some());
+    assert!(command_problem("leasehold request list --stauts failed").is_some());
+    assert_eq!(
+        commands("run `leasehold top` or id=$(leasehold key me)"),
         ["leasehold top", "leasehold key me"]
     );
 }

@@ -1,19 +1,19 @@
-//! `leasehold serve`: opens the store, makes the engine, serves the API and runs the services until told to stop.
+//! `leasehold serve`: opens the store, builds the engine, serves the API and runs the background services until stopped.
 
 use crate::address::{self, AddressFile};
 use crate::admin_key::AdminKey;
 use crate::greeting::Greeting;
-use crate::place::Place;
 use crate::settings::{EngineKind, ServerSettings, Settings};
-use crate::{admin_key, engine, notify, other_engine, store, telemetry};
+use crate::settings_flags::StoreFlags;
+use crate::{admin_key, engine, engine_mismatch, notify, store, telemetry};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use leasehold_console::{Exit, Failure};
 use leasehold_core::Plan;
-use leasehold_engine_embedded::NodeRunners;
-use leasehold_process::signals::{Order, Signals};
+use leasehold_engine_embedded::NodeRunner;
+use leasehold_process::signals::{SignalAction, Signals};
 use leasehold_runtime::Runtime;
-use leasehold_server::{Drained, ListenError, Parts, Server, State, Tls};
+use leasehold_server::{DrainReport, ListenError, Server, State, StateParts, Tls};
 use leasehold_store::workspace::NewWorkspace;
 use leasehold_store::{Page, Store};
 use leasehold_telemetry::Telemetry;
@@ -24,38 +24,38 @@ use std::time::Duration;
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::sync::CancellationToken;
 
-/// What commands use where no workspace is named.
+/// The workspace that commands use by default.
 const FIRST_WORKSPACE: &str = "default";
 
-/// Beyond the time to drain: for giving back claims and locks to a store that may not answer.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// Extra time after the drain timeout, to release claims and locks if the store is slow.
+const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// The flags; everything else is set in the file or by variables.
+/// Flags of `leasehold serve`; other settings come from the file or the environment.
 #[derive(Args)]
-pub(crate) struct Serve {
+pub(crate) struct ServeCommand {
     #[command(flatten)]
-    place: Place,
-    /// Where the API listens, as `host:port` [default: 127.0.0.1:7777].
+    flags: StoreFlags,
+    /// API listen address, as `host:port` [default: 127.0.0.1:7777].
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
-    /// What executions are started in [default: embedded].
+    /// Workflow engine [default: embedded].
     #[arg(long, value_enum)]
     engine: Option<EngineKind>,
-    /// Temporal's address, as `host:port` or a URL.
+    /// Temporal address, as `host:port` or a URL [default: 127.0.0.1:7233].
     #[arg(long, value_name = "ADDRESS")]
     temporal_address: Option<String>,
-    /// Temporal's namespace.
+    /// Temporal namespace [default: default].
     #[arg(long, value_name = "NAME")]
     temporal_namespace: Option<String>,
 }
 
-impl Serve {
+impl ServeCommand {
     pub(crate) fn run(&self) -> Result<()> {
         let kind = self.engine.map(|kind| match kind {
             EngineKind::Embedded => "embedded".to_owned(),
             EngineKind::Temporal => "temporal".to_owned(),
         });
-        let settings = self.place.settings(vec![
+        let settings = self.flags.settings(vec![
             ("--listen", "server.listen", self.listen.clone()),
             ("--engine", "engine.kind", kind),
             (
@@ -72,29 +72,29 @@ impl Serve {
         let names_temporal = self.temporal_address.is_some() || self.temporal_namespace.is_some();
         if names_temporal && settings.engine.kind != EngineKind::Temporal {
             bail!(Failure::usage(
-                "--temporal-address and --temporal-namespace need --engine temporal"
+                "--temporal-address and --temporal-namespace require --engine temporal"
             ));
         }
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
-            .context("the async runtime cannot be started")?
+            .context("cannot start the async runtime")?
             .block_on(serve(settings))
     }
 }
 
-/// Serves with these settings until told to stop.
+/// Serves with these settings until stopped.
 pub(crate) async fn serve(settings: Settings) -> Result<()> {
-    // Before anything is opened, so that a signal is never missed.
+    // Registers signals before anything is opened, so that none is missed.
     let mut signals = Signals::listen(settings.server.tls_certificate_file.is_some())?;
-    match Serving::begin(settings, &mut signals, greet).await? {
-        Some(serving) => serving.until_told(signals).await,
+    match RunningServer::start(settings, &mut signals, greet).await? {
+        Some(serving) => serving.run_until_stopped(signals).await,
         None => Ok(()),
     }
 }
 
-/// A server that has begun.
-pub(crate) struct Serving {
+/// A running server.
+pub(crate) struct RunningServer {
     settings: Settings,
     url: String,
     tls: Option<Tls>,
@@ -103,33 +103,33 @@ pub(crate) struct Serving {
     telemetry: Telemetry,
 }
 
-impl Serving {
-    /// Begins, and greets when it listens; none if it was told to stop before the store was ready.
-    pub(crate) async fn begin(
+impl RunningServer {
+    /// Starts the server and calls `greet` when it listens. Returns `None` if a signal arrived before the store was ready.
+    pub(crate) async fn start(
         settings: Settings,
         signals: &mut Signals,
         greet: impl FnOnce(&Settings, SocketAddr, bool, &AdminKey),
     ) -> Result<Option<Self>> {
-        let owner = owner();
-        let telemetry = telemetry::begin(&settings, &owner)?;
+        let owner = instance_id();
+        let telemetry = telemetry::start(&settings, &owner)?;
         let tls = tls(&settings.server)?;
-        let engine = engine::Prepared::new(&settings, &owner);
+        let engine = engine::EngineBuilder::new(&settings, &owner);
         let engine = engine.map_err(|error| Failure::usage(format!("{error:#}")))?;
         let (store, key) = tokio::select! {
-            ready = prepare(&settings, &telemetry) => ready?,
+            ready = open_store(&settings, &telemetry) => ready?,
             name = signals.stop() => {
-                tracing::info!(signal = name, "told to stop before the store was ready");
+                tracing::info!(signal = name, "stopped before the store was ready");
                 return Ok(None);
             }
         };
         let server = Server::bind(&settings.server.listen, tls.clone()).await;
-        let server = server.map_err(refused)?;
+        let server = server.map_err(listen_failure)?;
         greet(&settings, server.address(), tls.is_some(), &key);
         let url = address::url(server.address(), tls.is_some());
-        // Before it says that it runs: whoever waited for that finds the way.
+        // Written before the log says that the server runs, so that clients waiting for the log find the file.
         let address = AddressFile::write(&settings.data_dir, &url);
-        let seen = telemetry.clone();
-        let instance = Instance::start(&settings, &owner, store, engine, server, seen)?;
+        let traced = telemetry.clone();
+        let instance = Instance::start(&settings, &owner, store, engine, server, traced)?;
         notify::ready();
         Ok(Some(Self {
             settings,
@@ -141,13 +141,13 @@ impl Serving {
         }))
     }
 
-    /// Where it is, for this machine.
+    /// The URL of the server as seen from this machine.
     pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Serves until it is told to stop, and then ends in order.
-    pub(crate) async fn until_told(mut self, mut signals: Signals) -> Result<()> {
+    /// Serves until a stop signal (SIGTERM or SIGINT) arrives, then shuts down gracefully; a second signal exits at once.
+    pub(crate) async fn run_until_stopped(mut self, mut signals: Signals) -> Result<()> {
         let end = self.instance.run(&mut signals, self.tls.as_ref()).await;
         notify::stopping();
         drop(self.address);
@@ -155,34 +155,37 @@ impl Serving {
             all = self.instance.stop(&self.settings) => if all {
                 tracing::info!("stopped");
             } else {
-                tracing::warn!("stopped before all was given back: the store does not answer; leases and locks end by themselves");
+                tracing::warn!("stopped without releasing all leases and locks; they expire on their own");
             },
-            name = signals.stop() => bail!("told to stop again ({name}); left at once"),
+            name = signals.stop() => bail!("received a second stop signal ({name}); exited immediately"),
         }
-        telemetry::end(&self.telemetry).await;
+        telemetry::flush(&self.telemetry).await;
         end
     }
 }
 
-/// The store, and that somebody can get in.
-async fn prepare(settings: &Settings, telemetry: &Telemetry) -> Result<(Arc<dyn Store>, AdminKey)> {
+/// Opens the store and ensures that an administrator key exists.
+async fn open_store(
+    settings: &Settings,
+    telemetry: &Telemetry,
+) -> Result<(Arc<dyn Store>, AdminKey)> {
     let store = telemetry::store(store::open(settings).await?, telemetry);
-    let key = settle_in(&*store, settings).await;
-    let key = key.map_err(|error| store::told(error, settings))?;
+    let key = initialize(&*store, settings).await;
+    let key = key.map_err(|error| store::explain_error(error, settings))?;
     Ok((store, key))
 }
 
-async fn settle_in(store: &dyn Store, settings: &Settings) -> Result<AdminKey> {
-    other_engine::refuse(store, settings.engine.kind).await?;
+async fn initialize(store: &dyn Store, settings: &Settings) -> Result<AdminKey> {
+    engine_mismatch::check(store, settings.engine.kind).await?;
     let key = admin_key::ensure(store, &settings.data_dir).await?;
-    if matches!(key, AdminKey::Made(_)) && !store.capabilities().shared {
-        make_first_workspace(store).await?;
+    if matches!(key, AdminKey::Created(_)) && !store.capabilities().shared {
+        create_first_workspace(store).await?;
     }
     Ok(key)
 }
 
-/// Somebody's very first start: there is a workspace to begin with. Fleets make their own.
-async fn make_first_workspace(store: &dyn Store) -> Result<()> {
+/// Creates the default workspace at the first start of a single-process store.
+async fn create_first_workspace(store: &dyn Store) -> Result<()> {
     if store.workspace_list(Page::first(1)).await?.is_empty() {
         let new = NewWorkspace {
             id: leasehold_store::fresh_id(),
@@ -195,16 +198,16 @@ async fn make_first_workspace(store: &dyn Store) -> Result<()> {
     Ok(())
 }
 
-/// Why it cannot listen.
-fn refused(error: ListenError) -> Failure {
+/// Explains why the server cannot listen.
+fn listen_failure(error: ListenError) -> Failure {
     match error {
-        ListenError::Taken(address) => Failure::new(
+        ListenError::AddressInUse(address) => Failure::new(
             Exit::InUse,
             format!(
-                "{address} is taken by another process; stop it, or choose another with --listen"
+                "cannot listen on {address}: in use by another process; stop it, or choose another with --listen"
             ),
         ),
-        ListenError::Refused { address, source } => Failure::usage(format!(
+        ListenError::Bind { address, source } => Failure::usage(format!(
             "cannot listen on {address}: {source}; choose another with --listen"
         )),
     }
@@ -226,25 +229,25 @@ fn greet(settings: &Settings, address: SocketAddr, tls: bool, key: &AdminKey) {
     let greeting = Greeting {
         address,
         tls,
-        store: &store::shown(&settings.store_url()),
+        store: &store::redacted_url(&settings.store_url()),
         data: &settings.data_dir,
-        engine: &engine::shown(settings),
+        engine: &engine::describe(settings),
         key,
     };
-    // A server whose standard output nobody reads serves all the same.
+    // A closed standard output does not stop the server.
     let _ = std::io::stdout().write_all(greeting.text().as_bytes());
     if !tls && !address.ip().is_loopback() {
-        tracing::warn!(%address, "listening without TLS on an address that others can reach");
+        tracing::warn!(%address, "listening without TLS on a non-loopback address");
     }
 }
 
-/// The API and the services.
+/// The API server and the background services.
 struct Instance {
     runtime: Runtime,
-    /// What works on the embedded engine's nodes.
-    runners: Option<NodeRunners>,
-    /// None once it has ended: what has ended must not be asked again.
-    serving: Option<JoinHandle<Drained>>,
+    /// The node runners of the embedded engine.
+    runners: Option<NodeRunner>,
+    /// `None` after the task has ended; a finished handle must not be polled again.
+    serving: Option<JoinHandle<DrainReport>>,
     stop: CancellationToken,
 }
 
@@ -253,7 +256,7 @@ impl Instance {
         settings: &Settings,
         owner: &str,
         store: Arc<dyn Store>,
-        engine: engine::Prepared,
+        engine: engine::EngineBuilder,
         server: Server,
         telemetry: Telemetry,
     ) -> Result<Self> {
@@ -264,15 +267,15 @@ impl Instance {
         let (engine, runners) = engine.start(&store, settings, owner)?;
         let engine = telemetry::engine(engine, &telemetry);
         let mut options = settings.runtime(owner);
-        options.beacon.listens = Some(address.to_string());
+        options.heartbeat.listens = Some(address.to_string());
         options.telemetry = telemetry.clone();
         let runtime = Runtime::start(store.clone(), Some(engine.clone()), options);
-        let gate = Arc::clone(runtime.gate());
+        let breaker = Arc::clone(runtime.circuit_breaker());
         let stop = CancellationToken::new();
         tracing::info!(
             version = env!("CARGO_PKG_VERSION"),
             listens = %address,
-            store = store::shown(&settings.store_url()),
+            store = store::redacted_url(&settings.store_url()),
             engine = engine.name(),
             temporal = temporal.map(|temporal| &*temporal.address),
             namespace = temporal.map(|temporal| &*temporal.namespace),
@@ -280,10 +283,13 @@ impl Instance {
             instance = owner,
             "leasehold is running"
         );
-        let state = State::new(Parts {
+        let state = State::new(StateParts {
             store,
             engine: Some(engine),
-            watch: Arc::new(engine::Watch { gate, dispatches }),
+            watch: Arc::new(engine::EngineMonitor {
+                breaker,
+                dispatches,
+            }),
             options: settings.server.options(),
             telemetry,
             stop: stop.clone(),
@@ -296,54 +302,53 @@ impl Instance {
         })
     }
 
-    /// Returns when it is told to stop, or when something has broken.
+    /// Runs until a stop signal arrives or a component crashes.
     async fn run(&mut self, signals: &mut Signals, tls: Option<&Tls>) -> Result<()> {
         loop {
             let order = tokio::select! {
                 order = signals.next() => order,
-                broken = self.runtime.broken() => {
-                    tracing::error!(error = broken, "a service has broken; stopping");
-                    bail!("a service has broken: {broken}");
+                error = self.runtime.crashed() => {
+                    tracing::error!(error, "service crashed; stopping");
+                    bail!("service crashed: {error}");
                 }
-                broken = broken(&mut self.runners) => {
-                    tracing::error!(error = broken, "what works on nodes has broken; stopping");
-                    bail!("what works on nodes has broken: {broken}");
+                error = node_runner_crash(&mut self.runners) => {
+                    tracing::error!(error, "node runner crashed; stopping");
+                    bail!("node runner crashed: {error}");
                 }
-                ended = ended(&mut self.serving) => {
-                    let error = ended.err().map_or("it ended by itself".to_owned(), said);
-                    tracing::error!(error, "the API has broken; stopping");
-                    bail!("the API has broken: {error}");
+                ended = api_task_ended(&mut self.serving) => {
+                    let error = ended
+                        .err()
+                        .map_or("exited unexpectedly".to_owned(), |error| error.to_string());
+                    tracing::error!(error, "API server crashed; stopping");
+                    bail!("API server crashed: {error}");
                 }
             };
             match order {
-                Order::Stop(signal) => {
-                    tracing::info!(
-                        signal,
-                        "stopping: no more is admitted, what is under way is finished or given back"
-                    );
+                SignalAction::Stop(signal) => {
+                    tracing::info!(signal, "stopping; draining work in progress");
                     return Ok(());
                 }
-                Order::Renew => renew(tls),
+                SignalAction::ReloadCertificate => reload_certificate(tls),
             }
         }
     }
 
-    /// Lets calls and services end in order, each within its time; says whether all was given back.
+    /// The graceful drain: stops the API and the services, each within its drain timeout; returns whether everything was released.
     async fn stop(self, settings: &Settings) -> bool {
         self.stop.cancel();
         let served = async {
-            // What broke was said when it did; what is cut here was cut by its own time already.
+            // A crash was logged when it happened.
             if let Some(serving) = self.serving
-                && let Ok(Drained { cut }) = serving.await
+                && let Ok(DrainReport { cut }) = serving.await
                 && cut > 0
             {
-                tracing::warn!(cut, "connections were cut: their calls did not end in time");
+                tracing::warn!(cut, "connections closed before their calls finished");
             }
         };
-        let serving = settings.server.drain_timeout.0 + LAST_WORDS;
-        let services = settings.dispatch.drain_timeout.0 + LAST_WORDS;
-        // A worker's drain has last words of its own for what does not stop.
-        let nodes = settings.embedded.drain_timeout.0 + 2 * LAST_WORDS;
+        let serving = settings.server.drain_timeout.0 + STOP_GRACE;
+        let services = settings.dispatch.drain_timeout.0 + STOP_GRACE;
+        // Node runners have an additional grace period after their drain timeout.
+        let nodes = settings.embedded.drain_timeout.0 + 2 * STOP_GRACE;
         let drained = async {
             if let Some(runners) = self.runners {
                 runners.stop().await;
@@ -358,16 +363,18 @@ impl Instance {
     }
 }
 
-/// Returns when what works on nodes has broken; never where nothing does.
-async fn broken(runners: &mut Option<NodeRunners>) -> String {
+/// Returns when the node runners crash; never without node runners.
+async fn node_runner_crash(runners: &mut Option<NodeRunner>) -> String {
     match runners {
-        Some(runners) => runners.broken().await,
+        Some(runners) => runners.crashed().await,
         None => std::future::pending().await,
     }
 }
 
-/// Waits for the end, and takes it; what was taken before never ends.
-async fn ended(serving: &mut Option<JoinHandle<Drained>>) -> Result<Drained, JoinError> {
+/// Waits for the API task and clears the handle; never returns once cleared.
+async fn api_task_ended(
+    serving: &mut Option<JoinHandle<DrainReport>>,
+) -> Result<DrainReport, JoinError> {
     let Some(handle) = serving else {
         return std::future::pending().await;
     };
@@ -376,20 +383,18 @@ async fn ended(serving: &mut Option<JoinHandle<Drained>>) -> Result<Drained, Joi
     ended
 }
 
-fn said(error: JoinError) -> String {
-    error.to_string()
-}
-
-fn renew(tls: Option<&Tls>) {
-    match tls.map(Tls::renew) {
-        Some(Ok(())) => tracing::info!("the certificate was read again; new connections get it"),
-        Some(Err(error)) => tracing::error!(%error, "the certificate stays the one it was"),
+fn reload_certificate(tls: Option<&Tls>) {
+    match tls.map(Tls::reload) {
+        Some(Ok(())) => tracing::info!("TLS certificate reloaded"),
+        Some(Err(error)) => {
+            tracing::error!(%error, "failed to reload the TLS certificate; keeping the current one")
+        }
         None => {}
     }
 }
 
-/// A name for this process that no other has or had.
-pub(crate) fn owner() -> String {
+/// A unique name for this process.
+pub(crate) fn instance_id() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host = host.trim();
     let host = if host.is_empty() { "leasehold" } else { host };

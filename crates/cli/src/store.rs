@@ -1,10 +1,10 @@
-//! Opens the store that a URL names, brings its schema up to date, and says what is wrong with it in a line with what to do.
+//! Opens the configured store, migrates its schema, and explains store errors.
 
 mod url;
 
-pub(crate) use url::shown;
+pub(crate) use url::redacted_url;
 
-use crate::data_folder;
+use crate::data_dir;
 use crate::settings::Settings;
 use anyhow::Result;
 use leasehold_console::{Exit, Failure};
@@ -17,38 +17,35 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-const TRY_EVERY: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A store that is ready to be used: its schema is this program's, or becomes it unless the settings forbid that.
+/// Opens the store and migrates its schema, or requires a current schema if `store.migrate` is off.
 pub(crate) async fn open(settings: &Settings) -> Result<Arc<dyn Store>> {
     let store = connect(settings)?;
     if settings.store.migrate {
         let applied = migrate(&*store, settings).await?;
         tracing::debug!(migrations = applied.len(), "schema is up to date");
     } else {
-        refuse_pending(&status(&*store, settings).await?, settings)?;
+        require_migrated(&status(&*store, settings).await?, settings)?;
     }
     Ok(store)
 }
 
-/// The store, whatever its schema is. A database is not asked for anything yet.
+/// Opens the store without checking its schema. Does not connect to PostgreSQL yet.
 pub(crate) fn connect(settings: &Settings) -> Result<Arc<dyn Store>> {
     if let Some(file) = sqlite_file(settings) {
-        if let Some(folder) = file
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty())
-        {
-            data_folder::make(folder)?;
+        if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+            data_dir::create(dir)?;
         }
         let store = SqliteStore::open(&file, &SqliteOptions::default());
-        return Ok(Arc::new(store.map_err(|error| unopened(&file, error))?));
+        return Ok(Arc::new(store.map_err(|error| open_failure(&file, error))?));
     }
     let store = postgres(settings);
     let store = store.map_err(|(key, message)| Failure::usage(format!("{key}: {message}")))?;
     Ok(Arc::new(store))
 }
 
-/// The pool of a PostgreSQL store, or the setting that is wrong and what it must be. Connects to nothing.
+/// Builds the PostgreSQL store, or returns the invalid setting and why. Connects to nothing.
 pub(crate) fn postgres(settings: &Settings) -> Result<PostgresStore, (&'static str, String)> {
     let url = settings.store_url();
     let mut options = PostgresOptions {
@@ -56,17 +53,17 @@ pub(crate) fn postgres(settings: &Settings) -> Result<PostgresStore, (&'static s
         notify: settings.store.notify,
         ..PostgresOptions::new(&url)
     };
-    // What the driver says of the URL may have a part of its password in it.
+    // The driver's error may contain a part of the password.
     let store = PostgresStore::new(&options).map_err(|_| {
         let must = "must be a URL such as postgres://user:password@host:5432/database";
-        ("store.url", format!("{must}, is {}", shown(&url)))
+        ("store.url", format!("{must}, is {}", redacted_url(&url)))
     })?;
     let Some(file) = &settings.store.tls_ca_file else {
         return Ok(store);
     };
     let wrong = |message| ("store.tls_ca_file", message);
     let authority = std::fs::read(file)
-        .map_err(|error| wrong(format!("{} cannot be read: {error}", file.display())))?;
+        .map_err(|error| wrong(format!("cannot read {}: {error}", file.display())))?;
     options.tls_ca = Some(authority);
     PostgresStore::new(&options).map_err(|error| match error.kind {
         ErrorKind::Value(text) => wrong(text),
@@ -74,14 +71,14 @@ pub(crate) fn postgres(settings: &Settings) -> Result<PostgresStore, (&'static s
     })
 }
 
-/// The SQLite file that the settings name, if they do.
+/// The SQLite file, if the store is SQLite.
 pub(crate) fn sqlite_file(settings: &Settings) -> Option<PathBuf> {
     let url = settings.store_url();
     let path = url.strip_prefix("sqlite:")?;
     Some(PathBuf::from(path.strip_prefix("//").unwrap_or(path)))
 }
 
-/// Every migration that this program knows for this store.
+/// The migrations of this program for the configured store.
 pub(crate) fn migrations(settings: &Settings) -> &'static [Migration] {
     match sqlite_file(settings) {
         Some(_) => leasehold_store_sqlite::MIGRATIONS,
@@ -89,7 +86,7 @@ pub(crate) fn migrations(settings: &Settings) -> &'static [Migration] {
     }
 }
 
-/// The SQL of what is not applied yet, to be run by hand; nothing if all is.
+/// The SQL of the pending migrations; empty if there are none.
 pub(crate) fn script(settings: &Settings, status: &[MigrationStatus]) -> String {
     match sqlite_file(settings) {
         Some(_) => leasehold_store_sqlite::migration_script(status),
@@ -97,67 +94,67 @@ pub(crate) fn script(settings: &Settings, status: &[MigrationStatus]) -> String 
     }
 }
 
-/// Brings the schema up to date and says what was applied. Waits for a database that is not up yet, as long as the settings say.
+/// Applies pending migrations and returns them. Waits up to `store.patience` for the database.
 pub(crate) async fn migrate(
     store: &dyn Store,
     settings: &Settings,
 ) -> Result<Vec<MigrationStatus>> {
-    let applied = patiently(settings, async || store.schema_migrate().await).await;
+    let applied = retry_until_timeout(settings, async || store.schema_migrate().await).await;
     match applied {
-        Err(error) => Err(unusable(store, settings, error).await.into()),
+        Err(error) => Err(unusable_failure(store, settings, error).await.into()),
         Ok(applied) => Ok(applied),
     }
 }
 
-/// Every migration that this program or the store knows.
+/// Every migration that this program or the store knows. Waits up to `store.patience` for the database.
 pub(crate) async fn status(store: &dyn Store, settings: &Settings) -> Result<Vec<MigrationStatus>> {
-    let status = patiently(settings, async || store.schema_status().await).await;
+    let status = retry_until_timeout(settings, async || store.schema_status().await).await;
     match status {
-        Err(error) => Err(unusable(store, settings, error).await.into()),
+        Err(error) => Err(unusable_failure(store, settings, error).await.into()),
         Ok(status) => Ok(status),
     }
 }
 
-async fn patiently<T>(
+async fn retry_until_timeout<T>(
     settings: &Settings,
-    ask: impl AsyncFn() -> Result<T, Error>,
+    operation: impl AsyncFn() -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
-        match ask().await {
-            Err(error) if error.is_retryable() && begun.elapsed() < settings.store.patience.0 => {
-                tracing::warn!(%error, "the store is not ready yet; trying again");
-                tokio::time::sleep(TRY_EVERY).await;
+        match operation().await {
+            Err(error) if error.is_retryable() && started.elapsed() < settings.store.patience.0 => {
+                tracing::warn!(%error, "store is not ready; retrying");
+                tokio::time::sleep(RETRY_INTERVAL).await;
             }
             other => return other,
         }
     }
 }
 
-/// With `store.migrate` off: a schema that is not this program's is not used.
-fn refuse_pending(status: &[MigrationStatus], settings: &Settings) -> Result<(), Failure> {
+/// Fails if the schema is not exactly this program's.
+fn require_migrated(status: &[MigrationStatus], settings: &Settings) -> Result<(), Failure> {
     if let Some(newer) = newer(status) {
         return Err(newer);
     }
     let wrong = |state| status.iter().find(move |one| one.state == state);
-    let shown = shown(&settings.store_url());
+    let url = redacted_url(&settings.store_url());
     if let Some(changed) = wrong(MigrationState::Changed) {
         return Err(Failure::new(
             Exit::Schema,
             format!(
-                "the store {shown} belongs to another build: its {changed} has another text than this program's; run the program that applied it"
+                "cannot use the store {url}: {changed} was applied by another build and differs from this program's; run that build"
             ),
         ));
     }
     match wrong(MigrationState::Pending) {
         Some(pending) => Err(Failure::usage(format!(
-            "the store {shown} lacks {pending}, and store.migrate is false: run `leasehold migrate up` first"
+            "cannot use the store {url}: {pending} is pending and store.migrate is false; run `leasehold migrate up` first"
         ))),
         None => Ok(()),
     }
 }
 
-/// What to say if a newer program has been here.
+/// The failure if a newer program migrated the store.
 fn newer(status: &[MigrationStatus]) -> Option<Failure> {
     let unknown = |one: &&MigrationStatus| one.state == MigrationState::Unknown;
     let found = status.iter().filter(unknown).map(|one| one.number).max()?;
@@ -168,65 +165,65 @@ fn newer(status: &[MigrationStatus]) -> Option<Failure> {
     Some(Failure::new(
         Exit::Schema,
         format!(
-            "the store's schema is newer than this program: it has migration {found}, this knows {known}; run the newer leasehold, or restore a backup from before"
+            "the store's schema is newer than this program: migration {found}, this program knows {known}; run the newer leasehold, or restore an older backup"
         ),
     ))
 }
 
-/// An error of something that used the store: one that the store does not answer is told as such.
-pub(crate) fn told(error: anyhow::Error, settings: &Settings) -> anyhow::Error {
+/// Replaces the error of an unreachable store by a message with advice.
+pub(crate) fn explain_error(error: anyhow::Error, settings: &Settings) -> anyhow::Error {
     let store = error.chain().find_map(|one| one.downcast_ref::<Error>());
     match store.map(|error| &error.kind) {
         Some(ErrorKind::Unavailable(reason) | ErrorKind::Contended(reason)) => {
-            silent(settings, reason).into()
+            unavailable(settings, reason).into()
         }
         _ => error,
     }
 }
 
-fn silent(settings: &Settings, reason: &str) -> Failure {
-    let shown = shown(&settings.store_url());
+fn unavailable(settings: &Settings, reason: &str) -> Failure {
+    let url = redacted_url(&settings.store_url());
     Failure::new(
         Exit::Unavailable,
-        format!(
-            "the store {shown} does not answer: {reason}; start it, or name another with --store"
-        ),
+        format!("cannot reach the store {url}: {reason}; start it, or check --store"),
     )
 }
 
-/// Why a store that was opened cannot be used.
-async fn unusable(store: &dyn Store, settings: &Settings, error: Error) -> Failure {
-    let shown = shown(&settings.store_url());
+/// Explains why an open store cannot be used.
+async fn unusable_failure(store: &dyn Store, settings: &Settings, error: Error) -> Failure {
+    let url = redacted_url(&settings.store_url());
     match &error.kind {
-        ErrorKind::Unavailable(reason) | ErrorKind::Contended(reason) => silent(settings, reason),
+        ErrorKind::Unavailable(reason) | ErrorKind::Contended(reason) => {
+            unavailable(settings, reason)
+        }
         ErrorKind::Schema(reason) => {
             let status = store.schema_status().await.unwrap_or_default();
             newer(&status).unwrap_or_else(|| {
-                Failure::new(Exit::Schema, format!("the store {shown}: {reason}"))
+                Failure::new(
+                    Exit::Schema,
+                    format!("cannot use the store {url}: {reason}"),
+                )
             })
         }
         other => Failure::new(
             Exit::Failed,
-            format!(
-                "the store {shown} cannot be used: {}: {other}",
-                error.context
-            ),
+            format!("cannot use the store {url}: {}: {other}", error.context),
         ),
     }
 }
 
-/// Why a file cannot be opened.
-fn unopened(file: &Path, error: Error) -> Failure {
+/// Explains why a SQLite file cannot be opened.
+fn open_failure(file: &Path, error: Error) -> Failure {
     let file = file.display();
     match error.kind {
         ErrorKind::Owned(reason) => Failure::new(Exit::InUse, reason),
         ErrorKind::Unavailable(reason) => Failure::usage(format!(
-            "the SQLite file {file} cannot be opened: {reason}; name another with --store or --data-dir"
+            "cannot open the SQLite file {file}: {reason}; check --store or --data-dir"
         )),
         other => Failure::new(
             Exit::Failed,
             format!(
-                "the SQLite file {file} cannot be opened: {other}; name another with --store, or restore a backup"
+                "cannot open the SQLite file {file}: {other}; check --store, or restore a backup"
             ),
         ),
     }

@@ -1,4 +1,4 @@
-//! Makes what the process counts and traces with, as the settings say.
+//! Sets up metrics and tracing from the settings.
 
 use crate::settings::Settings;
 use anyhow::Result;
@@ -9,11 +9,11 @@ use leasehold_telemetry::{Metrics, ObservedEngine, Telemetry, Tracer, observe_st
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A collector that is away does not keep the process.
-const LAST_SPANS: Duration = Duration::from_secs(2);
+/// Maximum time to export the last spans at shutdown.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// For this process, as the settings say.
-pub(crate) fn begin(settings: &Settings, owner: &str) -> Result<Telemetry> {
+/// Creates the metrics and the tracer of this process.
+pub(crate) fn start(settings: &Settings, owner: &str) -> Result<Telemetry> {
     let mut telemetry = Telemetry {
         metrics: Arc::new(Metrics::new(settings.metrics.workspaces)),
         ..Telemetry::default()
@@ -21,22 +21,22 @@ pub(crate) fn begin(settings: &Settings, owner: &str) -> Result<Telemetry> {
     if let Some(options) = settings.traces.options(owner) {
         let tracer = Tracer::export(&options, telemetry.metrics.clone());
         telemetry.tracer = tracer.map_err(|error| Failure::usage(error.to_string()))?;
-        tracing::info!(endpoint = options.endpoint, "traces are exported");
+        tracing::info!(endpoint = options.endpoint, "trace export enabled");
     }
     Ok(telemetry)
 }
 
-/// The last spans are exported, if there is time.
-pub(crate) async fn end(telemetry: &Telemetry) {
-    telemetry.tracer.stop(LAST_SPANS).await;
+/// Exports the remaining spans, up to the timeout.
+pub(crate) async fn flush(telemetry: &Telemetry) {
+    telemetry.tracer.stop(FLUSH_TIMEOUT).await;
 }
 
-/// The store, watched.
+/// Wraps the store with metrics and spans.
 pub(crate) fn store(real: Arc<dyn Store>, telemetry: &Telemetry) -> Arc<dyn Store> {
     Arc::new(observe_store(real, telemetry))
 }
 
-/// The engine, watched.
+/// Wraps the engine with metrics and spans.
 pub(crate) fn engine(real: Arc<dyn Engine>, telemetry: &Telemetry) -> Arc<dyn Engine> {
     Arc::new(ObservedEngine::new(real, telemetry))
 }

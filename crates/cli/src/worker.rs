@@ -1,7 +1,7 @@
-//! `leasehold worker`: reads and checks its settings, then becomes the program that runs graphs on Temporal. Knows no store; the server is reached by HTTP.
+//! `leasehold worker`: loads and checks its settings, then execs the Temporal worker program. Knows no store; talks to the server over HTTP.
 
-use crate::place::Basics;
 use crate::settings::WorkerSettings;
+use crate::settings_flags::ConfigFlags;
 use crate::{engine, serve};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
@@ -19,40 +19,40 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Holds the key. Never a flag: flags are seen by everybody on the machine.
+/// Holds the key. There is no flag for it because every user of the machine can read the flags of a process.
 const KEY_VARIABLE: &str = "LEASEHOLD_KEY";
 
-/// The flags; everything else is set in the file or by variables.
+/// Flags of `leasehold worker`; other settings come from the file or the environment.
 #[derive(Args)]
 pub(crate) struct WorkerCommand {
     #[command(flatten)]
-    basics: Basics,
-    /// The server to work for [default: http://127.0.0.1:7777].
+    config_flags: ConfigFlags,
+    /// Server URL [default: http://127.0.0.1:7777].
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// A file with the key and nothing else, instead of the variable LEASEHOLD_KEY.
+    /// File that contains only the API key, instead of the variable LEASEHOLD_KEY.
     #[arg(long, value_name = "FILE")]
     key_file: Option<String>,
-    /// Trusts this authority (PEM) for the server's certificate, instead of the system's.
+    /// CA certificate (PEM) to verify the server with, instead of the system's CAs.
     #[arg(long, value_name = "FILE")]
     ca_file: Option<String>,
-    /// Calls and tasks at once [default: 1000].
+    /// Maximum number of concurrent calls and tasks [default: 1000].
     #[arg(long, value_name = "N")]
     concurrency: Option<usize>,
-    /// Temporal's address, as `host:port` or a URL [default: 127.0.0.1:7233].
+    /// Temporal address, as `host:port` or a URL [default: 127.0.0.1:7233].
     #[arg(long, value_name = "ADDRESS")]
     temporal_address: Option<String>,
-    /// Temporal's namespace [default: default].
+    /// Temporal namespace [default: default].
     #[arg(long, value_name = "NAME")]
     temporal_namespace: Option<String>,
-    /// Temporal's task queue of graphs; the server must start them on the same [default: leasehold].
+    /// Temporal task queue of graphs; must equal the server's setting [default: leasehold].
     #[arg(long, value_name = "NAME")]
     task_queue: Option<String>,
 }
 
 impl WorkerCommand {
     pub(crate) fn run(&self) -> Result<()> {
-        let settings = self.basics.settings(vec![
+        let settings = self.config_flags.settings(vec![
             ("--server", "worker.server", self.server.clone()),
             ("--key-file", "worker.key_file", self.key_file.clone()),
             ("--ca-file", "worker.tls_ca_file", self.ca_file.clone()),
@@ -77,14 +77,14 @@ impl WorkerCommand {
                 self.task_queue.clone(),
             ),
         ])?;
-        settings.http_nodes.outbound().map_err(wrong)?;
+        settings.http_nodes.outbound().map_err(usage_error)?;
         let access = access(&settings.worker, self.key_file.is_some())?;
-        let temporal = engine::temporal_options(&settings.temporal, &serve::owner());
-        let temporal = temporal.map_err(wrong)?;
+        let temporal = engine::temporal_options(&settings.temporal, &serve::instance_id());
+        let temporal = temporal.map_err(usage_error)?;
         tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .build()
-            .context("the async runtime cannot be started")?
+            .context("cannot start the async runtime")?
             .block_on(check(&access.client, &temporal))?;
         become_worker(&WorkerConfig {
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -100,23 +100,23 @@ impl WorkerCommand {
     }
 }
 
-/// Checks what can be checked without Temporal's SDK.
+/// Checks everything that does not need Temporal's SDK.
 async fn check(client: &Client, temporal: &TemporalOptions) -> Result<()> {
     if temporal.graph_workflow_type != GRAPH_WORKFLOW_TYPE {
-        return Err(wrong(anyhow!(
-            "temporal.graph_workflow_type: the worker runs graphs as the workflow type {GRAPH_WORKFLOW_TYPE}, and the settings say `{}`",
+        return Err(usage_error(anyhow!(
+            "temporal.graph_workflow_type: must be {GRAPH_WORKFLOW_TYPE} for this worker, is `{}`",
             temporal.graph_workflow_type
         )));
     }
-    TemporalEngine::new(temporal.clone()).map_err(|error| wrong(error.into()))?;
+    TemporalEngine::new(temporal.clone()).map_err(|error| usage_error(error.into()))?;
     check_key(client).await
 }
 
-/// Becomes the program that runs graphs, with the same process id: signals reach it as they reached this one. Returns only if that fails.
+/// Replaces this process by the worker program (`exec`), so that signals reach it. Returns only on failure.
 ///
-/// The configuration goes through a file without a name: flags and variables can be seen by others on the machine.
+/// Passes the configuration in an unnamed file: other users can read the flags and the environment of a process.
 fn become_worker(config: &WorkerConfig) -> Result<()> {
-    let mut file = unnamed_file().context("the worker's configuration cannot be written")?;
+    let mut file = unnamed_file().context("cannot write the worker's configuration")?;
     serde_json::to_writer(&mut file, config)?;
     file.rewind()?;
     let program = worker_program();
@@ -127,15 +127,15 @@ fn become_worker(config: &WorkerConfig) -> Result<()> {
         .exec();
     if error.kind() == std::io::ErrorKind::NotFound {
         bail!(
-            "{} is missing: it runs graphs on Temporal and is installed beside `leasehold`. \
+            "cannot find {}: the Temporal worker program is installed beside `leasehold`. \
              In a checkout, build it with `cargo build --release -p {WORKER_PROGRAM}`",
             program.display()
         );
     }
-    Err(error).with_context(|| format!("{} cannot be started", program.display()))
+    Err(error).with_context(|| format!("cannot start {}", program.display()))
 }
 
-/// In memory: the folders of a container may be read-only.
+/// In memory, because the file system of a container may be read-only.
 #[cfg(target_os = "linux")]
 fn unnamed_file() -> std::io::Result<File> {
     use rustix::fs::{MemfdFlags, memfd_create};
@@ -147,7 +147,7 @@ fn unnamed_file() -> std::io::Result<File> {
     tempfile::tempfile()
 }
 
-/// Beside this program, where packages put it.
+/// The worker program beside this program, where packages install it.
 fn worker_program() -> PathBuf {
     match std::env::current_exe() {
         Ok(this) => this.with_file_name(WORKER_PROGRAM),
@@ -155,31 +155,31 @@ fn worker_program() -> PathBuf {
     }
 }
 
-/// A wrong key is told at once. A server that is away is not: it comes back, and the worker waits for it with every task.
+/// Fails on an invalid key. Tolerates an unreachable server: the worker retries every task.
 async fn check_key(client: &Client) -> Result<()> {
     match client.key_me().await {
         Ok(key) if matches!(key.scope, Scope::Workspace { .. }) => {
             bail!(Failure::new(
                 Exit::Denied,
-                "the key is a workspace's; a worker needs a worker's key or an administrator's"
+                "access denied: a workspace key cannot run a worker; use a worker or administrator key"
             ))
         }
         Ok(_) => Ok(()),
         Err(error) if error.code() == Some(Code::Unauthenticated) => {
             bail!(Failure::new(
                 Exit::Denied,
-                "the server does not accept the key: it was revoked, or is another server's"
+                "the server rejected the API key: revoked, or a key of another server"
             ))
         }
         Err(error @ ClientError::Unexpected(_)) => Err(error).context("worker.server"),
         Err(error) => {
-            tracing::warn!(%error, "the server does not answer; tasks wait until it does");
+            tracing::warn!(%error, "server is unreachable; tasks wait until it answers");
             Ok(())
         }
     }
 }
 
-/// How the worker reaches the server.
+/// The worker's access to the server.
 struct Access {
     client: Client,
     key: String,
@@ -188,7 +188,7 @@ struct Access {
 
 fn access(settings: &WorkerSettings, by_flag: bool) -> Result<Access> {
     let ca = match &settings.tls_ca_file {
-        Some(file) => Some(engine::read_text("worker.tls_ca_file", file).map_err(wrong)?),
+        Some(file) => Some(engine::read_text("worker.tls_ca_file", file).map_err(usage_error)?),
         None => None,
     };
     let options = ClientOptions {
@@ -197,16 +197,16 @@ fn access(settings: &WorkerSettings, by_flag: bool) -> Result<Access> {
     };
     let key = key(settings, by_flag)?;
     let client = Client::with(&settings.server, &key, options);
-    let client = client.context("worker.server").map_err(wrong)?;
+    let client = client.context("worker.server").map_err(usage_error)?;
     Ok(Access { client, key, ca })
 }
 
-/// A setting, or a file that it names, is of no use.
-fn wrong(error: anyhow::Error) -> anyhow::Error {
+/// Marks an error as a usage error.
+fn usage_error(error: anyhow::Error) -> anyhow::Error {
     Failure::usage(format!("{error:#}")).into()
 }
 
-/// A flag goes before the variable, the variable before the settings.
+/// Order: flag, environment variable, settings.
 fn key(settings: &WorkerSettings, by_flag: bool) -> Result<String> {
     let variable = std::env::var(KEY_VARIABLE)
         .ok()
@@ -218,21 +218,19 @@ fn key(settings: &WorkerSettings, by_flag: bool) -> Result<String> {
         (None, None, Some(key)) => key.clone(),
         (None, None, None) => bail!(Failure::new(
             Exit::Denied,
-            format!(
-                "there is no key: set {KEY_VARIABLE}, or name a file that holds it with --key-file"
-            )
+            format!("no API key: set {KEY_VARIABLE}, or --key-file")
         )),
     };
     let key = key.trim();
     if leasehold_core::key::Secret::parse(key).is_none() {
         bail!(Failure::new(
             Exit::Denied,
-            "the key is no key of Leasehold's: it begins with lh_worker_ and is copied whole"
+            "invalid API key: a worker key starts with lh_worker_ and must be copied completely"
         ));
     }
     Ok(key.to_owned())
 }
 
 fn from_file(file: &Path) -> Result<String> {
-    engine::read_text("worker.key_file", file).map_err(wrong)
+    engine::read_text("worker.key_file", file).map_err(usage_error)
 }

@@ -1,4 +1,4 @@
-//! The settings that the packages give, judged by the program itself. How the packages are written is checked by the linters in xtask's tests.
+//! Checks the settings in the packages with `leasehold config check`. xtask's tests lint the packages themselves.
 #![allow(clippy::unwrap_used)]
 
 use leasehold_testkit::{HELM, TempDir, temp_dir, yaml_as_json};
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// By name, as a container or a service gets them.
+/// Environment variables by name.
 type Variables = BTreeMap<String, String>;
 
 fn packaging(path: &str) -> PathBuf {
@@ -25,12 +25,12 @@ fn leasehold(arguments: &[&str], variables: &Variables) -> Output {
         .unwrap()
 }
 
-/// What `leasehold config check` says, if it finds nothing wrong.
+/// Asserts that `leasehold config check` accepts the variables; returns its output.
 #[track_caller]
-fn accepted(variables: &Variables) -> String {
+fn assert_valid(variables: &Variables) -> String {
     let output = leasehold(&["config", "check"], variables);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{variables:?}: {said}");
+    let output_text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{variables:?}: {output_text}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -38,25 +38,25 @@ fn documents(yaml: &str) -> Vec<Value> {
     serde_json::from_slice(&yaml_as_json(yaml).unwrap()).unwrap()
 }
 
-/// What is elsewhere in a package is in this folder: the file of settings, and a key.
-struct Stage {
-    folder: TempDir,
+/// A directory with the files that a package installs elsewhere: the configuration file and a key.
+struct PackageEnv {
+    dir: TempDir,
 }
 
-impl Stage {
+impl PackageEnv {
     fn new() -> Self {
-        let folder = temp_dir();
-        let data = folder.path().to_str().unwrap();
+        let dir = temp_dir();
+        let data = dir.path().to_str().unwrap();
         let output = leasehold(&["admin-key", "--data-dir", data], &Variables::new());
         assert!(output.status.success(), "{output:?}");
-        Self { folder }
+        Self { dir }
     }
 
     fn file(&self, name: &str) -> String {
-        self.folder.path().join(name).to_str().unwrap().to_owned()
+        self.dir.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// The variable with what it names put in its place here.
+    /// The variable with paths replaced by files in this directory.
     fn set(&self, name: &str, value: Option<&str>) -> (String, String) {
         let value = match (name, value) {
             ("LEASEHOLD_CONFIG", _) => self.file("leasehold.toml"),
@@ -69,7 +69,7 @@ impl Stage {
     }
 }
 
-/// What the chart renders to, with settings of every kind.
+/// Renders the chart with settings of every kind.
 fn chart() -> Vec<Value> {
     let mut helm = HELM.command().unwrap();
     helm.arg("template")
@@ -89,13 +89,13 @@ fn chart() -> Vec<Value> {
         helm.args(["--set", value]);
     }
     let output = helm.output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let output_text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{output_text}");
     documents(&String::from_utf8(output.stdout).unwrap())
 }
 
-/// The variables of every container of the chart, by its name.
-fn containers(chart: &[Value], stage: &Stage) -> BTreeMap<String, Variables> {
+/// The variables of every container of the chart, by container name.
+fn containers(chart: &[Value], env: &PackageEnv) -> BTreeMap<String, Variables> {
     let pods = chart
         .iter()
         .map(|document| &document["spec"]["template"]["spec"]);
@@ -104,7 +104,7 @@ fn containers(chart: &[Value], stage: &Stage) -> BTreeMap<String, Variables> {
     let named = containers.map(|container| {
         let variables = container["env"].as_array().unwrap().iter();
         let variables = variables.map(|variable| {
-            stage.set(
+            env.set(
                 variable["name"].as_str().unwrap(),
                 variable["value"].as_str(),
             )
@@ -118,45 +118,41 @@ fn containers(chart: &[Value], stage: &Stage) -> BTreeMap<String, Variables> {
 }
 
 #[test]
-fn the_chart_gives_every_container_settings_that_work() {
-    let stage = Stage::new();
+fn chart_settings_are_valid() {
+    let env = PackageEnv::new();
     let chart = chart();
     let file = chart
         .iter()
         .find(|document| document["kind"] == "ConfigMap");
     let settings = file.unwrap()["data"]["leasehold.toml"].as_str().unwrap();
-    fs::write(stage.file("leasehold.toml"), settings).unwrap();
-    let containers = containers(&chart, &stage);
+    fs::write(env.file("leasehold.toml"), settings).unwrap();
+    let containers = containers(&chart, &env);
     let names: Vec<_> = containers.keys().collect();
     assert_eq!(names, ["migrate", "server", "worker"]);
     for variables in containers.values() {
-        let said = accepted(variables);
-        assert!(said.contains("7 settings and "), "{said}");
+        let output_text = assert_valid(variables);
+        assert!(output_text.contains("7 settings and "), "{output_text}");
     }
 }
 
 #[test]
-fn the_compose_file_gives_every_service_settings_that_work() {
-    let stage = Stage::new();
-    let script = stage.file("make-secrets.sh");
+fn compose_settings_are_valid() {
+    let env = PackageEnv::new();
+    let script = env.file("make-secrets.sh");
     fs::copy(packaging("compose/make-secrets.sh"), &script).unwrap();
     assert!(Command::new("sh").arg(&script).status().unwrap().success());
-    fs::copy(
-        stage.file("secrets/store.toml"),
-        stage.file("leasehold.toml"),
-    )
-    .unwrap();
+    fs::copy(env.file("secrets/store.toml"), env.file("leasehold.toml")).unwrap();
     let compose = fs::read_to_string(packaging("compose/compose.yaml")).unwrap();
     let services = &documents(&compose)[0]["services"];
     for name in ["server", "worker"] {
         let variables = services[name]["environment"].as_object().unwrap().iter();
-        let variables = variables.map(|(name, value)| stage.set(name, value.as_str()));
-        accepted(&variables.collect());
+        let variables = variables.map(|(name, value)| env.set(name, value.as_str()));
+        assert_valid(&variables.collect());
     }
 }
 
 #[test]
-fn the_image_has_settings_that_work() {
+fn image_settings_are_valid() {
     let dockerfile = fs::read_to_string(packaging("docker/Dockerfile")).unwrap();
     let words = dockerfile.split_whitespace();
     let variables = words.filter_map(|word| word.split_once('='));
@@ -165,11 +161,11 @@ fn the_image_has_settings_that_work() {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     assert_eq!(variables.len(), 2);
-    accepted(&variables);
+    assert_valid(&variables);
 }
 
 #[test]
-fn a_setting_that_does_not_work_would_be_found() {
+fn invalid_setting_is_detected() {
     let name = "LEASEHOLD__SERVER__LISTENS".to_owned();
     let variables = Variables::from([(name.clone(), "0.0.0.0:7777".to_owned())]);
     let output = leasehold(&["config", "check"], &variables);

@@ -1,4 +1,4 @@
-//! The client itself: one connection pool, one key, and how a call is sent, tried again and answered. Knows no route.
+//! The client: one connection pool, one key, and how a call is sent and retried. Knows no route.
 
 use crate::error::{ClientError, Result, unreachable};
 use leasehold_api::Problem;
@@ -10,19 +10,19 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The waits between tries of a call that is safe to repeat.
-const WAITS: Backoff = Backoff {
+/// The backoff between attempts of a repeatable call.
+const BACKOFF: Backoff = Backoff {
     base: Duration::from_millis(100),
     factor: 2.0,
     max: Duration::from_secs(2),
     jitter: 0.5,
 };
-/// The longest wait a server is granted.
+/// The longest `Retry-After` that the client waits for.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(10);
-/// More of an answer that is no problem is not shown.
-const SHOWN_MAX_CHARS: usize = 200;
+/// Characters shown of a response that is not a problem document.
+const EXCERPT_MAX_CHARS: usize = 200;
 
-/// A client of one Leasehold server. Clones share their connections.
+/// A client of one Leasehold server. Clones share one connection pool.
 #[derive(Clone)]
 pub struct Client(Arc<Inner>);
 
@@ -33,16 +33,16 @@ struct Inner {
     options: ClientOptions,
 }
 
-/// How a client behaves.
+/// The options of a client.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
-    /// How long connecting may take.
+    /// Timeout of connecting. Default: 5 s.
     pub connect_timeout: Duration,
-    /// How long a call may take; the wait of a claim comes on top.
+    /// Timeout of a call, without the wait of a claim. Default: 35 s.
     pub timeout: Duration,
-    /// How often a call that is safe to repeat is sent at most.
-    pub tries: u32,
-    /// Certificates in PEM to trust instead of the system's; for a server with a certificate of its own authority.
+    /// Maximum number of attempts of a repeatable call. Default: 4.
+    pub max_attempts: u32,
+    /// PEM certificates to trust instead of the system's, for a server with a private certificate authority.
     pub ca_pem: Option<Vec<u8>>,
 }
 
@@ -51,14 +51,14 @@ impl Default for ClientOptions {
         Self {
             connect_timeout: Duration::from_secs(5),
             timeout: Duration::from_secs(35),
-            tries: 4,
+            max_attempts: 4,
             ca_pem: None,
         }
     }
 }
 
 impl fmt::Debug for Client {
-    /// Without the key.
+    /// Omits the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let base = self.0.base.as_str();
         f.debug_struct("Client")
@@ -67,7 +67,7 @@ impl fmt::Debug for Client {
     }
 }
 
-/// A call to be.
+/// A call that has not been sent.
 pub(crate) struct Call<'a> {
     client: &'a Client,
     method: Method,
@@ -75,55 +75,58 @@ pub(crate) struct Call<'a> {
     body: Option<Vec<u8>>,
     timeout: Duration,
     headers: Vec<(&'static str, String)>,
-    /// Whether sending it twice is the same as once.
-    safe: bool,
+    /// Whether the call is idempotent.
+    repeatable: bool,
 }
 
 impl Client {
-    /// A client of the server at this address, with this key.
+    /// Creates a client of the server at this address, with this key.
     ///
     /// # Errors
-    /// If the address is no `http://` or `https://` one, or the key cannot be sent.
+    /// Fails if the address is not an `http://` or `https://` URL, or the key is not a valid header value.
     pub fn new(base_url: &str, key: &str) -> Result<Self> {
         Self::with(base_url, key, ClientOptions::default())
     }
 
-    /// The same with other options.
+    /// Creates a client with other options.
     ///
     /// # Errors
-    /// As [`Client::new`]; also if a certificate cannot be read.
+    /// Fails as [`Client::new`], and if a certificate is invalid.
     pub fn with(base_url: &str, key: &str, options: ClientOptions) -> Result<Self> {
-        let setup = |what: String| ClientError::Setup(what);
+        let setup = |text: String| ClientError::Setup(text);
         let base = Url::parse(base_url)
-            .map_err(|error| setup(format!("`{base_url}` is no address: {error}")))?;
+            .map_err(|error| setup(format!("invalid server address `{base_url}`: {error}")))?;
         if !base.username().is_empty() || base.password().is_some() {
-            // Not shown: it holds a password.
-            let wrong =
-                "an address holds no user and no password: the key is what opens the server";
+            // The message omits the address, which contains a password.
+            let wrong = "invalid server address: it must not contain a user name or password; pass an API key instead";
             return Err(setup(wrong.to_owned()));
         }
         if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
-            return Err(setup(format!("`{base_url}` is no http or https address")));
+            return Err(setup(format!(
+                "invalid server address `{base_url}`: must start with http:// or https://"
+            )));
         }
         if header::HeaderValue::from_str(&format!("Bearer {key}")).is_err() {
-            return Err(setup("the key has characters that no key has".to_owned()));
+            return Err(setup(
+                "invalid API key: it contains characters that a key cannot have".to_owned(),
+            ));
         }
-        // The HTTP client takes the process's TLS provider. This fails only if there is one already.
+        // The HTTP client uses the process's TLS provider. This fails only if one is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
             .connect_timeout(options.connect_timeout)
-            // A key is for the server it was given for.
+            // Do not send the key to another server.
             .redirect(reqwest::redirect::Policy::none())
             .user_agent(concat!("leasehold-client/", env!("CARGO_PKG_VERSION")));
         if is_loopback(&base) {
-            // What stays on this machine goes through nobody's hands, and neither does its key.
+            // A proxy must not see calls to this machine, nor their key.
             builder = builder.no_proxy();
         }
         if let Some(pem) = &options.ca_pem {
             let certificates = reqwest::Certificate::from_pem_bundle(pem)
-                .map_err(|error| setup(format!("the certificates cannot be read: {error}")))?;
+                .map_err(|error| setup(format!("failed to parse the CA certificates: {error}")))?;
             if certificates.is_empty() {
-                return Err(setup("the file holds no certificate in PEM".to_owned()));
+                return Err(setup("the CA file contains no PEM certificate".to_owned()));
             }
             builder = builder.tls_certs_only(certificates);
         }
@@ -136,12 +139,12 @@ impl Client {
         })))
     }
 
-    /// Whether the server is on this very machine, whatever its port.
+    /// Whether the server's address is a loopback address.
     pub fn is_local(&self) -> bool {
         is_loopback(&self.0.base)
     }
 
-    /// A call of a route, each part of whose path is escaped.
+    /// Creates a call. Escapes each part of the path.
     pub(crate) fn call(&self, method: Method, path: &[&str]) -> Call<'_> {
         let mut url = self.0.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
@@ -149,7 +152,7 @@ impl Client {
         }
         Call {
             client: self,
-            safe: matches!(method, Method::GET | Method::PUT),
+            repeatable: matches!(method, Method::GET | Method::PUT),
             method,
             url,
             body: None,
@@ -187,61 +190,65 @@ impl Call<'_> {
         Ok(self)
     }
 
-    /// On top of the usual timeout.
+    /// Adds to the timeout.
     pub(crate) fn waiting(mut self, wait: Duration) -> Self {
         self.timeout += wait;
         self
     }
 
-    /// Sending it twice is the same as once.
-    pub(crate) fn repeatable(mut self, safe: bool) -> Self {
-        self.safe = safe;
+    /// Sets whether the call may be retried.
+    pub(crate) fn repeatable(mut self, repeatable: bool) -> Self {
+        self.repeatable = repeatable;
         self
     }
 
-    /// Sends it and reads the answer.
+    /// Sends the call and deserializes the response.
     pub(crate) async fn json<T: DeserializeOwned>(self) -> Result<T> {
         let text = self.text().await?;
         serde_json::from_slice(&text).map_err(|error| {
-            ClientError::Unexpected(format!("the answer is not as expected: {error}"))
+            ClientError::Unexpected(format!("failed to parse the response body: {error}"))
         })
     }
 
-    /// Sends it; what is answered does not matter.
+    /// Sends the call and discards the response body.
     pub(crate) async fn done(self) -> Result<()> {
         self.text().await.map(drop)
     }
 
-    /// Sends it, again if that is safe and may help, and returns the bytes of a success.
+    /// Sends the call, retries it if it is repeatable and the error retryable, and returns the response body.
     pub(crate) async fn text(self) -> Result<bytes::Bytes> {
-        let mut tries = 0;
+        let mut attempts = 0;
         loop {
-            tries += 1;
+            attempts += 1;
             let error = match self.once().await {
                 Ok(bytes) => return Ok(bytes),
                 Err(error) => error,
             };
-            if !self.safe || !error.is_retryable() || tries >= self.client.0.options.tries {
+            if !self.repeatable
+                || !error.is_retryable()
+                || attempts >= self.client.0.options.max_attempts
+            {
                 return Err(error);
             }
-            let wait = WAITS.delay(tries, fastrand::f64());
-            let asked = error.retry_after().unwrap_or_default().min(RETRY_AFTER_MAX);
-            tokio::time::sleep(wait.max(asked)).await;
+            let wait = BACKOFF.delay(attempts, fastrand::f64());
+            let retry_after = error.retry_after().unwrap_or_default().min(RETRY_AFTER_MAX);
+            tokio::time::sleep(wait.max(retry_after)).await;
         }
     }
 
     async fn once(&self) -> Result<bytes::Bytes> {
         let response = self.request().timeout(self.timeout).send().await;
-        let response = accepted(response.map_err(unreachable)?).await?;
+        let response = check_status(response.map_err(unreachable)?).await?;
         response.bytes().await.map_err(unreachable)
     }
 
-    /// Sends it once, without an end: for a stream.
+    /// Sends the call once and returns the open response, for a stream.
     pub(crate) async fn open(&self) -> Result<Response> {
         let send = self.request().send();
         let sent = tokio::time::timeout(self.timeout, send).await;
-        let sent = sent.map_err(|_| ClientError::Unreachable("no answer in time".to_owned()))?;
-        accepted(sent.map_err(unreachable)?).await
+        let sent = sent
+            .map_err(|_| ClientError::Unreachable("no response within the timeout".to_owned()))?;
+        check_status(sent.map_err(unreachable)?).await
     }
 
     fn request(&self) -> RequestBuilder {
@@ -271,26 +278,26 @@ fn is_loopback(url: &Url) -> bool {
     bare == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// The answer, if it is a success; else what it says.
-async fn accepted(response: Response) -> Result<Response> {
+/// Returns a successful response, or its error.
+async fn check_status(response: Response) -> Result<Response> {
     let status = response.status();
     if status.is_success() {
         return Ok(response);
     }
     let body = response.bytes().await.map_err(unreachable)?;
-    Err(refused(status, &body))
+    Err(error_of(status, &body))
 }
 
-fn refused(status: StatusCode, body: &[u8]) -> ClientError {
+fn error_of(status: StatusCode, body: &[u8]) -> ClientError {
     if let Ok(problem) = serde_json::from_slice::<Problem>(body) {
         return ClientError::Problem(Box::new(problem));
     }
     let text: String = String::from_utf8_lossy(body)
         .chars()
-        .take(SHOWN_MAX_CHARS)
+        .take(EXCERPT_MAX_CHARS)
         .collect();
     let text = format!("{status}: {text}");
-    // What stands between here and the server says so when that is away.
+    // A proxy answers so while the server is down.
     match status.as_u16() {
         502..=504 => ClientError::Unreachable(text),
         _ => ClientError::Unexpected(text),
@@ -304,7 +311,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_this_machine_is_local_however_the_address_is_written() {
+    fn is_local_accepts_every_form_of_loopback_address() {
         for (server, local) in [
             ("http://127.0.0.1:7777", true),
             ("http://localhost:1/x", true),
@@ -322,13 +329,13 @@ mod tests {
     }
 
     #[test]
-    fn an_address_with_a_password_is_refused_without_being_shown() {
+    fn error_for_address_with_password_omits_the_password() {
         let error = Client::new("http://me:hunter2@127.0.0.1", "").unwrap_err();
         assert!(!error.to_string().contains("hunter2"), "{error}");
     }
 
     #[test]
-    fn a_file_without_certificates_is_refused() {
+    fn file_without_certificates_is_rejected() {
         let options = ClientOptions {
             ca_pem: Some(b"nothing".to_vec()),
             ..ClientOptions::default()

@@ -1,4 +1,4 @@
-//! Definitions and their versions.
+//! Calls about definitions and versions.
 
 use crate::client::Client;
 use crate::error::Result;
@@ -9,29 +9,29 @@ use reqwest::Method;
 
 /// # Definitions and versions
 impl Client {
-    /// Definitions of a workspace.
+    /// Lists the definitions of a workspace.
     pub fn definition_list(&self, workspace: WorkspaceId) -> List<Definition> {
         let workspace = workspace.to_string();
         List::new(self, &["v1", "workspaces", &workspace, "definitions"])
     }
 
-    /// The definition of this name in a workspace, if there is one.
+    /// Finds a definition by name.
     ///
     /// # Errors
-    /// If the call does not succeed.
+    /// Fails if the call fails.
     pub async fn definition_find(
         &self,
         workspace: WorkspaceId,
         name: &str,
     ) -> Result<Option<Definition>> {
-        let named = self.definition_list(workspace).only("name", Some(name));
+        let named = self.definition_list(workspace).filter("name", Some(name));
         Ok(named.page(None).await?.items.pop())
     }
 
-    /// Makes a definition without a version.
+    /// Creates a definition without a version.
     ///
     /// # Errors
-    /// If the name is taken or not acceptable, or the call does not succeed.
+    /// Fails if the name is taken or invalid, or the call fails.
     pub async fn definition_create(
         &self,
         workspace: WorkspaceId,
@@ -42,10 +42,10 @@ impl Client {
         call.body(new)?.json().await
     }
 
-    /// A definition.
+    /// Returns a definition.
     ///
     /// # Errors
-    /// If there is no such definition, or the call does not succeed.
+    /// Fails if there is no such definition, or the call fails.
     pub async fn definition_get(
         &self,
         workspace: WorkspaceId,
@@ -59,14 +59,14 @@ impl Client {
     /// Deletes a definition.
     ///
     /// # Errors
-    /// If there is no such definition, or the call does not succeed.
+    /// Fails if there is no such definition, or the call fails.
     pub async fn definition_delete(&self, workspace: WorkspaceId, id: DefinitionId) -> Result<()> {
         let (workspace, id) = (workspace.to_string(), id.to_string());
         let path = ["v1", "workspaces", &workspace, "definitions", &id];
         self.call(Method::DELETE, &path).done().await
     }
 
-    /// Versions of a definition, by number.
+    /// Lists the versions of a definition, by number.
     pub fn version_list(&self, workspace: WorkspaceId, definition: DefinitionId) -> List<Version> {
         let (workspace, id) = (workspace.to_string(), definition.to_string());
         List::new(
@@ -85,7 +85,7 @@ impl Client {
     /// Publishes the next version of a definition and makes it current.
     ///
     /// # Errors
-    /// If something in it is not acceptable, or the call does not succeed.
+    /// Fails if the version is invalid, or the call fails.
     pub async fn version_publish(
         &self,
         workspace: WorkspaceId,
@@ -104,10 +104,10 @@ impl Client {
         self.post(&path).body(new)?.json().await
     }
 
-    /// A version.
+    /// Returns a version.
     ///
     /// # Errors
-    /// If there is no such version, or the call does not succeed.
+    /// Fails if there is no such version, or the call fails.
     pub async fn version_get(&self, workspace: WorkspaceId, id: VersionId) -> Result<Version> {
         let (workspace, id) = (workspace.to_string(), id.to_string());
         let call = self.get(&["v1", "workspaces", &workspace, "versions", &id]);

@@ -1,4 +1,4 @@
-//! What can go wrong with a call, and whether the same call may succeed later.
+//! The errors of a call, and whether a retry may succeed.
 
 use leasehold_api::{Code, Problem};
 use std::time::Duration;
@@ -7,25 +7,25 @@ use thiserror::Error;
 /// The result of a call.
 pub type Result<T, E = ClientError> = std::result::Result<T, E>;
 
-/// Why a call did not succeed.
+/// Why a call failed.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// The server refused it, and said why.
+    /// The server rejected the call with a problem document.
     #[error("{0}")]
     Problem(Box<Problem>),
-    /// There was no connection, or it was lost, or the answer did not come in time. Whether the call was carried out is not known.
-    #[error("the server cannot be reached: {0}")]
+    /// The connection failed, broke or timed out. The call may have taken effect.
+    #[error("failed to reach the server: {0}")]
     Unreachable(String),
-    /// Something answered that is not Leasehold, or speaks another version of its API.
-    #[error("unexpected answer: {0}")]
+    /// The response is not from a Leasehold server, or from one with another API version.
+    #[error("unexpected response: {0}")]
     Unexpected(String),
-    /// The address, the key or the certificate cannot be used.
+    /// The address, the key or the certificate is invalid.
     #[error("{0}")]
     Setup(String),
 }
 
 impl ClientError {
-    /// Whether the same call may succeed later without anybody changing it.
+    /// Whether the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
             Self::Problem(problem) => matches!(
@@ -44,7 +44,7 @@ impl ClientError {
         }
     }
 
-    /// The code of the problem, if the server named one.
+    /// Returns the problem code, if the server sent one.
     pub fn code(&self) -> Option<Code> {
         match self {
             Self::Problem(problem) => Some(problem.code),
@@ -52,7 +52,7 @@ impl ClientError {
         }
     }
 
-    /// How long the server asks to wait before the next try.
+    /// Returns how long the server asks to wait before a retry.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Problem(problem) => problem.retry_after.map(Duration::from_secs),
@@ -61,7 +61,7 @@ impl ClientError {
     }
 }
 
-/// An error of the HTTP library, without the address: it may hold what is nobody's business.
+/// Converts an error of the HTTP library. Omits the URL, which may contain secrets.
 pub(crate) fn unreachable(error: reqwest::Error) -> ClientError {
     use std::error::Error as _;
     let error = error.without_url();

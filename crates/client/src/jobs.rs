@@ -1,11 +1,11 @@
-//! Queues and jobs, and what workers do with them.
+//! Calls about queues and jobs, those of workers included.
 
 use crate::client::Client;
 use crate::error::Result;
 use crate::list::List;
 use leasehold_api::job::{
-    Claim, Claimed, EnqueuedJob, EnqueuedJobs, FinishMany, FinishedMany, Held, Job, NewJob,
-    NewJobs, Progress, Renew, Renewed,
+    ClaimOptions, ClaimedJobs, EnqueuedJob, EnqueuedJobs, FinishBatch, FinishResults, Job,
+    LeaseRenewal, LeaseStatus, NewJob, NewJobs, ProgressReport, RenewedLeases,
 };
 use leasehold_api::queue::{JobCounts, JobLimit, Queue, QueueChange};
 use leasehold_core::{JobId, JobStatus};
@@ -14,76 +14,76 @@ use std::time::Duration;
 
 /// # Queues and jobs
 impl Client {
-    /// All queues, by name.
+    /// Lists all queues, by name.
     pub fn queue_list(&self) -> List<Queue> {
         List::new(self, &["v1", "queues"])
     }
 
-    /// A queue.
+    /// Returns a queue.
     ///
     /// # Errors
-    /// If there is no such queue, or the call does not succeed.
+    /// Fails if there is no such queue, or the call fails.
     pub async fn queue_get(&self, queue: &str) -> Result<Queue> {
         self.get(&["v1", "queues", queue]).json().await
     }
 
-    /// Changes a queue, or makes it.
+    /// Updates a queue, or creates it.
     ///
     /// # Errors
-    /// If something in it is not acceptable, or the call does not succeed.
+    /// Fails if a value is invalid, or the call fails.
     pub async fn queue_update(&self, queue: &str, change: &QueueChange) -> Result<Queue> {
         let call = self.call(Method::PATCH, &["v1", "queues", queue]);
         call.body(change)?.json().await
     }
 
-    /// How many jobs a queue has, counted now.
+    /// Counts the jobs of a queue.
     ///
     /// # Errors
-    /// If there is no such queue, or the call does not succeed.
+    /// Fails if there is no such queue, or the call fails.
     pub async fn queue_counts(&self, queue: &str) -> Result<JobCounts> {
         self.get(&["v1", "queues", queue, "counts"]).json().await
     }
 
-    /// How many jobs of all queues together may run at once.
+    /// Returns the limit on running jobs of all queues together.
     ///
     /// # Errors
-    /// If the call does not succeed.
+    /// Fails if the call fails.
     pub async fn job_limit(&self) -> Result<Option<u32>> {
         let limit: JobLimit = self.get(&["v1", "job-limit"]).json().await?;
         Ok(limit.limit)
     }
 
-    /// Sets how many jobs of all queues together may run at once.
+    /// Sets the limit on running jobs of all queues together.
     ///
     /// # Errors
-    /// If the number is too high, or the call does not succeed.
+    /// Fails if the limit is too high, or the call fails.
     pub async fn job_limit_set(&self, limit: Option<u32>) -> Result<()> {
         let call = self.call(Method::PUT, &["v1", "job-limit"]);
         call.body(&JobLimit { limit })?.done().await
     }
 
-    /// Jobs of a queue, newest first; in one status, or all.
+    /// Lists the jobs of a queue, newest first; of one status, or all.
     pub fn job_list(&self, queue: &str, status: Option<JobStatus>) -> List<Job> {
-        List::new(self, &["v1", "queues", queue, "jobs"]).only("status", status)
+        List::new(self, &["v1", "queues", queue, "jobs"]).filter("status", status)
     }
 
-    /// Jobs of all queues, newest first; in one status, or all.
+    /// Lists the jobs of all queues, newest first; of one status, or all.
     pub fn job_list_all(&self, status: Option<JobStatus>) -> List<Job> {
-        List::new(self, &["v1", "jobs"]).only("status", status)
+        List::new(self, &["v1", "jobs"]).filter("status", status)
     }
 
-    /// Puts a job into a queue.
+    /// Enqueues a job.
     ///
     /// # Errors
-    /// If something in it is not acceptable, or the call does not succeed.
+    /// Fails if a value is invalid, or the call fails.
     pub async fn job_enqueue(&self, queue: &str, job: &NewJob) -> Result<EnqueuedJob> {
         self.job_enqueue_traced(queue, job, None).await
     }
 
-    /// Puts a job into a queue as part of this trace, a `traceparent`; the worker is told of it.
+    /// Enqueues a job with a `traceparent`, which the worker gets with the job.
     ///
     /// # Errors
-    /// If something in it is not acceptable, or the call does not succeed.
+    /// Fails if a value is invalid, or the call fails.
     pub async fn job_enqueue_traced(
         &self,
         queue: &str,
@@ -91,7 +91,7 @@ impl Client {
         trace: Option<&str>,
     ) -> Result<EnqueuedJob> {
         let mut call = self.post(&["v1", "queues", queue, "jobs"]);
-        // What no header can hold is no trace.
+        // A text that is not a valid header value is not a trace.
         let printable = |trace: &&str| trace.bytes().all(|byte| (b' '..=b'~').contains(&byte));
         if let Some(trace) = trace.filter(printable) {
             call = call.header("traceparent", trace);
@@ -99,70 +99,70 @@ impl Client {
         call.body(job)?.json().await
     }
 
-    /// Puts jobs into a queue, all or none; answers are in the order asked.
+    /// Enqueues jobs, all or none. Returns them in the same order.
     ///
     /// # Errors
-    /// If something in one is not acceptable, or the call does not succeed.
+    /// Fails if a value of one is invalid, or the call fails.
     pub async fn job_enqueue_many(&self, queue: &str, jobs: &NewJobs) -> Result<Vec<EnqueuedJob>> {
         let call = self.post(&["v1", "queues", queue, "jobs", "batch"]);
         let answer: EnqueuedJobs = call.body(jobs)?.json().await?;
         Ok(answer.jobs)
     }
 
-    /// A job.
+    /// Returns a job.
     ///
     /// # Errors
-    /// If there is no such job, or the call does not succeed.
+    /// Fails if there is no such job, or the call fails.
     pub async fn job_get(&self, id: JobId) -> Result<Job> {
         let id = id.to_string();
         self.get(&["v1", "jobs", &id]).json().await
     }
 
-    /// Cancels a job that no worker has.
+    /// Cancels a queued job.
     ///
     /// # Errors
-    /// If there is no such job, a worker has it, or it has ended; or if the call does not succeed.
+    /// Fails if there is no such job, it is running or has ended, or the call fails.
     pub async fn job_cancel(&self, id: JobId) -> Result<Job> {
         let id = id.to_string();
         self.post(&["v1", "jobs", &id, "cancel"]).json().await
     }
 
-    /// Claims jobs, waiting for one as long as the claim says. Dropped while it waits it claims nothing.
+    /// Claims jobs, waiting for one up to the claim's `wait_ms`. Dropping the future while it waits claims nothing.
     ///
     /// # Errors
-    /// If something in it is not acceptable, or the call does not succeed.
-    pub async fn job_claim(&self, queue: &str, claim: &Claim) -> Result<Claimed> {
+    /// Fails if a value is invalid, or the call fails.
+    pub async fn job_claim(&self, queue: &str, claim: &ClaimOptions) -> Result<ClaimedJobs> {
         let call = self.post(&["v1", "queues", queue, "claim"]);
         let wait = Duration::from_millis(claim.wait_ms);
         call.waiting(wait).body(claim)?.json().await
     }
 
-    /// Extends leases. Those that are not in the answer are lost.
+    /// Extends leases. Returns the jobs still held; the leases of the others are lost.
     ///
     /// # Errors
-    /// If something in it is not acceptable, or the call does not succeed.
-    pub async fn job_renew(&self, renew: &Renew) -> Result<Vec<JobId>> {
+    /// Fails if a value is invalid, or the call fails.
+    pub async fn job_renew(&self, renew: &LeaseRenewal) -> Result<Vec<JobId>> {
         let call = self.post(&["v1", "jobs", "renew"]);
-        let answer: Renewed = call.body(renew)?.json().await?;
+        let answer: RenewedLeases = call.body(renew)?.json().await?;
         Ok(answer.held)
     }
 
-    /// Ends claims; answers are in the order asked.
+    /// Finishes jobs. Returns one answer per finish, in the same order.
     ///
     /// # Errors
-    /// If something in one is not acceptable, or the call does not succeed.
-    pub async fn job_finish(&self, finish: &FinishMany) -> Result<FinishedMany> {
+    /// Fails if a value of one is invalid, or the call fails.
+    pub async fn job_finish(&self, finish: &FinishBatch) -> Result<FinishResults> {
         let call = self.post(&["v1", "jobs", "finish"]);
         call.body(finish)?.json().await
     }
 
-    /// Reports progress; false if the lease is lost.
+    /// Reports progress. Returns false if the lease is lost.
     ///
     /// # Errors
-    /// If something in it is not acceptable, or the call does not succeed.
-    pub async fn job_progress(&self, progress: &Progress) -> Result<bool> {
+    /// Fails if a value is invalid, or the call fails.
+    pub async fn job_progress(&self, progress: &ProgressReport) -> Result<bool> {
         let call = self.post(&["v1", "jobs", "progress"]);
-        let answer: Held = call.body(progress)?.json().await?;
+        let answer: LeaseStatus = call.body(progress)?.json().await?;
         Ok(answer.held)
     }
 }

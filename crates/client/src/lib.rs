@@ -1,4 +1,4 @@
-//! A typed client of the HTTP API, and a source of jobs for workers over HTTP. Knows the API's JSON and no store.
+//! A typed client of the HTTP API, and a job source for workers over HTTP. Knows the API's JSON and no store.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -11,8 +11,8 @@
 //! let client = Client::new("http://127.0.0.1:7777", "lh_worker_…")?;
 //! client.job_enqueue("emails", &NewJob::new("welcome", JsonText::of("ada")?)).await?;
 //!
-//! // The same handlers as beside a store.
-//! let worker = Worker::of(Arc::new(HttpSource::new(client)))
+//! // The same handlers as with a store.
+//! let worker = Worker::builder(Arc::new(HttpSource::new(client)))
 //!     .queue("emails")
 //!     .handler("welcome", async |to: String, _: JobContext| Ok(format!("sent to {to}")))
 //!     .build()?
@@ -23,26 +23,26 @@
 //! # }
 //! ```
 //!
-//! Only calls that can be repeated without harm are repeated, with growing waits and as the server's `Retry-After` says. Every call has a timeout.
+//! The client retries only idempotent calls, with exponential backoff and the server's `Retry-After`. Every call has a timeout.
 
-mod about;
-mod changes;
+mod change_stream;
 mod client;
+mod convert;
 mod definitions;
 mod error;
+mod http_source;
 mod jobs;
 mod list;
 mod requests;
-mod shapes;
-mod source;
+mod server_info;
 mod sse;
 mod workspaces;
 
-pub use changes::Changes;
+pub use change_stream::ChangeStream;
 pub use client::{Client, ClientOptions};
 pub use error::{ClientError, Result};
-/// The JSON that is sent and answered.
+pub use http_source::HttpSource;
+/// The JSON types of the API.
 pub use leasehold_api as api;
 pub use list::List;
 pub use requests::RequestFilter;
-pub use source::HttpSource;

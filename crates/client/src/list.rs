@@ -1,4 +1,4 @@
-//! Lists, a page at a time or all pages one after the other. Knows no route.
+//! Paged lists, read one page at a time or as a stream. Knows no route.
 
 use crate::client::Client;
 use crate::error::Result;
@@ -7,14 +7,14 @@ use leasehold_api::Page;
 use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 
-/// A list on the server.
+/// A paged list on the server.
 #[derive(Clone, Debug)]
-#[must_use = "a list is read with `page` or `all`"]
+#[must_use = "a list does nothing until `page`, `stream` or `all` reads it"]
 pub struct List<T> {
     client: Client,
     path: Vec<String>,
     query: Vec<(&'static str, String)>,
-    of: PhantomData<fn() -> T>,
+    item: PhantomData<fn() -> T>,
 }
 
 impl<T: DeserializeOwned + Send + 'static> List<T> {
@@ -23,25 +23,25 @@ impl<T: DeserializeOwned + Send + 'static> List<T> {
             client: client.clone(),
             path: path.iter().map(ToString::to_string).collect(),
             query: Vec::new(),
-            of: PhantomData,
+            item: PhantomData,
         }
     }
 
-    pub(crate) fn only(mut self, name: &'static str, value: Option<impl ToString>) -> Self {
+    pub(crate) fn filter(mut self, name: &'static str, value: Option<impl ToString>) -> Self {
         self.query
             .extend(value.map(|value| (name, value.to_string())));
         self
     }
 
-    /// How many a page has; the server's usual unless told.
+    /// Sets the page size. Default: the server's.
     pub fn limit(self, rows: u32) -> Self {
-        self.only("limit", Some(rows))
+        self.filter("limit", Some(rows))
     }
 
-    /// One page: the first, or the one after `next` of another.
+    /// Reads one page: the first, or the one after another page's `next`.
     ///
     /// # Errors
-    /// If the call does not succeed.
+    /// Fails if the call fails.
     pub async fn page(&self, after: Option<&str>) -> Result<Page<T>> {
         let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
         let mut call = self.client.get(&path);
@@ -51,7 +51,7 @@ impl<T: DeserializeOwned + Send + 'static> List<T> {
         call.query("after", after).json().await
     }
 
-    /// Everything, page after page.
+    /// Streams all items, reading page after page.
     pub fn stream(self) -> impl Stream<Item = Result<T>> + Send {
         let first = Some((self, None::<String>));
         let pages = stream::try_unfold(first, |at| async move {
@@ -68,10 +68,10 @@ impl<T: DeserializeOwned + Send + 'static> List<T> {
             .boxed()
     }
 
-    /// Everything at once; for lists that are known to be short.
+    /// Reads all items into memory; for lists known to be short.
     ///
     /// # Errors
-    /// If a call does not succeed.
+    /// Fails if a call fails.
     pub async fn all(self) -> Result<Vec<T>> {
         self.stream().try_collect().await
     }

@@ -1,4 +1,4 @@
-//! Requests, dead letters and executions.
+//! Calls about requests, dead letters and executions.
 
 use crate::client::Client;
 use crate::error::Result;
@@ -6,8 +6,8 @@ use crate::list::List;
 use leasehold_api::change::{Event, Timeline};
 use leasehold_api::execution::{Execution, ExecutionGraph, ExecutionNode};
 use leasehold_api::request::{
-    Cancel, Cancelled, Enqueued, EnqueuedMany, NewRequest, NewRequests, RedriveMany, Redriven,
-    RedrivenMany, Request,
+    CancelOptions, CancelResult, EnqueuedRequest, EnqueuedRequests, NewRequest, NewRequests,
+    RedriveMany, RedrivenRequest, RedrivenRequests, Request,
 };
 use leasehold_api::why::Why;
 use leasehold_core::{
@@ -15,94 +15,94 @@ use leasehold_core::{
     WorkspaceId,
 };
 
-/// Which requests to list.
+/// A filter of request lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestFilter {
-    /// In this status.
+    /// Only requests with this status.
     pub status: Option<RequestStatus>,
-    /// Of this definition.
+    /// Only requests of this definition.
     pub definition: Option<DefinitionId>,
-    /// Failed for this reason.
+    /// Only requests that failed for this reason.
     pub reason: Option<FailureReason>,
 }
 
 impl RequestFilter {
-    fn applied(self, list: List<Request>) -> List<Request> {
-        list.only("status", self.status)
-            .only("definition", self.definition)
-            .only("reason", self.reason)
+    fn apply(self, list: List<Request>) -> List<Request> {
+        list.filter("status", self.status)
+            .filter("definition", self.definition)
+            .filter("reason", self.reason)
     }
 }
 
 /// # Requests and executions
 impl Client {
-    /// Requests of a workspace, newest first.
+    /// Lists the requests of a workspace, newest first.
     pub fn request_list(&self, workspace: WorkspaceId, filter: RequestFilter) -> List<Request> {
         let workspace = workspace.to_string();
-        filter.applied(List::new(
+        filter.apply(List::new(
             self,
             &["v1", "workspaces", &workspace, "requests"],
         ))
     }
 
-    /// Requests of all workspaces, newest first.
+    /// Lists the requests of all workspaces, newest first.
     pub fn request_list_all(&self, filter: RequestFilter) -> List<Request> {
-        filter.applied(List::new(self, &["v1", "requests"]))
+        filter.apply(List::new(self, &["v1", "requests"]))
     }
 
-    /// Enqueues a request. One with an idempotency key is sent again where that may help.
+    /// Enqueues a request. Retries only if it has an idempotency key.
     ///
     /// # Errors
-    /// If something in it is not acceptable, or the call does not succeed.
+    /// Fails if a value is invalid, or the call fails.
     pub async fn request_enqueue(
         &self,
         workspace: WorkspaceId,
         new: &NewRequest,
-    ) -> Result<Enqueued> {
+    ) -> Result<EnqueuedRequest> {
         let workspace = workspace.to_string();
         let call = self.post(&["v1", "workspaces", &workspace, "requests"]);
         let call = call.repeatable(new.idempotency_key.is_some());
         call.body(new)?.json().await
     }
 
-    /// Enqueues requests, all or none; answers are in the order asked. If all have idempotency keys it is sent again where that may help.
+    /// Enqueues requests, all or none, and returns them in the same order. Retries only if all have idempotency keys.
     ///
     /// # Errors
-    /// If something in one is not acceptable, or the call does not succeed.
+    /// Fails if a value of one is invalid, or the call fails.
     pub async fn request_enqueue_many(
         &self,
         workspace: WorkspaceId,
         new: &NewRequests,
-    ) -> Result<Vec<Enqueued>> {
+    ) -> Result<Vec<EnqueuedRequest>> {
         let workspace = workspace.to_string();
         let call = self.post(&["v1", "workspaces", &workspace, "requests", "batch"]);
         let keyed = new.requests.iter().all(|new| new.idempotency_key.is_some());
-        let answer: EnqueuedMany = call.repeatable(keyed).body(new)?.json().await?;
+        let answer: EnqueuedRequests = call.repeatable(keyed).body(new)?.json().await?;
         Ok(answer.requests)
     }
 
-    /// A request.
+    /// Returns a request.
     ///
     /// # Errors
-    /// If there is no such request, or the call does not succeed.
+    /// Fails if there is no such request, or the call fails.
     pub async fn request_get(&self, workspace: WorkspaceId, id: RequestId) -> Result<Request> {
         let (workspace, id) = (workspace.to_string(), id.to_string());
         let call = self.get(&["v1", "workspaces", &workspace, "requests", &id]);
         call.json().await
     }
 
-    /// A request of any workspace; for administrators.
+    /// Returns a request of any workspace. Requires an administrator key.
     ///
     /// # Errors
-    /// If there is no such request, or the call does not succeed.
+    /// Fails if there is no such request, or the call fails.
     pub async fn request_find(&self, id: RequestId) -> Result<Request> {
         self.get(&["v1", "requests", &id.to_string()]).json().await
     }
 
-    /// Every transition of a request, in order.
+    /// Returns every transition of a request, in order.
     ///
     /// # Errors
-    /// If there is no such request, or the call does not succeed.
+    /// Fails if there is no such request, or the call fails.
     pub async fn request_timeline(
         &self,
         workspace: WorkspaceId,
@@ -114,10 +114,10 @@ impl Client {
         Ok(answer.events)
     }
 
-    /// Why a request is not running now.
+    /// Explains why a request is not running.
     ///
     /// # Errors
-    /// If there is no such request, or the call does not succeed.
+    /// Fails if there is no such request, or the call fails.
     pub async fn request_why(&self, workspace: WorkspaceId, id: RequestId) -> Result<Why> {
         let (workspace, id) = (workspace.to_string(), id.to_string());
         let path = ["v1", "workspaces", &workspace, "requests", &id, "why"];
@@ -127,67 +127,71 @@ impl Client {
     /// Cancels a request.
     ///
     /// # Errors
-    /// If there is no such request or it has ended, or the call does not succeed.
+    /// Fails if there is no such request, it has ended, or the call fails.
     pub async fn request_cancel(
         &self,
         workspace: WorkspaceId,
         id: RequestId,
-        how: Cancel,
-    ) -> Result<Cancelled> {
+        options: CancelOptions,
+    ) -> Result<CancelResult> {
         let (workspace, id) = (workspace.to_string(), id.to_string());
         let path = ["v1", "workspaces", &workspace, "requests", &id, "cancel"];
-        self.post(&path).body(&how)?.json().await
+        self.post(&path).body(&options)?.json().await
     }
 
-    /// Enqueues a failed request anew.
+    /// Redrives a failed request.
     ///
     /// # Errors
-    /// If there is no such request, it has not failed, or a redrive of it is under way; or if the call does not succeed.
-    pub async fn request_redrive(&self, workspace: WorkspaceId, id: RequestId) -> Result<Redriven> {
+    /// Fails if there is no such request, it has not failed, it was redriven already, or the call fails.
+    pub async fn request_redrive(
+        &self,
+        workspace: WorkspaceId,
+        id: RequestId,
+    ) -> Result<RedrivenRequest> {
         let (workspace, id) = (workspace.to_string(), id.to_string());
         let path = ["v1", "workspaces", &workspace, "requests", &id, "redrive"];
         self.post(&path).json().await
     }
 
-    /// Requests of a workspace that have failed, newest first; for one reason, or all.
+    /// Lists the failed requests of a workspace, newest first; of one reason, or all.
     pub fn dead_letter_list(
         &self,
         workspace: WorkspaceId,
         reason: Option<FailureReason>,
     ) -> List<Request> {
         let workspace = workspace.to_string();
-        List::new(self, &["v1", "workspaces", &workspace, "dead-letters"]).only("reason", reason)
+        List::new(self, &["v1", "workspaces", &workspace, "dead-letters"]).filter("reason", reason)
     }
 
-    /// Enqueues failed requests anew that never were, oldest first.
+    /// Redrives failed requests that were not redriven before, oldest first.
     ///
     /// # Errors
-    /// If the call does not succeed.
+    /// Fails if the call fails.
     pub async fn dead_letter_redrive(
         &self,
         workspace: WorkspaceId,
-        which: RedriveMany,
-    ) -> Result<Vec<Redriven>> {
+        filter: RedriveMany,
+    ) -> Result<Vec<RedrivenRequest>> {
         let workspace = workspace.to_string();
         let call = self.post(&["v1", "workspaces", &workspace, "dead-letters", "redrive"]);
-        let answer: RedrivenMany = call.body(&which)?.json().await?;
+        let answer: RedrivenRequests = call.body(&filter)?.json().await?;
         Ok(answer.redriven)
     }
 
-    /// Executions of a workspace, last admitted first; in one status, or all.
+    /// Lists the executions of a workspace, last admitted first; of one status, or all.
     pub fn execution_list(
         &self,
         workspace: WorkspaceId,
         status: Option<ExecutionStatus>,
     ) -> List<Execution> {
         let workspace = workspace.to_string();
-        List::new(self, &["v1", "workspaces", &workspace, "executions"]).only("status", status)
+        List::new(self, &["v1", "workspaces", &workspace, "executions"]).filter("status", status)
     }
 
-    /// An execution's graph with where each node is.
+    /// Returns an execution's graph with the state of each node.
     ///
     /// # Errors
-    /// If there is no such execution, or the call does not succeed.
+    /// Fails if there is no such execution, or the call fails.
     pub async fn execution_graph(
         &self,
         workspace: WorkspaceId,
@@ -198,10 +202,10 @@ impl Client {
         self.get(&path).json().await
     }
 
-    /// A node of an execution, with its output however large it is.
+    /// Returns a node of an execution with its full output.
     ///
     /// # Errors
-    /// If there is no such node, or the call does not succeed.
+    /// Fails if there is no such node, or the call fails.
     pub async fn execution_node(
         &self,
         workspace: WorkspaceId,
@@ -221,10 +225,10 @@ impl Client {
         self.get(&path).json().await
     }
 
-    /// An execution.
+    /// Returns an execution.
     ///
     /// # Errors
-    /// If there is no such execution, or the call does not succeed.
+    /// Fails if there is no such execution, or the call fails.
     pub async fn execution_get(
         &self,
         workspace: WorkspaceId,
@@ -235,19 +239,19 @@ impl Client {
         call.json().await
     }
 
-    /// An execution of any workspace; for administrators.
+    /// Returns an execution of any workspace. Requires an administrator key.
     ///
     /// # Errors
-    /// If there is no such execution, or the call does not succeed.
+    /// Fails if there is no such execution, or the call fails.
     pub async fn execution_find(&self, id: ExecutionId) -> Result<Execution> {
         let call = self.get(&["v1", "executions", &id.to_string()]);
         call.json().await
     }
 
-    /// Tells that an execution is ending, so that the server asks the engine sooner than it would. Nothing is believed, and nothing depends on it.
+    /// Hints that an execution has ended, so that the server describes it in the engine sooner. Only a hint: the server does not rely on it.
     ///
     /// # Errors
-    /// If the call does not succeed.
+    /// Fails if the call fails.
     pub async fn execution_ended(&self, id: ExecutionId) -> Result<()> {
         let call = self.post(&["v1", "executions", &id.to_string(), "ended"]);
         call.done().await

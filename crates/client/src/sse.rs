@@ -1,45 +1,45 @@
-//! Reads server-sent events out of the bytes of a stream, however they are cut. Pure.
+//! An incremental parser of server-sent events. Pure.
 
-/// Bytes of one event at most: a server that sends more is no Leasehold.
+/// Maximum size of one event; a Leasehold server sends none larger.
 const EVENT_MAX_BYTES: usize = 1024 * 1024;
 
-/// One event.
+/// A server-sent event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// What sort it is.
+    /// The event's type.
     pub(crate) kind: String,
-    /// The place in the stream after it, if it says so.
+    /// The event's id: the cursor after it.
     pub(crate) id: Option<String>,
-    /// What it says.
+    /// The event's data.
     pub(crate) data: String,
 }
 
-/// A stream so far.
+/// The parser's state between chunks.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    rest: Vec<u8>,
+    buffer: Vec<u8>,
     event: Event,
     /// Whether the event has any field.
     begun: bool,
 }
 
-/// An event without an end.
+/// An event exceeded the maximum size.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TooLong;
 
 impl Reader {
-    /// Takes in bytes and returns the events they complete.
+    /// Adds bytes and returns the events they complete.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, TooLong> {
-        self.rest.extend_from_slice(bytes);
+        self.buffer.extend_from_slice(bytes);
         let mut events = Vec::new();
         let mut begin = 0;
-        while let Some(length) = self.rest[begin..].iter().position(|byte| *byte == b'\n') {
-            let line = String::from_utf8_lossy(&self.rest[begin..begin + length]).into_owned();
+        while let Some(length) = self.buffer[begin..].iter().position(|byte| *byte == b'\n') {
+            let line = String::from_utf8_lossy(&self.buffer[begin..begin + length]).into_owned();
             begin += length + 1;
             events.extend(self.line(line.trim_end_matches('\r')));
         }
-        self.rest.drain(..begin);
-        if self.rest.len() + self.event.data.len() > EVENT_MAX_BYTES {
+        self.buffer.drain(..begin);
+        if self.buffer.len() + self.event.data.len() > EVENT_MAX_BYTES {
             return Err(TooLong);
         }
         Ok(events)
@@ -61,7 +61,7 @@ impl Reader {
                 }
                 self.event.data.push_str(value);
             }
-            // A comment, or a field of later days.
+            // A comment or an unknown field.
             _ => return None,
         }
         self.begun = true;
@@ -93,20 +93,22 @@ mod tests {
     }
 
     #[test]
-    fn events_are_read_however_their_bytes_are_cut() {
+    fn events_are_parsed_from_chunks_of_any_size() {
         for size in 1..TEXT.len() {
             let mut reader = Reader::default();
             let chunks = TEXT.as_bytes().chunks(size);
-            let events: Vec<Event> = chunks.flat_map(|some| reader.push(some).unwrap()).collect();
-            assert_eq!(events, expected(), "in pieces of {size}");
+            let events: Vec<Event> = chunks
+                .flat_map(|chunk| reader.push(chunk).unwrap())
+                .collect();
+            assert_eq!(events, expected(), "chunks of {size} bytes");
         }
     }
 
     #[test]
-    fn an_event_without_an_end_is_refused() {
+    fn too_long_event_is_rejected() {
         let mut reader = Reader::default();
         let line = format!("data: {}\n", "x".repeat(1000));
-        let refused = (0..2000).any(|_| reader.push(line.as_bytes()).is_err());
-        assert!(refused);
+        let rejected = (0..2000).any(|_| reader.push(line.as_bytes()).is_err());
+        assert!(rejected);
     }
 }

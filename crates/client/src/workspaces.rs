@@ -1,50 +1,50 @@
-//! Workspaces and keys.
+//! Calls about workspaces and keys.
 
 use crate::client::Client;
 use crate::error::Result;
 use crate::list::List;
-use leasehold_api::key::{Key, MadeKey, NewKey};
+use leasehold_api::key::{CreatedKey, Key, NewKey};
 use leasehold_api::workspace::{NewWorkspace, Workspace, WorkspaceChange, WorkspaceState};
 use leasehold_core::{KeyId, WorkspaceId};
 use reqwest::Method;
 
 /// # Workspaces and keys
 impl Client {
-    /// All workspaces.
+    /// Lists all workspaces.
     pub fn workspace_list(&self) -> List<Workspace> {
         List::new(self, &["v1", "workspaces"])
     }
 
-    /// The workspace of this name, if there is one.
+    /// Finds a workspace by name.
     ///
     /// # Errors
-    /// If the call does not succeed.
+    /// Fails if the call fails.
     pub async fn workspace_find(&self, name: &str) -> Result<Option<Workspace>> {
-        let named = self.workspace_list().only("name", Some(name));
+        let named = self.workspace_list().filter("name", Some(name));
         Ok(named.page(None).await?.items.pop())
     }
 
-    /// Makes a workspace.
+    /// Creates a workspace.
     ///
     /// # Errors
-    /// If the name is taken or something in it is not acceptable, or the call does not succeed.
+    /// Fails if the name is taken, a value is invalid, or the call fails.
     pub async fn workspace_create(&self, new: &NewWorkspace) -> Result<Workspace> {
         self.post(&["v1", "workspaces"]).body(new)?.json().await
     }
 
-    /// A workspace with what it uses now.
+    /// Returns a workspace with its current usage.
     ///
     /// # Errors
-    /// If there is no such workspace, or the call does not succeed.
+    /// Fails if there is no such workspace, or the call fails.
     pub async fn workspace_get(&self, id: WorkspaceId) -> Result<WorkspaceState> {
         let id = id.to_string();
         self.get(&["v1", "workspaces", &id]).json().await
     }
 
-    /// Changes a workspace.
+    /// Updates a workspace.
     ///
     /// # Errors
-    /// If there is no such workspace, or the call does not succeed.
+    /// Fails if there is no such workspace, or the call fails.
     pub async fn workspace_update(
         &self,
         id: WorkspaceId,
@@ -58,7 +58,7 @@ impl Client {
     /// Deletes a workspace.
     ///
     /// # Errors
-    /// If there is no such workspace, or the call does not succeed.
+    /// Fails if there is no such workspace, or the call fails.
     pub async fn workspace_delete(&self, id: WorkspaceId) -> Result<()> {
         let id = id.to_string();
         self.call(Method::DELETE, &["v1", "workspaces", &id])
@@ -66,40 +66,40 @@ impl Client {
             .await
     }
 
-    /// The key of this client.
+    /// Returns this client's key, without its secret.
     ///
     /// # Errors
-    /// If the call does not succeed.
+    /// Fails if the call fails.
     pub async fn key_me(&self) -> Result<Key> {
         self.get(&["v1", "me"]).json().await
     }
 
-    /// All keys, revoked ones too.
+    /// Lists all keys, revoked ones included.
     pub fn key_list(&self) -> List<Key> {
         List::new(self, &["v1", "keys"])
     }
 
-    /// Makes a key. Its secret is in the answer and nowhere else.
+    /// Creates a key. Only this response contains the secret.
     ///
     /// # Errors
-    /// If something in it is not acceptable, or the call does not succeed.
-    pub async fn key_create(&self, new: &NewKey) -> Result<MadeKey> {
+    /// Fails if a value is invalid, or the call fails.
+    pub async fn key_create(&self, new: &NewKey) -> Result<CreatedKey> {
         self.post(&["v1", "keys"]).body(new)?.json().await
     }
 
-    /// A key.
+    /// Returns a key.
     ///
     /// # Errors
-    /// If there is no such key, or the call does not succeed.
+    /// Fails if there is no such key, or the call fails.
     pub async fn key_get(&self, id: KeyId) -> Result<Key> {
         let id = id.to_string();
         self.get(&["v1", "keys", &id]).json().await
     }
 
-    /// Revokes a key for good.
+    /// Revokes a key permanently.
     ///
     /// # Errors
-    /// If there is no such key, or the call does not succeed.
+    /// Fails if there is no such key, or the call fails.
     pub async fn key_revoke(&self, id: KeyId) -> Result<Key> {
         let id = id.to_string();
         let call = self.call(Method::DELETE, &["v1", "keys", &id]);

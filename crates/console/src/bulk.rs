@@ -1,4 +1,4 @@
-//! Bulk work: files of JSON lines in batches, and a bar that shows how far it is. Knows no noun.
+//! Bulk commands: reads files of JSON lines in batches and shows a progress bar. Knows no resource type.
 
 use crate::exit::Failure;
 use crate::input;
@@ -9,30 +9,30 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, IsTerminal};
 use std::path::Path;
 
-/// As many in a call, and as many bytes, whichever comes first: a batch is carried out whole or not at all.
+/// A batch ends at this many lines or `BATCH_BYTES`, whichever comes first. The server applies a batch completely or not at all.
 const BATCH: usize = 1_000;
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 /// A file of JSON lines.
-pub(crate) struct Lines {
-    place: String,
+pub(crate) struct JsonLines {
+    source: String,
     from: Box<dyn BufRead>,
     bytes: Option<u64>,
 }
 
-/// Some lines that are sent together.
+/// Lines that are sent in one call.
 pub(crate) struct Batch {
-    place: String,
+    source: String,
     lines: Vec<(u64, String)>,
     pub(crate) bytes: u64,
 }
 
-impl Lines {
+impl JsonLines {
     pub(crate) fn open(file: &Path) -> Result<Self, Failure> {
-        let place = input::named(file);
+        let source = input::display_name(file);
         if file == Path::new("-") {
             return Ok(Self {
-                place,
+                source,
                 from: Box::new(io::stdin().lock()),
                 bytes: None,
             });
@@ -42,20 +42,20 @@ impl Lines {
             Ok((open, bytes))
         });
         let (open, bytes) =
-            open.map_err(|error| Failure::usage(format!("{place} cannot be read: {error}")))?;
+            open.map_err(|error| Failure::usage(format!("cannot read {source}: {error}")))?;
         Ok(Self {
-            place,
+            source,
             from: Box::new(BufReader::new(open)),
             bytes: Some(bytes),
         })
     }
 
-    /// How many there are in all, if that is known.
+    /// Size of the file in bytes; `None` for standard input.
     pub(crate) fn bytes(&self) -> Option<u64> {
         self.bytes
     }
 
-    /// All of them, some at a time; empty lines are left out.
+    /// Iterates over all lines in batches; skips empty lines.
     pub(crate) fn batches(mut self) -> impl Iterator<Item = Result<Batch, Failure>> {
         let mut number = 0;
         std::iter::from_fn(move || {
@@ -71,7 +71,7 @@ impl Lines {
 
     fn batch(&mut self, number: &mut u64) -> Result<Batch, Failure> {
         let mut batch = Batch {
-            place: self.place.clone(),
+            source: self.source.clone(),
             lines: Vec::new(),
             bytes: 0,
         };
@@ -80,7 +80,7 @@ impl Lines {
             let read = self.from.read_line(&mut line);
             *number += 1;
             let read = read.map_err(|error| {
-                Failure::usage(format!("{}:{number} cannot be read: {error}", self.place))
+                Failure::usage(format!("cannot read {}:{number}: {error}", self.source))
             })?;
             if read == 0 {
                 break;
@@ -95,7 +95,7 @@ impl Lines {
 }
 
 impl Batch {
-    /// What the lines say.
+    /// Parses the lines.
     pub(crate) fn read<L: DeserializeOwned, T>(
         &self,
         make: impl Fn(L) -> T,
@@ -103,30 +103,30 @@ impl Batch {
         let lines = self.lines.iter();
         lines
             .map(|(number, line)| {
-                let place = format!("{}:{number}", self.place);
-                Ok(make(input::json(line.trim_end(), &place)?))
+                let source = format!("{}:{number}", self.source);
+                Ok(make(input::json(line.trim_end(), &source)?))
             })
             .collect()
     }
 }
 
-/// How far it is.
-pub(crate) struct Bulk {
+/// Progress of a bulk command.
+pub(crate) struct BulkProgress {
     bar: ProgressBar,
     done: u64,
     word: &'static str,
 }
 
-impl Bulk {
-    /// `word` says what happens to each; `whole` is how much there is, in the unit of `step`.
-    pub(crate) fn new(word: &'static str, whole: Option<u64>) -> Self {
+impl BulkProgress {
+    /// `word` is the participle shown after the count; `total` is in the unit of `step`'s `progress`.
+    pub(crate) fn new(word: &'static str, total: Option<u64>) -> Self {
         let target = if io::stderr().is_terminal() {
             ProgressDrawTarget::stderr()
         } else {
             ProgressDrawTarget::hidden()
         };
-        let bar = ProgressBar::with_draw_target(whole, target);
-        let template = match whole {
+        let bar = ProgressBar::with_draw_target(total, target);
+        let template = match total {
             Some(_) => "{bar:40} {percent}%  {msg}  {eta} left",
             None => "{spinner} {msg}",
         };
@@ -136,10 +136,10 @@ impl Bulk {
         Self { bar, done: 0, word }
     }
 
-    /// So many more are done.
-    pub(crate) fn step(&mut self, done: usize, of_whole: u64) {
+    /// Adds `done` items.
+    pub(crate) fn step(&mut self, done: usize, progress: u64) {
         self.done += done as u64;
-        self.bar.inc(of_whole);
+        self.bar.inc(progress);
         self.bar.set_message(format!("{} {}", self.done, self.word));
     }
 
@@ -147,19 +147,19 @@ impl Bulk {
         self.done
     }
 
-    /// A failure in the middle says how far it came.
-    pub(crate) fn stopped<T>(&self, step: Result<T, Failure>) -> Result<T, Failure> {
+    /// Adds the number of items already processed to the message of a failure.
+    pub(crate) fn with_progress<T>(&self, step: Result<T, Failure>) -> Result<T, Failure> {
         step.map_err(|mut failure| {
             self.bar.finish_and_clear();
             if self.done > 0 {
                 let (done, word) = (self.done, self.word);
-                failure.message = format!("{}; {done} were {word} before", failure.message);
+                failure.message = format!("{}; {done} {word} before the failure", failure.message);
             }
             failure
         })
     }
 
-    /// All is done.
+    /// Clears the bar and prints the total.
     pub(crate) fn end(self) {
         self.bar.finish_and_clear();
         note(&format!("{} {}", self.done, self.word));

@@ -1,6 +1,6 @@
-//! Every client command: a noun, what to do with it, and the flags that all have in common.
+//! Every client command: a resource, its action, and the flags that all commands share.
 
-use crate::about::{Changes, InstanceAction, LockAction};
+use crate::command_error::{self, CommandResult};
 use crate::connection::Connection;
 use crate::dead_letter::DeadLetterAction;
 use crate::definition::DefinitionAction;
@@ -12,44 +12,44 @@ use crate::output::{Output, OutputFlags};
 use crate::queue::QueueAction;
 use crate::request::RequestAction;
 use crate::scope::WorkspaceFlag;
+use crate::server_info::{ChangesArgs, InstanceAction, LockAction};
 use crate::session::Session;
 use crate::top::Top;
-use crate::trouble::{self, Outcome};
 use crate::workspace::WorkspaceAction;
 use clap::{Args, Subcommand};
 
 /// A client command.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
-    /// Makes, shows, changes and deletes workspaces.
-    Workspace(Noun<WorkspaceAction>),
-    /// Publishes workflows and shows them.
-    Definition(InWorkspace<DefinitionAction>),
-    /// Enqueues requests, shows, watches, cancels and redrives them.
-    Request(InWorkspace<RequestAction>),
-    /// Shows executions, node by node.
-    Execution(InWorkspace<ExecutionAction>),
-    /// Shows requests that have failed, and redrives them.
-    DeadLetter(InWorkspace<DeadLetterAction>),
-    /// Shows, sets up and pauses queues of jobs.
-    Queue(Noun<QueueAction>),
-    /// Enqueues jobs, shows them, and works on them with any program.
-    Job(Noun<JobAction>),
-    /// Makes, shows and revokes keys.
-    Key(Noun<KeyAction>),
-    /// Shows the processes that serve.
-    Instance(Noun<InstanceAction>),
-    /// Shows the locks they hold.
-    Lock(Noun<LockAction>),
-    /// Follows every change of every request of a workspace, or of all.
-    Changes(Follow),
-    /// Shows what goes on in the whole server, live; for administrators.
-    Top(Live),
+    /// Create, show, update and delete workspaces.
+    Workspace(GlobalCommand<WorkspaceAction>),
+    /// Publish and show workflow definitions.
+    Definition(WorkspaceCommand<DefinitionAction>),
+    /// Enqueue, show, watch, cancel and redrive requests.
+    Request(WorkspaceCommand<RequestAction>),
+    /// Show executions and their nodes.
+    Execution(WorkspaceCommand<ExecutionAction>),
+    /// Show and redrive failed requests.
+    DeadLetter(WorkspaceCommand<DeadLetterAction>),
+    /// Show, configure and pause job queues.
+    Queue(GlobalCommand<QueueAction>),
+    /// Enqueue and show jobs, and run a worker with any program.
+    Job(GlobalCommand<JobAction>),
+    /// Create, show and revoke API keys.
+    Key(GlobalCommand<KeyAction>),
+    /// Show the server processes.
+    Instance(GlobalCommand<InstanceAction>),
+    /// Show the locks of the server processes.
+    Lock(GlobalCommand<LockAction>),
+    /// Stream every request change of a workspace, or of all workspaces.
+    Changes(ChangesCommand),
+    /// Show live activity of the server (requires an administrator key).
+    Top(TopCommand),
 }
 
-/// Something to do, with a server.
+/// A command that takes no workspace.
 #[derive(Args, Clone, Debug)]
-pub struct Noun<A: Subcommand> {
+pub struct GlobalCommand<A: Subcommand> {
     #[command(subcommand)]
     action: A,
     #[command(flatten)]
@@ -58,9 +58,9 @@ pub struct Noun<A: Subcommand> {
     output: OutputFlags,
 }
 
-/// The same in a workspace.
+/// A command that runs in a workspace.
 #[derive(Args, Clone, Debug)]
-pub struct InWorkspace<A: Subcommand> {
+pub struct WorkspaceCommand<A: Subcommand> {
     #[command(subcommand)]
     action: A,
     #[command(flatten)]
@@ -71,11 +71,11 @@ pub struct InWorkspace<A: Subcommand> {
     output: OutputFlags,
 }
 
-/// What to follow.
+/// `leasehold changes`.
 #[derive(Args, Clone, Debug)]
-pub struct Follow {
+pub struct ChangesCommand {
     #[command(flatten)]
-    changes: Changes,
+    changes: ChangesArgs,
     #[command(flatten)]
     workspace: WorkspaceFlag,
     #[command(flatten)]
@@ -84,9 +84,9 @@ pub struct Follow {
     output: OutputFlags,
 }
 
-/// What to show live.
+/// `leasehold top`.
 #[derive(Args, Clone, Debug)]
-pub struct Live {
+pub struct TopCommand {
     #[command(flatten)]
     top: Top,
     #[command(flatten)]
@@ -95,69 +95,83 @@ pub struct Live {
     output: OutputFlags,
 }
 
-/// Something to do with a server.
-pub(crate) trait Act: Sized {
-    /// Does it.
-    async fn act(self, session: &Session, workspace: &WorkspaceFlag) -> Outcome;
+/// An action that runs against a server.
+pub(crate) trait Execute: Sized {
+    /// Runs the action.
+    async fn execute(self, session: &Session, workspace: &WorkspaceFlag) -> CommandResult;
 
-    /// What it comes to, if it needs no server.
-    fn alone(&self, _: &Output) -> Option<Outcome> {
+    /// The result if the action needs no server, else `None`.
+    fn execute_offline(&self, _: &Output) -> Option<CommandResult> {
         None
     }
 }
 
-async fn act(
-    action: impl Act,
+async fn execute(
+    action: impl Execute,
     workspace: &WorkspaceFlag,
     connection: &Connection,
     output: &OutputFlags,
 ) -> Result<(), Failure> {
-    if let Some(done) = action.alone(&Output::new(output)) {
-        return trouble::told(done).map(drop);
+    if let Some(done) = action.execute_offline(&Output::new(output)) {
+        return command_error::finish(done).map(drop);
     }
     let session = Session::open(connection, output).await?;
-    let done = action.act(&session, workspace).await;
-    session.told(done).map(drop)
+    let done = action.execute(&session, workspace).await;
+    session.finish(done).map(drop)
 }
 
-async fn anywhere<A: Subcommand + Act>(noun: Noun<A>) -> Result<(), Failure> {
-    let nowhere = WorkspaceFlag::default();
-    act(noun.action, &nowhere, &noun.connection, &noun.output).await
+async fn run_global<A: Subcommand + Execute>(command: GlobalCommand<A>) -> Result<(), Failure> {
+    let no_workspace = WorkspaceFlag::default();
+    execute(
+        command.action,
+        &no_workspace,
+        &command.connection,
+        &command.output,
+    )
+    .await
 }
 
-async fn within<A: Subcommand + Act>(noun: InWorkspace<A>) -> Result<(), Failure> {
-    act(noun.action, &noun.workspace, &noun.connection, &noun.output).await
+async fn run_in_workspace<A: Subcommand + Execute>(
+    command: WorkspaceCommand<A>,
+) -> Result<(), Failure> {
+    execute(
+        command.action,
+        &command.workspace,
+        &command.connection,
+        &command.output,
+    )
+    .await
 }
 
 impl Command {
-    /// Does it.
+    /// Runs the command.
     ///
     /// # Errors
-    /// If it does not end well; the failure says how.
+    /// Returns a failure with the exit code and the message to print.
     pub async fn run(self) -> Result<(), Failure> {
         match self {
-            Self::Workspace(noun) => anywhere(noun).await,
-            Self::Definition(noun) => within(noun).await,
-            Self::Request(noun) => within(noun).await,
-            Self::Execution(noun) => within(noun).await,
-            Self::DeadLetter(noun) => within(noun).await,
-            Self::Queue(noun) => anywhere(noun).await,
-            Self::Job(noun) => anywhere(noun).await,
-            Self::Key(noun) => anywhere(noun).await,
-            Self::Instance(noun) => anywhere(noun).await,
-            Self::Lock(noun) => anywhere(noun).await,
+            Self::Workspace(command) => run_global(command).await,
+            Self::Definition(command) => run_in_workspace(command).await,
+            Self::Request(command) => run_in_workspace(command).await,
+            Self::Execution(command) => run_in_workspace(command).await,
+            Self::DeadLetter(command) => run_in_workspace(command).await,
+            Self::Queue(command) => run_global(command).await,
+            Self::Job(command) => run_global(command).await,
+            Self::Key(command) => run_global(command).await,
+            Self::Instance(command) => run_global(command).await,
+            Self::Lock(command) => run_global(command).await,
             Self::Changes(follow) => {
-                let Follow {
+                let ChangesCommand {
                     changes,
                     workspace,
                     connection,
                     output,
                 } = follow;
-                act(changes, &workspace, &connection, &output).await
+                execute(changes, &workspace, &connection, &output).await
             }
             Self::Top(live) => {
-                let nowhere = WorkspaceFlag::default();
-                act(live.top, &nowhere, &live.connection, &live.output).await
+                let no_workspace = WorkspaceFlag::default();
+                execute(live.top, &no_workspace, &live.connection, &live.output).await
             }
         }
     }

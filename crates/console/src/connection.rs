@@ -1,26 +1,26 @@
-//! The flags that say which server, with which key: the same for every client command.
+//! The connection flags of every client command: server address and API key.
 
 use crate::exit::{Exit, Failure};
-use crate::local::Local;
+use crate::local_data_dir::LocalDataDir;
 use clap::Args;
 use leasehold_client::{Client, ClientOptions};
 use leasehold_core::key::Secret;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const NEARBY: &str = "http://127.0.0.1:7777";
-/// Holds the key. Never a flag: flags are seen by everybody on the machine.
+const DEFAULT_SERVER: &str = "http://127.0.0.1:7777";
+/// Holds the key. There is no flag for it because every user of the machine can read the flags of a process.
 const KEY_VARIABLE: &str = "LEASEHOLD_KEY";
 const KEY_FILE_VARIABLE: &str = "LEASEHOLD_KEY_FILE";
-/// Somebody waits: an answer that does not come is told soon.
-const PATIENCE: Duration = Duration::from_secs(15);
-const TRIES: u32 = 2;
+/// Short, because a person waits for the answer.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(15);
+const MAX_ATTEMPTS: u32 = 2;
 
-/// Which server, and how to get in.
+/// Server address and credentials.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Connection")]
 pub struct Connection {
-    /// The server's address [default: what the data folder says, else http://127.0.0.1:7777].
+    /// Server URL [default: the address in the data directory, else http://127.0.0.1:7777].
     #[arg(
         long,
         global = true,
@@ -29,10 +29,10 @@ pub struct Connection {
         hide_env = true
     )]
     server: Option<String>,
-    /// A file with the key and nothing else [default: the variable LEASEHOLD_KEY, else the data folder's].
+    /// File that contains only the API key [default: the variable LEASEHOLD_KEY, else the key in the data directory].
     #[arg(long, global = true, value_name = "FILE")]
     key_file: Option<PathBuf>,
-    /// Trusts this authority (PEM) for the server's certificate, instead of the system's.
+    /// CA certificate (PEM) to verify the server with, instead of the system's CAs.
     #[arg(
         long,
         global = true,
@@ -41,7 +41,7 @@ pub struct Connection {
         hide_env = true
     )]
     ca_file: Option<PathBuf>,
-    /// The data folder of a server on this machine [default: `leasehold-data` here or in a folder above].
+    /// Data directory of a server on this machine [default: `leasehold-data` in this directory or a parent].
     #[arg(
         long,
         global = true,
@@ -52,28 +52,28 @@ pub struct Connection {
     data_dir: Option<PathBuf>,
 }
 
-/// A server to talk to.
-pub(crate) struct Found {
+/// The resolved server and key.
+pub(crate) struct ResolvedConnection {
     pub(crate) client: Client,
     pub(crate) server: String,
-    /// Where the key was found; none if there is none.
+    /// Source of the key; `None` without a key.
     pub(crate) key_from: Option<String>,
 }
 
 impl Connection {
-    /// The client of the server that the flags, the variables and the data folder lead to.
-    pub(crate) fn find(&self) -> Result<Found, Failure> {
-        let local = Local::find(self.data_dir.as_deref())?;
-        let of_local = local.as_ref().and_then(|local| local.address.clone());
-        let server = self.server.clone().or(of_local);
-        let server = server.unwrap_or_else(|| NEARBY.to_owned());
+    /// Builds the client from the flags, the environment and the data directory.
+    pub(crate) fn resolve(&self) -> Result<ResolvedConnection, Failure> {
+        let local = LocalDataDir::find(self.data_dir.as_deref())?;
+        let local_address = local.as_ref().and_then(|local| local.address.clone());
+        let server = self.server.clone().or(local_address);
+        let server = server.unwrap_or_else(|| DEFAULT_SERVER.to_owned());
         let ca_pem = match &self.ca_file {
             Some(file) => Some(read(file)?),
             None => None,
         };
         let options = ClientOptions {
-            timeout: PATIENCE,
-            tries: TRIES,
+            timeout: REQUEST_TIMEOUT,
+            max_attempts: MAX_ATTEMPTS,
             ca_pem,
             ..ClientOptions::default()
         };
@@ -82,59 +82,59 @@ impl Connection {
             made.map_err(|error| Failure::usage(format!("--server: {error}")))
         };
         let without_key = client("")?;
-        let its_own =
-            |local: &Local| local.address.as_deref() == Some(&server) || without_key.is_local();
-        let (client, key_from) = match self.key(local.filter(its_own))? {
+        let belongs_to_server = |local: &LocalDataDir| {
+            local.address.as_deref() == Some(&server) || without_key.is_local()
+        };
+        let (client, key_from) = match self.key(local.filter(belongs_to_server))? {
             Some((secret, from)) => (client(&secret)?, Some(from)),
             None => (without_key, None),
         };
-        Ok(Found {
+        Ok(ResolvedConnection {
             client,
             server,
             key_from,
         })
     }
 
-    /// A flag goes before a variable, a variable before the data folder.
-    fn key(&self, local: Option<Local>) -> Result<Option<(String, String)>, Failure> {
+    /// Order: flag, environment variable, data directory.
+    fn key(&self, local: Option<LocalDataDir>) -> Result<Option<(String, String)>, Failure> {
         if let Some(file) = &self.key_file {
-            return of_file(file).map(Some);
+            return key_from_file(file).map(Some);
         }
         if let Some(key) = variable(KEY_VARIABLE)? {
-            return checked(&key, KEY_VARIABLE.to_owned()).map(Some);
+            return checked_key(&key, KEY_VARIABLE.to_owned()).map(Some);
         }
         if let Some(file) = variable(KEY_FILE_VARIABLE)? {
-            return of_file(Path::new(&file)).map(Some);
+            return key_from_file(Path::new(&file)).map(Some);
         }
         let Some(local) = local else { return Ok(None) };
-        let from = local.folder.join("admin.key").display().to_string();
-        local.key.map(|key| checked(&key, from)).transpose()
+        let from = local.dir.join("admin.key").display().to_string();
+        local.key.map(|key| checked_key(&key, from)).transpose()
     }
 }
 
-/// A variable that is set and holds nothing is a slip: whoever set it did not mean the administrator's key.
+/// Reads a variable. An empty variable is an error: falling back to the administrator key would be a surprise.
 fn variable(name: &str) -> Result<Option<String>, Failure> {
     let Some(value) = std::env::var_os(name) else {
         return Ok(None);
     };
     let value = value.to_string_lossy().trim().to_owned();
     if value.is_empty() {
-        let message =
-            format!("{name} is set and holds nothing; unset it, or put into it what it is for");
+        let message = format!("{name} is set but empty; set it to a value, or unset it");
         return Err(Failure::new(Exit::Denied, message));
     }
     Ok(Some(value))
 }
 
-fn of_file(file: &Path) -> Result<(String, String), Failure> {
+fn key_from_file(file: &Path) -> Result<(String, String), Failure> {
     let text = String::from_utf8_lossy(&read(file)?).into_owned();
-    checked(text.trim(), file.display().to_string())
+    checked_key(text.trim(), file.display().to_string())
 }
 
-fn checked(key: &str, from: String) -> Result<(String, String), Failure> {
+fn checked_key(key: &str, from: String) -> Result<(String, String), Failure> {
     if Secret::parse(key).is_none() {
         let message = format!(
-            "what {from} holds is no key of Leasehold's: it begins with lh_ and is copied whole"
+            "invalid API key in {from}: a key starts with lh_ and must be copied completely"
         );
         return Err(Failure::new(Exit::Denied, message));
     }
@@ -143,5 +143,5 @@ fn checked(key: &str, from: String) -> Result<(String, String), Failure> {
 
 fn read(file: &Path) -> Result<Vec<u8>, Failure> {
     std::fs::read(file)
-        .map_err(|error| Failure::usage(format!("{} cannot be read: {error}", file.display())))
+        .map_err(|error| Failure::usage(format!("cannot read {}: {error}", file.display())))
 }

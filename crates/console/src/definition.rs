@@ -1,14 +1,14 @@
-//! `leasehold definition`: publishing workflows and looking at them.
+//! `leasehold definition`: publishes and shows workflow definitions.
 
-use crate::command::Act;
+use crate::command::Execute;
+use crate::command_error::{CommandResult, OrNotFound, not_found};
+use crate::display;
 use crate::exit::Failure;
 use crate::input;
 use crate::listing::Listing;
 use crate::output::{Output, clean};
 use crate::scope::WorkspaceFlag;
 use crate::session::Session;
-use crate::shown;
-use crate::trouble::{OrMissing, Outcome, missing};
 use clap::{Args, Subcommand};
 use leasehold_client::api::Code;
 use leasehold_client::api::definition::{Definition, NewDefinition, NewVersion, Version};
@@ -19,49 +19,49 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What to do with definitions.
+/// Subcommands of `leasehold definition`.
 #[derive(Subcommand, Clone, Debug)]
 pub enum DefinitionAction {
-    /// Lists the definitions of a workspace.
+    /// List the definitions of a workspace.
     List(Listing),
-    /// Shows a definition and what its current version runs.
+    /// Show a definition and the body of its current version.
     Get {
-        /// Its name or id.
+        /// Definition name or id.
         definition: String,
-        /// Another version than the current one.
+        /// Version number [default: the current version].
         #[arg(long, value_name = "N")]
         version: Option<u32>,
     },
-    /// Lists the versions of a definition.
+    /// List the versions of a definition.
     Versions {
-        /// Its name or id.
+        /// Definition name or id.
         definition: String,
         #[command(flatten)]
         listing: Listing,
     },
-    /// Publishes a version and makes it current; the definition is made if it is not there.
+    /// Publish a version and make it current; create the definition if it does not exist.
     Publish(Publish),
-    /// Says whether a file can be published, without a server.
+    /// Validate a definition file without a server.
     Check {
-        /// The file, or `-`.
+        /// File, or `-` for standard input.
         file: PathBuf,
     },
-    /// Deletes a definition: what waits for it fails when its turn comes, what runs runs on.
+    /// Delete a definition; its pending requests fail when their turn comes, running executions continue.
     Delete {
-        /// Its name or id.
+        /// Definition name or id.
         definition: String,
     },
 }
 
-/// What to publish.
+/// Flags of `leasehold definition publish`.
 #[derive(Args, Clone, Debug)]
 pub struct Publish {
-    /// The definition's name.
+    /// Definition name.
     definition: String,
-    /// A file with a graph, or with a whole version; `-` is standard input.
+    /// File with a graph or a complete version; `-` for standard input.
     #[arg(required_unless_present = "workflow_type")]
     file: Option<PathBuf>,
-    /// Binds to this workflow type of your own Temporal workers, instead of a graph.
+    /// Bind to this workflow type of your own Temporal workers, instead of a graph.
     #[arg(
         long,
         value_name = "TYPE",
@@ -69,28 +69,28 @@ pub struct Publish {
         conflicts_with = "file"
     )]
     workflow_type: Option<String>,
-    /// The task queue that your own Temporal workers poll.
+    /// Task queue that your own Temporal workers poll.
     #[arg(long, value_name = "NAME", requires = "workflow_type")]
     task_queue: Option<String>,
-    /// A file with the JSON Schema that params must match.
+    /// File with the JSON Schema that params must match.
     #[arg(long, value_name = "FILE")]
     params_schema: Option<PathBuf>,
-    /// How long an execution may take.
-    #[arg(long, value_name = "TIME", value_parser = input::span)]
+    /// Execution timeout, such as 10m [default: none].
+    #[arg(long, value_name = "TIME", value_parser = input::duration)]
     timeout: Option<Duration>,
 }
 
-const LOOK: &str = "definition list";
+const LIST_COMMAND: &str = "definition list";
 
-impl Act for DefinitionAction {
-    fn alone(&self, out: &Output) -> Option<Outcome> {
+impl Execute for DefinitionAction {
+    fn execute_offline(&self, out: &Output) -> Option<CommandResult> {
         match self {
             Self::Check { file } => Some(check(out, file)),
             _ => None,
         }
     }
 
-    async fn act(self, session: &Session, scope: &WorkspaceFlag) -> Outcome {
+    async fn execute(self, session: &Session, scope: &WorkspaceFlag) -> CommandResult {
         let workspace = scope.id(session).await?;
         match self {
             Self::List(listing) => list(session, workspace, listing).await,
@@ -107,50 +107,53 @@ impl Act for DefinitionAction {
             Self::Delete { definition } => {
                 let id = session.definition(workspace, &definition).await?;
                 let deleted = session.client.definition_delete(workspace, id).await;
-                deleted.or_missing(|| format!("definition `{definition}`"), LOOK)?;
+                deleted.or_not_found(|| format!("definition `{definition}`"), LIST_COMMAND)?;
                 let document = json!({ "deleted": definition });
-                let sentence = format!("definition {} is deleted", clean(&definition));
-                Ok(session.out.told(&document, &sentence)?)
+                let sentence = format!("deleted definition {}", clean(&definition));
+                Ok(session.out.print_result(&document, &sentence)?)
             }
         }
     }
 }
 
 impl Publish {
-    async fn run(self, session: &Session, workspace: WorkspaceId) -> Outcome {
+    async fn run(self, session: &Session, workspace: WorkspaceId) -> CommandResult {
         let version = self.version()?;
-        let id = made(session, workspace, &self.definition).await?;
+        let id = find_or_create(session, workspace, &self.definition).await?;
         let published = session
             .client
             .version_publish(workspace, id, &version)
             .await;
         let published =
-            published.or_missing(|| format!("definition `{}`", self.definition), LOOK)?;
+            published.or_not_found(|| format!("definition `{}`", self.definition), LIST_COMMAND)?;
         if session.out.is_json() {
             return Ok(session.out.json(&published)?);
         }
         let (name, number) = (clean(&self.definition), published.number);
-        let what = described(&published.body);
-        Ok(session.out.line(format!(
-            "definition {name} has version {number} now: {what}"
-        ))?)
+        let what = describe(&published.body);
+        Ok(session
+            .out
+            .line(format!("published {name} version {number} ({what})"))?)
     }
 
     fn version(&self) -> Result<NewVersion, Failure> {
         let mut version = match (&self.file, &self.workflow_type, &self.task_queue) {
-            (Some(file), _, _) => of_file(file)?,
-            (None, Some(workflow_type), Some(task_queue)) => plain(VersionBody::Binding {
+            (Some(file), _, _) => read_version(file)?,
+            (None, Some(workflow_type), Some(task_queue)) => with_body(VersionBody::Binding {
                 workflow_type: workflow_type.clone(),
                 task_queue: task_queue.clone(),
             }),
             _ => {
                 return Err(Failure::usage(
-                    "name a file with a graph, or --workflow-type and --task-queue",
+                    "nothing to publish: pass a file with a graph, or --workflow-type and --task-queue",
                 ));
             }
         };
         if let Some(file) = &self.params_schema {
-            version.params_schema = Some(input::json(&input::text(file)?, &input::named(file))?);
+            version.params_schema = Some(input::json(
+                &input::text(file)?,
+                &input::display_name(file),
+            )?);
         }
         if let Some(timeout) = self.timeout {
             version.execution_timeout_ms = Some(millis(timeout));
@@ -159,13 +162,17 @@ impl Publish {
     }
 }
 
-/// The definition of that name; another process may be making it at the same time.
-async fn made(session: &Session, workspace: WorkspaceId, named: &str) -> Outcome<DefinitionId> {
+/// Finds or creates the definition. Another process may create it at the same time.
+async fn find_or_create(
+    session: &Session,
+    workspace: WorkspaceId,
+    named: &str,
+) -> CommandResult<DefinitionId> {
     if let Ok(id) = named.parse() {
         return Ok(id);
     }
     let found = session.client.definition_find(workspace, named).await;
-    let found = found.or_missing(|| format!("workspace {workspace}"), "workspace list")?;
+    let found = found.or_not_found(|| format!("workspace {workspace}"), "workspace list")?;
     if let Some(found) = found {
         return Ok(found.id);
     }
@@ -180,7 +187,7 @@ async fn made(session: &Session, workspace: WorkspaceId, named: &str) -> Outcome
     }
 }
 
-fn plain(body: VersionBody) -> NewVersion {
+fn with_body(body: VersionBody) -> NewVersion {
     NewVersion {
         body,
         params_schema: None,
@@ -188,17 +195,17 @@ fn plain(body: VersionBody) -> NewVersion {
     }
 }
 
-/// A graph by itself, a body, or a whole version.
-fn of_file(file: &Path) -> Result<NewVersion, Failure> {
-    let (text, place) = (input::text(file)?, input::named(file));
-    let value: Value = input::json(&text, &place)?;
+/// Reads a graph, a body, or a complete version from a file.
+fn read_version(file: &Path) -> Result<NewVersion, Failure> {
+    let (text, source) = (input::text(file)?, input::display_name(file));
+    let value: Value = input::json(&text, &source)?;
     let has = |field| value.get(field).is_some();
     let version = if has("body") {
-        input::json(&text, &place)?
+        input::json(&text, &source)?
     } else if has("graph") || has("binding") {
-        plain(input::json(&text, &place)?)
+        with_body(input::json(&text, &source)?)
     } else {
-        plain(VersionBody::Graph(input::json::<Graph>(&text, &place)?))
+        with_body(VersionBody::Graph(input::json::<Graph>(&text, &source)?))
     };
     version.body.validate().map_err(|problem| {
         let pointer = problem.pointer();
@@ -212,33 +219,29 @@ fn of_file(file: &Path) -> Result<NewVersion, Failure> {
         } else {
             format!("{inside}: ")
         };
-        Failure::usage(format!("{place} cannot be published: {at}{problem}"))
+        Failure::usage(format!("invalid definition in {source}: {at}{problem}"))
     })?;
     Ok(version)
 }
 
-fn check(out: &Output, file: &Path) -> Outcome {
-    let version = of_file(file)?;
-    let (place, what) = (input::named(file), described(&version.body));
-    let document = json!({ "file": place, "runs": what });
-    Ok(out.told(&document, &format!("{place} can be published: {what}"))?)
+fn check(out: &Output, file: &Path) -> CommandResult {
+    let version = read_version(file)?;
+    let (source, what) = (input::display_name(file), describe(&version.body));
+    let document = json!({ "file": source, "runs": what });
+    Ok(out.print_result(&document, &format!("{source} is valid ({what})"))?)
 }
 
-fn described(body: &VersionBody) -> String {
+fn describe(body: &VersionBody) -> String {
     match body {
         VersionBody::Graph(graph) => {
             let (nodes, edges) = (graph.nodes.len(), graph.edges.len());
-            format!(
-                "a graph of {} and {}",
-                count(nodes, "node"),
-                count(edges, "edge")
-            )
+            format!("graph: {}, {}", count(nodes, "node"), count(edges, "edge"))
         }
         VersionBody::Binding {
             workflow_type,
             task_queue,
         } => format!(
-            "bound to {} on the task queue {}",
+            "workflow type {} on task queue {}",
             clean(workflow_type),
             clean(task_queue)
         ),
@@ -250,9 +253,9 @@ fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
-async fn list(session: &Session, workspace: WorkspaceId, listing: Listing) -> Outcome {
-    let headings = ["NAME", "STATE", "MADE", "ID"];
-    let none = "there are no definitions; `leasehold definition publish NAME FILE` makes one";
+async fn list(session: &Session, workspace: WorkspaceId, listing: Listing) -> CommandResult {
+    let headings = ["NAME", "STATE", "CREATED", "ID"];
+    let none = "no definitions; publish one with `leasehold definition publish NAME FILE`";
     let list = session.client.definition_list(workspace);
     let row = |definition: &Definition| {
         vec![
@@ -263,7 +266,7 @@ async fn list(session: &Session, workspace: WorkspaceId, listing: Listing) -> Ou
                 "no version"
             }
             .to_owned(),
-            shown::age(definition.created_at, jiff::Timestamp::now()),
+            display::age(definition.created_at, jiff::Timestamp::now()),
             definition.id.to_string(),
         ]
     };
@@ -276,18 +279,18 @@ async fn versions(
     workspace: WorkspaceId,
     named: &str,
     listing: Listing,
-) -> Outcome {
+) -> CommandResult {
     let id = session.definition(workspace, named).await?;
-    let headings = ["VERSION", "RUNS", "TIMEOUT", "PUBLISHED", "ID"];
-    let none = "there is no version; `leasehold definition publish` makes one";
+    let headings = ["VERSION", "BODY", "TIMEOUT", "PUBLISHED", "ID"];
+    let none = "no versions; publish one with `leasehold definition publish`";
     let list = session.client.version_list(workspace, id);
     let row = |version: &Version| {
         let timeout = version.execution_timeout_ms;
         vec![
             version.number.to_string(),
-            described(&version.body),
-            timeout.map_or_else(|| "none".to_owned(), shown::length),
-            shown::age(version.created_at, jiff::Timestamp::now()),
+            describe(&version.body),
+            timeout.map_or_else(|| "none".to_owned(), display::duration),
+            display::age(version.created_at, jiff::Timestamp::now()),
             version.id.to_string(),
         ]
     };
@@ -300,12 +303,12 @@ async fn get(
     workspace: WorkspaceId,
     named: &str,
     number: Option<u32>,
-) -> Outcome {
+) -> CommandResult {
     let id = session.definition(workspace, named).await?;
     let definition = session.client.definition_get(workspace, id).await;
-    let definition = definition.or_missing(|| format!("definition `{named}`"), LOOK)?;
+    let definition = definition.or_not_found(|| format!("definition `{named}`"), LIST_COMMAND)?;
     let version = match (number, definition.current_version) {
-        (Some(number), _) => Some(numbered(session, workspace, id, named, number).await?),
+        (Some(number), _) => Some(find_version(session, workspace, id, named, number).await?),
         (None, Some(current)) => Some(session.client.version_get(workspace, current).await?),
         (None, None) => None,
     };
@@ -317,8 +320,8 @@ async fn get(
     session.out.fields(vec![
         ("definition", clean(&definition.name)),
         ("id", definition.id.to_string()),
-        ("made", shown::moment(definition.created_at)),
-        ("version", number.unwrap_or_else(|| "none yet".to_owned())),
+        ("created", display::timestamp(definition.created_at)),
+        ("version", number.unwrap_or_else(|| "none".to_owned())),
     ])?;
     match version {
         Some(version) => Ok(session.out.json(&version.body)?),
@@ -326,13 +329,13 @@ async fn get(
     }
 }
 
-async fn numbered(
+async fn find_version(
     session: &Session,
     workspace: WorkspaceId,
     definition: DefinitionId,
     named: &str,
     number: u32,
-) -> Outcome<Version> {
+) -> CommandResult<Version> {
     let list = session.client.version_list(workspace, definition);
     let mut after = None;
     loop {
@@ -347,7 +350,7 @@ async fn numbered(
         after = page.next;
         if after.is_none() {
             let what = format!("version {number} of `{named}`");
-            return Err(missing(&what, "definition versions").into());
+            return Err(not_found(&what, "definition versions").into());
         }
     }
 }

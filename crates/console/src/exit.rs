@@ -1,25 +1,25 @@
-//! How a command ends when it does not end well: a code for scripts, one line for people.
+//! Failures of a command: an exit code for scripts and a one-line message for people.
 
 use std::fmt;
 
 macro_rules! exits {
     ($($(#[$doc:meta])* $name:ident = $code:literal, $meaning:literal;)*) => {
-        /// What the exit code says. Zero is not here: it says that all is done.
+        /// The exit codes of failed commands. Zero means success.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Exit {
             $($(#[$doc])* $name = $code,)*
         }
 
         impl Exit {
-            /// All of them.
+            /// Every exit code.
             pub const ALL: &[Exit] = &[$(Exit::$name),*];
 
-            /// The number that the shell sees.
+            /// The process exit code.
             pub const fn code(self) -> u8 {
                 self as u8
             }
 
-            /// What it means, in a sentence.
+            /// The meaning of the code, as on the reference page.
             pub const fn meaning(self) -> &'static str {
                 match self { $(Exit::$name => $meaning,)* }
             }
@@ -28,37 +28,37 @@ macro_rules! exits {
 }
 
 exits! {
-    /// A fault.
-    Failed = 1, "something failed that should not; the line says what, and it may be a fault of Leasehold's";
-    /// The user's slip.
-    Usage = 2, "a flag, a file, a setting or a value is wrong; nothing was done, unless the line says what was";
-    /// It is not there.
-    NotFound = 3, "there is no such workspace, definition, request, job …, or the key does not open it";
-    /// The key is missing, wrong or too weak.
-    Denied = 4, "there is no key, the server does not know it, or it does not open this";
-    /// It is not in the state for it.
-    Conflict = 5, "the name is taken, it has ended already, a worker has it …: it is not in the state for this";
-    /// Later, maybe.
-    Unavailable = 6, "no server, store or engine answers, or it is too busy; worth another try later";
-    /// What was watched ended badly.
-    RequestFailed = 7, "the request that was watched has failed";
-    /// Another process is there.
-    InUse = 8, "the port or the data folder belongs to another process";
-    /// This program is too old for the store.
-    Schema = 9, "the store's schema is newer than this program, or changed behind its back";
+    /// Unexpected failure.
+    Failed = 1, "unexpected failure; the message says what failed, possibly a bug in Leasehold";
+    /// Wrong flag, file, setting or value.
+    Usage = 2, "invalid flag, file, setting or value; nothing was changed unless the message says so";
+    /// The resource does not exist.
+    NotFound = 3, "workspace, definition, request, job … not found, or the key has no access to it";
+    /// The key is missing, invalid or lacks access.
+    Denied = 4, "no API key, an invalid or revoked key, or a key without access";
+    /// The resource is in the wrong state.
+    Conflict = 5, "conflict with the current state: name taken, already finished, held by a worker …";
+    /// The server, store or engine is unavailable.
+    Unavailable = 6, "server, store or engine unreachable or overloaded; retry later";
+    /// The watched request failed.
+    RequestFailed = 7, "the watched request failed";
+    /// The port or data directory is in use.
+    InUse = 8, "the port or the data directory is in use by another process";
+    /// The schema is newer than this program.
+    Schema = 9, "the store's schema is newer than this program, or was modified";
 }
 
-/// An end that is not a good one.
+/// A failed command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// For scripts.
+    /// The exit code.
     pub exit: Exit,
-    /// For people: what is wrong, and what to do.
+    /// What failed, why, and what to do.
     pub message: String,
 }
 
 impl Failure {
-    /// An end with this code and this line.
+    /// Creates a failure.
     pub fn new(exit: Exit, message: impl Into<String>) -> Self {
         Self {
             exit,
@@ -66,7 +66,7 @@ impl Failure {
         }
     }
 
-    /// The user's slip.
+    /// Creates a failure with [`Exit::Usage`].
     pub fn usage(message: impl Into<String>) -> Self {
         Self::new(Exit::Usage, message)
     }

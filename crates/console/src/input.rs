@@ -1,4 +1,4 @@
-//! What people write: lengths of time, moments, JSON on the command line and in files. What is wrong is named with where it was written.
+//! Parses input: durations, timestamps, and JSON from flags and files. Errors name the flag or the file.
 
 use crate::exit::Failure;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -9,22 +9,22 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A length of time as people write it.
-pub(crate) fn span(text: &str) -> Result<Duration, String> {
+/// Parses a duration such as `5s`.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let parsed = text.parse::<jiff::SignedDuration>().ok();
     parsed
         .and_then(|span| Duration::try_from(span).ok())
-        .ok_or_else(|| "write a length of time as 5s, 250ms, 10m or 1h".to_owned())
+        .ok_or_else(|| "expected a duration such as 5s, 250ms, 10m or 1h".to_owned())
 }
 
-/// A moment as people write it.
-pub(crate) fn moment(text: &str) -> Result<Timestamp, String> {
+/// Parses an RFC 3339 timestamp.
+pub(crate) fn timestamp(text: &str) -> Result<Timestamp, String> {
     text.parse()
-        .map_err(|_| "write a moment as 2026-11-16T09:00:00Z".to_owned())
+        .map_err(|_| "expected a timestamp such as 2026-11-16T09:00:00Z".to_owned())
 }
 
-/// One of a few words, in any case.
-fn words<T, W>(words: W, written: fn(&str) -> String) -> impl TypedValueParser<Value = T>
+/// Parses one of `words`, case-insensitively.
+fn one_of<T, W>(words: W, written: fn(&str) -> String) -> impl TypedValueParser<Value = T>
 where
     T: FromStr + Clone + Send + Sync + 'static,
     T::Err: std::error::Error + Send + Sync + 'static,
@@ -43,36 +43,36 @@ fn same(word: &str) -> String {
 }
 
 pub(crate) fn plan() -> impl TypedValueParser<Value = Plan> {
-    words(Plan::ALL.map(Plan::as_str), upper)
+    one_of(Plan::ALL.map(Plan::as_str), upper)
 }
 
-/// What a plan is, with the number of each.
+/// Help text of `--plan` with the limit of each plan.
 pub(crate) fn plan_help() -> String {
     let limits = Plan::ALL.map(|plan| plan.max_concurrent_executions().to_string());
     let limits = match limits.split_last() {
         Some((last, others)) => format!("{} or {last}", others.join(", ")),
         None => String::new(),
     };
-    format!("What it pays for: how many executions may run at once ({limits})")
+    format!("Plan: sets the limit of concurrent executions ({limits})")
 }
 
 pub(crate) fn request_status() -> impl TypedValueParser<Value = RequestStatus> {
-    words(RequestStatus::ALL.map(RequestStatus::as_str), upper)
+    one_of(RequestStatus::ALL.map(RequestStatus::as_str), upper)
 }
 
 pub(crate) fn execution_status() -> impl TypedValueParser<Value = ExecutionStatus> {
-    words(ExecutionStatus::ALL.map(ExecutionStatus::as_str), upper)
+    one_of(ExecutionStatus::ALL.map(ExecutionStatus::as_str), upper)
 }
 
 pub(crate) fn job_status() -> impl TypedValueParser<Value = JobStatus> {
-    words(JobStatus::ALL.map(JobStatus::as_str), same)
+    one_of(JobStatus::ALL.map(JobStatus::as_str), same)
 }
 
 pub(crate) fn reason() -> impl TypedValueParser<Value = FailureReason> {
-    words(FailureReason::ALL.map(FailureReason::as_str), same)
+    one_of(FailureReason::ALL.map(FailureReason::as_str), same)
 }
 
-/// The text of a file, or of standard input if it is `-`.
+/// Reads a file, or standard input for `-`.
 pub(crate) fn text(file: &Path) -> Result<String, Failure> {
     let read = if is_stdin(file) {
         let mut text = String::new();
@@ -80,15 +80,15 @@ pub(crate) fn text(file: &Path) -> Result<String, Failure> {
     } else {
         std::fs::read_to_string(file)
     };
-    read.map_err(|error| Failure::usage(format!("{} cannot be read: {error}", named(file))))
+    read.map_err(|error| Failure::usage(format!("cannot read {}: {error}", display_name(file))))
 }
 
 fn is_stdin(file: &Path) -> bool {
     file == Path::new("-")
 }
 
-/// How messages name a file.
-pub(crate) fn named(file: &Path) -> String {
+/// The name of a file in messages.
+pub(crate) fn display_name(file: &Path) -> String {
     if is_stdin(file) {
         "standard input".to_owned()
     } else {
@@ -96,11 +96,11 @@ pub(crate) fn named(file: &Path) -> String {
     }
 }
 
-/// What JSON says; `place` is where it was written.
-pub(crate) fn json<T: DeserializeOwned>(text: &str, place: &str) -> Result<T, Failure> {
+/// Parses JSON; `source` names the flag or file in errors.
+pub(crate) fn json<T: DeserializeOwned>(text: &str, source: &str) -> Result<T, Failure> {
     if let Some(number) = number_too_large(text) {
         let message = format!(
-            "{place} has a number that cannot be kept exactly, {number}; write it as a text"
+            "invalid JSON in {source}: number {number} is out of range; write it as a string"
         );
         return Err(Failure::usage(message));
     }
@@ -110,31 +110,27 @@ pub(crate) fn json<T: DeserializeOwned>(text: &str, place: &str) -> Result<T, Fa
         .map_err(|error| {
             let path = error.path().to_string();
             let inner = error.into_inner();
-            let what = if inner.is_data() {
-                "not as it should be"
-            } else {
-                "no JSON"
-            };
+            let what = if inner.is_data() { "value" } else { "JSON" };
             let at = if path == "." || inner.is_syntax() || inner.is_eof() {
                 String::new()
             } else {
                 format!("{path}: ")
             };
-            Failure::usage(format!("{place} is {what}: {at}{inner}"))
+            Failure::usage(format!("invalid {what} in {source}: {at}{inner}"))
         })
         .and_then(|value| {
-            // What follows a document is a slip too.
+            // Rejects trailing characters.
             from.end()
                 .map(|()| value)
-                .map_err(|error| Failure::usage(format!("{place} is no JSON: {error}")))
+                .map_err(|error| Failure::usage(format!("invalid JSON in {source}: {error}")))
         })
 }
 
-/// A whole number with more digits than are kept, outside of texts.
+/// Finds an integer outside of strings that fits neither `i64` nor `u64`.
 fn number_too_large(json: &str) -> Option<&str> {
     let mut outside = json.split('"').step_by(2);
     if json.contains('\\') {
-        // A quote inside a text is no boundary: such texts are judged by the server.
+        // An escaped quote is no string boundary; the server checks such documents.
         return None;
     }
     outside.find_map(|part| {
@@ -147,7 +143,7 @@ fn number_too_large(json: &str) -> Option<&str> {
     })
 }
 
-/// A document that is given on the command line, or in a file, or not at all.
+/// Parses a document from a flag or a file, if either is given.
 pub(crate) fn document<T: DeserializeOwned>(
     flag: &str,
     given: Option<&str>,
@@ -155,7 +151,7 @@ pub(crate) fn document<T: DeserializeOwned>(
 ) -> Result<Option<T>, Failure> {
     match (given, file) {
         (Some(text), _) => json(text, &format!("--{flag}")).map(Some),
-        (None, Some(file)) => json(&text(file)?, &named(file)).map(Some),
+        (None, Some(file)) => json(&text(file)?, &display_name(file)).map(Some),
         (None, None) => Ok(None),
     }
 }
@@ -165,7 +161,7 @@ mod tests {
     use super::number_too_large;
 
     #[test]
-    fn whole_numbers_that_would_change_are_found() {
+    fn finds_integers_that_would_lose_precision() {
         for (json, found) in [
             (
                 "{\"a\": 12345678901234567890123}",

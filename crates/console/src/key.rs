@@ -1,76 +1,74 @@
-//! `leasehold key`: who gets in.
+//! `leasehold key`: creates, shows and revokes API keys.
 
-use crate::command::Act;
+use crate::command::Execute;
+use crate::command_error::{CommandResult, OrNotFound};
+use crate::display;
 use crate::listing::{Listing, note};
 use crate::output::clean;
-use crate::scope::{Names, WorkspaceFlag};
+use crate::scope::{NameCache, WorkspaceFlag};
 use crate::session::Session;
-use crate::shown;
-use crate::trouble::{OrMissing, Outcome};
 use clap::{Args, Subcommand};
 use leasehold_client::api::key::{Key, NewKey, Scope};
 use leasehold_core::KeyId;
 
-/// What to do with keys.
+/// Subcommands of `leasehold key`.
 #[derive(Subcommand, Clone, Debug)]
 pub enum KeyAction {
-    /// Makes a key; its secret is shown this once.
+    /// Create a key; its secret is shown only once.
     Create(CreateKey),
-    /// Lists keys, revoked ones too.
+    /// List keys, including revoked ones.
     List(Listing),
-    /// Shows a key.
+    /// Show a key.
     Get {
-        /// Its id.
+        /// Key id.
         id: KeyId,
     },
-    /// Revokes a key for good.
+    /// Revoke a key permanently.
     Revoke {
-        /// Its id.
+        /// Key id.
         id: KeyId,
     },
-    /// Shows the key that this command uses.
+    /// Show the key that this command uses.
     Me,
 }
 
-/// A key to make.
+/// Flags of `leasehold key create`.
 #[derive(Args, Clone, Debug)]
 #[command(group(clap::ArgGroup::new("scope").required(true)))]
 pub struct CreateKey {
-    /// What people call it.
+    /// Name of the key.
     name: String,
-    /// It opens everything.
+    /// Access to everything.
     #[arg(long, group = "scope")]
     admin: bool,
-    /// It opens one workspace, by name or id.
+    /// Access to one workspace, by name or id.
     #[arg(long, value_name = "NAME|ID", group = "scope")]
     for_workspace: Option<String>,
-    /// It opens the jobs of this queue; may be said again for more.
+    /// Access to the jobs of this queue; repeat for more queues.
     #[arg(long, value_name = "QUEUE", group = "scope")]
     for_queue: Vec<String>,
 }
 
-const LOOK: &str = "key list";
+const LIST_COMMAND: &str = "key list";
 
-impl Act for KeyAction {
-    async fn act(self, session: &Session, _: &WorkspaceFlag) -> Outcome {
+impl Execute for KeyAction {
+    async fn execute(self, session: &Session, _: &WorkspaceFlag) -> CommandResult {
         match self {
             Self::Create(create) => create.run(session).await,
             Self::List(listing) => list(session, listing).await,
             Self::Get { id } => {
                 let key = session.client.key_get(id).await;
-                let key = key.or_missing(|| format!("key {id}"), LOOK)?;
+                let key = key.or_not_found(|| format!("key {id}"), LIST_COMMAND)?;
                 print(session, &key).await
             }
             Self::Revoke { id } => {
                 let key = session.client.key_revoke(id).await;
-                let key = key.or_missing(|| format!("key {id}"), LOOK)?;
+                let key = key.or_not_found(|| format!("key {id}"), LIST_COMMAND)?;
                 if session.out.is_json() {
                     return Ok(session.out.json(&key)?);
                 }
                 let name = clean(&key.name);
-                Ok(session
-                    .out
-                    .line(format!("key {id} ({name}) opens nothing any more"))?)
+                Ok(session.out.line(format!("revoked key {id} ({name})"))?)
             }
             Self::Me => print(session, session.me().await?).await,
         }
@@ -78,7 +76,7 @@ impl Act for KeyAction {
 }
 
 impl CreateKey {
-    async fn run(self, session: &Session) -> Outcome {
+    async fn run(self, session: &Session) -> CommandResult {
         let scope = match (&self.for_workspace, self.for_queue.is_empty()) {
             (Some(named), _) => Scope::Workspace {
                 workspace: session.workspace(named).await?,
@@ -97,10 +95,10 @@ impl CreateKey {
         if out.is_json() {
             return Ok(out.json(&made)?);
         }
-        // The secret alone on standard output, so that `> file` keeps nothing else.
-        let opens = opens(session, &mut Names::default(), &made.key.scope).await;
+        // Only the secret goes to standard output, so that `> file` contains nothing else.
+        let access = access(session, &mut NameCache::default(), &made.key.scope).await;
         let text = format!(
-            "key {} opens {opens}; this is its secret, shown this once:",
+            "created key {} with access to {access}; its secret, shown only once:",
             made.key.id
         );
         note(&text);
@@ -108,7 +106,7 @@ impl CreateKey {
     }
 }
 
-async fn opens(session: &Session, names: &mut Names, scope: &Scope) -> String {
+async fn access(session: &Session, names: &mut NameCache, scope: &Scope) -> String {
     match scope {
         Scope::Admin => "everything".to_owned(),
         Scope::Workspace { workspace } => {
@@ -122,28 +120,28 @@ async fn opens(session: &Session, names: &mut Names, scope: &Scope) -> String {
     }
 }
 
-async fn list(session: &Session, listing: Listing) -> Outcome {
-    let headings = ["ID", "NAME", "OPENS", "MADE", "STATE"];
+async fn list(session: &Session, listing: Listing) -> CommandResult {
+    let headings = ["ID", "NAME", "ACCESS", "CREATED", "STATE"];
     let rows = async |items: &[Key]| {
-        let (mut names, mut rows) = (Names::default(), Vec::new());
+        let (mut names, mut rows) = (NameCache::default(), Vec::new());
         for key in items {
             rows.push(vec![
                 key.id.to_string(),
                 clean(&key.name),
-                shown::cut(&opens(session, &mut names, &key.scope).await),
-                shown::age(key.created_at, jiff::Timestamp::now()),
-                shown::yes(key.revoked_at.is_some(), "revoked"),
+                display::truncate(&access(session, &mut names, &key.scope).await),
+                display::age(key.created_at, jiff::Timestamp::now()),
+                display::word_if(key.revoked_at.is_some(), "revoked"),
             ]);
         }
         Ok(rows)
     };
     let list = session.client.key_list();
     listing
-        .print(session, list, &headings, "there are no keys", rows)
+        .print(session, list, &headings, "no keys", rows)
         .await
 }
 
-async fn print(session: &Session, key: &Key) -> Outcome {
+async fn print(session: &Session, key: &Key) -> CommandResult {
     if session.out.is_json() {
         return Ok(session.out.json(key)?);
     }
@@ -151,10 +149,10 @@ async fn print(session: &Session, key: &Key) -> Outcome {
         ("key", key.id.to_string()),
         ("name", clean(&key.name)),
         (
-            "opens",
-            opens(session, &mut Names::default(), &key.scope).await,
+            "access",
+            access(session, &mut NameCache::default(), &key.scope).await,
         ),
-        ("made", shown::moment(key.created_at)),
-        ("revoked", shown::maybe(key.revoked_at)),
+        ("created", display::timestamp(key.created_at)),
+        ("revoked", display::optional_timestamp(key.revoked_at)),
     ])?)
 }

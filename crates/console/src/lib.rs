@@ -1,27 +1,27 @@
-//! What people type at a terminal: the client commands, their tables, their errors and their exit codes. Knows the server by HTTP only, and no store.
+//! The client commands of the CLI, their tables, error messages and exit codes. Talks to the server over HTTP only; knows no store.
 
-mod about;
 mod bulk;
 mod command;
+mod command_error;
 mod connection;
 mod dead_letter;
 mod definition;
 pub mod demo;
+mod display;
 mod execution;
 mod exit;
 mod input;
 mod job;
 mod key;
 mod listing;
-mod local;
+mod local_data_dir;
 mod output;
 mod queue;
 mod request;
 mod scope;
+mod server_info;
 mod session;
-mod shown;
 pub mod top;
-mod trouble;
 mod workspace;
 
 pub use command::Command;

@@ -1,38 +1,38 @@
-//! Lists: a screenful, or as many as asked, or all, page after page. Knows no noun.
+//! Lists: reads pages up to the limit and prints a table or a JSON array. Knows no resource type.
 
+use crate::command_error::CommandResult;
 use crate::output::{Output, clean};
 use crate::session::Session;
-use crate::trouble::Outcome;
 use clap::Args;
 use leasehold_client::List;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::Write;
 
-const SCREENFUL: u32 = 50;
-const PAGE: u32 = 1_000;
+const DEFAULT_LIMIT: u32 = 50;
+const PAGE_SIZE: u32 = 1_000;
 
-/// How much of a list to show.
+/// Flags that limit a list.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct Listing {
-    /// How many to show at most.
-    #[arg(long, value_name = "N", default_value_t = SCREENFUL, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "all")]
+    /// Maximum number of rows.
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_LIMIT, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "all")]
     limit: u32,
-    /// Show all of them.
+    /// Show all rows.
     #[arg(long)]
     all: bool,
 }
 
 impl Listing {
-    /// Reads what was asked for and prints it: JSON as it is, else the rows that `rows` makes of it.
+    /// Reads the list and prints it: JSON unchanged, else the table rows that `rows` returns.
     pub(crate) async fn print<T>(
         self,
         session: &Session,
         list: List<T>,
         headings: &[&str],
         none: &str,
-        rows: impl AsyncFnOnce(&[T]) -> Outcome<Vec<Vec<String>>>,
-    ) -> Outcome
+        rows: impl AsyncFnOnce(&[T]) -> CommandResult<Vec<Vec<String>>>,
+    ) -> CommandResult
     where
         T: DeserializeOwned + Serialize + Send + 'static,
     {
@@ -53,13 +53,13 @@ impl Listing {
         }
         out.table(headings, rows(&items).await?)?;
         if more {
-            note("there are more: --limit N shows so many, --all shows all");
+            note("more rows exist; use --limit N or --all");
         }
         Ok(())
     }
 
-    /// One array, written as its pages come: however long it is, no more than a page is held.
-    async fn stream<T>(self, out: &Output, list: List<T>) -> Outcome
+    /// Writes one JSON array page by page; holds one page in memory.
+    async fn stream<T>(self, out: &Output, list: List<T>) -> CommandResult
     where
         T: DeserializeOwned + Serialize + Send + 'static,
     {
@@ -76,13 +76,17 @@ impl Listing {
         Ok(out.line(if first { "[]" } else { "\n]" })?)
     }
 
-    /// Hands over page after page, as many as asked; whether there are more.
-    async fn read<T>(self, list: List<T>, mut take: impl FnMut(Vec<T>) -> Outcome) -> Outcome<bool>
+    /// Passes each page to `take` up to the limit; returns whether more items exist.
+    async fn read<T>(
+        self,
+        list: List<T>,
+        mut take: impl FnMut(Vec<T>) -> CommandResult,
+    ) -> CommandResult<bool>
     where
         T: DeserializeOwned + Send + 'static,
     {
         let mut left = if self.all { u32::MAX } else { self.limit };
-        let list = list.limit(left.min(PAGE));
+        let list = list.limit(left.min(PAGE_SIZE));
         let mut after = None;
         loop {
             let mut page = list.page(after.as_deref()).await?;
@@ -100,8 +104,8 @@ impl Listing {
     }
 }
 
-/// Something beside what was asked for: on standard error, so that it is in nobody's way.
+/// Prints a note to standard error.
 pub(crate) fn note(text: &str) {
-    // Whoever closed it does not want to know.
+    // A closed standard error is not a failure.
     let _ = writeln!(anstream::stderr(), "{}", clean(text));
 }

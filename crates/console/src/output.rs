@@ -1,4 +1,4 @@
-//! What is printed: JSON for programs, tables and a few colours for people. Knows no noun.
+//! Command output: JSON for programs, tables with colours for people. Knows no resource type.
 
 use anstream::{AutoStream, ColorChoice as Choice};
 use anstyle::{AnsiColor, Style};
@@ -7,11 +7,11 @@ use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::io::{self, IsTerminal, Write};
 
-/// How a command prints.
+/// Output flags.
 #[derive(Args, Clone, Copy, Debug, Default)]
 #[command(next_help_heading = "Output")]
 pub struct OutputFlags {
-    /// How to print: a table for people, JSON for programs.
+    /// Output format.
     #[arg(
         long,
         short,
@@ -22,25 +22,25 @@ pub struct OutputFlags {
         hide_env = true
     )]
     pub output: Format,
-    /// Whether to use colours: on terminals unless NO_COLOR is set, always, or never.
+    /// Use colours; `auto` uses them on terminals unless NO_COLOR is set.
     #[arg(long, global = true, value_enum, default_value_t)]
     pub color: ColorChoice,
 }
 
-/// For whom to print.
+/// Output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people.
+    /// A table for people.
     #[default]
     Table,
-    /// For programs.
+    /// JSON for programs.
     Json,
 }
 
 /// When to use colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
-    /// On terminals.
+    /// On terminals unless NO_COLOR is set.
     #[default]
     Auto,
     /// Always.
@@ -49,16 +49,16 @@ pub enum ColorChoice {
     Never,
 }
 
-/// Where a command prints.
+/// The output stream of a command.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
-    /// For whom.
+    /// Table or JSON.
     pub format: Format,
     choice: Choice,
     terminal: bool,
 }
 
-/// A word with a meaning that a colour underlines.
+/// The meaning that a colour expresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tone {
     Good,
@@ -68,7 +68,7 @@ pub(crate) enum Tone {
 }
 
 impl Output {
-    /// To standard output, as the flags say.
+    /// Creates the output for standard output.
     pub fn new(flags: &OutputFlags) -> Self {
         let stdout = io::stdout();
         let choice = match flags.color {
@@ -83,12 +83,12 @@ impl Output {
         }
     }
 
-    /// Whether somebody looks at it.
+    /// Whether standard output is a terminal.
     pub fn is_terminal(&self) -> bool {
         self.terminal
     }
 
-    /// Whether it has colours.
+    /// Whether the output has colours.
     pub fn has_colors(&self) -> bool {
         self.choice != Choice::Never
     }
@@ -97,7 +97,7 @@ impl Output {
         self.format == Format::Json
     }
 
-    /// A line of text.
+    /// Prints a line.
     pub(crate) fn line(&self, text: impl AsRef<str>) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
         stdout.write_all(text.as_ref().as_bytes())?;
@@ -105,36 +105,36 @@ impl Output {
         stdout.flush()
     }
 
-    /// A piece of a line that goes on.
+    /// Prints text without a line break.
     pub(crate) fn part(&self, text: &str) -> io::Result<()> {
         io::stdout().lock().write_all(text.as_bytes())
     }
 
-    /// A JSON document inside another, two steps in.
+    /// Prints a JSON document as an element of an array, indented by two spaces.
     pub(crate) fn json_part(&self, value: &impl Serialize) -> io::Result<()> {
-        let text = tame(serde_json::to_string_pretty(value)?);
+        let text = escape_controls(serde_json::to_string_pretty(value)?);
         self.part(&text.replace('\n', "\n  "))
     }
 
-    /// A JSON document, for reading.
+    /// Prints an indented JSON document.
     pub(crate) fn json(&self, value: &impl Serialize) -> io::Result<()> {
-        self.line(tame(serde_json::to_string_pretty(value)?))
+        self.line(escape_controls(serde_json::to_string_pretty(value)?))
     }
 
-    /// A JSON document in one line, where more may follow.
+    /// Prints a JSON document on one line.
     pub(crate) fn json_line(&self, value: &impl Serialize) -> io::Result<()> {
-        self.line(tame(serde_json::to_string(value)?))
+        self.line(escape_controls(serde_json::to_string(value)?))
     }
 
-    /// A document for programs, a sentence for people.
-    pub(crate) fn told(&self, document: &impl Serialize, sentence: &str) -> io::Result<()> {
+    /// Prints `document` in JSON format, else `sentence`.
+    pub(crate) fn print_result(&self, document: &impl Serialize, sentence: &str) -> io::Result<()> {
         match self.format {
             Format::Json => self.json(document),
             Format::Table => self.line(sentence),
         }
     }
 
-    /// A word in the colour of its meaning.
+    /// Colours a text.
     pub(crate) fn tone(&self, tone: Tone, text: &str) -> String {
         if !self.has_colors() {
             return text.to_owned();
@@ -149,12 +149,12 @@ impl Output {
         format!("{style}{text}{style:#}")
     }
 
-    /// Rows under their headings, as wide as they need to be.
+    /// Prints a table.
     pub(crate) fn table(&self, headings: &[&str], rows: Vec<Vec<String>>) -> io::Result<()> {
         self.line(self.rows(Some(headings), rows))
     }
 
-    /// What there is to say of one thing: names on the left, what they are on the right. Empty ones are left out.
+    /// Prints one resource as name and value per line; skips empty values.
     pub(crate) fn fields(&self, fields: Vec<(&str, String)>) -> io::Result<()> {
         let rows = fields.into_iter().filter(|(_, value)| !value.is_empty());
         let rows = rows.map(|(name, value)| vec![self.tone(Tone::Quiet, name), value]);
@@ -179,20 +179,20 @@ impl Output {
     }
 }
 
-/// JSON leaves some characters as they are that a terminal would obey; they are only in texts, where an escape says the same.
-fn tame(json: String) -> String {
-    let obeyed = |one: char| ('\u{7f}'..='\u{9f}').contains(&one);
-    if !json.contains(obeyed) {
+/// Escapes control characters that JSON allows in strings but terminals interpret.
+fn escape_controls(json: String) -> String {
+    let is_control = |one: char| ('\u{7f}'..='\u{9f}').contains(&one);
+    if !json.contains(is_control) {
         return json;
     }
-    let written = |one: char| match obeyed(one) {
+    let written = |one: char| match is_control(one) {
         true => format!("\\u{:04x}", u32::from(one)),
         false => one.to_string(),
     };
     json.chars().map(written).collect()
 }
 
-/// Text that came from elsewhere, with nothing in it that a terminal would obey.
+/// Replaces control characters in untrusted text, so that a terminal does not interpret them.
 pub fn clean(text: &str) -> String {
     let one_line = text.split(['\n', '\r', '\t']).collect::<Vec<_>>().join(" ");
     one_line

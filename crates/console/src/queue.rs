@@ -1,77 +1,77 @@
-//! `leasehold queue`: queues of jobs and what holds for them.
+//! `leasehold queue`: shows, configures and pauses job queues.
 
-use crate::command::Act;
+use crate::command::Execute;
+use crate::command_error::{CommandResult, OrNotFound};
+use crate::display;
 use crate::input;
 use crate::listing::Listing;
 use crate::output::clean;
 use crate::scope::WorkspaceFlag;
 use crate::session::Session;
-use crate::shown;
-use crate::trouble::{OrMissing, Outcome};
 use clap::{Args, Subcommand};
 use leasehold_client::api::queue::{JobLimit, Queue, QueueChange};
 use leasehold_core::duration::millis;
 use std::time::Duration;
 
-/// What to do with queues.
+/// Subcommands of `leasehold queue`.
 #[derive(Subcommand, Clone, Debug)]
 pub enum QueueAction {
-    /// Lists queues.
+    /// List queues.
     List(Listing),
-    /// Shows a queue and counts its jobs.
+    /// Show a queue and its job counts.
     Get {
-        /// Its name.
+        /// Queue name.
         queue: String,
     },
-    /// Changes what holds for a queue, or makes it.
+    /// Change the settings of a queue; create it if it does not exist.
     Set(SetQueue),
-    /// Gives workers nothing more from it, until it is resumed.
+    /// Stop handing out the jobs of a queue until it is resumed.
     Pause {
-        /// Its name.
+        /// Queue name.
         queue: String,
     },
-    /// Gives workers its jobs again.
+    /// Resume a paused queue.
     Resume {
-        /// Its name.
+        /// Queue name.
         queue: String,
     },
-    /// Shows or sets how many jobs of all queues together may run at once.
+    /// Show or set the limit of running jobs across all queues.
     TotalLimit {
-        /// A number, or `none`.
+        /// New limit: a number, or `none`.
         limit: Option<String>,
     },
 }
 
-/// What to change; what is not said stays as it is.
+/// Flags of `leasehold queue set`; omitted flags keep the current values.
 #[derive(Args, Clone, Debug)]
 pub struct SetQueue {
-    /// Its name.
+    /// Queue name.
     queue: String,
-    /// How many of its jobs may run at once among all workers.
+    /// Maximum number of running jobs of this queue, across all workers.
     #[arg(long, value_name = "N", conflicts_with = "no_limit")]
     limit: Option<u32>,
-    /// No such limit.
+    /// Remove the limit.
     #[arg(long)]
     no_limit: bool,
-    /// How long a claim lasts where the worker does not say.
-    #[arg(long, value_name = "TIME", value_parser = input::span)]
+    /// Default lease duration for workers that set none, such as 30s.
+    #[arg(long, value_name = "TIME", value_parser = input::duration)]
     lease: Option<Duration>,
-    /// How often a job is tried where it does not say itself.
+    /// Default maximum number of attempts per job.
     #[arg(long, value_name = "N")]
     max_attempts: Option<u32>,
-    /// How long an attempt may take where the job does not say.
-    #[arg(long, value_name = "TIME", value_parser = input::span, conflicts_with = "no_timeout")]
+    /// Default timeout of one attempt, such as 5m.
+    #[arg(long, value_name = "TIME", value_parser = input::duration, conflicts_with = "no_timeout")]
     timeout: Option<Duration>,
-    /// No such limit.
+    /// Remove the default timeout.
     #[arg(long)]
     no_timeout: bool,
-    /// Whether completed jobs are kept until they are pruned.
+    /// Keep completed jobs until retention.completed, or delete them at once.
     #[arg(long, value_name = "true|false")]
     keep_completed: Option<bool>,
 }
 
-impl Act for QueueAction {
-    async fn act(self, session: &Session, _: &WorkspaceFlag) -> Outcome {
+impl Execute for QueueAction {
+    async fn execute(self, session: &Session, _: &WorkspaceFlag) -> CommandResult {
         match self {
             Self::List(listing) => list(session, listing).await,
             Self::Get { queue } => get(session, &queue).await,
@@ -98,10 +98,10 @@ impl SetQueue {
     }
 }
 
-/// Setting up makes a queue that is not there; pausing one is a slip.
-async fn pause(session: &Session, name: &str, paused: bool) -> Outcome {
+/// Unlike `set`, does not create a missing queue.
+async fn pause(session: &Session, name: &str, paused: bool) -> CommandResult {
     let queue = session.client.queue_get(name).await;
-    queue.or_missing(|| format!("queue `{name}`"), "queue list")?;
+    queue.or_not_found(|| format!("queue `{name}`"), "queue list")?;
     let change = QueueChange {
         paused: Some(paused),
         ..QueueChange::default()
@@ -109,23 +109,23 @@ async fn pause(session: &Session, name: &str, paused: bool) -> Outcome {
     update(session, name, change).await
 }
 
-async fn list(session: &Session, listing: Listing) -> Outcome {
+async fn list(session: &Session, listing: Listing) -> CommandResult {
     let headings = [
-        "NAME", "LIMIT", "STATE", "LEASE", "TRIES", "TIMEOUT", "KEEPS",
+        "NAME", "LIMIT", "STATE", "LEASE", "ATTEMPTS", "TIMEOUT", "RETAINS",
     ];
-    let none = "there are no queues; the first job or setting makes one";
+    let none = "no queues; the first enqueued job or `leasehold queue set` creates one";
     let row = |queue: &Queue| {
         vec![
             clean(&queue.name),
-            shown::limit(queue.limit),
-            shown::yes(queue.paused, "paused"),
-            shown::length(queue.lease_ms),
+            display::limit(queue.limit),
+            display::word_if(queue.paused, "paused"),
+            display::duration(queue.lease_ms),
             queue.max_attempts.to_string(),
             queue
                 .timeout_ms
-                .map_or_else(|| "none".to_owned(), shown::length),
+                .map_or_else(|| "none".to_owned(), display::duration),
             if queue.keep_completed {
-                "completed"
+                "all"
             } else {
                 "failed only"
             }
@@ -137,15 +137,15 @@ async fn list(session: &Session, listing: Listing) -> Outcome {
     listing.print(session, list, &headings, none, rows).await
 }
 
-async fn get(session: &Session, name: &str) -> Outcome {
+async fn get(session: &Session, name: &str) -> CommandResult {
     let queue = session.client.queue_get(name).await;
-    let queue = queue.or_missing(|| format!("queue `{name}`"), "queue list")?;
+    let queue = queue.or_not_found(|| format!("queue `{name}`"), "queue list")?;
     let counts = session.client.queue_counts(name).await?;
     if session.out.is_json() {
         let both = serde_json::json!({"queue": queue, "counts": counts});
         return Ok(session.out.json(&both)?);
     }
-    let mut fields = about(&queue);
+    let mut fields = fields(&queue);
     fields.extend([
         ("ready", counts.ready.to_string()),
         ("scheduled", counts.scheduled.to_string()),
@@ -156,48 +156,50 @@ async fn get(session: &Session, name: &str) -> Outcome {
     Ok(session.out.fields(fields)?)
 }
 
-fn about(queue: &Queue) -> Vec<(&'static str, String)> {
-    let backoff = queue.backoff;
-    let waits = format!(
-        "{} at first, times {}, {} at most",
-        shown::length(backoff.base_ms),
-        backoff.factor,
-        shown::length(backoff.max_ms)
+fn fields(queue: &Queue) -> Vec<(&'static str, String)> {
+    let options = queue.backoff;
+    let backoff = format!(
+        "{} initially, factor {}, maximum {}",
+        display::duration(options.base_ms),
+        options.factor,
+        display::duration(options.max_ms)
     );
     vec![
         ("queue", clean(&queue.name)),
-        ("limit", shown::limit(queue.limit)),
-        ("state", shown::yes(queue.paused, "paused")),
-        ("lease", shown::length(queue.lease_ms)),
-        ("tries", queue.max_attempts.to_string()),
-        ("waits", waits),
+        ("limit", display::limit(queue.limit)),
+        ("state", display::word_if(queue.paused, "paused")),
+        ("lease", display::duration(queue.lease_ms)),
+        ("max attempts", queue.max_attempts.to_string()),
+        ("backoff", backoff),
         (
             "timeout",
             queue
                 .timeout_ms
-                .map_or_else(|| "none".to_owned(), shown::length),
+                .map_or_else(|| "none".to_owned(), display::duration),
         ),
         (
-            "keeps completed",
+            "keep completed",
             if queue.keep_completed { "yes" } else { "no" }.to_owned(),
         ),
     ]
 }
 
-async fn update(session: &Session, name: &str, change: QueueChange) -> Outcome {
+async fn update(session: &Session, name: &str, change: QueueChange) -> CommandResult {
     let queue = session.client.queue_update(name, &change).await?;
     if session.out.is_json() {
         return Ok(session.out.json(&queue)?);
     }
-    Ok(session.out.fields(about(&queue))?)
+    Ok(session.out.fields(fields(&queue))?)
 }
 
-async fn total(session: &Session, set: Option<&str>) -> Outcome {
+async fn total(session: &Session, set: Option<&str>) -> CommandResult {
     if let Some(text) = set {
         let limit = match text {
             "none" => None,
             number => Some(number.parse().map_err(|_| {
-                crate::Failure::usage(format!("`{number}` is no limit; write a number, or `none`"))
+                crate::Failure::usage(format!(
+                    "invalid limit `{number}`: expected a number or `none`"
+                ))
             })?),
         };
         session.client.job_limit_set(limit).await?;
@@ -208,5 +210,5 @@ async fn total(session: &Session, set: Option<&str>) -> Outcome {
     }
     Ok(session
         .out
-        .fields(vec![("jobs at once", shown::limit(limit))])?)
+        .fields(vec![("total limit", display::limit(limit))])?)
 }

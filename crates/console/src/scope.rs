@@ -1,22 +1,22 @@
-//! Which workspace and which definition are meant: by name, by id, or by the key alone.
+//! Resolves workspaces and definitions by name, by id, or from the key.
 
+use crate::command_error::{CommandResult, OrNotFound, not_found};
 use crate::exit::{Exit, Failure};
 use crate::session::Session;
-use crate::trouble::{OrMissing, Outcome, missing};
 use clap::Args;
 use leasehold_client::api::key::Scope;
 use leasehold_client::api::request::Request;
 use leasehold_core::{DefinitionId, ExecutionId, RequestId, WorkspaceId};
 use std::collections::HashMap;
 
-/// The workspace that is meant if none is named.
-const USUAL: &str = "default";
+/// The workspace for administrator keys if none is named.
+const DEFAULT_WORKSPACE: &str = "default";
 
-/// Which workspace.
+/// The `--workspace` flag.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct WorkspaceFlag {
-    /// The workspace, by name or id [default: the key's own, else `default`].
+    /// Workspace name or id [default: the workspace of the key, else `default`].
     #[arg(
         long,
         short,
@@ -29,38 +29,38 @@ pub(crate) struct WorkspaceFlag {
 }
 
 impl WorkspaceFlag {
-    /// The workspace that is meant.
-    pub(crate) async fn id(&self, session: &Session) -> Outcome<WorkspaceId> {
+    /// Resolves the flag to an id.
+    pub(crate) async fn id(&self, session: &Session) -> CommandResult<WorkspaceId> {
         match &self.workspace {
             Some(named) => session.workspace(named).await,
-            None => session.own_workspace().await,
+            None => session.default_workspace().await,
         }
     }
 
-    /// The workspace of a request: an administrator need not name it.
+    /// The workspace of a request. Administrators need not name it.
     pub(crate) async fn of_request(
         &self,
         session: &Session,
         id: RequestId,
-    ) -> Outcome<WorkspaceId> {
+    ) -> CommandResult<WorkspaceId> {
         if self.workspace.is_none() && session.is_admin().await? {
             let found = session.client.request_find(id).await;
             return Ok(found
-                .or_missing(|| format!("request {id}"), "request list -A")?
+                .or_not_found(|| format!("request {id}"), "request list -A")?
                 .workspace);
         }
         self.id(session).await
     }
 
-    /// The same for an execution.
+    /// The workspace of an execution. Administrators need not name it.
     pub(crate) async fn of_execution(
         &self,
         session: &Session,
         id: ExecutionId,
-    ) -> Outcome<WorkspaceId> {
+    ) -> CommandResult<WorkspaceId> {
         if self.workspace.is_none() && session.is_admin().await? {
             let found = session.client.execution_find(id).await;
-            let found = found.or_missing(|| format!("execution {id}"), "execution list")?;
+            let found = found.or_not_found(|| format!("execution {id}"), "execution list")?;
             return Ok(found.workspace);
         }
         self.id(session).await
@@ -68,73 +68,76 @@ impl WorkspaceFlag {
 }
 
 impl Session {
-    /// The workspace with this name or id.
-    pub(crate) async fn workspace(&self, named: &str) -> Outcome<WorkspaceId> {
+    /// Finds a workspace by name or id.
+    pub(crate) async fn workspace(&self, named: &str) -> CommandResult<WorkspaceId> {
         if let Ok(id) = named.parse() {
             return Ok(id);
         }
-        let gone = || missing(&format!("workspace `{named}`"), "workspace list");
+        let not_found = || not_found(&format!("workspace `{named}`"), "workspace list");
         match &self.me().await?.scope {
             Scope::Admin => {
                 let found = self.client.workspace_find(named).await?;
-                Ok(found.ok_or_else(gone)?.id)
+                Ok(found.ok_or_else(not_found)?.id)
             }
-            // Such a key sees its own and no other.
+            // A workspace key sees only its own workspace.
             Scope::Workspace { workspace } => {
                 let own = self.client.workspace_get(*workspace).await?;
                 if own.workspace.name == named {
                     return Ok(*workspace);
                 }
-                let message = format!("the key opens the workspace `{}` only", own.workspace.name);
+                let message = format!(
+                    "access denied: this key is limited to workspace `{}`",
+                    own.workspace.name
+                );
                 Err(Failure::new(Exit::Denied, message).into())
             }
-            Scope::Worker { .. } => Err(workers_key().into()),
+            Scope::Worker { .. } => Err(worker_key_denied().into()),
         }
     }
 
-    async fn own_workspace(&self) -> Outcome<WorkspaceId> {
+    async fn default_workspace(&self) -> CommandResult<WorkspaceId> {
         match &self.me().await?.scope {
             Scope::Workspace { workspace } => Ok(*workspace),
-            Scope::Worker { .. } => Err(workers_key().into()),
+            Scope::Worker { .. } => Err(worker_key_denied().into()),
             Scope::Admin => {
-                let found = self.client.workspace_find(USUAL).await?;
-                let message = "no workspace is named, and there is none called `default`; say which with -w, \
-                               `leasehold workspace list` shows what there is";
+                let found = self.client.workspace_find(DEFAULT_WORKSPACE).await?;
+                let message = "no workspace given and workspace `default` does not exist; set --workspace, \
+                               or list workspaces with `leasehold workspace list`";
                 let found = found.ok_or_else(|| Failure::new(Exit::NotFound, message))?;
                 Ok(found.id)
             }
         }
     }
 
-    /// The definition with this name or id in a workspace.
+    /// Finds a definition by name or id.
     pub(crate) async fn definition(
         &self,
         workspace: WorkspaceId,
         named: &str,
-    ) -> Outcome<DefinitionId> {
+    ) -> CommandResult<DefinitionId> {
         if let Ok(id) = named.parse() {
             return Ok(id);
         }
         let found = self.client.definition_find(workspace, named).await;
-        let found = found.or_missing(|| format!("workspace {workspace}"), "workspace list")?;
-        let gone = || missing(&format!("definition `{named}`"), "definition list");
-        Ok(found.ok_or_else(gone)?.id)
+        let found = found.or_not_found(|| format!("workspace {workspace}"), "workspace list")?;
+        let not_found = || not_found(&format!("definition `{named}`"), "definition list");
+        Ok(found.ok_or_else(not_found)?.id)
     }
 }
 
-fn workers_key() -> Failure {
-    let message = "the key is a worker's: it opens jobs of its queues, and no workspace; use an administrator's or a workspace's";
+fn worker_key_denied() -> Failure {
+    let message = "access denied: a worker key has access to the jobs of its queues only; use an administrator or workspace key";
     Failure::new(Exit::Denied, message)
 }
 
-/// Names of what rows speak of by id, each asked for once. What cannot be named keeps its id.
+/// Looks up the names of workspaces and definitions, each once. Falls back to the id.
 #[derive(Default)]
-pub(crate) struct Names {
+pub(crate) struct NameCache {
     workspaces: HashMap<WorkspaceId, String>,
     definitions: HashMap<DefinitionId, String>,
 }
 
-impl Names {
+impl NameCache {
     pub(crate) async fn workspace(&mut self, session: &Session, id: WorkspaceId) -> String {
         if let Some(name) = self.workspaces.get(&id) {
             return name.clone();

@@ -1,37 +1,37 @@
-//! One run of a client command: its server, its key and where it prints. Says to people what the server said.
+//! One run of a client command: its client, key and output. Turns client errors into messages and exit codes.
 
-use crate::connection::{Connection, Found};
+use crate::command_error::{self, CommandError, CommandResult};
+use crate::connection::{Connection, ResolvedConnection};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, OutputFlags};
-use crate::trouble::{self, Outcome, Trouble};
 use leasehold_client::api::key::{Key, Scope};
 use leasehold_client::api::{Code, Problem};
 use leasehold_client::{Client, ClientError};
 use std::cell::OnceCell;
 
-/// A command's surroundings.
+/// The context of a client command.
 pub struct Session {
-    /// The server.
+    /// The API client.
     pub client: Client,
-    /// Where it is.
+    /// The URL of the server.
     pub server: String,
-    /// What is printed, and how.
+    /// The output.
     pub out: Output,
     key_from: Option<String>,
     me: OnceCell<Key>,
 }
 
 impl Session {
-    /// Finds the server and the key. Nothing is sent yet, unless there is no key: then whether there is a server at all.
+    /// Resolves the server and the key. Sends nothing, except a health check if there is no key.
     ///
     /// # Errors
-    /// If a flag is wrong, or there is no key.
+    /// Fails if a flag is invalid or there is no key.
     pub async fn open(connection: &Connection, output: &OutputFlags) -> Result<Self, Failure> {
-        let Found {
+        let ResolvedConnection {
             client,
             server,
             key_from,
-        } = connection.find()?;
+        } = connection.resolve()?;
         let session = Self {
             client,
             server,
@@ -40,8 +40,8 @@ impl Session {
             me: OnceCell::new(),
         };
         if session.key_from.is_none() {
-            let here = session.client.healthy().await;
-            return Err(match here {
+            let health = session.client.healthy().await;
+            return Err(match health {
                 Err(error @ ClientError::Unreachable(_)) => session.failure(error),
                 _ => session.no_key(),
             });
@@ -49,7 +49,7 @@ impl Session {
         Ok(session)
     }
 
-    /// A session with what is at hand.
+    /// Creates a session from an existing client.
     pub fn with(client: Client, server: impl Into<String>, out: Output) -> Self {
         Self {
             client,
@@ -60,8 +60,8 @@ impl Session {
         }
     }
 
-    /// The key in use, asked for once.
-    pub(crate) async fn me(&self) -> Outcome<&Key> {
+    /// The key in use; cached.
+    pub(crate) async fn me(&self) -> CommandResult<&Key> {
         if let Some(key) = self.me.get() {
             return Ok(key);
         }
@@ -69,18 +69,18 @@ impl Session {
         Ok(self.me.get_or_init(|| key))
     }
 
-    /// Whether the key opens everything.
-    pub(crate) async fn is_admin(&self) -> Outcome<bool> {
+    /// Whether the key is an administrator key.
+    pub(crate) async fn is_admin(&self) -> CommandResult<bool> {
         Ok(self.me().await?.scope == Scope::Admin)
     }
 
-    /// How a command ended, as people read it.
+    /// Converts the result of a command into a failure with message and exit code; `None` if standard output was closed.
     ///
     /// # Errors
-    /// If it did not end well.
-    pub fn told<T>(&self, outcome: Outcome<T>) -> Result<Option<T>, Failure> {
-        trouble::told(outcome.map_err(|trouble| match trouble {
-            Trouble::Client(error) => self.failure(error).into(),
+    /// Returns the failure of the command.
+    pub fn finish<T>(&self, outcome: CommandResult<T>) -> Result<Option<T>, Failure> {
+        command_error::finish(outcome.map_err(|error| match error {
+            CommandError::Client(client) => self.failure(client).into(),
             other => other,
         }))
     }
@@ -88,74 +88,74 @@ impl Session {
     fn no_key(&self) -> Failure {
         let server = &self.server;
         let message = format!(
-            "there is no key for {server}; run this where `leasehold serve` runs, name its folder with --data-dir, \
+            "no API key for {server}; run the command in the directory of `leasehold serve`, set --data-dir, \
              or set LEASEHOLD_KEY"
         );
         Failure::new(Exit::Denied, message)
     }
 
-    /// What the server, or the way to it, came to.
+    /// Converts a client error into a failure.
     pub fn failure(&self, error: ClientError) -> Failure {
         let server = &self.server;
         match error {
-            ClientError::Problem(problem) => self.refused(&problem),
+            ClientError::Problem(problem) => self.problem_failure(&problem),
             ClientError::Unreachable(why) if why.contains("certificate") => {
                 Failure::usage(format!(
-                    "the certificate of {server} is not trusted ({}); name its authority with --ca-file, and the server with --server \
-                     as its certificate does",
-                    short(&why)
+                    "the TLS certificate of {server} is not trusted ({}); set --ca-file to its CA, and --server to a name \
+                     in the certificate",
+                    last_cause(&why)
                 ))
             }
             ClientError::Unreachable(why) => Failure::new(
                 Exit::Unavailable,
                 format!(
-                    "no server answers at {server} ({}); start one with `leasehold serve`, or name another with --server",
-                    short(&why)
+                    "cannot reach the server at {server} ({}); start it with `leasehold serve`, or check --server",
+                    last_cause(&why)
                 ),
             ),
             ClientError::Unexpected(why) => Failure::new(
                 Exit::Failed,
                 format!(
-                    "what answers at {server} is no Leasehold of this version ({why}); look at --server"
+                    "unexpected response from {server}: not a Leasehold server, or another version ({why}); check --server"
                 ),
             ),
             ClientError::Setup(why) => Failure::usage(why),
         }
     }
 
-    fn refused(&self, problem: &Problem) -> Failure {
-        let exit = exit_of(problem.code);
+    fn problem_failure(&self, problem: &Problem) -> Failure {
+        let exit = exit_for(problem.code);
         let message = match problem.code {
             Code::Unauthenticated => format!(
-                "{} does not know the key of {}; it was revoked, or is another server's: set LEASEHOLD_KEY or --key-file, \
-                 or make one with `leasehold admin-key`",
+                "{} rejected the API key from {}: revoked, or a key of another server; set LEASEHOLD_KEY or --key-file, \
+                 or create a key with `leasehold admin-key`",
                 self.server,
-                self.key_from.as_deref().unwrap_or("this call"),
+                self.key_from.as_deref().unwrap_or("this session"),
             ),
             Code::Forbidden => format!(
-                "the key of {} does not open this ({}); use an administrator's key",
-                self.key_from.as_deref().unwrap_or("this call"),
+                "access denied for the API key from {} ({}); use an administrator key",
+                self.key_from.as_deref().unwrap_or("this session"),
                 problem.detail
             ),
             _ => {
-                let place = problem.path.as_deref().filter(|path| !path.is_empty());
-                let place = place.map(|path| format!("{path}: ")).unwrap_or_default();
+                let path = problem.path.as_deref().filter(|path| !path.is_empty());
+                let path = path.map(|path| format!("{path}: ")).unwrap_or_default();
                 let held = problem.held_by.as_deref();
                 let held = held.map(|by| format!(", held by {by}")).unwrap_or_default();
-                let again = problem.retry_after;
-                let again = again
-                    .map(|seconds| format!("; try again in {seconds} s"))
+                let retry = problem.retry_after;
+                let retry = retry
+                    .map(|seconds| format!("; retry in {seconds} s"))
                     .unwrap_or_default();
                 let code = problem.code.as_str();
-                format!("{place}{}{held} ({code}){again}", problem.detail)
+                format!("{path}{}{held} ({code}){retry}", problem.detail)
             }
         };
         Failure::new(exit, message)
     }
 }
 
-/// The exit code for each way a call can go wrong, by its HTTP status.
-pub(crate) fn exit_of(code: Code) -> Exit {
+/// Maps a problem code to an exit code by its HTTP status.
+pub(crate) fn exit_for(code: Code) -> Exit {
     match code.status() {
         401 | 403 => Exit::Denied,
         404 => Exit::NotFound,
@@ -166,8 +166,8 @@ pub(crate) fn exit_of(code: Code) -> Exit {
     }
 }
 
-/// The last cause, which says most in the fewest words.
-fn short(why: &str) -> &str {
+/// The last cause of an error chain, without the OS error number.
+fn last_cause(why: &str) -> &str {
     let last = why.rsplit(": ").next().unwrap_or(why);
     last.split(" (os error").next().unwrap_or(last)
 }

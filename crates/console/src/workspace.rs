@@ -1,74 +1,74 @@
-//! `leasehold workspace`: making, showing, changing and deleting workspaces.
+//! `leasehold workspace`: creates, shows, updates and deletes workspaces.
 
-use crate::command::Act;
+use crate::command::Execute;
+use crate::command_error::{CommandResult, OrNotFound};
+use crate::display;
 use crate::exit::Failure;
 use crate::input;
 use crate::listing::Listing;
 use crate::output::clean;
 use crate::scope::WorkspaceFlag;
 use crate::session::Session;
-use crate::shown;
-use crate::trouble::{OrMissing, Outcome};
 use clap::Subcommand;
 use leasehold_client::api::workspace::{NewWorkspace, Workspace, WorkspaceChange, WorkspaceState};
 use leasehold_core::{Plan, WorkspaceId};
 use serde_json::json;
 
-/// What to do with workspaces.
+/// Subcommands of `leasehold workspace`.
 #[derive(Subcommand, Clone, Debug)]
 pub enum WorkspaceAction {
-    /// Lists workspaces.
+    /// List workspaces.
     List(Listing),
-    /// Shows a workspace with its slots and its requests.
+    /// Show a workspace, its slots and its request counts.
     Get {
-        /// Its name or id.
+        /// Workspace name or id.
         workspace: String,
     },
-    /// Makes a workspace.
+    /// Create a workspace.
     Create {
-        /// Its name, unique.
+        /// Unique name.
         name: String,
         #[arg(long, help = input::plan_help(), value_parser = input::plan(), ignore_case = true, default_value = "FREE")]
         plan: Plan,
-        /// How many executions may run at once, instead of the plan's number.
+        /// Maximum number of concurrent executions, instead of the plan's limit.
         #[arg(long, value_name = "N")]
         limit: Option<u32>,
     },
-    /// Changes its plan or its limit; what runs is left to finish.
+    /// Change the plan or the limit; running executions continue.
     Set {
-        /// Its name or id.
+        /// Workspace name or id.
         workspace: String,
-        /// Another plan.
+        /// New plan.
         #[arg(long, value_parser = input::plan(), ignore_case = true)]
         plan: Option<Plan>,
-        /// Another limit, instead of the plan's number.
+        /// Maximum number of concurrent executions, instead of the plan's limit.
         #[arg(long, value_name = "N", conflicts_with = "no_limit")]
         limit: Option<u32>,
-        /// The plan's number again.
+        /// Use the plan's limit again.
         #[arg(long)]
         no_limit: bool,
     },
-    /// Admits nothing more, until it is resumed; what runs is left to finish.
+    /// Stop admitting requests until resumed; running executions continue.
     Pause {
-        /// Its name or id.
+        /// Workspace name or id.
         workspace: String,
     },
-    /// Admits again.
+    /// Resume a paused workspace.
     Resume {
-        /// Its name or id.
+        /// Workspace name or id.
         workspace: String,
     },
-    /// Deletes a workspace: what waits fails when its turn comes, what runs runs on.
+    /// Delete a workspace; pending requests fail when their turn comes, running executions continue.
     Delete {
-        /// Its name or id.
+        /// Workspace name or id.
         workspace: String,
     },
 }
 
-const LOOK: &str = "workspace list";
+const LIST_COMMAND: &str = "workspace list";
 
-impl Act for WorkspaceAction {
-    async fn act(self, session: &Session, _: &WorkspaceFlag) -> Outcome {
+impl Execute for WorkspaceAction {
+    async fn execute(self, session: &Session, _: &WorkspaceFlag) -> CommandResult {
         match self {
             Self::List(listing) => list(session, listing).await,
             Self::Get { workspace } => get(session, &workspace).await,
@@ -79,7 +79,7 @@ impl Act for WorkspaceAction {
                     max_concurrent_executions: limit,
                 };
                 let made = session.client.workspace_create(&new).await?;
-                told(session, &made, "made")
+                print_workspace(session, &made, "created")
             }
             Self::Set {
                 workspace,
@@ -94,10 +94,10 @@ impl Act for WorkspaceAction {
                     paused: None,
                 };
                 if change == WorkspaceChange::default() {
-                    let message = "say what to change: --plan, --limit or --no-limit";
+                    let message = "nothing to change: pass --plan, --limit or --no-limit";
                     return Err(Failure::usage(message).into());
                 }
-                update(session, &workspace, change, "changed").await
+                update(session, &workspace, change, "updated").await
             }
             Self::Pause { workspace } => update(session, &workspace, paused(true), "paused").await,
             Self::Resume { workspace } => {
@@ -106,10 +106,10 @@ impl Act for WorkspaceAction {
             Self::Delete { workspace } => {
                 let id = session.workspace(&workspace).await?;
                 let deleted = session.client.workspace_delete(id).await;
-                deleted.or_missing(|| format!("workspace `{workspace}`"), LOOK)?;
+                deleted.or_not_found(|| format!("workspace `{workspace}`"), LIST_COMMAND)?;
                 let document = json!({ "deleted": workspace });
-                let sentence = format!("workspace {} is deleted", clean(&workspace));
-                Ok(session.out.told(&document, &sentence)?)
+                let sentence = format!("deleted workspace {}", clean(&workspace));
+                Ok(session.out.print_result(&document, &sentence)?)
             }
         }
     }
@@ -122,9 +122,9 @@ fn paused(paused: bool) -> WorkspaceChange {
     }
 }
 
-async fn list(session: &Session, listing: Listing) -> Outcome {
-    let headings = ["NAME", "PLAN", "LIMIT", "STATE", "MADE", "ID"];
-    let none = "there are no workspaces; `leasehold workspace create NAME` makes one";
+async fn list(session: &Session, listing: Listing) -> CommandResult {
+    let headings = ["NAME", "PLAN", "LIMIT", "STATE", "CREATED", "ID"];
+    let none = "no workspaces; create one with `leasehold workspace create NAME`";
     let list = session.client.workspace_list();
     let rows = async |items: &[Workspace]| Ok(items.iter().map(row).collect());
     listing.print(session, list, &headings, none, rows).await
@@ -135,13 +135,13 @@ fn row(workspace: &Workspace) -> Vec<String> {
         clean(&workspace.name),
         workspace.plan.to_string(),
         workspace.max_concurrent_executions.to_string(),
-        shown::yes(workspace.paused, "paused"),
-        shown::age(workspace.created_at, jiff::Timestamp::now()),
+        display::word_if(workspace.paused, "paused"),
+        display::age(workspace.created_at, jiff::Timestamp::now()),
         workspace.id.to_string(),
     ]
 }
 
-async fn get(session: &Session, named: &str) -> Outcome {
+async fn get(session: &Session, named: &str) -> CommandResult {
     let id = session.workspace(named).await?;
     let state = read(session, id, named).await?;
     if session.out.is_json() {
@@ -153,21 +153,21 @@ async fn get(session: &Session, named: &str) -> Outcome {
         requests,
     } = &state;
     let source = if workspace.overridden {
-        ", its own"
+        "override"
     } else {
-        ", the plan's"
+        "plan"
     };
     Ok(session.out.fields(vec![
         ("workspace", clean(&workspace.name)),
         ("id", workspace.id.to_string()),
         ("plan", workspace.plan.to_string()),
-        ("limit", format!("{} at once{source}", slots.limit)),
+        ("limit", format!("{} ({source})", slots.limit)),
         (
             "slots",
             format!("{} of {} in use", slots.in_use, slots.limit),
         ),
-        ("state", shown::yes(workspace.paused, "paused")),
-        ("made", shown::moment(workspace.created_at)),
+        ("state", display::word_if(workspace.paused, "paused")),
+        ("created", display::timestamp(workspace.created_at)),
         ("pending", requests.pending.to_string()),
         ("claimed", requests.claimed.to_string()),
         ("dispatched", requests.dispatched.to_string()),
@@ -176,19 +176,24 @@ async fn get(session: &Session, named: &str) -> Outcome {
     ])?)
 }
 
-async fn read(session: &Session, id: WorkspaceId, named: &str) -> Outcome<WorkspaceState> {
+async fn read(session: &Session, id: WorkspaceId, named: &str) -> CommandResult<WorkspaceState> {
     let state = session.client.workspace_get(id).await;
-    state.or_missing(|| format!("workspace `{named}`"), LOOK)
+    state.or_not_found(|| format!("workspace `{named}`"), LIST_COMMAND)
 }
 
-async fn update(session: &Session, named: &str, change: WorkspaceChange, done: &str) -> Outcome {
+async fn update(
+    session: &Session,
+    named: &str,
+    change: WorkspaceChange,
+    done: &str,
+) -> CommandResult {
     let id = session.workspace(named).await?;
     let changed = session.client.workspace_update(id, &change).await;
-    let changed = changed.or_missing(|| format!("workspace `{named}`"), LOOK)?;
-    told(session, &changed, done)
+    let changed = changed.or_not_found(|| format!("workspace `{named}`"), LIST_COMMAND)?;
+    print_workspace(session, &changed, done)
 }
 
-fn told(session: &Session, workspace: &Workspace, done: &str) -> Outcome {
+fn print_workspace(session: &Session, workspace: &Workspace, done: &str) -> CommandResult {
     let out = &session.out;
     if out.is_json() {
         return Ok(out.json(workspace)?);
@@ -197,6 +202,6 @@ fn told(session: &Session, workspace: &Workspace, done: &str) -> Outcome {
     let limit = workspace.max_concurrent_executions;
     let plan = workspace.plan;
     Ok(out.line(format!(
-        "workspace {name} is {done}: plan {plan}, {limit} at once"
+        "workspace {name} {done}: plan {plan}, limit {limit}"
     ))?)
 }

@@ -1,13 +1,13 @@
-//! The circuit breaker as a pure state machine: how many starts may be under way, given how the engine has behaved. Knows no clock and no engine.
+//! The circuit breaker as a pure state machine: how many starts may be in flight, given the engine's recent answers. Knows no clock and no engine.
 
-/// How the breaker behaves.
+/// Settings of the circuit breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BreakerSettings {
-    /// Troubled starts in a row that open it.
+    /// Consecutive failures that open it.
     pub threshold: u32,
-    /// How many starts may be under way when the engine has just come back.
+    /// Starts that may be in flight right after an outage.
     pub ramp_from: u32,
-    /// How many may be under way when all is well.
+    /// Starts that may be in flight while it is closed.
     pub full: u32,
 }
 
@@ -21,60 +21,60 @@ impl Default for BreakerSettings {
     }
 }
 
-/// Where the breaker is.
+/// The state of the circuit breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerState {
-    /// All is well.
+    /// The engine is healthy.
     Closed {
-        /// Troubled starts since the last good one.
-        troubles: u32,
+        /// Consecutive failures.
+        failures: u32,
     },
-    /// The engine is in trouble: nothing is started.
+    /// The engine is unavailable: nothing is started.
     Open,
-    /// The engine answers again; its load grows in steps.
+    /// The engine answers again; the allowance doubles step by step.
     Recovering {
-        /// How many starts may be under way now.
+        /// Starts that may be in flight at this step.
         allowance: u32,
-        /// Good starts at this step.
+        /// Successful starts at this step.
         good: u32,
     },
 }
 
-/// What happened that concerns the breaker.
+/// An event that changes the circuit breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BreakerEvent {
-    /// The engine gave a start a definite answer, even a refusal.
+    /// The engine answered a start, possibly with a rejection.
     Answered,
-    /// A start found the engine in trouble.
-    Troubled,
-    /// Its health was asked for and was good.
+    /// A start failed because the engine is unavailable, or its outcome is unknown.
+    Failed,
+    /// A health check succeeded.
     Healthy,
-    /// Its health was asked for and was not good.
+    /// A health check failed.
     Unhealthy,
 }
 
-/// Decides how many starts may be under way.
+/// Decides how many starts may be in flight.
 #[derive(Clone, Debug)]
-pub struct Breaker {
+pub struct BreakerStateMachine {
     settings: BreakerSettings,
     state: BreakerState,
 }
 
-impl Breaker {
-    /// A closed breaker.
+impl BreakerStateMachine {
+    /// Creates a closed circuit breaker.
     pub fn new(settings: BreakerSettings) -> Self {
         Self {
             settings,
-            state: BreakerState::Closed { troubles: 0 },
+            state: BreakerState::Closed { failures: 0 },
         }
     }
 
-    /// Where it is.
+    /// Returns the state.
     pub fn state(&self) -> BreakerState {
         self.state
     }
 
-    /// How many starts may be under way.
+    /// Returns how many starts may be in flight.
     pub fn allowance(&self) -> u32 {
         match self.state {
             BreakerState::Closed { .. } => self.settings.full,
@@ -83,34 +83,34 @@ impl Breaker {
         }
     }
 
-    /// Takes note of what happened.
-    pub fn take(&mut self, event: BreakerEvent) {
-        use BreakerEvent::{Answered, Healthy, Troubled, Unhealthy};
+    /// Applies an event.
+    pub fn apply(&mut self, event: BreakerEvent) {
+        use BreakerEvent::{Answered, Failed, Healthy, Unhealthy};
         use BreakerState::{Closed, Open, Recovering};
         self.state = match (self.state, event) {
-            (Closed { .. }, Answered) => Closed { troubles: 0 },
-            (Closed { troubles }, Troubled) if troubles + 1 < self.settings.threshold => Closed {
-                troubles: troubles + 1,
+            (Closed { .. }, Answered) => Closed { failures: 0 },
+            (Closed { failures }, Failed) if failures + 1 < self.settings.threshold => Closed {
+                failures: failures + 1,
             },
-            (Closed { .. }, Troubled | Unhealthy) => Open,
-            (Closed { troubles }, Healthy) => Closed { troubles },
+            (Closed { .. }, Failed | Unhealthy) => Open,
+            (Closed { failures }, Healthy) => Closed { failures },
             (Open, Healthy) => self.step(self.settings.ramp_from.max(1)),
-            // A late answer to an old start says little; its health decides.
-            (Open, Answered | Troubled | Unhealthy) => Open,
+            // A late answer to an old start is no evidence; only a health check closes the breaker.
+            (Open, Answered | Failed | Unhealthy) => Open,
             (Recovering { allowance, good }, Answered) if good + 1 < allowance => Recovering {
                 allowance,
                 good: good + 1,
             },
             (Recovering { allowance, .. }, Answered) => self.step(allowance.saturating_mul(2)),
-            (Recovering { .. }, Troubled | Unhealthy) => Open,
-            // Where nothing is to be started, its health alone has to do.
+            (Recovering { .. }, Failed | Unhealthy) => Open,
+            // Without starts, health checks alone advance the recovery.
             (Recovering { allowance, .. }, Healthy) => self.step(allowance.saturating_mul(2)),
         };
     }
 
     fn step(&self, allowance: u32) -> BreakerState {
         if allowance >= self.settings.full {
-            BreakerState::Closed { troubles: 0 }
+            BreakerState::Closed { failures: 0 }
         } else {
             BreakerState::Recovering { allowance, good: 0 }
         }
@@ -119,51 +119,51 @@ impl Breaker {
 
 #[cfg(test)]
 mod tests {
-    use super::BreakerEvent::{Answered, Healthy, Troubled, Unhealthy};
+    use super::BreakerEvent::{Answered, Failed, Healthy, Unhealthy};
     use super::*;
     use proptest::prelude::*;
 
-    fn after(events: &[BreakerEvent]) -> Breaker {
-        let mut breaker = Breaker::new(BreakerSettings::default());
+    fn after(events: &[BreakerEvent]) -> BreakerStateMachine {
+        let mut breaker = BreakerStateMachine::new(BreakerSettings::default());
         for event in events {
-            breaker.take(*event);
+            breaker.apply(*event);
         }
         breaker
     }
 
     #[test]
-    fn troubles_in_a_row_open_it_and_one_answer_between_them_does_not() {
-        assert_eq!(after(&[Troubled; 4]).allowance(), 64);
-        assert_eq!(after(&[Troubled; 5]).state(), BreakerState::Open);
-        let mut between = vec![Troubled; 4];
+    fn consecutive_failures_open_the_breaker_and_an_answer_resets_the_count() {
+        assert_eq!(after(&[Failed; 4]).allowance(), 64);
+        assert_eq!(after(&[Failed; 5]).state(), BreakerState::Open);
+        let mut between = vec![Failed; 4];
         between.push(Answered);
-        between.extend([Troubled; 4]);
+        between.extend([Failed; 4]);
         assert_eq!(after(&between).allowance(), 64);
     }
 
     #[test]
-    fn bad_health_opens_it_at_once_and_only_good_health_lets_it_recover() {
+    fn failed_health_check_opens_at_once_and_only_a_successful_one_starts_recovery() {
         assert_eq!(after(&[Unhealthy]).state(), BreakerState::Open);
-        assert_eq!(after(&[Unhealthy, Answered, Troubled]).allowance(), 0);
+        assert_eq!(after(&[Unhealthy, Answered, Failed]).allowance(), 0);
         assert_eq!(after(&[Unhealthy, Healthy]).allowance(), 8);
     }
 
     #[test]
-    fn after_an_outage_the_load_doubles_with_each_step_that_went_well() {
+    fn allowance_doubles_with_each_successful_step_after_an_outage() {
         let mut breaker = after(&[Unhealthy, Healthy]);
         let mut steps = vec![breaker.allowance()];
         for _ in 0..8 + 16 + 32 {
-            breaker.take(Answered);
+            breaker.apply(Answered);
             if steps.last() != Some(&breaker.allowance()) {
                 steps.push(breaker.allowance());
             }
         }
         assert_eq!(steps, [8, 16, 32, 64]);
-        assert_eq!(breaker.state(), BreakerState::Closed { troubles: 0 });
+        assert_eq!(breaker.state(), BreakerState::Closed { failures: 0 });
     }
 
     #[test]
-    fn where_nothing_is_started_good_health_alone_closes_it_in_steps() {
+    fn health_checks_alone_close_the_breaker_in_steps() {
         let allowed = |times: usize| {
             let mut events = vec![Unhealthy];
             events.extend(vec![Healthy; times]);
@@ -173,21 +173,21 @@ mod tests {
     }
 
     #[test]
-    fn one_trouble_while_it_recovers_opens_it_again() {
+    fn failure_during_recovery_opens_the_breaker_again() {
         assert_eq!(
-            after(&[Unhealthy, Healthy, Answered, Troubled]).state(),
+            after(&[Unhealthy, Healthy, Answered, Failed]).state(),
             BreakerState::Open
         );
     }
 
     proptest! {
         #[test]
-        fn it_never_allows_more_than_full_and_never_stays_open_when_healthy(
-            events in prop::collection::vec(prop::sample::select(vec![Answered, Troubled, Healthy, Unhealthy]), 0..200)
+        fn allowance_never_exceeds_full_and_is_positive_after_a_health_check(
+            events in prop::collection::vec(prop::sample::select(vec![Answered, Failed, Healthy, Unhealthy]), 0..200)
         ) {
             let mut breaker = after(&events);
             prop_assert!(breaker.allowance() <= 64);
-            breaker.take(Healthy);
+            breaker.apply(Healthy);
             prop_assert!(breaker.allowance() > 0);
         }
     }

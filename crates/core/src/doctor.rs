@@ -1,25 +1,25 @@
-//! What an examination of an installation finds: what was looked at, how it is, what to do. Looks at nothing.
+//! The findings of `doctor`: the check, its verdict and what to do. Runs no check.
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// As it should be.
+    /// The check passed.
     Ok,
-    /// It works, and is worth a look.
+    /// It works, but needs attention.
     Warning,
     /// It does not work, or work may be lost.
     Problem,
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked at.
+    /// The name of the check.
     pub check: &'static str,
-    /// How it is.
+    /// The severity.
     pub verdict: Verdict,
-    /// What was seen.
+    /// What the check found.
     pub says: String,
-    /// What to do, unless all is well.
+    /// What to do; none if the check passed.
     pub todo: Option<String>,
 }

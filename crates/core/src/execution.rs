@@ -1,25 +1,25 @@
-//! The life of an execution, and what its end means for its request.
+//! The status of an execution, and what its end means for its request.
 
 use crate::failure::FailureReason;
 use crate::request::RequestEvent;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Where an execution is in its life. A RUNNING execution holds its workspace's slot; no other does.
+/// The status of an execution. A RUNNING execution holds a slot of its workspace; no other execution does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum ExecutionStatus {
     /// Admitted: being started, or running in the engine.
     Running,
-    /// Ended well.
+    /// It ended successfully.
     Completed,
-    /// Ended badly.
+    /// It failed, timed out, was terminated or got lost.
     Failed,
-    /// Ended because someone cancelled it.
+    /// It was cancelled.
     Cancelled,
 }
 
-/// How the engine says an execution ended.
+/// How an execution ended, as the engine reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ExecutionEnd {
@@ -37,7 +37,7 @@ pub enum ExecutionEnd {
     Lost,
 }
 
-/// A name that is no status's.
+/// A name that no status has.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("unknown execution status `{0}`")]
 pub struct UnknownExecutionStatus(pub String);
@@ -51,7 +51,7 @@ impl ExecutionStatus {
         Self::Cancelled,
     ];
 
-    /// The status after `end`; an execution that has ended stays as it is.
+    /// Returns the status after `end`; a final status does not change.
     pub const fn after(self, end: ExecutionEnd) -> ExecutionStatus {
         match (self, end) {
             (Self::Running, ExecutionEnd::Completed) => Self::Completed,
@@ -67,7 +67,7 @@ impl ExecutionStatus {
         }
     }
 
-    /// The status's name, as stored and shown.
+    /// Returns the name, as stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Running => "RUNNING",
@@ -89,7 +89,7 @@ impl ExecutionEnd {
         Self::Lost,
     ];
 
-    /// What happens to the request whose execution ended so.
+    /// Returns the event of the request whose execution ended so.
     pub const fn request_event(self) -> RequestEvent {
         match self {
             Self::Completed => RequestEvent::Complete,
@@ -99,7 +99,7 @@ impl ExecutionEnd {
         }
     }
 
-    /// The reason a request fails with, or none if it completed.
+    /// Returns the failure reason of the request, or none if it completed.
     pub const fn failure_reason(self) -> Option<FailureReason> {
         match self {
             Self::Completed => None,
@@ -113,7 +113,7 @@ impl ExecutionEnd {
 }
 
 impl ExecutionEnd {
-    /// Its name.
+    /// Returns the name, as stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Completed => "completed",
@@ -126,7 +126,7 @@ impl ExecutionEnd {
     }
 }
 
-/// A text that is no end's name.
+/// A name that no end has.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("unknown end of an execution `{0}`")]
 pub struct UnknownExecutionEnd(pub String);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ended_execution_stays_as_it_is() {
+    fn final_status_does_not_change() {
         for status in [
             ExecutionStatus::Completed,
             ExecutionStatus::Failed,
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_back() {
+    fn names_parse_back() {
         for status in ExecutionStatus::ALL {
             assert_eq!(status.as_str().parse(), Ok(status));
         }

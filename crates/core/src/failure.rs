@@ -1,33 +1,34 @@
-//! Why a request ended FAILED.
+//! The reasons why a request ended FAILED.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The closed list of reasons a FAILED request carries.
+/// The failure reason of a FAILED request. A new one needs a variant, an entry in `ALL` and a name in `as_str`. If a PENDING request can fail with it, it also
+/// needs a migration in each store: a trigger lists the allowed transitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureReason {
-    /// The engine refused the start as often as is tried.
+    /// The engine rejected the start `max_attempts` times.
     DispatchExhausted,
-    /// The workspace was gone when the request's turn came.
+    /// The workspace was deleted before the request was admitted.
     WorkspaceNotFound,
-    /// The definition was gone when the request's turn came.
+    /// The definition was deleted before the request was admitted.
     DefinitionNotFound,
-    /// The pinned version was gone when the request's turn came.
+    /// The pinned version was deleted before the request was admitted.
     VersionNotFound,
     /// The execution itself failed.
     ExecutionFailed,
-    /// The engine timed the execution out.
+    /// The execution timed out.
     TimedOut,
-    /// Someone terminated the execution.
+    /// The execution was terminated.
     Terminated,
-    /// Someone cancelled the request or its execution.
+    /// The request or its execution was cancelled.
     Cancelled,
     /// The engine no longer knows the execution.
     EngineLost,
 }
 
-/// A name that is no reason's.
+/// A name that no reason has.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("unknown failure reason `{0}`")]
 pub struct UnknownFailureReason(pub String);
@@ -46,7 +47,7 @@ impl FailureReason {
         Self::EngineLost,
     ];
 
-    /// The reason's name, as stored and shown.
+    /// Returns the name, as stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::DispatchExhausted => "dispatch_exhausted",
@@ -84,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_read_back_and_agree_with_json() {
+    fn names_parse_back_and_match_json() {
         for reason in FailureReason::ALL {
             assert_eq!(reason.as_str().parse(), Ok(reason));
             assert_eq!(serde_json::to_value(reason).unwrap(), reason.as_str());

@@ -1,4 +1,4 @@
-//! Identifiers as distinct types, so that a request's id cannot be passed for an execution's. Making fresh ones is the edges' work.
+//! Identifiers as distinct types, so that a request id cannot be passed as an execution id. Does not generate ids; the store crate does.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -59,6 +59,6 @@ id!(
     ExecutionId
 );
 id!(
-    /// A key that opens the API.
+    /// An API key.
     KeyId
 );

@@ -1,11 +1,11 @@
-//! The life of a job as one table: which event leads from which status to which, and what counts as an attempt. Nothing else decides it.
-//! Below it, what a worker sees of a job: claims and finishes.
+//! The state machine of a job: which event leads from which status to which, and what counts as an attempt. No other code decides it.
+//! The submodules hold what a worker exchanges with the queue: claims and finishes.
 
 mod claim;
 mod finish;
 
 pub use claim::{ClaimedJob, JobClaim, JobRef, JobsClaimed};
-pub use finish::{Again, JobEnd, JobFinish, JobFinished};
+pub use finish::{JobEnd, JobFinish, JobFinished, RetryMode};
 
 use crate::limits::JOB_WAIT_MAX_DAYS;
 use crate::retry::Backoff;
@@ -32,40 +32,40 @@ impl std::str::FromStr for JobId {
     }
 }
 
-/// Where a job is in its life.
+/// The status of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JobStatus {
-    /// Waits for a worker, or for its time.
+    /// Waits for a worker, or for its `run_at`.
     Queued,
-    /// A worker has it, under a lease.
+    /// A worker holds it under a lease.
     Running,
-    /// Done.
+    /// The worker reported success.
     Completed,
-    /// Given up: its attempts are used up, its worker said so, or it was cancelled.
+    /// Its attempts are exhausted, its worker failed it permanently, or it was cancelled.
     Failed,
 }
 
-/// What can happen to a job.
+/// An event in the life of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JobEvent {
-    /// A worker takes it.
+    /// A worker claims it.
     Claim,
-    /// Its worker is done with it.
+    /// Its worker completed it.
     Complete,
-    /// Its worker failed and it may be tried again.
+    /// Its worker failed, and it is retried.
     Retry,
-    /// Its worker failed and it is not tried again.
+    /// Its worker failed, and it is not retried.
     Fail,
-    /// Its worker wants it later; no attempt is counted.
+    /// Its worker postponed it; no attempt is counted.
     Snooze,
-    /// Its worker did not start it; no attempt is counted.
-    GiveBack,
-    /// Its lease ran out.
+    /// Its worker returned it unstarted; no attempt is counted.
+    Return,
+    /// Its lease expired.
     Expire,
-    /// Its lease ran out on its last attempt.
+    /// Its lease expired on its last attempt.
     Exhaust,
-    /// Someone cancels it before a worker has it.
+    /// A caller cancels it while it is queued.
     Cancel,
 }
 
@@ -73,13 +73,13 @@ pub enum JobEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("a {status} job does not allow {event:?}")]
 pub struct IllegalJobTransition {
-    /// Where the job was.
+    /// The status of the job.
     pub status: JobStatus,
-    /// What was asked of it.
+    /// The rejected event.
     pub event: JobEvent,
 }
 
-/// A name that is no status's.
+/// A name that no status has.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("unknown job status `{0}`")]
 pub struct UnknownJobStatus(pub String);
@@ -92,24 +92,24 @@ impl JobEvent {
         Self::Retry,
         Self::Fail,
         Self::Snooze,
-        Self::GiveBack,
+        Self::Return,
         Self::Expire,
         Self::Exhaust,
         Self::Cancel,
     ];
 
-    /// Whether only the worker that holds the lease can make it happen.
-    pub const fn is_owners(self) -> bool {
+    /// Returns whether only the worker that holds the lease can cause the event.
+    pub const fn requires_lease(self) -> bool {
         match self {
-            Self::Complete | Self::Retry | Self::Fail | Self::Snooze | Self::GiveBack => true,
+            Self::Complete | Self::Retry | Self::Fail | Self::Snooze | Self::Return => true,
             Self::Claim | Self::Expire | Self::Exhaust | Self::Cancel => false,
         }
     }
 
-    /// Whether the claim that it ends does not count as an attempt.
-    pub const fn gives_attempt_back(self) -> bool {
+    /// Returns whether the claim that the event ends does not count as an attempt.
+    pub const fn refunds_attempt(self) -> bool {
         match self {
-            Self::Snooze | Self::GiveBack => true,
+            Self::Snooze | Self::Return => true,
             Self::Claim
             | Self::Complete
             | Self::Retry
@@ -125,7 +125,7 @@ impl JobStatus {
     /// Every status, in the order of a job's life.
     pub const ALL: [JobStatus; 4] = [Self::Queued, Self::Running, Self::Completed, Self::Failed];
 
-    /// The status after `event`, or why there is none.
+    /// Returns the status after `event`, or an error if the status does not allow it.
     pub const fn after(self, event: JobEvent) -> Result<JobStatus, IllegalJobTransition> {
         use JobEvent as E;
         use JobStatus as S;
@@ -134,10 +134,10 @@ impl JobStatus {
             (S::Queued, E::Cancel) => Ok(S::Failed),
             (S::Running, E::Complete) => Ok(S::Completed),
             (S::Running, E::Fail | E::Exhaust) => Ok(S::Failed),
-            (S::Running, E::Retry | E::Snooze | E::GiveBack | E::Expire) => Ok(S::Queued),
+            (S::Running, E::Retry | E::Snooze | E::Return | E::Expire) => Ok(S::Queued),
             (
                 S::Queued,
-                E::Complete | E::Retry | E::Fail | E::Snooze | E::GiveBack | E::Expire | E::Exhaust,
+                E::Complete | E::Retry | E::Fail | E::Snooze | E::Return | E::Expire | E::Exhaust,
             )
             | (S::Running, E::Claim | E::Cancel)
             | (
@@ -147,7 +147,7 @@ impl JobStatus {
                 | E::Retry
                 | E::Fail
                 | E::Snooze
-                | E::GiveBack
+                | E::Return
                 | E::Expire
                 | E::Exhaust
                 | E::Cancel,
@@ -158,7 +158,7 @@ impl JobStatus {
         }
     }
 
-    /// Whether nothing can happen to it any more.
+    /// Returns whether the status is final.
     pub const fn is_finished(self) -> bool {
         match self {
             Self::Completed | Self::Failed => true,
@@ -166,7 +166,7 @@ impl JobStatus {
         }
     }
 
-    /// The status's name, as stored and shown.
+    /// Returns the name, as stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -194,12 +194,12 @@ impl std::fmt::Display for JobStatus {
     }
 }
 
-/// How often a job is tried, and how long it waits between tries.
+/// The retry policy of a job.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JobRetry {
-    /// Claims that count before the job is given up.
+    /// Attempts before the job fails permanently.
     pub max_attempts: u32,
-    /// The wait between tries.
+    /// The wait between attempts.
     pub backoff: Backoff,
 }
 
@@ -213,22 +213,21 @@ impl Default for JobRetry {
 }
 
 impl JobRetry {
-    /// What becomes of a job whose attempt number `attempt` failed: the wait before the next, or none if that was the last.
-    /// `unit` is a number from 0 to 1 for the jitter.
+    /// Returns the wait after failed attempt number `attempt`, or none if it was the last. `unit` is a random number from 0 to 1 for the jitter.
     pub fn after_failure(&self, attempt: u32, unit: f64) -> Option<Duration> {
         (attempt < self.max_attempts).then(|| self.backoff.delay(attempt, unit))
     }
 }
 
-/// The longest wait of a job before it may run, or run again.
+/// The longest wait of a job before its first or next attempt.
 pub const WAIT_MAX: Duration = Duration::from_secs(JOB_WAIT_MAX_DAYS as u64 * 24 * 60 * 60);
 
-/// The wait to use for a wished one.
+/// Caps a requested wait at [`WAIT_MAX`].
 pub fn bounded_wait(wait: Duration) -> Duration {
     wait.min(WAIT_MAX)
 }
 
-/// A number from 0 to 1 that differs from claim to claim: the jitter of a job's next wait, the same wherever it is computed.
+/// Derives the jitter of a job's next wait from its claim: a number from 0 to 1, the same wherever it is computed.
 pub fn jitter(job: JobId, token: i64) -> f64 {
     // The finalizer of splitmix64: neighbouring inputs give unrelated outputs.
     let mut mixed = (job.0 as u64)

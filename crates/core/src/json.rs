@@ -1,20 +1,20 @@
-//! What JSON a store accepts: bounded in size and depth, without NUL, without integers that no program could read back.
+//! Validation of JSON before it is stored: bounded size and depth, no NUL, no integers beyond 64 bits.
 
 use crate::limits::JSON_MAX_DEPTH;
 use serde_json::Value;
 use thiserror::Error;
 
-/// Why a document is refused, and where in it (a JSON pointer, empty for the whole).
+/// Why a document is rejected, and where in it (a JSON pointer, empty for the whole).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}{kind}", at(.path))]
 pub struct JsonProblem {
     /// JSON pointer to the offending value.
     pub path: String,
-    /// What is wrong there.
+    /// The problem.
     pub kind: JsonProblemKind,
 }
 
-/// What is wrong with a document.
+/// A problem of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum JsonProblemKind {
     /// Not JSON at all.
@@ -25,7 +25,7 @@ pub enum JsonProblemKind {
     TooLarge {
         /// The limit.
         max: usize,
-        /// What was given.
+        /// The actual size.
         actual: usize,
     },
     /// Nested deeper than allowed.
@@ -34,7 +34,7 @@ pub enum JsonProblemKind {
     /// A string or a key with a NUL character.
     #[error("must not contain NUL characters")]
     Nul,
-    /// An integer that would silently lose digits.
+    /// An integer that parsing would round.
     #[error("integer {0} is out of the range of 64 bits")]
     HugeInteger(String),
 }
@@ -54,7 +54,7 @@ fn problem(path: &str, kind: JsonProblemKind) -> JsonProblem {
     }
 }
 
-/// Refuses what reading into typed fields would let pass: integers that silently lose digits.
+/// Rejects integers that deserializing into typed fields would silently round.
 pub fn scan(text: &[u8]) -> Result<(), JsonProblem> {
     match huge_integer(text) {
         Some(digits) => Err(problem("", JsonProblemKind::HugeInteger(digits))),
@@ -62,7 +62,7 @@ pub fn scan(text: &[u8]) -> Result<(), JsonProblem> {
     }
 }
 
-/// How deep a document is nested, counting its lists and objects. Reads brackets only.
+/// Returns the nesting depth of arrays and objects. Looks only at brackets.
 pub fn depth(text: &str) -> usize {
     let (mut now, mut deepest, mut in_text, mut escaped) = (0usize, 0, false, false);
     for byte in text.bytes() {
@@ -81,7 +81,7 @@ pub fn depth(text: &str) -> usize {
     deepest
 }
 
-/// Reads a document of at most `max_bytes` and applies every rule of this module.
+/// Parses a document of at most `max_bytes` and applies every rule of this module.
 pub fn parse(text: &[u8], max_bytes: usize) -> Result<Value, JsonProblem> {
     if text.len() > max_bytes {
         let kind = JsonProblemKind::TooLarge {
@@ -105,12 +105,12 @@ pub fn parse(text: &[u8], max_bytes: usize) -> Result<Value, JsonProblem> {
     Ok(value)
 }
 
-/// Applies the rules on depth and NUL to a document already read: what no store could give back.
+/// Applies the rules on depth and NUL to a parsed document.
 pub fn check_shape(value: &Value) -> Result<(), JsonProblem> {
     walk(value, &mut String::new(), 1)
 }
 
-/// Applies the rules on size, depth and NUL to a document already read.
+/// Applies the rules on size, depth and NUL to a parsed document.
 pub fn check(value: &Value, max_bytes: usize) -> Result<(), JsonProblem> {
     check_shape(value)?;
     let actual = value.to_string().len();
@@ -165,7 +165,7 @@ fn step(value: &Value, path: &mut String, token: &str, depth: usize) -> Result<(
     Ok(())
 }
 
-/// The first integer literal of a valid document that fits neither i64 nor u64.
+/// Finds the first integer literal of a valid document that fits neither i64 nor u64.
 fn huge_integer(text: &[u8]) -> Option<String> {
     let mut position = 0;
     while position < text.len() {
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn depth_counts_brackets_outside_of_texts() {
+    fn depth_counts_brackets_outside_of_strings() {
         let cases = [
             ("1", 0),
             ("[]", 1),
@@ -222,20 +222,20 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_document_is_read() {
+    fn valid_document_is_parsed() {
         let text = br#"{"a":[1,-2.5e3,"x\"9",18446744073709551615]}"#;
         assert_eq!(parse(text, 100).unwrap()["a"][2], "x\"9");
     }
 
     #[test]
-    fn garbage_is_malformed() {
+    fn invalid_json_is_malformed() {
         assert!(matches!(kind("{"), JsonProblemKind::Malformed(_)));
         assert!(matches!(kind("1e400"), JsonProblemKind::Malformed(_)));
         assert!(matches!(kind(""), JsonProblemKind::Malformed(_)));
     }
 
     #[test]
-    fn nul_is_found_with_its_path_in_values_and_keys() {
+    fn nul_is_reported_with_its_path_in_values_and_keys() {
         let found = parse(br#"{"a/b":[0,"x\u0000"]}"#, 100).unwrap_err();
         assert_eq!(
             found.to_string(),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn an_integer_beyond_64_bits_is_refused_rather_than_rounded() {
+    fn integer_beyond_64_bits_is_rejected_rather_than_rounded() {
         let digits = "123456789012345678901234567890".to_owned();
         assert_eq!(
             kind(&format!("[{digits}]")),

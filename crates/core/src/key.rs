@@ -1,11 +1,11 @@
-//! Keys: what a secret looks like, and what its holder may do. Knows no HTTP, keeps nothing and makes no random numbers.
+//! API keys: the format of a secret and what its scope permits. Knows no HTTP and no storage, and generates no random numbers.
 
 use crate::WorkspaceId;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-/// What a key opens.
+/// What a key gives access to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyScope {
     /// Everything.
@@ -29,56 +29,58 @@ impl KeyScope {
         }
     }
 
-    /// Whether its holder may do what needs this. The only place that decides it.
-    pub fn may(&self, need: &Need<'_>) -> Verdict {
-        match (self, need) {
-            (Self::Admin, _) | (_, Need::AnyKey) => Verdict::Allowed,
-            (Self::Workspace(own), Need::Workspace(asked)) => {
-                Verdict::allowed_or_hidden(own == asked)
+    /// Decides whether a key of this scope has the permission. No other code decides access.
+    pub fn authorize(&self, permission: &Permission<'_>) -> AccessDecision {
+        match (self, permission) {
+            (Self::Admin, _) | (_, Permission::AnyKey) => AccessDecision::Allowed,
+            (Self::Workspace(own), Permission::Workspace(requested)) => {
+                AccessDecision::allowed_or_hidden(own == requested)
             }
-            (Self::Worker { queues }, Need::Queue(asked)) => {
-                Verdict::allowed_or_hidden(queues.iter().any(|queue| queue == asked))
+            (Self::Worker { queues }, Permission::Queue(requested)) => {
+                AccessDecision::allowed_or_hidden(queues.iter().any(|queue| queue == requested))
             }
-            (Self::Worker { .. }, Need::Jobs) => Verdict::Allowed,
-            (Self::Workspace(_), Need::Admin | Need::Queue(_) | Need::Jobs)
-            | (Self::Worker { .. }, Need::Admin | Need::Workspace(_)) => Verdict::Forbidden,
+            (Self::Worker { .. }, Permission::Jobs) => AccessDecision::Allowed,
+            (Self::Workspace(_), Permission::Admin | Permission::Queue(_) | Permission::Jobs)
+            | (Self::Worker { .. }, Permission::Admin | Permission::Workspace(_)) => {
+                AccessDecision::Forbidden
+            }
         }
     }
 }
 
-/// What something needs of whoever asks for it.
+/// What a call requires of the caller's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need<'a> {
+pub enum Permission<'a> {
     /// A key of any kind.
     AnyKey,
-    /// An administrator.
+    /// An administrator's key.
     Admin,
-    /// Somebody of this workspace.
+    /// A key of this workspace.
     Workspace(WorkspaceId),
-    /// A worker of this queue.
+    /// A worker's key for this queue.
     Queue(&'a str),
-    /// A worker of any queue; what it touches is guarded by its leases.
+    /// A worker's key for any queue; fencing tokens restrict the caller to its own leases.
     Jobs,
 }
 
-/// Whether it may be done.
+/// The decision about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// It may.
+pub enum AccessDecision {
+    /// The call may proceed.
     Allowed,
-    /// It may not, and what was asked for is as if it did not exist.
+    /// The call is denied, and the resource is reported as not found.
     Hidden,
-    /// It may not.
+    /// The call is denied.
     Forbidden,
 }
 
-impl Verdict {
+impl AccessDecision {
     fn allowed_or_hidden(allowed: bool) -> Self {
         if allowed { Self::Allowed } else { Self::Hidden }
     }
 }
 
-/// A key's text, shown once to whoever it was made for. Never logged: it does not show itself.
+/// The text of a key, shown once when the key is created. `Debug` does not print it, so it cannot reach a log.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -87,7 +89,7 @@ const RANDOM_BYTES: usize = 32;
 const CHECK_BYTES: usize = 4;
 
 impl Secret {
-    /// The text of a key of this kind: `lh_<kind>_` and the random bytes with a checksum behind them.
+    /// Formats a key of this scope: `lh_<kind>_`, then the random bytes and a checksum in base64.
     pub fn new(scope: &KeyScope, random: &[u8; RANDOM_BYTES]) -> Self {
         let mut bytes = random.to_vec();
         bytes.extend(checksum(random));
@@ -98,7 +100,7 @@ impl Secret {
         ))
     }
 
-    /// Takes a text that could be a key. What is not one is refused without looking anywhere.
+    /// Parses a key by format and checksum; rejects other text without a lookup.
     pub fn parse(text: &str) -> Option<Self> {
         let (kind, body) = text.strip_prefix(PREFIX)?.split_once('_')?;
         if !matches!(kind, "admin" | "workspace" | "worker") {
@@ -109,12 +111,12 @@ impl Secret {
         (check == checksum(random)).then(|| Self(text.to_owned()))
     }
 
-    /// What is kept of it. The text cannot be found from it.
+    /// Returns the SHA-256 hash, which is all that a store keeps of a key.
     pub fn hash(&self) -> [u8; 32] {
         Sha256::digest(self.0.as_bytes()).into()
     }
 
-    /// The text itself.
+    /// Returns the text of the key.
     pub fn reveal(&self) -> &str {
         &self.0
     }
@@ -149,28 +151,32 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_key_and_every_need_has_its_verdict() {
-        use Verdict::{Allowed, Forbidden, Hidden};
-        let own = Need::Workspace(Uuid::from_u128(1).into());
-        let other = Need::Workspace(Uuid::from_u128(2).into());
+    fn each_scope_and_permission_has_its_decision() {
+        use AccessDecision::{Allowed, Forbidden, Hidden};
+        let own = Permission::Workspace(Uuid::from_u128(1).into());
+        let other = Permission::Workspace(Uuid::from_u128(2).into());
         let table = [
-            (Need::AnyKey, [Allowed, Allowed, Allowed]),
-            (Need::Admin, [Allowed, Forbidden, Forbidden]),
+            (Permission::AnyKey, [Allowed, Allowed, Allowed]),
+            (Permission::Admin, [Allowed, Forbidden, Forbidden]),
             (own, [Allowed, Allowed, Forbidden]),
             (other, [Allowed, Hidden, Forbidden]),
-            (Need::Queue("bills"), [Allowed, Forbidden, Allowed]),
-            (Need::Queue("Bills"), [Allowed, Forbidden, Hidden]),
-            (Need::Jobs, [Allowed, Forbidden, Allowed]),
+            (Permission::Queue("bills"), [Allowed, Forbidden, Allowed]),
+            (Permission::Queue("Bills"), [Allowed, Forbidden, Hidden]),
+            (Permission::Jobs, [Allowed, Forbidden, Allowed]),
         ];
-        for (need, verdicts) in table {
-            for (scope, verdict) in scopes().iter().zip(verdicts) {
-                assert_eq!(scope.may(&need), verdict, "{scope:?} {need:?}");
+        for (permission, decisions) in table {
+            for (scope, decision) in scopes().iter().zip(decisions) {
+                assert_eq!(
+                    scope.authorize(&permission),
+                    decision,
+                    "{scope:?} {permission:?}"
+                );
             }
         }
     }
 
     #[test]
-    fn a_secret_is_read_back_and_says_its_kind() {
+    fn secret_starts_with_its_kind_and_parses_back() {
         for scope in scopes() {
             let secret = Secret::new(&scope, &[7; 32]);
             let start = format!("lh_{}_", scope.kind());
@@ -180,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_is_refused_without_looking_it_up() {
+    fn text_without_valid_checksum_is_rejected() {
         let good = Secret::new(&KeyScope::Admin, &[7; 32]);
         let good = good.reveal();
         let mut mistyped = good.to_owned();
@@ -202,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_shows_itself_only_when_asked() {
+    fn debug_output_does_not_contain_the_secret() {
         let secret = Secret::new(&KeyScope::Admin, &[7; 32]);
         assert_eq!(format!("{secret:?}"), "Secret(…)");
         assert_ne!(

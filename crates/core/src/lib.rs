@@ -1,4 +1,4 @@
-//! The pure domain: what requests, executions, jobs and graphs are and what they may become. Knows no IO, no async, no clock, no randomness, no SQL, no HTTP.
+//! The pure domain: requests, executions, jobs and graphs, and their state machines. Knows no IO, no async, no clock, no randomness, no SQL, no HTTP.
 
 pub mod breaker;
 pub mod doctor;
@@ -16,8 +16,8 @@ pub mod payload;
 pub mod plan;
 pub mod queue;
 pub mod request;
-pub mod rest;
 pub mod retry;
+pub mod spurious_wakeup;
 pub mod text;
 pub mod trace;
 pub mod version;
@@ -31,5 +31,5 @@ pub use job::{JobEvent, JobId, JobStatus};
 pub use payload::JsonText;
 pub use plan::Plan;
 pub use request::{RequestEvent, RequestStatus};
-pub use trace::{NoTraceContext, TraceContext};
+pub use trace::{InvalidTraceContext, TraceContext};
 pub use version::{Version, VersionBody};

@@ -1,6 +1,6 @@
-//! Every number that bounds something in the domain. A limit that users can change is a setting elsewhere; these are the walls.
+//! The fixed limits of the domain. Limits that an operator can change are settings and stand elsewhere.
 
-/// Highest concurrency a workspace may be given.
+/// Highest concurrency limit of a workspace.
 pub const CONCURRENCY_MAX: u32 = 100_000;
 /// Bytes of a request's params as JSON text.
 pub const PARAMS_MAX_BYTES: usize = 256 * 1024;
@@ -12,17 +12,17 @@ pub const PRIORITY_RANGE: std::ops::RangeInclusive<i16> = -1000..=1000;
 pub const ENQUEUE_MAX_REQUESTS: usize = 10_000;
 /// Characters of an idempotency key.
 pub const IDEMPOTENCY_KEY_MAX_CHARS: usize = 255;
-/// Longest time an idempotency key may hold, in days.
+/// Longest deduplication window of an idempotency key, in days.
 pub const DEDUPE_WINDOW_MAX_DAYS: u32 = 366;
 /// Characters of the name of a workspace, a definition, an owner or a named lock.
 pub const NAME_MAX_CHARS: usize = 200;
-/// Characters of a named lock: what a Java ShedLock's column holds.
+/// Characters of the name of a lock: the width of the column that Java's ShedLock uses.
 pub const LOCK_NAME_MAX_CHARS: usize = 64;
-/// Requests one claim may take.
+/// Largest claim batch: requests one claim may take.
 pub const CLAIM_MAX_BATCH: u32 = 1_000;
 /// Rows one page of a list may hold.
 pub const PAGE_MAX: u32 = 1_000;
-/// Requests one recovery or bulk redrive call may touch; pruning takes fewer, since claims wait for it.
+/// Requests one recovery or bulk redrive call may change; pruning takes fewer, because claims wait for it.
 pub const SWEEP_MAX_BATCH: u32 = 10_000;
 /// Characters kept of an error message.
 pub const ERROR_MAX_CHARS: usize = 4_000;
@@ -38,17 +38,17 @@ pub const GRAPH_MAX_BYTES: usize = 1024 * 1024;
 pub const NODE_ID_MAX_CHARS: usize = 128;
 /// Longest pause of a `delay` node in milliseconds: a year.
 pub const DELAY_MAX_MS: u64 = 366 * 86_400_000;
-/// Bytes of JSON a node may be given.
+/// Bytes of JSON of a node's input.
 pub const NODE_INPUT_MAX_BYTES: usize = PAYLOAD_MAX_BYTES - 1024;
-/// Bytes of JSON that the nodes of an execution that begin at once may be given together.
+/// Bytes of JSON of the inputs of all nodes of an execution that start in one step.
 pub const STEP_MAX_BYTES: usize = 32 * 1024 * 1024;
-/// Bytes of JSON that the outputs of an execution's nodes may have to be shown together.
+/// Bytes of JSON of node outputs that one response contains; larger outputs are omitted.
 pub const NODE_OUTPUTS_MAX_BYTES: u32 = 4 * 1024 * 1024;
 /// Headers an `http` node may send.
 pub const NODE_MAX_HEADERS: usize = 64;
 /// Characters in one header's value.
 pub const HEADER_MAX_CHARS: usize = 8_192;
-/// Characters of an address that an `http` node calls.
+/// Characters of the URL that an `http` node calls.
 pub const URL_MAX_CHARS: usize = 8_192;
 /// Bytes of a version's params schema.
 pub const SCHEMA_MAX_BYTES: usize = 64 * 1024;
@@ -62,27 +62,27 @@ pub const PAYLOAD_MAX_BYTES: usize = 256 * 1024;
 pub const QUEUE_NAME_MAX_CHARS: usize = 128;
 /// Characters of a job's deduplication key.
 pub const DEDUP_KEY_MAX_CHARS: usize = 255;
-/// Most claims of a job that may count as attempts.
+/// Highest `max_attempts` of a job.
 pub const MAX_ATTEMPTS_MAX: u32 = 32_767;
-/// Highest limit of running jobs, of a queue or of all.
+/// Highest limit of running jobs, of one queue or of all queues.
 pub const RUNNING_MAX: u32 = 1_000_000;
-/// Longest time an attempt may take, and longest wait of a snooze or a retry, in days.
+/// Longest timeout of an attempt, and longest wait of a snooze or a retry, in days.
 pub const JOB_WAIT_MAX_DAYS: u32 = 366;
-/// Longest time an execution may be given, in days.
+/// Longest timeout of an execution, in days.
 pub const EXECUTION_TIMEOUT_MAX_DAYS: u32 = 366;
-/// Queues one worker's key may name.
+/// Queues that one worker key may name.
 pub const KEY_MAX_QUEUES: usize = 100;
-/// Characters of a worker's name over HTTP, where the key's id is put behind it.
+/// Characters of a worker's name over HTTP, where the server appends the id of the key.
 pub const HTTP_WORKER_NAME_MAX_CHARS: usize = 90;
 /// Jobs one claim over HTTP may take.
 pub const HTTP_CLAIM_MAX_JOBS: u32 = 1_000;
 /// Jobs one enqueue call over HTTP may carry.
 pub const HTTP_ENQUEUE_MAX_JOBS: usize = 10_000;
-/// Longest time a claim over HTTP waits for a job, in seconds.
+/// Longest time a claim over HTTP waits for a job (long poll), in seconds.
 pub const CLAIM_WAIT_MAX_SECONDS: u64 = 60;
-/// Workspaces, and queues, that an overview shows.
+/// Workspaces that an overview shows, and queues.
 pub const OVERVIEW_MAX: u32 = 50;
 /// Waiting jobs of a queue that an overview counts exactly.
 pub const OVERVIEW_JOBS_MAX: u32 = 10_000;
-/// Requests before another in a line that are counted exactly.
-pub const PLACE_MAX: u32 = 1_000;
+/// Requests ahead of a request in its line that are counted exactly.
+pub const POSITION_MAX: u32 = 1_000;

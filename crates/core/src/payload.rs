@@ -1,4 +1,4 @@
-//! JSON that is carried and not looked into: kept as the text it came as, known to be well-formed.
+//! Opaque JSON: kept as the original text, known to be well formed.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,34 +10,34 @@ use serde_json::value::RawValue;
 pub struct JsonText(Box<str>);
 
 impl JsonText {
-    /// Writes a value as JSON.
+    /// Serializes a value as JSON.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Result<Self, serde_json::Error> {
         serde_json::to_string(value).map(|text| Self(text.into()))
     }
 
-    /// Takes a text that is JSON.
+    /// Accepts a text that is JSON.
     pub fn parse(text: &str) -> Result<Self, serde_json::Error> {
         serde_json::from_str::<serde::de::IgnoredAny>(text)?;
         Ok(Self(text.into()))
     }
 
-    /// Takes a text from a place that holds nothing but JSON.
+    /// Accepts a text without a check; the caller guarantees that it is JSON.
     pub fn trusted(text: String) -> Self {
         Self(text.into())
     }
 
-    /// Reads it as a value of a type.
+    /// Deserializes it.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(&self.0)
     }
 
-    /// Whether a program can read it into a value: it nests no deeper than a reader follows, and no number in it is too large.
+    /// Returns whether a parser can read it: it is not nested too deep, and no number is out of range.
     pub fn is_readable(&self) -> bool {
         self.read::<Value>().is_ok()
     }
 
-    /// The same document without needless bytes if its text is longer than `max`: no blanks, and numbers with the digits of a double. A shorter text, or
-    /// one that cannot be read, stays as it is.
+    /// Returns the document in compact form if its text is longer than `max`: no white space, and numbers with the digits of a double. A shorter text, or
+    /// one that cannot be parsed, stays as it is.
     #[must_use]
     pub fn compacted_above(self, max: usize) -> Self {
         if self.0.len() <= max {
@@ -49,7 +49,7 @@ impl JsonText {
         }
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -74,7 +74,7 @@ impl Serialize for JsonText {
     }
 }
 
-/// Only from JSON text: what has been read into another form is no longer the text it came as.
+/// Deserializes only from JSON text; other formats lose the original text.
 impl<'de> Deserialize<'de> for JsonText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
@@ -83,7 +83,7 @@ impl<'de> Deserialize<'de> for JsonText {
 }
 
 impl std::fmt::Debug for JsonText {
-    /// A payload is nobody's business but its handler's: only its size is shown.
+    /// Shows only the size: payloads may hold secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "JsonText({} bytes)", self.0.len())
     }
@@ -96,21 +96,21 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn text_that_is_json_is_kept_as_it_came() {
+    fn json_text_is_kept_verbatim() {
         let text = " {\"b\": 1.0, \"a\": [1e2]}\n";
         assert_eq!(JsonText::parse(text).unwrap().as_str(), text);
         assert_eq!(JsonText::default().as_str(), "null");
     }
 
     #[test]
-    fn text_that_is_no_json_is_refused() {
+    fn text_that_is_not_json_is_rejected() {
         for text in ["", "{", "{} {}", "nul", "'a'", "{\"a\":}"] {
             assert!(JsonText::parse(text).is_err(), "{text}");
         }
     }
 
     #[test]
-    fn what_no_reader_takes_is_not_readable() {
+    fn too_deep_or_too_large_numbers_are_not_readable() {
         let exact = JsonText::parse("[123456789012345678901234567890.50]").unwrap();
         assert!(exact.is_readable());
         assert!(!JsonText::trusted("[1e400]".to_owned()).is_readable());
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_text_that_is_too_long_is_compacted() {
+    fn only_text_above_the_limit_is_compacted() {
         let digits = "1".to_owned() + &"0".repeat(300);
         let text = JsonText::trusted(format!("[{digits}, {digits}]"));
         assert_eq!(text.clone().compacted_above(604 + 2), text);
@@ -131,13 +131,13 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_is_not_shown() {
+    fn debug_output_hides_the_payload() {
         let secret = JsonText::of("hush").unwrap();
         assert_eq!(format!("{secret:?}"), "JsonText(6 bytes)");
     }
 
     #[test]
-    fn it_stands_in_a_document_as_it_came() {
+    fn embedded_json_is_written_verbatim() {
         let document = r#"{"a": [1.50, {"b" :2}], "c": null}"#;
         let fields: std::collections::BTreeMap<String, JsonText> =
             serde_json::from_str(document).unwrap();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_read_back() {
+    fn values_parse_back() {
         let value = json!({"to": ["a", 1, null]});
         let text = JsonText::from(&value);
         assert_eq!(text.read::<Value>().unwrap(), value);

@@ -1,10 +1,10 @@
-//! Plans and the concurrency they give.
+//! Plans and the concurrency limits they set.
 
 use crate::limits::CONCURRENCY_MAX;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// What a workspace pays for.
+/// The plan of a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Plan {
@@ -16,7 +16,7 @@ pub enum Plan {
     Enterprise,
 }
 
-/// A name that is no plan's.
+/// A name that no plan has.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("unknown plan `{0}`: expected FREE, PRO or ENTERPRISE")]
 pub struct UnknownPlan(pub String);
@@ -30,7 +30,7 @@ impl Plan {
     /// Every plan, smallest first.
     pub const ALL: [Plan; 3] = [Plan::Free, Plan::Pro, Plan::Enterprise];
 
-    /// How many executions may run at once without an override.
+    /// Returns how many executions may run at once without an override.
     pub const fn max_concurrent_executions(self) -> u32 {
         match self {
             Plan::Free => 1,
@@ -39,7 +39,7 @@ impl Plan {
         }
     }
 
-    /// The plan's name, as stored and shown.
+    /// Returns the name, as stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Plan::Free => "FREE",
@@ -66,7 +66,7 @@ impl std::fmt::Display for Plan {
     }
 }
 
-/// The limit in force: the override if there is one, else the plan's.
+/// Returns the limit in force: the override if set, else the plan's.
 pub fn effective_limit(plan: Plan, limit_override: Option<u32>) -> Result<u32, LimitOutOfRange> {
     match limit_override {
         None => Ok(plan.max_concurrent_executions()),
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plans_give_one_five_and_twenty() {
+    fn plans_allow_one_five_and_twenty() {
         let limits = Plan::ALL.map(Plan::max_concurrent_executions);
         assert_eq!(limits, [1, 5, 20]);
     }
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_back_and_others_refused() {
+    fn names_parse_back_and_others_are_rejected() {
         for plan in Plan::ALL {
             assert_eq!(plan.as_str().parse(), Ok(plan));
         }

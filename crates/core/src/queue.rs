@@ -1,4 +1,4 @@
-//! The typed settings of a queue of jobs, and what they mean where a job does not say otherwise. Pure.
+//! The settings of a job queue and how they apply to jobs without settings of their own. Pure.
 
 use crate::graph::NodeKind;
 use crate::job::JobRetry;
@@ -8,15 +8,15 @@ use crate::retry::Backoff;
 use crate::text::{self, TextProblem};
 use std::time::Duration;
 
-/// What the names of Leasehold's own queues begin with.
+/// The prefix of internal queues.
 pub const RESERVED: &str = "leasehold:";
 /// The queue of the `http` nodes of graphs.
 pub const HTTP_NODES: &str = NodeKind::HTTP_QUEUE;
 /// The queue of the `delay` nodes of graphs.
 pub const DELAY_NODES: &str = NodeKind::DELAY_QUEUE;
 
-/// Accepts the name of a queue that others than Leasehold itself may work with.
-pub fn check_open(name: &str) -> Result<(), TextProblem> {
+/// Accepts the name of a queue that users may create and claim from.
+pub fn check_user_queue(name: &str) -> Result<(), TextProblem> {
     text::check(name, QUEUE_NAME_MAX_CHARS)?;
     if name.starts_with(RESERVED) {
         return Err(TextProblem::Reserved);
@@ -24,20 +24,20 @@ pub fn check_open(name: &str) -> Result<(), TextProblem> {
     Ok(())
 }
 
-/// What holds for every job of a queue.
+/// The settings of a queue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueSettings {
-    /// How many of its jobs may run at once among all workers; none is no limit.
+    /// How many of its jobs may run at once, over all workers; none is no limit.
     pub limit: Option<u32>,
-    /// Whether workers get nothing from it.
+    /// Whether the queue is paused: claims return no jobs.
     pub paused: bool,
-    /// Whether completed jobs are kept, with their results, until they are pruned. Failed ones always are.
+    /// Whether completed jobs and their results are kept until they are pruned. Failed jobs always are.
     pub keep_completed: bool,
-    /// How long a claim lasts where the worker does not say.
+    /// The lease of a claim that sets none.
     pub lease: Duration,
-    /// How often and when a job is tried again where it does not say itself.
+    /// The retry policy of jobs that set none.
     pub retry: JobRetry,
-    /// How long an attempt may take where the job does not say; none is no limit.
+    /// The timeout of attempts of jobs that set none; none is no timeout.
     pub timeout: Option<Duration>,
 }
 
@@ -55,7 +55,7 @@ impl Default for QueueSettings {
 }
 
 impl QueueSettings {
-    /// The retry policy of a job that asked for these.
+    /// Returns the retry policy of a job with these settings of its own.
     pub fn retry_of(&self, max_attempts: Option<u32>, backoff: Option<Backoff>) -> JobRetry {
         JobRetry {
             max_attempts: max_attempts.unwrap_or(self.retry.max_attempts),
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_jobs_own_wish_goes_before_its_queues() {
+    fn retry_settings_of_a_job_override_those_of_its_queue() {
         let settings = QueueSettings::default();
         assert_eq!(settings.retry_of(None, None), JobRetry::default());
         let own = Backoff {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ordinary_queue_has_no_limit_keeps_everything_and_runs() {
+    fn default_queue_has_no_limit_keeps_completed_jobs_and_is_not_paused() {
         let settings = QueueSettings::default();
         assert_eq!((settings.limit, settings.timeout), (None, None));
         assert!(settings.keep_completed && !settings.paused);

@@ -1,13 +1,13 @@
-//! The life of a request as one table: which event leads from which status to which. Nothing else decides it.
+//! The state machine of a request: which event leads from which status to which. No other code decides it.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Where a request is in its life.
+/// The status of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum RequestStatus {
-    /// Waits for its turn.
+    /// Waits for admission.
     Pending,
     /// Admitted; a dispatcher is starting its execution.
     Claimed,
@@ -15,26 +15,26 @@ pub enum RequestStatus {
     Dispatched,
     /// Its execution completed.
     Completed,
-    /// It ended otherwise; the failure reason says how.
+    /// It ended otherwise; the failure reason says why.
     Failed,
 }
 
-/// What can happen to a request.
+/// An event in the life of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RequestEvent {
     /// A dispatcher admits it.
     Claim,
-    /// The turn came, but its workspace, definition or version is gone.
+    /// Its workspace, definition or version was deleted before it was admitted.
     Reject,
-    /// Someone cancels it before it was admitted.
+    /// A caller cancels it before it is admitted.
     Cancel,
     /// The engine has started its execution.
     Dispatch,
-    /// The dispatcher gives it back.
+    /// The dispatcher releases the claim.
     Release,
-    /// Its lease ran out.
+    /// Its lease expired.
     Recover,
-    /// The dispatcher gives it up.
+    /// The dispatcher fails it.
     Fail,
     /// Its execution completed.
     Complete,
@@ -46,13 +46,13 @@ pub enum RequestEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("a {status} request does not allow {event:?}")]
 pub struct IllegalTransition {
-    /// Where the request was.
+    /// The status of the request.
     pub status: RequestStatus,
-    /// What was asked of it.
+    /// The rejected event.
     pub event: RequestEvent,
 }
 
-/// A name that is no status's.
+/// A name that no status has.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("unknown request status `{0}`")]
 pub struct UnknownStatus(pub String);
@@ -82,7 +82,7 @@ impl RequestStatus {
         Self::Failed,
     ];
 
-    /// The status after `event`, or why there is none.
+    /// Returns the status after `event`, or an error if the status does not allow it.
     pub const fn after(self, event: RequestEvent) -> Result<RequestStatus, IllegalTransition> {
         use RequestEvent as E;
         use RequestStatus as S;
@@ -121,14 +121,14 @@ impl RequestStatus {
         }
     }
 
-    /// Whether some event leads from `self` to `to`.
+    /// Returns whether some event leads from `self` to `to`.
     pub fn may_become(self, to: RequestStatus) -> bool {
         RequestEvent::ALL
             .into_iter()
             .any(|event| self.after(event) == Ok(to))
     }
 
-    /// Whether nothing can happen to it any more.
+    /// Returns whether the status is final.
     pub const fn is_finished(self) -> bool {
         match self {
             Self::Completed | Self::Failed => true,
@@ -136,7 +136,7 @@ impl RequestStatus {
         }
     }
 
-    /// The status's name, as stored and shown.
+    /// Returns the name, as stored and shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "PENDING",
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_happens_to_a_finished_request() {
+    fn finished_request_allows_no_event() {
         for status in RequestStatus::ALL.into_iter().filter(|s| s.is_finished()) {
             for event in RequestEvent::ALL {
                 assert_eq!(
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn every_event_happens_somewhere() {
+    fn every_event_is_allowed_in_some_status() {
         for event in RequestEvent::ALL {
             assert!(
                 RequestStatus::ALL
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn the_diagram_in_the_documentation_is_this_table() {
+    fn documented_state_diagram_matches_the_code() {
         let mut diagram = String::from("stateDiagram-v2\n    [*] --> PENDING: Enqueue\n");
         for from in RequestStatus::ALL {
             for event in RequestEvent::ALL {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_back() {
+    fn names_parse_back() {
         for status in RequestStatus::ALL {
             assert_eq!(status.as_str().parse(), Ok(status));
         }

@@ -1,17 +1,17 @@
-//! When to try again: exponential backoff with jitter as a pure function. The caller brings the randomness.
+//! Exponential backoff with jitter, and whether a rejected start is retried. Pure: the caller supplies the randomness.
 
 use std::time::Duration;
 
-/// How the wait between tries grows.
+/// The wait between attempts and how it grows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Backoff {
     /// Wait after the first failure.
     pub base: Duration,
-    /// What each further failure multiplies the wait by.
+    /// The factor by which each further failure multiplies the wait.
     pub factor: f64,
     /// The longest wait.
     pub max: Duration,
-    /// The part of the wait that is random, from 0 (none) to 1 (all of it).
+    /// The random part of the wait, from 0 (none) to 1 (all of it).
     pub jitter: f64,
 }
 
@@ -27,9 +27,9 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// The wait after `failures` failures in a row (1 is the first); `unit` is a random number from 0 to 1.
+    /// Returns the wait after `failures` consecutive failures (1 is the first); `unit` is a random number from 0 to 1.
     ///
-    /// The result lies in `[wait * (1 - jitter), wait]`, where `wait` is the exponential wait cut at `max`.
+    /// The result lies in `[wait * (1 - jitter), wait]`, where `wait` is the exponential wait capped at `max`.
     pub fn delay(&self, failures: u32, unit: f64) -> Duration {
         let power = failures.saturating_sub(1).min(1_000) as i32;
         let wait = (self.base.as_secs_f64() * self.factor.max(1.0).powi(power))
@@ -39,21 +39,21 @@ impl Backoff {
     }
 }
 
-/// What becomes of a request after the engine refused its start.
+/// Whether a request is retried after the engine rejected its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AfterRefusal {
-    /// It is tried again.
+pub enum RetryDecision {
+    /// The start is retried.
     Retry,
-    /// It has failed as often as is tried.
+    /// `max_attempts` is reached.
     Exhausted,
 }
 
-/// Decides whether a request that has failed `dispatch_failures` times, this one included, is tried again.
-pub const fn after_refusal(dispatch_failures: u32, max_attempts: u32) -> AfterRefusal {
+/// Decides whether a request with `dispatch_failures` rejected starts, the last included, is retried.
+pub const fn decide_retry(dispatch_failures: u32, max_attempts: u32) -> RetryDecision {
     if dispatch_failures >= max_attempts {
-        AfterRefusal::Exhausted
+        RetryDecision::Exhausted
     } else {
-        AfterRefusal::Retry
+        RetryDecision::Retry
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn waits_double_up_to_the_longest() {
+    fn waits_double_up_to_the_maximum() {
         let backoff = Backoff {
             jitter: 0.0,
             ..Backoff::default()
@@ -73,10 +73,10 @@ mod tests {
     }
 
     #[test]
-    fn the_third_of_three_refusals_exhausts() {
-        assert_eq!(after_refusal(2, 3), AfterRefusal::Retry);
-        assert_eq!(after_refusal(3, 3), AfterRefusal::Exhausted);
-        assert_eq!(after_refusal(1, 0), AfterRefusal::Exhausted);
+    fn the_third_of_three_rejections_exhausts() {
+        assert_eq!(decide_retry(2, 3), RetryDecision::Retry);
+        assert_eq!(decide_retry(3, 3), RetryDecision::Exhausted);
+        assert_eq!(decide_retry(1, 0), RetryDecision::Exhausted);
     }
 
     proptest! {

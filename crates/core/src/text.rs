@@ -1,12 +1,12 @@
-//! Checks on short texts that people choose: names, keys, owners. A store never sees a text that did not pass here.
+//! Validation of short texts that users choose: names, keys, owners. Every such text passes here before it reaches a store.
 
 use crate::queue::RESERVED;
 use thiserror::Error;
 
-/// Why a text is not acceptable.
+/// Why a text is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum TextProblem {
-    /// Nothing but white space, or nothing at all.
+    /// Empty, or only white space.
     #[error("must not be empty")]
     Empty,
     /// More characters than allowed.
@@ -14,14 +14,14 @@ pub enum TextProblem {
     TooLong {
         /// The limit.
         max: usize,
-        /// What was given.
+        /// The actual size.
         actual: usize,
     },
-    /// A control character, NUL among them: databases and terminals disagree about them.
+    /// A control character, including NUL: databases and terminals treat them differently.
     #[error("must not contain control characters (found U+{0:04X})")]
     Control(u32),
-    /// The name of a queue that is Leasehold's own.
-    #[error("must not begin with `{RESERVED}`: such queues are Leasehold's own")]
+    /// The name of a queue that is reserved for Leasehold.
+    #[error("must not start with `{RESERVED}`, which is reserved for internal queues")]
     Reserved,
 }
 
@@ -40,7 +40,7 @@ pub fn check(text: &str, max: usize) -> Result<(), TextProblem> {
     }
 }
 
-/// Cuts a message to `max` characters and drops NUL, which no database text holds.
+/// Truncates a message to `max` characters and drops NUL, which databases reject in text.
 pub fn clip(text: &str, max: usize) -> String {
     text.chars().filter(|c| *c != '\0').take(max).collect()
 }
@@ -50,12 +50,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ordinary_name_is_accepted_at_its_limit() {
+    fn name_at_the_length_limit_is_accepted() {
         assert_eq!(check("Käse & Söhne", 12), Ok(()));
     }
 
     #[test]
-    fn empty_long_and_control_texts_are_refused() {
+    fn empty_long_and_control_texts_are_rejected() {
         assert_eq!(check(" \t", 10), Err(TextProblem::Empty));
         assert_eq!(
             check("abc", 2),

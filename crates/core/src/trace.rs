@@ -1,9 +1,9 @@
-//! Where in which trace something is, as the header `traceparent` of W3C's Trace Context says it. Makes no spans.
+//! The `traceparent` header of W3C Trace Context: parsing and formatting. Creates no spans.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A place in a trace.
+/// The trace and span that a caller belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceContext {
     /// The trace's id; never 0.
@@ -14,25 +14,25 @@ pub struct TraceContext {
     pub sampled: bool,
 }
 
-/// It is no `traceparent`.
+/// The text is not a `traceparent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NoTraceContext;
+pub struct InvalidTraceContext;
 
-impl fmt::Display for NoTraceContext {
+impl fmt::Display for InvalidTraceContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("it is no traceparent, which looks like 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+        f.write_str("invalid traceparent; expected a value like 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
     }
 }
 
-impl std::error::Error for NoTraceContext {}
+impl std::error::Error for InvalidTraceContext {}
 
 impl TraceContext {
-    /// The trace's id, as 32 digits.
+    /// Returns the trace id as 32 hexadecimal digits.
     pub fn trace_id(&self) -> String {
         format!("{:032x}", self.trace)
     }
 
-    /// The trace's id in what a caller sent, if that is a `traceparent`.
+    /// Returns the trace id of a caller's header, if the header is a valid `traceparent`.
     pub fn trace_id_of(traceparent: Option<&str>) -> Option<String> {
         Some(traceparent?.parse::<Self>().ok()?.trace_id())
     }
@@ -46,26 +46,26 @@ impl fmt::Display for TraceContext {
 }
 
 impl FromStr for TraceContext {
-    type Err = NoTraceContext;
+    type Err = InvalidTraceContext;
 
-    /// Later versions of the format may go on after what is known of them; the first may not.
-    fn from_str(text: &str) -> Result<Self, NoTraceContext> {
+    /// Ignores additional fields of later versions of the format; version 00 must have none.
+    fn from_str(text: &str) -> Result<Self, InvalidTraceContext> {
         let mut parts = text.splitn(5, '-');
         let mut digits = |length: usize| {
-            let part = parts.next().ok_or(NoTraceContext)?;
+            let part = parts.next().ok_or(InvalidTraceContext)?;
             let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
             if part.len() != length || !part.bytes().all(lower_hex) {
-                return Err(NoTraceContext);
+                return Err(InvalidTraceContext);
             }
-            u128::from_str_radix(part, 16).map_err(|_| NoTraceContext)
+            u128::from_str_radix(part, 16).map_err(|_| InvalidTraceContext)
         };
         let (version, trace, span, flags) = (digits(2)?, digits(32)?, digits(16)?, digits(2)?);
         if version == 0xff || (version == 0 && parts.next().is_some()) || trace == 0 || span == 0 {
-            return Err(NoTraceContext);
+            return Err(InvalidTraceContext);
         }
         Ok(Self {
             trace,
-            span: u64::try_from(span).map_err(|_| NoTraceContext)?,
+            span: u64::try_from(span).map_err(|_| InvalidTraceContext)?,
             sampled: flags & 1 == 1,
         })
     }
@@ -80,7 +80,7 @@ mod tests {
     const SAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
-    fn a_traceparent_is_read_and_written_as_it_was() {
+    fn traceparent_parses_and_formats_back() {
         for (text, sampled) in [
             (SAMPLED.to_owned(), true),
             (SAMPLED.replace("-01", "-00"), false),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_later_version_adds_is_left_out() {
+    fn additional_fields_of_later_versions_are_ignored() {
         for later in [
             "cc-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
             "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-03",
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_traceparent_is_refused() {
+    fn invalid_traceparent_is_rejected() {
         for bad in [
             "",
             "00",
@@ -120,7 +120,11 @@ mod tests {
             " 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
             "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-é",
         ] {
-            assert_eq!(bad.parse::<TraceContext>(), Err(NoTraceContext), "{bad}");
+            assert_eq!(
+                bad.parse::<TraceContext>(),
+                Err(InvalidTraceContext),
+                "{bad}"
+            );
             assert_eq!(TraceContext::trace_id_of(Some(bad)), None);
         }
     }

@@ -1,4 +1,4 @@
-//! What a published version of a definition runs: a graph of ours, or a binding to a workflow the user's own workers serve.
+//! A published version of a definition: a graph, or a binding to a workflow that the user's own workers run.
 
 use crate::graph::{Graph, GraphProblem};
 use crate::ids::{DefinitionId, VersionId, WorkspaceId};
@@ -10,12 +10,12 @@ use serde_json::Value;
 use std::time::Duration;
 use thiserror::Error;
 
-/// One published form of a definition. It never changes.
+/// One published version of a definition. It never changes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Version {
     /// Its id.
     pub id: VersionId,
-    /// Whose definition it belongs to.
+    /// The workspace that owns the definition.
     pub workspace: WorkspaceId,
     /// The definition.
     pub definition: DefinitionId,
@@ -25,19 +25,19 @@ pub struct Version {
     pub body: VersionBody,
     /// The JSON Schema that params must match.
     pub params_schema: Option<Value>,
-    /// How long an execution may take.
+    /// The timeout of an execution.
     pub execution_timeout: Option<Duration>,
     /// When it was published.
     pub created_at: Timestamp,
 }
 
-/// The immutable content of a version.
+/// What a version runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", try_from = "BodyDocument")]
 pub enum VersionBody {
-    /// Leasehold runs it, node by node.
+    /// A graph, which Leasehold runs node by node.
     Graph(Graph),
-    /// The user's own Temporal workers run it.
+    /// A workflow that the user's own Temporal workers run.
     Binding {
         /// The workflow type they registered.
         workflow_type: String,
@@ -46,7 +46,7 @@ pub enum VersionBody {
     },
 }
 
-/// A body as it is written: read field by field, so that what is wrong can be named.
+/// The JSON form of a body; parsed field by field, so that errors name the field.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BodyDocument {
@@ -85,18 +85,18 @@ pub enum VersionProblem {
     /// The graph is too large as JSON.
     #[error("a graph must have at most {GRAPH_MAX_BYTES} bytes as JSON, has {0}")]
     TooLarge(usize),
-    /// A name of the binding is not acceptable.
+    /// A name of the binding is invalid.
     #[error("{field} {problem}")]
     Text {
-        /// Which name.
+        /// The field.
         field: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         problem: TextProblem,
     },
 }
 
 impl VersionProblem {
-    /// JSON pointer to what is wrong, from the body on.
+    /// Returns the JSON pointer to the invalid value, relative to the body.
     pub fn pointer(&self) -> String {
         match self {
             Self::Graph(problem) => format!("/graph{}", problem.pointer()),
@@ -107,7 +107,7 @@ impl VersionProblem {
 }
 
 impl VersionBody {
-    /// Checks everything that can be known without looking anywhere else.
+    /// Checks everything that does not need a lookup.
     pub fn validate(&self) -> Result<(), VersionProblem> {
         match self {
             Self::Graph(graph) => {
@@ -131,7 +131,7 @@ impl VersionBody {
         }
     }
 
-    /// The ids of its nodes in the order they can run, none for a binding.
+    /// Returns the ids of its nodes in topological order; empty for a binding.
     pub fn node_ids(&self) -> Vec<&str> {
         match self {
             Self::Graph(graph) => graph.topological_order().unwrap_or_default(),
@@ -146,7 +146,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn both_kinds_are_read_from_json_and_unknown_fields_are_refused() {
+    fn both_kinds_parse_from_json_and_unknown_fields_are_rejected() {
         let binding = json!({"binding": {"workflow_type": "Order", "task_queue": "orders"}});
         let body: VersionBody = serde_json::from_value(binding).unwrap();
         assert_eq!(body.validate(), Ok(()));

@@ -1,66 +1,66 @@
-//! Why a request is not running now: a pure judgement over what was found out about it. Finding out is the caller's work.
+//! Why a request is not running now: a pure decision from collected facts. The caller collects the facts.
 
 use crate::{ExecutionId, RequestStatus, Timestamp};
 use std::fmt;
 use std::time::Duration;
 
-/// What is known of a request and of what it waits for.
+/// The facts about a request and what it waits for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
-    /// Where the request is.
+    /// The status of the request.
     pub status: RequestStatus,
     /// The time by the store's clock.
     pub now: Timestamp,
-    /// Not before this.
+    /// The earliest time it may run.
     pub run_at: Timestamp,
-    /// How often it was given back or taken back.
+    /// How often it was released or recovered.
     pub attempt_count: u32,
-    /// What went wrong last.
+    /// The last error.
     pub last_error: Option<String>,
-    /// Whether someone wished to cancel it.
+    /// Whether a cancellation was requested.
     pub cancel_requested: bool,
     /// Its execution, if it has one.
     pub execution: Option<ExecutionId>,
-    /// Whether its workspace is there; a deleted one admits nothing.
+    /// Whether its workspace exists; nothing of a deleted workspace is admitted.
     pub workspace_exists: bool,
     /// Whether its workspace is paused.
     pub paused: bool,
-    /// How many may run at once in its workspace.
+    /// The concurrency limit of its workspace.
     pub limit: u32,
-    /// The executions that hold the workspace's slots, oldest first; maybe not all of them.
+    /// Executions that hold slots of the workspace, oldest first; the list may be truncated.
     pub holders: Vec<ExecutionId>,
-    /// How many hold one.
+    /// The number of slots in use.
     pub in_use: u32,
-    /// How many requests of its workspace go before it; none where it is in no line.
+    /// How many requests of its workspace are ahead of it; none if it is not in a line.
     pub ahead: Option<Ahead>,
-    /// How long an execution of the workspace took of late.
-    pub usual_time: Option<Duration>,
-    /// What is known of the engine.
+    /// The mean duration of the workspace's recent executions.
+    pub typical_duration: Option<Duration>,
+    /// The state of the engine.
     pub engine: EngineFacts,
-    /// Workers that ask for the work of its version; none where nobody was asked or the engine needs none.
+    /// Workers that poll its task queue; none if unknown, or if the engine needs no pollers.
     pub pollers: Option<usize>,
 }
 
-/// How many go before a request.
+/// How many requests are ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ahead {
-    /// So many.
+    /// Exactly this many.
     Exactly(u32),
-    /// More than so many; the rest were not counted.
+    /// More than this many; the rest were not counted.
     MoreThan(u32),
 }
 
-/// What is known of the engine.
+/// The state of the engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EngineFacts {
-    /// It serves.
-    Well,
-    /// It does not answer, or not well.
+    /// It accepts starts.
+    Healthy,
+    /// It does not answer, or with errors.
     Down {
-        /// What it said.
+        /// The error.
         error: String,
     },
-    /// No instance that could be asked has an engine.
+    /// No instance has an engine.
     Missing,
     /// This instance does not dispatch; others may.
     NotDispatchedHere,
@@ -69,76 +69,78 @@ pub enum EngineFacts {
 /// Why a request is not running now.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reason {
-    /// It runs.
+    /// It is running.
     Running,
-    /// It runs, but nobody works on it: its task queue has no pollers.
+    /// It is running, but no worker polls its task queue.
     NoPollers,
     /// It has ended.
     Finished,
-    /// It is being started right now.
+    /// The dispatcher is starting it.
     Starting,
-    /// Somebody cancelled it; it ends when its start is resolved.
+    /// A cancellation was requested; it ends when the outcome of its start is known.
     Cancelling,
-    /// Its workspace was deleted: it fails when its turn comes.
+    /// Its workspace was deleted: it fails instead of being admitted.
     WorkspaceGone,
     /// Its workspace is paused.
     Paused,
-    /// Its time has not come.
+    /// It is scheduled for later.
     NotDue {
-        /// When it does.
+        /// The scheduled time.
         until: Timestamp,
     },
-    /// A start did not succeed; it is tried again later.
+    /// A start failed; it is retried later.
     BackingOff {
-        /// When.
+        /// The time of the next attempt.
         until: Timestamp,
-        /// What went wrong.
+        /// The error.
         error: Option<String>,
     },
-    /// There is no engine to start it in.
+    /// No instance has an engine.
     NoEngine,
     /// The engine is down.
     EngineDown {
-        /// What it said.
+        /// The error.
         error: String,
     },
-    /// All slots of its workspace are taken.
+    /// All slots of its workspace are in use.
     AtCapacity {
-        /// How many there are.
+        /// The concurrency limit.
         limit: u32,
-        /// How many are taken.
+        /// The number of slots in use.
         in_use: u32,
-        /// By which executions, oldest first; maybe not all.
+        /// Executions that hold slots, oldest first; the list may be truncated.
         holders: Vec<ExecutionId>,
     },
-    /// Others of its workspace go first, and there is room.
+    /// Slots are free, but other requests of its workspace are ahead.
     InLine,
-    /// It is the next of its workspace to be admitted.
+    /// It is the next request of its workspace to be admitted.
     NextInLine,
 }
 
-/// The answer.
+/// The explanation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Why {
-    /// The reason that holds it longest or hardest; what else holds it is in `also`.
+    /// The most important reason; the others are in `also`.
     pub reason: Reason,
-    /// Whatever else would hold it, were the reason gone.
+    /// Further reasons, which would hold it back even without the first.
     pub also: Vec<Reason>,
-    /// How many of its workspace go before it.
+    /// How many requests of its workspace are ahead of it.
     pub ahead: Option<Ahead>,
-    /// When it may begin, if that can be guessed.
+    /// The estimated start; none if it cannot be estimated.
     pub estimated_start: Option<Timestamp>,
 }
 
-/// Executions that a sentence names; the list has them all.
+/// Executions that the text names.
 const NAMED_MAX: usize = 3;
 
-/// Why a request is not running now: the first thing in the way is the reason, whatever else is in the way is `also`.
+/// Explains why a request is not running now: the first obstacle is the reason, the others are `also`.
 pub fn explain(facts: &Facts) -> Why {
     let (reason, also) = match facts.status {
         RequestStatus::Completed | RequestStatus::Failed => (Reason::Finished, Vec::new()),
-        RequestStatus::Dispatched if facts.pollers == Some(0) => (Reason::NoPollers, wished(facts)),
-        RequestStatus::Dispatched => (Reason::Running, wished(facts)),
+        RequestStatus::Dispatched if facts.pollers == Some(0) => {
+            (Reason::NoPollers, cancel_reason(facts))
+        }
+        RequestStatus::Dispatched => (Reason::Running, cancel_reason(facts)),
         RequestStatus::Claimed if facts.cancel_requested => (Reason::Cancelling, Vec::new()),
         RequestStatus::Claimed => (Reason::Starting, Vec::new()),
         RequestStatus::Pending => {
@@ -156,14 +158,14 @@ pub fn explain(facts: &Facts) -> Why {
     }
 }
 
-fn wished(facts: &Facts) -> Vec<Reason> {
-    let wished = facts.cancel_requested.then_some(Reason::Cancelling);
-    wished.into_iter().collect()
+fn cancel_reason(facts: &Facts) -> Vec<Reason> {
+    let reason = facts.cancel_requested.then_some(Reason::Cancelling);
+    reason.into_iter().collect()
 }
 
-/// All that is in the way of a PENDING request, what no waiting helps against first.
+/// Lists the obstacles of a PENDING request, those that do not pass by waiting first.
 fn obstacles(facts: &Facts) -> Vec<Reason> {
-    let mut found = wished(facts);
+    let mut found = cancel_reason(facts);
     if !facts.workspace_exists {
         found.push(Reason::WorkspaceGone);
     }
@@ -178,9 +180,9 @@ fn obstacles(facts: &Facts) -> Vec<Reason> {
         EngineFacts::Down { error } => found.push(Reason::EngineDown {
             error: error.clone(),
         }),
-        EngineFacts::Well | EngineFacts::NotDispatchedHere => {}
+        EngineFacts::Healthy | EngineFacts::NotDispatchedHere => {}
     }
-    // One that kept its execution has its slot already.
+    // A request that kept its execution already has a slot.
     if facts.execution.is_none() && facts.in_use >= facts.limit {
         found.push(Reason::AtCapacity {
             limit: facts.limit,
@@ -206,14 +208,14 @@ fn not_due(facts: &Facts) -> Reason {
     }
 }
 
-/// When it may begin. Slots become free one after another, on average one in the usual time of an execution divided by the limit; the
-/// request gets the one after those of the requests before it. Not before its own time, and whoever comes later and goes first is not
-/// counted. None where something is in the way whose end nobody knows, or where it is not known how long executions take.
+/// Estimates the start. On average a slot becomes free every `typical_duration / limit`, and the request takes the slot after those of the requests
+/// ahead of it, but not before its `run_at`. Later requests with a higher priority are not considered. Returns none if an obstacle has no
+/// predictable end, or if the duration of executions is unknown.
 fn estimate(facts: &Facts, reason: &Reason, also: &[Reason]) -> Option<Timestamp> {
     if *reason == Reason::Starting {
         return Some(facts.now);
     }
-    let guessable = |reason: &Reason| match reason {
+    let is_predictable = |reason: &Reason| match reason {
         Reason::NotDue { .. }
         | Reason::BackingOff { .. }
         | Reason::AtCapacity { .. }
@@ -229,19 +231,19 @@ fn estimate(facts: &Facts, reason: &Reason, also: &[Reason]) -> Option<Timestamp
         | Reason::NoEngine
         | Reason::EngineDown { .. } => false,
     };
-    if !guessable(reason) || !also.iter().all(guessable) {
+    if !is_predictable(reason) || !also.iter().all(is_predictable) {
         return None;
     }
     let wait = match slots_to_wait_for(facts)? {
         0 => Duration::ZERO,
         _ if facts.limit == 0 => return None,
-        slots => facts.usual_time?.checked_mul(slots)? / facts.limit,
+        slots => facts.typical_duration?.checked_mul(slots)? / facts.limit,
     };
-    let begin = facts.now.checked_add(wait).ok()?;
-    Some(begin.max(facts.run_at))
+    let start = facts.now.checked_add(wait).ok()?;
+    Some(start.max(facts.run_at))
 }
 
-/// How many slots must become free before one is for this request; none if those before it were not all counted.
+/// Returns how many slots must become free before the request gets one; none if the requests ahead were not all counted.
 fn slots_to_wait_for(facts: &Facts) -> Option<u32> {
     if facts.execution.is_some() {
         return Some(0);
@@ -255,81 +257,83 @@ fn slots_to_wait_for(facts: &Facts) -> Option<u32> {
     Some(needed.saturating_sub(facts.limit))
 }
 
-/// The reason in a sentence, for people.
+/// The reason as a sentence.
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
-            Reason::Running => f.write_str("It runs."),
+            Reason::Running => f.write_str("Running."),
             Reason::NoPollers => f.write_str(
-                "It runs, but nobody works on it: no worker asks for the work of its task queue.",
+                "Running, but no worker polls its task queue. Start a worker for that task queue.",
             ),
-            Reason::Finished => f.write_str("It has ended."),
-            Reason::Starting => f.write_str("It is admitted and being started right now."),
+            Reason::Finished => f.write_str("Finished."),
+            Reason::Starting => f.write_str("Admitted; the dispatcher is starting its execution."),
             Reason::Cancelling => f.write_str(
-                "It is cancelled, and ends as soon as it is known what became of its start.",
+                "Cancel requested; the request ends when the outcome of its start is known.",
             ),
             Reason::WorkspaceGone => {
-                f.write_str("Its workspace is deleted: it fails when its turn comes.")
+                f.write_str("Its workspace is deleted; the request fails when its turn comes.")
             }
-            Reason::Paused => f.write_str("Its workspace is paused: nothing of it is admitted."),
-            Reason::NotDue { until } => write!(f, "It is not to begin before {until}."),
+            Reason::Paused => {
+                f.write_str("Its workspace is paused; none of its requests is admitted.")
+            }
+            Reason::NotDue { until } => write!(f, "Not due yet; scheduled for {until}."),
             Reason::BackingOff { until, error } => {
-                write!(
-                    f,
-                    "Its last start did not succeed; it is tried again at {until}."
-                )?;
+                write!(f, "The last start failed; the next attempt is at {until}.")?;
                 match error {
-                    Some(error) => write!(f, " What went wrong: {error}"),
+                    Some(error) => write!(f, " Last error: {error}"),
                     None => Ok(()),
                 }
             }
-            Reason::NoEngine => f.write_str("There is no engine to start it in."),
-            Reason::EngineDown { error } => write!(f, "The engine is down: {error}"),
+            Reason::NoEngine => f.write_str("No instance has an engine to start it in."),
+            Reason::EngineDown { error } => write!(f, "The engine is unavailable: {error}"),
             Reason::AtCapacity {
                 limit,
                 in_use,
                 holders,
             } => {
-                write!(f, "It waits for a slot: {in_use} of {limit} are taken")?;
-                by(f, *in_use, holders)?;
+                write!(f, "Waiting for a slot: {in_use} of {limit} in use")?;
+                write_holders(f, *in_use, holders)?;
                 f.write_str(".")?;
-                self.others_first(f, " ")
+                self.write_ahead(f, " ")
             }
-            Reason::InLine => self.others_first(f, ""),
-            Reason::NextInLine => f.write_str("It is the next of its workspace to be admitted."),
+            Reason::InLine => self.write_ahead(f, ""),
+            Reason::NextInLine => f.write_str("Next to be admitted in its workspace."),
         }
     }
 }
 
 impl Why {
-    fn others_first(&self, f: &mut fmt::Formatter<'_>, before: &str) -> fmt::Result {
+    fn write_ahead(&self, f: &mut fmt::Formatter<'_>, before: &str) -> fmt::Result {
         match self.ahead {
             None | Some(Ahead::Exactly(0)) => Ok(()),
             Some(Ahead::Exactly(1)) => {
-                write!(f, "{before}One request of its workspace goes first.")
+                write!(f, "{before}One request of this workspace is ahead of it.")
             }
-            Some(Ahead::Exactly(n)) => write!(f, "{before}{n} requests of its workspace go first."),
+            Some(Ahead::Exactly(n)) => {
+                write!(f, "{before}{n} requests of this workspace are ahead of it.")
+            }
             Some(Ahead::MoreThan(n)) => {
                 write!(
                     f,
-                    "{before}More than {n} requests of its workspace go first."
+                    "{before}More than {n} requests of this workspace are ahead of it."
                 )
             }
         }
     }
 }
 
-fn by(f: &mut fmt::Formatter<'_>, in_use: u32, holders: &[ExecutionId]) -> fmt::Result {
+fn write_holders(f: &mut fmt::Formatter<'_>, in_use: u32, holders: &[ExecutionId]) -> fmt::Result {
     let named = &holders[..holders.len().min(NAMED_MAX)];
-    for (index, execution) in named.iter().enumerate() {
-        let joint = if index == 0 { ", by" } else { "," };
-        write!(f, "{joint} {execution}")?;
+    if named.is_empty() {
+        return Ok(());
     }
-    let more = (in_use as usize).saturating_sub(named.len());
-    match more {
-        0 => Ok(()),
-        _ if named.is_empty() => Ok(()),
-        more => write!(f, " and {more} more"),
+    for (index, execution) in named.iter().enumerate() {
+        let separator = if index == 0 { " (" } else { ", " };
+        write!(f, "{separator}{execution}")?;
+    }
+    match (in_use as usize).saturating_sub(named.len()) {
+        0 => f.write_str(")"),
+        more => write!(f, " and {more} more)"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `http` nodes: what is sent, what comes of it, and which failures are worth another try.
+//! `http` nodes: request, response, and which failures are retried.
 
 use crate::fixture::EngineFixture;
 use crate::graphs::{chain, node};
@@ -18,7 +18,7 @@ fn http(url: &str, more: Value) -> Node {
 }
 
 async fn failed_at(g: &EngineFixture, start: &Start, attempts: u32) -> String {
-    let (end, error) = g.ended(start).await;
+    let (end, error) = g.wait_ended(start).await;
     assert_eq!(end, ExecutionEnd::Failed);
     let node = g.node(start, "call").await;
     assert_eq!((node.state, node.attempts), (NodeState::Failed, attempts));
@@ -27,8 +27,8 @@ async fn failed_at(g: &EngineFixture, start: &Start, attempts: u32) -> String {
     error
 }
 
-/// The address is filled in, the input is the body, and the answer is the output.
-pub async fn sends_its_input_and_comes_to_the_answer(g: EngineFixture) {
+/// The URL template is filled in, the input is the body, and the response is the output.
+pub async fn sends_its_input_and_returns_the_response(g: EngineFixture) {
     let server = LocalServer::start().await;
     let url = server.url("/echo/{/params/id}");
     let post = http(
@@ -38,7 +38,7 @@ pub async fn sends_its_input_and_comes_to_the_answer(g: EngineFixture) {
     let mut get = http("x", json!({"url": server.url("/echo/plain")}));
     get.id = "get".to_owned();
     let start = g.start(chain(vec![post, get]), json!({"id": "a b"})).await;
-    g.completed(&start).await;
+    g.expect_completed(&start).await;
     let output = g.output(&start, "call").await;
     assert_eq!(output["status"], 200);
     let sent = json!({"method": "POST", "path": "/echo/a%20b", "body": {"id": "a b"}});
@@ -48,8 +48,8 @@ pub async fn sends_its_input_and_comes_to_the_answer(g: EngineFixture) {
     assert_eq!(g.node(&start, "call").await.attempts, 1);
 }
 
-/// What was asked for wrongly is not asked for again.
-pub async fn a_404_is_for_good(g: EngineFixture) {
+/// A 404 is not retried.
+pub async fn status_404_is_permanent(g: EngineFixture) {
     let server = LocalServer::start().await;
     let call = http(&server.url("/status/404"), json!({}));
     let start = g.start(chain(vec![call]), json!({})).await;
@@ -58,19 +58,19 @@ pub async fn a_404_is_for_good(g: EngineFixture) {
     assert_eq!(server.calls("/status/404"), 1);
 }
 
-/// The server's own trouble may pass.
-pub async fn a_503_is_tried_again(g: EngineFixture) {
+/// A 503 is retried.
+pub async fn status_503_is_retried(g: EngineFixture) {
     let server = LocalServer::start().await;
     let call = http(&server.url("/flaky/here/2"), json!({}));
     let start = g.start(chain(vec![call]), json!({})).await;
-    g.completed(&start).await;
+    g.expect_completed(&start).await;
     let node = g.node(&start, "call").await;
     assert_eq!(node.attempts, 3);
     assert_eq!(g.output(&start, "call").await["body"], json!({"call": 3}));
 }
 
-/// Or not.
-pub async fn a_503_that_stays_fails_after_the_last_attempt(g: EngineFixture) {
+/// A persistent 503 fails after the last attempt.
+pub async fn persistent_503_fails_after_the_last_attempt(g: EngineFixture) {
     let server = LocalServer::start().await;
     let call = http(&server.url("/status/503"), json!({}));
     let start = g.start(chain(vec![call]), json!({})).await;
@@ -79,18 +79,18 @@ pub async fn a_503_that_stays_fails_after_the_last_attempt(g: EngineFixture) {
     assert_eq!(server.calls("/status/503"), 4);
 }
 
-/// Whoever is called says when to come again, whatever the policy says.
-pub async fn a_retry_after_is_obeyed(g: EngineFixture) {
+/// The `Retry-After` header of the response overrides the backoff of the policy.
+pub async fn retry_after_header_is_honoured(g: EngineFixture) {
     let server = LocalServer::start().await;
     let far = json!({"retry": {"max_attempts": 2, "base_ms": 3_600_000, "max_ms": 3_600_000}});
     let call = http(&server.url("/busy/here"), far);
     let start = g.start(chain(vec![call]), json!({})).await;
-    g.completed(&start).await;
+    g.expect_completed(&start).await;
     assert_eq!(g.node(&start, "call").await.attempts, 2);
 }
 
-/// A call that brings no answer is cut off.
-pub async fn a_call_that_hangs_is_cut_off(g: EngineFixture) {
+/// A call without a response times out.
+pub async fn hanging_call_times_out(g: EngineFixture) {
     let server = LocalServer::start().await;
     let short = json!({"timeout_ms": 300, "retry": {"max_attempts": 2, "base_ms": 10}});
     let call = http(&server.url("/hang"), short);

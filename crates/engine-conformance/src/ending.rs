@@ -1,30 +1,30 @@
-//! Every way an execution ends by itself, and what is said of it then.
+//! The ends of an execution, and the error of each.
 
-use crate::crew::Crew;
 use crate::fixture::EngineFixture;
 use crate::graphs::{chain, delay, graph, task, task_of};
+use crate::task_workers::TaskWorkers;
 use leasehold_core::ExecutionEnd;
 use leasehold_core::graph::NodeState;
 use serde_json::json;
 use std::time::Duration;
 
-/// All nodes are done.
-pub async fn completed_is_without_an_error(g: EngineFixture) {
-    let crew = Crew::at_work(&g);
+/// An execution whose nodes all complete has no error.
+pub async fn completed_execution_has_no_error(g: EngineFixture) {
+    let workers = TaskWorkers::start(&g);
     let start = g
         .start(chain(vec![task(&g.queue, "only", "echo")]), json!({}))
         .await;
-    g.completed(&start).await;
+    g.expect_completed(&start).await;
     let node = g.node(&start, "only").await;
     assert_eq!((node.state, node.attempts), (NodeState::Completed, 1));
     assert_eq!(node.error, None);
     assert!(node.started_at.is_some() && node.started_at <= node.finished_at);
-    crew.leave().await;
+    workers.stop().await;
 }
 
-/// The error names the node, and what was not done never will be.
-pub async fn failed_names_the_node_and_cancels_the_rest(g: EngineFixture) {
-    let crew = Crew::at_work(&g);
+/// The error names the failed node, and the remaining nodes are cancelled.
+pub async fn failure_names_the_node_and_cancels_the_rest(g: EngineFixture) {
+    let workers = TaskWorkers::start(&g);
     let nodes = vec![
         task(&g.queue, "done", "echo"),
         task(&g.queue, "bad", "fail"),
@@ -36,7 +36,8 @@ pub async fn failed_names_the_node_and_cancels_the_rest(g: EngineFixture) {
         &["done>bad", "done>beside", "bad>after", "beside>after"],
     );
     let start = g.start(graph, json!({})).await;
-    g.failed(&start, "node `bad` failed: told to fail").await;
+    g.expect_failed(&start, "node `bad` failed: told to fail")
+        .await;
     use NodeState::{Cancelled, Completed, Failed};
     let states = [Completed, Failed, Cancelled, Cancelled];
     assert_eq!(g.states(&start).await, states);
@@ -45,40 +46,40 @@ pub async fn failed_names_the_node_and_cancels_the_rest(g: EngineFixture) {
         (bad.attempts, bad.error.as_deref()),
         (1, Some("told to fail"))
     );
-    assert_eq!(crew.begun("after"), 0);
+    assert_eq!(workers.attempts("after"), 0);
     let after = g.node(&start, "after").await;
     assert_eq!((after.attempts, after.output), (0, None));
 }
 
-/// The execution's own timeout passes.
-pub async fn timed_out_by_the_executions_timeout(g: EngineFixture) {
+/// The timeout of the execution ends it.
+pub async fn execution_times_out(g: EngineFixture) {
     let graph = chain(vec![
         delay("pause", 3_600_000),
         task(&g.queue, "after", "echo"),
     ]);
     let timeout = Some(Duration::from_secs(1));
     let start = g.start_for(graph, json!({}), timeout).await;
-    let (end, error) = g.ended(&start).await;
+    let (end, error) = g.wait_ended(&start).await;
     assert_eq!(end, ExecutionEnd::TimedOut);
-    assert!(error.is_some(), "it says why");
+    assert!(error.is_some(), "the error is set");
     let states = [NodeState::Cancelled, NodeState::Cancelled];
     assert_eq!(g.states(&start).await, states);
 }
 
-/// A node whose input is not there fails before anybody sees it.
-pub async fn failed_where_an_input_cannot_be_made(g: EngineFixture) {
-    let crew = Crew::at_work(&g);
+/// A node whose input cannot be resolved fails before a worker gets it.
+pub async fn missing_input_fails_the_node(g: EngineFixture) {
+    let workers = TaskWorkers::start(&g);
     let nowhere = json!({"$from": "/params/nowhere"});
     let bad = || task_of(&g.queue, "bad", "echo", nowhere.clone());
-    let error = "node `bad` failed: its input needs /params/nowhere, which is not there";
+    let error = "node `bad` failed: cannot build the node's input: /params/nowhere does not exist";
     let first = g.start(chain(vec![bad()]), json!({})).await;
-    g.failed(&first, error).await;
+    g.expect_failed(&first, error).await;
     let second = chain(vec![task(&g.queue, "good", "echo"), bad()]);
     let second = g.start(second, json!({})).await;
-    g.failed(&second, error).await;
+    g.expect_failed(&second, error).await;
     assert_eq!(
         g.states(&second).await,
         [NodeState::Completed, NodeState::Failed]
     );
-    assert_eq!(crew.begun("bad"), 0);
+    assert_eq!(workers.attempts("bad"), 0);
 }

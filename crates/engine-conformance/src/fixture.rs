@@ -1,4 +1,4 @@
-//! What an engine's tests hand to each case, and short words for what cases do with it: admit, start, wait for the end. Panics where a store fails.
+//! The fixture that an engine's tests create for each case, with helpers to admit, start and await executions. Panics if the store fails.
 
 use leasehold_core::graph::{Graph, Machine, NodeRun, NodeState};
 use leasehold_core::{DefinitionId, ExecutionEnd, VersionBody, WorkspaceId};
@@ -15,65 +15,65 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// The trace that every request is part of.
+/// The trace context of every request.
 pub(crate) const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 const OWNER: &str = "conformance";
-/// Longer than any case.
+/// Longer than any case takes.
 const LEASE: Duration = Duration::from_secs(600);
-/// Claims are of the whole store: only one case at a time has something to claim.
+/// Claims cover the whole store, so only one case at a time may have a pending request.
 static ADMISSION: Mutex<()> = Mutex::const_new(());
 
-/// An engine, and the store whose WorkQueue has the jobs of its `task` nodes.
+/// An engine and the store whose WorkQueue has the jobs of its `task` nodes.
 pub struct EngineFixture {
     /// The engine under test.
     pub engine: Arc<dyn Engine>,
-    /// Where workers find the jobs of `task` nodes.
+    /// The store with the jobs of `task` nodes.
     pub store: Arc<dyn Store>,
     /// The queue of the case's `task` nodes.
     pub queue: String,
-    /// Whether the engine's answer to a repeated start of what still runs differs from the first.
-    pub tells_repetitions: bool,
-    /// How long anything may take.
-    pub patience: Duration,
-    /// Whatever must live as long as engine and store.
+    /// Whether the engine reports a repeated start of a running execution as already started.
+    pub reports_repeated_starts: bool,
+    /// The timeout of every wait.
+    pub timeout: Duration,
+    /// Values that must live as long as engine and store.
     pub guard: Box<dyn Any + Send + Sync>,
 }
 
 impl EngineFixture {
-    /// A fixture whose tasks go to the queue `conformance`.
+    /// Creates a fixture with the queue `conformance`.
     pub fn new(engine: Arc<dyn Engine>, store: Arc<dyn Store>) -> Self {
         Self {
             engine,
             store,
             queue: "conformance".to_owned(),
-            tells_repetitions: true,
-            patience: Duration::from_secs(60),
+            reports_repeated_starts: true,
+            timeout: Duration::from_secs(60),
             guard: Box::new(()),
         }
     }
 
-    /// The same, with something that must live as long as engine and store.
+    /// Adds a value that must live as long as engine and store.
     #[must_use]
     pub fn guarded(mut self, guard: impl Any + Send + Sync) -> Self {
         self.guard = Box::new(guard);
         self
     }
 
-    /// The same, with another queue for its tasks.
+    /// Sets the queue of the tasks.
     #[must_use]
     pub fn on_queue(mut self, queue: impl Into<String>) -> Self {
         self.queue = queue.into();
         self
     }
 
-    /// An execution of this graph that holds a slot and was not started yet.
+    /// Admits an execution of this graph without starting it.
     pub async fn admit(&self, graph: Graph, params: Value, timeout: Option<Duration>) -> Start {
         self.admit_claimed(VersionBody::Graph(graph), params, timeout)
             .await
             .0
     }
 
-    /// The same for anything that a version can run.
+    /// Admits an execution of any version body.
     pub async fn admit_body(&self, body: VersionBody, params: Value) -> Start {
         self.admit_claimed(body, params, None).await.0
     }
@@ -83,28 +83,28 @@ impl EngineFixture {
         self.start_for(graph, params, None).await
     }
 
-    /// Starts an execution of this graph that may take so long.
+    /// Starts an execution of this graph with a timeout.
     pub async fn start_for(&self, graph: Graph, params: Value, timeout: Option<Duration>) -> Start {
         let body = VersionBody::Graph(graph);
         let (start, claim) = self.admit_claimed(body, params, timeout).await;
         assert_eq!(self.engine.start(&start).await, StartOutcome::Started);
-        let told = self.store.request_dispatched(OWNER, &[claim]).await;
-        let told = told.expect("the store takes note of the start");
+        let marked = self.store.request_dispatched(OWNER, &[claim]).await;
+        let marked = marked.expect("failed to mark the request dispatched");
         assert!(
             matches!(
-                told[..],
+                marked[..],
                 [Dispatched::Dispatched | Dispatched::AlreadyFinished]
             ),
-            "{told:?}"
+            "{marked:?}"
         );
         start
     }
 
-    /// Waits for the end of an execution.
-    pub async fn ended(&self, start: &Start) -> (ExecutionEnd, Option<String>) {
-        let ended = eventually(self.patience, async || {
-            let seen = self.engine.describe(start.execution).await;
-            matches!(seen, Ok(Description::Ended { .. }))
+    /// Waits for the end of an execution and returns it with its error.
+    pub async fn wait_ended(&self, start: &Start) -> (ExecutionEnd, Option<String>) {
+        let ended = eventually(self.timeout, async || {
+            let description = self.engine.describe(start.execution).await;
+            matches!(description, Ok(Description::Ended { .. }))
         });
         let _ = ended.await;
         match self.engine.describe(start.execution).await {
@@ -117,59 +117,65 @@ impl EngineFixture {
         }
     }
 
-    /// Waits for the end of an execution, which must be a good one.
-    pub async fn completed(&self, start: &Start) {
-        assert_eq!(self.ended(start).await, (ExecutionEnd::Completed, None));
+    /// Waits for the end of an execution and asserts that it completed.
+    pub async fn expect_completed(&self, start: &Start) {
+        assert_eq!(
+            self.wait_ended(start).await,
+            (ExecutionEnd::Completed, None)
+        );
     }
 
-    /// Waits for the end of an execution, which must be a failure with this error.
-    pub async fn failed(&self, start: &Start, error: &str) {
-        let (end, said) = self.ended(start).await;
-        assert_eq!((end, said.as_deref()), (ExecutionEnd::Failed, Some(error)));
+    /// Waits for the end of an execution and asserts that it failed with this error.
+    pub async fn expect_failed(&self, start: &Start, error: &str) {
+        let (end, actual) = self.wait_ended(start).await;
+        assert_eq!(
+            (end, actual.as_deref()),
+            (ExecutionEnd::Failed, Some(error))
+        );
     }
 
-    /// The nodes of an execution.
+    /// Reads the nodes of an execution.
     pub async fn nodes(&self, start: &Start) -> Vec<NodeRun> {
         let nodes = self.engine.nodes(start.execution, &start.version.body);
-        let nodes = nodes.await.expect("the engine answers");
+        let nodes = nodes.await.expect("failed to read the nodes");
         nodes.expect("the engine knows the execution")
     }
 
-    /// The node of that id.
+    /// Reads the node with this id.
     pub async fn node(&self, start: &Start, id: &str) -> NodeRun {
         let nodes = self.nodes(start).await;
         let node = nodes.into_iter().find(|node| node.id == id);
-        node.unwrap_or_else(|| panic!("there is no node {id}"))
+        node.unwrap_or_else(|| panic!("node {id} not found"))
     }
 
-    /// What a completed node came to.
+    /// Reads the output of a completed node.
     pub async fn output(&self, start: &Start, id: &str) -> Value {
         let node = self.node(start, id).await;
         assert_eq!(node.state, NodeState::Completed, "{node:?}");
         output_of(&node)
     }
 
-    /// Where each node is, in the order of the graph's list.
+    /// Reads the state of each node, in the order of the graph.
     pub async fn states(&self, start: &Start) -> Vec<NodeState> {
         let nodes = self.nodes(start).await;
         nodes.into_iter().map(|node| node.state).collect()
     }
 
-    /// Waits until that node is there.
-    pub async fn in_state(&self, start: &Start, id: &str, state: NodeState) {
-        let is_there = eventually(self.patience, async || {
+    /// Waits until a node has this state.
+    pub async fn wait_for_state(&self, start: &Start, id: &str, state: NodeState) {
+        let reached = eventually(self.timeout, async || {
             self.node(start, id).await.state == state
         });
-        assert!(is_there.await, "{id} is not {state}");
+        assert!(reached.await, "node {id} did not become {state}");
     }
 
-    /// Waits until a job is in the case's queue, or somebody has it.
-    pub async fn queued(&self) {
-        let queued = eventually(self.patience, async || {
+    /// Waits until the case's queue has a ready or running job.
+    pub async fn wait_queued(&self) {
+        let queued = eventually(self.timeout, async || {
             let counts = self.store.queue_counts(&self.queue).await;
             counts.is_ok_and(|counts| counts.ready + counts.running > 0)
         });
-        assert!(queued.await, "there is no job in {}", self.queue);
+        assert!(queued.await, "no job in queue {}", self.queue);
     }
 
     async fn admit_claimed(
@@ -179,7 +185,7 @@ impl EngineFixture {
         timeout: Option<Duration>,
     ) -> (Start, ClaimRef) {
         if let VersionBody::Graph(graph) = &body {
-            Machine::new(graph.clone()).expect("the case's graph can run");
+            Machine::new(graph.clone()).expect("the graph of the case is valid");
         }
         let options = WorkspaceOptions {
             limit: Some(10),
@@ -193,11 +199,11 @@ impl EngineFixture {
             version,
         } = TestWorkspace::with(&*self.store, options).await;
         let claimed = {
-            let _alone = ADMISSION.lock().await;
+            let _guard = ADMISSION.lock().await;
             self.enqueue(workspace, definition, params).await;
             self.claim().await
         };
-        assert_eq!(claimed.workspace, workspace, "nothing else waits");
+        assert_eq!(claimed.workspace, workspace, "no other request is pending");
         let claim = ClaimRef::from(&claimed);
         let version = self.store.version_get(workspace, version).await;
         let version = version.ok().flatten().expect("the version was published");
@@ -238,18 +244,18 @@ impl EngineFixture {
         for _ in 0..100 {
             let Ok(ClaimOutcome::Claimed(mut claimed)) = self.store.request_claim(&claim).await
             else {
-                panic!("the store does not claim");
+                panic!("the claim failed");
             };
             if let Some(request) = claimed.requests.pop() {
                 return request;
             }
         }
-        panic!("one request can be claimed");
+        panic!("no request can be claimed");
     }
 }
 
-/// What a node came to; nothing is null.
+/// The output of a node; null if it has none.
 pub(crate) fn output_of(node: &NodeRun) -> Value {
     let output = node.output.as_ref();
-    output.map_or(Value::Null, |text| text.read().expect("an output is JSON"))
+    output.map_or(Value::Null, |text| text.read().expect("the output is JSON"))
 }

@@ -1,15 +1,15 @@
-//! What follows what, and what is passed along.
+//! The order of nodes, and the data passed between them.
 
-use crate::crew::Crew;
 use crate::fixture::EngineFixture;
 use crate::graphs::{chain, delay, graph, task, task_of};
+use crate::task_workers::TaskWorkers;
 use leasehold_core::graph::NodeState;
 use serde_json::json;
 use std::time::Duration;
 
-/// Nodes that wait for the same begin together, and who waits for all of them is given the outputs of all.
+/// Nodes with the same predecessor start together, and their common successor gets all outputs.
 pub async fn fans_out_and_in(g: EngineFixture) {
-    let crew = Crew::at_work(&g);
+    let workers = TaskWorkers::start(&g);
     let mut nodes = vec![task_of(&g.queue, "root", "echo", json!(1))];
     let mut pairs = Vec::new();
     for at in 0..5 {
@@ -25,16 +25,16 @@ pub async fn fans_out_and_in(g: EngineFixture) {
     nodes.push(task(&g.queue, "join", "echo"));
     let pairs: Vec<&str> = pairs.iter().map(String::as_str).collect();
     let start = g.start(graph(nodes, &pairs), json!({"p": true})).await;
-    g.completed(&start).await;
+    g.expect_completed(&start).await;
     let join =
         json!({"params": {"p": true}, "nodes": {"w0": 1, "w1": 2, "w2": 3, "w3": 4, "w4": 5}});
     assert_eq!(g.output(&start, "join").await, join);
-    assert_eq!(crew.begun("join"), 1);
+    assert_eq!(workers.attempts("join"), 1);
 }
 
-/// A node waits for the last of those before it.
-pub async fn a_node_waits_for_all_before_it(g: EngineFixture) {
-    let crew = Crew::at_work(&g);
+/// A node waits for all its predecessors.
+pub async fn node_waits_for_all_predecessors(g: EngineFixture) {
+    let workers = TaskWorkers::start(&g);
     let nodes = vec![
         task(&g.queue, "quick", "echo"),
         task(&g.queue, "slow", "hold"),
@@ -43,18 +43,19 @@ pub async fn a_node_waits_for_all_before_it(g: EngineFixture) {
     let start = g
         .start(graph(nodes, &["quick>join", "slow>join"]), json!({}))
         .await;
-    crew.until_begun("slow", g.patience).await;
-    g.in_state(&start, "quick", NodeState::Completed).await;
+    workers.wait_started("slow", g.timeout).await;
+    g.wait_for_state(&start, "quick", NodeState::Completed)
+        .await;
     use NodeState::{Completed, Running, Waiting};
     assert_eq!(g.states(&start).await, [Completed, Running, Waiting]);
-    crew.let_go();
-    g.completed(&start).await;
+    workers.release_held();
+    g.expect_completed(&start).await;
     assert_eq!(g.output(&start, "slow").await, json!("let go"));
 }
 
-/// A node is given everything before it, or what its input chooses of it, or exactly what it says.
+/// A node gets everything before it, or what its input selects, or a literal.
 pub async fn passes_params_and_outputs(g: EngineFixture) {
-    let crew = Crew::at_work(&g);
+    let workers = TaskWorkers::start(&g);
     let chosen = json!({"order": {"$from": "/params/order/id"}, "all": [{"$from": "/nodes/whole"}], "kept": "$from"});
     let nodes = vec![
         task(&g.queue, "whole", "echo"),
@@ -66,7 +67,7 @@ pub async fn passes_params_and_outputs(g: EngineFixture) {
     let pairs = ["whole>chosen", "whole>given", "none>given", "none>null"];
     let params = json!({"order": {"id": 7, "name": "ä\u{1F600}"}, "half": 0.5});
     let start = g.start(graph(nodes, &pairs), params.clone()).await;
-    g.completed(&start).await;
+    g.expect_completed(&start).await;
     let whole = json!({"params": params, "nodes": {}});
     assert_eq!(g.output(&start, "whole").await, whole);
     assert_eq!(g.output(&start, "none").await, json!(null));
@@ -75,20 +76,20 @@ pub async fn passes_params_and_outputs(g: EngineFixture) {
     let given = json!({"params": params, "nodes": {"whole": whole, "none": null}});
     assert_eq!(g.output(&start, "given").await, given);
     assert_eq!(g.output(&start, "null").await, json!(null));
-    crew.leave().await;
+    workers.stop().await;
 }
 
-/// A pause takes as long as it says, and comes to nothing.
-pub async fn a_delay_takes_its_time(g: EngineFixture) {
-    let crew = Crew::at_work(&g);
+/// A delay takes the given time and has no output.
+pub async fn delay_takes_the_given_time(g: EngineFixture) {
+    let workers = TaskWorkers::start(&g);
     let graph = chain(vec![delay("pause", 400), task(&g.queue, "after", "echo")]);
     let start = g.start(graph, json!({})).await;
-    g.completed(&start).await;
+    g.expect_completed(&start).await;
     let pause = g.node(&start, "pause").await;
     assert_eq!(g.output(&start, "pause").await, json!(null));
     let times = pause.started_at.zip(pause.finished_at);
     let (began, ended) = times.expect("a node that has ended has its times");
     let took = ended.duration_since(began).unsigned_abs();
     assert!(took >= Duration::from_millis(400), "{took:?}");
-    crew.leave().await;
+    workers.stop().await;
 }

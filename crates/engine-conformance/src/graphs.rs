@@ -1,15 +1,15 @@
-//! Graphs in few words: nodes by what they do, edges by the ids of nodes. Knows no engine.
+//! Helpers to build graphs: nodes by kind, edges by node ids. Knows no engine.
 
 use leasehold_core::graph::{Edge, Graph, Node};
 use serde_json::{Value, json};
 
 /// A node from its JSON.
 pub(crate) fn node(document: Value) -> Node {
-    let said = document.to_string();
-    serde_json::from_value(document).unwrap_or_else(|error| panic!("{said}: {error}"))
+    let text = document.to_string();
+    serde_json::from_value(document).unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// A task of this kind that is not tried for long.
+/// A task of this kind with short backoffs.
 pub(crate) fn task(queue: &str, id: &str, kind: &str) -> Node {
     node(
         json!({"id": id, "type": "task", "queue": queue, "kind": kind,
@@ -17,7 +17,7 @@ pub(crate) fn task(queue: &str, id: &str, kind: &str) -> Node {
     )
 }
 
-/// The same with an input.
+/// A task with an input.
 pub(crate) fn task_of(queue: &str, id: &str, kind: &str, input: Value) -> Node {
     Node {
         input: Some(input),
@@ -25,15 +25,15 @@ pub(crate) fn task_of(queue: &str, id: &str, kind: &str, input: Value) -> Node {
     }
 }
 
-/// A pause.
+/// A delay node.
 pub(crate) fn delay(id: &str, milliseconds: u64) -> Node {
     node(json!({"id": id, "type": "delay", "milliseconds": milliseconds}))
 }
 
-/// What waits for what, written as `from>to`.
+/// Parses edges written as `from>to`.
 pub(crate) fn edges(pairs: &[&str]) -> Vec<Edge> {
     let edge = |pair: &&str| {
-        let (from, to) = pair.split_once('>').expect("an edge is from>to");
+        let (from, to) = pair.split_once('>').expect("an edge has the form from>to");
         Edge {
             from: from.to_owned(),
             to: to.to_owned(),
@@ -42,7 +42,7 @@ pub(crate) fn edges(pairs: &[&str]) -> Vec<Edge> {
     pairs.iter().map(edge).collect()
 }
 
-/// A graph of these.
+/// A graph of these nodes and edges.
 pub(crate) fn graph(nodes: Vec<Node>, pairs: &[&str]) -> Graph {
     Graph {
         nodes,
@@ -50,7 +50,7 @@ pub(crate) fn graph(nodes: Vec<Node>, pairs: &[&str]) -> Graph {
     }
 }
 
-/// One node after the other.
+/// A graph of nodes in a chain.
 pub(crate) fn chain(nodes: Vec<Node>) -> Graph {
     let edge = |pair: &[Node]| Edge {
         from: pair[0].id.clone(),

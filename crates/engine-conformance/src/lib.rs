@@ -1,28 +1,28 @@
-//! One suite that says what an engine of graphs is: every promise of the engine port as a case, run over each engine. Knows no engine and no database.
+//! The conformance suite for engines that run graphs: one test case for each guarantee of the engine port, run by every engine. Knows no engine and no database.
 //!
-//! An engine's test file gives a function that makes an [`EngineFixture`], and expands the suite over it:
+//! An engine's test file has a function that creates an [`EngineFixture`], and expands the suite with it:
 //!
 //! ```text
 //! async fn fixture() -> EngineFixture {
-//!     EngineFixture::new(engine, store).guarded(whatever_must_live_as_long)
+//!     EngineFixture::new(engine, store).guarded(guard)
 //! }
 //!
-//! // The path is used inside modules: begin it with `crate`.
+//! // The path is used inside modules: start it with `crate`.
 //! leasehold_engine_conformance::suite!(crate::fixture);
 //! ```
 //!
-//! What a fixture promises: its engine puts the jobs of `task` nodes into its store's WorkQueue, its `http` nodes may call 127.0.0.1, jobs whose lease
-//! has run out come back within seconds, and nobody else claims requests in the store. Cases share nothing but the fixture, so one may be
-//! used for several cases at once if each has a queue of its own.
+//! Requirements for a fixture: its engine enqueues the jobs of `task` nodes in the WorkQueue of its store, its `http` nodes may call 127.0.0.1, expired
+//! jobs are requeued within seconds, and no other process claims requests in the store. Cases share only the fixture, so several cases may use
+//! one engine and store concurrently if each has its own queue.
 //!
-//! Everything here panics when an engine breaks its promise.
+//! A case panics if the engine violates the guarantee.
 
-mod crew;
 mod fixture;
 mod graphs;
 mod local_server;
 mod prediction;
 mod suite;
+mod task_workers;
 
 pub mod call;
 pub mod ending;
@@ -33,7 +33,7 @@ pub mod start;
 pub mod stop;
 pub mod trace;
 
-pub use crew::Crew;
 pub use fixture::EngineFixture;
 pub use local_server::LocalServer;
 pub use many::GRAPHS_VARIABLE;
+pub use task_workers::TaskWorkers;

@@ -1,4 +1,4 @@
-//! A small HTTP server on 127.0.0.1 for `http` nodes to call: answers by path, counts calls. Knows no engine.
+//! A small HTTP server on 127.0.0.1 for `http` nodes: responds by path and counts calls. Knows no engine.
 
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -9,14 +9,14 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// Serves until it is dropped:
+/// Serves these paths until it is dropped:
 ///
-/// - `/echo…` comes to what was asked: method, path and body
-/// - `/status/{n}` answers with that status
-/// - `/flaky/{name}/{n}` fails with 503 so many times, then answers
-/// - `/busy/{name}` answers 503 once and asks for another try in a second
-/// - `/trace` comes to the trace that the call is part of
-/// - `/hang` never answers
+/// - `/echo…` returns method, path and body of the request
+/// - `/status/{n}` returns this status
+/// - `/flaky/{name}/{n}` returns 503 `n` times, then 200
+/// - `/busy/{name}` returns 503 once, with `Retry-After: 1`
+/// - `/trace` returns the request's trace context
+/// - `/hang` never responds
 pub struct LocalServer {
     address: SocketAddr,
     calls: Arc<Calls>,
@@ -27,49 +27,47 @@ pub struct LocalServer {
 #[derive(Default)]
 struct Calls(Mutex<HashMap<String, u32>>);
 
-/// What was asked.
-struct Asked {
+struct Request {
     method: String,
     path: String,
     trace: Option<String>,
     body: Vec<u8>,
 }
 
-/// What is answered.
-struct Answer {
+struct Response {
     status: u16,
     headers: &'static str,
     body: Value,
 }
 
 impl LocalServer {
-    /// Listens on a free port.
+    /// Starts on a free port.
     ///
     /// # Panics
-    /// If there is none.
+    /// If no port is free.
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await;
-        let listener = listener.expect("there is a free port");
+        let listener = listener.expect("no free port");
         let calls = Arc::new(Calls::default());
         Self {
-            address: listener.local_addr().expect("it has an address"),
+            address: listener.local_addr().expect("the listener has an address"),
             calls: calls.clone(),
             serving: tokio::spawn(async move {
                 while let Ok((stream, _)) = listener.accept().await {
                     let calls = calls.clone();
-                    // Whoever goes away in the middle is no matter of ours.
+                    // Ignores clients that disconnect early.
                     tokio::spawn(async move { serve(stream, &calls).await });
                 }
             }),
         }
     }
 
-    /// The address of that path.
+    /// The URL of this path.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// How often that path was called.
+    /// How often this path was called.
     pub fn calls(&self, path: &str) -> u32 {
         self.calls.lock().get(path).copied().unwrap_or(0)
     }
@@ -86,7 +84,7 @@ impl Calls {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Which call of that path this is, from 1.
+    /// Counts a call of this path and returns its number, from 1.
     fn next(&self, path: &str) -> u32 {
         let mut calls = self.lock();
         let count = calls.entry(path.to_owned()).or_default();
@@ -95,60 +93,60 @@ impl Calls {
     }
 }
 
-/// What `/echo…` answers.
-pub(crate) fn echoed(method: &str, path: &str, body: Value) -> Value {
+/// The response body of `/echo…`.
+pub(crate) fn echo_body(method: &str, path: &str, body: Value) -> Value {
     json!({"method": method, "path": path, "body": body})
 }
 
 async fn serve(mut stream: TcpStream, calls: &Calls) -> io::Result<()> {
-    let asked = read(&mut stream).await?;
-    let call = calls.next(&asked.path);
-    if asked.path == "/hang" {
-        // Until the caller goes away.
+    let request = read(&mut stream).await?;
+    let call = calls.next(&request.path);
+    if request.path == "/hang" {
+        // Until the client disconnects.
         let mut rest = [0; 1];
         return stream.read(&mut rest).await.map(|_| ());
     }
-    let answer = answer(&asked, call);
-    let body = answer.body.to_string();
+    let response = respond(&request, call);
+    let body = response.body.to_string();
     let head = format!(
-        "HTTP/1.1 {} As-Told\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n{}\r\n",
-        answer.status,
+        "HTTP/1.1 {} Test\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n{}\r\n",
+        response.status,
         body.len(),
-        answer.headers,
+        response.headers,
     );
     stream.write_all(head.as_bytes()).await?;
     stream.write_all(body.as_bytes()).await?;
     stream.shutdown().await
 }
 
-fn answer(asked: &Asked, call: u32) -> Answer {
-    let with = |status, body| Answer {
+fn respond(request: &Request, call: u32) -> Response {
+    let with = |status, body| Response {
         status,
         headers: "",
         body,
     };
     let number = |text: &str| text.parse().unwrap_or(0);
-    let parts: Vec<&str> = asked.path.split('/').skip(1).collect();
+    let parts: Vec<&str> = request.path.split('/').skip(1).collect();
     match parts[..] {
         ["status", status] => with(
             u16::try_from(number(status)).unwrap_or(500),
-            json!({"said": status}),
+            json!({"status": status}),
         ),
         ["flaky", _, times] if call <= number(times) => with(503, json!("not yet")),
-        ["busy", _] if call == 1 => Answer {
+        ["busy", _] if call == 1 => Response {
             headers: "retry-after: 1\r\n",
             ..with(503, json!("busy"))
         },
-        ["trace"] => with(200, json!(asked.trace)),
+        ["trace"] => with(200, json!(request.trace)),
         ["flaky", ..] | ["busy", ..] => with(200, json!({"call": call})),
         _ => {
-            let body = serde_json::from_slice(&asked.body).unwrap_or(Value::Null);
-            with(200, echoed(&asked.method, &asked.path, body))
+            let body = serde_json::from_slice(&request.body).unwrap_or(Value::Null);
+            with(200, echo_body(&request.method, &request.path, body))
         }
     }
 }
 
-async fn read(stream: &mut TcpStream) -> io::Result<Asked> {
+async fn read(stream: &mut TcpStream) -> io::Result<Request> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(at) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -162,8 +160,8 @@ async fn read(stream: &mut TcpStream) -> io::Result<Asked> {
     let header = |wanted: &str| {
         head.lines().find_map(|line| {
             let (name, value) = line.split_once(':')?;
-            let is_it = name.eq_ignore_ascii_case(wanted);
-            is_it.then(|| value.trim().to_owned())
+            let found = name.eq_ignore_ascii_case(wanted);
+            found.then(|| value.trim().to_owned())
         })
     };
     let length = header("content-length").and_then(|length| length.parse().ok());
@@ -174,7 +172,7 @@ async fn read(stream: &mut TcpStream) -> io::Result<Asked> {
         }
     }
     let mut first = head.split(' ');
-    Ok(Asked {
+    Ok(Request {
         method: first.next().unwrap_or_default().to_owned(),
         path: first.next().unwrap_or_default().to_owned(),
         trace: header("traceparent"),

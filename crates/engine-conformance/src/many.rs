@@ -1,30 +1,30 @@
-//! Large graphs and random ones: whatever the graph, the engine comes to the end that the pure machine foretells.
+//! Large and random graphs: the engine reaches the end that the core's state machine predicts.
 
-use crate::crew::Crew;
 use crate::fixture::EngineFixture;
 use crate::graphs::{delay, node, task, task_of};
 use crate::local_server::LocalServer;
 use crate::prediction::Prediction;
+use crate::task_workers::TaskWorkers;
 use fastrand::Rng;
 use futures::future::join_all;
 use leasehold_core::graph::{Edge, Graph, Node, NodeKind};
 use leasehold_engine::Start;
 use serde_json::{Value, json};
 
-/// The variable that says how many random graphs are run instead of 20.
+/// The environment variable with the number of random graphs to run instead of 20.
 pub const GRAPHS_VARIABLE: &str = "LEASEHOLD_TEST_GRAPHS";
 
 async fn check(g: &EngineFixture, start: &Start) {
-    let (end, error) = g.ended(start).await;
+    let (end, error) = g.wait_ended(start).await;
     let nodes = g.nodes(start).await;
     Prediction::of(start).check(end, error.as_deref(), &nodes);
 }
 
-/// Chains, diamonds and a wide fan-out together.
-pub async fn a_graph_of_200_nodes(g: EngineFixture) {
-    let crew = Crew::at_work(&g);
+/// A graph of chains, diamonds and a wide fan-out.
+pub async fn graph_of_200_nodes(g: EngineFixture) {
+    let workers = TaskWorkers::start(&g);
     let server = LocalServer::start().await;
-    let graph = Wide::of(&g.queue, &server).graph;
+    let graph = LargeGraph::new(&g.queue, &server).graph;
     assert_eq!(graph.nodes.len(), 200);
     let numbers: Vec<usize> = (0..200).collect();
     let start = g.start(graph, json!({"numbers": numbers})).await;
@@ -32,16 +32,16 @@ pub async fn a_graph_of_200_nodes(g: EngineFixture) {
     for node in g.nodes(&start).await {
         assert_eq!(node.attempts.max(1), 1, "{node:?}");
     }
-    crew.leave().await;
+    workers.stop().await;
 }
 
-struct Wide<'a> {
+struct LargeGraph<'a> {
     graph: Graph,
     queue: &'a str,
 }
 
-impl<'a> Wide<'a> {
-    fn of(queue: &'a str, server: &LocalServer) -> Self {
+impl<'a> LargeGraph<'a> {
+    fn new(queue: &'a str, server: &LocalServer) -> Self {
         let graph = Graph::default();
         let mut wide = Self { graph, queue };
         wide.add(
@@ -123,9 +123,9 @@ impl<'a> Wide<'a> {
     }
 }
 
-/// Random graphs whose nodes do random things.
-pub async fn random_graphs_end_as_foretold(g: EngineFixture) {
-    let crew = Crew::at_work(&g);
+/// Random graphs with random nodes end as predicted.
+pub async fn random_graphs_end_as_predicted(g: EngineFixture) {
+    let workers = TaskWorkers::start(&g);
     let server = LocalServer::start().await;
     let count = std::env::var(GRAPHS_VARIABLE).ok();
     let count = count.and_then(|text| text.parse().ok()).unwrap_or(20_u64);
@@ -138,10 +138,10 @@ pub async fn random_graphs_end_as_foretold(g: EngineFixture) {
         );
     }
     join_all(all.iter().map(|start| check(&g, start))).await;
-    crew.leave().await;
+    workers.stop().await;
 }
 
-/// The graph of this seed: up to a dozen nodes, each after those before it. Every second one has nodes that may fail.
+/// Returns the graph of this seed: up to twelve nodes, each after its predecessors. Graphs of odd seeds have nodes that may fail.
 fn random(seed: u64, queue: &str, server: &LocalServer) -> Graph {
     let mut rng = Rng::with_seed(seed);
     let mut graph = Graph::default();
@@ -185,7 +185,7 @@ fn random_node(rng: &mut Rng, id: &str, queue: &str, server: &LocalServer, may_f
     }
 }
 
-/// Everything, or a part of what is before it; where things may fail, one that is not there.
+/// Returns a random input: none, a part of the params or of a predecessor's output, or a missing pointer if the node may fail.
 fn random_input(rng: &mut Rng, node: &Node, before: &[String], may_fail: bool) -> Option<Value> {
     if matches!(node.kind, NodeKind::Delay { .. }) {
         return None;

@@ -1,78 +1,78 @@
-//! What the nodes of a graph come to, worked out by the core's machine alone: no engine, no store.
+//! Predicts the outcome of a graph's nodes with the core's state machine alone. Knows no engine and no store.
 
-use crate::crew::{self, times};
 use crate::fixture::output_of;
-use crate::local_server::echoed;
-use leasehold_core::graph::{Given, GraphEvent, Machine, NodeRun, NodeState, Work};
+use crate::local_server::echo_body;
+use crate::task_workers::{self, times};
+use leasehold_core::graph::{GraphEvent, Machine, NodeContext, NodeRun, NodeState, NodeWork};
 use leasehold_core::{ExecutionEnd, JsonText, VersionBody};
 use leasehold_engine::Start;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 
-/// What becomes of a node that is left to itself.
+/// The outcome of a node if no other node fails first.
 #[derive(Debug, PartialEq)]
-enum Fate {
+enum PredictedOutcome {
     Output(Value),
-    /// With this error, where it can be foretold.
+    /// Fails with this error, if it can be predicted.
     Failure(Option<String>),
-    /// Something before it fails.
+    /// A predecessor fails.
     Unreached,
 }
 
-/// What becomes of every node of an execution.
+/// The predicted outcome of every node of an execution.
 pub(crate) struct Prediction {
     machine: Machine,
-    fates: Vec<Fate>,
+    outcomes: Vec<PredictedOutcome>,
 }
 
 impl Prediction {
-    /// Works it out. The graph lists each node after those before it.
+    /// Predicts an execution. The graph must list each node after its predecessors.
     pub(crate) fn of(start: &Start) -> Self {
         let VersionBody::Graph(graph) = &start.version.body else {
-            panic!("a binding cannot be foretold");
+            panic!("a binding cannot be predicted");
         };
-        let machine = Machine::new(graph.clone()).expect("the graph can run");
+        let machine = Machine::new(graph.clone()).expect("the graph is valid");
         let mut outputs: HashMap<usize, JsonText> = HashMap::new();
-        let mut fates: Vec<Fate> = Vec::new();
+        let mut outcomes: Vec<PredictedOutcome> = Vec::new();
         for at in 0..graph.nodes.len() {
-            let done = |before: &usize| matches!(fates[*before], Fate::Output(_));
-            let fate = if machine.predecessors(at).iter().all(done) {
-                let given = Given {
+            let done = |before: &usize| matches!(outcomes[*before], PredictedOutcome::Output(_));
+            let outcome = if machine.predecessors(at).iter().all(done) {
+                let given = NodeContext {
                     execution: start.execution,
                     workspace: start.workspace,
                     params: &start.params,
                     outputs: &outputs,
                 };
                 match machine.work(at, &given) {
-                    Ok(work) => fate(&work),
-                    Err(problem) => Fate::Failure(Some(problem.to_string())),
+                    Ok(work) => predict(&work),
+                    Err(problem) => PredictedOutcome::Failure(Some(problem.to_string())),
                 }
             } else {
-                Fate::Unreached
+                PredictedOutcome::Unreached
             };
-            if let Fate::Output(output) = &fate {
+            if let PredictedOutcome::Output(output) = &outcome {
                 outputs.insert(at, JsonText::from(output));
             }
-            fates.push(fate);
+            outcomes.push(outcome);
         }
-        Self { machine, fates }
+        Self { machine, outcomes }
     }
 
-    /// Whether the engine came to the same end.
+    /// Asserts that the engine's outcome agrees with the prediction.
     pub(crate) fn check(&self, end: ExecutionEnd, error: Option<&str>, nodes: &[NodeRun]) {
-        assert_eq!(nodes.len(), self.fates.len());
+        assert_eq!(nodes.len(), self.outcomes.len());
         for (at, node) in nodes.iter().enumerate() {
             assert_eq!(node.id, self.machine.node(at).id);
             if node.state == NodeState::Completed {
-                let seen = Fate::Output(without_headers(output_of(node)));
-                assert_eq!(seen, self.fates[at].without_headers(), "{}", node.id);
+                let actual = PredictedOutcome::Output(without_headers(output_of(node)));
+                assert_eq!(actual, self.outcomes[at].without_headers(), "{}", node.id);
             }
         }
         let states: Vec<NodeState> = nodes.iter().map(|node| node.state).collect();
         if self
-            .fates
+            .outcomes
             .iter()
-            .all(|fate| matches!(fate, Fate::Output(_)))
+            .all(|outcome| matches!(outcome, PredictedOutcome::Output(_)))
         {
             assert_eq!((end, error), (ExecutionEnd::Completed, None));
             assert_eq!(states, self.states_after_all());
@@ -83,10 +83,10 @@ impl Prediction {
             .filter(|&at| states[at] == NodeState::Failed)
             .collect();
         let [failed] = failed[..] else {
-            panic!("one node fails the execution: {states:?}");
+            panic!("exactly one node must fail: {states:?}");
         };
-        let Fate::Failure(expected) = &self.fates[failed] else {
-            panic!("{} was not to fail: {error:?}", nodes[failed].id);
+        let PredictedOutcome::Failure(expected) = &self.outcomes[failed] else {
+            panic!("{} was not predicted to fail: {error:?}", nodes[failed].id);
         };
         let error = error.unwrap_or_default();
         match expected {
@@ -97,29 +97,37 @@ impl Prediction {
             ),
         }
         for (at, state) in states.iter().enumerate() {
-            let may_be = match &self.fates[at] {
-                Fate::Output(_) => [NodeState::Completed, NodeState::Cancelled].contains(state),
-                Fate::Failure(_) => [NodeState::Failed, NodeState::Cancelled].contains(state),
-                Fate::Unreached => *state == NodeState::Cancelled,
+            let allowed = match &self.outcomes[at] {
+                PredictedOutcome::Output(_) => {
+                    [NodeState::Completed, NodeState::Cancelled].contains(state)
+                }
+                PredictedOutcome::Failure(_) => {
+                    [NodeState::Failed, NodeState::Cancelled].contains(state)
+                }
+                PredictedOutcome::Unreached => *state == NodeState::Cancelled,
             };
-            assert!(may_be, "{} is {state}, {:?}", nodes[at].id, self.fates[at]);
+            assert!(
+                allowed,
+                "{} is {state}, predicted {:?}",
+                nodes[at].id, self.outcomes[at]
+            );
         }
     }
 
-    /// Where the machine's nodes are when each has completed in turn.
+    /// The states of the nodes after each has completed in turn.
     fn states_after_all(&self) -> Vec<NodeState> {
         let (mut state, step) = self.machine.begin();
         let mut open = step.begin;
         while let Some(at) = open.pop() {
             let step = self.machine.apply(&mut state, GraphEvent::Completed(at));
-            open.extend(step.expect("what was begun completes").begin);
+            open.extend(step.expect("a started node completes").begin);
         }
         assert_eq!(state.end(), Some(ExecutionEnd::Completed));
         state.nodes().to_vec()
     }
 }
 
-impl Fate {
+impl PredictedOutcome {
     fn without_headers(&self) -> Self {
         match self {
             Self::Output(value) => Self::Output(without_headers(value.clone())),
@@ -129,35 +137,35 @@ impl Fate {
     }
 }
 
-fn fate(work: &Work) -> Fate {
+fn predict(work: &NodeWork) -> PredictedOutcome {
     match work {
-        Work::Delay(_) => Fate::Output(Value::Null),
-        Work::Task { kind, payload, .. } => {
-            let payload: Value = payload.read().expect("a payload is JSON");
+        NodeWork::Delay(_) => PredictedOutcome::Output(Value::Null),
+        NodeWork::Task { kind, payload, .. } => {
+            let payload: Value = payload.read().expect("the payload is JSON");
             let input = &payload["input"];
             let attempt = u32::try_from(times(input)).unwrap_or(u32::MAX - 1) + 1;
-            match crew::result(kind, input, attempt) {
-                Ok(output) => Fate::Output(output),
-                Err(error) => Fate::Failure(Some(error.message().to_owned())),
+            match task_workers::result(kind, input, attempt) {
+                Ok(output) => PredictedOutcome::Output(output),
+                Err(error) => PredictedOutcome::Failure(Some(error.message().to_owned())),
             }
         }
-        Work::Http { call, .. } => {
+        NodeWork::Http { call, .. } => {
             let after_scheme = call.url.split_once("//").map_or("", |(_, rest)| rest);
             let path = after_scheme.find('/').map_or("/", |at| &after_scheme[at..]);
             if path.starts_with("/status/") {
-                return Fate::Failure(None);
+                return PredictedOutcome::Failure(None);
             }
             let body = call
                 .body
                 .as_ref()
-                .map_or(Value::Null, |body| body.read().expect("a body is JSON"));
-            let body = echoed(&call.method, path, body);
-            Fate::Output(json!({"status": 200, "headers": {}, "body": body}))
+                .map_or(Value::Null, |body| body.read().expect("the body is JSON"));
+            let body = echo_body(&call.method, path, body);
+            PredictedOutcome::Output(json!({"status": 200, "headers": {}, "body": body}))
         }
     }
 }
 
-/// What servers and clients put into headers is no matter of the graph's.
+/// Removes the headers of HTTP responses, which the graph does not determine.
 fn without_headers(value: Value) -> Value {
     match value {
         Value::Object(fields) => fields

@@ -1,47 +1,50 @@
-//! A start: however often it is told, one execution is started, and what cannot be started is refused.
+//! Starting an execution: idempotent, and unknown executions are reported.
 
-use crate::crew::Crew;
 use crate::fixture::EngineFixture;
 use crate::graphs::{chain, task};
+use crate::task_workers::TaskWorkers;
 use futures::future::join_all;
 use leasehold_core::ExecutionId;
-use leasehold_engine::{Description, StartOutcome, Told};
+use leasehold_engine::{Description, StartOutcome, StopAck};
 use leasehold_store::fresh_id;
 use serde_json::json;
 
-/// The answer to a start of what runs already.
-fn repeated(g: &EngineFixture) -> StartOutcome {
-    if g.tells_repetitions {
+/// The outcome of a repeated start of a running execution.
+fn repeated_start(g: &EngineFixture) -> StartOutcome {
+    if g.reports_repeated_starts {
         StartOutcome::AlreadyStarted { ended: false }
     } else {
         StartOutcome::Started
     }
 }
 
-/// A second start finds the first.
-pub async fn a_repeated_one_is_the_same(g: EngineFixture) {
-    let crew = Crew::at_work(&g);
+/// A repeated start finds the first.
+pub async fn repeated_start_finds_the_first(g: EngineFixture) {
+    let workers = TaskWorkers::start(&g);
     let graph = chain(vec![
         task(&g.queue, "first", "hold"),
         task(&g.queue, "second", "echo"),
     ]);
     let start = g.start(graph, json!({})).await;
-    assert_eq!(g.engine.start(&start).await, repeated(&g));
-    crew.let_go();
-    g.completed(&start).await;
+    assert_eq!(g.engine.start(&start).await, repeated_start(&g));
+    workers.release_held();
+    g.expect_completed(&start).await;
     let ended = StartOutcome::AlreadyStarted { ended: true };
     assert_eq!(g.engine.start(&start).await, ended);
-    assert_eq!((crew.begun("first"), crew.begun("second")), (1, 1));
+    assert_eq!(
+        (workers.attempts("first"), workers.attempts("second")),
+        (1, 1)
+    );
 }
 
-/// Of many at once one starts it, and its nodes are begun once.
-pub async fn of_many_at_once_one_counts(g: EngineFixture) {
-    let crew = Crew::at_work(&g);
+/// Of concurrent starts one counts, and each node is started once.
+pub async fn concurrent_starts_start_once(g: EngineFixture) {
+    let workers = TaskWorkers::start(&g);
     let graph = chain(vec![task(&g.queue, "only", "hold")]);
     let start = g.admit(graph, json!({}), None).await;
     let all = join_all((0..8).map(|_| g.engine.start(&start))).await;
     let started = all.iter().filter(|one| **one == StartOutcome::Started);
-    let counted = if g.tells_repetitions { 1 } else { 8 };
+    let counted = if g.reports_repeated_starts { 1 } else { 8 };
     assert_eq!(started.count(), counted, "{all:?}");
     for one in &all {
         assert!(
@@ -52,38 +55,41 @@ pub async fn of_many_at_once_one_counts(g: EngineFixture) {
             "{all:?}"
         );
     }
-    crew.let_go();
-    g.completed(&start).await;
-    assert_eq!(crew.begun("only"), 1);
+    workers.release_held();
+    g.expect_completed(&start).await;
+    assert_eq!(workers.attempts("only"), 1);
 }
 
 /// An execution is open from its start to its end.
-pub async fn leads_to_an_open_execution(g: EngineFixture) {
+pub async fn started_execution_is_open_until_its_end(g: EngineFixture) {
     let graph = chain(vec![task(&g.queue, "only", "echo")]);
     let start = g.start(graph, json!({})).await;
-    let seen = g.engine.describe(start.execution).await;
-    assert_eq!(seen, Ok(Description::Open));
-    let crew = Crew::at_work(&g);
-    g.completed(&start).await;
-    crew.leave().await;
+    let description = g.engine.describe(start.execution).await;
+    assert_eq!(description, Ok(Description::Open));
+    let workers = TaskWorkers::start(&g);
+    g.expect_completed(&start).await;
+    workers.stop().await;
 }
 
-/// What was never started is unknown, whatever is asked of it.
-pub async fn what_had_none_is_unknown(g: EngineFixture) {
+/// An execution that was never started is unknown to every call.
+pub async fn execution_that_was_not_started_is_unknown(g: EngineFixture) {
     let graph = chain(vec![task(&g.queue, "only", "echo")]);
     let admitted = g.admit(graph, json!({}), None).await;
     let body = &admitted.version.body;
-    let nobody: ExecutionId = fresh_id();
-    for execution in [nobody, admitted.execution] {
+    let unknown: ExecutionId = fresh_id();
+    for execution in [unknown, admitted.execution] {
         let engine = &g.engine;
         assert_eq!(engine.describe(execution).await, Ok(Description::NotFound));
-        assert_eq!(engine.cancel(execution, "no").await, Ok(Told::NotFound));
-        assert_eq!(engine.terminate(execution, "no").await, Ok(Told::NotFound));
+        assert_eq!(engine.cancel(execution, "no").await, Ok(StopAck::NotFound));
+        assert_eq!(
+            engine.terminate(execution, "no").await,
+            Ok(StopAck::NotFound)
+        );
         assert_eq!(engine.nodes(execution, body).await, Ok(None));
     }
 }
 
-/// An engine that serves starts says that it is well.
-pub async fn is_served_by_an_engine_that_is_well(g: EngineFixture) {
+/// A running engine reports that it is healthy.
+pub async fn engine_reports_healthy(g: EngineFixture) {
     assert_eq!(g.engine.health().await, Ok(()));
 }

@@ -1,95 +1,95 @@
-//! Telling an execution to end: before anybody works on it, meanwhile, and when it has ended.
+//! Cancelling and terminating an execution: before it is claimed, while it runs, and after its end.
 
-use crate::crew::Crew;
 use crate::fixture::EngineFixture;
 use crate::graphs::{chain, delay, task};
+use crate::task_workers::TaskWorkers;
 use leasehold_core::ExecutionEnd;
 use leasehold_core::graph::{Graph, NodeState};
-use leasehold_engine::{Start, Told};
+use leasehold_engine::{Start, StopAck};
 use serde_json::json;
 
-/// Two nodes, the first of which ends only when it is let go.
-fn held(g: &EngineFixture) -> Graph {
+/// A chain of two nodes, the first of which ends only when it is released.
+fn held_graph(g: &EngineFixture) -> Graph {
     chain(vec![
         task(&g.queue, "first", "hold"),
         task(&g.queue, "second", "echo"),
     ])
 }
 
-async fn cancelled(g: &EngineFixture, start: &Start) {
-    let told = g.engine.cancel(start.execution, "not wanted").await;
-    assert_eq!(told, Ok(Told::Told));
-    let (end, error) = g.ended(start).await;
+async fn cancel_and_check(g: &EngineFixture, start: &Start) {
+    let ack = g.engine.cancel(start.execution, "not wanted").await;
+    assert_eq!(ack, Ok(StopAck::Acknowledged));
+    let (end, error) = g.wait_ended(start).await;
     assert_eq!(end, ExecutionEnd::Cancelled, "{error:?}");
-    assert!(error.is_some(), "it says why");
+    assert!(error.is_some(), "the error is set");
     let nothing_done = [NodeState::Cancelled, NodeState::Cancelled];
     assert_eq!(g.states(start).await, nothing_done);
 }
 
-/// Nobody has claimed anything of it.
-pub async fn a_cancellation_before_anybody_works_on_it(g: EngineFixture) {
-    let start = g.start(held(&g), json!({})).await;
-    g.queued().await;
-    cancelled(&g, &start).await;
+/// Cancels an execution of which no job is claimed.
+pub async fn cancel_before_a_worker_claims_it(g: EngineFixture) {
+    let start = g.start(held_graph(&g), json!({})).await;
+    g.wait_queued().await;
+    cancel_and_check(&g, &start).await;
 }
 
-/// Somebody is at work on a node.
-pub async fn a_cancellation_while_somebody_works_on_it(g: EngineFixture) {
-    let crew = Crew::at_work(&g);
-    let start = g.start(held(&g), json!({})).await;
-    crew.until_begun("first", g.patience).await;
-    cancelled(&g, &start).await;
-    crew.let_go();
-    assert_eq!(crew.begun("second"), 0);
+/// Cancels an execution while a worker runs a node.
+pub async fn cancel_while_a_worker_runs_a_node(g: EngineFixture) {
+    let workers = TaskWorkers::start(&g);
+    let start = g.start(held_graph(&g), json!({})).await;
+    workers.wait_started("first", g.timeout).await;
+    cancel_and_check(&g, &start).await;
+    workers.release_held();
+    assert_eq!(workers.attempts("second"), 0);
 }
 
-/// A pause is no obstacle.
-pub async fn a_cancellation_in_a_pause(g: EngineFixture) {
+/// Cancels an execution during a delay.
+pub async fn cancel_during_a_delay(g: EngineFixture) {
     let graph = chain(vec![
         delay("pause", 3_600_000),
         task(&g.queue, "second", "echo"),
     ]);
     let start = g.start(graph, json!({})).await;
-    g.in_state(&start, "pause", NodeState::Running).await;
-    cancelled(&g, &start).await;
+    g.wait_for_state(&start, "pause", NodeState::Running).await;
+    cancel_and_check(&g, &start).await;
 }
 
-/// What has ended stays as it ended.
-pub async fn a_cancellation_after_the_end_changes_nothing(g: EngineFixture) {
-    let crew = Crew::at_work(&g);
+/// Cancelling and terminating an ended execution changes nothing.
+pub async fn cancel_after_the_end_changes_nothing(g: EngineFixture) {
+    let workers = TaskWorkers::start(&g);
     let graph = chain(vec![task(&g.queue, "only", "echo")]);
     let start = g.start(graph, json!({})).await;
-    g.completed(&start).await;
-    let told = g.engine.cancel(start.execution, "too late").await;
-    assert_eq!(told, Ok(Told::Told));
-    let told = g.engine.terminate(start.execution, "too late").await;
-    assert_eq!(told, Ok(Told::Told));
-    g.completed(&start).await;
+    g.expect_completed(&start).await;
+    let ack = g.engine.cancel(start.execution, "too late").await;
+    assert_eq!(ack, Ok(StopAck::Acknowledged));
+    let ack = g.engine.terminate(start.execution, "too late").await;
+    assert_eq!(ack, Ok(StopAck::Acknowledged));
+    g.expect_completed(&start).await;
     assert_eq!(g.states(&start).await, [NodeState::Completed]);
-    crew.leave().await;
+    workers.stop().await;
 }
 
-/// A second one finds the first.
-pub async fn a_repeated_cancellation_is_the_same(g: EngineFixture) {
-    let start = g.start(held(&g), json!({})).await;
-    g.queued().await;
-    cancelled(&g, &start).await;
-    cancelled(&g, &start).await;
+/// A repeated cancel has the same outcome.
+pub async fn repeated_cancel_has_the_same_outcome(g: EngineFixture) {
+    let start = g.start(held_graph(&g), json!({})).await;
+    g.wait_queued().await;
+    cancel_and_check(&g, &start).await;
+    cancel_and_check(&g, &start).await;
 }
 
-/// Ending it without asking ends it at once.
-pub async fn a_termination_ends_it(g: EngineFixture) {
-    let crew = Crew::at_work(&g);
-    let start = g.start(held(&g), json!({})).await;
-    crew.until_begun("first", g.patience).await;
-    let told = g.engine.terminate(start.execution, "enough of it").await;
-    assert_eq!(told, Ok(Told::Told));
-    let (end, error) = g.ended(&start).await;
+/// A termination ends the execution at once.
+pub async fn terminate_ends_the_execution(g: EngineFixture) {
+    let workers = TaskWorkers::start(&g);
+    let start = g.start(held_graph(&g), json!({})).await;
+    workers.wait_started("first", g.timeout).await;
+    let ack = g.engine.terminate(start.execution, "enough of it").await;
+    assert_eq!(ack, Ok(StopAck::Acknowledged));
+    let (end, error) = g.wait_ended(&start).await;
     assert_eq!(end, ExecutionEnd::Terminated);
     let error = error.unwrap_or_default();
     assert!(error.contains("enough of it"), "{error}");
     let nothing_done = [NodeState::Cancelled, NodeState::Cancelled];
     assert_eq!(g.states(&start).await, nothing_done);
-    crew.let_go();
-    assert_eq!(crew.begun("second"), 0);
+    workers.release_held();
+    assert_eq!(workers.attempts("second"), 0);
 }

@@ -1,8 +1,8 @@
-//! The suite: `suite!` makes a test of each case. The build script finds the cases, and a test here finds one that it missed.
+//! The macro `suite!`, which creates a test for each case. The build script finds the cases, and a test here checks that it finds all.
 
 include!(concat!(env!("OUT_DIR"), "/cases.rs"));
 
-/// Makes one test of each case, over the fixtures that `$fixture` (a path that begins with `crate`) makes.
+/// Creates one test for each case, on the fixtures that `$fixture` (a path that starts with `crate`) creates.
 #[macro_export]
 macro_rules! suite {
     ($fixture:path) => {
@@ -33,7 +33,7 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// Every public function below `path` that takes a fixture, however it is laid out, as `noun::case`.
+    /// Collects every public function below `path` that takes a fixture, as `noun::case`.
     fn cases_in(noun: &str, path: &Path, found: &mut BTreeSet<String>) {
         if path.is_dir() {
             for entry in fs::read_dir(path).unwrap() {
@@ -53,9 +53,9 @@ mod tests {
 
     #[test]
     fn every_case_is_listed() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let mut written = BTreeSet::new();
-        for entry in fs::read_dir(folder).unwrap() {
+        for entry in fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             let noun = path.file_stem().unwrap().to_str().unwrap().to_owned();
             cases_in(&noun, &path, &mut written);

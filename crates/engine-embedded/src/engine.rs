@@ -1,29 +1,31 @@
-//! What is asked of an engine, answered by the store. Works on nothing itself.
+//! The engine's calls, each of which is one operation of the store. Runs no node itself.
 
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphOrigin, GraphStop, NodeRun};
 use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
-use leasehold_engine::{Description, EndedPage, Engine, Error, Result, Start, StartOutcome, Told};
+use leasehold_engine::{
+    Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StopAck,
+};
 use leasehold_store::graph::{GraphStart, GraphStarted, GraphStopped};
 use leasehold_store::{ErrorKind, Store};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-const NEEDS_TEMPORAL: &str = "its version is a binding to a workflow of the user's own Temporal workers; the embedded engine runs graphs only, \
-    bindings need `--engine temporal`";
+const NEEDS_TEMPORAL: &str = "the version is a binding to a workflow type of your own Temporal workers; the embedded engine runs only graphs; \
+    use `--engine temporal` for bindings";
 
-/// How the engine signs and how long it waits.
+/// The options of the embedded engine.
 #[derive(Clone, Debug)]
 pub struct EmbeddedOptions {
-    /// Who ends executions, for the event log.
+    /// The identity in the event log.
     pub identity: String,
-    /// How long the store may take to answer.
+    /// Timeout of a store operation.
     pub call_timeout: Duration,
 }
 
 impl EmbeddedOptions {
-    /// The defaults, signed so.
+    /// The defaults with this identity.
     pub fn new(identity: impl Into<String>) -> Self {
         Self {
             identity: identity.into(),
@@ -39,29 +41,29 @@ pub struct EmbeddedEngine {
 }
 
 impl EmbeddedEngine {
-    /// An engine on this store.
+    /// Creates an engine on this store.
     pub fn new(store: Arc<dyn Store>, options: EmbeddedOptions) -> Self {
         Self { store, options }
     }
 
-    /// What the store answers in time.
-    async fn ask<T>(
+    /// Runs a store operation with the timeout.
+    async fn with_timeout<T>(
         &self,
         call: impl Future<Output = leasehold_store::Result<T>>,
-    ) -> std::result::Result<T, Unanswered> {
+    ) -> std::result::Result<T, StoreFailure> {
         match timeout(self.options.call_timeout, call).await {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(Unanswered::Error(error)),
-            Err(_) => Err(Unanswered::Late(self.options.call_timeout)),
+            Ok(Ok(result)) => Ok(result),
+            Ok(Err(error)) => Err(StoreFailure::Error(error)),
+            Err(_) => Err(StoreFailure::Timeout(self.options.call_timeout)),
         }
     }
 
-    async fn end(&self, execution: ExecutionId, stop: GraphStop, reason: &str) -> Result<Told> {
+    async fn stop(&self, execution: ExecutionId, stop: GraphStop, reason: &str) -> Result<StopAck> {
         let identity = &self.options.identity;
         let stopped = self.store.graph_stop(execution, stop, identity, reason);
-        Ok(match self.ask(stopped).await? {
-            GraphStopped::Stopped(_) | GraphStopped::AlreadyEnded => Told::Told,
-            GraphStopped::NotFound => Told::NotFound,
+        Ok(match self.with_timeout(stopped).await? {
+            GraphStopped::Stopped(_) | GraphStopped::AlreadyEnded => StopAck::Acknowledged,
+            GraphStopped::NotFound => StopAck::NotFound,
         })
     }
 }
@@ -73,11 +75,11 @@ impl Engine for EmbeddedEngine {
     }
 
     async fn start(&self, start: &Start) -> StartOutcome {
-        let refused = |error: &str| StartOutcome::Refused {
+        let rejected = |error: &str| StartOutcome::Refused {
             error: error.to_owned(),
         };
         if matches!(start.version.body, VersionBody::Binding { .. }) {
-            return refused(NEEDS_TEMPORAL);
+            return rejected(NEEDS_TEMPORAL);
         }
         let graph = GraphStart {
             execution: start.execution,
@@ -89,19 +91,19 @@ impl Engine for EmbeddedEngine {
                 trace_context: start.trace_context.clone(),
             },
         };
-        match self.ask(self.store.graph_start(&graph)).await {
+        match self.with_timeout(self.store.graph_start(&graph)).await {
             Ok(GraphStarted::Started | GraphStarted::Ended(_)) => StartOutcome::Started,
             Ok(GraphStarted::AlreadyStarted { ended }) => StartOutcome::AlreadyStarted { ended },
             Ok(GraphStarted::NotFound) => {
-                refused("there is no such execution, or it ended before it was started")
+                rejected("execution not found, or it ended before it was started")
             }
-            Ok(GraphStarted::NotAGraph) => refused(NEEDS_TEMPORAL),
-            Err(unanswered) => unanswered.of_a_start(),
+            Ok(GraphStarted::NotAGraph) => rejected(NEEDS_TEMPORAL),
+            Err(failure) => failure.start_outcome(),
         }
     }
 
     async fn describe(&self, execution: ExecutionId) -> Result<Description> {
-        let Some(graph) = self.ask(self.store.graph_get(execution)).await? else {
+        let Some(graph) = self.with_timeout(self.store.graph_get(execution)).await? else {
             return Ok(Description::NotFound);
         };
         Ok(match graph.state.end() {
@@ -114,16 +116,16 @@ impl Engine for EmbeddedEngine {
         })
     }
 
-    /// At once: what is begun is abandoned.
-    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<Told> {
-        self.end(execution, GraphStop::Cancelled, reason).await
+    /// Cancels at once: running nodes are abandoned.
+    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<StopAck> {
+        self.stop(execution, GraphStop::Cancelled, reason).await
     }
 
-    async fn terminate(&self, execution: ExecutionId, reason: &str) -> Result<Told> {
-        self.end(execution, GraphStop::Terminated, reason).await
+    async fn terminate(&self, execution: ExecutionId, reason: &str) -> Result<StopAck> {
+        self.stop(execution, GraphStop::Terminated, reason).await
     }
 
-    /// None, ever: an execution ends in the store in the same transaction as its last node, so there is nothing to find out later.
+    /// Returns no executions: the store ends an execution in the transaction of its last node, so there is nothing to reconcile.
     async fn ended_since(&self, _: Timestamp, _: Option<Vec<u8>>) -> Result<EndedPage> {
         Ok(EndedPage::default())
     }
@@ -133,7 +135,7 @@ impl Engine for EmbeddedEngine {
     }
 
     async fn nodes(&self, execution: ExecutionId, _: &VersionBody) -> Result<Option<Vec<NodeRun>>> {
-        Ok(self.ask(self.store.graph_nodes(execution)).await?)
+        Ok(self.with_timeout(self.store.graph_nodes(execution)).await?)
     }
 
     async fn output(
@@ -142,34 +144,36 @@ impl Engine for EmbeddedEngine {
         _: &VersionBody,
         node: usize,
     ) -> Result<Option<JsonText>> {
-        Ok(self.ask(self.store.graph_output(execution, node)).await?)
+        Ok(self
+            .with_timeout(self.store.graph_output(execution, node))
+            .await?)
     }
 
     async fn health(&self) -> Result<()> {
-        self.ask(self.store.now()).await?;
+        self.with_timeout(self.store.now()).await?;
         Ok(())
     }
 }
 
-/// Why the store did not answer.
+/// Why a store operation failed.
 #[derive(Debug, thiserror::Error)]
-enum Unanswered {
+enum StoreFailure {
     #[error("{0}")]
     Error(leasehold_store::Error),
-    #[error("the store did not answer within {0:?}")]
-    Late(Duration),
+    #[error("store operation timed out after {0:?}")]
+    Timeout(Duration),
 }
 
-impl Unanswered {
-    /// A start is written in one transaction; where its answer is lost, it may be there.
-    fn of_a_start(&self) -> StartOutcome {
+impl StoreFailure {
+    /// Converts the failure of a start. A start is one transaction; if its answer was lost, it may have committed.
+    fn start_outcome(&self) -> StartOutcome {
         let error = self.to_string();
         let unavailable = |reached| StartOutcome::Unavailable {
             error: error.clone(),
             reached,
         };
         match self {
-            Self::Late(_) => unavailable(true),
+            Self::Timeout(_) => unavailable(true),
             Self::Error(cause) => match cause.kind {
                 ErrorKind::Unavailable(_) => unavailable(true),
                 ErrorKind::Contended(_) => unavailable(false),
@@ -183,12 +187,12 @@ impl Unanswered {
     }
 }
 
-impl From<Unanswered> for Error {
-    fn from(unanswered: Unanswered) -> Self {
-        let said = unanswered.to_string();
-        match unanswered {
-            Unanswered::Error(cause) if !cause.is_retryable() => Self::Failed(said),
-            Unanswered::Error(_) | Unanswered::Late(_) => Self::Unavailable(said),
+impl From<StoreFailure> for Error {
+    fn from(failure: StoreFailure) -> Self {
+        let text = failure.to_string();
+        match failure {
+            StoreFailure::Error(cause) if !cause.is_retryable() => Self::Failed(text),
+            StoreFailure::Error(_) | StoreFailure::Timeout(_) => Self::Unavailable(text),
         }
     }
 }

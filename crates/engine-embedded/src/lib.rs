@@ -1,12 +1,11 @@
-//! The engine port on the WorkQueue: graphs run in the store, and this room works on their calls and pauses. Knows no database and no HTTP route.
+//! The embedded engine: graphs run in the store's WorkQueue, without another server. Knows no database and no HTTP route.
 //!
-//! [`EmbeddedEngine`] answers what is asked of an engine; every answer is one operation of the store. [`NodeRunners`] is what works: nodes whose work
-//! is Leasehold's own (`http`, `delay`) are jobs on reserved queues, done here by ordinary workers. `task` nodes are done by whoever claims
-//! their queue.
+//! [`EmbeddedEngine`] implements the engine port; every call is one operation of the store. [`NodeRunner`] runs the `http` and `delay` nodes, which are
+//! jobs on reserved queues, with ordinary workers. Your own workers run `task` nodes.
 
 mod engine;
 mod nodes;
-mod runners;
+mod runner;
 
 pub use engine::{EmbeddedEngine, EmbeddedOptions};
-pub use runners::{NodeRunners, RunnerOptions};
+pub use runner::{NodeRunner, NodeRunnerOptions};

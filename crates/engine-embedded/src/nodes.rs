@@ -1,4 +1,4 @@
-//! What is done for a node of Leasehold's own, and the worker that does it: a call is made, a pause is over. Knows no store.
+//! The workers and handlers of `http` and `delay` nodes. Knows no store.
 
 use leasehold_core::JsonText;
 use leasehold_core::graph::{HttpCall, NodeKind};
@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Where a job says nothing; jobs of `http` nodes always do.
+/// Timeout of a call whose job has none; jobs of `http` nodes always have one.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Pauses that end at once; each takes no time.
-const PAUSES: usize = 16;
+/// Concurrency of `delay` jobs, each of which takes no time.
+const DELAY_CONCURRENCY: usize = 16;
 
-/// The workers, one for each type of node, so that no pause waits behind slow calls. `worker` begins one on a queue for so many jobs at once.
+/// Builds one worker per node type, so that no delay waits behind slow calls. `worker` returns a builder for a queue and a concurrency.
 pub(crate) fn workers(
     worker: impl Fn(&str, usize) -> WorkerBuilder,
     outbound: Outbound,
@@ -23,19 +23,19 @@ pub(crate) fn workers(
     let outbound = Arc::new(outbound);
     let calls = worker(NodeKind::HTTP_QUEUE, calls).handler(
         "http",
-        move |made: HttpCall, job: JobContext| {
+        move |request: HttpCall, job: JobContext| {
             let outbound = outbound.clone();
-            async move { call(&outbound, &made, &job).await }
+            async move { call(&outbound, &request, &job).await }
         },
     );
-    let pauses = worker(NodeKind::DELAY_QUEUE, PAUSES).handler("delay", pause_is_over);
-    [calls, pauses]
+    let delays = worker(NodeKind::DELAY_QUEUE, DELAY_CONCURRENCY).handler("delay", finish_delay);
+    [calls, delays]
         .into_iter()
         .map(WorkerBuilder::build)
         .collect()
 }
 
-/// Makes the call. What is left of the attempt's time is the call's.
+/// Makes the call, with the rest of the attempt's timeout.
 async fn call(
     outbound: &Outbound,
     call: &HttpCall,
@@ -45,17 +45,17 @@ async fn call(
         deadline.saturating_duration_since(Instant::now())
     });
     let trace = job.trace_context();
-    let made = outbound.call_traced(call, left, trace).await;
-    made.map_err(failed)
+    let result = outbound.call_traced(call, left, trace).await;
+    result.map_err(failed)
 }
 
-/// Its time has come: the queue has kept it until now.
-async fn pause_is_over((): (), _: JobContext) -> Result<(), JobError> {
+/// Completes a delay: the queue held the job until it was due.
+async fn finish_delay((): (), _: JobContext) -> Result<(), JobError> {
     Ok(())
 }
 
 fn failed(error: CallError) -> JobError {
-    match (error.again, error.after) {
+    match (error.is_retryable, error.retry_after) {
         (false, _) => JobError::permanent(error.message),
         (true, Some(after)) => JobError::retry_after(after, error.message),
         (true, None) => JobError::new(error.message),
@@ -65,23 +65,23 @@ fn failed(error: CallError) -> JobError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use leasehold_core::job::Again;
+    use leasehold_core::job::RetryMode;
 
     #[test]
-    fn a_call_says_whether_and_when_it_is_tried_again() {
+    fn call_error_sets_the_retry_mode() {
         let second = Duration::from_secs(1);
-        for (again, after, expected) in [
-            (false, None, Again::Never),
-            (false, Some(second), Again::Never),
-            (true, None, Again::Policy),
-            (true, Some(second), Again::After(second)),
+        for (is_retryable, retry_after, expected) in [
+            (false, None, RetryMode::Never),
+            (false, Some(second), RetryMode::Never),
+            (true, None, RetryMode::Policy),
+            (true, Some(second), RetryMode::After(second)),
         ] {
             let error = failed(CallError {
                 message: "no".to_owned(),
-                again,
-                after,
+                is_retryable,
+                retry_after,
             });
-            assert_eq!((error.message(), error.again()), ("no", expected));
+            assert_eq!((error.message(), error.retry_mode()), ("no", expected));
         }
     }
 }

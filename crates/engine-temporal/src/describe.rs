@@ -1,8 +1,8 @@
-//! What Temporal knows of a workflow, and why it ended. The proof on which slots are freed, so doubt is an error here.
+//! Describes a workflow and how it ended. Slots are freed on this evidence, so an unclear answer is an error.
 
 use crate::TemporalEngine;
-use crate::codes::{error, is_workflow_not_found};
-use crate::connect::Trouble;
+use crate::connection::RpcError;
+use crate::grpc_codes::{engine_error, is_workflow_not_found};
 use crate::proto::{
     Attributes, DescribeWorkflowExecutionRequest, DescribeWorkflowExecutionResponse, Failure,
     GetWorkflowExecutionHistoryRequest, HistoryEvent, HistoryEventFilterType, WorkflowExecution,
@@ -15,20 +15,22 @@ use leasehold_core::{ExecutionEnd, ExecutionId};
 use leasehold_engine::{Description, Error, Result};
 use tonic::Status;
 
-/// Causes of causes that are told; what lies deeper says little.
+/// Maximum depth of reported failure causes.
 const FAILURE_MAX_DEPTH: usize = 20;
 
 impl TemporalEngine {
     pub(crate) async fn describe_workflow(&self, execution: ExecutionId) -> Result<Description> {
         let answer = match self.describe_run(execution, "").await {
             Ok(answer) => answer,
-            Err(trouble) if is_workflow_not_found(&trouble) => return Ok(Description::NotFound),
-            Err(trouble) => return Err(error(&trouble)),
+            Err(rpc_error) if is_workflow_not_found(&rpc_error) => {
+                return Ok(Description::NotFound);
+            }
+            Err(rpc_error) => return Err(engine_error(&rpc_error)),
         };
-        let seen = info(&answer).map_err(|trouble| error(&trouble))?;
+        let seen = info(&answer).map_err(|rpc_error| engine_error(&rpc_error))?;
         if seen.status() == WorkflowExecutionStatus::Unspecified {
             return Err(Error::Failed(format!(
-                "{} has no status we know: {}",
+                "workflow {} has an unknown status: {}",
                 crate::workflow_id(execution),
                 seen.status
             )));
@@ -47,12 +49,12 @@ impl TemporalEngine {
         })
     }
 
-    /// One run, or the latest if it is not named: what a retry, a reset or a continue-as-new has led to.
+    /// Describes one run, or the latest (after a retry, a reset or a continue-as-new) if `run` is empty.
     pub(crate) async fn describe_run(
         &self,
         execution: ExecutionId,
         run: &str,
-    ) -> std::result::Result<DescribeWorkflowExecutionResponse, Trouble> {
+    ) -> std::result::Result<DescribeWorkflowExecutionResponse, RpcError> {
         let request = DescribeWorkflowExecutionRequest {
             namespace: self.options.namespace.clone(),
             execution: Some(WorkflowExecution {
@@ -60,11 +62,11 @@ impl TemporalEngine {
                 ..latest_run(execution)
             }),
         };
-        let sent = self.link.call(self.options.call_timeout, request);
+        let sent = self.connection.call(self.options.call_timeout, request);
         sent.await
     }
 
-    /// How a run ended is certain already: without its last event it is told in general words.
+    /// Returns the error text of an ended run. Falls back to a general text if its last event cannot be read.
     async fn close_message(&self, seen: &WorkflowExecutionInfo, end: ExecutionEnd) -> String {
         let request = GetWorkflowExecutionHistoryRequest {
             namespace: self.options.namespace.clone(),
@@ -73,13 +75,13 @@ impl TemporalEngine {
             skip_archival: true,
             ..GetWorkflowExecutionHistoryRequest::default()
         };
-        let sent = self.link.call(self.options.call_timeout, request);
+        let sent = self.connection.call(self.options.call_timeout, request);
         let last = match sent.await {
             Ok(answer) => answer
                 .history
                 .and_then(|history| history.events.into_iter().next_back()),
-            Err(trouble) => {
-                tracing::debug!(error = %error(&trouble), "the last event of an ended workflow could not be read");
+            Err(rpc_error) => {
+                tracing::debug!(error = %engine_error(&rpc_error), "failed to read the last event of an ended workflow");
                 None
             }
         };
@@ -93,9 +95,9 @@ impl TemporalEngine {
 
 pub(crate) fn info(
     answer: &DescribeWorkflowExecutionResponse,
-) -> std::result::Result<&WorkflowExecutionInfo, Trouble> {
+) -> std::result::Result<&WorkflowExecutionInfo, RpcError> {
     let info = answer.workflow_execution_info.as_ref();
-    info.ok_or_else(|| Trouble::Status(Status::internal("a description without its content")))
+    info.ok_or_else(|| RpcError::Status(Status::internal("the description has no execution info")))
 }
 
 pub(crate) fn latest_run(execution: ExecutionId) -> WorkflowExecution {
@@ -105,13 +107,13 @@ pub(crate) fn latest_run(execution: ExecutionId) -> WorkflowExecution {
     }
 }
 
-/// How a latest run of that status ended, if it did.
+/// Returns how a latest run with this status ended, if it has.
 pub(crate) const fn end(status: WorkflowExecutionStatus) -> Option<ExecutionEnd> {
     match status {
         WorkflowExecutionStatus::Running | WorkflowExecutionStatus::Paused => None,
-        // Seen only by whoever asks between two runs: the next one goes on.
+        // Only visible between two runs: the next run continues.
         WorkflowExecutionStatus::ContinuedAsNew => None,
-        // Nothing we know: whoever must know for certain checks for it.
+        // Unknown: callers that need certainty check for it.
         WorkflowExecutionStatus::Unspecified => None,
         WorkflowExecutionStatus::Completed => Some(ExecutionEnd::Completed),
         WorkflowExecutionStatus::Failed => Some(ExecutionEnd::Failed),
@@ -136,7 +138,7 @@ fn event_message(event: &HistoryEvent) -> Option<String> {
     }
 }
 
-/// `what went wrong: its cause: the cause of that`.
+/// Joins the messages of a failure and its causes with `: `.
 pub(crate) fn failure_message(failure: &Failure) -> String {
     let causes = std::iter::successors(Some(failure), |failure| failure.cause.as_deref());
     let messages: Vec<&str> = causes

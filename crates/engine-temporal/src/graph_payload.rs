@@ -1,4 +1,4 @@
-//! What the workflow that runs graphs and its activities write into histories. Histories outlive programs, so what is read here must stay readable.
+//! The JSON that the graph workflow and its activities write into histories. Histories outlive releases, so these types must stay readable.
 
 use leasehold_core::duration::millis;
 use leasehold_core::graph::{Graph, HttpCall};
@@ -7,122 +7,122 @@ use leasehold_core::{DefinitionId, ExecutionId, JobId, JsonText, VersionId, Work
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// The memo's field with the request's priority, for the jobs of a graph's tasks: Temporal knows it only roughly.
+/// The memo field with the request's exact priority, for the jobs of task nodes: Temporal has only five priorities.
 pub const MEMO_PRIORITY: &str = "priority";
 
-/// The memo's field with the trace that a graph goes on with, for the jobs and calls of its nodes.
+/// The memo field with the `traceparent` for the jobs and calls of a graph's nodes.
 pub const MEMO_TRACE: &str = "traceparent";
 
-/// The type of a workflow's failure that a node is to blame for.
+/// The failure type of a workflow that failed because of a node.
 pub const FAILED_NODE: &str = "NodeFailed";
 
-/// The one argument of every workflow, as it is written and as the worker reads it.
+/// The single argument of every workflow.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Input<'a> {
-    /// The execution, which the workflow is called after.
+pub struct WorkflowInput<'a> {
+    /// The execution, which gives the workflow its id.
     pub execution_id: ExecutionId,
-    /// Whose it is.
+    /// The workspace of the execution.
     pub workspace_id: WorkspaceId,
-    /// The definition that was asked for.
+    /// The requested definition.
     pub workflow_definition_id: DefinitionId,
-    /// The version of it that runs.
+    /// The version that runs.
     pub workflow_version_id: VersionId,
-    /// The ids of its nodes, in the order of the graph.
+    /// The ids of the nodes, in topological order.
     pub node_ids: Vec<Cow<'a, str>>,
-    /// What the request gives.
+    /// The request's params.
     pub params: JsonText,
-    /// The graph, for the worker that runs it; none for a workflow type of the user's own.
+    /// The graph, for the graph worker; `None` for a workflow of the user's own workers.
     pub graph: Option<Cow<'a, Graph>>,
 }
 
-/// A call to make.
+/// The input of the `http` activity.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallInput {
-    /// The call, with everything put in.
+    /// The call, with all templates resolved.
     pub call: HttpCall,
-    /// How long it may take.
+    /// The timeout.
     pub timeout_ms: u64,
-    /// The trace that it is part of, as a `traceparent`.
+    /// The `traceparent` to send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
 
-/// A job to have done.
+/// The input of the `task` activity.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskInput {
-    /// The execution that the node is part of.
+    /// The node's execution.
     pub execution_id: ExecutionId,
     /// The node.
     pub node_id: String,
-    /// The queue that the job goes into.
+    /// The queue of the job.
     pub queue: String,
     /// The kind of the job.
     pub kind: String,
-    /// What the worker is given.
+    /// The job's payload.
     pub payload: JsonText,
     /// The job's priority.
     pub priority: i16,
-    /// How often and when it is tried again.
+    /// The job's retry policy.
     pub retry: RetryInput,
-    /// How long one attempt may take.
+    /// The timeout of one attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
-    /// The trace that it is part of, as a `traceparent`.
+    /// The `traceparent` to send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<String>,
 }
 
-/// How often and when a job is tried again.
+/// The retry policy of a job.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryInput {
-    /// Attempts in all.
+    /// Maximum number of attempts.
     pub max_attempts: u32,
-    /// The first wait.
+    /// The first delay.
     pub base_ms: u64,
-    /// By what each wait grows.
+    /// The factor between delays.
     pub factor: f64,
-    /// The longest wait.
+    /// The longest delay.
     pub max_ms: u64,
-    /// How much of a wait is left to chance.
+    /// The random share of a delay.
     pub jitter: f64,
 }
 
-/// An execution that is about to end.
+/// The input of the `ended` activity.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EndedInput {
-    /// Which one.
+    /// The execution that is about to end.
     pub execution_id: ExecutionId,
 }
 
-/// What a node came to.
+/// The result of a node.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Done {
-    /// How often somebody began to work on it.
+pub struct NodeResult {
+    /// Number of attempts.
     pub attempts: u32,
     /// The job of a task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<JobId>,
-    /// What it gave.
+    /// The node's output.
     pub output: Option<JsonText>,
 }
 
-/// How far a task's job is: told with every heartbeat, and with the job's failure.
+/// The progress of a task's job, sent with every heartbeat and with the job's failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct JobSeen {
+pub struct JobProgress {
     /// The job.
     pub job: JobId,
-    /// Claims that count.
+    /// Number of attempts.
     pub attempts: u32,
 }
 
-/// Which node ended an execution, and why: the details of the workflow's failure.
+/// The failure details of a workflow: the node that failed, and why.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FailedNode {
@@ -144,12 +144,12 @@ impl From<JobRetry> for RetryInput {
     }
 }
 
-/// What a node is told to have failed with when its activity timed out: without a heartbeat its worker is gone.
+/// Returns the error of a node whose activity timed out. A missing heartbeat means that the worker is gone.
 #[must_use]
-pub const fn timed_out(without_heartbeat: bool) -> &'static str {
+pub const fn timeout_message(without_heartbeat: bool) -> &'static str {
     if without_heartbeat {
-        "the worker that had it was lost"
+        "the worker running the node was lost (no heartbeat)"
     } else {
-        "it took longer than its timeout"
+        "timed out"
     }
 }

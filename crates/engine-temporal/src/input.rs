@@ -1,6 +1,6 @@
-//! What a workflow is started with: its input, memo, header and priority, as Temporal wants them. Sends nothing.
+//! Builds the input, memo, header and priority of a start. Sends nothing.
 
-use crate::graph_payload::{Input, MEMO_PRIORITY, MEMO_TRACE};
+use crate::graph_payload::{MEMO_PRIORITY, MEMO_TRACE, WorkflowInput};
 use crate::proto::{Header, Memo, Payload, Payloads, Priority};
 use leasehold_core::{RequestId, VersionBody};
 use leasehold_engine::Start;
@@ -8,15 +8,15 @@ use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The memo's field that tells our workflows from others.
+/// The memo field that identifies workflows started by Leasehold.
 const MEMO_REQUEST: &str = "requestId";
 
-/// The header in which the OpenTelemetry interceptors of Temporal's SDKs look for a trace.
+/// The header from which the OpenTelemetry interceptors of Temporal's SDKs read the trace.
 const HEADER_TRACE: &str = "_tracer-data";
 
 pub(crate) fn input(start: &Start) -> serde_json::Result<Payloads> {
     let body = &start.version.body;
-    let input = Input {
+    let input = WorkflowInput {
         execution_id: start.execution,
         workspace_id: start.workspace,
         workflow_definition_id: start.definition,
@@ -48,7 +48,7 @@ pub(crate) fn memo(start: &Start) -> serde_json::Result<Memo> {
     Ok(Memo { fields })
 }
 
-/// What tells a user's own workers in which trace they are.
+/// Builds the header that passes the trace to the user's workers.
 pub(crate) fn header(start: &Start) -> serde_json::Result<Option<Header>> {
     let Some(trace) = &start.trace else {
         return Ok(None);
@@ -58,14 +58,14 @@ pub(crate) fn header(start: &Start) -> serde_json::Result<Option<Header>> {
     Ok(Some(Header { fields }))
 }
 
-/// Whether a workflow with that memo was started for this request.
+/// Whether a workflow with this memo was started for this request.
 pub(crate) fn is_memo_of(start: &Start, memo: Option<&Memo>) -> bool {
-    let said = memo.and_then(|memo| memo.fields.get(MEMO_REQUEST));
-    let read = said.and_then(|said| serde_json::from_slice::<RequestId>(&said.data).ok());
+    let field = memo.and_then(|memo| memo.fields.get(MEMO_REQUEST));
+    let read = field.and_then(|field| serde_json::from_slice::<RequestId>(&field.data).ok());
     read == Some(start.request)
 }
 
-/// Temporal knows five priorities, 1 the most urgent. Workspaces share a task queue evenly.
+/// Maps the priority to Temporal's five, of which 1 is the most urgent, and makes workspaces share a task queue fairly.
 ///
 /// | request's priority | Temporal's |
 /// |---|---|

@@ -1,14 +1,14 @@
-//! The engine port on Temporal: starts, follows and stops executions through its gRPC API. Keeps nothing.
+//! The Temporal engine: starts, describes and stops executions through Temporal's gRPC API. Keeps no state.
 //!
-//! An execution is the workflow `execution-{id}`. Every call goes out once, with a deadline: what to do about one that failed
-//! is decided by whoever asked, and [`StartOutcome`] tells what may have happened. The codes behind it are in `codes.rs`.
+//! An execution is the workflow `execution-{id}`. Every call is sent once, with a deadline; the caller decides about retries.
+//! [`StartOutcome`] says what may have happened; `grpc_codes.rs` maps the gRPC codes to it.
 
-mod codes;
-mod connect;
+mod connection;
 mod describe;
 #[cfg(test)]
-mod faults;
+mod fault_tests;
 pub mod graph_payload;
+mod grpc_codes;
 mod input;
 mod nodes;
 mod options;
@@ -18,34 +18,36 @@ mod stop;
 mod visibility;
 mod worker_config;
 
-pub use connect::chain;
-pub use options::{ApiKey, ClientCertificate, InvalidOptions, TemporalOptions, Tls};
+pub use connection::error_chain;
+pub use options::{
+    ApiKey, ClientCertificate, InvalidTemporalOptions, TemporalOptions, TemporalTls,
+};
 pub use worker_config::{GRAPH_WORKFLOW_TYPE, GraphWorkerOptions, WORKER_PROGRAM, WorkerConfig};
 
 use async_trait::async_trait;
-use connect::Link;
+use connection::Connection;
 use leasehold_core::graph::NodeRun;
 use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
-use leasehold_engine::{Description, EndedPage, Engine, Result, Start, StartOutcome, Told};
+use leasehold_engine::{Description, EndedPage, Engine, Result, Start, StartOutcome, StopAck};
 
-/// What the id of every workflow of ours begins with.
+/// The prefix of the ids of all workflows started by Leasehold.
 const WORKFLOW_ID_PREFIX: &str = "execution-";
 
-/// A Temporal namespace as an engine. Cheap to clone; clones share a connection.
+/// A Temporal namespace as an engine. Clones share a connection.
 #[derive(Clone)]
 pub struct TemporalEngine {
     options: std::sync::Arc<TemporalOptions>,
-    link: Link,
+    connection: Connection,
 }
 
 impl TemporalEngine {
-    /// Checks the options and connects to nothing: the first call does, and any call after a connection was lost.
-    pub fn new(options: TemporalOptions) -> std::result::Result<Self, InvalidOptions> {
+    /// Checks the options without connecting. The first call connects, as does a call after the connection was lost.
+    pub fn new(options: TemporalOptions) -> std::result::Result<Self, InvalidTemporalOptions> {
         options.validate()?;
-        let link = Link::new(options.connection()?, options.connect_timeout);
+        let connection = Connection::new(options.connection()?, options.connect_timeout);
         Ok(Self {
             options: options.into(),
-            link,
+            connection,
         })
     }
 }
@@ -67,7 +69,7 @@ impl Engine for TemporalEngine {
     ) -> Result<Option<Vec<NodeRun>>> {
         let mut runs = self.node_runs(execution, body).await?;
         if let Some(runs) = &mut runs {
-            NodeRun::bound_outputs(runs);
+            NodeRun::omit_large_outputs(runs);
         }
         Ok(runs)
     }
@@ -86,11 +88,11 @@ impl Engine for TemporalEngine {
         self.describe_workflow(execution).await
     }
 
-    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<Told> {
+    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<StopAck> {
         self.cancel_workflow(execution, reason).await
     }
 
-    async fn terminate(&self, execution: ExecutionId, reason: &str) -> Result<Told> {
+    async fn terminate(&self, execution: ExecutionId, reason: &str) -> Result<StopAck> {
         self.terminate_workflow(execution, reason).await
     }
 
@@ -111,9 +113,9 @@ fn workflow_id(execution: ExecutionId) -> String {
     format!("{WORKFLOW_ID_PREFIX}{execution}")
 }
 
-/// The execution a workflow id names, if it is one of ours.
+/// Parses the execution from a workflow id, if Leasehold started the workflow.
 fn execution_id(workflow_id: &str) -> Option<ExecutionId> {
     let execution = workflow_id.strip_prefix(WORKFLOW_ID_PREFIX)?.parse().ok()?;
-    // Other spellings of a UUID parse too, but are not how we write it.
+    // Other spellings of a UUID parse too; Leasehold writes only this one.
     (self::workflow_id(execution) == workflow_id).then_some(execution)
 }

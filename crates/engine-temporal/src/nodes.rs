@@ -1,9 +1,9 @@
-//! The nodes of an execution, read from its workflow's history and, for what is under way, from its description. Needs no worker.
+//! Reads the nodes of an execution from its workflow's history and, for running activities, from its description. Needs no worker.
 
 use crate::TemporalEngine;
-use crate::codes::{error, is_workflow_not_found};
 use crate::describe::{end, failure_message, info};
-use crate::graph_payload::{Done, FAILED_NODE, FailedNode, JobSeen, timed_out};
+use crate::graph_payload::{FAILED_NODE, FailedNode, JobProgress, NodeResult, timeout_message};
+use crate::grpc_codes::{engine_error, is_workflow_not_found};
 use crate::proto::{
     Attributes, Failure, FailureInfo, GetWorkflowExecutionHistoryRequest, HistoryEvent, Payload,
     Payloads, PendingActivityInfo, TimeoutType, WorkflowExecution,
@@ -16,9 +16,9 @@ use leasehold_engine::{Error, Result};
 use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 
-/// Events in one answer; the server gives fewer where they are large.
+/// Maximum number of events per page; the server returns fewer if they are large.
 const PAGE_SIZE: i32 = 1_000;
-/// More than the longest history of the largest graph has.
+/// More pages than the longest history of the largest graph.
 const MAX_PAGES: usize = 200;
 
 impl TemporalEngine {
@@ -29,15 +29,15 @@ impl TemporalEngine {
     ) -> Result<Option<Vec<NodeRun>>> {
         let seen = match self.describe_run(execution, "").await {
             Ok(seen) => seen,
-            Err(trouble) if is_workflow_not_found(&trouble) => return Ok(None),
-            Err(trouble) => return Err(error(&trouble)),
+            Err(rpc_error) if is_workflow_not_found(&rpc_error) => return Ok(None),
+            Err(rpc_error) => return Err(engine_error(&rpc_error)),
         };
         let VersionBody::Graph(graph) = body else {
             return Ok(Some(Vec::new()));
         };
-        let run = info(&seen).map_err(|trouble| error(&trouble))?;
-        let mut nodes = Nodes::new(graph);
-        // First: what has ended since the description was made is told by the history.
+        let run = info(&seen).map_err(|rpc_error| engine_error(&rpc_error))?;
+        let mut nodes = NodeRuns::new(graph);
+        // Pending activities first: the history, read later, overrides those that have ended since.
         for pending in &seen.pending_activities {
             nodes.pending(pending);
         }
@@ -66,7 +66,9 @@ impl TemporalEngine {
             page = next;
         }
         let id = crate::workflow_id(execution);
-        Err(Error::Failed(format!("the history of {id} is too long")))
+        Err(Error::Failed(format!(
+            "the history of workflow {id} has more than {MAX_PAGES} pages"
+        )))
     }
 
     async fn history_page(
@@ -82,52 +84,52 @@ impl TemporalEngine {
             skip_archival: true,
             ..GetWorkflowExecutionHistoryRequest::default()
         };
-        let sent = self.link.call(self.options.call_timeout, request);
-        let answer = sent.await.map_err(|trouble| error(&trouble))?;
+        let sent = self.connection.call(self.options.call_timeout, request);
+        let answer = sent.await.map_err(|rpc_error| engine_error(&rpc_error))?;
         let events = answer.history.map(|history| history.events);
         Ok((events.unwrap_or_default(), answer.next_page_token))
     }
 }
 
-/// What is known so far.
-struct Nodes {
+/// The node runs collected so far.
+struct NodeRuns {
     runs: Vec<NodeRun>,
-    places: HashMap<String, usize>,
+    indexes: HashMap<String, usize>,
     /// The node of a scheduled activity, by the event that scheduled it.
     activities: HashMap<i64, usize>,
     /// The node of a timer, by the event that started it.
     timers: HashMap<i64, usize>,
     /// The node that failed the execution.
-    to_blame: Option<usize>,
+    failed_node: Option<usize>,
 }
 
-impl Nodes {
+impl NodeRuns {
     fn new(graph: &Graph) -> Self {
         let ids = graph.nodes.iter().map(|node| node.id());
         Self {
             runs: ids.clone().map(NodeRun::waiting).collect(),
-            places: ids
+            indexes: ids
                 .enumerate()
                 .map(|(at, id)| (id.to_owned(), at))
                 .collect(),
             activities: HashMap::new(),
             timers: HashMap::new(),
-            to_blame: None,
+            failed_node: None,
         }
     }
 
-    fn place(&self, id: &str) -> Option<usize> {
-        self.places.get(id).copied()
+    fn index_of(&self, id: &str) -> Option<usize> {
+        self.indexes.get(id).copied()
     }
 
     fn pending(&mut self, pending: &PendingActivityInfo) {
-        let Some(at) = self.place(&pending.activity_id) else {
+        let Some(at) = self.index_of(&pending.activity_id) else {
             return;
         };
         let run = &mut self.runs[at];
         run.attempts = u32::try_from(pending.attempt).unwrap_or_default();
-        run.error = pending.last_failure.as_ref().map(said);
-        if let Some(seen) = read::<JobSeen>(pending.heartbeat_details.as_ref()) {
+        run.error = pending.last_failure.as_ref().map(failure_text);
+        if let Some(seen) = read::<JobProgress>(pending.heartbeat_details.as_ref()) {
             run.job = Some(seen.job);
             run.attempts = seen.attempts;
         }
@@ -138,9 +140,9 @@ impl Nodes {
         let at = at.and_then(|at| time(at.seconds, at.nanos));
         match event.attributes.as_ref() {
             Some(Attributes::ActivityTaskScheduled(scheduled)) => {
-                if let Some(place) = self.place(&scheduled.activity_id) {
-                    self.activities.insert(event.event_id, place);
-                    self.begun(place, at);
+                if let Some(index) = self.index_of(&scheduled.activity_id) {
+                    self.activities.insert(event.event_id, index);
+                    self.mark_running(index, at);
                 }
             }
             Some(Attributes::ActivityTaskStarted(started)) => {
@@ -167,39 +169,39 @@ impl Nodes {
                 let metadata = event.user_metadata.as_ref();
                 let summary = metadata.and_then(|metadata| metadata.summary.as_ref());
                 let id: Option<String> = summary.and_then(value);
-                if let Some(place) = id.and_then(|id| self.place(&id)) {
-                    self.timers.insert(event.event_id, place);
-                    self.begun(place, at);
-                    self.runs[place].attempts = 1;
+                if let Some(index) = id.and_then(|id| self.index_of(&id)) {
+                    self.timers.insert(event.event_id, index);
+                    self.mark_running(index, at);
+                    self.runs[index].attempts = 1;
                 }
             }
             Some(Attributes::TimerFired(fired)) => {
-                if let Some(place) = self.timers.get(&fired.started_event_id) {
-                    let run = &mut self.runs[*place];
+                if let Some(index) = self.timers.get(&fired.started_event_id) {
+                    let run = &mut self.runs[*index];
                     run.state = NodeState::Completed;
                     run.finished_at = at;
                 }
             }
             Some(Attributes::WorkflowExecutionFailed(failed)) => {
-                self.blame(failed.failure.as_ref(), at);
+                self.record_failed_node(failed.failure.as_ref(), at);
             }
             _ => {}
         }
     }
 
-    fn begun(&mut self, place: usize, at: Option<Timestamp>) {
-        let run = &mut self.runs[place];
+    fn mark_running(&mut self, index: usize, at: Option<Timestamp>) {
+        let run = &mut self.runs[index];
         run.state = NodeState::Running;
         run.started_at = at;
     }
 
     fn activity(&mut self, scheduled: i64) -> Option<&mut NodeRun> {
-        let place = self.activities.get(&scheduled)?;
-        self.runs.get_mut(*place)
+        let index = self.activities.get(&scheduled)?;
+        self.runs.get_mut(*index)
     }
 
-    /// A node that could not be given its input has no event of its own.
-    fn blame(&mut self, failure: Option<&Failure>, at: Option<Timestamp>) {
+    /// Records the node that failed the execution. A node whose input could not be built has no event of its own.
+    fn record_failed_node(&mut self, failure: Option<&Failure>, at: Option<Timestamp>) {
         let Some(FailureInfo::Application(info)) =
             failure.and_then(|failure| failure.failure_info.as_ref())
         else {
@@ -211,28 +213,28 @@ impl Nodes {
         let Some(failed) = read::<FailedNode>(info.details.as_ref()) else {
             return;
         };
-        if let Some(place) = self.place(&failed.node_id) {
-            self.to_blame = Some(place);
-            let run = &mut self.runs[place];
+        if let Some(index) = self.index_of(&failed.node_id) {
+            self.failed_node = Some(index);
+            let run = &mut self.runs[index];
             run.state = NodeState::Failed;
             run.error = Some(clip(&failed.error, ERROR_MAX_CHARS));
             run.finished_at = run.finished_at.or(at);
         }
     }
 
-    /// What was open when the execution ended has ended with it, and so has what failed while another node was already failing it.
+    /// Returns the runs. In an ended execution, open nodes are cancelled, and so are nodes that failed after the one that failed it.
     fn runs(mut self, ended: Option<Option<Timestamp>>) -> Vec<NodeRun> {
         let Some(closed) = ended else {
             return self.runs;
         };
-        for (place, run) in self.runs.iter_mut().enumerate() {
+        for (index, run) in self.runs.iter_mut().enumerate() {
             match run.state {
                 NodeState::Waiting => run.state = NodeState::Cancelled,
                 NodeState::Running => {
                     run.state = NodeState::Cancelled;
                     run.finished_at = closed;
                 }
-                NodeState::Failed if self.to_blame != Some(place) => {
+                NodeState::Failed if self.failed_node != Some(index) => {
                     run.state = NodeState::Cancelled;
                 }
                 NodeState::Failed | NodeState::Completed | NodeState::Cancelled => {}
@@ -246,7 +248,7 @@ fn complete(run: &mut NodeRun, result: Option<&Payloads>, at: Option<Timestamp>)
     run.state = NodeState::Completed;
     run.finished_at = at;
     run.error = None;
-    if let Some(done) = read::<Done>(result) {
+    if let Some(done) = read::<NodeResult>(result) {
         run.attempts = done.attempts;
         run.job = done.job;
         run.output = done.output;
@@ -256,22 +258,22 @@ fn complete(run: &mut NodeRun, result: Option<&Payloads>, at: Option<Timestamp>)
 fn fail(run: &mut NodeRun, failure: Option<&Failure>, at: Option<Timestamp>) {
     run.state = NodeState::Failed;
     run.finished_at = at;
-    run.error = failure.map(said);
+    run.error = failure.map(failure_text);
     let details = failure.and_then(|failure| match failure.failure_info.as_ref()? {
         FailureInfo::Application(info) => info.details.as_ref(),
         _ => None,
     });
-    if let Some(seen) = read::<JobSeen>(details) {
+    if let Some(seen) = read::<JobProgress>(details) {
         run.job = Some(seen.job);
         run.attempts = seen.attempts;
     }
 }
 
-/// What the workflow says of such a failure.
-fn said(failure: &Failure) -> String {
+/// Returns the error text that the workflow gives for this failure.
+fn failure_text(failure: &Failure) -> String {
     let text = match failure.failure_info.as_ref() {
         Some(FailureInfo::Timeout(info)) => {
-            timed_out(info.timeout_type() == TimeoutType::Heartbeat).to_owned()
+            timeout_message(info.timeout_type() == TimeoutType::Heartbeat).to_owned()
         }
         _ => failure_message(failure),
     };

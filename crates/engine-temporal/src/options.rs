@@ -1,4 +1,4 @@
-//! How to reach a Temporal namespace, as a user configures it. Reads no file and no environment, and opens no connection.
+//! The connection options of a Temporal namespace. Reads no file and no environment, and opens no connection.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -7,32 +7,32 @@ use thiserror::Error;
 use tonic::metadata::{Ascii, MetadataValue};
 use tonic::transport::{Certificate, ClientTlsConfig, Endpoint, Identity, Uri};
 
-/// How often a connection is tested that carries nothing, and how long the answer may take.
+/// HTTP/2 keep-alive: interval of the pings and timeout of their answers.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
 const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// How to reach Temporal, and what graphs run as there.
+/// How to connect to Temporal, and how graphs run there.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct TemporalOptions {
     /// The frontend: `host:port`, or a URL that begins with `http://` or `https://`.
     ///
     /// A bare `host:port` means TLS if [`tls`](Self::tls) or [`api_key`](Self::api_key) is given, and plain text if not.
     pub address: String,
-    /// The namespace everything is started in.
+    /// The namespace of all workflows.
     pub namespace: String,
-    /// How to speak TLS; an `https://` address without it means TLS with the system's roots.
-    pub tls: Option<Tls>,
-    /// Sent as `authorization: Bearer …` with every call, as Temporal Cloud wants it.
+    /// TLS options; an `https://` address without them uses TLS with the system's root certificates.
+    pub tls: Option<TemporalTls>,
+    /// Sent as `authorization: Bearer …` with every call, as Temporal Cloud requires.
     pub api_key: Option<ApiKey>,
-    /// Who we are in Temporal's histories.
+    /// The client identity in Temporal's histories.
     pub identity: String,
     /// The workflow type that runs graphs.
     pub graph_workflow_type: String,
     /// The task queue of the workers that run graphs.
     pub graph_task_queue: String,
-    /// How long one attempt to connect may take, the first answer included.
+    /// Timeout of one connection attempt, the first response included.
     pub connect_timeout: Duration,
-    /// How long one call may take once there is a connection.
+    /// Timeout of one call on an open connection.
     pub call_timeout: Duration,
 }
 
@@ -52,19 +52,19 @@ impl Default for TemporalOptions {
     }
 }
 
-/// TLS to Temporal. The default trusts the system's roots and shows no certificate.
+/// TLS to Temporal. The default trusts the system's root certificates and sends no client certificate.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub struct Tls {
-    /// The authority that signed the server's certificate, as PEM; the system's roots if none.
+pub struct TemporalTls {
+    /// The certificate authority of the server, as PEM. Default: the system's root certificates.
     #[serde(with = "optional_pem")]
     pub ca: Option<Vec<u8>>,
-    /// The name the server's certificate must carry; the address's host if none.
+    /// The expected name in the server's certificate. Default: the address's host.
     pub domain: Option<String>,
-    /// What we show the server, where it asks for it.
+    /// The client certificate, for mutual TLS.
     pub client: Option<ClientCertificate>,
 }
 
-/// A certificate to show the server.
+/// A client certificate for mutual TLS.
 #[derive(Clone, Deserialize, Serialize)]
 pub struct ClientCertificate {
     /// The certificate chain, as PEM.
@@ -81,7 +81,7 @@ impl fmt::Debug for ClientCertificate {
     }
 }
 
-/// A secret that does not show itself in logs.
+/// A secret that `Debug` does not print.
 #[derive(Clone, PartialEq, Eq, Deserialize, Serialize)]
 pub struct ApiKey(String);
 
@@ -92,7 +92,7 @@ impl From<String> for ApiKey {
 }
 
 impl ApiKey {
-    /// The key itself.
+    /// Returns the secret.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -105,51 +105,51 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// Why options cannot be used.
+/// Why [`TemporalOptions`] are invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum InvalidOptions {
+pub enum InvalidTemporalOptions {
     /// The address is neither `host:port` nor an HTTP URL.
-    #[error("the Temporal address `{0}` is neither host:port nor an http(s) URL")]
+    #[error("invalid Temporal address `{0}`: must be host:port or an http(s) URL")]
     Address(String),
-    /// TLS was asked for with an address that says otherwise.
+    /// TLS is configured, but the address is plain http.
     #[error(
-        "the Temporal address `{0}` says http, but TLS is configured: write https or host:port"
+        "invalid Temporal address `{0}`: it is http, but TLS is configured; use https or host:port"
     )]
     PlainTextWithTls(String),
-    /// Something that must not be empty is.
-    #[error("the Temporal {0} must not be empty")]
+    /// A required option is empty.
+    #[error("invalid Temporal options: the {0} must not be empty")]
     Empty(&'static str),
-    /// The key holds what no header can carry.
-    #[error("the Temporal API key must consist of visible ASCII characters")]
+    /// The key is not a valid header value.
+    #[error("invalid Temporal API key: it must consist of visible ASCII characters")]
     ApiKey,
 }
 
 impl TemporalOptions {
-    pub(crate) fn validate(&self) -> Result<(), InvalidOptions> {
+    pub(crate) fn validate(&self) -> Result<(), InvalidTemporalOptions> {
         let texts = [
             ("namespace", &self.namespace),
             ("workflow type of graphs", &self.graph_workflow_type),
             ("task queue of graphs", &self.graph_task_queue),
         ];
         if let Some((what, _)) = texts.iter().find(|(_, text)| text.trim().is_empty()) {
-            return Err(InvalidOptions::Empty(what));
+            return Err(InvalidTemporalOptions::Empty(what));
         }
         match &self.api_key {
             Some(ApiKey(key)) if !key.bytes().all(|byte| byte.is_ascii_graphic()) => {
-                Err(InvalidOptions::ApiKey)
+                Err(InvalidTemporalOptions::ApiKey)
             }
-            Some(ApiKey(key)) if key.is_empty() => Err(InvalidOptions::Empty("API key")),
+            Some(ApiKey(key)) if key.is_empty() => Err(InvalidTemporalOptions::Empty("API key")),
             _ => Ok(()),
         }
     }
 
-    /// Where to connect to, and what to say there.
-    pub(crate) fn connection(&self) -> Result<Target, InvalidOptions> {
+    /// Returns the connection target.
+    pub(crate) fn connection(&self) -> Result<Target, InvalidTemporalOptions> {
         let uri = self.uri()?;
         let tls = (uri.scheme_str() == Some("https")).then(|| self.tls.clone().unwrap_or_default());
         let bearer = |ApiKey(key): &ApiKey| MetadataValue::try_from(format!("Bearer {key}"));
         let authorization = self.api_key.as_ref().map(bearer).transpose();
-        let authorization = authorization.map_err(|_| InvalidOptions::ApiKey)?;
+        let authorization = authorization.map_err(|_| InvalidTemporalOptions::ApiKey)?;
         Ok(Target {
             uri,
             tls,
@@ -157,16 +157,16 @@ impl TemporalOptions {
         })
     }
 
-    /// The address with its scheme, which says whether TLS is spoken.
+    /// Returns the address with its scheme, `https` for TLS.
     ///
     /// # Errors
-    /// If the address is no address, or says `http` where TLS is configured.
-    pub fn url(&self) -> Result<String, InvalidOptions> {
+    /// Fails if the address is invalid, or is `http` although TLS is configured.
+    pub fn url(&self) -> Result<String, InvalidTemporalOptions> {
         self.uri().map(|uri| uri.to_string())
     }
 
-    fn uri(&self) -> Result<Uri, InvalidOptions> {
-        let invalid = || InvalidOptions::Address(self.address.clone());
+    fn uri(&self) -> Result<Uri, InvalidTemporalOptions> {
+        let invalid = || InvalidTemporalOptions::Address(self.address.clone());
         let with_scheme = if self.address.contains("://") {
             self.address.clone()
         } else if self.tls.is_some() || self.api_key.is_some() {
@@ -176,24 +176,24 @@ impl TemporalOptions {
         };
         let uri: Uri = with_scheme.parse().map_err(|_| invalid())?;
         match uri.scheme_str() {
-            Some("http") if self.tls.is_some() => {
-                Err(InvalidOptions::PlainTextWithTls(self.address.clone()))
-            }
+            Some("http") if self.tls.is_some() => Err(InvalidTemporalOptions::PlainTextWithTls(
+                self.address.clone(),
+            )),
             Some("http" | "https") if uri.host().is_some_and(|host| !host.is_empty()) => Ok(uri),
             _ => Err(invalid()),
         }
     }
 }
 
-/// What a connection is made with.
+/// The target of a connection.
 pub(crate) struct Target {
     uri: Uri,
-    tls: Option<Tls>,
+    tls: Option<TemporalTls>,
     pub(crate) authorization: Option<MetadataValue<Ascii>>,
 }
 
 impl Target {
-    /// Reads the system's certificates if they are needed, so it can fail.
+    /// Builds the endpoint. Fails if the system's root certificates are needed and cannot be read.
     pub(crate) fn endpoint(
         &self,
         connect_timeout: Duration,
@@ -207,7 +207,7 @@ impl Target {
             return Ok(endpoint);
         };
         let endpoint = match tls.domain.as_deref().map(origin) {
-            // Where calls are routed by name, the name is the certificate's.
+            // Proxies that route by name expect the certificate's name.
             Some(Some(origin)) => endpoint.origin(origin),
             _ => endpoint,
         };
@@ -219,7 +219,7 @@ fn origin(domain: &str) -> Option<Uri> {
     format!("https://{domain}").parse().ok()
 }
 
-fn client_tls(tls: &Tls) -> ClientTlsConfig {
+fn client_tls(tls: &TemporalTls) -> ClientTlsConfig {
     let config = ClientTlsConfig::new();
     let config = match &tls.ca {
         Some(ca) => config.ca_certificate(Certificate::from_pem(ca)),
@@ -235,7 +235,7 @@ fn client_tls(tls: &Tls) -> ClientTlsConfig {
     }
 }
 
-/// PEM as the text that it is.
+/// Serializes PEM as text.
 mod pem {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -278,13 +278,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bare_address_is_plain_text_unless_there_is_something_to_protect() {
+    fn bare_address_uses_tls_only_with_tls_options_or_key() {
         let plain = at("temporal:7233").connection().unwrap();
         assert_eq!(plain.uri, "http://temporal:7233/");
         assert!(plain.tls.is_none());
         for options in [
             TemporalOptions {
-                tls: Some(Tls::default()),
+                tls: Some(TemporalTls::default()),
                 ..at("temporal:7233")
             },
             TemporalOptions {
@@ -300,21 +300,21 @@ mod tests {
     }
 
     #[test]
-    fn tls_is_never_dropped_in_silence() {
+    fn http_address_with_tls_options_is_rejected() {
         let options = TemporalOptions {
-            tls: Some(Tls::default()),
+            tls: Some(TemporalTls::default()),
             ..at("http://temporal:7233")
         };
         assert_eq!(
             options.connection().err().unwrap(),
-            InvalidOptions::PlainTextWithTls("http://temporal:7233".to_owned())
+            InvalidTemporalOptions::PlainTextWithTls("http://temporal:7233".to_owned())
         );
     }
 
     #[test]
-    fn options_survive_the_way_to_another_program() {
+    fn options_round_trip_through_json() {
         let options = TemporalOptions {
-            tls: Some(Tls {
+            tls: Some(TemporalTls {
                 ca: Some(b"ca".to_vec()),
                 domain: Some("temporal.example".to_owned()),
                 client: Some(ClientCertificate {
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused() {
+    fn invalid_options_are_rejected() {
         for address in ["", "ftp://temporal", "http://", "temporal port"] {
             assert!(at(address).connection().is_err(), "{address}");
         }
@@ -347,24 +347,27 @@ mod tests {
             namespace: " ".to_owned(),
             ..at("temporal:7233")
         };
-        assert_eq!(nameless.validate(), Err(InvalidOptions::Empty("namespace")));
+        assert_eq!(
+            nameless.validate(),
+            Err(InvalidTemporalOptions::Empty("namespace"))
+        );
         let broken_key = TemporalOptions {
             api_key: Some("two\nlines".to_owned().into()),
             ..at("temporal:7233")
         };
-        assert_eq!(broken_key.validate(), Err(InvalidOptions::ApiKey));
+        assert_eq!(broken_key.validate(), Err(InvalidTemporalOptions::ApiKey));
     }
 
     #[test]
-    fn secrets_do_not_show() {
+    fn debug_output_hides_secrets() {
         let options = TemporalOptions {
             api_key: Some("hunter2".to_owned().into()),
-            tls: Some(Tls {
+            tls: Some(TemporalTls {
                 client: Some(ClientCertificate {
                     certificate: b"hunter2".to_vec(),
                     key: b"hunter2".to_vec(),
                 }),
-                ..Tls::default()
+                ..TemporalTls::default()
             }),
             ..at("temporal:7233")
         };

@@ -1,7 +1,7 @@
-//! The part of Temporal's gRPC API that the engine calls: its messages with the fields we use, and the name of each call.
+//! The part of Temporal's gRPC API that the engine calls: its messages with the fields in use, and the name of each call.
 //!
-//! Written by hand instead of generated: the generated code of the whole API takes a minute to compile and we use nine calls of several hundred. Field
-//! numbers are Temporal's and never change; a field we do not name is skipped when read. The tests compare with the SDK's own messages.
+//! Written by hand: the generated code of the whole API takes a minute to compile, and the engine uses nine calls of several hundred. Field
+//! numbers are Temporal's and never change; unknown fields are skipped. The tests compare with the SDK's messages.
 
 mod enums;
 mod history;
@@ -17,14 +17,14 @@ use prost_types::{Any, Duration};
 /// The service behind every path.
 const SERVICE: &str = "temporal.api.workflowservice.v1.WorkflowService";
 
-/// A message that is sent as a call of its own.
+/// A request message of a unary call.
 pub(crate) trait Call: Message + 'static {
-    /// What comes back.
-    type Answer: Message + Default + 'static;
+    /// The response message.
+    type Response: Message + Default + 'static;
     /// The name of the call.
     const NAME: &'static str;
 
-    /// The namespace that the call is about, if it is about one.
+    /// The call's namespace, if it has one.
     fn namespace(&self) -> Option<&str>;
 
     /// The path of the call.
@@ -36,7 +36,7 @@ pub(crate) trait Call: Message + 'static {
 macro_rules! calls {
     ($($name:literal: $request:ty => $answer:ty),* $(,)?) => {
         $(impl Call for $request {
-            type Answer = $answer;
+            type Response = $answer;
             const NAME: &'static str = $name;
 
             fn namespace(&self) -> Option<&str> {
@@ -58,7 +58,7 @@ calls! {
 }
 
 impl Call for GetSystemInfoRequest {
-    type Answer = ();
+    type Response = ();
     const NAME: &'static str = "GetSystemInfo";
 
     fn namespace(&self) -> Option<&str> {

@@ -1,9 +1,9 @@
-//! Starting a workflow, and finding out whose it is if its id is taken. Which code means what stands in `codes`.
+//! Starts a workflow, and finds out who started it if its id is taken. `grpc_codes` classifies the errors.
 
 use crate::TemporalEngine;
-use crate::codes::{detail, start_outcome};
-use crate::connect::Trouble;
+use crate::connection::RpcError;
 use crate::describe::info;
+use crate::grpc_codes::{detail, start_outcome};
 use crate::input;
 use crate::proto::{
     DescribeWorkflowExecutionResponse, StartWorkflowExecutionRequest, TaskQueue,
@@ -23,22 +23,22 @@ impl TemporalEngine {
                 };
             }
         };
-        let sent = self.link.call(self.options.call_timeout, request);
+        let sent = self.connection.call(self.options.call_timeout, request);
         match sent.await {
-            // A start repeated with the same request id is answered like the first, with what has become of it.
-            Ok(answer) if crate::describe::end(answer.status()).is_some() => {
+            // Temporal answers a repeated start with the same request id like the first one, with the current status.
+            Ok(response) if crate::describe::end(response.status()).is_some() => {
                 StartOutcome::AlreadyStarted { ended: true }
             }
-            Ok(_answer) => StartOutcome::Started,
-            Err(trouble) => match start_outcome(&trouble) {
+            Ok(_) => StartOutcome::Started,
+            Err(rpc_error) => match start_outcome(&rpc_error) {
                 Some(outcome) => outcome,
-                None => self.whose(start, &trouble).await,
+                None => self.resolve_taken_id(start, &rpc_error).await,
             },
         }
     }
 
     fn start_request(&self, start: &Start) -> serde_json::Result<StartWorkflowExecutionRequest> {
-        let (workflow_type, task_queue) = self.runs_as(&start.version.body);
+        let (workflow_type, task_queue) = self.workflow_type_and_queue(&start.version.body);
         Ok(StartWorkflowExecutionRequest {
             namespace: self.options.namespace.clone(),
             identity: self.options.identity.clone(),
@@ -50,7 +50,7 @@ impl TemporalEngine {
                 name: task_queue.to_owned(),
             }),
             input: Some(input::input(start)?),
-            // One too long for Temporal's type is as good as none.
+            // A timeout too long for Temporal's type counts as none.
             workflow_execution_timeout: start
                 .version
                 .execution_timeout
@@ -64,8 +64,11 @@ impl TemporalEngine {
         })
     }
 
-    /// The workflow type and task queue of a version.
-    pub(crate) fn runs_as<'a>(&'a self, body: &'a VersionBody) -> (&'a str, &'a str) {
+    /// Returns the workflow type and task queue of a version.
+    pub(crate) fn workflow_type_and_queue<'a>(
+        &'a self,
+        body: &'a VersionBody,
+    ) -> (&'a str, &'a str) {
         match body {
             VersionBody::Graph(_) => (
                 &self.options.graph_workflow_type,
@@ -78,41 +81,41 @@ impl TemporalEngine {
         }
     }
 
-    /// Whose workflow has taken the id of a start, and whether it has ended.
-    async fn whose(&self, start: &Start, trouble: &Trouble) -> StartOutcome {
-        match self.look_for_start(start, trouble).await {
+    /// Finds out whether the workflow with the start's id is Leasehold's, and whether it has ended.
+    async fn resolve_taken_id(&self, start: &Start, rpc_error: &RpcError) -> StartOutcome {
+        match self.find_start(start, rpc_error).await {
             Ok(Some(latest)) => StartOutcome::AlreadyStarted {
                 ended: crate::describe::end(latest).is_some(),
             },
             Ok(None) => StartOutcome::Refused {
-                error: "the workflow id is taken by a workflow that Leasehold did not start"
+                error: "the workflow id is in use by a workflow that Leasehold did not start"
                     .to_owned(),
             },
-            Err(trouble) => StartOutcome::Unknown {
+            Err(rpc_error) => StartOutcome::Unknown {
                 error: format!(
-                    "the workflow id is taken, by whom is not known: {}",
-                    crate::codes::error(&trouble)
+                    "the workflow id is in use, and describing that workflow failed: {}",
+                    crate::grpc_codes::engine_error(&rpc_error)
                 ),
             },
         }
     }
 
-    /// The latest run's status, if this start began its chain of runs.
+    /// Returns the latest run's status, if this start began its chain of runs.
     ///
-    /// A run that continues or retries another has a request id of its own. It has our memo too if its worker passed it on,
-    /// which not every one does. The first run still knows our request id, unless the namespace has forgotten it.
-    async fn look_for_start(
+    /// A run that continues or retries another has its own request id. It has the memo too if its worker passed it on,
+    /// which not every worker does. The first run has this start's request id, until the namespace's retention removes it.
+    async fn find_start(
         &self,
         start: &Start,
-        trouble: &Trouble,
-    ) -> Result<Option<WorkflowExecutionStatus>, Trouble> {
+        rpc_error: &RpcError,
+    ) -> Result<Option<WorkflowExecutionStatus>, RpcError> {
         let answer = self.describe_run(start.execution, "").await?;
         let latest = info(&answer)?;
         let ours = |seen: &DescribeWorkflowExecutionResponse| {
             request_ids(seen).any(|id| *id == start_request_id(start))
                 || info(seen).is_ok_and(|run| input::is_memo_of(start, run.memo.as_ref()))
         };
-        let is_ours = start_request_id_of(trouble) == Some(start_request_id(start))
+        let is_ours = start_request_id_of(rpc_error) == Some(start_request_id(start))
             || ours(&answer)
             || match first_run(latest) {
                 Some(first) => ours(&self.describe_run(start.execution, first).await?),
@@ -122,7 +125,7 @@ impl TemporalEngine {
     }
 }
 
-/// The run that began the chain, if it is another one.
+/// Returns the first run of the chain, if it is not the latest.
 fn first_run(latest: &WorkflowExecutionInfo) -> Option<&str> {
     let run = latest.execution.as_ref()?.run_id.as_str();
     Some(latest.first_run_id.as_str()).filter(|first| !first.is_empty() && *first != run)
@@ -133,13 +136,13 @@ fn request_ids(seen: &DescribeWorkflowExecutionResponse) -> impl Iterator<Item =
     extended.flat_map(|extended| extended.request_id_infos.keys())
 }
 
-/// The same for every repetition of a start: Temporal takes them for one.
+/// Returns the request id, which is the same for every repetition of a start, so that Temporal deduplicates them.
 fn start_request_id(start: &Start) -> String {
     format!("start-{}", start.execution)
 }
 
-fn start_request_id_of(trouble: &Trouble) -> Option<String> {
-    let Trouble::Status(status) = trouble else {
+fn start_request_id_of(rpc_error: &RpcError) -> Option<String> {
+    let RpcError::Status(status) = rpc_error else {
         return None;
     };
     detail::<WorkflowExecutionAlreadyStartedFailure>(

@@ -1,6 +1,6 @@
-//! What Temporal tells about many workflows, queues and namespaces: hints and health. Nothing here frees a slot.
+//! Lists ended workflows, counts pollers and checks the namespace: hints and health. No slot is freed on this evidence.
 
-use crate::codes::error;
+use crate::grpc_codes::engine_error;
 use crate::proto::{
     DescribeNamespaceRequest, DescribeTaskQueueRequest, ListWorkflowExecutionsRequest,
     NamespaceState, TaskQueue, TaskQueueType, WorkflowExecutionInfo,
@@ -10,10 +10,10 @@ use leasehold_core::{Timestamp, VersionBody};
 use leasehold_engine::{EndedPage, Error, Result};
 use std::time::Duration;
 
-/// The most a server gives unless its operator allows more.
+/// Temporal's default maximum page size.
 const PAGE_SIZE: i32 = 1000;
 
-/// Longest time to wait for a sign of life.
+/// Timeout of a health check.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl TemporalEngine {
@@ -31,8 +31,8 @@ impl TemporalEngine {
                  AND ExecutionStatus != 'ContinuedAsNew'"
             ),
         };
-        let sent = self.link.call(self.options.call_timeout, request);
-        let answer = sent.await.map_err(|trouble| error(&trouble))?;
+        let sent = self.connection.call(self.options.call_timeout, request);
+        let answer = sent.await.map_err(|rpc_error| engine_error(&rpc_error))?;
         Ok(EndedPage {
             executions: answer
                 .executions
@@ -44,9 +44,9 @@ impl TemporalEngine {
         })
     }
 
-    /// Workers that have asked for work within the last minutes.
+    /// Counts the workers that have polled the task queue within the last minutes.
     pub(crate) async fn count_pollers(&self, body: &VersionBody) -> Result<usize> {
-        let (_, task_queue) = self.runs_as(body);
+        let (_, task_queue) = self.workflow_type_and_queue(body);
         let request = DescribeTaskQueueRequest {
             namespace: self.options.namespace.clone(),
             task_queue: Some(TaskQueue {
@@ -54,24 +54,24 @@ impl TemporalEngine {
             }),
             task_queue_type: TaskQueueType::Workflow.into(),
         };
-        let sent = self.link.call(self.options.call_timeout, request);
-        let answer = sent.await.map_err(|trouble| error(&trouble))?;
+        let sent = self.connection.call(self.options.call_timeout, request);
+        let answer = sent.await.map_err(|rpc_error| engine_error(&rpc_error))?;
         Ok(answer.pollers.len())
     }
 
-    /// Proves the connection, the credentials, the namespace and the server's database, at the price of one small read.
+    /// Checks the connection, the credentials, the namespace and the server's database with one small read.
     pub(crate) async fn check_namespace(&self) -> Result<()> {
         let request = DescribeNamespaceRequest {
             namespace: self.options.namespace.clone(),
         };
         let sent = self
-            .link
+            .connection
             .call(self.options.call_timeout.min(HEALTH_TIMEOUT), request);
-        let answer = sent.await.map_err(|trouble| error(&trouble))?;
+        let answer = sent.await.map_err(|rpc_error| engine_error(&rpc_error))?;
         match answer.namespace_info.map(|namespace| namespace.state()) {
             Some(NamespaceState::Registered) => Ok(()),
             state => Err(Error::Unavailable(format!(
-                "the namespace {} takes no starts: {state:?}",
+                "namespace {} does not accept starts: state {state:?}",
                 self.options.namespace
             ))),
         }

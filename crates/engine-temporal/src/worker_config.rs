@@ -1,23 +1,23 @@
-//! What `leasehold worker` hands to the program that runs graphs on Temporal. That program is another one: it needs Temporal's SDK, which takes as long to
-//! compile as all else together.
+//! The configuration that `leasehold worker` passes to `leasehold-temporal-worker`. That is a separate program because Temporal's SDK takes as long to
+//! compile as the rest of Leasehold.
 
 use crate::TemporalOptions;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// The workflow type that the worker runs. The SDK knows types by names that are written into the program.
+/// The workflow type of graphs. The SDK needs the name at compile time.
 pub const GRAPH_WORKFLOW_TYPE: &str = "LeaseholdGraph";
 
 /// The name of the program that runs graphs on Temporal.
 pub const WORKER_PROGRAM: &str = "leasehold-temporal-worker";
 
-/// How much a worker takes upon itself.
+/// The limits of a graph worker.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct GraphWorkerOptions {
-    /// Calls and tasks at once; a task counts as long as its job has not ended.
+    /// Maximum number of concurrent calls and tasks; a task counts until its job has ended.
     pub concurrency: usize,
-    /// How long calls may go on when the worker is told to stop.
+    /// How long running calls may take to finish on shutdown.
     pub drain_timeout: Duration,
 }
 
@@ -30,32 +30,32 @@ impl Default for GraphWorkerOptions {
     }
 }
 
-/// All that the program needs, as `leasehold worker` has read and checked it. JSON on standard input.
+/// The configuration of `leasehold-temporal-worker`, validated by `leasehold worker`. Sent as JSON on standard input.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerConfig {
-    /// The version of the program that wrote this: both must be of one release.
+    /// The version of `leasehold`: both programs must be of the same release.
     pub version: String,
-    /// How to reach Temporal.
+    /// The connection to Temporal.
     pub temporal: TemporalOptions,
-    /// How much to take on.
+    /// The limits of the worker.
     pub options: GraphWorkerOptions,
-    /// The Leasehold server with the queues of the tasks.
+    /// The address of the Leasehold server with the task queues.
     pub server: String,
-    /// The key that opens them.
+    /// The API key with access to those queues.
     pub key: String,
-    /// The authority that signed the server's certificate, as PEM; the system's if none.
+    /// The certificate authority of the server, as PEM. Default: the system's.
     pub server_ca: Option<String>,
-    /// What `http` nodes may call although it is not public.
+    /// Non-public addresses that `http` nodes may call.
     pub http_allow: Vec<String>,
-    /// What is logged: a level or a filter.
+    /// The log level or filter.
     pub log_level: String,
     /// Whether log lines are JSON.
     pub log_json: bool,
 }
 
 impl fmt::Debug for WorkerConfig {
-    /// Without the key.
+    /// Omits the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkerConfig")
             .field("server", &self.server)

@@ -1,32 +1,32 @@
-//! What an engine knows of executions: the proof about one, and hints about many.
+//! What an engine reports about executions: the state of one, and a list of recently closed ones.
 
 use leasehold_core::{ExecutionEnd, ExecutionId, Timestamp};
 
-/// What an engine knows of one execution; its latest run counts where an engine retries or continues it as a new one.
+/// The state of one execution in the engine. If the engine retries it or continues it as new, the latest run counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Description {
-    /// It has not ended.
+    /// It is running.
     Open,
     /// It has ended.
     Ended {
-        /// How.
+        /// How it ended.
         end: ExecutionEnd,
-        /// What went wrong, if anything.
+        /// The error, if any.
         error: Option<String>,
-        /// When, by the engine's clock, if it says so.
+        /// When it ended by the engine's clock, if known.
         at: Option<Timestamp>,
     },
-    /// The engine does not know it: never started, or forgotten.
+    /// The engine does not know it: it was never started, or its history was deleted.
     NotFound,
 }
 
-/// Executions that seem to have ended: a hint where to look, never a proof.
+/// A page of recently closed executions. A hint only: describe each one before acting on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EndedPage {
-    /// Which; other people's workflows are left out as far as their ids tell.
+    /// The executions; workflows with other ids are filtered out.
     pub executions: Vec<ExecutionId>,
     /// The latest end on this page, by the engine's clock.
     pub newest: Option<Timestamp>,
-    /// Where the next page begins, none after the last.
+    /// The token of the next page; none after the last.
     pub next: Option<Vec<u8>>,
 }

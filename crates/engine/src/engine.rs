@@ -1,4 +1,4 @@
-//! The trait itself: every question an engine answers.
+//! The `Engine` trait: everything that Leasehold requires of an engine.
 
 use crate::describe::{Description, EndedPage};
 use crate::error::Result;
@@ -7,40 +7,40 @@ use async_trait::async_trait;
 use leasehold_core::graph::NodeRun;
 use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
 
-/// Whatever runs executions. Every call is bounded in time by the engine itself.
+/// A workflow engine. Every implementation bounds the duration of its calls itself.
 #[async_trait]
 pub trait Engine: Send + Sync + 'static {
-    /// The engine's name: `temporal` or `embedded`.
+    /// Returns the engine's name: `temporal` or `embedded`.
     fn name(&self) -> &'static str;
 
-    /// Starts an execution. However often it is called for one execution, one is started.
+    /// Starts an execution. Idempotent: repeated calls for one execution start it once.
     async fn start(&self, start: &Start) -> StartOutcome;
 
-    /// What the engine knows of an execution now. This is the proof on which slots are freed.
+    /// Returns the current state of an execution. Slots are freed only on this answer.
     async fn describe(&self, execution: ExecutionId) -> Result<Description>;
 
-    /// Asks an execution to end itself; it may take its time, or not listen.
-    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<Told>;
+    /// Requests cooperative cancellation; the execution may take time to end, or ignore the request.
+    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<StopAck>;
 
-    /// Ends an execution without asking it.
-    async fn terminate(&self, execution: ExecutionId, reason: &str) -> Result<Told>;
+    /// Terminates an execution without its cooperation.
+    async fn terminate(&self, execution: ExecutionId, reason: &str) -> Result<StopAck>;
 
-    /// Executions that ended at `since` or later by the engine's clock, as far as it has noticed, page by page. Hints only.
+    /// Lists executions that ended at `since` or later by the engine's clock, page by page. The list may be incomplete; describe each execution before acting.
     async fn ended_since(&self, since: Timestamp, page: Option<Vec<u8>>) -> Result<EndedPage>;
 
-    /// How many workers ask for the work of such a version; none where the engine runs it itself.
+    /// Counts the workers that poll for the work of such a version; none if the engine runs it itself.
     async fn pollers(&self, body: &VersionBody) -> Result<Option<usize>>;
 
-    /// The nodes of an execution in the order its graph lists them, as far as the engine knows; none where it does not know the execution. What runs a
-    /// binding has no nodes. Outputs are left out from the first on with which they would have more than
-    /// [`NODE_OUTPUTS_MAX_BYTES`](leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES) together.
+    /// Returns the nodes of an execution in the order of its graph's node list; none if the engine does not know the execution. An execution of a
+    /// binding has no nodes. The first output with which the total exceeds
+    /// [`NODE_OUTPUTS_MAX_BYTES`](leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES), and all after it, are omitted.
     async fn nodes(
         &self,
         execution: ExecutionId,
         body: &VersionBody,
     ) -> Result<Option<Vec<NodeRun>>>;
 
-    /// What the node at this place in the graph's list came to, however large; [`Engine::nodes`] may leave it out.
+    /// Returns the output of the node at this index, of any size; [`Engine::nodes`] may omit it.
     async fn output(
         &self,
         execution: ExecutionId,
@@ -48,15 +48,15 @@ pub trait Engine: Send + Sync + 'static {
         node: usize,
     ) -> Result<Option<JsonText>>;
 
-    /// Whether it would serve a start now.
+    /// Checks that the engine would accept a start now.
     async fn health(&self) -> Result<()>;
 }
 
-/// What became of telling an execution to end.
+/// The engine's answer to a cancel or terminate call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
-    /// The engine took note. It says the same of an execution that has ended already, if it still knows it.
-    Told,
-    /// The engine does not know such an execution.
+pub enum StopAck {
+    /// The engine accepted the call; also for an execution that has already ended, if the engine still knows it.
+    Acknowledged,
+    /// The engine does not know the execution.
     NotFound,
 }

@@ -1,17 +1,17 @@
-//! What can go wrong when an engine is asked something, apart from a start, whose outcomes are values.
+//! Errors of engine calls. A start has no error: its outcomes are values.
 
 use thiserror::Error;
 
-/// An engine's call that brought no answer to act on.
+/// A failed engine call.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Error {
-    /// The engine cannot be reached or does not serve us now: its trouble, not that of what was asked.
+    /// The engine cannot be reached or rejects all calls now, for no fault of this call.
     #[error("the engine is unavailable: {0}")]
     Unavailable(String),
-    /// The engine answered, but not with anything that can be acted on.
-    #[error("the engine answered: {0}")]
+    /// The engine answered with an error.
+    #[error("the engine returned an error: {0}")]
     Failed(String),
 }
 
-/// What an engine's call brings.
+/// The result of an engine call.
 pub type Result<T> = std::result::Result<T, Error>;

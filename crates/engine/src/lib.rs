@@ -1,7 +1,7 @@
-//! The engine port: what Leasehold asks of whatever runs its executions, and the answers it understands. Knows no engine.
+//! The engine port: the trait that every workflow engine implements, its parameters and outcomes. Knows no engine.
 //!
-//! An engine is told to start an execution, is asked what became of it, and can be told to stop it. It never writes to a
-//! store: what its answers mean for requests and slots is decided by whoever asked.
+//! An engine starts, describes, cancels and terminates executions. It never writes to a store: the caller decides what its answers mean for
+//! requests and slots.
 
 mod describe;
 mod engine;
@@ -9,6 +9,6 @@ mod error;
 mod start;
 
 pub use describe::{Description, EndedPage};
-pub use engine::{Engine, Told};
+pub use engine::{Engine, StopAck};
 pub use error::{Error, Result};
 pub use start::{Start, StartOutcome};

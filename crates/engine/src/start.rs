@@ -3,52 +3,52 @@
 use leasehold_core::{DefinitionId, ExecutionId, JsonText, RequestId, Version, WorkspaceId};
 use std::sync::Arc;
 
-/// An execution to start. Starting the same one again is the same start.
+/// An execution to start. Repeating a start has no further effect.
 #[derive(Clone, Debug)]
 pub struct Start {
     /// The execution; it runs in Temporal as `execution-{id}`.
     pub execution: ExecutionId,
     /// The request it was admitted for.
     pub request: RequestId,
-    /// Whose it is.
+    /// The workspace it belongs to.
     pub workspace: WorkspaceId,
-    /// What it runs.
+    /// The definition it runs.
     pub definition: DefinitionId,
     /// The version it runs; many starts share one.
     pub version: Arc<Version>,
     /// The request's priority; higher is more urgent.
     pub priority: i16,
-    /// What it runs with.
+    /// The params of the request.
     pub params: JsonText,
-    /// Where its trace goes on from, as a `traceparent`; it is handed to whoever runs it.
+    /// The `traceparent` under which its spans are created; passed to the engine.
     pub trace: Option<String>,
-    /// The trace context of whoever enqueued the request; jobs of its graph go on with it.
+    /// The trace context of the caller that enqueued the request; jobs of its graph inherit it.
     pub trace_context: Option<String>,
 }
 
-/// What became of a start.
+/// Outcome of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StartOutcome {
-    /// It runs.
+    /// It was started.
     Started,
-    /// It was started before, by us.
+    /// An earlier call started it.
     AlreadyStarted {
         /// Whether it has ended since.
         ended: bool,
     },
-    /// It was definitely not started by this call, because of what was asked.
+    /// The engine rejected the start; this call started nothing.
     Refused {
-        /// What the engine said.
+        /// The engine's error.
         error: String,
     },
-    /// Nobody knows: the engine may be running it.
+    /// The outcome is unknown: the engine may be running it.
     Unknown {
-        /// What went wrong.
+        /// The error.
         error: String,
     },
-    /// The engine's trouble, not the request's.
+    /// The engine is unavailable, for no fault of the request.
     Unavailable {
-        /// What went wrong.
+        /// The error.
         error: String,
         /// Whether the call may have reached the engine; if not, this call started nothing.
         reached: bool,

@@ -1,4 +1,4 @@
-//! How much may wait in a workspace. Knows what this process enqueued, and asks the store for the rest about once a second.
+//! The limit of PENDING requests per workspace. Tracks what this process enqueues, and reads the count from the store about once a second.
 
 use leasehold_core::WorkspaceId;
 use leasehold_store::Store;
@@ -7,24 +7,26 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// How long a count holds.
+/// How long a count is used.
 const FRESH_FOR: Duration = Duration::from_secs(1);
-/// How long a count holds that says that the backlog is full: whoever is refused may try again, and each try must not cost a count.
+/// How long a count that shows a full backlog is used, so that repeated calls of a rejected caller do not each cost a count.
 const FULL_FOR: Duration = Duration::from_millis(100);
-/// Workspaces remembered at once.
-const KEPT_MAX: usize = 10_000;
+/// The maximum number of workspaces with a known count.
+const WORKSPACES_MAX: usize = 10_000;
 
-/// Why nothing more may be enqueued.
+/// Why a request was not enqueued.
 #[derive(Debug, Error)]
 pub enum BacklogError {
-    /// As many wait as may.
-    #[error("{pending} requests of the workspace wait; {asked} more would be more than {max}")]
+    /// The backlog is full.
+    #[error(
+        "backlog full: {pending} requests of the workspace are pending, {added} more would exceed the limit of {max}"
+    )]
     Full {
-        /// How many wait.
+        /// The number of PENDING requests.
         pending: u64,
-        /// How many more were to be enqueued.
-        asked: u64,
-        /// How many may wait.
+        /// The number of requests of the call.
+        added: u64,
+        /// The limit.
         max: u64,
     },
     /// The store failed.
@@ -32,109 +34,111 @@ pub enum BacklogError {
     Store(#[from] leasehold_store::Error),
 }
 
-/// Guards the number of PENDING requests of each workspace. Exact but for what is enqueued at the same time: by other processes within
-/// a second, and here while the store is being asked.
+/// Limits the number of PENDING requests of each workspace. Concurrent calls may exceed the limit: those of other processes within
+/// a second, and those of this process while the store is being queried.
 #[derive(Debug)]
 pub struct Backlog {
     max: u64,
-    kept: Mutex<HashMap<WorkspaceId, Known>>,
+    known_counts: Mutex<HashMap<WorkspaceId, KnownCount>>,
 }
 
-/// What is known of a workspace.
+/// The known count of a workspace.
 #[derive(Clone, Copy, Debug)]
-struct Known {
-    /// How many waited when the store was last asked.
+struct KnownCount {
+    /// The PENDING requests when the store was last queried.
     counted: u64,
-    /// How many were let in since, whether or not they were new.
+    /// The requests admitted since, whether or not they were new.
     admitted: u64,
-    asked_at: Instant,
+    counted_at: Instant,
 }
 
-/// What to do with a call.
+/// The decision about a call.
 enum Step {
     Admit,
-    /// Ask the store; so many had been let in when that began.
-    Ask(u64),
+    /// Query the store; the value is the number admitted before the query.
+    Count(u64),
     Refuse(u64),
 }
 
 impl Backlog {
-    /// A guard that lets so many wait.
+    /// Creates a backlog with this limit.
     pub fn new(max: u64) -> Self {
         Self {
             max,
-            kept: Mutex::default(),
+            known_counts: Mutex::default(),
         }
     }
 
-    /// Lets so many more requests in, all or none.
+    /// Admits this many more requests, all or none.
     pub async fn admit(
         &self,
         store: &dyn Store,
         workspace: WorkspaceId,
-        asked: usize,
+        added: usize,
     ) -> Result<(), BacklogError> {
-        let asked = asked as u64;
-        let before = match self.step(workspace, asked) {
+        let added = added as u64;
+        let before = match self.step(workspace, added) {
             Step::Admit => return Ok(()),
-            Step::Refuse(pending) => return Err(self.full(pending, asked)),
-            Step::Ask(before) => before,
+            Step::Refuse(pending) => return Err(self.full(pending, added)),
+            Step::Count(before) => before,
         };
         let counted = store.request_counts(workspace).await?.pending;
-        let mut kept = self.kept();
-        let known = kept.entry(workspace).or_insert_with(Known::nothing);
+        let mut counts = self.known_counts();
+        let known = counts.entry(workspace).or_insert_with(KnownCount::empty);
         known.counted = counted;
         known.admitted = known.admitted.saturating_sub(before);
         let pending = known.counted.saturating_add(known.admitted);
-        if pending.saturating_add(asked) > self.max {
-            return Err(self.full(pending, asked));
+        if pending.saturating_add(added) > self.max {
+            return Err(self.full(pending, added));
         }
-        known.admitted += asked;
+        known.admitted += added;
         Ok(())
     }
 
-    /// Decides by what is known. Whoever finds that it is old asks; the others go by it meanwhile.
-    fn step(&self, workspace: WorkspaceId, asked: u64) -> Step {
-        let mut kept = self.kept();
-        if kept.len() >= KEPT_MAX && !kept.contains_key(&workspace) {
-            kept.clear();
+    /// Decides by the known count. The first caller that finds it stale queries the store; the others use it meanwhile.
+    fn step(&self, workspace: WorkspaceId, added: u64) -> Step {
+        let mut counts = self.known_counts();
+        if counts.len() >= WORKSPACES_MAX && !counts.contains_key(&workspace) {
+            counts.clear();
         }
-        let Some(known) = kept.get_mut(&workspace) else {
-            kept.insert(workspace, Known::nothing());
-            return Step::Ask(0);
+        let Some(known) = counts.get_mut(&workspace) else {
+            counts.insert(workspace, KnownCount::empty());
+            return Step::Count(0);
         };
-        let age = known.asked_at.elapsed();
-        let fits = |pending: u64| pending.saturating_add(asked) <= self.max;
+        let age = known.counted_at.elapsed();
+        let fits = |pending: u64| pending.saturating_add(added) <= self.max;
         if !fits(known.counted) && age < FULL_FOR {
             return Step::Refuse(known.counted);
         }
         if fits(known.counted.saturating_add(known.admitted)) && age < FRESH_FOR {
-            known.admitted += asked;
+            known.admitted += added;
             return Step::Admit;
         }
-        known.asked_at = Instant::now();
-        Step::Ask(known.admitted)
+        known.counted_at = Instant::now();
+        Step::Count(known.admitted)
     }
 
-    fn full(&self, pending: u64, asked: u64) -> BacklogError {
+    fn full(&self, pending: u64, added: u64) -> BacklogError {
         BacklogError::Full {
             pending,
-            asked,
+            added,
             max: self.max,
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, HashMap<WorkspaceId, Known>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known_counts(&self) -> MutexGuard<'_, HashMap<WorkspaceId, KnownCount>> {
+        self.known_counts
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
-    fn nothing() -> Self {
+impl KnownCount {
+    fn empty() -> Self {
         Self {
             counted: 0,
             admitted: 0,
-            asked_at: Instant::now(),
+            counted_at: Instant::now(),
         }
     }
 }

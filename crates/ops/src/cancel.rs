@@ -1,49 +1,51 @@
-//! Cancelling a request or a job. The store decides whether it can be cancelled; why not is an error here.
+//! Cancelling a request or a job. The store decides whether it can be cancelled; a refusal is an error here.
 
-use leasehold_core::key::{KeyScope, Need, Verdict};
+use leasehold_core::key::{AccessDecision, KeyScope, Permission};
 use leasehold_core::{ExecutionId, JobId};
 use leasehold_store::Store;
 use leasehold_store::job::{Job, JobCancelled};
 use leasehold_store::request::{Cancel, Cancelled};
 use thiserror::Error;
 
-/// How far the cancellation of a request is.
+/// Outcome of cancelling a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CancelOutcome {
     /// The request has failed as cancelled.
     Cancelled,
-    /// The cancellation is recorded; it takes effect when this execution's start is resolved or the engine has ended it.
+    /// The cancel request is stored; it takes effect when the outcome of this execution's start is known, or the engine has ended it.
     Recorded(ExecutionId),
 }
 
 /// Why a request or a job was not cancelled.
 #[derive(Debug, Error)]
 pub enum CancelError {
-    /// There is no such request or job, or the caller may not see it.
-    #[error("there is no such request or job")]
+    /// No such request or job exists, or the caller has no access to it.
+    #[error("request or job not found")]
     NotFound,
     /// The request has ended.
-    #[error("the request has ended and cannot be cancelled any more")]
+    #[error("cannot cancel: the request has already ended")]
     RequestFinished,
     /// The job has ended.
-    #[error("the job has ended already")]
+    #[error("cannot cancel: the job has already ended")]
     JobFinished,
-    /// A worker has the job.
-    #[error("a worker has the job, and it is left alone")]
+    /// A worker holds the job.
+    #[error("cannot cancel: the job is running")]
     JobRunning,
-    /// The job ends with its node or its execution.
-    #[error("the job is a node of an execution's graph; cancel the execution's request instead")]
+    /// The job is a node of a graph.
+    #[error(
+        "cannot cancel: the job is a node of an execution's graph; cancel the request of the execution instead"
+    )]
     JobOfGraph,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] leasehold_store::Error),
 }
 
-/// Cancels a request: at once if it waits, else when its start is resolved or its execution has ended.
+/// Cancels a request: at once if it is pending, else when the outcome of its start is known or its execution has ended.
 pub async fn request(store: &dyn Store, cancel: &Cancel) -> Result<CancelOutcome, CancelError> {
     match store.request_cancel(cancel).await? {
         Cancelled::Cancelled => Ok(CancelOutcome::Cancelled),
-        Cancelled::Wished(execution) | Cancelled::Running(execution) => {
+        Cancelled::Requested(execution) | Cancelled::Running(execution) => {
             Ok(CancelOutcome::Recorded(execution))
         }
         Cancelled::AlreadyFinished => Err(CancelError::RequestFinished),
@@ -51,7 +53,7 @@ pub async fn request(store: &dyn Store, cancel: &Cancel) -> Result<CancelOutcome
     }
 }
 
-/// Cancels a job that no worker has, if a key of this scope may see it. Returns the failed job.
+/// Cancels a queued job if a key of this scope has access to it. Returns the failed job.
 pub async fn job(store: &dyn Store, scope: &KeyScope, id: JobId) -> Result<Job, CancelError> {
     visible_job(store, scope, id).await?;
     match store.job_cancel(id).await? {
@@ -65,6 +67,7 @@ pub async fn job(store: &dyn Store, scope: &KeyScope, id: JobId) -> Result<Job, 
 
 async fn visible_job(store: &dyn Store, scope: &KeyScope, id: JobId) -> Result<Job, CancelError> {
     let job = store.job_get(id).await?;
-    let may_see = |job: &Job| scope.may(&Need::Queue(&job.queue)) == Verdict::Allowed;
-    job.filter(may_see).ok_or(CancelError::NotFound)
+    let is_visible =
+        |job: &Job| scope.authorize(&Permission::Queue(&job.queue)) == AccessDecision::Allowed;
+    job.filter(is_visible).ok_or(CancelError::NotFound)
 }

@@ -1,35 +1,35 @@
-//! What is wrong with something that was asked for: the field, and what is allowed. Shared by the operations; knows none of them.
+//! Validation of fields, shared by the operations. Knows none of them.
 
 use leasehold_core::text::{self, TextProblem};
 use thiserror::Error;
 
-/// A value that is refused before anything is stored.
+/// A field that is invalid; nothing was stored.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Refused {
-    /// A text that is not acceptable.
+pub enum InvalidField {
+    /// A text is invalid.
     #[error("{field} {problem}")]
     Text {
-        /// Which one.
+        /// The field.
         field: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: TextProblem,
     },
-    /// A number out of range.
+    /// A number is out of range.
     #[error("{field} must be between {min} and {max}, not {given}")]
     Number {
-        /// Which one.
+        /// The field.
         field: String,
         /// The lowest allowed.
         min: u64,
         /// The highest allowed.
         max: u64,
-        /// What was given.
+        /// The given value.
         given: u64,
     },
 }
 
-impl Refused {
-    /// The field that was refused, like `name` or `queues[3]`.
+impl InvalidField {
+    /// Returns the invalid field, like `name` or `queues[3]`.
     pub fn field(&self) -> &str {
         match self {
             Self::Text { field, .. } | Self::Number { field, .. } => field,
@@ -37,18 +37,18 @@ impl Refused {
     }
 }
 
-pub(crate) fn text(field: impl Into<String>, value: &str, max: usize) -> Result<(), Refused> {
-    text::check(value, max).map_err(|problem| Refused::Text {
+pub(crate) fn text(field: impl Into<String>, value: &str, max: usize) -> Result<(), InvalidField> {
+    text::check(value, max).map_err(|problem| InvalidField::Text {
         field: field.into(),
         problem,
     })
 }
 
-pub(crate) fn number(field: &str, given: u64, min: u64, max: u64) -> Result<(), Refused> {
+pub(crate) fn number(field: &str, given: u64, min: u64, max: u64) -> Result<(), InvalidField> {
     if (min..=max).contains(&given) {
         return Ok(());
     }
-    Err(Refused::Number {
+    Err(InvalidField::Number {
         field: field.to_owned(),
         min,
         max,

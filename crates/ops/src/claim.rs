@@ -1,7 +1,7 @@
-//! Claims of workers that are not beside the store: names, sizes and ranges are checked, then one store operation. Knows ports only.
+//! Claims of remote workers: validate names, sizes and ranges, then run one store operation. Knows ports only.
 
-use crate::job::{Field, JobError, check_open_queue};
-use leasehold_core::job::{Again, JobClaim, JobEnd, JobFinish, JobFinished, JobRef, WAIT_MAX};
+use crate::job::{Field, JobOperationError, check_queue_field};
+use leasehold_core::job::{JobClaim, JobEnd, JobFinish, JobFinished, JobRef, RetryMode, WAIT_MAX};
 use leasehold_core::lease::{LEASE_MAX, LEASE_MIN};
 use leasehold_core::limits::{
     CLAIM_WAIT_MAX_SECONDS, HTTP_CLAIM_MAX_JOBS, HTTP_ENQUEUE_MAX_JOBS, HTTP_WORKER_NAME_MAX_CHARS,
@@ -11,42 +11,42 @@ use leasehold_core::{JobId, JsonText, KeyId};
 use leasehold_store::Store;
 use std::time::Duration;
 
-/// Characters an error may have; fewer are kept.
+/// Characters that an error may have; the store keeps fewer.
 const ERROR_GIVEN_MAX_CHARS: usize = 100_000;
 
-/// Whom a lease belongs to: a worker's name together with the key it came with. A lease is therefore renewed, reported on and finished only with the
-/// key that claimed it, however well a stranger guesses names, ids and tokens.
+/// The owner of a lease: the worker's name together with the id of its API key. A lease can therefore be renewed and finished only with the
+/// key that claimed it, even if another caller guesses names, ids and tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaseOwner(String);
 
 impl LeaseOwner {
-    /// The worker of this name that came with this key.
-    pub fn new(worker: &str, key: KeyId) -> Result<Self, JobError> {
+    /// Creates the owner for a worker's name and key.
+    pub fn new(worker: &str, key: KeyId) -> Result<Self, JobOperationError> {
         Field::default().text("worker", worker, HTTP_WORKER_NAME_MAX_CHARS)?;
         Ok(Self(format!("{worker}@{key}")))
     }
 
-    /// As the store has it.
+    /// Returns the owner as stored.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Checks how many jobs one call from outside wants to enqueue.
-pub fn check_batch(jobs: usize) -> Result<(), JobError> {
+/// Validates the number of jobs of one enqueue call over HTTP.
+pub fn check_batch(jobs: usize) -> Result<(), JobOperationError> {
     Field::default().number("jobs", jobs, 1, HTTP_ENQUEUE_MAX_JOBS)
 }
 
-/// Checks a claim and how long it wants to wait.
+/// Validates a claim and its wait.
 pub fn check_claim(
     queue: &str,
     owner: &LeaseOwner,
     max: u32,
     lease: Option<Duration>,
     wait: Duration,
-) -> Result<JobClaim, JobError> {
+) -> Result<JobClaim, JobOperationError> {
     let field = Field::default();
-    check_open_queue(&field, queue)?;
+    check_queue_field(&field, queue)?;
     field.number("max", max, 1, HTTP_CLAIM_MAX_JOBS)?;
     if let Some(lease) = lease {
         field.time("lease", lease, LEASE_MIN, LEASE_MAX)?;
@@ -61,13 +61,13 @@ pub fn check_claim(
     })
 }
 
-/// Checks and extends leases; answers which of them are still held.
+/// Validates and renews leases; returns the jobs whose lease is still held.
 pub async fn renew(
     store: &dyn Store,
     owner: &LeaseOwner,
     claims: &[JobRef],
     lease: Duration,
-) -> Result<Vec<JobId>, JobError> {
+) -> Result<Vec<JobId>, JobOperationError> {
     let field = Field::default();
     field.number("claims", claims.len(), 1, JOB_MAX_BATCH)?;
     field.time("lease", lease, LEASE_MIN, LEASE_MAX)?;
@@ -77,12 +77,12 @@ pub async fn renew(
     Ok(store.job_renew(&owner.0, claims, lease).await?)
 }
 
-/// Checks and ends claims; answers are in the order asked.
+/// Validates and ends claims; outcomes are in the order of `finishes`.
 pub async fn finish(
     store: &dyn Store,
     owner: &LeaseOwner,
     finishes: &[JobFinish],
-) -> Result<Vec<JobFinished>, JobError> {
+) -> Result<Vec<JobFinished>, JobOperationError> {
     Field::default().number("finishes", finishes.len(), 1, JOB_MAX_BATCH)?;
     for (index, finish) in finishes.iter().enumerate() {
         let field = Field::of("finishes", index);
@@ -92,38 +92,38 @@ pub async fn finish(
     Ok(store.job_finish(&owner.0, finishes).await?.jobs)
 }
 
-/// Checks and keeps what a worker says of its progress; false if the lease is lost.
+/// Validates and stores the progress that a worker reports; false if the lease is lost.
 pub async fn progress(
     store: &dyn Store,
     owner: &LeaseOwner,
     claim: JobRef,
     progress: &JsonText,
-) -> Result<bool, JobError> {
+) -> Result<bool, JobOperationError> {
     let field = Field::default();
     check_ref(&field, claim)?;
     field.json("progress", progress)?;
     Ok(store.job_progress(&owner.0, claim, progress).await?)
 }
 
-fn check_ref(field: &Field, claim: JobRef) -> Result<(), JobError> {
+fn check_ref(field: &Field, claim: JobRef) -> Result<(), JobOperationError> {
     field.number("id", claim.job.0, 1, i64::MAX)?;
     field.number("token", claim.token, 1, i64::MAX)
 }
 
-fn check_end(field: &Field, end: &JobEnd) -> Result<(), JobError> {
+fn check_end(field: &Field, end: &JobEnd) -> Result<(), JobOperationError> {
     match end {
         JobEnd::Completed { result } => match result {
             Some(result) => field.json("result", result),
             None => Ok(()),
         },
-        JobEnd::Failed { error, again } => {
+        JobEnd::Failed { error, retry_mode } => {
             field.long_text("error", error, ERROR_GIVEN_MAX_CHARS)?;
-            match again {
-                Again::After(wait) => field.time("after", *wait, Duration::ZERO, WAIT_MAX),
-                Again::Policy | Again::Never => Ok(()),
+            match retry_mode {
+                RetryMode::After(wait) => field.time("after", *wait, Duration::ZERO, WAIT_MAX),
+                RetryMode::Policy | RetryMode::Never => Ok(()),
             }
         }
         JobEnd::Snoozed(wait) => field.time("after", *wait, Duration::ZERO, WAIT_MAX),
-        JobEnd::GivenBack => Ok(()),
+        JobEnd::Returned => Ok(()),
     }
 }

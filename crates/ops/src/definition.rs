@@ -1,33 +1,33 @@
-//! Making, finding and deleting definitions: names are checked before the store is asked.
+//! Operations on definitions: names are validated before the store is called.
 
-use crate::checks::{self, Refused};
+use crate::checks::{self, InvalidField};
 use leasehold_core::limits::NAME_MAX_CHARS;
 use leasehold_core::{DefinitionId, WorkspaceId};
 use leasehold_store::Store;
 use leasehold_store::definition::{Definition, DefinitionCreated, NewDefinition};
 use thiserror::Error;
 
-/// Why a definition was not made or deleted.
+/// Why a definition was not created or deleted.
 #[derive(Debug, Error)]
 pub enum DefinitionError {
-    /// A value is not acceptable.
+    /// A field is invalid.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Invalid(#[from] InvalidField),
     /// Another definition of the workspace has that name.
-    #[error("another definition of the workspace is called `{0}`")]
+    #[error("name `{0}` is already used by another definition of the workspace")]
     NameTaken(String),
-    /// There is no such workspace.
-    #[error("there is no such workspace")]
+    /// No such workspace exists.
+    #[error("workspace not found")]
     WorkspaceNotFound,
-    /// There is no such definition in the workspace.
-    #[error("there is no such definition")]
+    /// No such definition exists in the workspace.
+    #[error("definition not found")]
     NotFound,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] leasehold_store::Error),
 }
 
-/// Checks and makes a definition without a version.
+/// Validates and creates a definition without a version.
 pub async fn create(store: &dyn Store, new: &NewDefinition) -> Result<Definition, DefinitionError> {
     checks::text("name", &new.name, NAME_MAX_CHARS)?;
     match store.definition_create(new).await? {
@@ -37,7 +37,7 @@ pub async fn create(store: &dyn Store, new: &NewDefinition) -> Result<Definition
     }
 }
 
-/// The definition of a name in a workspace, if there is one. A name that no definition can have is nobody's.
+/// Returns the definition of this name in a workspace, if it exists. An invalid name matches none.
 pub async fn find(
     store: &dyn Store,
     workspace: WorkspaceId,
@@ -49,7 +49,7 @@ pub async fn find(
     store.definition_find(workspace, name).await
 }
 
-/// Deletes a definition: what waits of it fails when its turn comes, what runs runs on.
+/// Deletes a definition: its waiting requests fail when their turn comes, running executions continue.
 pub async fn delete(
     store: &dyn Store,
     workspace: WorkspaceId,

@@ -1,7 +1,7 @@
-//! Enqueueing: sizes, ranges and the version's params schema are checked, then the store inserts all or none.
+//! Enqueueing requests: sizes, ranges and the version's params schema are validated, then the store inserts all or none.
 
 use crate::backlog::{Backlog, BacklogError};
-use crate::schema::{self, Schemas};
+use crate::schema::{self, SchemaCache};
 use leasehold_core::json::{self, JsonProblem};
 use leasehold_core::limits::{
     DEDUPE_WINDOW_MAX_DAYS, ENQUEUE_MAX_REQUESTS, IDEMPOTENCY_KEY_MAX_CHARS, NAME_MAX_CHARS,
@@ -23,12 +23,12 @@ pub enum EnqueueError {
     /// No request, or too many.
     #[error("an enqueue call takes 1 to {ENQUEUE_MAX_REQUESTS} requests, not {0}")]
     Count(usize),
-    /// Params that cannot be kept.
+    /// Params are invalid JSON for storage.
     #[error("requests[{index}].params: {problem}")]
     Params {
         /// Position in the call.
         index: usize,
-        /// What is wrong, and where.
+        /// The problem and its location.
         problem: JsonProblem,
     },
     /// Params that do not match the version's declared schema.
@@ -38,49 +38,49 @@ pub enum EnqueueError {
         index: usize,
         /// JSON pointer into the params.
         path: String,
-        /// What is wrong there.
+        /// The problem.
         problem: String,
     },
-    /// A priority out of range.
+    /// A priority is out of range.
     #[error("requests[{index}].priority must be between {} and {}, not {priority}", PRIORITY_RANGE.start(), PRIORITY_RANGE.end())]
     Priority {
         /// Position in the call.
         index: usize,
-        /// What was given.
+        /// The given value.
         priority: i16,
     },
-    /// A text that is not acceptable.
+    /// A text is invalid.
     #[error("{field} {problem}")]
     Text {
-        /// Which one.
+        /// The field.
         field: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: TextProblem,
     },
-    /// A dedupe window of nothing or of more than a year.
+    /// A deduplication window is out of range.
     #[error("requests[{0}].dedupe_window must be between 1 ms and {DEDUPE_WINDOW_MAX_DAYS} days")]
     Window(usize),
-    /// There is no such workspace.
-    #[error("there is no such workspace")]
+    /// No such workspace exists.
+    #[error("workspace not found")]
     WorkspaceNotFound,
-    /// There is no such definition.
-    #[error("there is no definition {0}")]
+    /// No such definition exists.
+    #[error("definition {0} not found")]
     DefinitionNotFound(DefinitionId),
-    /// The definition is another workspace's.
+    /// The definition belongs to another workspace.
     #[error("definition {0} belongs to another workspace")]
     DefinitionForbidden(DefinitionId),
     /// The definition has no version yet.
     #[error("definition {0} has no published version")]
     NotPublished(DefinitionId),
-    /// The idempotency key is held with other params.
-    #[error("idempotency key `{key}` is held by request {held_by} with other params")]
+    /// A request with other params holds the idempotency key.
+    #[error("idempotency key `{key}` is already used by request {held_by} with other params")]
     KeyConflict {
         /// The key.
         key: String,
-        /// Who holds it.
+        /// The holder.
         held_by: RequestId,
     },
-    /// There is no room in the backlog.
+    /// The backlog is full.
     #[error(transparent)]
     Backlog(#[from] BacklogError),
     /// The store failed.
@@ -88,14 +88,14 @@ pub enum EnqueueError {
     Store(#[from] leasehold_store::Error),
 }
 
-/// Enqueues requests. Keep one: it remembers compiled schemas.
+/// Enqueues requests. Reuse one: it caches compiled schemas.
 #[derive(Debug, Default)]
 pub struct Enqueuer {
-    schemas: Schemas,
+    schemas: SchemaCache,
 }
 
 impl Enqueuer {
-    /// Enqueues like [`Enqueuer::enqueue`], if the backlog of the workspace has room for all requests of the call.
+    /// Enqueues like [`Enqueuer::enqueue`], if the backlog limit of the workspace allows all requests of the call.
     pub async fn enqueue_within(
         &self,
         store: &dyn Store,
@@ -108,8 +108,8 @@ impl Enqueuer {
         self.enqueue(store, call).await
     }
 
-    /// Checks and inserts all requests of the call, or none. Params are checked against the version that each request
-    /// is pinned to: where another is published meanwhile, they are checked again.
+    /// Validates and inserts all requests of the call, or none. Params are validated against the version that each request
+    /// is pinned to; if another version is published meanwhile, they are validated again.
     pub async fn enqueue(
         &self,
         store: &dyn Store,
@@ -117,13 +117,13 @@ impl Enqueuer {
     ) -> Result<Vec<EnqueuedRequest>, EnqueueError> {
         check(call)?;
         let mut call = call.clone();
-        say_enqueueing(&call);
+        log_enqueueing(&call);
         loop {
             self.check_schemas(store, &mut call).await?;
             return match store.request_enqueue(&call).await? {
                 Enqueued::VersionMoved(_) => continue,
                 Enqueued::All(requests) => {
-                    say_enqueued(&call, &requests);
+                    log_enqueued(&call, &requests);
                     Ok(requests)
                 }
                 Enqueued::WorkspaceNotFound => Err(EnqueueError::WorkspaceNotFound),
@@ -166,8 +166,8 @@ impl Enqueuer {
         Ok(())
     }
 
-    /// The definition's current version and its compiled schema. A definition that cannot be enqueued has none; the
-    /// store says why.
+    /// Returns the definition's current version and its compiled schema. A definition that cannot be enqueued has none; the
+    /// store returns the reason.
     async fn validator(
         &self,
         store: &dyn Store,
@@ -185,31 +185,31 @@ impl Enqueuer {
             .version_get(workspace, version)
             .await?
             .and_then(|version| version.params_schema.clone());
-        // Publishing compiled it once, so it compiles again.
+        // Publishing compiled the schema, so this cannot fail.
         let validator = document
             .and_then(|document| schema::compile(&document).ok())
             .map(Arc::new);
-        self.schemas.keep(version, validator.clone());
+        self.schemas.insert(version, validator.clone());
         Ok((Some(version), validator))
     }
 }
 
-/// One request is told of before and after; many in one line, when they are there.
-fn say_enqueueing(call: &Enqueue) {
+/// Logs a single request before and after the insert; a batch only after it, in one line.
+fn log_enqueueing(call: &Enqueue) {
     if let [new] = call.requests.as_slice() {
         tracing::info!(definition = %new.definition, workspace = %call.workspace, trace_id = trace(new),
             "Enqueueing workflow");
     }
 }
 
-fn say_enqueued(call: &Enqueue, requests: &[EnqueuedRequest]) {
+fn log_enqueued(call: &Enqueue, requests: &[EnqueuedRequest]) {
     match (call.requests.as_slice(), requests) {
         ([new], [one]) if one.inserted => {
             tracing::info!(request = %one.id, workspace = %call.workspace, trace_id = trace(new), "Enqueued execution");
         }
         ([_], [one]) => {
             tracing::info!(request = %one.id, workspace = %call.workspace,
-                "Enqueued nothing: its idempotency key is held by this request");
+                "idempotency key already used; existing request returned");
         }
         _ => {
             let count = requests.iter().filter(|one| one.inserted).count();

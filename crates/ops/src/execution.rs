@@ -1,11 +1,11 @@
-//! What a worker reports of an execution.
+//! Reports of workers about executions.
 
 use leasehold_core::ExecutionId;
-use leasehold_store::wake::Wake;
+use leasehold_store::notification::Notification;
 use leasehold_store::{Result, Store};
 
-/// Takes the report that an execution has ended in the engine. It only wakes the services that ask the engine: the report itself ends nothing, so any
-/// execution may be named.
+/// Accepts the report that an execution has ended in the engine. It only notifies the reconciler, which asks the engine: the report itself ends nothing,
+/// so a wrong execution id does no harm.
 pub async fn report_ended(store: &dyn Store, _execution: ExecutionId) -> Result<()> {
-    store.wake_ring(Wake::Ended).await
+    store.notify(Notification::Ended).await
 }

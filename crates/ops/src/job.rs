@@ -1,4 +1,4 @@
-//! Jobs and queues: names, sizes and ranges are checked, then one store operation. Knows ports only, no database and no HTTP.
+//! Operations on jobs and queues: validate names, sizes and ranges, then run one store operation. Knows ports only, no database and no HTTP.
 
 use leasehold_core::JsonText;
 use leasehold_core::job::JobRetry;
@@ -9,7 +9,7 @@ use leasehold_core::limits::{
     MAX_ATTEMPTS_MAX, PAYLOAD_MAX_BYTES, PRIORITY_RANGE, QUEUE_NAME_MAX_CHARS, RUNNING_MAX,
     TRACE_CONTEXT_MAX_CHARS,
 };
-use leasehold_core::queue::check_open;
+use leasehold_core::queue::check_user_queue;
 use leasehold_core::retry::Backoff;
 use leasehold_core::text::{self, TextProblem};
 use leasehold_store::Store;
@@ -18,44 +18,44 @@ use leasehold_store::queue::{Queue, QueueChange};
 use std::time::Duration;
 use thiserror::Error;
 
-/// What is wrong with a job or a queue that someone asked for.
+/// Why an operation on a job or queue failed.
 #[derive(Debug, Error)]
-pub enum JobError {
+pub enum JobOperationError {
     /// No job, or too many.
     #[error("an enqueue call takes 1 to {ENQUEUE_MAX_JOBS} jobs, not {0}")]
     Count(usize),
-    /// A payload that cannot be kept.
+    /// A payload is invalid.
     #[error("{field}: {problem}")]
     Json {
-        /// Which one.
+        /// The field.
         field: String,
-        /// What is wrong, and where in it.
+        /// The problem and its location.
         problem: JsonProblem,
     },
-    /// A text that is not acceptable.
+    /// A text is invalid.
     #[error("{field} {problem}")]
     Text {
-        /// Which one.
+        /// The field.
         field: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: TextProblem,
     },
-    /// A number out of range.
+    /// A number is out of range.
     #[error("{field} must be between {min} and {max}, not {given}")]
     Number {
-        /// Which one.
+        /// The field.
         field: String,
         /// The lowest allowed.
         min: String,
         /// The highest allowed.
         max: String,
-        /// What was given.
+        /// The given value.
         given: String,
     },
-    /// A time that is too short or too long.
-    #[error("{field} must be between {} and {}", shown(*.min), shown(*.max))]
+    /// A duration is out of range.
+    #[error("{field} must be between {} and {}", format_duration(*.min), format_duration(*.max))]
     Time {
-        /// Which one.
+        /// The field.
         field: String,
         /// The shortest allowed.
         min: Duration,
@@ -69,13 +69,16 @@ pub enum JobError {
 
 const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// How much a backoff may grow with each failure.
+/// The largest factor of a backoff.
 const FACTOR_MAX: f64 = 1_000.0;
 
-/// Checks and puts in all jobs of the call, or none. Answers are in the order asked.
-pub async fn enqueue(store: &dyn Store, jobs: &[NewJob]) -> Result<Vec<EnqueuedJob>, JobError> {
+/// Validates and enqueues all jobs of the call, or none. Results are in the order of `jobs`.
+pub async fn enqueue(
+    store: &dyn Store,
+    jobs: &[NewJob],
+) -> Result<Vec<EnqueuedJob>, JobOperationError> {
     if !(1..=ENQUEUE_MAX_JOBS).contains(&jobs.len()) {
-        return Err(JobError::Count(jobs.len()));
+        return Err(JobOperationError::Count(jobs.len()));
     }
     for (index, job) in jobs.iter().enumerate() {
         check_job(&Field::of("jobs", index), job)?;
@@ -83,12 +86,12 @@ pub async fn enqueue(store: &dyn Store, jobs: &[NewJob]) -> Result<Vec<EnqueuedJ
     Ok(store.job_enqueue(jobs).await?)
 }
 
-/// Checks and makes a change of a queue, which is made if it is not there.
+/// Validates and applies a change of a queue, which is created if it does not exist.
 pub async fn update_queue(
     store: &dyn Store,
     name: &str,
     change: &QueueChange,
-) -> Result<Queue, JobError> {
+) -> Result<Queue, JobOperationError> {
     let field = Field::default();
     field.name("name", name)?;
     if let Some(Some(limit)) = change.limit {
@@ -106,13 +109,13 @@ pub async fn update_queue(
     Ok(store.queue_update(name, change).await?)
 }
 
-/// How a queue's jobs are tried again if only this much of it is to change; none if nothing is.
+/// Returns the retry policy of a queue with these changes applied; none if nothing changes.
 pub(crate) async fn changed_retry(
     store: &dyn Store,
     queue: &str,
     max_attempts: Option<u32>,
     backoff: Option<Backoff>,
-) -> Result<Option<JobRetry>, JobError> {
+) -> Result<Option<JobRetry>, JobOperationError> {
     if max_attempts.is_none() && backoff.is_none() {
         return Ok(None);
     }
@@ -121,29 +124,29 @@ pub(crate) async fn changed_retry(
     Ok(Some(settings.retry_of(max_attempts, backoff)))
 }
 
-/// Checks the name of a queue.
-pub fn check_queue(name: &str) -> Result<(), JobError> {
+/// Validates the name of a queue.
+pub fn check_queue(name: &str) -> Result<(), JobOperationError> {
     Field::default().name("queue", name)
 }
 
-/// Checks the name of a queue that somebody else than Leasehold works with.
-pub(crate) fn check_open_queue(field: &Field, name: &str) -> Result<(), JobError> {
-    check_open(name).map_err(|problem| JobError::Text {
+/// Validates the name of a queue that users may create and claim from.
+pub(crate) fn check_queue_field(field: &Field, name: &str) -> Result<(), JobOperationError> {
+    check_user_queue(name).map_err(|problem| JobOperationError::Text {
         field: field.named("queue"),
         problem,
     })
 }
 
-/// Checks and sets how many jobs of all queues together may run at once.
-pub async fn set_limit(store: &dyn Store, limit: Option<u32>) -> Result<(), JobError> {
+/// Validates and sets how many jobs of all queues together may run at once.
+pub async fn set_limit(store: &dyn Store, limit: Option<u32>) -> Result<(), JobOperationError> {
     if let Some(limit) = limit {
         Field::default().running("limit", limit)?;
     }
     Ok(store.job_limit_set(limit).await?)
 }
 
-fn check_job(field: &Field, job: &NewJob) -> Result<(), JobError> {
-    check_open_queue(field, &job.queue)?;
+fn check_job(field: &Field, job: &NewJob) -> Result<(), JobOperationError> {
+    check_queue_field(field, &job.queue)?;
     field.name("kind", &job.kind)?;
     field.json("payload", &job.payload)?;
     field.number(
@@ -177,12 +180,12 @@ fn check_job(field: &Field, job: &NewJob) -> Result<(), JobError> {
     Ok(())
 }
 
-fn check_retry(field: &Field, retry: &JobRetry) -> Result<(), JobError> {
+fn check_retry(field: &Field, retry: &JobRetry) -> Result<(), JobOperationError> {
     field.number("max_attempts", retry.max_attempts, 1, MAX_ATTEMPTS_MAX)?;
     check_backoff(field, &retry.backoff)
 }
 
-fn check_backoff(field: &Field, backoff: &Backoff) -> Result<(), JobError> {
+fn check_backoff(field: &Field, backoff: &Backoff) -> Result<(), JobOperationError> {
     field.number("backoff.factor", backoff.factor, 1.0, FACTOR_MAX)?;
     field.number("backoff.jitter", backoff.jitter, 0.0, 1.0)?;
     let longest = days(JOB_WAIT_MAX_DAYS);
@@ -194,8 +197,8 @@ fn days(n: u32) -> Duration {
     Duration::from_secs(u64::from(n) * 86_400)
 }
 
-/// A time as people read it.
-fn shown(time: Duration) -> String {
+/// Formats a duration for an error message.
+fn format_duration(time: Duration) -> String {
     match time.as_secs() / 86_400 {
         0 if time.is_zero() => "0s".to_owned(),
         0 => format!("{time:?}"),
@@ -204,14 +207,14 @@ fn shown(time: Duration) -> String {
     }
 }
 
-/// Where in a call a value stands, to be named when it is refused.
+/// The location of a value in a call, for error messages.
 #[derive(Default)]
 pub(crate) struct Field {
     entry: Option<(&'static str, usize)>,
 }
 
 impl Field {
-    /// In an entry of a list.
+    /// Creates the location of an entry of a list.
     pub(crate) fn of(list: &'static str, index: usize) -> Self {
         Self {
             entry: Some((list, index)),
@@ -225,38 +228,48 @@ impl Field {
         }
     }
 
-    fn name(&self, field: &str, value: &str) -> Result<(), JobError> {
+    fn name(&self, field: &str, value: &str) -> Result<(), JobOperationError> {
         self.text(field, value, QUEUE_NAME_MAX_CHARS)
     }
 
-    pub(crate) fn json(&self, field: &str, value: &JsonText) -> Result<(), JobError> {
+    pub(crate) fn json(&self, field: &str, value: &JsonText) -> Result<(), JobOperationError> {
         let read = json::parse(value.as_str().as_bytes(), PAYLOAD_MAX_BYTES);
-        read.map(drop).map_err(|problem| JobError::Json {
+        read.map(drop).map_err(|problem| JobOperationError::Json {
             field: self.named(field),
             problem,
         })
     }
 
-    pub(crate) fn text(&self, field: &str, value: &str, max: usize) -> Result<(), JobError> {
-        text::check(value, max).map_err(|problem| JobError::Text {
+    pub(crate) fn text(
+        &self,
+        field: &str,
+        value: &str,
+        max: usize,
+    ) -> Result<(), JobOperationError> {
+        text::check(value, max).map_err(|problem| JobOperationError::Text {
             field: self.named(field),
             problem,
         })
     }
 
-    /// A text of which only the length matters.
-    pub(crate) fn long_text(&self, field: &str, value: &str, max: usize) -> Result<(), JobError> {
+    /// Checks only the length of a text.
+    pub(crate) fn long_text(
+        &self,
+        field: &str,
+        value: &str,
+        max: usize,
+    ) -> Result<(), JobOperationError> {
         let actual = value.chars().count();
         if actual <= max {
             return Ok(());
         }
-        Err(JobError::Text {
+        Err(JobOperationError::Text {
             field: self.named(field),
             problem: TextProblem::TooLong { max, actual },
         })
     }
 
-    fn running(&self, field: &str, limit: u32) -> Result<(), JobError> {
+    fn running(&self, field: &str, limit: u32) -> Result<(), JobOperationError> {
         self.number(field, limit, 0, RUNNING_MAX)
     }
 
@@ -266,12 +279,12 @@ impl Field {
         given: T,
         min: T,
         max: T,
-    ) -> Result<(), JobError> {
-        // Written so that a number that is none is refused too.
+    ) -> Result<(), JobOperationError> {
+        // Written so that NaN is rejected too.
         if given >= min && given <= max {
             return Ok(());
         }
-        Err(JobError::Number {
+        Err(JobOperationError::Number {
             field: self.named(field),
             min: min.to_string(),
             max: max.to_string(),
@@ -279,7 +292,7 @@ impl Field {
         })
     }
 
-    fn wait(&self, field: &str, given: Duration) -> Result<(), JobError> {
+    fn wait(&self, field: &str, given: Duration) -> Result<(), JobOperationError> {
         self.time(field, given, MILLISECOND, days(JOB_WAIT_MAX_DAYS))
     }
 
@@ -289,11 +302,11 @@ impl Field {
         given: Duration,
         min: Duration,
         max: Duration,
-    ) -> Result<(), JobError> {
+    ) -> Result<(), JobOperationError> {
         if (min..=max).contains(&given) {
             return Ok(());
         }
-        Err(JobError::Time {
+        Err(JobOperationError::Time {
             field: self.named(field),
             min,
             max,

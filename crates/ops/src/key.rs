@@ -1,35 +1,35 @@
-//! Making and revoking keys: the only place where a secret comes into being. It is handed out once and only its hash is stored.
+//! Creating and revoking API keys. Only this module generates secrets; a secret is returned once, and only its hash is stored.
 
-use crate::checks::{self, Refused};
+use crate::checks::{self, InvalidField};
 use leasehold_core::KeyId;
 use leasehold_core::key::{KeyScope, Secret};
 use leasehold_core::limits::{KEY_MAX_QUEUES, NAME_MAX_CHARS, PAGE_MAX};
-use leasehold_core::queue::check_open;
+use leasehold_core::queue::check_user_queue;
 use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::{Page, Store, fresh_id};
 use thiserror::Error;
 
-/// Why a key was not made or revoked.
+/// Why a key was not created or revoked.
 #[derive(Debug, Error)]
 pub enum KeyError {
-    /// A value is not acceptable.
+    /// A field is invalid.
     #[error(transparent)]
-    Refused(#[from] Refused),
-    /// Its workspace is not there.
-    #[error("there is no such workspace")]
+    Invalid(#[from] InvalidField),
+    /// Its workspace does not exist.
+    #[error("workspace not found")]
     WorkspaceNotFound,
-    /// There is no such key.
-    #[error("there is no such key")]
+    /// No such key exists.
+    #[error("key not found")]
     NotFound,
-    /// The operating system gave no random numbers.
-    #[error("no random numbers: {0}")]
+    /// The operating system provided no random numbers.
+    #[error("failed to generate a key: no random numbers from the operating system: {0}")]
     Random(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] leasehold_store::Error),
 }
 
-/// Checks and makes a key.
+/// Validates and creates a key.
 pub async fn create(
     store: &dyn Store,
     name: &str,
@@ -39,27 +39,27 @@ pub async fn create(
     let (new, secret) = prepare(name, scope)?;
     match store.key_create(&new).await? {
         KeyCreated::Created(key) => {
-            tracing::info!(key = %key.id, kind = key.scope.kind(), "key made");
+            tracing::info!(key = %key.id, kind = key.scope.kind(), "key created");
             Ok((key, secret))
         }
         KeyCreated::WorkspaceNotFound => Err(KeyError::WorkspaceNotFound),
     }
 }
 
-/// Revokes a key for good. A second time changes nothing.
+/// Revokes a key permanently. Idempotent.
 pub async fn revoke(store: &dyn Store, id: KeyId) -> Result<Key, KeyError> {
     let key = store.key_revoke(id).await?.ok_or(KeyError::NotFound)?;
     tracing::info!(key = %key.id, kind = key.scope.kind(), "key revoked");
     Ok(key)
 }
 
-/// Makes an administrator's key if there is none that is not revoked.
+/// Creates an administrator's key unless an unrevoked one exists.
 pub async fn create_first(store: &dyn Store, name: &str) -> Result<Option<Secret>, KeyError> {
     let draft = AdminDraft::new(name)?;
     Ok(draft.create_first(store).await?.then_some(draft.secret))
 }
 
-/// Whether there is an administrator's key that is not revoked.
+/// Returns whether an unrevoked administrator's key exists.
 pub async fn has_admin(store: &dyn Store) -> Result<bool, KeyError> {
     let mut after = None;
     loop {
@@ -78,26 +78,26 @@ pub async fn has_admin(store: &dyn Store) -> Result<bool, KeyError> {
     }
 }
 
-/// An administrator's key that no store knows yet, so that its secret can be put in safety first.
+/// An administrator's key that is not stored yet, so that its secret can be saved first.
 pub struct AdminDraft {
     new: NewKey,
     secret: Secret,
 }
 
 impl AdminDraft {
-    /// Thinks of a key.
+    /// Generates a key.
     pub fn new(name: &str) -> Result<Self, KeyError> {
         check(name, &KeyScope::Admin)?;
         let (new, secret) = prepare(name, KeyScope::Admin)?;
         Ok(Self { new, secret })
     }
 
-    /// What to keep safe.
+    /// Returns the secret.
     pub fn secret(&self) -> &Secret {
         &self.secret
     }
 
-    /// Makes it, whatever keys there are.
+    /// Stores the key, whether or not other keys exist.
     pub async fn create(&self, store: &dyn Store) -> Result<(), KeyError> {
         match store.key_create(&self.new).await? {
             KeyCreated::Created(_) => Ok(()),
@@ -105,13 +105,13 @@ impl AdminDraft {
         }
     }
 
-    /// Makes it unless there is an administrator's key that is not revoked; says whether it was made.
+    /// Stores the key unless an unrevoked administrator's key exists; returns whether it was stored.
     pub async fn create_first(&self, store: &dyn Store) -> Result<bool, KeyError> {
         Ok(store.key_create_first(&self.new).await?.is_some())
     }
 }
 
-fn check(name: &str, scope: &KeyScope) -> Result<(), Refused> {
+fn check(name: &str, scope: &KeyScope) -> Result<(), InvalidField> {
     checks::text("name", name, NAME_MAX_CHARS)?;
     let KeyScope::Worker { queues } = scope else {
         return Ok(());
@@ -123,7 +123,7 @@ fn check(name: &str, scope: &KeyScope) -> Result<(), Refused> {
         KEY_MAX_QUEUES as u64,
     )?;
     for (index, queue) in queues.iter().enumerate() {
-        check_open(queue).map_err(|problem| Refused::Text {
+        check_user_queue(queue).map_err(|problem| InvalidField::Text {
             field: format!("scope.queues[{index}]"),
             problem,
         })?;

@@ -1,4 +1,4 @@
-//! What happens because someone asked: checks what was asked, then one store operation. Knows ports only, no database and no HTTP.
+//! The operations behind the API and the CLI: each validates a call, then runs one store operation. Knows ports only, no database and no HTTP.
 
 pub mod backlog;
 pub mod cancel;
@@ -19,11 +19,11 @@ pub mod workspace;
 
 pub use backlog::{Backlog, BacklogError};
 pub use cancel::{CancelError, CancelOutcome};
-pub use checks::Refused;
+pub use checks::InvalidField;
 pub use claim::LeaseOwner;
 pub use definition::DefinitionError;
 pub use enqueue::{EnqueueError, Enqueuer};
-pub use job::JobError;
+pub use job::JobOperationError;
 pub use key::KeyError;
 pub use publish::{PublishError, publish};
 pub use queue::QueueUpdate;

@@ -1,4 +1,4 @@
-//! Publishing a version: what it runs and what params it takes are checked before anything is stored.
+//! Publishing a version: its body and its params schema are validated before anything is stored.
 
 use crate::schema;
 use leasehold_core::json::{self, JsonProblem};
@@ -12,19 +12,19 @@ use thiserror::Error;
 /// Why a version was not published.
 #[derive(Debug, Error)]
 pub enum PublishError {
-    /// There is no such definition in the workspace.
-    #[error("there is no such definition")]
+    /// No such definition exists in the workspace.
+    #[error("definition not found")]
     DefinitionNotFound,
-    /// Its graph or binding is not acceptable.
+    /// Its graph or binding is invalid.
     #[error(transparent)]
     Body(#[from] VersionProblem),
-    /// Its params schema is not a document that can be kept.
+    /// Its params schema is not valid JSON for storage.
     #[error("params_schema: {0}")]
     SchemaDocument(JsonProblem),
-    /// Its params schema is no JSON Schema.
-    #[error("params_schema is no valid JSON Schema: {0}")]
+    /// Its params schema is not a JSON Schema.
+    #[error("params_schema is not a valid JSON Schema: {0}")]
     Schema(String),
-    /// Its timeout is shorter than can be told, or longer than a year.
+    /// Its timeout is out of range.
     #[error("execution_timeout must be between 1 ms and {EXECUTION_TIMEOUT_MAX_DAYS} days")]
     Timeout,
     /// The store failed.

@@ -1,32 +1,36 @@
-//! Changing a queue of jobs: the change is checked, and completed by what the queue has, before it is stored.
+//! Changing a job queue: the change is validated and merged with the queue's settings before it is stored.
 
-use crate::job::{JobError, changed_retry, check_queue, update_queue};
+use crate::job::{JobOperationError, changed_retry, check_queue, update_queue};
 use leasehold_core::retry::Backoff;
 use leasehold_store::Store;
 use leasehold_store::queue::{Queue, QueueChange};
 use std::time::Duration;
 
-/// What to change of a queue; a field that is none stays as it is.
+/// A change of a queue; a field that is none stays as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct QueueUpdate {
-    /// Its limit of running jobs, or none within for no limit.
+    /// The limit of running jobs; `Some(None)` removes it.
     pub limit: Option<Option<u32>>,
-    /// Whether workers get nothing from it.
+    /// Whether it is paused.
     pub paused: Option<bool>,
     /// Whether completed jobs are kept.
     pub keep_completed: Option<bool>,
-    /// How long a claim lasts.
+    /// The lease of its claims.
     pub lease: Option<Duration>,
-    /// How often a job is tried.
+    /// Attempts before a job fails permanently.
     pub max_attempts: Option<u32>,
-    /// How long a failed job waits for its next attempt.
+    /// The wait between attempts.
     pub backoff: Option<Backoff>,
-    /// How long an attempt may take, or none within for no limit.
+    /// The timeout of attempts; `Some(None)` removes it.
     pub timeout: Option<Option<Duration>>,
 }
 
-/// Checks and makes a change of a queue, which is created if it is not there.
-pub async fn update(store: &dyn Store, name: &str, update: QueueUpdate) -> Result<Queue, JobError> {
+/// Validates and applies a change of a queue, which is created if it does not exist.
+pub async fn update(
+    store: &dyn Store,
+    name: &str,
+    update: QueueUpdate,
+) -> Result<Queue, JobOperationError> {
     check_queue(name)?;
     let retry = changed_retry(store, name, update.max_attempts, update.backoff).await?;
     let change = QueueChange {

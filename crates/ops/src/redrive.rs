@@ -1,43 +1,43 @@
-//! Redriving what failed: what was asked is checked, also whether the backlog has room, then one store operation.
+//! Redriving failed requests: validate the call, check the backlog, then run one store operation.
 
 use crate::backlog::{Backlog, BacklogError};
-use crate::checks::{self, Refused};
+use crate::checks::{self, InvalidField};
 use leasehold_core::RequestId;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_store::Store;
 use leasehold_store::request::{Redrive, RedriveMany, Redriven};
 use thiserror::Error;
 
-/// Failed requests redriven by one call unless more or fewer are asked for.
-pub const USUAL_LIMIT: u32 = 1_000;
+/// Failed requests redriven by one call that sets no limit.
+pub const DEFAULT_LIMIT: u32 = 1_000;
 
 /// Why nothing was redriven.
 #[derive(Debug, Error)]
 pub enum RedriveError {
-    /// A value is not acceptable.
+    /// A field is invalid.
     #[error(transparent)]
-    Refused(#[from] Refused),
-    /// There is no room in the backlog.
+    Invalid(#[from] InvalidField),
+    /// The backlog is full.
     #[error(transparent)]
     Backlog(#[from] BacklogError),
-    /// There is no such request, or no such workspace.
-    #[error("there is no such request")]
+    /// No such request or workspace exists.
+    #[error("request or workspace not found")]
     NotFound,
     /// The request has not failed.
-    #[error("only a FAILED request can be redriven")]
+    #[error("cannot redrive: the request is not FAILED")]
     NotFailed,
     /// An earlier redrive has not ended.
-    #[error("request {0} repeats it and has not ended")]
+    #[error("cannot redrive: an earlier redrive, request {0}, has not ended")]
     AlreadyRedriven(RequestId),
-    /// What the request would run is deleted.
-    #[error("its workspace or its definition is deleted: it could only fail again")]
+    /// The workspace or definition is deleted.
+    #[error("cannot redrive: the workspace or the definition of the request is deleted")]
     DefinitionNotFound,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] leasehold_store::Error),
 }
 
-/// Redrives a failed request, if the backlog has room. Returns the new request.
+/// Redrives a failed request if the backlog is not full. Returns the new request.
 pub async fn redrive(
     store: &dyn Store,
     backlog: &Backlog,
@@ -53,7 +53,7 @@ pub async fn redrive(
     }
 }
 
-/// Redrives failed requests that were never redriven, oldest first, if the backlog has room. Returns pairs of failed and new.
+/// Redrives failed requests that were never redriven, oldest first, if the backlog is not full. Returns pairs of failed and new request.
 pub async fn redrive_many(
     store: &dyn Store,
     backlog: &Backlog,

@@ -1,19 +1,19 @@
-//! JSON Schemas of params: compiled once, with every reference inside the document.
+//! JSON Schemas of params: compiled once and cached. References must stay inside the document.
 
 use leasehold_core::VersionId;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Compiled schemas kept at once.
-const KEPT_MAX: usize = 1_000;
+/// The maximum number of cached schemas.
+const CACHE_MAX: usize = 1_000;
 
-/// Compiles a schema, or says what is wrong with it.
+/// Compiles a schema, or returns the error.
 pub(crate) fn compile(schema: &Value) -> Result<jsonschema::Validator, String> {
     jsonschema::validator_for(schema).map_err(|error| error.to_string())
 }
 
-/// The first place where params do not match: its JSON pointer and what is wrong there.
+/// Returns the first mismatch of params: its JSON pointer and the error.
 pub(crate) fn mismatch(
     validator: &jsonschema::Validator,
     params: &Value,
@@ -22,11 +22,11 @@ pub(crate) fn mismatch(
     Some((error.instance_path().to_string(), error.to_string()))
 }
 
-/// Compiled schemas by version. A version never changes, so none is ever out of date.
+/// A cache of compiled schemas by version. Versions are immutable, so entries never become stale.
 #[derive(Debug, Default)]
-pub(crate) struct Schemas(Mutex<HashMap<VersionId, Option<Arc<jsonschema::Validator>>>>);
+pub(crate) struct SchemaCache(Mutex<HashMap<VersionId, Option<Arc<jsonschema::Validator>>>>);
 
-impl Schemas {
+impl SchemaCache {
     pub(crate) fn get(&self, version: VersionId) -> Option<Option<Arc<jsonschema::Validator>>> {
         self.0
             .lock()
@@ -35,11 +35,11 @@ impl Schemas {
             .cloned()
     }
 
-    pub(crate) fn keep(&self, version: VersionId, validator: Option<Arc<jsonschema::Validator>>) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.len() >= KEPT_MAX {
-            kept.clear();
+    pub(crate) fn insert(&self, version: VersionId, validator: Option<Arc<jsonschema::Validator>>) {
+        let mut schemas = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if schemas.len() >= CACHE_MAX {
+            schemas.clear();
         }
-        kept.insert(version, validator);
+        schemas.insert(version, validator);
     }
 }

@@ -1,6 +1,6 @@
-//! Why a request is not running now: finds out what there is to know of it, and lets the core judge. Changes nothing.
+//! Why a request is not running now: collects the facts from store and engine, and lets the core decide. Changes nothing.
 
-use leasehold_core::limits::PLACE_MAX;
+use leasehold_core::limits::POSITION_MAX;
 use leasehold_core::why::{self, Ahead, EngineFacts, Facts, Why};
 use leasehold_core::{ExecutionId, ExecutionStatus, RequestId, RequestStatus, WorkspaceId};
 use leasehold_engine::Engine;
@@ -9,15 +9,15 @@ use leasehold_store::request::Request;
 use leasehold_store::{Page, Result, Store};
 use std::time::Duration;
 
-/// Executions that are named as holders of slots.
+/// The maximum number of slot holders to list.
 const HOLDERS_MAX: u32 = 100;
-/// Executions that ended well whose times are looked at.
+/// Recent completed executions for the mean duration.
 const HISTORY_MAX: u32 = 20;
-/// How long an engine may take to say who asks for its work.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Timeout of the engine's answer about pollers.
+const POLLERS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Explains a request; none if there is no such one. `engine` is asked for pollers where that matters, and what it does not answer
-/// in time is left out.
+/// Explains why a request is not running; none if the request does not exist. Asks `engine` for pollers of a dispatched request; without an answer
+/// in time, pollers are unknown.
 pub async fn explain(
     store: &dyn Store,
     engine: Option<&dyn Engine>,
@@ -41,7 +41,7 @@ pub async fn explain(
     Ok(Some(why::explain(&facts)))
 }
 
-/// What the request itself says.
+/// Returns the facts of the request itself.
 async fn bare(store: &dyn Store, request: &Request, engine: EngineFacts) -> Result<Facts> {
     Ok(Facts {
         status: request.status,
@@ -57,29 +57,31 @@ async fn bare(store: &dyn Store, request: &Request, engine: EngineFacts) -> Resu
         holders: Vec::new(),
         in_use: 0,
         ahead: None,
-        usual_time: None,
+        typical_duration: None,
         engine,
         pollers: None,
     })
 }
 
-/// What a request waits for beside its own time.
+/// Returns the facts of a pending request and its workspace.
 async fn waiting(store: &dyn Store, request: &Request, engine: EngineFacts) -> Result<Facts> {
     let id = request.workspace;
     let workspace = store.workspace_get(id).await?;
     let slots = store.workspace_slots(id).await?;
-    let place = store.request_place(id, request.id, PLACE_MAX + 1).await?;
+    let ahead = store
+        .request_position(id, request.id, POSITION_MAX + 1)
+        .await?;
     Ok(Facts {
         workspace_exists: workspace.as_ref().is_some_and(|w| w.deleted_at.is_none()),
         paused: workspace.is_some_and(|workspace| workspace.paused),
         limit: slots.map_or(0, |slots| slots.limit),
         in_use: slots.map_or(0, |slots| slots.in_use),
         holders: holders(store, id).await?,
-        ahead: place.map(|place| match place {
-            place if place > PLACE_MAX => Ahead::MoreThan(PLACE_MAX),
-            place => Ahead::Exactly(place),
+        ahead: ahead.map(|ahead| match ahead {
+            ahead if ahead > POSITION_MAX => Ahead::MoreThan(POSITION_MAX),
+            ahead => Ahead::Exactly(ahead),
         }),
-        usual_time: usual_time(store, id).await?,
+        typical_duration: typical_duration(store, id).await?,
         ..bare(store, request, engine).await?
     })
 }
@@ -95,8 +97,8 @@ async fn holders(store: &dyn Store, workspace: WorkspaceId) -> Result<Vec<Execut
     Ok(own.map(|execution| execution.id).collect())
 }
 
-/// The mean time of the last executions of the workspace that ended well.
-async fn usual_time(store: &dyn Store, workspace: WorkspaceId) -> Result<Option<Duration>> {
+/// Returns the mean duration of the last completed executions of the workspace.
+async fn typical_duration(store: &dyn Store, workspace: WorkspaceId) -> Result<Option<Duration>> {
     let filter = ExecutionFilter {
         workspace,
         status: Some(ExecutionStatus::Completed),
@@ -105,12 +107,12 @@ async fn usual_time(store: &dyn Store, workspace: WorkspaceId) -> Result<Option<
     let ended = store
         .execution_list(&filter, Page::first(HISTORY_MAX))
         .await?;
-    let times: Vec<Duration> = ended.iter().filter_map(time_taken).collect();
+    let times: Vec<Duration> = ended.iter().filter_map(duration).collect();
     let count = u32::try_from(times.len()).unwrap_or(u32::MAX);
     Ok((count > 0).then(|| times.iter().sum::<Duration>() / count))
 }
 
-fn time_taken(execution: &Execution) -> Option<Duration> {
+fn duration(execution: &Execution) -> Option<Duration> {
     let time = execution.finished_at?.duration_since(execution.started_at);
     time.try_into().ok()
 }
@@ -129,6 +131,6 @@ async fn pollers(
     let Some(version) = version else {
         return Ok(None);
     };
-    let asked = tokio::time::timeout(PATIENCE, engine.pollers(&version.body)).await;
-    Ok(asked.ok().and_then(std::result::Result::ok).flatten())
+    let answer = tokio::time::timeout(POLLERS_TIMEOUT, engine.pollers(&version.body)).await;
+    Ok(answer.ok().and_then(std::result::Result::ok).flatten())
 }

@@ -1,6 +1,6 @@
-//! Making, finding, changing and deleting workspaces: names and limits are checked before the store is asked.
+//! Operations on workspaces: names and limits are validated before the store is called.
 
-use crate::checks::{self, Refused};
+use crate::checks::{self, InvalidField};
 use leasehold_core::WorkspaceId;
 use leasehold_core::limits::{CONCURRENCY_MAX, NAME_MAX_CHARS};
 use leasehold_store::Store;
@@ -9,24 +9,24 @@ use leasehold_store::workspace::{
 };
 use thiserror::Error;
 
-/// Why a workspace was not made, changed or deleted.
+/// Why a workspace was not created, changed or deleted.
 #[derive(Debug, Error)]
 pub enum WorkspaceError {
-    /// A value is not acceptable.
+    /// A field is invalid.
     #[error(transparent)]
-    Refused(#[from] Refused),
+    Invalid(#[from] InvalidField),
     /// Another workspace has that name.
-    #[error("another workspace is called `{0}`")]
+    #[error("name `{0}` is already used by another workspace")]
     NameTaken(String),
-    /// There is no such workspace.
-    #[error("there is no such workspace")]
+    /// No such workspace exists.
+    #[error("workspace not found")]
     NotFound,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] leasehold_store::Error),
 }
 
-/// Checks and makes a workspace.
+/// Validates and creates a workspace.
 pub async fn create(store: &dyn Store, new: &NewWorkspace) -> Result<Workspace, WorkspaceError> {
     checks::text("name", &new.name, NAME_MAX_CHARS)?;
     check_limit(new.limit_override)?;
@@ -36,7 +36,7 @@ pub async fn create(store: &dyn Store, new: &NewWorkspace) -> Result<Workspace, 
     }
 }
 
-/// The workspace of a name, if there is one. A name that no workspace can have is nobody's.
+/// Returns the workspace of this name, if it exists. An invalid name matches none.
 pub async fn find(store: &dyn Store, name: &str) -> leasehold_store::Result<Option<Workspace>> {
     if checks::text("name", name, NAME_MAX_CHARS).is_err() {
         return Ok(None);
@@ -44,7 +44,7 @@ pub async fn find(store: &dyn Store, name: &str) -> leasehold_store::Result<Opti
     store.workspace_find(name).await
 }
 
-/// A workspace that is not deleted, with its slots and its requests.
+/// Returns a workspace with its slots and requests; none if it is deleted.
 pub async fn get(
     store: &dyn Store,
     id: WorkspaceId,
@@ -64,7 +64,7 @@ pub async fn get(
     }))
 }
 
-/// Checks and makes a change of a workspace.
+/// Validates and applies a change of a workspace.
 pub async fn update(
     store: &dyn Store,
     id: WorkspaceId,
@@ -75,7 +75,7 @@ pub async fn update(
     changed.ok_or(WorkspaceError::NotFound)
 }
 
-/// Deletes a workspace: nothing can be enqueued any more, and what waits fails when its turn comes.
+/// Deletes a workspace: nothing can be enqueued, and waiting requests fail when their turn comes.
 pub async fn delete(store: &dyn Store, id: WorkspaceId) -> Result<(), WorkspaceError> {
     if store.workspace_delete(id).await? {
         Ok(())
@@ -84,7 +84,7 @@ pub async fn delete(store: &dyn Store, id: WorkspaceId) -> Result<(), WorkspaceE
     }
 }
 
-fn check_limit(limit: Option<u32>) -> Result<(), Refused> {
+fn check_limit(limit: Option<u32>) -> Result<(), InvalidField> {
     let limit = u64::from(limit.unwrap_or_default());
     checks::number(
         "max_concurrent_executions",

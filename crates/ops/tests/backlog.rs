@@ -1,4 +1,4 @@
-//! How much may wait in a workspace, and how seldom the store is asked, on SQLite in memory.
+//! Tests of the backlog limit, on SQLite in memory.
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::WorkspaceId;
@@ -13,39 +13,40 @@ async fn store() -> SqliteStore {
 }
 
 #[tokio::test]
-async fn what_is_let_in_counts_at_once_and_whole() {
+async fn admitted_requests_count_at_once() {
     let (store, backlog) = (store().await, Backlog::new(10));
     let workspace: WorkspaceId = fresh_id();
     assert!(backlog.admit(&store, workspace, 11).await.is_err());
     backlog.admit(&store, workspace, 6).await.unwrap();
     backlog.admit(&store, workspace, 4).await.unwrap();
-    // Nothing was enqueued after all: when it gets tight the store is asked, and knows.
+    // Nothing was enqueued after all: near the limit the store is queried, and its count is 0.
     backlog.admit(&store, workspace, 10).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_refusal_says_how_much_waits_and_how_much_may() {
+async fn rejection_names_the_pending_requests_and_the_limit() {
     let (store, backlog) = (store().await, Backlog::new(3));
-    let refused = backlog.admit(&store, fresh_id(), 4).await.unwrap_err();
+    let rejected = backlog.admit(&store, fresh_id(), 4).await.unwrap_err();
     assert!(matches!(
-        refused,
+        rejected,
         BacklogError::Full {
             pending: 0,
-            asked: 4,
+            added: 4,
             max: 3
         }
     ));
-    let expected = "0 requests of the workspace wait; 4 more would be more than 3";
-    assert_eq!(refused.to_string(), expected);
+    let expected =
+        "backlog full: 0 requests of the workspace are pending, 4 more would exceed the limit of 3";
+    assert_eq!(rejected.to_string(), expected);
 }
 
 #[tokio::test]
-async fn a_workspace_is_remembered_until_there_are_too_many() {
+async fn number_of_known_workspaces_is_bounded() {
     let (store, backlog) = (store().await, Backlog::new(3));
     for _ in 0..10_100 {
         let workspace: WorkspaceId = fresh_id();
         backlog.admit(&store, workspace, 3).await.unwrap();
     }
     let debug = format!("{backlog:?}");
-    assert!(debug.matches("Known").count() <= 10_000);
+    assert!(debug.matches("KnownCount").count() <= 10_000);
 }

@@ -1,4 +1,4 @@
-//! Cancelling, redriving, deleting and revoking: what is refused and why, on SQLite in memory.
+//! Tests of rejected cancellations, redrives, deletions and revocations, on SQLite in memory.
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::JobStatus;
@@ -27,7 +27,7 @@ fn worker(queue: &str) -> KeyScope {
 }
 
 #[tokio::test]
-async fn a_job_is_cancelled_only_with_a_key_for_its_queue_and_only_once() {
+async fn job_is_cancelled_only_with_a_key_for_its_queue_and_only_once() {
     let store = store().await;
     let new = NewJob::new("mail", "kind", JsonText::default());
     let id = job::enqueue(&store, &[new]).await.unwrap()[0].id;
@@ -42,7 +42,7 @@ async fn a_job_is_cancelled_only_with_a_key_for_its_queue_and_only_once() {
 }
 
 #[tokio::test]
-async fn a_redrive_needs_room_in_the_backlog_and_a_request() {
+async fn redrive_fails_if_the_backlog_is_full_or_the_request_is_missing() {
     let (store, full, empty) = (store().await, Backlog::new(0), Backlog::new(5));
     let one = Redrive {
         workspace: fresh_id(),
@@ -67,7 +67,7 @@ async fn a_redrive_needs_room_in_the_backlog_and_a_request() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_neither_deleted_nor_revoked() {
+async fn deleting_or_revoking_something_missing_fails() {
     let store = store().await;
     let error = workspace::delete(&store, fresh_id()).await.unwrap_err();
     assert!(matches!(error, WorkspaceError::NotFound), "{error}");
@@ -79,7 +79,7 @@ async fn what_is_not_there_is_neither_deleted_nor_revoked() {
 }
 
 #[tokio::test]
-async fn a_change_of_a_queues_attempts_keeps_its_backoff() {
+async fn changing_max_attempts_keeps_the_backoff() {
     let store = store().await;
     let attempts = |max_attempts| QueueUpdate {
         max_attempts: Some(max_attempts),

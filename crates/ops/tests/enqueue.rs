@@ -1,4 +1,4 @@
-//! What is checked before a request reaches the store, on SQLite in memory.
+//! Tests of the validation before a request reaches the store, on SQLite in memory.
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::{DefinitionId, Plan, VersionBody, WorkspaceId};
@@ -8,19 +8,19 @@ use leasehold_store::request::{Enqueue, Idempotency, NewRequest, RequestStore};
 use leasehold_store::workspace::{NewWorkspace, WorkspaceStore};
 use leasehold_store::{SchemaStore, fresh_id};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
-use leasehold_testkit::log_events::Documented;
+use leasehold_testkit::log_events::DocumentedEvents;
 use leasehold_testkit::logs;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tracing::Level;
 
-struct Place {
+struct TestStore {
     store: SqliteStore,
     workspace: WorkspaceId,
     definition: DefinitionId,
 }
 
-impl Place {
+impl TestStore {
     async fn new() -> Self {
         let store = SqliteStore::open_in_memory(&SqliteOptions::default()).unwrap();
         store.schema_migrate().await.unwrap();
@@ -87,17 +87,17 @@ impl Place {
 }
 
 #[tokio::test]
-async fn params_that_do_not_match_the_schema_are_refused_with_their_path_and_nothing_is_inserted() {
-    let place = Place::new().await;
+async fn params_that_violate_the_schema_are_rejected_with_their_path_and_nothing_is_inserted() {
+    let env = TestStore::new().await;
     let schema = json!({
         "type": "object",
         "required": ["order"],
         "properties": {"order": {"type": "object", "properties": {"id": {"type": "integer"}}}}
     });
-    place.publish(Some(schema)).await.unwrap();
-    let good = place.request(json!({"order": {"id": 1}}));
-    let bad = place.request(json!({"order": {"id": "one"}}));
-    let error = place
+    env.publish(Some(schema)).await.unwrap();
+    let good = env.request(json!({"order": {"id": 1}}));
+    let bad = env.request(json!({"order": {"id": "one"}}));
+    let error = env
         .enqueue(vec![good.clone(), bad])
         .await
         .unwrap_err()
@@ -106,17 +106,17 @@ async fn params_that_do_not_match_the_schema_are_refused_with_their_path_and_not
         error,
         r#"requests[1].params/order/id: "one" is not of type "integer""#
     );
-    assert_eq!(place.pending().await, 0);
-    assert_eq!(place.enqueue(vec![good]).await.unwrap(), 1);
-    assert_eq!(place.pending().await, 1);
+    assert_eq!(env.pending().await, 0);
+    assert_eq!(env.enqueue(vec![good]).await.unwrap(), 1);
+    assert_eq!(env.pending().await, 1);
 }
 
 #[tokio::test]
-async fn each_limit_is_named_when_it_is_broken() {
-    let place = Place::new().await;
-    place.publish(None).await.unwrap();
+async fn error_names_the_violated_limit() {
+    let env = TestStore::new().await;
+    env.publish(None).await.unwrap();
     let with = |change: fn(&mut NewRequest)| {
-        let mut request = place.request(json!(null));
+        let mut request = env.request(json!(null));
         change(&mut request);
         vec![request]
     };
@@ -132,15 +132,15 @@ async fn each_limit_is_named_when_it_is_broken() {
             "an enqueue call takes 1 to 10000 requests, not 0",
         ),
         (
-            vec![place.request(json!(1)); 10_001],
+            vec![env.request(json!(1)); 10_001],
             "an enqueue call takes 1 to 10000 requests, not 10001",
         ),
         (
-            vec![place.request(json!("x".repeat(262_143)))],
+            vec![env.request(json!("x".repeat(262_143)))],
             "requests[0].params: must have at most 262144 bytes as JSON, has 262145",
         ),
         (
-            vec![place.request(json!({"a": ["\0"]}))],
+            vec![env.request(json!({"a": ["\0"]}))],
             "requests[0].params: at /a/0: must not contain NUL characters",
         ),
         (
@@ -150,21 +150,21 @@ async fn each_limit_is_named_when_it_is_broken() {
         (
             vec![NewRequest {
                 idempotency: key("", None),
-                ..place.request(json!(1))
+                ..env.request(json!(1))
             }],
             "requests[0].idempotency_key must not be empty",
         ),
         (
             vec![NewRequest {
                 idempotency: key(&"k".repeat(256), None),
-                ..place.request(json!(1))
+                ..env.request(json!(1))
             }],
             "requests[0].idempotency_key must have at most 255 characters, has 256",
         ),
         (
             vec![NewRequest {
                 idempotency: key("k", Some(Duration::ZERO)),
-                ..place.request(json!(1))
+                ..env.request(json!(1))
             }],
             "requests[0].dedupe_window must be between 1 ms and 366 days",
         ),
@@ -175,26 +175,23 @@ async fn each_limit_is_named_when_it_is_broken() {
     ];
     for (requests, expected) in cases {
         assert_eq!(
-            place.enqueue(requests).await.unwrap_err().to_string(),
+            env.enqueue(requests).await.unwrap_err().to_string(),
             expected
         );
     }
-    assert_eq!(place.pending().await, 0);
+    assert_eq!(env.pending().await, 0);
 }
 
 #[tokio::test]
-async fn a_definition_that_is_not_there_not_ours_or_not_published_is_told_apart() {
-    let place = Place::new().await;
+async fn missing_foreign_and_unpublished_definitions_are_distinguished() {
+    let env = TestStore::new().await;
     let unknown = NewRequest::new(fresh_id(), fresh_id(), json!(1));
-    let error = place.enqueue(vec![unknown]).await.unwrap_err();
+    let error = env.enqueue(vec![unknown]).await.unwrap_err();
     assert!(
         matches!(error, EnqueueError::DefinitionNotFound(_)),
         "{error}"
     );
-    let error = place
-        .enqueue(vec![place.request(json!(1))])
-        .await
-        .unwrap_err();
+    let error = env.enqueue(vec![env.request(json!(1))]).await.unwrap_err();
     assert!(matches!(error, EnqueueError::NotPublished(_)), "{error}");
     let other = NewWorkspace {
         id: fresh_id(),
@@ -202,14 +199,14 @@ async fn a_definition_that_is_not_there_not_ours_or_not_published_is_told_apart(
         plan: Plan::Free,
         limit_override: None,
     };
-    place.store.workspace_create(&other).await.unwrap();
+    env.store.workspace_create(&other).await.unwrap();
     let call = Enqueue {
         workspace: other.id,
-        requests: vec![place.request(json!(1))],
+        requests: vec![env.request(json!(1))],
         by: "x".into(),
     };
     let error = Enqueuer::default()
-        .enqueue(&place.store, &call)
+        .enqueue(&env.store, &call)
         .await
         .unwrap_err();
     assert!(
@@ -219,22 +216,22 @@ async fn a_definition_that_is_not_there_not_ours_or_not_published_is_told_apart(
 }
 
 #[tokio::test]
-async fn a_schema_that_is_none_is_not_published_and_no_schema_reaches_outside() {
-    let place = Place::new().await;
-    let error = place
+async fn invalid_schemas_and_schemas_with_external_references_are_rejected() {
+    let env = TestStore::new().await;
+    let error = env
         .publish(Some(json!({"type": "no such type"})))
         .await
         .unwrap_err();
     assert!(matches!(error, PublishError::Schema(_)), "{error}");
     let outside = json!({"$ref": "http://127.0.0.1:9/schema.json"});
-    let error = place.publish(Some(outside)).await.unwrap_err();
+    let error = env.publish(Some(outside)).await.unwrap_err();
     assert!(matches!(error, PublishError::Schema(_)), "{error}");
 }
 
 #[tokio::test]
-async fn one_request_is_told_of_before_and_after_and_many_in_one_line() {
-    let place = Place::new().await;
-    place.publish(None).await.unwrap();
+async fn single_request_is_logged_before_and_after_and_a_batch_in_one_line() {
+    let env = TestStore::new().await;
+    env.publish(None).await.unwrap();
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     let new = |secret: &str| NewRequest {
         trace_context: Some(format!("00-{trace}-00f067aa0ba902b7-01")),
@@ -242,25 +239,25 @@ async fn one_request_is_told_of_before_and_after_and_many_in_one_line() {
             key: format!("{secret} key"),
             window: None,
         }),
-        ..NewRequest::new(fresh_id(), place.definition, json!({"card": secret}))
+        ..NewRequest::new(fresh_id(), env.definition, json!({"card": secret}))
     };
     let enqueue = async |requests| {
         let call = Enqueue {
-            workspace: place.workspace,
+            workspace: env.workspace,
             requests,
             by: "user".to_owned(),
         };
         Enqueuer::default()
-            .enqueue(&place.store, &call)
+            .enqueue(&env.store, &call)
             .await
             .unwrap()
     };
-    let page = Documented::read(include_str!("../../../docs/operations/logs.md"));
-    let workspace = format!("workspace={}", place.workspace);
-    let definition = format!("definition={}", place.definition);
+    let page = DocumentedEvents::parse(include_str!("../../../docs/operations/logs.md"));
+    let workspace = format!("workspace={}", env.workspace);
+    let definition = format!("definition={}", env.definition);
     let traced = format!("trace_id={trace}");
 
-    logs::keep();
+    logs::capture();
     let id = enqueue(vec![new("hush one")]).await[0].id;
     let request = format!("request={id}");
     let before = ["Enqueueing workflow", &definition, &workspace, &traced];
@@ -269,11 +266,11 @@ async fn one_request_is_told_of_before_and_after_and_many_in_one_line() {
         Level::INFO,
         &["Enqueued execution", &request, &workspace, &traced],
     );
-    logs::assert_seen(&page, "Enqueueing workflow");
-    logs::assert_seen(&page, "Enqueued execution");
+    logs::assert_logged(&page, "Enqueueing workflow");
+    logs::assert_logged(&page, "Enqueued execution");
 
     enqueue(vec![new("hush one")]).await;
-    logs::assert_once(Level::INFO, &["Enqueued nothing", &request]);
+    logs::assert_once(Level::INFO, &["idempotency key already used", &request]);
 
     let (seen, all) = (logs::count(Level::INFO, &[]), ["hush two", "hush three"]);
     enqueue(all.map(new).to_vec()).await;
@@ -282,7 +279,7 @@ async fn one_request_is_told_of_before_and_after_and_many_in_one_line() {
         Level::INFO,
         &["Enqueued 2 executions", "count=2", &workspace],
     );
-    logs::assert_seen(&page, "Enqueued … executions");
+    logs::assert_logged(&page, "Enqueued … executions");
     logs::assert_documented(&page);
     assert!(!logs::all().contains("hush"), "{}", logs::all());
 }

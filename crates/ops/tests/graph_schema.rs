@@ -1,4 +1,4 @@
-//! The JSON Schema that editors use for graphs says the same as the core: what one takes the other takes, as far as a schema can tell.
+//! Tests that the JSON Schema for editors and the core accept the same graphs, as far as a schema can express the rules.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,12 +12,12 @@ const EXAMPLES: [&str; 3] = [
     include_str!("../../../examples/hello/greet.json"),
 ];
 
-fn editors() -> jsonschema::Validator {
+fn validator() -> jsonschema::Validator {
     let schema: Value = serde_json::from_str(SCHEMA).unwrap();
     jsonschema::validator_for(&schema).unwrap()
 }
 
-fn core(graph: &Value) -> bool {
+fn core_accepts(graph: &Value) -> bool {
     let read = serde_json::from_value::<Graph>(graph.clone());
     read.is_ok_and(|graph| graph.validate().is_ok())
 }
@@ -27,7 +27,7 @@ fn one(node: Value) -> Value {
 }
 
 #[test]
-fn what_is_right_is_right_for_both() {
+fn valid_graphs_pass_schema_and_core() {
     let examples = EXAMPLES.map(|text| serde_json::from_str(text).unwrap());
     let right = [
         json!({ "$schema": "graph.schema.json", "nodes": [{ "id": "a", "type": "delay", "milliseconds": 0 }], "edges": [] }),
@@ -42,19 +42,19 @@ fn what_is_right_is_right_for_both() {
         ),
         one(json!({ "id": "a", "type": "http", "url": "http://[::1]/x" })),
     ];
-    let editors = editors();
+    let validator = validator();
     for graph in right.into_iter().chain(examples) {
-        let said: Vec<String> = editors
+        let errors: Vec<String> = validator
             .iter_errors(&graph)
             .map(|error| error.to_string())
             .collect();
-        assert!(said.is_empty(), "{graph}: {said:?}");
-        assert!(core(&graph), "{graph}");
+        assert!(errors.is_empty(), "{graph}: {errors:?}");
+        assert!(core_accepts(&graph), "{graph}");
     }
 }
 
 #[test]
-fn what_is_wrong_is_wrong_for_both() {
+fn invalid_graphs_fail_schema_and_core() {
     let wrong = [
         json!({ "nodes": [] }),
         json!({ "edges": [] }),
@@ -89,9 +89,9 @@ fn what_is_wrong_is_wrong_for_both() {
         json!({ "nodes": [{ "id": "a", "type": "delay", "milliseconds": 1 }], "edges": [{ "from": "a" }] }),
         json!({ "nodes": [{ "id": "a", "type": "delay", "milliseconds": 1 }], "colour": 1 }),
     ];
-    let editors = editors();
+    let validator = validator();
     for graph in wrong {
-        assert!(!editors.is_valid(&graph), "the schema takes {graph}");
-        assert!(!core(&graph), "the core takes {graph}");
+        assert!(!validator.is_valid(&graph), "the schema accepts {graph}");
+        assert!(!core_accepts(&graph), "the core accepts {graph}");
     }
 }

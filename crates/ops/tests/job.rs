@@ -1,11 +1,11 @@
-//! What is checked before a job or a change of a queue reaches the store, on SQLite in memory.
+//! Tests of the validation before a job or a change of a queue reaches the store, on SQLite in memory.
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::JsonText;
 use leasehold_core::job::JobRetry;
 use leasehold_core::limits::ENQUEUE_MAX_JOBS;
 use leasehold_core::retry::Backoff;
-use leasehold_ops::job::{self, JobError};
+use leasehold_ops::job::{self, JobOperationError};
 use leasehold_store::SchemaStore;
 use leasehold_store::job::{Dedup, JobFilter, JobStart, JobStore, NewJob};
 use leasehold_store::queue::{QueueChange, QueueStore};
@@ -37,7 +37,7 @@ async fn jobs_in(store: &SqliteStore) -> usize {
 }
 
 #[tokio::test]
-async fn good_jobs_are_put_in_as_they_are() {
+async fn valid_jobs_are_enqueued() {
     let store = store().await;
     let everything = with(|job| {
         job.priority = 1000;
@@ -60,7 +60,7 @@ async fn good_jobs_are_put_in_as_they_are() {
     assert_eq!(jobs_in(&store).await, 2);
 }
 
-fn broken_texts() -> Vec<(NewJob, &'static str)> {
+fn invalid_texts() -> Vec<(NewJob, &'static str)> {
     let text = |text: &str| JsonText::trusted(text.to_owned());
     let nested = format!("{}1{}", "[".repeat(65), "]".repeat(65));
     vec![
@@ -108,7 +108,7 @@ fn broken_texts() -> Vec<(NewJob, &'static str)> {
     ]
 }
 
-fn broken_numbers() -> Vec<(NewJob, &'static str)> {
+fn invalid_numbers() -> Vec<(NewJob, &'static str)> {
     let backoff = |change: fn(&mut Backoff)| {
         let mut backoff = Backoff::default();
         change(&mut backoff);
@@ -160,9 +160,9 @@ fn broken_numbers() -> Vec<(NewJob, &'static str)> {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_named_with_its_place_and_nothing_is_put_in() {
+async fn error_names_the_invalid_field_and_nothing_is_enqueued() {
     let store = store().await;
-    for (bad, expected) in broken_texts().into_iter().chain(broken_numbers()) {
+    for (bad, expected) in invalid_texts().into_iter().chain(invalid_numbers()) {
         let error = job::enqueue(&store, &[new_job(), bad]).await.unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
@@ -170,7 +170,7 @@ async fn what_is_wrong_is_named_with_its_place_and_nothing_is_put_in() {
 }
 
 #[tokio::test]
-async fn a_call_takes_some_jobs_and_not_too_many() {
+async fn number_of_jobs_per_call_is_bounded() {
     let store = store().await;
     for n in [0, ENQUEUE_MAX_JOBS + 1] {
         let error = job::enqueue(&store, &vec![new_job(); n]).await.unwrap_err();
@@ -180,7 +180,7 @@ async fn a_call_takes_some_jobs_and_not_too_many() {
 }
 
 #[tokio::test]
-async fn a_repeated_key_is_an_answer_and_no_error() {
+async fn repeated_deduplication_key_is_not_an_error() {
     let store = store().await;
     let keyed = with(|job| {
         job.dedup = Some(Dedup {
@@ -204,8 +204,8 @@ fn retry(max_attempts: u32, jitter: f64) -> Option<JobRetry> {
     })
 }
 
-/// Names, changes and what is said of them.
-fn broken_changes() -> Vec<(String, QueueChange, &'static str)> {
+/// Queue names, changes and the expected errors.
+fn invalid_changes() -> Vec<(String, QueueChange, &'static str)> {
     let none = QueueChange::default();
     vec![
         (String::new(), none, "name must not be empty"),
@@ -258,9 +258,9 @@ fn broken_changes() -> Vec<(String, QueueChange, &'static str)> {
 }
 
 #[tokio::test]
-async fn changes_of_a_queue_are_checked() {
+async fn changes_of_a_queue_are_validated() {
     let store = store().await;
-    let cases = broken_changes();
+    let cases = invalid_changes();
     for (name, change, expected) in cases {
         let error = job::update_queue(&store, &name, &change).await.unwrap_err();
         assert_eq!(error.to_string(), expected);
@@ -278,10 +278,10 @@ async fn changes_of_a_queue_are_checked() {
 }
 
 #[tokio::test]
-async fn the_limit_of_all_is_checked() {
+async fn limit_over_all_queues_is_validated() {
     let store = store().await;
     let error = job::set_limit(&store, Some(1_000_001)).await.unwrap_err();
-    assert!(matches!(error, JobError::Number { .. }), "{error}");
+    assert!(matches!(error, JobOperationError::Number { .. }), "{error}");
     job::set_limit(&store, Some(7)).await.unwrap();
     assert_eq!(store.job_limit().await.unwrap(), Some(7));
     job::set_limit(&store, None).await.unwrap();

@@ -1,4 +1,4 @@
-//! The operations on real stores: one test program.
+//! Tests of the operations on real stores, linked into one test program.
 
 mod backlog;
 mod changes;

@@ -1,13 +1,13 @@
-//! An exception to the rule that only public addresses are called: an address, a network or a host's name.
+//! Allow rules for non-public targets: an address, a network or a host name.
 
 use crate::public::contains;
 use std::net::IpAddr;
 use std::str::FromStr;
 use thiserror::Error;
 
-/// What may be called although it is not public.
+/// A non-public target that may be called.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Allow(Kind);
+pub struct AllowRule(Kind);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
@@ -16,47 +16,47 @@ enum Kind {
         prefix: u8,
     },
     Host(String),
-    /// Every name that ends so, with a dot before it.
-    Under(String),
+    /// Every subdomain of this domain.
+    Subdomains(String),
 }
 
-/// A text that names neither an address, nor a network, nor a host.
+/// The text is not an address, a network or a host name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
-    "`{0}` is no address, no network like 10.0.0.0/8, and no host's name like api.internal or *.internal"
+    "invalid allow rule `{0}`: must be an IP address, a network like 10.0.0.0/8, or a host name like api.internal or *.internal"
 )]
-pub struct InvalidAllow(pub String);
+pub struct InvalidAllowRule(pub String);
 
-impl Allow {
-    /// Whether it names this address.
-    pub(crate) fn address(&self, address: IpAddr) -> bool {
+impl AllowRule {
+    /// Whether the rule allows this address.
+    pub(crate) fn allows_address(&self, address: IpAddr) -> bool {
         match &self.0 {
             Kind::Network {
                 address: network,
                 prefix,
             } => contains(*network, *prefix, address.to_canonical()),
-            Kind::Host(_) | Kind::Under(_) => false,
+            Kind::Host(_) | Kind::Subdomains(_) => false,
         }
     }
 
-    /// Whether it names this host, wherever its name leads.
-    pub(crate) fn host(&self, name: &str) -> bool {
+    /// Whether the rule allows this host name, whatever it resolves to.
+    pub(crate) fn allows_host(&self, name: &str) -> bool {
         let name = name.trim_end_matches('.').to_ascii_lowercase();
         match &self.0 {
             Kind::Network { .. } => false,
             Kind::Host(host) => *host == name,
-            Kind::Under(domain) => name
+            Kind::Subdomains(domain) => name
                 .strip_suffix(domain.as_str())
                 .is_some_and(|rest| rest.ends_with('.')),
         }
     }
 }
 
-impl FromStr for Allow {
-    type Err = InvalidAllow;
+impl FromStr for AllowRule {
+    type Err = InvalidAllowRule;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let invalid = || InvalidAllow(text.to_owned());
+        let invalid = || InvalidAllowRule(text.to_owned());
         if let Some((address, prefix)) = text.split_once('/') {
             let address: IpAddr = address.parse().map_err(|_| invalid())?;
             let longest = if address.is_ipv4() { 32 } else { 128 };
@@ -70,7 +70,7 @@ impl FromStr for Allow {
         }
         let name = text.to_ascii_lowercase();
         match name.strip_prefix("*.") {
-            Some(domain) if is_name(domain) => Ok(Self(Kind::Under(domain.to_owned()))),
+            Some(domain) if is_name(domain) => Ok(Self(Kind::Subdomains(domain.to_owned()))),
             None if is_name(&name) => Ok(Self(Kind::Host(name))),
             _ => Err(invalid()),
         }
@@ -85,7 +85,7 @@ fn is_name(text: &str) -> bool {
                 .bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
     };
-    // A last label of digits is an address in a strange form.
+    // A name whose last label starts with a digit is an IPv4 address in an unusual form.
     let last_is_number = |text: &str| {
         let last = text.rsplit('.').next().unwrap_or_default();
         last.starts_with(|first: char| first.is_ascii_digit())
@@ -97,34 +97,34 @@ fn is_name(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn allow(text: &str) -> Allow {
+    fn allow(text: &str) -> AllowRule {
         text.parse().unwrap()
     }
 
     #[test]
-    fn networks_and_addresses_allow_what_lies_in_them() {
+    fn networks_and_addresses_allow_contained_addresses() {
         let address = |text: &str| text.parse().unwrap();
-        assert!(allow("10.1.0.0/16").address(address("10.1.255.255")));
-        assert!(!allow("10.1.0.0/16").address(address("10.2.0.0")));
-        assert!(allow("127.0.0.1").address(address("::ffff:127.0.0.1")));
-        assert!(allow("0.0.0.0/0").address(address("127.0.0.1")));
-        assert!(!allow("0.0.0.0/0").address(address("::1")));
-        assert!(allow("fd00::/8").address(address("fd12::1")));
-        assert!(!allow("127.0.0.1").host("127.0.0.1"));
+        assert!(allow("10.1.0.0/16").allows_address(address("10.1.255.255")));
+        assert!(!allow("10.1.0.0/16").allows_address(address("10.2.0.0")));
+        assert!(allow("127.0.0.1").allows_address(address("::ffff:127.0.0.1")));
+        assert!(allow("0.0.0.0/0").allows_address(address("127.0.0.1")));
+        assert!(!allow("0.0.0.0/0").allows_address(address("::1")));
+        assert!(allow("fd00::/8").allows_address(address("fd12::1")));
+        assert!(!allow("127.0.0.1").allows_host("127.0.0.1"));
     }
 
     #[test]
-    fn names_allow_themselves_or_what_is_under_them() {
-        assert!(allow("API.internal").host("api.internal."));
-        assert!(!allow("api.internal").host("x.api.internal"));
-        assert!(allow("*.internal").host("x.y.internal"));
-        assert!(!allow("*.internal").host("internal"));
-        assert!(!allow("*.internal").host("evilinternal"));
-        assert!(!allow("api.internal").address("10.0.0.1".parse().unwrap()));
+    fn names_allow_themselves_or_their_subdomains() {
+        assert!(allow("API.internal").allows_host("api.internal."));
+        assert!(!allow("api.internal").allows_host("x.api.internal"));
+        assert!(allow("*.internal").allows_host("x.y.internal"));
+        assert!(!allow("*.internal").allows_host("internal"));
+        assert!(!allow("*.internal").allows_host("evilinternal"));
+        assert!(!allow("api.internal").allows_address("10.0.0.1".parse().unwrap()));
     }
 
     #[test]
-    fn what_is_neither_is_refused() {
+    fn invalid_rules_are_rejected() {
         for text in [
             "",
             "*",
@@ -139,7 +139,7 @@ mod tests {
             "127.1",
             "0x7f.1",
         ] {
-            assert!(text.parse::<Allow>().is_err(), "{text}");
+            assert!(text.parse::<AllowRule>().is_err(), "{text}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Makes one call: dials only what may be dialled, follows redirects by hand, bounds time and size.
+//! Makes one HTTP call: connects only to allowed addresses, follows redirects itself, limits time and size.
 
-use crate::allow::Allow;
-use crate::answer;
-use crate::guard::{Guard, Lookup, Refused, Resolver};
+use crate::allow::AllowRule;
+use crate::guard::{AddressGuard, BlockedTarget, DnsLookup, GuardedResolver};
+use crate::response;
 use leasehold_core::JsonText;
 use leasehold_core::graph::HttpCall;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -12,25 +12,25 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Redirects that are followed.
-const HOPS: usize = 5;
+/// Maximum number of redirects.
+const MAX_REDIRECTS: usize = 5;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// How calls are made.
+/// The options of an [`Outbound`].
 #[derive(Clone, Debug, Default)]
 pub struct OutboundOptions {
-    /// What may be called although it is not public.
-    pub allow: Vec<Allow>,
+    /// Rules for non-public targets that may be called.
+    pub allow: Vec<AllowRule>,
 }
 
-/// Makes calls. A copy shares its connections.
+/// An HTTP client. Clones share their connections.
 #[derive(Clone)]
 pub struct Outbound {
     client: Client,
-    guard: Arc<Guard>,
+    guard: Arc<AddressGuard>,
 }
 
 impl fmt::Debug for Outbound {
@@ -41,40 +41,40 @@ impl fmt::Debug for Outbound {
     }
 }
 
-/// Why a call brought nothing.
+/// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct CallError {
-    /// What went wrong.
+    /// The error text.
     pub message: String,
-    /// Whether another try may help.
-    pub again: bool,
-    /// How long to wait before it, if whoever was called said so.
-    pub after: Option<Duration>,
+    /// Whether a retry may succeed.
+    pub is_retryable: bool,
+    /// The delay before the retry, if the server sent one.
+    pub retry_after: Option<Duration>,
 }
 
 impl CallError {
     pub(crate) fn permanent(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
-            again: false,
-            after: None,
+            is_retryable: false,
+            retry_after: None,
         }
     }
 
-    fn passing(message: impl Into<String>) -> Self {
+    fn retryable(message: impl Into<String>) -> Self {
         Self {
-            again: true,
+            is_retryable: true,
             ..Self::permanent(message)
         }
     }
 
-    /// What the connection says went wrong: the innermost cause is what helps.
+    /// Converts a transport error, with the text of its innermost cause.
     pub(crate) fn transport(error: &reqwest::Error) -> Self {
         let mut cause: &dyn std::error::Error = error;
         loop {
-            if let Some(refused) = cause.downcast_ref::<Refused>() {
-                return refused.clone().into();
+            if let Some(blocked) = cause.downcast_ref::<BlockedTarget>() {
+                return blocked.clone().into();
             }
             match cause.source() {
                 Some(source) => cause = source,
@@ -82,22 +82,22 @@ impl CallError {
             }
         }
         let what = if error.is_connect() {
-            "cannot be reached"
+            "failed to connect"
         } else {
-            "broke off"
+            "connection lost"
         };
-        Self::passing(format!("{what}: {cause}"))
+        Self::retryable(format!("{what}: {cause}"))
     }
 }
 
-impl From<Refused> for CallError {
-    fn from(refused: Refused) -> Self {
-        Self::permanent(refused.to_string())
+impl From<BlockedTarget> for CallError {
+    fn from(blocked: BlockedTarget) -> Self {
+        Self::permanent(blocked.to_string())
     }
 }
 
-/// A request on its way through redirects.
-struct Hop {
+/// The request to send next; each redirect creates another.
+struct OutboundRequest {
     method: Method,
     url: Url,
     headers: HeaderMap,
@@ -105,22 +105,22 @@ struct Hop {
 }
 
 impl Outbound {
-    /// Makes calls in this way.
+    /// Creates a client.
     ///
     /// # Errors
-    /// If the system's certificates cannot be used.
+    /// Fails if the system's root certificates cannot be read.
     pub fn new(options: OutboundOptions) -> Result<Self, CallError> {
-        Self::with(Guard::new(options.allow, Lookup::System))
+        Self::with(AddressGuard::new(options.allow, DnsLookup::System))
     }
 
-    pub(crate) fn with(guard: Guard) -> Result<Self, CallError> {
+    pub(crate) fn with(guard: AddressGuard) -> Result<Self, CallError> {
         let guard = Arc::new(guard);
-        // The HTTP client takes the process's TLS provider. This fails only if there is one already.
+        // The HTTP client uses the process's TLS provider. This fails only if one is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = Client::builder()
             .user_agent(concat!("leasehold/", env!("CARGO_PKG_VERSION")))
-            .dns_resolver(Arc::new(Resolver(Arc::clone(&guard))))
-            // A proxy would dial for us, where nobody checks.
+            .dns_resolver(Arc::new(GuardedResolver(Arc::clone(&guard))))
+            // A proxy would connect without the address check.
             .no_proxy()
             .redirect(redirect::Policy::none())
             .referer(false)
@@ -134,64 +134,67 @@ impl Outbound {
     /// Makes a call and returns its output, `{"status": …, "headers": {…}, "body": …}`.
     ///
     /// # Errors
-    /// If there was no answer in time, or none that is a success.
+    /// Fails on a timeout, a transport error, or a response that is not a success.
     pub async fn call(&self, call: &HttpCall, timeout: Duration) -> Result<JsonText, CallError> {
         self.call_traced(call, timeout, None).await
     }
 
-    /// As [`Outbound::call`], as part of this trace, a `traceparent`: whoever is called is told of it, unless the call has such a header itself.
+    /// Makes a call as [`Outbound::call`] does, and sends this `traceparent`, unless the call sets the header itself.
     ///
     /// # Errors
-    /// If there was no answer in time, or none that is a success.
+    /// Fails on a timeout, a transport error, or a response that is not a success.
     pub async fn call_traced(
         &self,
         call: &HttpCall,
         timeout: Duration,
         trace: Option<&str>,
     ) -> Result<JsonText, CallError> {
-        let made = tokio::time::timeout(timeout, self.make(call, trace)).await;
-        made.unwrap_or_else(|_| {
+        let result = tokio::time::timeout(timeout, self.make(call, trace)).await;
+        result.unwrap_or_else(|_| {
             let within = timeout.as_secs_f64();
-            Err(CallError::passing(format!("no answer within {within} s")))
+            Err(CallError::retryable(format!(
+                "no response within {within} s"
+            )))
         })
     }
 
     async fn make(&self, call: &HttpCall, trace: Option<&str>) -> Result<JsonText, CallError> {
-        let mut hop = first(call, trace)?;
-        for _ in 0..=HOPS {
-            self.guard.check(&hop.url)?;
-            let response = self.send(&hop).await?;
-            match next(hop, &response)? {
-                None => return answer::read(response).await,
-                Some(redirected) => hop = redirected,
+        let mut request = initial_request(call, trace)?;
+        for _ in 0..=MAX_REDIRECTS {
+            self.guard.check(&request.url)?;
+            let response = self.send(&request).await?;
+            match redirect_request(request, &response)? {
+                None => return response::read(response).await,
+                Some(redirected) => request = redirected,
             }
         }
         Err(CallError::permanent(format!(
-            "was redirected more than {HOPS} times"
+            "more than {MAX_REDIRECTS} redirects"
         )))
     }
 
-    async fn send(&self, hop: &Hop) -> Result<Response, CallError> {
-        let mut request = self
+    async fn send(&self, request: &OutboundRequest) -> Result<Response, CallError> {
+        let mut builder = self
             .client
-            .request(hop.method.clone(), hop.url.clone())
-            .headers(hop.headers.clone());
-        if let Some(body) = &hop.body {
-            request = request.body(body.as_str().to_owned());
+            .request(request.method.clone(), request.url.clone())
+            .headers(request.headers.clone());
+        if let Some(body) = &request.body {
+            builder = builder.body(body.as_str().to_owned());
         }
-        request
+        builder
             .send()
             .await
             .map_err(|error| CallError::transport(&error))
     }
 }
 
-fn first(call: &HttpCall, trace: Option<&str>) -> Result<Hop, CallError> {
-    let bad =
-        |what: &str, error: &dyn fmt::Display| CallError::permanent(format!("its {what}: {error}"));
-    let url = Url::parse(&call.url).map_err(|error| bad("url is none", &error))?;
-    let method = Method::from_bytes(call.method.as_bytes())
-        .map_err(|error| bad("method is none", &error))?;
+fn initial_request(call: &HttpCall, trace: Option<&str>) -> Result<OutboundRequest, CallError> {
+    let bad = |what: &str, error: &dyn fmt::Display| {
+        CallError::permanent(format!("invalid {what}: {error}"))
+    };
+    let url = Url::parse(&call.url).map_err(|error| bad("url", &error))?;
+    let method =
+        Method::from_bytes(call.method.as_bytes()).map_err(|error| bad("method", &error))?;
     let mut headers = HeaderMap::new();
     if call.body.is_some() {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -200,10 +203,10 @@ fn first(call: &HttpCall, trace: Option<&str>) -> Result<Hop, CallError> {
         let key = HeaderValue::from_str(&call.idempotency_key);
         headers.insert(
             IDEMPOTENCY_KEY,
-            key.map_err(|error| bad("idempotency key cannot be sent", &error))?,
+            key.map_err(|error| bad("idempotency key", &error))?,
         );
     }
-    // What no header can hold is no trace.
+    // A text that is not a valid header value is not a trace.
     if let Some(trace) = trace.and_then(|trace| HeaderValue::from_str(trace).ok()) {
         headers.insert(TRACEPARENT, trace);
     }
@@ -213,7 +216,7 @@ fn first(call: &HttpCall, trace: Option<&str>) -> Result<Hop, CallError> {
         let value = HeaderValue::from_str(value).map_err(|error| bad("headers", &error))?;
         headers.insert(name, value);
     }
-    Ok(Hop {
+    Ok(OutboundRequest {
         method,
         url,
         headers,
@@ -221,40 +224,46 @@ fn first(call: &HttpCall, trace: Option<&str>) -> Result<Hop, CallError> {
     })
 }
 
-/// Where an answer leads on to, if it is a redirect.
-fn next(hop: Hop, response: &Response) -> Result<Option<Hop>, CallError> {
+/// Returns the next request if the response is a redirect.
+fn redirect_request(
+    request: OutboundRequest,
+    response: &Response,
+) -> Result<Option<OutboundRequest>, CallError> {
     let status = response.status();
     let keeps_method = match status {
-        StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => hop.method != Method::POST,
-        StatusCode::SEE_OTHER => hop.method == Method::HEAD,
+        StatusCode::MOVED_PERMANENTLY | StatusCode::FOUND => request.method != Method::POST,
+        StatusCode::SEE_OTHER => request.method == Method::HEAD,
         StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT => true,
         _ => return Ok(None),
     };
-    let nowhere = || CallError::permanent(format!("answered {status} without a place to go on to"));
-    let location = response.headers().get(LOCATION).ok_or_else(nowhere)?;
-    let location = location.to_str().map_err(|_| nowhere())?;
-    let mut url = hop.url.join(location).map_err(|_| nowhere())?;
-    if hop.url.scheme() == "https" && url.scheme() == "http" {
-        return Err(CallError::permanent("was redirected from https to http"));
+    let invalid =
+        || CallError::permanent(format!("redirect {status} has no valid Location header"));
+    let location = response.headers().get(LOCATION).ok_or_else(invalid)?;
+    let location = location.to_str().map_err(|_| invalid())?;
+    let mut url = request.url.join(location).map_err(|_| invalid())?;
+    if request.url.scheme() == "https" && url.scheme() == "http" {
+        return Err(CallError::permanent(
+            "redirect from https to http is not allowed",
+        ));
     }
-    // What a redirect brings to sign in with is not the author's.
+    // Drops credentials in the redirect's URL, which are not the author's.
     let _ = url.set_username("");
     let _ = url.set_password(None);
-    let mut headers = hop.headers;
-    if url.origin() != hop.url.origin() {
-        // Keys that the author wrote down for one host are not shown to another.
+    let mut headers = request.headers;
+    if url.origin() != request.url.origin() {
+        // The author's headers may contain secrets for the first host only.
         let content_type = headers.remove(CONTENT_TYPE);
         headers.clear();
         headers.extend(content_type.map(|kind| (CONTENT_TYPE, kind)));
     }
     let (method, body) = if keeps_method {
-        (hop.method, hop.body)
+        (request.method, request.body)
     } else {
         headers.remove(CONTENT_TYPE);
         headers.remove(IDEMPOTENCY_KEY);
         (Method::GET, None)
     };
-    Ok(Some(Hop {
+    Ok(Some(OutboundRequest {
         method,
         url,
         headers,

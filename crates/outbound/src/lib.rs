@@ -1,10 +1,10 @@
-//! The calls of `http` nodes. Only public addresses are dialled, unless the settings allow more. Knows no graph, no job and no engine.
+//! The HTTP client of `http` nodes. Connects only to public addresses, unless the settings allow others (SSRF protection). Knows no graph, no job and no engine.
 
 mod allow;
-mod answer;
 mod call;
 mod guard;
 mod public;
+mod response;
 
-pub use allow::{Allow, InvalidAllow};
+pub use allow::{AllowRule, InvalidAllowRule};
 pub use call::{CallError, Outbound, OutboundOptions};

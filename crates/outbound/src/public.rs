@@ -1,8 +1,9 @@
-//! Which addresses are public: anybody on the internet could be meant by them, and nobody behind our own walls.
+//! Which IP addresses are public, that is, globally reachable on the internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// IPv4 networks that are not public, with the length of their prefix (IANA's special-purpose registry, multicast, reserved).
+/// The blocked addresses of the SSRF guard: IPv4 networks that are not public, with the length of their prefix (IANA's special-purpose
+/// registry, multicast, reserved).
 const PRIVATE_V4: [([u8; 4], u8); 16] = [
     ([0, 0, 0, 0], 8),
     ([10, 0, 0, 0], 8),
@@ -22,9 +23,10 @@ const PRIVATE_V4: [([u8; 4], u8); 16] = [
     ([240, 0, 0, 0], 4),
 ];
 
-/// The networks inside the global unicast range that are not public.
+/// The blocked IPv6 addresses of the SSRF guard: networks inside the global unicast range that are not public. Addresses outside that
+/// range are blocked too.
 const PRIVATE_V6: [([u16; 8], u8); 4] = [
-    // Protocol assignments: Teredo, benchmarking, ORCHID and their like.
+    // Protocol assignments: Teredo, benchmarking, ORCHID and similar.
     ([0x2001, 0, 0, 0, 0, 0, 0, 0], 23),
     ([0x2001, 0xdb8, 0, 0, 0, 0, 0, 0], 32),
     // 6to4 carries any IPv4 address.
@@ -35,12 +37,12 @@ const PRIVATE_V6: [([u16; 8], u8); 4] = [
 const GLOBAL_V6: ([u16; 8], u8) = ([0x2000, 0, 0, 0, 0, 0, 0, 0], 3);
 const NAT64: ([u16; 8], u8) = ([0x64, 0xff9b, 0, 0, 0, 0, 0, 0], 96);
 
-/// Whether an address is public. What stands for an IPv4 address is judged as that one.
+/// Whether an address is public. An IPv6 address that embeds an IPv4 address counts as that one.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => match carried(address) {
-            Some(carried) => is_public_v4(carried),
+        IpAddr::V6(address) => match embedded_v4(address) {
+            Some(embedded_v4) => is_public_v4(embedded_v4),
             None => is_public_v6(address),
         },
     }
@@ -68,8 +70,8 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     within(&GLOBAL_V6) && !PRIVATE_V6.iter().any(within)
 }
 
-/// The IPv4 address that is dialled in the end, if the address is only another way to write it.
-fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
+/// Returns the IPv4 address that a mapped or NAT64 address embeds.
+fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     address.to_ipv4_mapped().or_else(|| {
         let (network, prefix) = NAT64;
         let is_nat64 = contains(
@@ -82,16 +84,16 @@ fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     })
 }
 
-/// Whether an address lies in a network. One of another family does not.
+/// Whether a network contains an address; never for another address family.
 pub(crate) fn contains(network: IpAddr, prefix: u8, address: IpAddr) -> bool {
     match (network, address) {
         (IpAddr::V4(network), IpAddr::V4(address)) => {
-            let apart = u32::from(network) ^ u32::from(address);
-            apart.leading_zeros() >= u32::from(prefix)
+            let difference = u32::from(network) ^ u32::from(address);
+            difference.leading_zeros() >= u32::from(prefix)
         }
         (IpAddr::V6(network), IpAddr::V6(address)) => {
-            let apart = u128::from(network) ^ u128::from(address);
-            apart.leading_zeros() >= u32::from(prefix)
+            let difference = u128::from(network) ^ u128::from(address);
+            difference.leading_zeros() >= u32::from(prefix)
         }
         (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
     }
@@ -168,7 +170,7 @@ mod tests {
     ];
 
     #[test]
-    fn public_addresses_are_public_and_no_others() {
+    fn is_public_accepts_only_public_addresses() {
         for text in PUBLIC {
             assert!(is_public(text.parse().unwrap()), "{text}");
         }

@@ -1,4 +1,4 @@
-//! What every program of Leasehold does as a process: logs to standard error, listens for signals. Knows no command.
+//! Process plumbing shared by Leasehold's programs: logging to standard error and signal handling. Knows no command.
 
 mod log_writer;
 pub mod logging;

@@ -1,64 +1,64 @@
-//! Writes log lines by a thread of its own, many in one write: a busy server logs thousands a second. Knows nothing of what they say.
+//! Writes log lines on a separate thread in batches: a busy server logs thousands of lines per second. Knows nothing of their content.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// How long lines wait for company after a write. The first after a silence waits for nothing.
-const COMPANY: Duration = Duration::from_millis(5);
-/// How much may wait for a reader that does not read; then whoever logs waits, as it would without the thread.
-const AT_MOST: usize = 1 << 20;
+/// Batching delay after a write. The first line after an idle period is written at once.
+const FLUSH_DELAY: Duration = Duration::from_millis(5);
+/// Maximum size of the buffer. When it is full, because standard error is not read, logging blocks, as it would without the thread.
+const BUFFER_MAX_BYTES: usize = 1 << 20;
 
-/// The one of this process.
-static REMEMBERED: OnceLock<LogWriter> = OnceLock::new();
+/// The writer of this process.
+static GLOBAL: OnceLock<LogWriter> = OnceLock::new();
 
-/// Takes lines.
+/// Accepts log lines.
 #[derive(Clone)]
 pub(crate) struct LogWriter(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// There is something to write, or somebody waits for the writing.
+    /// Notified when there are lines to write, or a flush is requested.
     work: Condvar,
-    /// Something was written.
+    /// Notified after each write.
     written: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     lines: Vec<u8>,
-    /// The thread waits for the first line, however long.
+    /// Whether the thread waits for a line without a timeout.
     idle: bool,
-    /// The thread has taken lines that are not written yet.
+    /// Whether the thread is writing lines.
     writing: bool,
-    /// Somebody waits until all is written.
-    hurry: bool,
+    /// Whether a flush waits, which skips the batching delay.
+    flushing: bool,
 }
 
 impl LogWriter {
-    /// A writer to this place.
-    pub(crate) fn to(place: impl Write + Send + 'static) -> io::Result<Self> {
+    /// Starts a writer to this output.
+    pub(crate) fn to(output: impl Write + Send + 'static) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
             work: Condvar::new(),
             written: Condvar::new(),
         });
-        let its = Arc::clone(&shared);
+        let writer = Arc::clone(&shared);
         std::thread::Builder::new()
             .name("log".to_owned())
-            .spawn(move || its.run(place))?;
+            .spawn(move || writer.run(output))?;
         Ok(Self(shared))
     }
 
-    /// Makes it the one that [`LogWriter::flush`] waits for.
-    pub(crate) fn remember(self) {
-        let _ = REMEMBERED.set(self);
+    /// Makes this the writer that [`LogWriter::flush`] flushes.
+    pub(crate) fn install(self) {
+        let _ = GLOBAL.set(self);
     }
 
     /// Waits until all lines of this process are written.
     pub(crate) fn flush() {
-        if let Some(writer) = REMEMBERED.get() {
+        if let Some(writer) = GLOBAL.get() {
             writer.0.flush();
         }
     }
@@ -69,7 +69,7 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, mut place: impl Write) {
+    fn run(&self, mut output: impl Write) {
         let mut state = self.state();
         loop {
             while state.lines.is_empty() {
@@ -83,24 +83,24 @@ impl Shared {
             state.writing = true;
             let lines = std::mem::take(&mut state.lines);
             drop(state);
-            // Nobody could be told that a line was not written.
-            let _ = place.write_all(&lines).and_then(|()| place.flush());
+            // There is no place to report that a log line was not written.
+            let _ = output.write_all(&lines).and_then(|()| output.flush());
             state = self.state();
             state.writing = false;
             if state.lines.is_empty() {
-                state.hurry = false;
+                state.flushing = false;
             }
             self.written.notify_all();
-            if !state.hurry && state.lines.len() < AT_MOST / 2 {
-                let rested = self.work.wait_timeout(state, COMPANY);
-                state = rested.unwrap_or_else(PoisonError::into_inner).0;
+            if !state.flushing && state.lines.len() < BUFFER_MAX_BYTES / 2 {
+                let waited = self.work.wait_timeout(state, FLUSH_DELAY);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
         }
     }
 
-    fn take(&self, line: &[u8]) {
+    fn push(&self, line: &[u8]) {
         let mut state = self.state();
-        while state.lines.len() > AT_MOST {
+        while state.lines.len() > BUFFER_MAX_BYTES {
             self.work.notify_one();
             state = self
                 .written
@@ -117,7 +117,7 @@ impl Shared {
     fn flush(&self) {
         let mut state = self.state();
         while !state.lines.is_empty() || state.writing {
-            state.hurry = true;
+            state.flushing = true;
             self.work.notify_one();
             state = self
                 .written
@@ -129,7 +129,7 @@ impl Shared {
 
 impl Write for LogWriter {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
-        self.0.take(line);
+        self.0.push(line);
         Ok(line.len())
     }
 
@@ -153,10 +153,10 @@ mod tests {
     use super::*;
     use std::sync::mpsc;
 
-    /// Tells of each write, and writes no more than it is let.
-    struct Slow(mpsc::Sender<Vec<u8>>, mpsc::Receiver<()>);
+    /// Reports each write, and blocks until the test lets it continue.
+    struct BlockingSink(mpsc::Sender<Vec<u8>>, mpsc::Receiver<()>);
 
-    impl Write for Slow {
+    impl Write for BlockingSink {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
             self.0.send(bytes.to_vec()).unwrap();
             self.1.recv().unwrap();
@@ -169,10 +169,10 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_come_during_a_write_are_written_together_in_order() {
+    fn lines_during_a_write_are_batched_in_order() {
         let (writes, written) = mpsc::channel();
         let (go_on, waits) = mpsc::channel();
-        let mut writer = LogWriter::to(Slow(writes, waits)).unwrap();
+        let mut writer = LogWriter::to(BlockingSink(writes, waits)).unwrap();
         writer.write_all(b"0\n").unwrap();
         assert_eq!(written.recv().unwrap(), b"0\n");
         for number in 1..100 {
@@ -184,17 +184,17 @@ mod tests {
         let rest = String::from_utf8(written.recv().unwrap()).unwrap();
         let expected: Vec<String> = (1..100).map(|number| number.to_string()).collect();
         assert_eq!(rest.lines().collect::<Vec<_>>(), expected);
-        assert!(written.try_recv().is_err(), "all in one write");
+        assert!(written.try_recv().is_err(), "expected one write");
     }
 
     #[test]
-    fn whoever_logs_waits_for_a_reader_that_does_not_read() {
+    fn full_buffer_blocks_logging() {
         let (writes, written) = mpsc::channel();
         let (go_on, waits) = mpsc::channel();
-        let mut writer = LogWriter::to(Slow(writes, waits)).unwrap();
+        let mut writer = LogWriter::to(BlockingSink(writes, waits)).unwrap();
         writer.write_all(b"first").unwrap();
         written.recv().unwrap();
-        let big = vec![b'x'; AT_MOST + 1];
+        let big = vec![b'x'; BUFFER_MAX_BYTES + 1];
         writer.write_all(&big).unwrap();
         let mut other = writer.clone();
         let (done, seen) = mpsc::channel();
@@ -209,7 +209,7 @@ mod tests {
         seen.recv_timeout(Duration::from_secs(30)).unwrap();
         logs.join().unwrap();
         writer.0.flush();
-        assert_eq!(written.recv().unwrap().len(), AT_MOST + 1);
+        assert_eq!(written.recv().unwrap().len(), BUFFER_MAX_BYTES + 1);
         assert_eq!(written.recv().unwrap(), b"last");
     }
 }

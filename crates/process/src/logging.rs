@@ -1,4 +1,4 @@
-//! Logs: to standard error, as text for people or as JSON for machines.
+//! Logging to standard error, as text or JSON.
 
 use crate::log_writer::LogWriter;
 use anyhow::{Context, Result, bail};
@@ -15,63 +15,64 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub enum LogFormat {
-    /// For people.
+    /// Text, for terminals.
     #[default]
     Text,
-    /// For machines.
+    /// One JSON object per line.
     Json,
 }
 
-/// What speaks to PostgreSQL logs every statement with its parameters, which are other people's data, and a line for each
-/// connection that a restart has cost. A filter that names one of these gets it all the same.
-const QUIET: [(&str, &str); 2] = [("tokio_postgres", "warn"), ("deadpool.postgres", "error")];
+/// The PostgreSQL client logs every statement with its parameters, which are user data, and a line for each
+/// connection that a restart breaks. A filter that names one of these targets overrides this.
+const TARGET_LEVELS: [(&str, &str); 2] =
+    [("tokio_postgres", "warn"), ("deadpool.postgres", "error")];
 
-/// Starts logging into a file, for what draws on the terminal; once a process.
+/// Starts logging to a file, for programs that draw on the terminal. Call once per process.
 pub fn start_in(file: std::fs::File, level: &str) -> Result<()> {
-    let writer = LogWriter::to(file).context("the log cannot be written")?;
-    begin(text(filter(level)?, writer.clone(), false), writer);
+    let writer = LogWriter::to(file).context("failed to start the log writer")?;
+    install(text(filter(level)?, writer.clone(), false), writer);
     Ok(())
 }
 
-/// Starts logging; once a process.
+/// Starts logging to standard error. Call once per process.
 pub fn start(level: &str, format: LogFormat) -> Result<()> {
     let filter = filter(level)?;
-    let writer = LogWriter::to(std::io::stderr()).context("the log cannot be written")?;
+    let writer = LogWriter::to(std::io::stderr()).context("failed to start the log writer")?;
     match format {
         LogFormat::Text => {
             let colours = std::io::stderr().is_terminal();
-            begin(text(filter, writer.clone(), colours), writer);
+            install(text(filter, writer.clone(), colours), writer);
         }
-        LogFormat::Json => begin(json(filter, writer.clone()), writer),
+        LogFormat::Json => install(json(filter, writer.clone()), writer),
     }
     Ok(())
 }
 
-/// Waits until everything that was logged is written; what ends the process calls it last.
+/// Flushes the log. Call it last before the process exits.
 pub fn finish() {
     LogWriter::flush();
 }
 
-/// From now on whatever is logged goes there; also a panic, so that each line is of the same form.
-fn begin(subscriber: impl Subscriber + Send + Sync + 'static, writer: LogWriter) {
+/// Installs the subscriber, and a panic hook that logs panics in the same format.
+fn install(subscriber: impl Subscriber + Send + Sync + 'static, writer: LogWriter) {
     subscriber.init();
-    writer.remember();
+    writer.install();
     std::panic::set_hook(Box::new(|panic| {
         let at = panic.location().map(ToString::to_string);
-        let error = panic.payload_as_str().unwrap_or("it does not say why");
+        let error = panic.payload_as_str().unwrap_or("no message");
         let backtrace = std::backtrace::Backtrace::capture();
         let backtrace = (backtrace.status() == std::backtrace::BacktraceStatus::Captured)
             .then(|| backtrace.to_string());
-        tracing::error!(at, error, backtrace, "the program has a fault: it panicked");
+        tracing::error!(at, error, backtrace, "panic; this is a bug");
         LogWriter::flush();
     }));
 }
 
-/// Lines for people: what happened, then the fields.
+/// Text lines: the message, then the fields.
 fn text<W>(filter: EnvFilter, writer: W, colours: bool) -> impl Subscriber + Send + Sync
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
@@ -85,7 +86,7 @@ where
         .finish()
 }
 
-/// Lines for machines: one flat object each.
+/// JSON lines: one flat object each.
 fn json<W>(filter: EnvFilter, writer: W) -> impl Subscriber + Send + Sync
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
@@ -112,13 +113,13 @@ fn field(writer: &mut Writer<'_>, field: &Field, value: &dyn Debug) -> fmt::Resu
             write!(writer, "{}=", field.name())?;
         }
     }
-    write!(OneLine(writer), "{value:?}")
+    write!(EscapeControl(writer), "{value:?}")
 }
 
-/// Keeps what others wrote from looking like a line of its own, or from steering the terminal.
-struct OneLine<'a, 'w>(&'a mut Writer<'w>);
+/// Escapes control characters, so that a value cannot break the line or control the terminal.
+struct EscapeControl<'a, 'w>(&'a mut Writer<'w>);
 
-impl Write for OneLine<'_, '_> {
+impl Write for EscapeControl<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         if !text.contains(char::is_control) {
             return self.0.write_str(text);
@@ -133,22 +134,22 @@ impl Write for OneLine<'_, '_> {
     }
 }
 
-/// The filter that a level or a filter's text stands for.
+/// Parses a log level or filter.
 pub fn filter(level: &str) -> Result<EnvFilter> {
     let wrong = || {
-        format!("log.level: `{level}` is no level (error, warn, info, debug, trace) and no filter")
+        format!("invalid log.level `{level}`: must be error, warn, info, debug, trace or a filter")
     };
     for part in level.split(',').map(str::trim) {
-        // The filter would take such a word for the name of something to log, and log nothing else.
+        // EnvFilter would take such a word for a target, and log nothing else.
         let is_level = LEVELS.iter().any(|level| level.eq_ignore_ascii_case(part));
         if !is_level && !part.contains(['=', '[']) {
             bail!(wrong());
         }
     }
     let mut text = level.to_owned();
-    for (name, its_level) in QUIET {
+    for (name, target_level) in TARGET_LEVELS {
         if !level.contains(name) {
-            text.push_str(&format!(",{name}={its_level}"));
+            text.push_str(&format!(",{name}={target_level}"));
         }
     }
     EnvFilter::builder().parse(text).with_context(wrong)
@@ -163,7 +164,7 @@ mod tests {
     use std::io::Write;
     use std::sync::{Arc, Mutex};
 
-    /// What people and machines may write into a name or an error.
+    /// Texts that a name or an error may contain.
     const ODD: [&str; 6] = [
         "two\nlines",
         "\u{1b}[31mred\u{7}",
@@ -174,9 +175,9 @@ mod tests {
     ];
 
     #[derive(Clone, Default)]
-    struct Page(Arc<Mutex<Vec<u8>>>);
+    struct TestOutput(Arc<Mutex<Vec<u8>>>);
 
-    impl Write for Page {
+    impl Write for TestOutput {
         fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
             self.0.lock().unwrap().write(bytes)
         }
@@ -186,7 +187,7 @@ mod tests {
         }
     }
 
-    impl Page {
+    impl TestOutput {
         fn lines(&self) -> Vec<String> {
             let text = String::from_utf8(self.0.lock().unwrap().clone()).unwrap();
             text.lines().map(str::to_owned).collect()
@@ -195,20 +196,20 @@ mod tests {
 
     fn log_all() {
         for odd in ODD {
-            tracing::warn!(quoted = odd, plain = %odd, number = 7, "said {odd}");
+            tracing::warn!(quoted = odd, plain = %odd, number = 7, "message {odd}");
         }
     }
 
     #[test]
-    fn each_event_is_one_flat_object_whatever_its_texts_are() {
-        let page = Page::default();
-        let written = page.clone();
+    fn json_events_are_flat_objects_for_any_text() {
+        let output = TestOutput::default();
+        let written = output.clone();
         let subscriber = json(filter("info").unwrap(), move || written.clone());
         tracing::subscriber::with_default(subscriber, || {
             let _span = tracing::info_span!("around", hidden = "yes").entered();
             log_all();
         });
-        let lines = page.lines();
+        let lines = output.lines();
         assert_eq!(lines.len(), ODD.len());
         for (line, odd) in lines.iter().zip(ODD) {
             let Value::Object(object) = serde_json::from_str(line).unwrap() else {
@@ -229,7 +230,7 @@ mod tests {
             sorted.sort_unstable();
             assert_eq!(sorted, expected, "{line}");
             assert_eq!(object["level"], "WARN");
-            assert_eq!(object["message"], format!("said {odd}"));
+            assert_eq!(object["message"], format!("message {odd}"));
             assert_eq!(object["quoted"], odd);
             assert_eq!(object["plain"], odd);
             assert_eq!(object["number"], 7);
@@ -237,24 +238,24 @@ mod tests {
     }
 
     #[test]
-    fn text_stays_on_one_line_and_steers_no_terminal() {
-        let page = Page::default();
-        let written = page.clone();
+    fn text_lines_contain_no_control_characters() {
+        let output = TestOutput::default();
+        let written = output.clone();
         let subscriber = text(filter("info").unwrap(), move || written.clone(), false);
         tracing::subscriber::with_default(subscriber, log_all);
-        let lines = page.lines();
+        let lines = output.lines();
         assert_eq!(lines.len(), ODD.len(), "{lines:#?}");
         for line in &lines {
             assert!(!line.contains(char::is_control), "{line:?}");
-            assert!(line.contains(" WARN said "), "{line}");
+            assert!(line.contains(" WARN message "), "{line}");
             assert!(line.ends_with(" number=7"), "{line}");
         }
-        let first = r#"said two\nlines quoted="two\nlines" plain=two\nlines"#;
+        let first = r#"message two\nlines quoted="two\nlines" plain=two\nlines"#;
         assert!(lines[0].contains(first), "{}", lines[0]);
     }
 
     #[test]
-    fn levels_and_filters_are_taken_and_other_words_are_not() {
+    fn levels_and_filters_are_accepted_other_words_rejected() {
         for level in ["info", "TRACE", "off", "warn,leasehold_runtime=debug"] {
             filter(level).unwrap();
         }
@@ -265,11 +266,11 @@ mod tests {
     }
 
     #[test]
-    fn statements_and_their_parameters_are_logged_only_if_asked_for_by_name() {
+    fn sql_statements_are_logged_only_if_their_target_is_named() {
         let quiet = filter("trace").unwrap().to_string();
         assert!(quiet.contains("tokio_postgres=warn"), "{quiet}");
         assert!(quiet.contains("deadpool.postgres=error"), "{quiet}");
-        let asked = filter("info,tokio_postgres=debug").unwrap().to_string();
-        assert!(asked.contains("tokio_postgres=debug"), "{asked}");
+        let named = filter("info,tokio_postgres=debug").unwrap().to_string();
+        assert!(named.contains("tokio_postgres=debug"), "{named}");
     }
 }

@@ -1,34 +1,34 @@
-//! What the system tells the process to do.
+//! Signal handling: SIGTERM, SIGINT and SIGHUP.
 
 use anyhow::Result;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// What is to be done.
-pub enum Order {
+/// What the process must do.
+pub enum SignalAction {
     /// Stop, because of this signal.
     Stop(&'static str),
-    /// Read certificates again.
-    Renew,
+    /// Reload the TLS certificate.
+    ReloadCertificate,
 }
 
-/// The signals that this process listens for.
+/// The source of signals.
 pub enum Signals {
-    /// Of the system.
+    /// Signals of the operating system.
     System {
         /// SIGTERM.
         terminate: Signal,
         /// SIGINT.
         interrupt: Signal,
-        /// SIGHUP, where a certificate can be read again.
+        /// SIGHUP, if there is a certificate to reload.
         hang_up: Option<Signal>,
     },
-    /// Of somebody in this process, who listens to the system's.
+    /// A token, for a caller in this process that handles the system's signals.
     Token(Option<CancellationToken>),
 }
 
 impl Signals {
-    /// Listens for them. Without a certificate a closed terminal ends the process, as it usually does.
+    /// Listens for signals. Without a certificate SIGHUP keeps its default action: it terminates the process.
     pub fn listen(has_certificate: bool) -> Result<Self> {
         let hang_up = || signal(SignalKind::hangup());
         Ok(Self::System {
@@ -38,46 +38,46 @@ impl Signals {
         })
     }
 
-    /// Listens for nothing but this.
+    /// Listens only to this token.
     pub fn of(token: CancellationToken) -> Self {
         Self::Token(Some(token))
     }
 
     /// Waits for the next signal.
-    pub async fn next(&mut self) -> Order {
+    pub async fn next(&mut self) -> SignalAction {
         match self {
             Self::System {
                 terminate,
                 interrupt,
                 hang_up,
             } => tokio::select! {
-                _ = terminate.recv() => Order::Stop("SIGTERM"),
-                _ = interrupt.recv() => Order::Stop("SIGINT"),
-                () = hung_up(hang_up.as_mut()) => Order::Renew,
+                _ = terminate.recv() => SignalAction::Stop("SIGTERM"),
+                _ = interrupt.recv() => SignalAction::Stop("SIGINT"),
+                () = hangup(hang_up.as_mut()) => SignalAction::ReloadCertificate,
             },
             Self::Token(token) => {
-                let Some(waited_for) = token else {
+                let Some(current) = token else {
                     return std::future::pending().await;
                 };
-                waited_for.cancelled().await;
-                // Once said, it is not said again.
+                current.cancelled().await;
+                // Reports the token once.
                 *token = None;
-                Order::Stop("the end")
+                SignalAction::Stop("the end")
             }
         }
     }
 
-    /// Returns when it is time to stop.
+    /// Waits for a stop signal and returns its name.
     pub async fn stop(&mut self) -> &'static str {
         loop {
-            if let Order::Stop(name) = self.next().await {
+            if let SignalAction::Stop(name) = self.next().await {
                 return name;
             }
         }
     }
 }
 
-async fn hung_up(signal: Option<&mut Signal>) {
+async fn hangup(signal: Option<&mut Signal>) {
     match signal {
         Some(signal) => drop(signal.recv().await),
         None => std::future::pending().await,

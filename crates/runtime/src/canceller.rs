@@ -1,24 +1,24 @@
-//! Tells the engine of wishes to cancel what runs. The request ends when the engine says that its execution has ended.
+//! Delivers cancel requests to the engine. The request ends when the engine reports that its execution ended.
 
 use crate::error::{Error, Result};
 use async_trait::async_trait;
 use futures::StreamExt;
-use leasehold_engine::{Engine, Told};
+use leasehold_engine::{Engine, StopAck};
 use leasehold_service::{Next, Service};
 use leasehold_store::Store;
-use leasehold_store::request::CancelWish;
-use leasehold_store::wake::Wake;
+use leasehold_store::notification::Notification;
+use leasehold_store::request::CancelRequest;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How wishes are delivered.
+/// How cancel requests are delivered.
 #[derive(Clone, Debug)]
 pub struct CancellerOptions {
-    /// How often to look without being woken.
+    /// Time between rounds without a notification.
     pub interval: Duration,
-    /// How many wishes one round delivers.
+    /// How many cancel requests one round delivers.
     pub batch: u32,
-    /// How many are under way at once.
+    /// How many calls to the engine run at once.
     pub concurrency: usize,
 }
 
@@ -32,7 +32,7 @@ impl Default for CancellerOptions {
     }
 }
 
-/// Delivers wishes to cancel.
+/// Delivers cancel requests to the engine.
 pub struct Canceller {
     store: Arc<dyn Store>,
     engine: Arc<dyn Engine>,
@@ -40,7 +40,7 @@ pub struct Canceller {
 }
 
 impl Canceller {
-    /// A canceller for this engine.
+    /// Creates a canceller for this engine.
     pub fn new(store: Arc<dyn Store>, engine: Arc<dyn Engine>, options: CancellerOptions) -> Self {
         Self {
             store,
@@ -49,25 +49,25 @@ impl Canceller {
         }
     }
 
-    /// Delivers one wish and takes note of it, whatever becomes of the others.
-    async fn deliver(&self, wish: CancelWish) -> Result<()> {
+    /// Delivers one cancel request and acknowledges it in the store, independent of the others.
+    async fn deliver(&self, cancel: CancelRequest) -> Result<()> {
         let reason = "cancelled through Leasehold";
-        let told = if wish.force {
-            self.engine.terminate(wish.execution, reason).await?
+        let ack = if cancel.force {
+            self.engine.terminate(cancel.execution, reason).await?
         } else {
-            self.engine.cancel(wish.execution, reason).await?
+            self.engine.cancel(cancel.execution, reason).await?
         };
-        match told {
-            Told::Told => {
-                tracing::info!(request = %wish.request, execution = %wish.execution, force = wish.force,
+        match ack {
+            StopAck::Acknowledged => {
+                tracing::info!(request = %cancel.request, execution = %cancel.execution, force = cancel.force,
                     "cancellation delivered to the engine");
             }
-            Told::NotFound => {
-                tracing::warn!(request = %wish.request, execution = %wish.execution,
-                    "the engine does not know the execution to cancel; following will find out");
+            StopAck::NotFound => {
+                tracing::warn!(request = %cancel.request, execution = %cancel.execution,
+                    "engine does not know the execution to cancel; the full sweep decides");
             }
         }
-        self.store.request_cancel_told(&[wish]).await?;
+        self.store.request_cancel_ack(&[cancel]).await?;
         Ok(())
     }
 }
@@ -81,25 +81,25 @@ impl Service for Canceller {
     }
 
     async fn run_once(&self) -> Result<Next> {
-        let wishes = self.store.request_cancel_list(self.options.batch).await?;
-        let full = wishes.len() >= self.options.batch as usize;
-        let any = !wishes.is_empty();
-        let answers: Vec<_> = futures::stream::iter(wishes)
-            .map(|wish| self.deliver(wish))
+        let cancels = self.store.request_cancel_list(self.options.batch).await?;
+        let is_full = cancels.len() >= self.options.batch as usize;
+        let any = !cancels.is_empty();
+        let answers: Vec<_> = futures::stream::iter(cancels)
+            .map(|cancel| self.deliver(cancel))
             .buffer_unordered(self.options.concurrency.max(1))
             .collect()
             .await;
         if any {
-            self.store.wake_ring(Wake::Ended).await?;
+            self.store.notify(Notification::Ended).await?;
         }
         match answers.into_iter().find_map(Result::err) {
             Some(error) => Err(error),
-            None if full => Ok(Next::Again),
+            None if is_full => Ok(Next::Now),
             None => Ok(Next::After(self.options.interval)),
         }
     }
 
     async fn woken(&self) {
-        self.store.wake_wait(Wake::Cancel).await;
+        self.store.notification_wait(Notification::Cancel).await;
     }
 }

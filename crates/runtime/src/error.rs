@@ -1,17 +1,17 @@
-//! What can keep a service from doing its round.
+//! The error of one round of a service.
 
 use thiserror::Error;
 
-/// A round that did not go through; the next one tries again.
+/// Why a round failed; the next round retries.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// The store did not do it.
+    /// A call to the store failed.
     #[error(transparent)]
     Store(#[from] leasehold_store::Error),
-    /// The engine did not answer.
+    /// A call to the engine failed.
     #[error(transparent)]
     Engine(#[from] leasehold_engine::Error),
 }
 
-/// What a round brings.
+/// The result of a round.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -1,4 +1,4 @@
-//! Takes jobs whose lease has expired back into their queues: their worker died or stands still. Knows nothing of workers.
+//! Requeues jobs whose lease has expired: their worker died or stalled. Knows nothing of workers.
 
 use crate::error::{Error, Result};
 use async_trait::async_trait;
@@ -9,12 +9,12 @@ use leasehold_store::job::ExpiredJob;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How expired leases of jobs are taken back.
+/// How jobs with an expired lease are requeued.
 #[derive(Clone, Debug)]
 pub struct JobSweeperOptions {
-    /// How often to look.
+    /// Time between rounds.
     pub interval: Duration,
-    /// How many jobs one call takes back.
+    /// How many jobs one call requeues.
     pub batch: u32,
 }
 
@@ -27,17 +27,17 @@ impl Default for JobSweeperOptions {
     }
 }
 
-/// Takes back jobs of dead workers.
+/// Requeues jobs of dead workers.
 ///
-/// Every instance looks, without a lock: a lock whose holder died with the workers would add its own time to theirs, and a look that finds nothing
-/// is one short index scan.
+/// Every instance runs one, without a lock: a lock whose holder died together with the workers would delay the requeue further, and a round that
+/// finds nothing is one short index scan.
 pub struct JobSweeper {
     store: Arc<dyn Store>,
     options: JobSweeperOptions,
 }
 
 impl JobSweeper {
-    /// A sweeper of this store's jobs.
+    /// Creates a sweeper of this store's jobs.
     pub fn new(store: Arc<dyn Store>, options: JobSweeperOptions) -> Self {
         Self { store, options }
     }
@@ -57,16 +57,16 @@ impl Service for JobSweeper {
         if expired.is_empty() {
             Ok(Next::After(self.options.interval))
         } else {
-            Ok(Next::Again)
+            Ok(Next::Now)
         }
     }
 }
 
 fn log(job: &ExpiredJob) {
-    let becomes = match job.status {
-        JobStatus::Failed => "failed: its attempts are used up",
-        JobStatus::Queued | JobStatus::Running | JobStatus::Completed => "queued again",
+    let outcome = match job.status {
+        JobStatus::Failed => "failed, attempts used up",
+        JobStatus::Queued | JobStatus::Running | JobStatus::Completed => "requeued",
     };
     tracing::warn!(job = %job.claim.job, queue = job.queue, worker = job.worker, token = job.claim.token,
-        "lease expired; the job is {becomes}");
+        "lease expired; job {outcome}");
 }

@@ -1,42 +1,42 @@
-//! What happens because time passed: admitted requests are started, claims renewed and recovered, executions followed to their
-//! end, cancellations delivered, jobs of dead workers taken back, graphs settled, old ends pruned. Sees the ports only; knows no database, no engine, no HTTP.
-//! [`StoreSource`] gives workers in this process the jobs of its store.
+//! The background services of a server: they start admitted requests, renew and recover claims, reconcile executions with the engine,
+//! deliver cancellations, requeue jobs of dead workers, expire timed-out graphs and prune finished rows. They see the ports only; they know no
+//! database, no engine and no HTTP. [`StoreSource`] gives workers in this process the jobs of its store.
 //!
-//! Every role has the same shape: an options struct with documented defaults, a service made from it, and a `run_once` that
-//! does one round and can be called from a test. [`Runtime`] runs them all until it is told to stop.
+//! Every service has the same shape: an options struct with documented defaults, a service built from it, and a `run_once` that
+//! does one round and can be called from a test. [`Runtime`] runs all of them until it is stopped.
 
-mod auditor;
-mod beacon;
 mod canceller;
+mod circuit_breaker;
 mod dispatcher;
+mod drift_checker;
 mod error;
-mod follower;
-mod gate;
+mod execution_checker;
+mod full_sweep;
+mod heartbeat;
 mod job_sweeper;
 mod lock;
 mod outage;
 mod prober;
-mod proof;
 mod pruner;
+mod reconciler;
 mod recoverer;
 mod runtime;
-mod settler;
 mod store_source;
-mod sweeper;
+mod timeout_sweeper;
 
-pub use auditor::{Auditor, AuditorOptions};
-pub use beacon::{Beacon, BeaconOptions};
 pub use canceller::{Canceller, CancellerOptions};
-pub use dispatcher::{Cycle, DispatchMode, Dispatcher, DispatcherOptions};
+pub use circuit_breaker::CircuitBreaker;
+pub use dispatcher::{CycleReport, DispatchMode, Dispatcher, DispatcherOptions};
+pub use drift_checker::{DriftChecker, DriftCheckerOptions};
 pub use error::{Error, Result};
-pub use follower::{Follower, FollowerOptions};
-pub use gate::Gate;
+pub use full_sweep::{FullSweep, FullSweepOptions};
+pub use heartbeat::{HeartbeatOptions, HeartbeatService};
 pub use job_sweeper::{JobSweeper, JobSweeperOptions};
 pub use lock::{Lock, LockOptions};
 pub use prober::{Prober, ProberOptions};
 pub use pruner::{Pruner, PrunerOptions};
+pub use reconciler::{Reconciler, ReconcilerOptions};
 pub use recoverer::{Recoverer, RecovererOptions};
 pub use runtime::{Runtime, RuntimeOptions};
-pub use settler::{Settler, SettlerOptions};
 pub use store_source::StoreSource;
-pub use sweeper::{Sweeper, SweeperOptions};
+pub use timeout_sweeper::{TimeoutSweeper, TimeoutSweeperOptions};

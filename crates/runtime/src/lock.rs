@@ -1,4 +1,4 @@
-//! A named lock that is taken, kept alive while it is used, and given back. The store judges whether it is held.
+//! A named lock that is acquired, extended while it is in use, and released. The store decides whether it is held.
 
 use crate::error::Result;
 use leasehold_store::Store;
@@ -10,9 +10,9 @@ use tokio::sync::Mutex;
 /// How long a named lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockOptions {
-    /// How long it is held if its holder dies; while the holder lives it is kept alive.
+    /// How long the lock stays held after its holder died; a living holder extends it.
     pub at_most_for: Duration,
-    /// How long it is held at least, even if given back sooner.
+    /// The shortest time the lock stays held, even if it is released sooner.
     pub at_least_for: Duration,
 }
 
@@ -26,16 +26,15 @@ impl Default for LockOptions {
 }
 
 impl LockOptions {
-    /// How often the holder keeps it alive.
-    pub fn keep_alive_every(&self) -> Duration {
+    /// Returns how often the holder extends the lock.
+    pub fn extend_interval(&self) -> Duration {
         self.at_most_for / 3
     }
 }
 
 /// One named lock of this process.
 ///
-/// Whoever waits for one of its calls may be dropped meanwhile: what the call began is finished all the same, so that nothing is
-/// taken that nobody knows of.
+/// A caller may be dropped while it waits: every call runs to completion in its own task, so no lock is acquired without this type knowing.
 pub struct Lock(Arc<Inner>);
 
 struct Inner {
@@ -48,18 +47,19 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    held: Option<Held>,
-    /// It is not wanted any more.
+    held: Option<HeldLock>,
+    /// Closed permanently: never acquired again.
     closed: bool,
 }
 
-struct Held {
+struct HeldLock {
     token: LockToken,
+    /// When the last successful acquire or extend was sent.
     confirmed: Instant,
 }
 
 impl Lock {
-    /// A lock that is not held yet.
+    /// Creates a lock that is not held yet.
     pub fn new(
         store: Arc<dyn Store>,
         name: &'static str,
@@ -75,20 +75,20 @@ impl Lock {
         }))
     }
 
-    /// How long it is held.
+    /// Returns how long the lock is held.
     pub fn options(&self) -> LockOptions {
         self.0.options
     }
 
-    /// Takes the lock, or keeps it alive if it is held; none if someone else holds it or it was closed. Costs a statement only
-    /// when there is something to write.
-    pub async fn keep(&self) -> Result<Option<LockToken>> {
+    /// Acquires the lock, or extends it if it is held. Returns none if another owner holds it or if it was closed. Runs a statement only
+    /// when the lock must be acquired or extended.
+    pub async fn acquire_or_extend(&self) -> Result<Option<LockToken>> {
         let inner = self.0.clone();
-        finished(async move { inner.keep().await }).await
+        run_to_completion(async move { inner.acquire_or_extend().await }).await
     }
 
-    /// Takes note that the store said the lock is lost with this token; it may have been taken again with another.
-    pub async fn forget(&self, lost: Option<LockToken>) {
+    /// Records that the store reported the lock with this token as lost. The lock may have been acquired again with another token.
+    pub async fn mark_lost(&self, lost: Option<LockToken>) {
         let mut state = self.0.state.lock().await;
         if state
             .held
@@ -96,36 +96,36 @@ impl Lock {
             .is_some_and(|held| Some(&held.token) == lost.as_ref())
         {
             state.held = None;
-            self.0.say_lost();
+            self.0.log_lost();
         }
     }
 
-    /// Gives the lock back before a rest in which it would end by itself.
-    pub async fn rest(&self, wait: Duration) {
+    /// Releases the lock before a wait in which it would expire.
+    pub async fn release_before(&self, wait: Duration) {
         if wait > self.0.options.at_most_for / 2 {
-            self.give_back().await;
+            self.release().await;
         }
     }
 
-    /// Gives the lock back, if it is held.
-    pub async fn give_back(&self) {
+    /// Releases the lock, if it is held.
+    pub async fn release(&self) {
         let inner = self.0.clone();
-        finished(async move { inner.give_back().await }).await;
+        run_to_completion(async move { inner.release().await }).await;
     }
 
-    /// Gives the lock back, if it is held, and never takes it again. A lock that cannot be given back ends by itself.
+    /// Releases the lock, if it is held, and never acquires it again. A lock whose release fails expires.
     pub async fn close(&self) {
         let inner = self.0.clone();
         let closing = async move {
             inner.state.lock().await.closed = true;
-            inner.give_back().await;
+            inner.release().await;
         };
-        finished(closing).await;
+        run_to_completion(closing).await;
     }
 }
 
-/// Runs it to its end, even if the caller is dropped.
-async fn finished<T: Send + 'static>(call: impl Future<Output = T> + Send + 'static) -> T {
+/// Runs the call to completion, even if the caller is dropped.
+async fn run_to_completion<T: Send + 'static>(call: impl Future<Output = T> + Send + 'static) -> T {
     match tokio::spawn(call).await {
         Ok(done) => done,
         Err(error) => std::panic::resume_unwind(error.into_panic()),
@@ -133,15 +133,15 @@ async fn finished<T: Send + 'static>(call: impl Future<Output = T> + Send + 'sta
 }
 
 impl Inner {
-    async fn keep(&self) -> Result<Option<LockToken>> {
+    async fn acquire_or_extend(&self) -> Result<Option<LockToken>> {
         let mut state = self.state.lock().await;
         if state.closed {
             return Ok(None);
         }
-        let asked = Instant::now();
+        let sent = Instant::now();
         if let Some(mine) = state.held.as_mut() {
-            // Half, since whoever keeps it alive comes a little early at times.
-            if asked - mine.confirmed < self.options.keep_alive_every() / 2 {
+            // Half the interval, since the timer of the caller may fire a little early.
+            if sent - mine.confirmed < self.options.extend_interval() / 2 {
                 return Ok(Some(mine.token.clone()));
             }
             let extended = self
@@ -149,10 +149,10 @@ impl Inner {
                 .lock_extend(&mine.token, self.options.at_most_for)
                 .await?;
             if extended {
-                mine.confirmed = asked;
+                mine.confirmed = sent;
                 return Ok(Some(mine.token.clone()));
             }
-            self.say_lost();
+            self.log_lost();
             state.held = None;
         }
         let request = LockRequest {
@@ -163,9 +163,9 @@ impl Inner {
         match self.store.lock_acquire(&request).await? {
             LockAcquired::Acquired { token, .. } => {
                 tracing::debug!(lock = self.name, owner = self.owner, "lock acquired");
-                state.held = Some(Held {
+                state.held = Some(HeldLock {
                     token: token.clone(),
-                    confirmed: asked,
+                    confirmed: sent,
                 });
                 Ok(Some(token))
             }
@@ -176,18 +176,18 @@ impl Inner {
         }
     }
 
-    fn say_lost(&self) {
+    fn log_lost(&self) {
         tracing::warn!(lock = self.name, owner = self.owner, "lock lost");
     }
 
-    async fn give_back(&self) {
+    async fn release(&self) {
         if let Some(held) = self.state.lock().await.held.take() {
             let released = self
                 .store
                 .lock_release(&held.token, self.options.at_least_for)
                 .await;
             if let Err(error) = released {
-                tracing::warn!(lock = self.name, %error, "lock could not be given back; it ends by itself");
+                tracing::warn!(lock = self.name, %error, "failed to release lock; it expires");
             }
         }
     }

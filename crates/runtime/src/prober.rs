@@ -1,7 +1,7 @@
-//! Asks for the engine's health: seldom while all is well, often while the breaker is open, since only health closes it.
+//! Checks the engine's health: rarely while the circuit breaker is closed, often while it is open, since only a healthy engine closes it.
 
+use crate::circuit_breaker::CircuitBreaker;
 use crate::error::{Error, Result};
-use crate::gate::Gate;
 use async_trait::async_trait;
 use leasehold_core::breaker::BreakerState;
 use leasehold_engine::Engine;
@@ -9,12 +9,12 @@ use leasehold_service::{Next, Service};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often the engine's health is asked for.
+/// How often the prober checks the engine's health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProberOptions {
-    /// While all is well.
+    /// Time between checks while the breaker is closed.
     pub interval: Duration,
-    /// While the breaker is open.
+    /// Time between checks while the breaker is open.
     pub interval_when_open: Duration,
 }
 
@@ -27,22 +27,26 @@ impl Default for ProberOptions {
     }
 }
 
-/// How long an engine that says it is well, but does not start anything, is left alone at most.
-const LONGEST_REST: Duration = Duration::from_secs(30);
+/// The longest time between checks of an engine that reports healthy but starts nothing.
+const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Feeds the breaker with the engine's health.
+/// Checks the engine's health and reports it to the circuit breaker.
 pub struct Prober {
     engine: Arc<dyn Engine>,
-    gate: Arc<Gate>,
+    breaker: Arc<CircuitBreaker>,
     options: ProberOptions,
 }
 
 impl Prober {
-    /// A prober of this engine.
-    pub fn new(engine: Arc<dyn Engine>, gate: Arc<Gate>, options: ProberOptions) -> Self {
+    /// Creates a prober of this engine.
+    pub fn new(
+        engine: Arc<dyn Engine>,
+        breaker: Arc<CircuitBreaker>,
+        options: ProberOptions,
+    ) -> Self {
         Self {
             engine,
-            gate,
+            breaker,
             options,
         }
     }
@@ -57,23 +61,24 @@ impl Service for Prober {
     }
 
     async fn run_once(&self) -> Result<Next> {
-        let open = self.gate.state() == BreakerState::Open;
-        let rest = self.gate.rest(
+        let is_open = self.breaker.state() == BreakerState::Open;
+        let delay = self.breaker.probe_delay(
             self.options.interval_when_open,
-            self.options.interval.max(LONGEST_REST),
+            self.options.interval.max(MAX_PROBE_INTERVAL),
         );
-        if open && !rest.is_zero() {
-            return Ok(Next::After(rest));
+        if is_open && !delay.is_zero() {
+            return Ok(Next::After(delay));
         }
         let health = self.engine.health().await;
-        self.gate.probed(health.map_err(|error| error.to_string()));
-        Ok(Next::After(match self.gate.state() {
+        self.breaker
+            .record_health(health.map_err(|error| error.to_string()));
+        Ok(Next::After(match self.breaker.state() {
             BreakerState::Open => self.options.interval_when_open,
             BreakerState::Closed { .. } | BreakerState::Recovering { .. } => self.options.interval,
         }))
     }
 
     async fn woken(&self) {
-        self.gate.shut().await;
+        self.breaker.opened().await;
     }
 }

@@ -1,4 +1,4 @@
-//! Deletes requests and jobs that ended long ago, a batch at a time. What may go is a matter of settings; the store's clock says how old it is.
+//! Deletes finished requests and jobs after their retention time, a batch at a time. Settings give the retention; the store's clock gives the age.
 
 use crate::error::{Error, Result};
 use crate::lock::{Lock, LockOptions};
@@ -14,18 +14,18 @@ use std::time::Duration;
 const LOCK: &str = "pruneFinished";
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What is deleted, and when.
+/// Retention of finished requests and jobs.
 #[derive(Clone, Debug)]
 pub struct PrunerOptions {
     /// How long completed requests and jobs are kept after their end.
     pub completed: Duration,
     /// How long failed requests and jobs are kept after their end.
     pub failed: Duration,
-    /// How often to look.
+    /// Time between rounds.
     pub interval: Duration,
-    /// How many of each one call deletes.
+    /// The prune batch size: how many requests and how many jobs one call deletes.
     pub batch: u32,
-    /// The lock that keeps all but one instance from pruning. Pruning is safe without it.
+    /// The lock that lets one instance prune at a time. Pruning is safe without it.
     pub lock: LockOptions,
 }
 
@@ -41,7 +41,7 @@ impl Default for PrunerOptions {
     }
 }
 
-/// Deletes what ended long ago.
+/// Deletes finished requests and jobs after their retention time.
 pub struct Pruner {
     store: Arc<dyn Store>,
     lock: Lock,
@@ -49,7 +49,7 @@ pub struct Pruner {
 }
 
 impl Pruner {
-    /// A pruner that signs as `owner`.
+    /// Creates a pruner whose lock belongs to `owner`.
     pub fn new(store: Arc<dyn Store>, owner: &str, options: PrunerOptions) -> Self {
         Self {
             lock: Lock::new(store.clone(), LOCK, owner, options.lock),
@@ -58,8 +58,8 @@ impl Pruner {
         }
     }
 
-    /// The store's clock, as of when the lock was last kept alive: a little too early, and then less is deleted. Our own clock may be wrong by
-    /// any amount, and what is deleted is gone.
+    /// Returns the store's time when the lock was last extended. It is slightly early, which deletes less. The clock of this machine is not used:
+    /// it may be wrong, and a deletion cannot be undone.
     async fn now(&self) -> Result<Option<Timestamp>> {
         let locks = self.store.lock_list().await?;
         let mine = locks.iter().find(|lock| lock.name == LOCK);
@@ -87,7 +87,7 @@ impl Service for Pruner {
             batch,
             ..
         } = self.options;
-        if self.lock.keep().await?.is_none() {
+        if self.lock.acquire_or_extend().await?.is_none() {
             return Ok(Next::After(interval));
         }
         let Some(now) = self.now().await? else {
@@ -106,16 +106,16 @@ impl Service for Pruner {
         };
         let jobs = self.store.job_prune(&prune).await?;
         if requests.requests + requests.keys + jobs.jobs + jobs.keys == 0 {
-            self.lock.rest(interval).await;
+            self.lock.release_before(interval).await;
             return Ok(Next::After(interval));
         }
         tracing::debug!(
             requests = requests.requests,
             jobs = jobs.jobs,
             keys = requests.keys + jobs.keys,
-            "pruned what ended long ago"
+            "pruned finished requests and jobs"
         );
-        Ok(Next::Again)
+        Ok(Next::Now)
     }
 
     async fn stopped(&self) {

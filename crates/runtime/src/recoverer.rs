@@ -1,4 +1,4 @@
-//! Takes claims whose lease has expired back to PENDING as unknown starts: a dispatcher died or stands still.
+//! Returns claims whose lease has expired to PENDING as unknown starts: their dispatcher died or stalled.
 
 use crate::error::{Error, Result};
 use crate::lock::{Lock, LockOptions};
@@ -8,19 +8,19 @@ use leasehold_store::Store;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The lock's name, as the design documents call it.
+/// The lock's name; fixed, since other programs may read it from the lock table.
 const LOCK: &str = "recoverStaleQueueItems";
 
-/// How recovery works.
+/// How the recoverer works.
 #[derive(Clone, Debug)]
 pub struct RecovererOptions {
-    /// How often to look.
+    /// Time between rounds.
     pub interval: Duration,
-    /// How many claims one call takes back.
+    /// How many claims one call recovers.
     pub batch: u32,
-    /// How long a claim holds; only to be said.
+    /// The lease of a claim; only logged.
     pub lease: Duration,
-    /// The lock that keeps instances from looking all at once. Recovery is safe without it.
+    /// The lock that lets one instance recover at a time. Recovery is safe without it.
     pub lock: LockOptions,
 }
 
@@ -35,7 +35,7 @@ impl Default for RecovererOptions {
     }
 }
 
-/// Takes back expired claims.
+/// Returns expired claims to PENDING.
 pub struct Recoverer {
     store: Arc<dyn Store>,
     owner: String,
@@ -44,7 +44,7 @@ pub struct Recoverer {
 }
 
 impl Recoverer {
-    /// A recoverer that signs as `owner`.
+    /// Creates a recoverer that writes as `owner`.
     pub fn new(store: Arc<dyn Store>, owner: &str, options: RecovererOptions) -> Self {
         Self {
             lock: Lock::new(store.clone(), LOCK, owner, options.lock),
@@ -64,7 +64,7 @@ impl Service for Recoverer {
     }
 
     async fn run_once(&self) -> Result<Next> {
-        if self.lock.keep().await?.is_none() {
+        if self.lock.acquire_or_extend().await?.is_none() {
             return Ok(Next::After(self.options.interval));
         }
         let recovered = self
@@ -72,7 +72,7 @@ impl Service for Recoverer {
             .request_recover(&self.owner, self.options.batch)
             .await?;
         if recovered.is_empty() {
-            self.lock.rest(self.options.interval).await;
+            self.lock.release_before(self.options.interval).await;
             return Ok(Next::After(self.options.interval));
         }
         tracing::warn!(
@@ -83,9 +83,9 @@ impl Service for Recoverer {
         );
         for item in &recovered {
             tracing::debug!(request = %item.request, workspace = %item.workspace, execution = %item.execution,
-                "claim expired; the start is unknown and will be repeated");
+                "claim expired; start unknown, will be repeated");
         }
-        Ok(Next::Again)
+        Ok(Next::Now)
     }
 
     async fn stopped(&self) {

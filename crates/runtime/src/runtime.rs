@@ -1,17 +1,17 @@
-//! All services of one instance, started together and stopped together.
+//! Starts and stops all services of one instance together.
 
-use crate::auditor::{Auditor, AuditorOptions};
-use crate::beacon::{Beacon, BeaconOptions};
 use crate::canceller::{Canceller, CancellerOptions};
+use crate::circuit_breaker::CircuitBreaker;
 use crate::dispatcher::{Dispatcher, DispatcherOptions};
-use crate::follower::{Follower, FollowerOptions};
-use crate::gate::Gate;
+use crate::drift_checker::{DriftChecker, DriftCheckerOptions};
+use crate::full_sweep::{FullSweep, FullSweepOptions};
+use crate::heartbeat::{HeartbeatOptions, HeartbeatService};
 use crate::job_sweeper::{JobSweeper, JobSweeperOptions};
 use crate::prober::{Prober, ProberOptions};
 use crate::pruner::{Pruner, PrunerOptions};
+use crate::reconciler::{Reconciler, ReconcilerOptions};
 use crate::recoverer::{Recoverer, RecovererOptions};
-use crate::settler::{Settler, SettlerOptions};
-use crate::sweeper::{Sweeper, SweeperOptions};
+use crate::timeout_sweeper::{TimeoutSweeper, TimeoutSweeperOptions};
 use leasehold_core::breaker::BreakerSettings;
 use leasehold_engine::Engine;
 use leasehold_service::Service;
@@ -21,41 +21,41 @@ use std::sync::Arc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-/// How an instance works.
+/// The options of all services of an instance.
 #[derive(Clone, Debug)]
 pub struct RuntimeOptions {
-    /// Whether this instance dispatches; if not, it sweeps and follows all the same.
+    /// Whether this instance dispatches; the other services run either way.
     pub dispatch: bool,
-    /// How requests are admitted and started.
+    /// How the dispatcher admits and starts requests.
     pub dispatcher: DispatcherOptions,
-    /// When the engine counts as down, and how its load grows when it comes back.
+    /// When the circuit breaker opens, and how the load grows after an outage.
     pub breaker: BreakerSettings,
-    /// How the engine's health is asked for.
+    /// How often the prober checks the engine's health.
     pub prober: ProberOptions,
-    /// How expired claims are taken back.
+    /// How the recoverer returns expired claims to PENDING.
     pub recoverer: RecovererOptions,
-    /// How ended executions are found.
-    pub follower: FollowerOptions,
-    /// How open executions are swept.
-    pub sweeper: SweeperOptions,
-    /// How drift is looked for.
-    pub auditor: AuditorOptions,
-    /// How cancellations are delivered.
+    /// How the reconciler reads recently closed executions from the engine.
+    pub reconciler: ReconcilerOptions,
+    /// How the full sweep describes open executions.
+    pub full_sweep: FullSweepOptions,
+    /// How the drift checker compares slots, executions and requests.
+    pub drift_checker: DriftCheckerOptions,
+    /// How the canceller delivers cancel requests to the engine.
     pub canceller: CancellerOptions,
-    /// How jobs of dead workers are taken back.
+    /// How the job sweeper requeues jobs of dead workers.
     pub job_sweeper: JobSweeperOptions,
-    /// How executions that time has ended are ended; none where the engine runs no graphs in the store.
-    pub settler: Option<SettlerOptions>,
-    /// What is deleted some time after its end.
+    /// How timed-out executions are ended; none where the engine runs no graphs in the store.
+    pub timeout_sweeper: Option<TimeoutSweeperOptions>,
+    /// How long finished rows are kept.
     pub pruner: PrunerOptions,
-    /// What the instance says of itself.
-    pub beacon: BeaconOptions,
-    /// Where it counts and traces.
+    /// What the instance registers about itself, and how often.
+    pub heartbeat: HeartbeatOptions,
+    /// Metrics and traces of all services.
     pub telemetry: Telemetry,
 }
 
 impl RuntimeOptions {
-    /// The defaults, for this owner.
+    /// Returns the defaults for this owner.
     pub fn new(owner: impl Into<String>) -> Self {
         Self {
             dispatch: true,
@@ -63,14 +63,14 @@ impl RuntimeOptions {
             breaker: BreakerSettings::default(),
             prober: ProberOptions::default(),
             recoverer: RecovererOptions::default(),
-            follower: FollowerOptions::default(),
-            sweeper: SweeperOptions::default(),
-            auditor: AuditorOptions::default(),
+            reconciler: ReconcilerOptions::default(),
+            full_sweep: FullSweepOptions::default(),
+            drift_checker: DriftCheckerOptions::default(),
             canceller: CancellerOptions::default(),
             job_sweeper: JobSweeperOptions::default(),
-            settler: None,
+            timeout_sweeper: None,
             pruner: PrunerOptions::default(),
-            beacon: BeaconOptions::default(),
+            heartbeat: HeartbeatOptions::default(),
             telemetry: Telemetry::default(),
         }
     }
@@ -80,11 +80,11 @@ impl RuntimeOptions {
 pub struct Runtime {
     stop: CancellationToken,
     tasks: JoinSet<()>,
-    gate: Arc<Gate>,
+    circuit_breaker: Arc<CircuitBreaker>,
 }
 
 impl Runtime {
-    /// Starts all services; without an engine those that need none. They run until [`Runtime::stop`].
+    /// Starts all services, or without an engine those that need none. They run until [`Runtime::stop`].
     pub fn start(
         store: Arc<dyn Store>,
         engine: Option<Arc<dyn Engine>>,
@@ -95,7 +95,7 @@ impl Runtime {
         let mut runtime = Self {
             stop: CancellationToken::new(),
             tasks: JoinSet::new(),
-            gate: Arc::new(Gate::new(breaker)),
+            circuit_breaker: Arc::new(CircuitBreaker::new(breaker)),
         };
         let owner = options.dispatcher.owner.clone();
         let dispatches = options.dispatch && engine.is_some();
@@ -103,48 +103,64 @@ impl Runtime {
             lease: options.dispatcher.claim_lease,
             ..options.recoverer.clone()
         };
-        runtime.run(Recoverer::new(store.clone(), &owner, recoverer));
-        runtime.run(JobSweeper::new(store.clone(), options.job_sweeper.clone()));
-        if let Some(settler) = options.settler.clone() {
-            runtime.run(Settler::new(store.clone(), &owner, settler));
+        runtime.spawn(Recoverer::new(store.clone(), &owner, recoverer));
+        runtime.spawn(JobSweeper::new(store.clone(), options.job_sweeper.clone()));
+        if let Some(timeout_sweeper) = options.timeout_sweeper.clone() {
+            let store = store.clone();
+            runtime.spawn(TimeoutSweeper::new(store, &owner, timeout_sweeper));
         }
-        runtime.run(Pruner::new(store.clone(), &owner, options.pruner.clone()));
-        let beacon = options.beacon.clone();
-        runtime.run(Beacon::new(store.clone(), &owner, dispatches, beacon));
-        let auditor = AuditorOptions {
+        runtime.spawn(Pruner::new(store.clone(), &owner, options.pruner.clone()));
+        let heartbeat = options.heartbeat.clone();
+        runtime.spawn(HeartbeatService::new(
+            store.clone(),
+            &owner,
+            dispatches,
+            heartbeat,
+        ));
+        let drift_checker = DriftCheckerOptions {
             telemetry: options.telemetry.clone(),
-            lost_after: options.sweeper.lost_after,
-            ..options.auditor.clone()
+            lost_after: options.full_sweep.lost_after,
+            ..options.drift_checker.clone()
         };
-        runtime.run(Auditor::new(store.clone(), engine.clone(), &owner, auditor));
+        runtime.spawn(DriftChecker::new(
+            store.clone(),
+            engine.clone(),
+            &owner,
+            drift_checker,
+        ));
         if let Some(engine) = engine {
-            runtime.run_with(engine, store, options);
+            runtime.start_engine_services(engine, store, options);
         }
         runtime
     }
 
-    /// Starts what needs an engine.
-    fn run_with(
+    /// Starts the services that need an engine.
+    fn start_engine_services(
         &mut self,
         engine: Arc<dyn Engine>,
         store: Arc<dyn Store>,
         options: RuntimeOptions,
     ) {
         let owner = &options.dispatcher.owner.clone();
-        let gate = self.gate.clone();
-        self.run(Prober::new(engine.clone(), gate.clone(), options.prober));
-        self.run(Follower::new(
+        let breaker = self.circuit_breaker.clone();
+        self.spawn(Prober::new(engine.clone(), breaker.clone(), options.prober));
+        self.spawn(Reconciler::new(
             store.clone(),
             engine.clone(),
             owner,
-            options.follower,
+            options.reconciler,
         ));
-        let sweeper = SweeperOptions {
+        let full_sweep = FullSweepOptions {
             telemetry: options.telemetry.clone(),
-            ..options.sweeper
+            ..options.full_sweep
         };
-        self.run(Sweeper::new(store.clone(), engine.clone(), owner, sweeper));
-        self.run(Canceller::new(
+        self.spawn(FullSweep::new(
+            store.clone(),
+            engine.clone(),
+            owner,
+            full_sweep,
+        ));
+        self.spawn(Canceller::new(
             store.clone(),
             engine.clone(),
             options.canceller,
@@ -154,32 +170,32 @@ impl Runtime {
                 telemetry: options.telemetry,
                 ..options.dispatcher
             };
-            let dispatcher = Dispatcher::new(store, engine, gate, dispatcher);
+            let dispatcher = Dispatcher::new(store, engine, breaker, dispatcher);
             let stop = self.stop.clone();
             self.tasks.spawn(async move { dispatcher.run(&stop).await });
         }
     }
 
-    fn run(&mut self, service: impl Service) {
+    fn spawn(&mut self, service: impl Service) {
         let stop = self.stop.clone();
         self.tasks
             .spawn(async move { leasehold_service::run(&service, &stop).await });
     }
 
-    /// The breaker, to be looked at.
-    pub fn gate(&self) -> &Arc<Gate> {
-        &self.gate
+    /// Returns the circuit breaker in front of the engine.
+    pub fn circuit_breaker(&self) -> &Arc<CircuitBreaker> {
+        &self.circuit_breaker
     }
 
-    /// Returns when a service has ended that should not have: only a panic does that.
-    pub async fn broken(&mut self) -> String {
+    /// Waits until a service ends without having been stopped, and returns the reason. Only a panic ends a service.
+    pub async fn crashed(&mut self) -> String {
         match self.tasks.join_next().await {
             Some(Err(error)) => error.to_string(),
-            Some(Ok(())) | None => "a service ended by itself".to_owned(),
+            Some(Ok(())) | None => "a service ended without being stopped".to_owned(),
         }
     }
 
-    /// Stops all services; each finishes or gives back what it holds.
+    /// Stops all services. Each finishes its work under way and releases its locks and claims.
     pub async fn stop(mut self) {
         self.stop.cancel();
         while self.tasks.join_next().await.is_some() {}

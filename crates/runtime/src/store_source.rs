@@ -1,4 +1,4 @@
-//! A store as a source of jobs, for workers in the same process as the store's client. Knows no worker.
+//! Implements the worker's job source with a store, for workers in the same process. Knows no worker.
 
 use async_trait::async_trait;
 use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// A store as a source of jobs.
+/// A job source that claims directly from a store.
 pub struct StoreSource(Arc<dyn Store>);
 
 impl StoreSource {
-    /// The jobs of this store.
+    /// Creates a source of this store's jobs.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self(store)
     }
@@ -22,7 +22,7 @@ impl StoreSource {
 #[async_trait]
 impl JobSource for StoreSource {
     async fn claim(&self, claim: &JobClaim) -> SourceResult<JobsClaimed> {
-        self.0.job_claim(claim).await.map_err(failed)
+        self.0.job_claim(claim).await.map_err(source_error)
     }
 
     async fn renew(
@@ -34,12 +34,12 @@ impl JobSource for StoreSource {
         self.0
             .job_renew(worker, claims, lease)
             .await
-            .map_err(failed)
+            .map_err(source_error)
     }
 
     async fn finish(&self, worker: &str, finishes: &[JobFinish]) -> SourceResult<Vec<JobFinished>> {
         let finished = self.0.job_finish(worker, finishes).await;
-        Ok(finished.map_err(failed)?.jobs)
+        Ok(finished.map_err(source_error)?.jobs)
     }
 
     async fn progress(
@@ -51,20 +51,20 @@ impl JobSource for StoreSource {
         self.0
             .job_progress(worker, claim, progress)
             .await
-            .map_err(failed)
+            .map_err(source_error)
     }
 
-    async fn arm(&self) -> SourceResult<bool> {
-        self.0.job_arm().await.map_err(failed)
+    async fn arm_notification(&self) -> SourceResult<bool> {
+        self.0.job_notification_arm().await.map_err(source_error)
     }
 
-    fn bell(&self) -> watch::Receiver<u64> {
-        self.0.job_bell()
+    fn subscribe(&self) -> watch::Receiver<u64> {
+        self.0.subscribe_jobs()
     }
 }
 
-/// What the store's error means for a worker.
-fn failed(error: Error) -> SourceError {
+/// Converts a store error: a worker retries only the retryable ones.
+fn source_error(error: Error) -> SourceError {
     if error.is_retryable() {
         SourceError::unavailable(error)
     } else {
@@ -78,7 +78,7 @@ mod tests {
     use leasehold_store::ErrorKind;
 
     #[test]
-    fn a_worker_repeats_what_the_store_may_do_later_and_nothing_else() {
+    fn only_retryable_store_errors_are_retryable_for_a_worker() {
         let text = "gone".to_owned();
         for (kind, retryable) in [
             (ErrorKind::Unavailable(text.clone()), true),
@@ -87,10 +87,10 @@ mod tests {
             (ErrorKind::Broken(text), false),
         ] {
             let error = Error::new("job_finish", kind);
-            let said = error.to_string();
-            let error = failed(error);
-            assert_eq!(error.is_retryable(), retryable, "{said}");
-            assert_eq!(error.to_string(), said);
+            let text = error.to_string();
+            let error = source_error(error);
+            assert_eq!(error.is_retryable(), retryable, "{text}");
+            assert_eq!(error.to_string(), text);
         }
     }
 }

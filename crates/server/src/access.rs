@@ -1,24 +1,24 @@
-//! The guard in front of every route: whether the key of a call satisfies the access that the route's row declares.
+//! Authorization: checks that the key of a call satisfies the access that the route declares.
 
-use crate::refusal::Refusal;
+use crate::api_error::ApiError;
 use crate::route::RoutePolicy;
 use crate::state::State;
 use axum::Extension;
 use axum::extract::rejection::RawPathParamsRejection;
-use axum::extract::{RawPathParams, Request, State as Reached};
+use axum::extract::{RawPathParams, Request, State as AxumState};
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::Response;
 use leasehold_api::Code;
 use leasehold_core::WorkspaceId;
-use leasehold_core::key::{Need, Verdict};
+use leasehold_core::key::{AccessDecision, Permission};
 use leasehold_store::key::Key;
 use std::sync::Arc;
 
-/// What a route needs.
+/// The access that a route requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// Nothing.
+    /// No key.
     Open,
     /// Any key.
     AnyKey,
@@ -28,78 +28,84 @@ pub(crate) enum Access {
     Workspace,
     /// A key of the queue in the path, or an administrator's.
     Queue,
-    /// A worker's key or an administrator's. What it touches is guarded by its leases, or by the route.
+    /// A worker's key or an administrator's. The leases or the handler restrict which jobs the call may touch.
     Jobs,
 }
 
-/// Seconds after which a call of the key may have ended.
+/// `Retry-After` in seconds for a key at its concurrency limit.
 const RETRY_AFTER: u64 = 1;
 
-/// Whoever calls, known by the key.
+/// The authenticated caller: its key.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller(pub(crate) Arc<Key>);
 
 impl Caller {
-    /// As the event log names it.
+    /// Returns the caller's name as the event log records it.
     pub(crate) fn name(&self) -> String {
         let name: String = self.0.name.chars().take(150).collect();
         format!("{name} ({})", self.0.id)
     }
 
-    /// Whether it may know of everything.
+    /// Whether the caller is an administrator.
     pub(crate) fn is_admin(&self) -> bool {
-        self.0.scope.may(&Need::Admin) == Verdict::Allowed
+        self.0.scope.authorize(&Permission::Admin) == AccessDecision::Allowed
     }
 
-    /// Whether it may see the jobs of this queue.
-    pub(crate) fn works_for(&self, queue: &str) -> bool {
-        self.0.scope.may(&Need::Queue(queue)) == Verdict::Allowed
+    /// Whether the caller has access to the jobs of this queue.
+    pub(crate) fn may_access_queue(&self, queue: &str) -> bool {
+        self.0.scope.authorize(&Permission::Queue(queue)) == AccessDecision::Allowed
     }
 }
 
-/// Lets a call through if its key opens its route.
-pub(crate) async fn guard(
-    Reached(state): Reached<State>,
+/// Rejects a call whose key is invalid or has no access to the route.
+pub(crate) async fn authorize(
+    AxumState(state): AxumState<State>,
     Extension(policy): Extension<RoutePolicy>,
     params: Result<RawPathParams, RawPathParamsRejection>,
     mut request: Request,
     next: Next,
-) -> Result<Response, Refusal> {
+) -> Result<Response, ApiError> {
     if policy.access == Access::Open {
         return Ok(next.run(request).await);
     }
     let key = match bearer(&request) {
-        // A route that monitors the server answers also while the store does not.
-        Some(text) if !policy.sheddable => state.keys.open_even_alone(text).await?,
-        Some(text) => state.keys.open(text).await?,
+        // A monitoring route also answers while the store is unavailable.
+        Some(text) if !policy.sheddable => state.keys.find_or_stale(text).await?,
+        Some(text) => state.keys.find(text).await?,
         None => None,
     };
     let Some(key) = key else {
-        return Err(Refusal::of(
+        return Err(ApiError::new(
             Code::Unauthenticated,
-            "send a key that is not revoked as `Authorization: Bearer …`",
+            "missing, unknown or revoked API key; send a valid key as `Authorization: Bearer …`",
         ));
     };
-    let params = params.map_err(|error| Refusal::parameter("path", error.body_text()))?;
-    match verdict(&key, policy.access, &params) {
-        Verdict::Allowed => {}
-        Verdict::Hidden => return Err(Refusal::not_found()),
-        Verdict::Forbidden => {
-            return Err(Refusal::of(
+    let params = params.map_err(|error| ApiError::parameter("path", error.body_text()))?;
+    match decide_access(&key, policy.access, &params) {
+        AccessDecision::Allowed => {}
+        AccessDecision::Hidden => {
+            let what = match policy.access {
+                Access::Queue | Access::Jobs => "queue",
+                _ => "workspace",
+            };
+            return Err(ApiError::not_found(what));
+        }
+        AccessDecision::Forbidden => {
+            return Err(ApiError::new(
                 Code::Forbidden,
-                format!("a key for {} does not open this", kind_in_words(&key)),
+                format!("{} has no access to this route", scope_name(&key)),
             ));
         }
     }
-    let Some(_place) = state.calls.enter(key.id) else {
-        let detail = "the key has as many calls under way as it may";
-        return Err(Refusal::of(Code::Overloaded, detail).retry_after(RETRY_AFTER));
+    let Some(_permit) = state.calls.acquire(key.id) else {
+        let detail = "too many concurrent calls with this key";
+        return Err(ApiError::new(Code::Overloaded, detail).retry_after(RETRY_AFTER));
     };
     request.extensions_mut().insert(Caller(key));
     Ok(next.run(request).await)
 }
 
-fn verdict(key: &Key, access: Access, params: &RawPathParams) -> Verdict {
+fn decide_access(key: &Key, access: Access, params: &RawPathParams) -> AccessDecision {
     let param = |name: &str| {
         params
             .iter()
@@ -107,22 +113,23 @@ fn verdict(key: &Key, access: Access, params: &RawPathParams) -> Verdict {
             .map(|(_, value)| value)
     };
     match access {
-        Access::Open | Access::AnyKey => key.scope.may(&Need::AnyKey),
-        Access::Admin => key.scope.may(&Need::Admin),
-        Access::Jobs => key.scope.may(&Need::Jobs),
+        Access::Open | Access::AnyKey => key.scope.authorize(&Permission::AnyKey),
+        Access::Admin => key.scope.authorize(&Permission::Admin),
+        Access::Jobs => key.scope.authorize(&Permission::Jobs),
         Access::Queue => key
             .scope
-            .may(&Need::Queue(param("queue").unwrap_or_default())),
+            .authorize(&Permission::Queue(param("queue").unwrap_or_default())),
         Access::Workspace => {
-            // What is no id at all is nobody's workspace: an administrator hears so from the route.
+            // Text that is not an id matches no workspace. For an administrator the handler rejects it.
             let id = param("workspace").and_then(|text| text.parse().ok());
-            key.scope
-                .may(&Need::Workspace(id.unwrap_or(WorkspaceId::from(NOBODY))))
+            key.scope.authorize(&Permission::Workspace(
+                id.unwrap_or(WorkspaceId::from(NO_WORKSPACE)),
+            ))
         }
     }
 }
 
-const NOBODY: uuid::Uuid = uuid::Uuid::nil();
+const NO_WORKSPACE: uuid::Uuid = uuid::Uuid::nil();
 
 fn bearer(request: &Request) -> Option<&str> {
     let value = request
@@ -134,10 +141,10 @@ fn bearer(request: &Request) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| text.trim())
 }
 
-fn kind_in_words(key: &Key) -> &'static str {
+fn scope_name(key: &Key) -> &'static str {
     match key.scope.kind() {
-        "workspace" => "a workspace",
-        "worker" => "workers",
-        _ => "administrators",
+        "workspace" => "a workspace key",
+        "worker" => "a worker key",
+        _ => "an administrator key",
     }
 }

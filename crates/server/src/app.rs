@@ -1,10 +1,10 @@
-//! All routes put together, with the layers that every call passes.
+//! Builds the router: all routes and the layers in front of them.
 
+use crate::api_error::ApiError;
 use crate::openapi::Api;
-use crate::refusal::Refusal;
 use crate::route::RoutePolicy;
 use crate::state::State;
-use crate::{access, deadline, metrics, rate, room, routes as all, trace};
+use crate::{access, deadline, load_shed, metrics, rate_limit, routes as all, trace};
 use axum::http::{HeaderValue, Method, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
@@ -17,7 +17,7 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::set_header::SetResponseHeaderLayer;
 use utoipa::OpenApi;
 
-/// The API as a service; it needs no socket.
+/// Builds the API as a tower service. Needs no socket.
 pub fn app(state: State) -> Router {
     let layered = |route, policy| layered(route, policy, &state);
     let (router, _) = all::all()
@@ -25,15 +25,15 @@ pub fn app(state: State) -> Router {
         .split_for_parts();
     router
         .merge(all::about::page())
-        .fallback(async || Refusal::not_found())
+        .fallback(async || ApiError::new(Code::NotFound, "no route has this path; see /openapi.json"))
         .method_not_allowed_fallback(async || {
-            Refusal::of(
+            ApiError::new(
                 Code::MethodNotAllowed,
-                "the header `Allow` says which methods there are",
+                "this route does not support the method; see the `Allow` header for those it supports",
             )
         })
         .layer(CatchPanicLayer::custom(|panic: Box<dyn Any + Send>| {
-            panicked(&*panic)
+            internal_error(&*panic)
         }))
         .layer(SetResponseHeaderLayer::if_not_present(
             header::CACHE_CONTROL,
@@ -47,19 +47,19 @@ pub fn app(state: State) -> Router {
         .with_state(state)
 }
 
-/// The layers of every route, the outermost last. The policy is outside all of them, so that each can read it.
+/// Adds the layers of every route, outermost last. The policy is the outermost layer, so each layer can read it.
 fn layered(route: MethodRouter<State>, policy: RoutePolicy, state: &State) -> MethodRouter<State> {
     route
-        .route_layer(from_fn_with_state(state.clone(), rate::rate))
-        // Behind the guard, so that nobody without a key makes spans.
+        .route_layer(from_fn_with_state(state.clone(), rate_limit::limit_rate))
+        // Inside authorization, so that only callers with a key create spans.
         .route_layer(from_fn_with_state(state.clone(), trace::trace))
-        .route_layer(from_fn_with_state(state.clone(), access::guard))
-        .route_layer(from_fn_with_state(state.clone(), room::room))
-        .route_layer(from_fn_with_state(state.clone(), deadline::deadline))
+        .route_layer(from_fn_with_state(state.clone(), access::authorize))
+        .route_layer(from_fn_with_state(state.clone(), load_shed::shed_load))
+        .route_layer(from_fn_with_state(state.clone(), deadline::apply_deadline))
         .route_layer(Extension(policy))
 }
 
-/// Every route there is, as method and path.
+/// Returns the method and path of every route.
 pub fn routes() -> Vec<(Method, String)> {
     let routes = all::all();
     let found = routes.list();
@@ -68,7 +68,7 @@ pub fn routes() -> Vec<(Method, String)> {
         .collect()
 }
 
-/// Those that take a body.
+/// Returns the method and path of every route that takes a body.
 pub fn routes_with_body() -> Vec<(Method, String)> {
     let routes = all::all();
     let found = routes.list();
@@ -78,7 +78,7 @@ pub fn routes_with_body() -> Vec<(Method, String)> {
         .collect()
 }
 
-/// The description of the API, as JSON.
+/// Returns the OpenAPI document as JSON.
 pub(crate) fn document() -> &'static str {
     static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
         let bare = |route, _| route;
@@ -88,12 +88,12 @@ pub(crate) fn document() -> &'static str {
     &DOCUMENT
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> Response {
+fn internal_error(panic: &(dyn Any + Send)) -> Response {
     let text = panic
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("no message");
-    tracing::error!(error = text, "a call panicked");
-    Refusal::of(Code::Internal, "the server failed; its log says why").into_response()
+    tracing::error!(error = text, "request handler panicked");
+    ApiError::new(Code::Internal, "internal error; see the server's log").into_response()
 }

@@ -1,9 +1,9 @@
-//! Bodies: bounded in size and in time, strict JSON, and refused with the path of what is wrong.
+//! Extractors of request bodies: bounded in size and time, strict JSON. An error names the invalid field.
 
-use crate::refusal::{self, Outcome, Refusal, pointer};
-use crate::room::Taken;
+use crate::api_error::{self, ApiError, ApiResult, pointer};
+use crate::load_shed::CallPermit;
 use crate::state::State;
-use crate::strict::Strict;
+use crate::strict::StrictDeserializer;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, Request};
 use axum::http::{HeaderMap, header};
@@ -16,42 +16,42 @@ use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_path_to_error::Track;
 
-/// An ordinary body as JSON; as an answer, the JSON itself.
+/// An ordinary JSON body, or a JSON response.
 pub(crate) struct Json<T>(pub(crate) T);
 
-/// Bytes of a body that is read beside the others.
-const LARGE: usize = 256 * 1024;
+/// Size in bytes from which a body is parsed on a blocking thread.
+const BLOCKING_PARSE_MIN: usize = 256 * 1024;
 
-/// A body that may carry a lot.
-pub(crate) struct Batch<T>(pub(crate) T);
+/// A JSON body with a batch or a graph, which may be larger.
+pub(crate) struct BatchJson<T>(pub(crate) T);
 
-/// An ordinary body that may be absent or `null`: then everything in it is as usual.
-pub(crate) struct Maybe<T>(pub(crate) T);
+/// An ordinary JSON body that may be absent or `null`; then the defaults apply.
+pub(crate) struct OptionalJson<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send + 'static> FromRequest<State> for Json<T> {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &State) -> Outcome<Self> {
+    async fn from_request(request: Request, state: &State) -> ApiResult<Self> {
         read(request, state, state.options.body_max_bytes)
             .await
             .map(Self)
     }
 }
 
-impl<T: DeserializeOwned + Send + 'static> FromRequest<State> for Batch<T> {
-    type Rejection = Refusal;
+impl<T: DeserializeOwned + Send + 'static> FromRequest<State> for BatchJson<T> {
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &State) -> Outcome<Self> {
+    async fn from_request(request: Request, state: &State) -> ApiResult<Self> {
         read(request, state, state.options.batch_max_bytes)
             .await
             .map(Self)
     }
 }
 
-impl<T: DeserializeOwned + Default + Send + 'static> FromRequest<State> for Maybe<T> {
-    type Rejection = Refusal;
+impl<T: DeserializeOwned + Default + Send + 'static> FromRequest<State> for OptionalJson<T> {
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &State) -> Outcome<Self> {
+    async fn from_request(request: Request, state: &State) -> ApiResult<Self> {
         let untyped = !request.headers().contains_key(header::CONTENT_TYPE);
         if untyped && request.body().is_end_stream() {
             return Ok(Self(T::default()));
@@ -71,28 +71,33 @@ async fn read<T: DeserializeOwned + Send + 'static>(
     request: Request,
     state: &State,
     max: usize,
-) -> Outcome<T> {
+) -> ApiResult<T> {
     let (parts, body) = request.into_parts();
     check_type(&parts.headers)?;
     check_length(&parts.headers, max)?;
-    let patience = state.options.body_timeout;
-    let taken = parts.extensions.get::<Taken>();
-    let Ok(bytes) = tokio::time::timeout(patience, collect(body, max, taken)).await else {
-        return Err(Refusal::of(
+    let limit = state.options.body_timeout;
+    let permit = parts.extensions.get::<CallPermit>();
+    let Ok(bytes) = tokio::time::timeout(limit, collect(body, max, permit)).await else {
+        return Err(ApiError::new(
             Code::BodyTooSlow,
-            format!("the body must arrive within {patience:?}"),
+            format!("the body did not arrive within {limit:?}"),
         ));
     };
     let bytes = bytes?;
-    if bytes.len() < LARGE {
+    if bytes.len() < BLOCKING_PARSE_MIN {
         return parse(&bytes);
     }
-    // It takes long enough to hold up others on this thread.
+    // Parsing takes long enough to delay other tasks on this thread.
     let parsed = tokio::task::spawn_blocking(move || parse(&bytes)).await;
-    parsed.unwrap_or_else(|_| Err(Refusal::of(Code::Internal, "reading the body broke off")))
+    parsed.unwrap_or_else(|_| {
+        Err(ApiError::new(
+            Code::Internal,
+            "parsing the body was interrupted",
+        ))
+    })
 }
 
-fn check_type(headers: &HeaderMap) -> Outcome<()> {
+fn check_type(headers: &HeaderMap) -> ApiResult<()> {
     let given = headers
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
@@ -105,13 +110,13 @@ fn check_type(headers: &HeaderMap) -> Outcome<()> {
     if kind.eq_ignore_ascii_case("application/json") {
         return Ok(());
     }
-    Err(Refusal::of(
+    Err(ApiError::new(
         Code::UnsupportedMediaType,
         "send the header `Content-Type: application/json`",
     ))
 }
 
-fn check_length(headers: &HeaderMap, max: usize) -> Outcome<()> {
+fn check_length(headers: &HeaderMap, max: usize) -> ApiResult<()> {
     let length = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok());
@@ -121,7 +126,7 @@ fn check_length(headers: &HeaderMap, max: usize) -> Outcome<()> {
     }
 }
 
-async fn collect(body: Body, max: usize, taken: Option<&Taken>) -> Outcome<Bytes> {
+async fn collect(body: Body, max: usize, permit: Option<&CallPermit>) -> ApiResult<Bytes> {
     let mut body = Limited::new(body, max);
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -129,12 +134,15 @@ async fn collect(body: Body, max: usize, taken: Option<&Taken>) -> Outcome<Bytes
             if error.is::<LengthLimitError>() {
                 too_large(max)
             } else {
-                Refusal::of(Code::MalformedJson, "the body broke off")
+                ApiError::new(
+                    Code::MalformedJson,
+                    "the connection closed before the body was complete",
+                )
             }
         })?;
         if let Ok(data) = frame.into_data() {
-            if let Some(taken) = taken {
-                taken.arrived(data.len())?;
+            if let Some(permit) = permit {
+                permit.count_body_bytes(data.len())?;
             }
             all.extend_from_slice(&data);
         }
@@ -142,34 +150,34 @@ async fn collect(body: Body, max: usize, taken: Option<&Taken>) -> Outcome<Bytes
     Ok(all.freeze())
 }
 
-fn too_large(max: usize) -> Refusal {
-    Refusal::of(
+fn too_large(max: usize) -> ApiError {
+    ApiError::new(
         Code::BodyTooLarge,
-        format!("the body of this route may have at most {max} bytes"),
+        format!("the body of this route must not exceed {max} bytes"),
     )
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Outcome<T> {
-    json::scan(bytes).map_err(|problem| refusal::of_json("", &problem))?;
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
+    json::scan(bytes).map_err(|problem| api_error::from_json("", &problem))?;
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let mut track = Track::new();
     let tracked = serde_path_to_error::Deserializer::new(&mut reader, &mut track);
-    let value = T::deserialize(Strict(tracked)).map_err(|inner| {
+    let value = T::deserialize(StrictDeserializer(tracked)).map_err(|inner| {
         let path = track.path().to_string();
-        // A value of another kind than was expected can look like no value at all: only the whole document tells.
+        // serde_json reports some values of the wrong type as syntax errors; parsing the whole document tells the two apart.
         if inner.is_data() || serde_json::from_slice::<IgnoredAny>(bytes).is_ok() {
             let path = if path == "." {
                 String::new()
             } else {
                 pointer(&path)
             };
-            Refusal::invalid(path, inner.to_string())
+            ApiError::invalid(path, inner.to_string())
         } else {
-            Refusal::of(Code::MalformedJson, inner.to_string())
+            ApiError::new(Code::MalformedJson, inner.to_string())
         }
     })?;
     reader
         .end()
-        .map_err(|error| Refusal::of(Code::MalformedJson, error.to_string()))?;
+        .map_err(|error| ApiError::new(Code::MalformedJson, error.to_string()))?;
     Ok(value)
 }

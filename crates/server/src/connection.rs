@@ -1,7 +1,7 @@
-//! One connection, from its first byte to its last: HTTP/1.1 or HTTP/2 over whatever stream it is. Knows no route.
+//! Serves one connection: HTTP/1.1 or HTTP/2 over any stream. Knows no route.
 
+use crate::activity::{ActivityTracker, ConnectionTimeouts, TimedStream};
 use crate::options::ServerOptions;
-use crate::pulse::{Patience, Pulse, Watched};
 use axum::Router;
 use axum::http::Request;
 use hyper::body::Incoming;
@@ -15,17 +15,17 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
-/// Calls at once on one HTTP/2 connection.
-const CALLS_EACH: u32 = 100;
-/// What a peer may send on one HTTP/2 connection before somebody reads it.
+/// Concurrent calls of one HTTP/2 connection.
+const HTTP2_STREAMS_MAX: u32 = 100;
+/// Flow-control window of one HTTP/2 connection, in bytes.
 const WINDOW: u32 = 256 * 1024;
-/// How long a connection that stood still has to end in order.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Time limit for the graceful shutdown of a timed-out connection.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How connections are served; the same for all of them.
+/// The HTTP configuration shared by all connections.
 pub(crate) struct Protocol {
     builder: Builder<TokioExecutor>,
-    patience: Patience,
+    timeouts: ConnectionTimeouts,
     app: Router,
 }
 
@@ -34,18 +34,18 @@ impl Protocol {
         let mut builder = Builder::new(TokioExecutor::new());
         builder
             .http1()
-            // Heads are timed by the pulse, which tells a slow one from an idle connection.
+            // The activity tracker times headers: it tells slow headers from an idle connection.
             .header_read_timeout(None)
             .max_buf_size(options.header_max_bytes);
         builder
             .http2()
-            .max_concurrent_streams(CALLS_EACH)
+            .max_concurrent_streams(HTTP2_STREAMS_MAX)
             .initial_stream_window_size(WINDOW / 2)
             .initial_connection_window_size(WINDOW)
             .max_header_list_size(u32::try_from(options.header_max_bytes).unwrap_or(u32::MAX));
         Self {
             builder,
-            patience: Patience {
+            timeouts: ConnectionTimeouts {
                 head: options.header_timeout,
                 idle: options.idle_timeout,
                 write: options.write_timeout,
@@ -54,47 +54,47 @@ impl Protocol {
         }
     }
 
-    /// Serves until the peer leaves, stands still for too long, or we stop; then what is under way is finished.
+    /// Serves until the peer disconnects, the connection times out or the server stops; calls in progress are finished.
     pub(crate) async fn serve<S>(&self, stream: S, stop: &CancellationToken)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let pulse = Pulse::new();
+        let tracker = ActivityTracker::new();
         let service = service_fn(|request: Request<Incoming>| {
-            let call = pulse.call();
+            let call = tracker.start_call();
             let app = self.app.clone();
             async move {
                 let response = app.oneshot(request.map(axum::body::Body::new)).await?;
-                Ok::<_, std::convert::Infallible>(response.map(|body| call.answer(body)))
+                Ok::<_, std::convert::Infallible>(response.map(|body| call.respond(body)))
             }
         });
-        let stream = Watched::new(stream, Arc::clone(&pulse), self.patience.write);
+        let stream = TimedStream::new(stream, Arc::clone(&tracker), self.timeouts.write);
         let connection = self.builder.serve_connection(TokioIo::new(stream), service);
         let mut connection = pin!(connection);
-        let stood_still = tokio::select! {
+        let timed_out = tokio::select! {
             ended = connection.as_mut() => return log(ended),
-            () = pulse.stopped(&self.patience) => true,
+            () = tracker.timed_out(&self.timeouts) => true,
             () = stop.cancelled() => false,
         };
         connection.as_mut().graceful_shutdown();
-        if stood_still {
-            // Whoever says nothing now is cut off.
-            match tokio::time::timeout(LAST_WORDS, connection).await {
+        if timed_out {
+            // A peer that still sends nothing is cut off.
+            match tokio::time::timeout(SHUTDOWN_TIMEOUT, connection).await {
                 Ok(ended) => log(ended),
-                Err(_) => tracing::debug!("a connection that stood still was cut"),
+                Err(_) => tracing::debug!("timed-out connection closed"),
             }
         } else {
             tokio::select! {
                 ended = connection.as_mut() => log(ended),
-                () = pulse.stopped(&self.patience) => {}
+                () = tracker.timed_out(&self.timeouts) => {}
             }
         }
     }
 }
 
-/// What peers do wrong is their business.
+/// Logs a broken connection at debug level: it is usually the peer's fault.
 fn log(ended: Result<(), Box<dyn std::error::Error + Send + Sync>>) {
     if let Err(error) = ended {
-        tracing::debug!(error, "a connection broke off");
+        tracing::debug!(error, "connection failed");
     }
 }

@@ -1,70 +1,72 @@
-//! The deadline of a call: what takes too long is answered, and what was begun is finished whether or not anybody still listens.
+//! The deadline of a call: a call over its time limit gets 504, and a change that has begun still runs to its end.
 
+use crate::api_error::ApiError;
 use crate::options::ServerOptions;
-use crate::refusal::Refusal;
 use crate::route::{Deadline, RoutePolicy};
 use crate::state::State;
 use axum::Extension;
-use axum::extract::{Request, State as Reached};
+use axum::extract::{Request, State as AxumState};
 use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use leasehold_api::Code;
 use std::time::Duration;
 
-/// How a call is waited for.
-enum Patience {
-    /// So long; it is finished even if whoever asked has gone.
-    Until(Duration),
-    /// So long; it ends when whoever asked has gone.
-    WhileHeard(Duration),
-    /// As long as it is listened to.
-    Streams,
+/// The time limit of a call, and what happens when its caller disconnects.
+enum CallTimeout {
+    /// Limited; runs to completion even if the caller disconnects.
+    RunToCompletion(Duration),
+    /// Limited; cancelled when the caller disconnects.
+    CancelOnDisconnect(Duration),
+    /// Unlimited; cancelled when the caller disconnects.
+    Unlimited,
 }
 
-pub(crate) async fn deadline(
-    Reached(state): Reached<State>,
+pub(crate) async fn apply_deadline(
+    AxumState(state): AxumState<State>,
     Extension(policy): Extension<RoutePolicy>,
     request: Request,
     next: Next,
 ) -> Response {
-    let (limit, answer) = match patience(request.method(), policy.deadline, &state.options) {
-        Patience::Streams => return next.run(request).await,
-        Patience::WhileHeard(limit) => {
+    let (limit, answer) = match call_timeout(request.method(), policy.deadline, &state.options) {
+        CallTimeout::Unlimited => return next.run(request).await,
+        CallTimeout::CancelOnDisconnect(limit) => {
             (limit, tokio::time::timeout(limit, next.run(request)).await)
         }
-        Patience::Until(limit) => {
+        CallTimeout::RunToCompletion(limit) => {
             let serving = tokio::spawn(next.run(request));
             match tokio::time::timeout(limit, serving).await {
                 Ok(Ok(response)) => (limit, Ok(response)),
-                Ok(Err(broken)) => return broken_off(&broken),
+                Ok(Err(error)) => return aborted(&error),
                 Err(elapsed) => (limit, Err(elapsed)),
             }
         }
     };
     answer.unwrap_or_else(|_| {
-        Refusal::of(
+        ApiError::new(
             Code::DeadlineExceeded,
-            format!("it took longer than {limit:?}; whether it was done is not known"),
+            format!(
+                "the call took longer than {limit:?}; it is unknown whether it was carried out"
+            ),
         )
         .into_response()
     })
 }
 
-fn patience(method: &Method, deadline: Deadline, options: &ServerOptions) -> Patience {
-    let usual = options.request_timeout;
+fn call_timeout(method: &Method, deadline: Deadline, options: &ServerOptions) -> CallTimeout {
+    let limit = options.request_timeout;
     match deadline {
-        Deadline::Unbounded => Patience::Streams,
-        Deadline::LongPoll => Patience::WhileHeard(usual + options.claim_wait_max),
-        // A call that changes nothing ends when its caller hangs up.
+        Deadline::Unbounded => CallTimeout::Unlimited,
+        Deadline::LongPoll => CallTimeout::CancelOnDisconnect(limit + options.claim_wait_max),
+        // A call that only reads is cancelled when its caller disconnects.
         Deadline::RequestTimeout if matches!(*method, Method::GET | Method::HEAD) => {
-            Patience::WhileHeard(usual)
+            CallTimeout::CancelOnDisconnect(limit)
         }
-        Deadline::RequestTimeout => Patience::Until(usual),
+        Deadline::RequestTimeout => CallTimeout::RunToCompletion(limit),
     }
 }
 
-fn broken_off(broken: &tokio::task::JoinError) -> Response {
-    tracing::error!(error = %broken, "a call broke off");
-    Refusal::of(Code::Internal, "the server failed; its log says why").into_response()
+fn aborted(error: &tokio::task::JoinError) -> Response {
+    tracing::error!(%error, "request handler was aborted");
+    ApiError::new(Code::Internal, "internal error; see the server's log").into_response()
 }

@@ -1,4 +1,4 @@
-//! What every code of a problem means: the pages of `docs/errors/`, part of the program so that each server explains itself.
+//! The pages of `docs/errors/`, one for every problem code, compiled into the program and served at `/errors`.
 
 use leasehold_api::Code;
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 macro_rules! pages {
     ($($(#[$doc:meta])* $name:ident = $text:literal, $status:literal, $title:literal;)*) => {
-        /// The page of a code.
+        /// Returns the page of a code.
         pub(crate) const fn page(code: Code) -> &'static str {
             match code {
                 $(Code::$name => include_str!(concat!("../../../docs/errors/", $text, ".md")),)*
@@ -17,12 +17,12 @@ macro_rules! pages {
 
 leasehold_api::problem_codes!(pages);
 
-/// Every code on a line of its own.
+/// Returns the list of all codes, one per line.
 pub(crate) fn list() -> &'static str {
     static LIST: LazyLock<String> = LazyLock::new(|| {
-        let mut list = String::from("Every code of a problem; /errors/{code} explains each.\n\n");
+        let mut list = String::from("All problem codes; /errors/{code} explains each.\n\n");
         for code in Code::ALL {
-            // Writing to a text cannot fail.
+            // Writing to a String cannot fail.
             let _ = writeln!(
                 list,
                 "{} {}: {}",
@@ -36,7 +36,7 @@ pub(crate) fn list() -> &'static str {
     &LIST
 }
 
-/// The page of the code with this name.
+/// Returns the page of the code with this name.
 pub(crate) fn find(name: &str) -> Option<&'static str> {
     let code = Code::ALL.iter().find(|code| code.as_str() == name)?;
     Some(page(*code))
@@ -50,7 +50,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn every_code_has_a_page_that_is_its_own_and_shows_an_example_of_it() {
+    fn every_code_has_a_page_with_title_status_and_example() {
         for code in Code::ALL {
             let (text, name) = (page(*code), code.as_str());
             assert!(text.starts_with(&format!("# {name}\n")), "{name}");
@@ -73,9 +73,9 @@ mod tests {
 
     #[test]
     fn every_page_has_a_code() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors");
+        let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/errors");
         let mut pages = BTreeSet::new();
-        for entry in std::fs::read_dir(folder).unwrap() {
+        for entry in std::fs::read_dir(directory).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();
             pages.insert(name.trim_end_matches(".md").to_owned());
         }

@@ -1,112 +1,122 @@
-//! What is not counted but asked for when somebody scrapes: not too often, and never waited for long. Knows no metric's name.
+//! Gauges read from the store on a scrape: rate-limited, and with a time limit. Knows no metric's name.
 
 use crate::state::State;
 use leasehold_core::limits::{OVERVIEW_JOBS_MAX, OVERVIEW_MAX};
 use leasehold_core::why::EngineFacts::Down;
 use leasehold_store::{Result, Store};
-use leasehold_telemetry::Sight;
+use leasehold_telemetry::StoreSnapshot;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::MutexGuard;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-/// How long what the store said counts, at least.
-const FRESH_FOR: Duration = Duration::from_secs(1);
-/// A store that has not answered by then counts as away.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// With very many workspaces a look at all of them takes its time, and Prometheus waits for ten seconds: what takes longer is shown by the next scrape.
-const LOOKS_FOR: Duration = Duration::from_secs(6);
-/// A look counts for so many times as long as it took, so that those who scrape keep no database busy.
-const RESTS: u32 = 10;
-const RESTS_AT_MOST: Duration = Duration::from_secs(60);
-/// What was seen last is shown for so long while nothing newer is.
-const BELIEVED_FOR: Duration = Duration::from_secs(120);
+/// Minimum age of the last sample before the store is read again.
+const MIN_SAMPLE_AGE: Duration = Duration::from_secs(1);
+/// Time limit after which the store counts as unavailable.
+const STORE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a scrape waits for a sample. With very many workspaces a sample takes longer than Prometheus' timeout of ten seconds; the next scrape then shows it.
+const SAMPLE_WAIT: Duration = Duration::from_secs(6);
+/// A sample is reused for this many times as long as it took, so that scrapes cannot keep the database busy.
+const REUSE_FACTOR: u32 = 10;
+const REUSE_MAX: Duration = Duration::from_secs(60);
+/// How long the last sample is shown while no newer one is available.
+const SAMPLE_MAX_AGE: Duration = Duration::from_secs(120);
 
-/// What scrapes have found out so far.
+/// The state between scrapes.
 #[derive(Default)]
-pub(crate) struct Scraped {
-    /// When to ask again whether the store answers.
-    store: Option<Instant>,
-    /// A look that is under way. It is never cut off: an abandoned statement would keep its connection from others.
-    looking: Option<JoinHandle<Result<Looked>>>,
-    look_again: Option<Instant>,
-    seen: Option<Instant>,
-    /// Why nothing was seen lately.
-    trouble: Option<String>,
-    /// Whether that was said.
-    said: bool,
+pub(crate) struct ScrapeState {
+    /// When to check again whether the store is available.
+    next_check: Option<Instant>,
+    /// A sample in progress. It is never cancelled: an abandoned statement would keep its connection busy.
+    sampling: Option<JoinHandle<Result<StoreSample>>>,
+    next_sample: Option<Instant>,
+    sampled_at: Option<Instant>,
+    /// The last error of a sample.
+    error: Option<String>,
+    /// Whether that error was logged.
+    logged: bool,
 }
 
-struct Looked {
-    sight: Sight,
+struct StoreSample {
+    sight: StoreSnapshot,
     took: Duration,
 }
 
-/// Asks, unless somebody has just asked. While the answer is held nobody changes what was said.
-pub(crate) async fn fresh(state: &State) -> MutexGuard<'_, Scraped> {
-    let mut scraped = state.scraped.lock().await;
+/// Refreshes the gauges unless they are recent. While the guard is held, no other scrape changes them.
+pub(crate) async fn refresh(state: &State) -> MutexGuard<'_, ScrapeState> {
+    let mut scrape = state.scrape.lock().await;
     let metrics = &state.telemetry.metrics;
-    if is_due(scraped.store) {
-        let answers = matches!(timeout(PATIENCE, state.store.now()).await, Ok(Ok(_)));
-        metrics.store_answers(answers);
+    if is_due(scrape.next_check) {
+        let answers = matches!(timeout(STORE_TIMEOUT, state.store.now()).await, Ok(Ok(_)));
+        metrics.set_store_up(answers);
         if answers {
-            scraped.look(state).await;
+            scrape.sample(state).await;
         } else {
-            (scraped.seen, scraped.look_again) = (None, None);
+            (scrape.sampled_at, scrape.next_sample) = (None, None);
         }
-        scraped.store = Some(Instant::now() + FRESH_FOR);
+        scrape.next_check = Some(Instant::now() + MIN_SAMPLE_AGE);
         let allowance = state.watch.allowance();
         let down = matches!(state.watch.facts(), Down { .. });
-        metrics.engine_seen(allowance.map(|_| !down), allowance);
+        metrics.set_engine_gauges(allowance.map(|_| !down), allowance);
     }
-    scraped
+    scrape
 }
 
 fn is_due(at: Option<Instant>) -> bool {
     at.is_none_or(|at| Instant::now() >= at)
 }
 
-impl Scraped {
-    async fn look(&mut self, state: &State) {
+impl ScrapeState {
+    async fn sample(&mut self, state: &State) {
         let metrics = &state.telemetry.metrics;
-        if self.looking.is_none() && is_due(self.look_again) {
-            let looking = look(state.store.clone(), metrics.workspaces_wanted());
-            self.looking = Some(tokio::spawn(looking));
+        if self.sampling.is_none() && is_due(self.next_sample) {
+            let sampling = read_sample(state.store.clone(), metrics.busiest_limit());
+            self.sampling = Some(tokio::spawn(sampling));
         }
-        if let Some(looking) = &mut self.looking
-            && let Ok(ended) = timeout(LOOKS_FOR, looking).await
+        if let Some(sampling) = &mut self.sampling
+            && let Ok(ended) = timeout(SAMPLE_WAIT, sampling).await
         {
-            self.looking = None;
+            self.sampling = None;
             let now = Instant::now();
             match ended.map_err(|error| error.to_string()) {
-                Ok(Ok(Looked { sight, took })) => {
-                    metrics.store_seen(&sight);
-                    (self.seen, self.trouble, self.said) = (Some(now), None, false);
-                    self.look_again = Some(now + (took * RESTS).clamp(FRESH_FOR, RESTS_AT_MOST));
+                Ok(Ok(StoreSample { sight, took })) => {
+                    metrics.set_store_gauges(&sight);
+                    (self.sampled_at, self.error, self.logged) = (Some(now), None, false);
+                    self.next_sample =
+                        Some(now + (took * REUSE_FACTOR).clamp(MIN_SAMPLE_AGE, REUSE_MAX));
                 }
-                Ok(Err(error)) => self.trouble = Some(error.to_string()),
-                Err(error) => self.trouble = Some(error),
+                Ok(Err(error)) => self.error = Some(error.to_string()),
+                Err(error) => self.error = Some(error),
             }
         }
-        if self.seen.is_none_or(|at| at.elapsed() > BELIEVED_FOR) {
-            metrics.store_unseen();
-            if !std::mem::replace(&mut self.said, true) {
-                let error = self.trouble.as_deref().unwrap_or("looking takes too long");
-                tracing::warn!(error, "the store's gauges are left out");
+        if self
+            .sampled_at
+            .is_none_or(|at| at.elapsed() > SAMPLE_MAX_AGE)
+        {
+            metrics.clear_store_gauges();
+            if !std::mem::replace(&mut self.logged, true) {
+                let error = self
+                    .error
+                    .as_deref()
+                    .unwrap_or("reading the store takes too long");
+                tracing::warn!(
+                    error,
+                    "failed to read gauges from the store; /metrics omits them"
+                );
             }
         }
     }
 }
 
-async fn look(store: Arc<dyn Store>, wanted: u32) -> Result<Looked> {
+async fn read_sample(store: Arc<dyn Store>, wanted: u32) -> Result<StoreSample> {
     let begun = Instant::now();
     let queues = store.queue_overview(OVERVIEW_MAX, OVERVIEW_JOBS_MAX);
     let workspaces = store.workspace_overview(wanted);
     let oldest = store.request_oldest();
     let (workspaces, queues, oldest) = tokio::try_join!(workspaces, queues, oldest)?;
-    Ok(Looked {
-        sight: Sight {
+    Ok(StoreSample {
+        sight: StoreSnapshot {
             workspaces,
             queues,
             oldest,

@@ -1,43 +1,43 @@
-//! The HTTP API: everything the system does, for programs, and for nobody without a key. Sees the ports and `ops`; knows no database and no engine by name.
+//! The HTTP API: every operation of the system, authenticated by API keys. Depends on the ports and `ops`; knows no database and no engine by name.
 //!
-//! A call passes, in this order: the *deadline* (what takes too long is answered), the *guard* (a key, and whether it opens this route; `access`
-//! decides), its parameters and its body (bounded in size and time, refused with the path of what is wrong), then one operation of `ops` or one
-//! reading of the store, whose outcome becomes JSON or a problem. The row of a route (`route`) says what its layers need to know.
+//! A call passes these layers in order: the deadline (`deadline`), load shedding (`load_shed`), authorization (`access`), tracing (`trace`) and the
+//! rate limit (`rate_limit`). The handler then reads the parameters and the body (bounded in size and time; an error names the invalid field) and calls
+//! one operation of `ops` or one query of the store. The result becomes JSON or a problem. A route's row (`route`) declares the policy its layers apply.
 
 mod access;
+mod activity;
+mod api_error;
 mod app;
 mod body;
+mod change_stream;
+mod change_watcher;
+mod claim_wait;
+mod concurrency;
 mod connection;
 mod deadline;
 mod errors;
 mod gauges;
-mod keyring;
-mod line;
+mod key_cache;
 mod listen;
 mod lists;
+mod load_shed;
+mod log_throttle;
 mod metrics;
 mod openapi;
 mod options;
 mod params;
-mod places;
-mod pulse;
-mod rate;
+mod rate_limit;
 #[cfg(test)]
 mod reference;
-mod refusal;
-mod room;
 mod route;
 mod routes;
 mod state;
-mod stream;
 mod strict;
 mod tls;
 mod trace;
-mod unserved;
-mod watcher;
 
 pub use app::{app, routes, routes_with_body};
-pub use listen::{Drained, ListenError, Server};
+pub use listen::{DrainReport, ListenError, Server};
 pub use options::ServerOptions;
-pub use state::{EngineWatch, Parts, State};
+pub use state::{EngineWatch, State, StateParts};
 pub use tls::{Tls, TlsError};

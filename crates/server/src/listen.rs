@@ -1,4 +1,4 @@
-//! The listener: takes connections, as many as there may be, and lets them end in order when the server stops. Knows no route.
+//! The listener: accepts connections up to a limit and drains them when the server stops. Knows no route.
 
 use crate::app::app;
 use crate::connection::Protocol;
@@ -6,7 +6,7 @@ use crate::state::State;
 use crate::tls::Tls;
 use leasehold_api::{Code, Problem};
 use leasehold_service::FailureStreak;
-use leasehold_telemetry::Level;
+use leasehold_telemetry::FloatGauge;
 use std::future::Future;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -20,45 +20,45 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Connections that are being told that there are too many; the rest is closed without a word.
-const REFUSED_AT_ONCE: usize = 64;
-/// How long one of them may take to hear it.
-const REFUSED_WITHIN: Duration = Duration::from_secs(1);
-/// Seconds after which there may be a place again.
-const REFUSED_FOR: u64 = 1;
-/// The system has no more files or memory for connections: it gets some time to find some.
-const BREATH: Duration = Duration::from_millis(100);
-/// How long jobs may take to be given back at the end.
-const GIVE_BACK_WITHIN: Duration = Duration::from_secs(5);
-/// How long after the last failure accepting counts as working: while files run short, failures and successes alternate.
-const QUIET_FOR: Duration = Duration::from_secs(30);
+/// Rejected connections that get a 503 response at once; further ones are closed without a response.
+const REJECTIONS_MAX: usize = 64;
+/// Time limit for sending the 503 response.
+const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
+/// `Retry-After` in seconds of that response.
+const REJECTION_RETRY_AFTER: u64 = 1;
+/// Pause after a failed accept, for example when the process is out of file descriptors.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
+/// Time limit at shutdown for returning claimed jobs to their queues.
+const RETURN_JOBS_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time without a failure after which accepting counts as recovered: with few file descriptors left, failures and successes alternate.
+const RECOVERED_AFTER: Duration = Duration::from_secs(30);
 
-/// Why it cannot listen.
+/// Why the server cannot listen.
 #[derive(Debug, Error)]
 pub enum ListenError {
-    /// Somebody else does.
+    /// The address is in use.
     #[error(
-        "server.listen: {0} is taken by another program; end that one, or name another port with --listen"
+        "cannot listen on {0} (server.listen): the address is in use by another program; stop it, or choose another port with --listen"
     )]
-    Taken(String),
-    /// The system does not let us.
-    #[error("server.listen: cannot listen on {address}: {source}")]
-    Refused {
-        /// Where.
+    AddressInUse(String),
+    /// The system refused the address.
+    #[error("cannot listen on {address} (server.listen): {source}")]
+    Bind {
+        /// The address.
         address: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// How serving ended.
+/// The result of draining connections at shutdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drained {
-    /// Connections whose calls did not end in time.
+pub struct DrainReport {
+    /// Connections closed because their calls did not end in time.
     pub cut: usize,
 }
 
-/// A server that listens, and serves when told to.
+/// A server bound to an address.
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
@@ -66,35 +66,35 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens on `host:port`; port 0 is one that is free.
+    /// Listens on `host:port`; port 0 selects a free port.
     pub async fn bind(address: &str, tls: Option<Tls>) -> Result<Self, ListenError> {
-        let refused = |source: io::Error| match source.kind() {
-            ErrorKind::AddrInUse => ListenError::Taken(address.to_owned()),
-            _ => ListenError::Refused {
+        let bind_error = |source: io::Error| match source.kind() {
+            ErrorKind::AddrInUse => ListenError::AddressInUse(address.to_owned()),
+            _ => ListenError::Bind {
                 address: address.to_owned(),
                 source,
             },
         };
-        let listener = TcpListener::bind(address).await.map_err(refused)?;
+        let listener = TcpListener::bind(address).await.map_err(bind_error)?;
         Ok(Self {
-            address: listener.local_addr().map_err(refused)?,
+            address: listener.local_addr().map_err(bind_error)?,
             listener,
             tls,
         })
     }
 
-    /// Where it listens.
+    /// Returns the address the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves the API until it is told to stop by its state's token, and then until everything under way has ended or the time to drain is up.
-    pub async fn serve(self, state: State) -> Drained {
-        let doorman = Arc::new(Doorman::new(&state, self.tls));
+    /// Serves the API until the state's stop token is cancelled, then drains: until all calls have ended or the drain timeout has passed.
+    pub async fn serve(self, state: State) -> DrainReport {
+        let limiter = Arc::new(ConnectionLimiter::new(&state, self.tls));
         let mut connections = JoinSet::new();
         let mut failures = FailureStreak::of("listener")
             .action("accept connections")
-            .over_after(QUIET_FOR);
+            .with_quiet_period(RECOVERED_AFTER);
         loop {
             let accepted = tokio::select! {
                 biased;
@@ -105,145 +105,147 @@ impl Server {
             match accepted {
                 Ok((stream, _)) => {
                     failures.succeeded();
-                    if let Some(served) = doorman.receive(stream) {
+                    if let Some(served) = limiter.handle(stream) {
                         connections.spawn(served);
                     }
                 }
-                Err(error) if is_peers(&error) => {}
+                Err(error) if is_peer_error(&error) => {}
                 Err(error) => {
                     failures.failed(&AcceptError(error));
-                    sleep(BREATH).await;
+                    sleep(ACCEPT_RETRY_DELAY).await;
                 }
             }
         }
-        // Nobody new: whoever comes now is refused by the system.
+        // From here on the system refuses new connections.
         drop(self.listener);
         let drained = timeout(state.options.drain_timeout, async {
             while connections.join_next().await.is_some() {}
         });
         let _ = drained.await;
-        // What was claimed for somebody who is gone by now goes back before the process does.
-        let _ = timeout(GIVE_BACK_WITHIN, state.lines.settled()).await;
-        Drained {
+        // Jobs claimed for disconnected callers are returned before the process ends.
+        let _ = timeout(RETURN_JOBS_TIMEOUT, state.claim_waiters.drained()).await;
+        DrainReport {
             cut: connections.len(),
         }
     }
 }
 
-/// Lets connections in, and turns away those that are too many.
+/// Serves connections up to `server.max_connections` and rejects the rest.
 ///
-/// They are told so (503, Retry-After) and not left to wait in the system's queue: a peer that waits cannot tell a full server from a dead one.
-struct Doorman {
+/// Rejected connections get 503 with `Retry-After` instead of waiting in the accept queue: a waiting peer cannot tell a full server from a dead one.
+struct ConnectionLimiter {
     state: State,
     protocol: Protocol,
     tls: Option<Tls>,
-    places: Arc<Semaphore>,
-    refusals: Arc<Semaphore>,
+    connections: Arc<Semaphore>,
+    rejections: Arc<Semaphore>,
 }
 
-impl Doorman {
+impl ConnectionLimiter {
     fn new(state: &State, tls: Option<Tls>) -> Self {
         Self {
             protocol: Protocol::new(app(state.clone()), &state.options),
-            places: Arc::new(Semaphore::new(state.options.max_connections)),
-            refusals: Arc::new(Semaphore::new(REFUSED_AT_ONCE)),
+            connections: Arc::new(Semaphore::new(state.options.max_connections)),
+            rejections: Arc::new(Semaphore::new(REJECTIONS_MAX)),
             state: state.clone(),
             tls,
         }
     }
 
-    /// What is to be done for a connection, if anything.
-    fn receive(self: &Arc<Self>, stream: TcpStream) -> Option<impl Future<Output = ()> + use<>> {
-        let place = Arc::clone(&self.places).try_acquire_owned().ok();
-        let refusal = if place.is_none() {
+    /// Returns the task that serves or rejects a connection; `None` closes it at once.
+    fn handle(self: &Arc<Self>, stream: TcpStream) -> Option<impl Future<Output = ()> + use<>> {
+        let permit = Arc::clone(&self.connections).try_acquire_owned().ok();
+        let rejection = if permit.is_none() {
             self.state.telemetry.metrics.refused_connections.inc();
-            // Over TLS it would have to be told in secret, which costs more than serving it.
-            let refusal = Arc::clone(&self.refusals).try_acquire_owned().ok();
-            Some(refusal.filter(|_| self.tls.is_none())?)
+            // Over TLS a response would need a handshake, which costs more than serving the call.
+            let rejection = Arc::clone(&self.rejections).try_acquire_owned().ok();
+            Some(rejection.filter(|_| self.tls.is_none())?)
         } else {
             None
         };
-        let doorman = Arc::clone(self);
+        let limiter = Arc::clone(self);
         Some(async move {
-            match (place, refusal) {
-                (Some(place), _) => doorman.serve(stream, place).await,
-                (None, Some(refusal)) => refuse(stream, refusal).await,
+            match (permit, rejection) {
+                (Some(permit), _) => limiter.serve(stream, permit).await,
+                (None, Some(rejection)) => reject(stream, rejection).await,
                 (None, None) => {}
             }
         })
     }
 
-    async fn serve(&self, stream: TcpStream, _place: OwnedSemaphorePermit) {
-        let _open = Open::count(&self.state.telemetry.metrics.open_connections);
+    async fn serve(&self, stream: TcpStream, _permit: OwnedSemaphorePermit) {
+        let _open = OpenConnection::count(&self.state.telemetry.metrics.open_connections);
         let stop: &CancellationToken = &self.state.stop;
-        // An answer goes out at once; if that cannot be had, it goes out a little later.
+        // Without TCP_NODELAY responses are only slower.
         let _ = stream.set_nodelay(true);
         match &self.tls {
             None => self.protocol.serve(stream, stop).await,
             Some(tls) => {
-                let patience = self.state.options.header_timeout;
-                let shaken = tokio::select! {
-                    shaken = timeout(patience, tls.acceptor().accept(stream)) => shaken,
+                let limit = self.state.options.header_timeout;
+                let handshake = tokio::select! {
+                    handshake = timeout(limit, tls.acceptor().accept(stream)) => handshake,
                     () = stop.cancelled() => return,
                 };
-                match shaken {
+                match handshake {
                     Ok(Ok(stream)) => self.protocol.serve(stream, stop).await,
-                    Ok(Err(error)) => tracing::debug!(%error, "no TLS with a peer"),
-                    Err(_) => tracing::debug!("no TLS with a peer in time"),
+                    Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
+                    Err(_) => tracing::debug!("TLS handshake timed out"),
                 }
             }
         }
     }
 }
 
-/// A connection that is counted for as long as it is open.
-struct Open(Level);
+/// Counts a connection in the gauge until dropped.
+struct OpenConnection(FloatGauge);
 
-impl Open {
-    fn count(gauge: &Level) -> Self {
+impl OpenConnection {
+    fn count(gauge: &FloatGauge) -> Self {
         gauge.inc();
         Self(gauge.clone())
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.dec();
     }
 }
 
-/// The answer to a connection that is one too many.
-static FULL_HOUSE: LazyLock<String> = LazyLock::new(|| {
-    let problem = Problem::new(Code::Overloaded, "it has as many connections as it can");
-    let problem = problem.retry_after(REFUSED_FOR);
+/// The response to a connection over the limit.
+static TOO_MANY_CONNECTIONS: LazyLock<String> = LazyLock::new(|| {
+    let problem = Problem::new(Code::Overloaded, "too many open connections");
+    let problem = problem.retry_after(REJECTION_RETRY_AFTER);
     let body = serde_json::to_string(&problem).unwrap_or_default();
     let length = body.len();
     format!(
         "HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/problem+json\r\n\
-         retry-after: {REFUSED_FOR}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
+         retry-after: {REJECTION_RETRY_AFTER}\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n{body}"
     )
 });
 
-/// Says that there are too many, and waits until it was heard: closing at once would take the answer back.
-async fn refuse(mut stream: TcpStream, _refusal: OwnedSemaphorePermit) {
-    let told = async {
-        stream.write_all(FULL_HOUSE.as_bytes()).await?;
+/// Sends the 503 response and waits until the peer closes: closing first could discard the response.
+async fn reject(mut stream: TcpStream, _rejection: OwnedSemaphorePermit) {
+    let sent = async {
+        stream.write_all(TOO_MANY_CONNECTIONS.as_bytes()).await?;
         stream.shutdown().await?;
         let mut unread = [0; 1024];
         while stream.read(&mut unread).await? > 0 {}
         io::Result::Ok(())
     };
-    // Whoever does not listen is not waited for.
-    let _ = timeout(REFUSED_WITHIN, told).await;
+    // A peer that does not read is not waited for.
+    let _ = timeout(REJECTION_TIMEOUT, sent).await;
 }
 
-/// A connection that could not be accepted, and what to do.
+/// A failed accept, and what to do about it.
 #[derive(Debug, Error)]
-#[error("{0}; if files have run out, raise the limit (ulimit -n) or lower server.max_connections")]
+#[error(
+    "{0}; if the process is out of file descriptors, raise the limit (ulimit -n) or lower server.max_connections"
+)]
 struct AcceptError(io::Error);
 
-/// Whether the peer gave its connection up before it was accepted.
-fn is_peers(error: &io::Error) -> bool {
+/// Whether the peer closed its connection before it was accepted.
+fn is_peer_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::ConnectionRefused

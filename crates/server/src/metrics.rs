@@ -1,7 +1,7 @@
-//! Counts calls and times them. Knows no route and nothing of what calls do.
+//! Counts and times calls. Knows no route.
 
 use crate::state::State;
-use axum::extract::{MatchedPath, Request, State as Reached};
+use axum::extract::{MatchedPath, Request, State as AxumState};
 use axum::http::Method;
 use axum::middleware::Next;
 use axum::response::Response;
@@ -9,12 +9,12 @@ use leasehold_core::TraceContext;
 use leasehold_telemetry::Route;
 use std::time::Instant;
 
-/// A route that is not there.
+/// The label of a call that matched no route.
 const NO_ROUTE: &str = "none";
 
-/// Counts a call and times it, by the route it matched and never by the path it named.
+/// Counts and times a call, labelled with the route it matched, never with the requested path.
 pub(crate) async fn count(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     matched: Option<MatchedPath>,
     request: Request,
     next: Next,
@@ -35,7 +35,7 @@ pub(crate) async fn count(
     response
 }
 
-/// Anybody can make up methods; they are all one to us.
+/// Returns the method's label. Unknown methods share one, because a caller can send any.
 fn method(method: &Method) -> &'static str {
     match method.as_str() {
         "GET" => "GET",

@@ -1,4 +1,4 @@
-//! The API described: OpenAPI 3.1 made from the routes themselves, and a page for every code of a problem.
+//! The OpenAPI 3.1 document, generated from the routes, and the problem responses that routes declare.
 
 use leasehold_api::{Code, Problem};
 use std::collections::BTreeMap;
@@ -6,23 +6,23 @@ use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::openapi::{ContentBuilder, Ref, RefOr, Response, ResponseBuilder};
 use utoipa::{IntoResponses, Modify, OpenApi};
 
-/// What is said of the API as a whole.
+/// The document's header.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "Leasehold",
-        description = "The multi-tenant front door of a workflow engine. Every call but those of health needs a key: `Authorization: Bearer …`. \
-            Problems are RFC 9457 documents with a stable `code`; `/errors/{code}` explains each."
+        description = "Multi-tenant execution queue and job queue in front of a workflow engine. Every call except health checks and documentation needs an API key: `Authorization: Bearer …`. \
+            Errors are RFC 9457 problem documents with a stable `code`; `/errors/{code}` explains each."
     ),
     security(("key" = [])),
     components(schemas(Problem)),
-    modifiers(&WithKeys)
+    modifiers(&BearerKeyScheme)
 )]
 pub(crate) struct Api;
 
-struct WithKeys;
+struct BearerKeyScheme;
 
-impl Modify for WithKeys {
+impl Modify for BearerKeyScheme {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         let key = HttpBuilder::new().scheme(HttpAuthScheme::Bearer).build();
         let components = openapi.components.get_or_insert_default();
@@ -30,40 +30,40 @@ impl Modify for WithKeys {
     }
 }
 
-/// What any call with a key may be answered instead.
-pub(crate) struct Common;
+/// The problems that any call with a key may return.
+pub(crate) struct CommonResponses;
 
-/// That something is not there.
-pub(crate) struct Unknown;
+/// The problems with status 404.
+pub(crate) struct NotFoundResponse;
 
-/// That something stands in the way.
-pub(crate) struct Conflict;
+/// The problems with status 409.
+pub(crate) struct ConflictResponse;
 
 type Responses = BTreeMap<String, RefOr<Response>>;
 
-impl IntoResponses for Common {
+impl IntoResponses for CommonResponses {
     fn responses() -> Responses {
         problems(|status| !matches!(status, 404 | 405 | 409))
     }
 }
 
-impl IntoResponses for Unknown {
+impl IntoResponses for NotFoundResponse {
     fn responses() -> Responses {
         problems(|status| status == 404)
     }
 }
 
-impl IntoResponses for Conflict {
+impl IntoResponses for ConflictResponse {
     fn responses() -> Responses {
         problems(|status| status == 409)
     }
 }
 
-/// The codes with such a status, by status.
-fn problems(wanted: impl Fn(u16) -> bool) -> Responses {
+/// Returns a response for each selected status, with its codes.
+fn problems(is_selected: impl Fn(u16) -> bool) -> Responses {
     let mut by_status: BTreeMap<u16, Vec<&str>> = BTreeMap::new();
     for code in Code::ALL {
-        if wanted(code.status()) {
+        if is_selected(code.status()) {
             by_status
                 .entry(code.status())
                 .or_default()

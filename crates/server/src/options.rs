@@ -1,48 +1,48 @@
-//! Every limit of the server that an operator can change.
+//! The limits and timeouts of the server that an operator can configure.
 
 use leasehold_core::limits::CLAIM_WAIT_MAX_SECONDS;
 use std::time::Duration;
 
-/// How the server protects itself.
+/// Limits and timeouts of the server.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
-    /// Bytes of an ordinary body.
+    /// Maximum size of an ordinary request body, in bytes.
     pub body_max_bytes: usize,
-    /// Bytes of a body that carries many requests or jobs, or a graph.
+    /// Maximum size of a body with a batch or a graph, in bytes.
     pub batch_max_bytes: usize,
-    /// How long a body may take to arrive.
+    /// Time limit for receiving a body.
     pub body_timeout: Duration,
-    /// How long a call may take; waiting for a job comes on top.
+    /// Time limit of a call; the wait for a job is added to it.
     pub request_timeout: Duration,
-    /// How long a claim waits for a job at most; a longer wish is cut.
+    /// The long poll timeout: the longest wait of a claim for a job; a longer `wait_ms` is reduced to it.
     pub claim_wait_max: Duration,
-    /// How long the head of a call may take to arrive.
+    /// Time limit for receiving the headers of a call.
     pub header_timeout: Duration,
-    /// How long a connection may stand idle between two calls.
+    /// How long a connection may be idle between two calls.
     pub idle_timeout: Duration,
-    /// How long a peer may refuse to take what is sent to it.
+    /// How long a write may block because the peer does not read.
     pub write_timeout: Duration,
-    /// Bytes of the head of a call.
+    /// Maximum size of the headers of a call, in bytes.
     pub header_max_bytes: usize,
-    /// Connections at once.
+    /// Maximum number of open connections.
     pub max_connections: usize,
-    /// Calls at once, those that wait for jobs among them.
+    /// The limit for load shedding: maximum number of concurrent calls, including claims that wait for jobs; more get 503.
     pub calls_max: usize,
-    /// Bytes of all bodies that are being read or worked on.
+    /// The limit for load shedding: maximum total size of all bodies in memory, in bytes.
     pub bodies_max_bytes: usize,
-    /// Streams of changes at once for one key.
+    /// Maximum number of open change streams of one key.
     pub streams_per_key: usize,
-    /// Streams of changes at once for all keys.
+    /// Maximum number of open change streams of all keys.
     pub streams_max: usize,
-    /// Requests that may wait in one workspace.
+    /// Maximum number of PENDING requests of one workspace.
     pub backlog_max: u64,
-    /// Calls a second for one workspace.
+    /// The rate limit: calls per second of one workspace.
     pub rate_per_second: u32,
-    /// Calls at once beyond that rate.
+    /// Calls allowed in a burst above that rate.
     pub rate_burst: u32,
-    /// How long what is known of a key holds: so long may a revoked one open another instance.
+    /// How long a key is cached: for this long, other instances may accept a revoked key.
     pub key_fresh_for: Duration,
-    /// How long what is under way may take after the server was told to stop.
+    /// For a graceful shutdown: how long calls in progress may take after the server was stopped.
     pub drain_timeout: Duration,
 }
 

@@ -1,6 +1,6 @@
-//! Parameters of paths and queries, refused by name.
+//! Extractors of path and query parameters. An error names the invalid parameter.
 
-use crate::refusal::{Outcome, Refusal};
+use crate::api_error::{ApiError, ApiResult};
 use crate::state::State;
 use axum::extract::FromRequestParts;
 use axum::extract::path::ErrorKind;
@@ -13,16 +13,16 @@ use serde::de::DeserializeOwned;
 use std::str::FromStr;
 use utoipa::IntoParams;
 
-/// What stands in the path.
+/// Path parameters.
 pub(crate) struct Path<T>(pub(crate) T);
 
-/// What stands behind the question mark.
+/// Query parameters.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<State> for Path<T> {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &State) -> Outcome<Self> {
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> ApiResult<Self> {
         match axum::extract::Path::from_request_parts(parts, state).await {
             Ok(axum::extract::Path(value)) => Ok(Self(value)),
             Err(PathRejection::FailedToDeserializePathParams(error)) => {
@@ -31,104 +31,107 @@ impl<T: DeserializeOwned + Send> FromRequestParts<State> for Path<T> {
                     | ErrorKind::DeserializeError { key, .. } => key.clone(),
                     _ => "path".to_owned(),
                 };
-                Err(Refusal::parameter(name, error.kind().to_string()))
+                Err(ApiError::parameter(name, error.kind().to_string()))
             }
-            Err(error) => Err(Refusal::parameter("path", error.body_text())),
+            Err(error) => Err(ApiError::parameter("path", error.body_text())),
         }
     }
 }
 
 impl<T: DeserializeOwned> FromRequestParts<State> for Query<T> {
-    type Rejection = Refusal;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &State) -> Outcome<Self> {
+    async fn from_request_parts(parts: &mut Parts, state: &State) -> ApiResult<Self> {
         let read: Result<_, QueryRejection> =
             axum::extract::Query::from_request_parts(parts, state).await;
         match read {
             Ok(axum::extract::Query(value)) => Ok(Self(value)),
-            Err(error) => Err(Refusal::parameter("query", error.body_text())),
+            Err(error) => Err(ApiError::parameter("query", error.body_text())),
         }
     }
 }
 
-/// A header that may be absent and must be text.
+/// Reads an optional header, which must be UTF-8.
 pub(crate) fn header(
     headers: &axum::http::HeaderMap,
     name: &'static str,
-) -> Outcome<Option<String>> {
+) -> ApiResult<Option<String>> {
     let Some(value) = headers.get(name) else {
         return Ok(None);
     };
     match std::str::from_utf8(value.as_bytes()) {
         Ok(text) => Ok(Some(text.to_owned())),
-        Err(_) => Err(Refusal::parameter(name, "must be UTF-8")),
+        Err(_) => Err(ApiError::parameter(name, "must be UTF-8")),
     }
 }
 
-/// Rows of a page unless said.
-const PAGE_USUAL: u32 = 100;
+/// Default number of rows of a page.
+const PAGE_DEFAULT: u32 = 100;
 
-/// Which page of a list.
+/// Selects a page of a list.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Paging {
-    /// `next` of the page before.
+    /// Cursor: the `next` of the previous page.
     pub(crate) after: Option<String>,
-    /// How many rows at most; 100 unless said.
+    /// Maximum number of items. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
     pub(crate) limit: Option<u32>,
 }
 
 impl Paging {
-    /// The page to ask the store for.
-    pub(crate) fn page<K: FromStr>(&self) -> Outcome<Page<K>> {
-        paged(self.after.as_deref(), self.limit)
+    /// Returns the page to request from the store.
+    pub(crate) fn page<K: FromStr>(&self) -> ApiResult<Page<K>> {
+        to_page_query(self.after.as_deref(), self.limit)
     }
 }
 
-/// Which page of a list whose items have names, or which one item.
+/// Selects a page of a list of named items, or the one item with a name.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Named {
-    /// Only the one with exactly this name. There is no page after it, so `after` is refused with it.
+pub(crate) struct NameFilter {
+    /// Only the item with exactly this name. Cannot be combined with `after`.
     pub(crate) name: Option<String>,
-    /// `next` of the page before.
+    /// Cursor: the `next` of the previous page.
     #[param(value_type = Option<uuid::Uuid>)]
     pub(crate) after: Option<String>,
-    /// How many rows at most; 100 unless said.
+    /// Maximum number of items. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
     pub(crate) limit: Option<u32>,
 }
 
-impl Named {
-    /// The page to ask the store for, and the name if one is asked for instead.
-    pub(crate) fn page<K: FromStr>(self) -> Outcome<(Page<K>, Option<String>)> {
-        let page = paged(self.after.as_deref(), self.limit)?;
+impl NameFilter {
+    /// Returns the page to request from the store, and the name if one was given.
+    pub(crate) fn page<K: FromStr>(self) -> ApiResult<(Page<K>, Option<String>)> {
+        let page = to_page_query(self.after.as_deref(), self.limit)?;
         if self.name.is_some() && self.after.is_some() {
-            let problem = "must not be given together with `name`";
-            return Err(Refusal::parameter("after", problem));
+            let problem = "cannot be combined with `name`";
+            return Err(ApiError::parameter("after", problem));
         }
         Ok((page, self.name))
     }
 }
 
-/// The page to ask the store for.
-pub(crate) fn paged<K: FromStr>(after: Option<&str>, limit: Option<u32>) -> Outcome<Page<K>> {
-    let limit = limit.unwrap_or(PAGE_USUAL);
+/// Returns the page to request from the store.
+pub(crate) fn to_page_query<K: FromStr>(
+    after: Option<&str>,
+    limit: Option<u32>,
+) -> ApiResult<Page<K>> {
+    let limit = limit.unwrap_or(PAGE_DEFAULT);
     if !(1..=PAGE_MAX).contains(&limit) {
-        return Err(Refusal::parameter(
+        return Err(ApiError::parameter(
             "limit",
-            format!("must be from 1 to {PAGE_MAX}"),
+            format!("must be between 1 and {PAGE_MAX}"),
         ));
     }
     let after = after
         .map(|text| {
             text.parse().map_err(|_| {
-                Refusal::parameter(
+                ApiError::parameter(
                     "after",
-                    "must be the `next` of an earlier page of this list",
+                    "must be the `next` of a previous page of this list",
                 )
             })
         })
@@ -136,28 +139,28 @@ pub(crate) fn paged<K: FromStr>(after: Option<&str>, limit: Option<u32>) -> Outc
     Ok(Page { after, limit })
 }
 
-/// The page of a list that has the one item of a name, or none.
-pub(crate) fn answered_alone<S, T>(
+/// Builds the only page of a list that was filtered by name: one item or none.
+pub(crate) fn single_page<S, T>(
     found: Option<S>,
-    shown: impl Fn(S) -> T,
+    convert: impl Fn(S) -> T,
 ) -> leasehold_api::Page<T> {
     leasehold_api::Page {
-        items: found.into_iter().map(shown).collect(),
+        items: found.into_iter().map(convert).collect(),
         next: None,
     }
 }
 
-/// A page as it is answered. A full one has a next, which may turn out empty.
-pub(crate) fn answered<S, T>(
+/// Builds a page. A full page has a `next`, and the page after it may be empty.
+pub(crate) fn page_response<S, T>(
     rows: Vec<S>,
     limit: u32,
     key: impl Fn(&S) -> String,
-    shown: impl Fn(S) -> T,
+    convert: impl Fn(S) -> T,
 ) -> leasehold_api::Page<T> {
     let full = rows.len() >= limit as usize;
     let next = rows.last().filter(|_| full).map(key);
     leasehold_api::Page {
-        items: rows.into_iter().map(shown).collect(),
+        items: rows.into_iter().map(convert).collect(),
         next,
     }
 }

@@ -1,5 +1,5 @@
-//! A route and its policy in one row: the handler brings method and path, the row says who may call it, how long it may take and whether it may be shed.
-//! Knows no single route.
+//! Routes with their policies: the handler declares method and path, the row declares access, deadline and load shedding.
+//! Knows no particular route.
 
 use crate::access::Access;
 use crate::state::State;
@@ -10,27 +10,27 @@ use utoipa::openapi::path::{Operation, PathItem};
 use utoipa::openapi::security::SecurityRequirement;
 use utoipa_axum::router::{OpenApiRouter, UtoipaMethodRouter, UtoipaMethodRouterExt};
 
-/// How long a call of a route may take.
+/// The time limit of a route's calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deadline {
     /// The request timeout.
     RequestTimeout,
-    /// The request timeout on top of the longest wait for a job. The call ends when its caller hangs up.
+    /// The request timeout plus the longest wait for a job. The call ends when its caller disconnects.
     LongPoll,
-    /// No deadline: the call streams until its caller hangs up.
+    /// No deadline: the call streams until its caller disconnects.
     Unbounded,
 }
 
-/// What the layers in front of a route need to know of it.
+/// The policy that the layers in front of a route apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RoutePolicy {
-    /// Who may call it.
+    /// The required access.
     pub(crate) access: Access,
-    /// How long a call may take.
+    /// The time limit of a call.
     pub(crate) deadline: Deadline,
-    /// Whether a call is refused while the server is too busy. Routes that monitor the server are not.
+    /// Whether calls are rejected while the server is overloaded. Monitoring routes are not.
     pub(crate) sheddable: bool,
-    /// Whether a call starts a trace where its caller has none.
+    /// Whether a call without a caller's trace starts one.
     pub(crate) starts_trace: bool,
 }
 
@@ -46,7 +46,7 @@ impl From<Access> for RoutePolicy {
 }
 
 impl Access {
-    /// The policy of a route with this access and another deadline.
+    /// Returns the policy with this access and another deadline.
     pub(crate) fn deadline(self, deadline: Deadline) -> RoutePolicy {
         RoutePolicy {
             deadline,
@@ -54,7 +54,7 @@ impl Access {
         }
     }
 
-    /// The policy of a route with this access that monitors the server.
+    /// Returns the policy of a monitoring route with this access.
     pub(crate) fn never_shed(self) -> RoutePolicy {
         RoutePolicy {
             sheddable: false,
@@ -62,7 +62,7 @@ impl Access {
         }
     }
 
-    /// The policy of a route with this access that starts a trace.
+    /// Returns the policy with this access of a route that starts a trace.
     pub(crate) fn starts_trace(self) -> RoutePolicy {
         RoutePolicy {
             starts_trace: true,
@@ -81,7 +81,7 @@ struct Row {
 }
 
 impl Routes {
-    /// Adds the handler of `routes!(handler)`. Method and path come from its `#[utoipa::path]`.
+    /// Adds the handler of `routes!(handler)`; its `#[utoipa::path]` declares method and path.
     pub(crate) fn add(
         mut self,
         mut route: UtoipaMethodRouter<State>,
@@ -113,7 +113,7 @@ impl Routes {
         })
     }
 
-    /// Method, path, description and policy of every route.
+    /// Returns method, path, OpenAPI operation and policy of every route.
     pub(crate) fn list(&self) -> impl Iterator<Item = (Method, &str, &Operation, RoutePolicy)> {
         self.0.iter().flat_map(|row| {
             let items = row.route.1.paths.iter();
@@ -141,7 +141,7 @@ fn operations(item: &PathItem) -> impl Iterator<Item = (Method, &Operation)> {
     .filter_map(|(method, operation)| Some((method, operation.as_ref()?)))
 }
 
-/// Describes the item's operations as open to callers without a key.
+/// Marks the item's operations as open to callers without a key.
 fn without_key(item: &mut PathItem) {
     let operations = [
         &mut item.get,

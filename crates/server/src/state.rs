@@ -1,108 +1,108 @@
-//! What every route can reach.
+//! The state that every route shares.
 
-use crate::gauges::Scraped;
-use crate::keyring::Keyring;
-use crate::line::Lines;
-use crate::lists::Lists;
+use crate::change_watcher::ChangeWatcher;
+use crate::claim_wait::ClaimWaiters;
+use crate::concurrency::ConcurrencyLimiter;
+use crate::gauges::ScrapeState;
+use crate::key_cache::KeyCache;
+use crate::lists::ListReader;
+use crate::load_shed::LoadShedder;
 use crate::options::ServerOptions;
-use crate::places::Places;
-use crate::rate::Rate;
-use crate::room::Room;
-use crate::routes::Seen;
-use crate::watcher::Watcher;
+use crate::rate_limit::CallRateLimiter;
+use crate::routes::CachedOverview;
 use leasehold_core::why::EngineFacts;
 use leasehold_engine::Engine;
 use leasehold_ops::{Backlog, Enqueuer};
 use leasehold_store::Store;
-use leasehold_telemetry::{Level, Telemetry};
+use leasehold_telemetry::{FloatGauge, Telemetry};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Instant;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
-/// What is known of the engine without asking it.
+/// The engine's status as this process knows it, without a call to the engine.
 pub trait EngineWatch: Send + Sync + 'static {
-    /// Whether executions are started in it now.
+    /// Returns whether executions are started in the engine now.
     fn facts(&self) -> EngineFacts;
 
-    /// How many starts may be under way at once; none where it does not start any.
+    /// Returns how many starts may be in progress at once, or `None` if this process starts none.
     fn allowance(&self) -> Option<usize> {
         None
     }
 }
 
-/// What the server is made of.
-pub struct Parts {
-    /// Where everything is kept.
+/// The dependencies of a [`State`].
+pub struct StateParts {
+    /// The store.
     pub store: Arc<dyn Store>,
-    /// What executions run in; none until there is one.
+    /// The engine, if one is configured.
     pub engine: Option<Arc<dyn Engine>>,
-    /// What is known of it.
+    /// The engine's status.
     pub watch: Arc<dyn EngineWatch>,
     /// The limits.
     pub options: ServerOptions,
-    /// Where it counts and traces.
+    /// Metrics and traces.
     pub telemetry: Telemetry,
-    /// When this is cancelled, whoever waits or streams is sent home.
+    /// Stops the server: ends long polls and change streams.
     pub stop: CancellationToken,
 }
 
-/// What every route can reach; cheap to clone.
+/// The state that every route shares. Cheap to clone.
 #[derive(Clone)]
-pub struct State(Arc<Inner>);
+pub struct State(Arc<StateInner>);
 
 /// The contents of a [`State`].
-pub struct Inner {
+pub struct StateInner {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) engine: Option<Arc<dyn Engine>>,
     pub(crate) watch: Arc<dyn EngineWatch>,
     pub(crate) options: ServerOptions,
     pub(crate) telemetry: Telemetry,
     pub(crate) stop: CancellationToken,
-    pub(crate) keys: Keyring,
+    pub(crate) keys: KeyCache,
     pub(crate) enqueuer: Enqueuer,
     pub(crate) backlog: Backlog,
-    pub(crate) watcher: Arc<Watcher>,
-    pub(crate) streams: Arc<Places>,
-    pub(crate) calls: Arc<Places>,
-    pub(crate) lists: Lists,
+    pub(crate) watcher: Arc<ChangeWatcher>,
+    pub(crate) streams: Arc<ConcurrencyLimiter>,
+    pub(crate) calls: Arc<ConcurrencyLimiter>,
+    pub(crate) lists: ListReader,
     pub(crate) ready: Mutex<Option<Instant>>,
-    /// When the store was last asked for somebody who scrapes.
-    pub(crate) scraped: Mutex<Scraped>,
-    pub(crate) overview: Mutex<Option<Seen>>,
-    pub(crate) rate: Rate,
-    pub(crate) room: Room,
-    pub(crate) lines: Lines,
+    /// The last gauges read from the store for a scrape.
+    pub(crate) scrape: Mutex<ScrapeState>,
+    pub(crate) overview: Mutex<Option<CachedOverview>>,
+    pub(crate) rate_limiter: CallRateLimiter,
+    pub(crate) load_shedder: LoadShedder,
+    pub(crate) claim_waiters: ClaimWaiters,
 }
 
 impl State {
-    /// Puts it together.
-    pub fn new(parts: Parts) -> Self {
+    /// Builds the state from its dependencies.
+    pub fn new(parts: StateParts) -> Self {
         let (metrics, options) = (&parts.telemetry.metrics, &parts.options);
-        Self(Arc::new(Inner {
-            // One key alone shall not keep everybody else out.
-            calls: Places::new(
+        Self(Arc::new(StateInner {
+            // A single key gets at most a quarter of the limit.
+            calls: ConcurrencyLimiter::new(
                 (options.calls_max / 4).max(1),
                 options.calls_max,
-                Level::default(),
+                FloatGauge::default(),
             ),
-            lists: Lists::default(),
+            lists: ListReader::default(),
             ready: Mutex::default(),
-            scraped: Mutex::default(),
+            scrape: Mutex::default(),
             overview: Mutex::default(),
-            streams: Places::new(
+            streams: ConcurrencyLimiter::new(
                 options.streams_per_key,
                 options.streams_max,
                 metrics.open_streams.clone(),
             ),
-            rate: Rate::new(options.rate_per_second, options.rate_burst),
-            room: Room::new(options.calls_max, options.bodies_max_bytes),
-            lines: Lines::default(),
-            keys: Keyring::new(parts.store.clone(), parts.options.key_fresh_for),
+            rate_limiter: CallRateLimiter::new(options.rate_per_second, options.rate_burst),
+            load_shedder: LoadShedder::new(options.calls_max, options.bodies_max_bytes),
+            claim_waiters: ClaimWaiters::default(),
+            keys: KeyCache::new(parts.store.clone(), parts.options.key_fresh_for),
             enqueuer: Enqueuer::default(),
             backlog: Backlog::new(options.backlog_max),
-            watcher: Watcher::new(parts.store.clone(), parts.stop.clone()),
+            watcher: ChangeWatcher::new(parts.store.clone(), parts.stop.clone()),
             store: parts.store,
             engine: parts.engine,
             watch: parts.watch,
@@ -112,16 +112,16 @@ impl State {
         }))
     }
 
-    /// How many claims wait for a job now.
+    /// Returns how many claims wait for a job now.
     pub fn waiting_claims(&self) -> usize {
-        self.0.lines.waiting()
+        self.0.claim_waiters.waiting()
     }
 }
 
 impl Deref for State {
-    type Target = Inner;
+    type Target = StateInner;
 
-    fn deref(&self) -> &Inner {
+    fn deref(&self) -> &StateInner {
         &self.0
     }
 }

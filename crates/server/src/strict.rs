@@ -1,4 +1,4 @@
-//! Reads objects from objects only. Serde takes a list for an object's fields in their order, which no caller means. Knows no type of the API.
+//! A deserializer that accepts only JSON objects for structs. Serde also accepts a list of the fields in their order. Knows no type of the API.
 
 use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Unexpected,
@@ -6,21 +6,21 @@ use serde::de::{
 };
 use std::fmt;
 
-/// A deserializer that refuses lists where an object belongs, all the way down.
-pub(crate) struct Strict<D>(pub(crate) D);
+/// A deserializer that rejects lists where an object is expected, at every depth.
+pub(crate) struct StrictDeserializer<D>(pub(crate) D);
 
-macro_rules! pass_on {
+macro_rules! delegate {
     ($($method:ident)*) => {
         $(fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, D::Error> {
-            self.0.$method(Inside::anything(visitor))
+            self.0.$method(StrictVisitor::any(visitor))
         })*
     };
 }
 
-impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for StrictDeserializer<D> {
     type Error = D::Error;
 
-    pass_on! {
+    delegate! {
         deserialize_any deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
         deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64
         deserialize_char deserialize_str deserialize_string deserialize_bytes deserialize_byte_buf deserialize_option
@@ -33,7 +33,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         visitor: V,
     ) -> Result<V::Value, D::Error> {
         self.0
-            .deserialize_unit_struct(name, Inside::anything(visitor))
+            .deserialize_unit_struct(name, StrictVisitor::any(visitor))
     }
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
@@ -42,7 +42,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         visitor: V,
     ) -> Result<V::Value, D::Error> {
         self.0
-            .deserialize_newtype_struct(name, Inside::anything(visitor))
+            .deserialize_newtype_struct(name, StrictVisitor::any(visitor))
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(
@@ -50,7 +50,8 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         length: usize,
         visitor: V,
     ) -> Result<V::Value, D::Error> {
-        self.0.deserialize_tuple(length, Inside::anything(visitor))
+        self.0
+            .deserialize_tuple(length, StrictVisitor::any(visitor))
     }
 
     fn deserialize_tuple_struct<V: Visitor<'de>>(
@@ -60,7 +61,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         visitor: V,
     ) -> Result<V::Value, D::Error> {
         self.0
-            .deserialize_tuple_struct(name, length, Inside::anything(visitor))
+            .deserialize_tuple_struct(name, length, StrictVisitor::any(visitor))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -70,7 +71,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         visitor: V,
     ) -> Result<V::Value, D::Error> {
         self.0
-            .deserialize_struct(name, fields, Inside::no_list(visitor))
+            .deserialize_struct(name, fields, StrictVisitor::no_list(visitor))
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -80,7 +81,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
         visitor: V,
     ) -> Result<V::Value, D::Error> {
         self.0
-            .deserialize_enum(name, variants, Inside::anything(visitor))
+            .deserialize_enum(name, variants, StrictVisitor::any(visitor))
     }
 
     fn is_human_readable(&self) -> bool {
@@ -88,14 +89,14 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Strict<D> {
     }
 }
 
-/// What is read, and whether it may be a list.
-struct Inside<V> {
+/// A visitor that rejects lists unless `list` is set.
+struct StrictVisitor<V> {
     visitor: V,
     list: bool,
 }
 
-impl<V> Inside<V> {
-    fn anything(visitor: V) -> Self {
+impl<V> StrictVisitor<V> {
+    fn any(visitor: V) -> Self {
         Self {
             visitor,
             list: true,
@@ -110,7 +111,7 @@ impl<V> Inside<V> {
     }
 }
 
-macro_rules! take {
+macro_rules! delegate_visit {
     ($($method:ident($kind:ty))*) => {
         $(fn $method<E: Error>(self, value: $kind) -> Result<V::Value, E> {
             self.visitor.$method(value)
@@ -118,14 +119,14 @@ macro_rules! take {
     };
 }
 
-impl<'de, V: Visitor<'de>> Visitor<'de> for Inside<V> {
+impl<'de, V: Visitor<'de>> Visitor<'de> for StrictVisitor<V> {
     type Value = V::Value;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.visitor.expecting(formatter)
     }
 
-    take! {
+    delegate_visit! {
         visit_bool(bool) visit_i64(i64) visit_i128(i128) visit_u64(u64) visit_u128(u128) visit_f64(f64)
         visit_str(&str) visit_borrowed_str(&'de str) visit_string(String)
         visit_bytes(&[u8]) visit_borrowed_bytes(&'de [u8]) visit_byte_buf(Vec<u8>)
@@ -140,45 +141,45 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Inside<V> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        self.visitor.visit_some(Strict(inner))
+        self.visitor.visit_some(StrictDeserializer(inner))
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, inner: D) -> Result<V::Value, D::Error> {
-        self.visitor.visit_newtype_struct(Strict(inner))
+        self.visitor.visit_newtype_struct(StrictDeserializer(inner))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, items: A) -> Result<V::Value, A::Error> {
         if self.list {
-            self.visitor.visit_seq(Access(items))
+            self.visitor.visit_seq(StrictAccess(items))
         } else {
             Err(A::Error::invalid_type(Unexpected::Seq, &"an object"))
         }
     }
 
     fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<V::Value, A::Error> {
-        self.visitor.visit_map(Access(fields))
+        self.visitor.visit_map(StrictAccess(fields))
     }
 
     fn visit_enum<A: EnumAccess<'de>>(self, variant: A) -> Result<V::Value, A::Error> {
-        self.visitor.visit_enum(Access(variant))
+        self.visitor.visit_enum(StrictAccess(variant))
     }
 }
 
-/// What lies within, read as strictly.
-struct Access<A>(A);
+/// Access to nested values, which are read as strictly.
+struct StrictAccess<A>(A);
 
-impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Access<A> {
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for StrictAccess<A> {
     type Error = A::Error;
 
     fn next_element_seed<S: DeserializeSeed<'de>>(
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, A::Error> {
-        self.0.next_element_seed(Seed(seed))
+        self.0.next_element_seed(StrictSeed(seed))
     }
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Access<A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for StrictAccess<A> {
     type Error = A::Error;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(
@@ -189,24 +190,24 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Access<A> {
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
-        self.0.next_value_seed(Seed(seed))
+        self.0.next_value_seed(StrictSeed(seed))
     }
 }
 
-impl<'de, A: EnumAccess<'de>> EnumAccess<'de> for Access<A> {
+impl<'de, A: EnumAccess<'de>> EnumAccess<'de> for StrictAccess<A> {
     type Error = A::Error;
-    type Variant = Access<A::Variant>;
+    type Variant = StrictAccess<A::Variant>;
 
     fn variant_seed<S: DeserializeSeed<'de>>(
         self,
         seed: S,
     ) -> Result<(S::Value, Self::Variant), A::Error> {
         let (value, variant) = self.0.variant_seed(seed)?;
-        Ok((value, Access(variant)))
+        Ok((value, StrictAccess(variant)))
     }
 }
 
-impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Access<A> {
+impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for StrictAccess<A> {
     type Error = A::Error;
 
     fn unit_variant(self) -> Result<(), A::Error> {
@@ -214,7 +215,7 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Access<A> {
     }
 
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, A::Error> {
-        self.0.newtype_variant_seed(Seed(seed))
+        self.0.newtype_variant_seed(StrictSeed(seed))
     }
 
     fn tuple_variant<V: Visitor<'de>>(
@@ -222,7 +223,7 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Access<A> {
         length: usize,
         visitor: V,
     ) -> Result<V::Value, A::Error> {
-        self.0.tuple_variant(length, Inside::anything(visitor))
+        self.0.tuple_variant(length, StrictVisitor::any(visitor))
     }
 
     fn struct_variant<V: Visitor<'de>>(
@@ -230,17 +231,18 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Access<A> {
         fields: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, A::Error> {
-        self.0.struct_variant(fields, Inside::no_list(visitor))
+        self.0
+            .struct_variant(fields, StrictVisitor::no_list(visitor))
     }
 }
 
-struct Seed<S>(S);
+struct StrictSeed<S>(S);
 
-impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Seed<S> {
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for StrictSeed<S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, inner: D) -> Result<S::Value, D::Error> {
-        self.0.deserialize(Strict(inner))
+        self.0.deserialize(StrictDeserializer(inner))
     }
 }
 
@@ -248,31 +250,33 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Seed<S> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use super::Strict;
+    use super::StrictDeserializer;
     use leasehold_core::JsonText;
     use serde::Deserialize;
 
     #[derive(Debug, Deserialize, PartialEq)]
     #[serde(deny_unknown_fields)]
-    struct Outer {
+    struct Parent {
         #[serde(default)]
-        inner: Vec<Inner>,
-        one: Option<Inner>,
+        inner: Vec<Child>,
+        one: Option<Child>,
         raw: Option<JsonText>,
         pair: Option<(u8, u8)>,
     }
 
     #[derive(Debug, Deserialize, PartialEq)]
-    struct Inner {
+    struct Child {
         a: u8,
     }
 
-    fn read(text: &str) -> serde_json::Result<Outer> {
-        Outer::deserialize(Strict(&mut serde_json::Deserializer::from_str(text)))
+    fn read(text: &str) -> serde_json::Result<Parent> {
+        Parent::deserialize(StrictDeserializer(&mut serde_json::Deserializer::from_str(
+            text,
+        )))
     }
 
     #[test]
-    fn a_list_is_no_object_however_deep_it_lies() {
+    fn list_is_rejected_as_object_at_every_depth() {
         for text in ["[]", r#"{"inner": [[1]]}"#, r#"{"one": [1]}"#] {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains("expected an object"), "{text}: {error}");
@@ -280,11 +284,11 @@ mod tests {
     }
 
     #[test]
-    fn whatever_else_serde_reads_is_read() {
+    fn all_other_values_are_read_as_serde_reads_them() {
         let text = r#"{"inner": [{"a": 1}, {"a": 2}], "one": {"a": 3}, "raw": [1.50, {}], "pair": [1, 2]}"#;
         let read = read(text).unwrap();
-        assert_eq!(read.inner, [Inner { a: 1 }, Inner { a: 2 }]);
-        assert_eq!(read.one, Some(Inner { a: 3 }));
+        assert_eq!(read.inner, [Child { a: 1 }, Child { a: 2 }]);
+        assert_eq!(read.one, Some(Child { a: 3 }));
         assert_eq!(read.raw.unwrap().as_str(), "[1.50, {}]");
         assert_eq!(read.pair, Some((1, 2)));
     }

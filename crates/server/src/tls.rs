@@ -1,4 +1,4 @@
-//! TLS for the listener: certificate and key from their files, read again when told to. Knows no HTTP.
+//! TLS for the listener: loads certificate and key from their files and reloads them on request. Knows no HTTP.
 
 use rustls::ServerConfig;
 use rustls::crypto::ring;
@@ -9,50 +9,52 @@ use std::sync::{Arc, PoisonError, RwLock};
 use thiserror::Error;
 use tokio_rustls::TlsAcceptor;
 
-/// Why TLS cannot be spoken.
+/// Why TLS cannot be set up.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// A file cannot be read, or holds something else.
+    /// A file cannot be read or has invalid content.
     #[error("{setting}: {} {problem}", .file.display())]
     File {
         /// The setting that names it.
         setting: &'static str,
         /// The file.
         file: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file.
         problem: String,
     },
-    /// Certificate and key do not go together, or cannot be used.
-    #[error("server.tls_certificate_file and server.tls_key_file cannot be used: {0}")]
+    /// Certificate and key do not match, or cannot be used.
+    #[error(
+        "cannot use the certificate and key (server.tls_certificate_file, server.tls_key_file): {0}"
+    )]
     Pair(#[from] rustls::Error),
 }
 
 const CERTIFICATE: &str = "server.tls_certificate_file";
 const KEY: &str = "server.tls_key_file";
 
-/// A certificate and its key; cheap to clone, and a renewal reaches all clones.
+/// A certificate and its key. Cheap to clone; a reload applies to all clones.
 #[derive(Clone)]
-pub struct Tls(Arc<Inner>);
+pub struct Tls(Arc<TlsInner>);
 
-struct Inner {
+struct TlsInner {
     certificate: PathBuf,
     key: PathBuf,
     config: RwLock<Arc<ServerConfig>>,
 }
 
 impl Tls {
-    /// Reads both files, PEM each; the certificate first, then those between it and its authority.
+    /// Loads both PEM files. The certificate file holds the server's certificate first, then the intermediate ones.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
         let config = config(certificate, key)?;
-        Ok(Self(Arc::new(Inner {
+        Ok(Self(Arc::new(TlsInner {
             certificate: certificate.to_owned(),
             key: key.to_owned(),
             config: RwLock::new(config),
         })))
     }
 
-    /// Reads them again, for new connections. If that fails nothing changes.
-    pub fn renew(&self) -> Result<(), TlsError> {
+    /// Reloads both files for new connections. On an error the loaded certificate stays in use.
+    pub fn reload(&self) -> Result<(), TlsError> {
         let config = config(&self.0.certificate, &self.0.key)?;
         *self
             .0
@@ -99,7 +101,7 @@ fn wrong(setting: &'static str, file: &Path, error: &pem::Error) -> TlsError {
         setting,
         file: file.to_owned(),
         problem: match error {
-            pem::Error::NoItemsFound => format!("has no {what} in PEM"),
+            pem::Error::NoItemsFound => format!("contains no PEM {what}"),
             error => format!("is not valid PEM: {error:?}"),
         },
     }

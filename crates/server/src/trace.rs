@@ -1,9 +1,9 @@
-//! The span of a call: part of the caller's trace, and what the call sets going is part of it. Shows method, route and status, and nothing else of the call.
+//! The span of a call: a child of the caller's span and the parent of what the call starts. Records method, route and status only.
 
 use crate::route::RoutePolicy;
 use crate::state::State;
 use axum::Extension;
-use axum::extract::{MatchedPath, Request, State as Reached};
+use axum::extract::{MatchedPath, Request, State as AxumState};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -11,10 +11,10 @@ use leasehold_core::TraceContext;
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// Traces a call if its caller does, and if not those of routes that start a trace. What is inside finds the call's own place in the trace where the
-/// caller's was; what is outside finds it in the answer's extensions.
+/// Traces a call if its caller sends a `traceparent` or its route starts a trace. Inner layers find the call's own span in the `traceparent` header;
+/// outer layers find it in the response's extensions.
 pub(crate) async fn trace(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Extension(policy): Extension<RoutePolicy>,
     matched: MatchedPath,
     mut request: Request,
@@ -30,13 +30,13 @@ pub(crate) async fn trace(
         return next.run(request).await;
     }
     let span = tracer.begin(format!("{method} {route}"), caller.as_ref());
-    let mut span = span.serves();
-    let Some(here) = span.context() else {
+    let mut span = span.server();
+    let Some(context) = span.context() else {
         return next.run(request).await;
     };
     span.set_text("http.request.method", method);
     span.set_text("http.route", route);
-    if let Ok(value) = HeaderValue::try_from(here.to_string()) {
+    if let Ok(value) = HeaderValue::try_from(context.to_string()) {
         request.headers_mut().insert(TRACEPARENT, value);
     }
     let mut response = next.run(request).await;
@@ -45,7 +45,7 @@ pub(crate) async fn trace(
     if status.is_server_error() {
         span.failed(status.to_string());
     }
-    response.extensions_mut().insert(here);
+    response.extensions_mut().insert(context);
     response
 }
 

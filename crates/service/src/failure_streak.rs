@@ -1,4 +1,4 @@
-//! Failures in a row: reported when they begin, once a minute while they last, and when they are over; and how long to wait between tries.
+//! Consecutive failures of a loop: logged at the first, once a minute while they last, and on recovery; and the backoff between attempts.
 
 use leasehold_core::retry::Backoff;
 use std::fmt::Display;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 const REMIND_EVERY: Duration = Duration::from_secs(60);
-/// Quick enough that a restarted database is noticed in seconds, slow enough not to hammer it.
+/// Short enough to notice a restarted database within seconds, long enough not to overload it.
 const WAITS: Backoff = Backoff {
     base: Duration::from_millis(100),
     factor: 2.0,
@@ -14,7 +14,7 @@ const WAITS: Backoff = Backoff {
     jitter: 0.2,
 };
 
-/// The failures in a row of one loop.
+/// The consecutive failures of one loop.
 #[derive(Debug)]
 pub struct FailureStreak {
     service: &'static str,
@@ -32,7 +32,7 @@ struct Failing {
 }
 
 impl FailureStreak {
-    /// No failures yet, of the loop with this name: "dispatcher cannot do its work".
+    /// Creates an empty streak for the loop with this name.
     pub fn of(service: &'static str) -> Self {
         Self {
             service,
@@ -42,27 +42,27 @@ impl FailureStreak {
         }
     }
 
-    /// Reports what it is that fails, as in "worker cannot claim jobs".
+    /// Sets the action that log messages name, as in "worker failed to claim jobs".
     #[must_use]
     pub fn action(mut self, action: &'static str) -> Self {
         self.action = Some(action);
         self
     }
 
-    /// A success ends the streak only if the last failure is this long ago; for loops whose failures and successes alternate.
+    /// Sets how long the last failure must be ago for a success to end the streak; for loops whose failures and successes alternate.
     #[must_use]
-    pub fn over_after(mut self, quiet_for: Duration) -> Self {
+    pub fn with_quiet_period(mut self, quiet_for: Duration) -> Self {
         self.quiet_for = quiet_for;
         self
     }
 
-    /// Counts a failure; returns how long to wait before the next try.
+    /// Counts a failure and returns how long to wait before the next attempt.
     pub fn failed(&mut self, error: &dyn Display) -> Duration {
         let now = Instant::now();
         let service = self.service;
-        let action = self.action.unwrap_or("do its work");
+        let action = self.action.unwrap_or("complete a round");
         let failing = self.failing.get_or_insert_with(|| {
-            tracing::error!(service, %error, "{service} cannot {action}; it keeps trying");
+            tracing::error!(service, %error, "{service} failed to {action}; retrying");
             Failing {
                 since: now,
                 last: now,
@@ -75,7 +75,7 @@ impl FailureStreak {
         if now - failing.reported >= REMIND_EVERY {
             failing.reported = now;
             let seconds = (now - failing.since).as_secs();
-            tracing::error!(service, %error, times = failing.times, seconds, "{service} still cannot {action}");
+            tracing::error!(service, %error, times = failing.times, seconds, "{service} still fails to {action}");
         }
         WAITS.delay(failing.times, fastrand::f64())
     }
@@ -90,7 +90,7 @@ impl FailureStreak {
         let (service, times) = (self.service, failing.times);
         let seconds = failing.since.elapsed().as_secs();
         match self.action {
-            None => tracing::info!(service, times, seconds, "{service} works again"),
+            None => tracing::info!(service, times, seconds, "{service} recovered"),
             Some(action) => {
                 tracing::info!(service, times, seconds, "{service} can {action} again");
             }
@@ -104,7 +104,7 @@ mod tests {
     use tokio::time::advance;
 
     #[tokio::test(start_paused = true)]
-    async fn waits_grow_with_the_streak_and_begin_anew_after_it() {
+    async fn waits_grow_with_the_streak_and_reset_after_it() {
         let mut failures = FailureStreak::of("test");
         let waits: Vec<Duration> = (0..8).map(|_| failures.failed(&"no")).collect();
         assert!(waits[0] <= WAITS.base, "{waits:?}");
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_reminder_comes_once_a_minute() {
+    async fn failure_is_logged_again_once_a_minute() {
         let mut failures = FailureStreak::of("test");
         failures.failed(&"no");
         let begun = Instant::now();
@@ -131,8 +131,8 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_success_soon_after_a_failure_does_not_end_a_streak_that_waits_for_quiet() {
-        let mut failures = FailureStreak::of("test").over_after(Duration::from_secs(30));
+    async fn success_within_the_quiet_period_does_not_end_the_streak() {
+        let mut failures = FailureStreak::of("test").with_quiet_period(Duration::from_secs(30));
         failures.failed(&"no");
         advance(Duration::from_secs(29)).await;
         failures.succeeded();

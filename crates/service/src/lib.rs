@@ -1,5 +1,5 @@
-//! The shape of a background service: a [`Service`] does rounds, [`run`] repeats them until told to stop, and a [`FailureStreak`] reports rounds that
-//! fail. Loops of another shape use the streak alone. Knows no store, no engine and no HTTP.
+//! Background services: a [`Service`] runs in rounds, [`run`] repeats the rounds until cancelled, and a [`FailureStreak`] reports failed rounds.
+//! Other loops use the streak alone. Knows no store, no engine and no HTTP.
 
 mod failure_streak;
 mod service;

@@ -1,4 +1,4 @@
-//! The shape of a service that does rounds, and the loop that runs one until it is told to stop.
+//! The trait of a service that runs in rounds, and the loop that runs it until it is cancelled.
 
 use crate::failure_streak::FailureStreak;
 use async_trait::async_trait;
@@ -6,37 +6,37 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// When the next round is due.
+/// When the next round starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// At once: there is more to do.
-    Again,
+    /// At once; there is more to do.
+    Now,
     /// After this long, or when woken.
     After(Duration),
 }
 
-/// Something that does rounds. A round can be dropped at any point: whatever it had done stays done, the rest is done by the next.
+/// A background service that runs in rounds. A round can be dropped at any await point: what it has committed stays, and the next round does the rest.
 #[async_trait]
 pub trait Service: Send + Sync + 'static {
-    /// What can keep it from doing its round.
+    /// The error of a failed round.
     type Error: std::error::Error + Send;
 
-    /// What it is called in logs.
+    /// Returns the name for logs.
     fn name(&self) -> &'static str;
 
-    /// Does one round.
+    /// Runs one round.
     async fn run_once(&self) -> Result<Next, Self::Error>;
 
-    /// Returns when a round is due before its time.
+    /// Waits until a notification makes a round due before its time.
     async fn woken(&self) {
         std::future::pending().await
     }
 
-    /// Gives back what it holds; called once, after the last round.
+    /// Releases locks and other resources; called once, after the last round.
     async fn stopped(&self) {}
 }
 
-/// Runs rounds until told to stop. A round that fails is tried again.
+/// Runs rounds until `stop` is cancelled. A failed round is retried with backoff.
 pub async fn run(service: &impl Service, stop: &CancellationToken) {
     let mut failures = FailureStreak::of(service.name());
     while !stop.is_cancelled() {
@@ -46,7 +46,7 @@ pub async fn run(service: &impl Service, stop: &CancellationToken) {
             round = service.run_once() => round,
         };
         let (wait, may_wake) = match round {
-            Ok(Next::Again) => {
+            Ok(Next::Now) => {
                 failures.succeeded();
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What a store promises about numbers too large to mean: it takes what one call may take, and asked again goes on.
+//! Store limits on oversized numbers: a call processes at most its maximum, and further calls process the rest.
 
 use crate::Fixture;
 use crate::factory::{TestWorkspace, USER, claim_refs, ok};
@@ -11,23 +11,23 @@ use leasehold_store::prune::Prune;
 use leasehold_store::request::{ClaimedRequest, RedriveMany, RequestFilter};
 use std::collections::BTreeSet;
 
-/// Anything: what a caller asks for that does not want to count.
+/// An oversized number.
 const ALL: u32 = u32::MAX;
-/// More than a claim takes and a page holds.
+/// More requests than one claim takes and one page has.
 const MANY: usize = 1_100;
 
-/// A site where all of [`MANY`] requests are claimed.
+/// Creates a workspace with [`MANY`] claimed requests.
 async fn many_claimed(f: &Fixture) -> (TestWorkspace, Vec<ClaimedRequest>) {
-    let t = f.site(2_000).await;
+    let t = f.workspace(2_000).await;
     f.enqueue(&t, MANY).await;
     let claimed = f.drain(ALL).await.requests;
     assert_eq!(claimed.len(), MANY);
     (t, claimed)
 }
 
-/// A claim for everything takes at most what one may, and says that there is more.
-pub async fn a_claim_takes_no_more_than_one_may(f: Fixture) {
-    let t = f.site(2_000).await;
+/// A claim with an oversized batch is capped at the maximum batch and reports that there is more.
+pub async fn claim_is_capped_at_the_maximum_batch(f: Fixture) {
+    let t = f.workspace(2_000).await;
     f.enqueue(&t, MANY).await;
     let first = f.claim(ALL).await;
     assert!(first.requests.len() <= CLAIM_MAX_BATCH as usize);
@@ -40,8 +40,8 @@ pub async fn a_claim_takes_no_more_than_one_may(f: Fixture) {
     );
 }
 
-/// A recovery, a bulk redrive and a prune of everything take at most what one call may, and asked again all.
-pub async fn sweeps_asked_for_everything_end(f: Fixture) {
+/// Recovery, bulk redrive and pruning are capped per call; repeated calls process everything.
+pub async fn sweeps_are_capped_per_call_and_finish_over_calls(f: Fixture) {
     let most = SWEEP_MAX_BATCH as usize;
     let (t, claimed) = many_claimed(&f).await;
     f.advance(15);
@@ -99,8 +99,8 @@ pub async fn sweeps_asked_for_everything_end(f: Fixture) {
     assert_eq!(f.counts(t.workspace).await.failed, 0);
 }
 
-/// A page of everything holds what one may; the stream of changes read so misses nothing.
-pub async fn pages_hold_no_more_than_one_may(f: Fixture) {
+/// Pages are capped at the maximum size; a stream of changes read in such pages misses nothing.
+pub async fn pages_are_capped_at_the_maximum(f: Fixture) {
     let most = PAGE_MAX as usize;
     let (t, _) = many_claimed(&f).await;
     let filter = RequestFilter::default();

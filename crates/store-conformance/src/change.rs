@@ -1,4 +1,4 @@
-//! What a store promises about the stream of changes: it misses none and repeats none, whenever their transactions commit.
+//! The stream of changes: no change is missed or repeated, in whatever order transactions commit.
 
 use crate::Fixture;
 use crate::factory::{LEASE, TestWorkspace, USER, new_request, ok};
@@ -13,17 +13,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long an event may take to become readable: other transactions may be open on the same server.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// How long an event may take to become readable, because of other open transactions on the server.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A reader that goes on where it stopped.
+/// A reader that resumes where it stopped.
 struct Reader {
     store: Arc<dyn Store>,
     start: ChangeStart,
     workspace: Option<WorkspaceId>,
     seen: Vec<Event>,
     limit: u32,
-    /// How many changes of a page it takes before it goes on after the last of these, as one does that loses its connection.
+    /// How many changes of a page it uses before it resumes after the last of them, like a client that loses its connection.
     takes: usize,
 }
 
@@ -50,7 +50,7 @@ impl Reader {
         Self { takes, ..self }
     }
 
-    /// Reads one page and says how much came.
+    /// Reads one page and returns the number of changes.
     async fn page(&mut self) -> usize {
         let page = self
             .store
@@ -58,7 +58,7 @@ impl Reader {
         let mut page = ok(page.await);
         assert!(
             page.changes.len() <= self.limit as usize,
-            "a page holds at most its limit"
+            "the page exceeds its limit"
         );
         if page.changes.len() > self.takes {
             page.changes.truncate(self.takes);
@@ -71,17 +71,17 @@ impl Reader {
         came
     }
 
-    /// Reads until `n` events were seen, then asserts that the stream is at its end.
+    /// Reads `n` events, then asserts that the stream has no more.
     async fn read(&mut self, n: usize) {
         let reader = tokio::sync::Mutex::new(&mut *self);
-        let all = eventually(PATIENCE, || async {
+        let all = eventually(READ_TIMEOUT, || async {
             let mut reader = reader.lock().await;
             while reader.seen.len() < n && reader.page().await > 0 {}
             reader.seen.len() >= n
         })
         .await;
-        assert!(all, "{} of {n} events came", self.seen.len());
-        assert_eq!(self.page().await, 0, "nothing more happened");
+        assert!(all, "read {} of {n} events", self.seen.len());
+        assert_eq!(self.page().await, 0, "the stream has no more changes");
         assert_eq!(self.seen.len(), n);
     }
 }
@@ -105,19 +105,20 @@ fn by_request(events: &[Event]) -> BTreeMap<RequestId, Vec<Event>> {
     timelines
 }
 
-async fn some_lives(f: &Fixture, t: &TestWorkspace) -> usize {
-    f.completed(t).await;
-    f.failed(t).await;
-    f.kept(t).await;
+/// Creates four requests that end in different ways, and returns the number of their changes.
+async fn create_timelines(f: &Fixture, t: &TestWorkspace) -> usize {
+    f.enqueue_completed(t).await;
+    f.enqueue_failed(t).await;
+    f.enqueue_unknown(t).await;
     let claimed = f.claim_one().await;
     f.finish(claimed.execution, ExecutionEnd::Lost).await;
     4 + 4 + 3 + 3
 }
 
-/// From the oldest on, in pages of any size, the stream is every timeline, each in its order.
-pub async fn from_the_oldest_is_every_timeline(f: Fixture) {
-    let (one, two) = (f.site(5).await, f.site(5).await);
-    let n = some_lives(&f, &one).await + some_lives(&f, &two).await;
+/// Read from the oldest change on, in pages of any size, the stream has every timeline, each in order.
+pub async fn from_oldest_has_every_timeline(f: Fixture) {
+    let (one, two) = (f.workspace(5).await, f.workspace(5).await);
+    let n = create_timelines(&f, &one).await + create_timelines(&f, &two).await;
     for limit in [1, 3, 1_000] {
         let mut reader = Reader::new(&f, ChangeStart::Oldest, limit);
         reader.read(n).await;
@@ -125,10 +126,10 @@ pub async fn from_the_oldest_is_every_timeline(f: Fixture) {
     }
 }
 
-/// From now on is what happens from now on, nothing of before.
-pub async fn from_now_on_is_what_happens_from_now_on(f: Fixture) {
-    let t = f.site(5).await;
-    some_lives(&f, &t).await;
+/// Read from now on, the stream has only later changes.
+pub async fn from_now_has_only_later_changes(f: Fixture) {
+    let t = f.workspace(5).await;
+    create_timelines(&f, &t).await;
     let mut reader = Reader::new(&f, ChangeStart::Now, 10);
     assert_eq!(reader.page().await, 0);
     let id = f.enqueue(&t, 1).await[0];
@@ -143,22 +144,22 @@ pub async fn from_now_on_is_what_happens_from_now_on(f: Fixture) {
     reader.read(4).await;
 }
 
-/// An empty store has an empty stream, and a cursor from it works.
-pub async fn of_an_empty_store_is_empty(f: Fixture) {
+/// An empty store has an empty stream, and its cursor is valid.
+pub async fn empty_store_has_an_empty_stream(f: Fixture) {
     let mut oldest = Reader::new(&f, ChangeStart::Oldest, 10);
     let mut now = Reader::new(&f, ChangeStart::Now, 10);
     assert_eq!((oldest.page().await, now.page().await), (0, 0));
-    let t = f.site(5).await;
+    let t = f.workspace(5).await;
     f.enqueue(&t, 2).await;
     oldest.read(2).await;
     now.read(2).await;
     assert_eq!(oldest.seen, now.seen);
 }
 
-/// A place in the stream can be read from again and again, with the same result.
-pub async fn a_cursor_can_be_used_again(f: Fixture) {
-    let t = f.site(5).await;
-    let n = some_lives(&f, &t).await;
+/// Reading from the same cursor twice returns the same changes.
+pub async fn cursor_can_be_reused(f: Fixture) {
+    let t = f.workspace(5).await;
+    let n = create_timelines(&f, &t).await;
     let mut reader = Reader::new(&f, ChangeStart::Oldest, 5);
     reader.read(n).await;
     let first = ok(f.store.change_list(&ChangeStart::Oldest, None, 5).await);
@@ -170,13 +171,13 @@ pub async fn a_cursor_can_be_used_again(f: Fixture) {
     }
 }
 
-/// Each change has its place: whoever goes on after it reads all that comes after it, and nothing else.
-pub async fn goes_on_after_any_single_change(f: Fixture) {
-    let (one, two) = (f.site(5).await, f.site(5).await);
+/// Reading after the cursor of any change returns exactly the changes after it.
+pub async fn stream_resumes_after_any_change(f: Fixture) {
+    let (one, two) = (f.workspace(5).await, f.workspace(5).await);
     let mut reader = Reader::new(&f, ChangeStart::Oldest, 1_000);
-    let mut n = some_lives(&f, &one).await;
+    let mut n = create_timelines(&f, &one).await;
     reader.read(n).await;
-    n += some_lives(&f, &two).await;
+    n += create_timelines(&f, &two).await;
     let timelines = all_timelines(&f).await;
     for start in [ChangeStart::Oldest, reader.start.clone()] {
         let page = ok(f.store.change_list(&start, None, 1_000).await);
@@ -200,9 +201,9 @@ pub async fn goes_on_after_any_single_change(f: Fixture) {
     }
 }
 
-/// The stream of one workspace is its timelines and nobody else's, from the oldest and from any change of it on.
-pub async fn of_one_workspace_is_its_timelines(f: Fixture) {
-    let (one, two) = (f.site(5).await, f.site(5).await);
+/// The stream of one workspace has only its timelines, from the oldest and after any of its changes.
+pub async fn stream_of_one_workspace_has_only_its_timelines(f: Fixture) {
+    let (one, two) = (f.workspace(5).await, f.workspace(5).await);
     let mut readers = Vec::new();
     for (limit, takes) in [(1, 1), (4, 4), (5, 2), (1_000, 1_000)] {
         for start in [ChangeStart::Oldest, ChangeStart::Now] {
@@ -214,9 +215,9 @@ pub async fn of_one_workspace_is_its_timelines(f: Fixture) {
     }
     let mut n = 0;
     for _ in 0..2 {
-        some_lives(&f, &two).await;
-        n += some_lives(&f, &one).await;
-        some_lives(&f, &two).await;
+        create_timelines(&f, &two).await;
+        n += create_timelines(&f, &one).await;
+        create_timelines(&f, &two).await;
         let mut own = all_timelines(&f).await;
         own.retain(|_, events| events[0].workspace == one.workspace);
         readers.push(Reader::new(&f, ChangeStart::Oldest, 3).of(one.workspace));
@@ -227,22 +228,22 @@ pub async fn of_one_workspace_is_its_timelines(f: Fixture) {
     }
 }
 
-/// A reader of a workspace where nothing happens goes on behind what happened elsewhere, and misses nothing for it.
-pub async fn a_reader_of_a_quiet_workspace_moves_on(f: Fixture) {
-    let (quiet, busy) = (f.site(5).await, f.site(5).await);
+/// A reader of a workspace without changes advances past the changes of other workspaces and misses nothing.
+pub async fn cursor_advances_past_changes_of_other_workspaces(f: Fixture) {
+    let (quiet, busy) = (f.workspace(5).await, f.workspace(5).await);
     for start in [ChangeStart::Oldest, ChangeStart::Now] {
         let mut reader = Reader::new(&f, start, 2).of(quiet.workspace);
         assert_eq!(reader.page().await, 0);
         let before = reader.start.clone();
-        let n = some_lives(&f, &busy).await;
+        let n = create_timelines(&f, &busy).await;
         let moved = tokio::sync::Mutex::new(&mut reader);
-        let moved = eventually(PATIENCE, || async {
+        let moved = eventually(READ_TIMEOUT, || async {
             let mut reader = moved.lock().await;
             assert_eq!(reader.page().await, 0);
             reader.start != before
         });
-        assert!(moved.await, "it stays where it was");
-        // What it went past is still there for those who want it.
+        assert!(moved.await, "the cursor is unchanged");
+        // The skipped changes are still in the stream.
         let mut all = Reader::new(&f, before, 1_000);
         all.read(n).await;
         let id = f.enqueue(&quiet, 1).await[0];
@@ -254,11 +255,11 @@ pub async fn a_reader_of_a_quiet_workspace_moves_on(f: Fixture) {
     }
 }
 
-/// What is no cursor of this stream is refused as a value, whatever it looks like.
-pub async fn what_is_no_cursor_is_refused(f: Fixture) {
-    let t = f.site(5).await;
-    some_lives(&f, &t).await;
-    let place = ok(f.store.change_list(&ChangeStart::Oldest, None, 3).await).cursor;
+/// An invalid cursor is rejected as an invalid value.
+pub async fn invalid_cursor_is_rejected(f: Fixture) {
+    let t = f.workspace(5).await;
+    create_timelines(&f, &t).await;
+    let cursor = ok(f.store.change_list(&ChangeStart::Oldest, None, 3).await).cursor;
     let mut texts: Vec<String> = [
         "",
         " ",
@@ -281,25 +282,27 @@ pub async fn what_is_no_cursor_is_refused(f: Fixture) {
     .into();
     texts.push("9".repeat(10_000));
     for noise in [" ", "x", "/", ":", "\0"] {
-        texts.push(format!("{}{noise}", place.0));
-        texts.push(format!("{noise}{}", place.0));
+        texts.push(format!("{}{noise}", cursor.0));
+        texts.push(format!("{noise}{}", cursor.0));
     }
     for text in texts {
         let start = ChangeStart::After(ChangeCursor(text.clone()));
         for workspace in [None, Some(t.workspace)] {
             let answer = f.store.change_list(&start, workspace, 10).await;
-            let kind = answer.expect_err("it is no cursor").kind;
+            let kind = answer.expect_err("the cursor is invalid").kind;
             assert!(matches!(kind, ErrorKind::Value(_)), "{text:?}: {kind}");
         }
     }
 }
 
-/// One writer's work: enqueue, claim, finish, `rounds` times.
-async fn write(store: Arc<dyn Store>, site: TestWorkspace, rounds: usize) {
+/// Enqueues, claims and finishes requests, `rounds` times.
+async fn write(store: Arc<dyn Store>, workspace: TestWorkspace, rounds: usize) {
     for round in 0..rounds {
         let enqueue = Enqueue {
-            workspace: site.workspace,
-            requests: (0..1 + round % 4).map(|_| new_request(&site)).collect(),
+            workspace: workspace.workspace,
+            requests: (0..1 + round % 4)
+                .map(|_| new_request(&workspace))
+                .collect(),
             by: USER.into(),
         };
         ok(store.request_enqueue(&enqueue).await);
@@ -310,7 +313,7 @@ async fn write(store: Arc<dyn Store>, site: TestWorkspace, rounds: usize) {
             lock: None,
         };
         let ClaimOutcome::Claimed(claimed) = ok(store.request_claim(&claim).await) else {
-            panic!("no lock was asked for");
+            panic!("the claim has no lock");
         };
         let finishes: Vec<ExecutionFinish> = claimed
             .requests
@@ -325,12 +328,11 @@ async fn write(store: Arc<dyn Store>, site: TestWorkspace, rounds: usize) {
     }
 }
 
-/// Readers that page while many writers commit see, when all is quiet, exactly the timelines: nothing missed, nothing
-/// twice, each request in its order; also those that go on in the middle of a page.
-pub async fn while_many_write_misses_and_repeats_nothing(f: Fixture) {
-    let mut sites = Vec::new();
+/// Readers that page during concurrent writes see exactly the timelines, each request in order, also when they resume in the middle of a page.
+pub async fn concurrent_writers_cause_no_gaps_or_repeats(f: Fixture) {
+    let mut workspaces = Vec::new();
     for _ in 0..4 {
-        sites.push(f.site(10).await);
+        workspaces.push(f.workspace(10).await);
     }
     let stop = Arc::new(AtomicBool::new(false));
     let mut reading = Vec::new();
@@ -343,7 +345,7 @@ pub async fn while_many_write_misses_and_repeats_nothing(f: Fixture) {
     ] {
         let mut reader = Reader::new(&f, start, limit).taking(takes);
         let stop = stop.clone();
-        // The first page fixes where `Now` is, before the first writer begins.
+        // The first page fixes the position of `Now` before the first writer starts.
         reader.page().await;
         reading.push(tokio::spawn(async move {
             while !stop.load(Ordering::SeqCst) {
@@ -353,19 +355,19 @@ pub async fn while_many_write_misses_and_repeats_nothing(f: Fixture) {
             reader
         }));
     }
-    let writers = sites
+    let writers = workspaces
         .iter()
         .cycle()
         .take(8)
         .map(|t| tokio::spawn(write(f.store.clone(), *t, 15)));
     for writer in futures::future::join_all(writers).await {
-        writer.expect("the writer ended");
+        writer.expect("the writer did not panic");
     }
     stop.store(true, Ordering::SeqCst);
     let timelines = all_timelines(&f).await;
     let n = timelines.values().map(Vec::len).sum();
     for reader in reading {
-        let mut reader = reader.await.expect("the reader ended");
+        let mut reader = reader.await.expect("the reader did not panic");
         reader.read(n).await;
         assert_eq!(by_request(&reader.seen), timelines);
     }

@@ -1,4 +1,4 @@
-//! What a store promises about definitions and their immutable versions.
+//! Definitions and their immutable versions.
 
 use crate::Fixture;
 use crate::factory::{binding, ids, new_request, ok};
@@ -21,8 +21,8 @@ fn named(workspace: WorkspaceId, name: &str) -> NewDefinition {
 }
 
 /// A definition has no version until one is published.
-pub async fn begins_without_a_version(f: Fixture) {
-    let workspace = f.workspace(Plan::Free, None).await.id;
+pub async fn new_definition_has_no_version(f: Fixture) {
+    let workspace = f.bare_workspace(Plan::Free, None).await.id;
     let new = named(workspace, "orders");
     let expected = Definition {
         id: new.id,
@@ -39,10 +39,10 @@ pub async fn begins_without_a_version(f: Fixture) {
     assert_eq!(ok(versions.await), []);
 }
 
-/// A name belongs to one living definition of a workspace; other workspaces do not care.
-pub async fn a_name_is_unique_in_its_workspace_until_deleted(f: Fixture) {
-    let one = f.workspace(Plan::Free, None).await.id;
-    let two = f.workspace(Plan::Free, None).await.id;
+/// A name is unique among the definitions of one workspace that are not deleted.
+pub async fn name_is_unique_in_its_workspace_until_deleted(f: Fixture) {
+    let one = f.bare_workspace(Plan::Free, None).await.id;
+    let two = f.bare_workspace(Plan::Free, None).await.id;
     let first = named(one, "orders");
     for new in [&first, &named(two, "orders")] {
         let created = ok(f.store.definition_create(new).await);
@@ -56,24 +56,24 @@ pub async fn a_name_is_unique_in_its_workspace_until_deleted(f: Fixture) {
     assert!(matches!(created, DefinitionCreated::Created(_)));
 }
 
-/// No definition is made in a workspace that is unknown or deleted.
-pub async fn needs_a_living_workspace(f: Fixture) {
+/// A definition cannot be created in an unknown or deleted workspace.
+pub async fn creation_needs_an_existing_workspace(f: Fixture) {
     let unknown = ok(f.store.definition_create(&named(fresh_id(), "a")).await);
     assert_eq!(unknown, DefinitionCreated::WorkspaceNotFound);
-    let gone = f.workspace(Plan::Free, None).await.id;
+    let gone = f.bare_workspace(Plan::Free, None).await.id;
     assert!(ok(f.store.workspace_delete(gone).await));
     let deleted = ok(f.store.definition_create(&named(gone, "a")).await);
     assert_eq!(deleted, DefinitionCreated::WorkspaceNotFound);
 }
 
-/// The list is the workspace's own, complete, by id, paged, without the deleted.
-pub async fn the_list_is_by_id_without_the_deleted(f: Fixture) {
-    let workspace = f.workspace(Plan::Free, None).await.id;
-    let other = f.workspace(Plan::Free, None).await.id;
+/// The list has the workspace's definitions, ordered by id, in pages, without deleted ones.
+pub async fn list_is_ordered_by_id_without_deleted_ones(f: Fixture) {
+    let workspace = f.bare_workspace(Plan::Free, None).await.id;
+    let other = f.bare_workspace(Plan::Free, None).await.id;
     let mut made = Vec::new();
     for _ in 0..5 {
-        made.push(f.draft(workspace).await);
-        f.draft(other).await;
+        made.push(f.create_draft(workspace).await);
+        f.create_draft(other).await;
     }
     assert!(ok(f
         .store
@@ -91,10 +91,10 @@ pub async fn the_list_is_by_id_without_the_deleted(f: Fixture) {
     assert_eq!(listed, made);
 }
 
-/// A definition is found by the whole of its name to the letter, in its own workspace only, and a deleted one not at all.
-pub async fn is_found_by_its_name_in_its_workspace(f: Fixture) {
-    let one = f.workspace(Plan::Free, None).await.id;
-    let two = f.workspace(Plan::Free, None).await.id;
+/// A definition is found by its exact name in its own workspace; a deleted one is not found.
+pub async fn is_found_by_exact_name_in_its_workspace(f: Fixture) {
+    let one = f.bare_workspace(Plan::Free, None).await.id;
+    let two = f.bare_workspace(Plan::Free, None).await.id;
     let (own, other) = (named(one, "orders"), named(two, "orders"));
     for new in [&own, &other, &named(two, "parcels")] {
         ok(f.store.definition_create(new).await);
@@ -116,8 +116,8 @@ pub async fn is_found_by_its_name_in_its_workspace(f: Fixture) {
 
 /// Versions are numbered from 1 and the newest is the current one.
 pub async fn versions_are_numbered_and_the_newest_is_current(f: Fixture) {
-    let workspace = f.workspace(Plan::Free, None).await.id;
-    let definition = f.draft(workspace).await;
+    let workspace = f.bare_workspace(Plan::Free, None).await.id;
+    let definition = f.create_draft(workspace).await;
     let mut published = Vec::new();
     for number in 1..=4 {
         f.advance(1);
@@ -136,10 +136,10 @@ pub async fn versions_are_numbered_and_the_newest_is_current(f: Fixture) {
     assert_eq!(ok(rest.await), published[2..3]);
 }
 
-/// A version is read back with everything it was published with, graph or binding.
-pub async fn a_version_is_read_back_as_it_was_published(f: Fixture) {
-    let workspace = f.workspace(Plan::Free, None).await.id;
-    let definition = f.draft(workspace).await;
+/// A version is read back with all its fields, graph or binding.
+pub async fn version_is_read_back_as_published(f: Fixture) {
+    let workspace = f.bare_workspace(Plan::Free, None).await.id;
+    let definition = f.create_draft(workspace).await;
     let task = |id: &str| {
         let kind = NodeKind::Task {
             queue: "mail".into(),
@@ -182,41 +182,44 @@ pub async fn a_version_is_read_back_as_it_was_published(f: Fixture) {
     }
 }
 
-/// Publishing needs a living definition.
-pub async fn nothing_is_published_for_an_unknown_or_deleted_one(f: Fixture) {
-    let site = f.site(1).await;
+/// Publishing fails for an unknown or deleted definition.
+pub async fn unknown_or_deleted_definition_cannot_publish(f: Fixture) {
+    let workspace = f.workspace(1).await;
     assert!(ok(f
         .store
-        .definition_delete(site.workspace, site.definition)
+        .definition_delete(workspace.workspace, workspace.definition)
         .await));
     let unknown: DefinitionId = fresh_id();
-    for definition in [unknown, site.definition] {
+    for definition in [unknown, workspace.definition] {
         let new = NewVersion {
             id: fresh_id(),
-            workspace: site.workspace,
+            workspace: workspace.workspace,
             definition,
             body: binding(),
             params_schema: None,
             execution_timeout: None,
         };
         assert_eq!(ok(f.store.version_publish(&new).await), None);
-        assert_eq!(ok(f.store.version_get(site.workspace, new.id).await), None);
+        assert_eq!(
+            ok(f.store.version_get(workspace.workspace, new.id).await),
+            None
+        );
     }
 }
 
-/// Many publishing at once get different numbers without a gap.
-pub async fn versions_published_at_once_get_numbers_of_their_own(f: Fixture) {
-    let workspace = f.workspace(Plan::Free, None).await.id;
-    let definition = f.draft(workspace).await;
+/// Concurrent publishes get distinct numbers without gaps.
+pub async fn concurrent_publishes_get_distinct_numbers(f: Fixture) {
+    let workspace = f.bare_workspace(Plan::Free, None).await.id;
+    let definition = f.create_draft(workspace).await;
     let published = futures::future::join_all((0..12).map(|_| f.publish(workspace, definition)));
     let mut numbers: Vec<u32> = published.await.iter().map(|v| v.number).collect();
     numbers.sort_unstable();
     assert_eq!(numbers, (1..=12).collect::<Vec<u32>>());
 }
 
-/// A deleted definition is gone, its versions stay readable, and deleting it again is false.
-pub async fn a_deleted_one_is_gone_but_its_versions_stay(f: Fixture) {
-    let t = f.site(1).await;
+/// A deleted definition is not found, its versions stay readable, and a second deletion returns false.
+pub async fn deleted_definition_keeps_its_versions(f: Fixture) {
+    let t = f.workspace(1).await;
     assert!(ok(f
         .store
         .definition_delete(t.workspace, t.definition)
@@ -233,15 +236,15 @@ pub async fn a_deleted_one_is_gone_but_its_versions_stay(f: Fixture) {
     assert_eq!(enqueued, Enqueued::DefinitionNotFound(t.definition));
 }
 
-/// What waits of a deleted definition fails when its turn comes, takes no slot, and lets the next one through.
-pub async fn what_waits_of_a_deleted_one_fails_at_the_claim(f: Fixture) {
-    let t = f.site(1).await;
+/// Pending requests of a deleted definition fail when their turn comes, take no slot and do not block the next request.
+pub async fn pending_requests_of_a_deleted_definition_fail_at_the_claim(f: Fixture) {
+    let t = f.workspace(1).await;
     let doomed = f.enqueue(&t, 2).await;
     assert!(ok(f
         .store
         .definition_delete(t.workspace, t.definition)
         .await));
-    let living = f.draft(t.workspace).await;
+    let living = f.create_draft(t.workspace).await;
     f.publish(t.workspace, living).await;
     let other = crate::TestWorkspace {
         definition: living,

@@ -1,4 +1,4 @@
-//! Everything a store shows through its trait, to compare before and after. Judges nothing.
+//! Reads everything that a store exposes through its trait, for comparisons. Checks nothing.
 
 use crate::Fixture;
 use crate::factory::ok;
@@ -12,13 +12,13 @@ use leasehold_store::request::{Counts, Request, RequestFilter};
 use leasehold_store::workspace::{SlotUse, Workspace};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Rows read at once: small enough that every dump of a real test also pages.
+/// Page size: small enough that dumps also test paging.
 const PAGE: u32 = 100;
 
-/// A full picture of a store.
+/// The full content of a store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dump {
-    /// Workspaces, tombstones of those that own requests included.
+    /// Workspaces, including tombstones that own requests.
     pub workspaces: BTreeMap<WorkspaceId, Workspace>,
     /// Definitions that are not deleted.
     pub definitions: Vec<Definition>,
@@ -26,9 +26,9 @@ pub struct Dump {
     pub versions: Vec<Version>,
     /// Requests by id.
     pub requests: BTreeMap<RequestId, Request>,
-    /// The timeline of each.
+    /// Their timelines.
     pub timelines: BTreeMap<RequestId, Vec<Event>>,
-    /// The execution of each that has one.
+    /// Their executions.
     pub executions: BTreeMap<RequestId, Execution>,
     /// Counts by workspace.
     pub counts: BTreeMap<WorkspaceId, Counts>,
@@ -111,16 +111,13 @@ impl Fixture {
         found
     }
 
-    /// Every request that passes the filter, read in pages of `limit`, newest first.
+    /// Returns every request that matches the filter, newest first, read in pages of `limit`.
     pub async fn list_all(&self, filter: &RequestFilter, limit: u32) -> Vec<Request> {
         let mut all: Vec<Request> = Vec::new();
         let mut page = Page::first(limit);
         loop {
             let rows = ok(self.store.request_list(filter, page).await);
-            assert!(
-                rows.len() <= limit as usize,
-                "a page holds at most its limit"
-            );
+            assert!(rows.len() <= limit as usize, "the page exceeds its limit");
             let Some(last) = rows.last().map(|r| r.id) else {
                 return all;
             };

@@ -1,4 +1,4 @@
-//! What a store promises about the end of executions: their requests, their slots, every status on the way.
+//! The end of executions: status, reason and slot of the execution and its request.
 
 use crate::Fixture;
 use crate::factory::{OWNER, USER, ids, ok};
@@ -20,7 +20,7 @@ fn finish(
     }
 }
 
-/// What each end makes of execution and request.
+/// The statuses of execution and request after each end.
 fn ends() -> [(ExecutionEnd, ExecutionStatus, Option<FailureReason>); 6] {
     [
         (ExecutionEnd::Completed, ExecutionStatus::Completed, None),
@@ -52,11 +52,11 @@ fn ends() -> [(ExecutionEnd, ExecutionStatus, Option<FailureReason>); 6] {
     ]
 }
 
-/// Each way to end gives execution and request their status and reason, and frees the slot. A failure is an attempt.
+/// Each end sets status and reason of execution and request and frees the slot. A failure counts as an attempt.
 pub async fn each_end_has_its_status_and_reason(f: Fixture) {
     for (end, execution_status, reason) in ends() {
-        let t = f.site(1).await;
-        let running = f.running(&t).await;
+        let t = f.workspace(1).await;
+        let running = f.enqueue_running(&t).await;
         let before = f.request(t.workspace, running.id).await;
         let execution = f.execution(t.workspace, running.execution).await;
         f.advance(1);
@@ -86,22 +86,22 @@ pub async fn each_end_has_its_status_and_reason(f: Fixture) {
             status: execution_status,
             finished_at: Some(f.now()),
             error,
-            ..execution.expect("it ran")
+            ..execution.expect("the execution was running")
         };
         let execution = f.execution(t.workspace, running.execution).await;
         assert_eq!(execution, Some(expected));
         assert_eq!(f.slots(t.workspace).await.in_use, 0);
         let events = f.timeline(t.workspace, running.id).await;
-        let last = crate::timeline::step(events.last().expect("it has a history"));
+        let last = crate::timeline::step(events.last().expect("the timeline is not empty"));
         let word = reason.map(FailureReason::as_str);
         assert_eq!(last, (Some(Dispatched), status, "reconciler", word));
     }
 }
 
-/// A request that was still CLAIMED moves through DISPATCHED to its end, an event for each, all at once.
-pub async fn of_a_claimed_one_goes_through_dispatched(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.claimed(&t).await;
+/// A CLAIMED request moves through DISPATCHED to its end in one transaction, with one event per step.
+pub async fn claimed_request_passes_through_dispatched(f: Fixture) {
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_claimed(&t).await;
     f.advance(1);
     assert_eq!(
         f.finish(claimed.execution, ExecutionEnd::Completed).await,
@@ -125,10 +125,10 @@ pub async fn of_a_claimed_one_goes_through_dispatched(f: Fixture) {
     assert_eq!(request.attempt_count, 0);
 }
 
-/// A PENDING one that kept its execution moves through CLAIMED and DISPATCHED, and is not claimed any more.
-pub async fn of_a_kept_one_goes_through_every_status(f: Fixture) {
-    let t = f.site(1).await;
-    let kept = f.kept(&t).await;
+/// A PENDING request with an unknown start moves through CLAIMED and DISPATCHED and is not claimed again.
+pub async fn pending_request_with_unknown_start_passes_through_every_status(f: Fixture) {
+    let t = f.workspace(1).await;
+    let kept = f.enqueue_unknown(&t).await;
     f.advance(1);
     assert_eq!(
         f.finish(kept.execution, ExecutionEnd::Terminated).await,
@@ -151,15 +151,18 @@ pub async fn of_a_kept_one_goes_through_every_status(f: Fixture) {
     assert_eq!(request.claimed_at, Some(f.now()));
     assert_eq!(request.dispatched_at, Some(f.now()));
     assert_eq!((request.claimed_by, request.lease_expires_at), (None, None));
-    assert_eq!(request.attempt_count, 2, "the release and the failure");
+    assert_eq!(
+        request.attempt_count, 2,
+        "the release and the failure count"
+    );
     assert_eq!(ids(&f.claim(10).await), []);
     assert_eq!(f.slots(t.workspace).await.in_use, 0);
 }
 
-/// So does one that is not due yet.
-pub async fn of_a_kept_one_that_backs_off_works_too(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.claimed(&t).await;
+/// The same holds for an unknown start whose backoff has not passed.
+pub async fn unknown_start_in_backoff_can_finish(f: Fixture) {
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_claimed(&t).await;
     f.release(&claimed, ReleaseKind::Unknown, 60).await;
     assert_eq!(
         f.finish(claimed.execution, ExecutionEnd::Completed).await,
@@ -169,16 +172,16 @@ pub async fn of_a_kept_one_that_backs_off_works_too(f: Fixture) {
     assert_eq!(ids(&f.claim(10).await), []);
 }
 
-/// Terminated because someone wished to cancel it is cancelled; any other end keeps its own reason.
-pub async fn terminated_on_a_wish_is_cancelled(f: Fixture) {
+/// An execution that is terminated after a cancel request ends as cancelled; any other end keeps its reason.
+pub async fn termination_after_a_cancel_request_is_cancelled(f: Fixture) {
     for (end, reason) in [
         (ExecutionEnd::Terminated, FailureReason::Cancelled),
         (ExecutionEnd::Failed, FailureReason::ExecutionFailed),
         (ExecutionEnd::TimedOut, FailureReason::TimedOut),
         (ExecutionEnd::Lost, FailureReason::EngineLost),
     ] {
-        let t = f.site(1).await;
-        let running = f.running(&t).await;
+        let t = f.workspace(1).await;
+        let running = f.enqueue_running(&t).await;
         f.cancel(t.workspace, running.id).await;
         let finished = ExecutionFinished::Finished {
             request: running.id,
@@ -189,15 +192,15 @@ pub async fn terminated_on_a_wish_is_cancelled(f: Fixture) {
         let request = f.request(t.workspace, running.id).await;
         assert_eq!(request.failure_reason, Some(reason), "{end:?}");
         let events = f.timeline(t.workspace, running.id).await;
-        let last = events.last().expect("it has a history");
+        let last = events.last().expect("the timeline is not empty");
         assert_eq!(last.reason.as_deref(), Some(reason.as_str()));
     }
 }
 
-/// One that completed although someone wished to cancel it has completed.
-pub async fn completed_in_spite_of_a_wish_is_completed(f: Fixture) {
-    let t = f.site(1).await;
-    let running = f.running(&t).await;
+/// An execution that completes after a cancel request is completed.
+pub async fn completion_wins_over_a_cancel_request(f: Fixture) {
+    let t = f.workspace(1).await;
+    let running = f.enqueue_running(&t).await;
     f.cancel(t.workspace, running.id).await;
     assert_eq!(
         f.finish(running.execution, ExecutionEnd::Completed).await,
@@ -209,9 +212,9 @@ pub async fn completed_in_spite_of_a_wish_is_completed(f: Fixture) {
     );
 }
 
-/// Answers are in the order asked; an end that came before wins, also inside one call.
-pub async fn the_first_end_wins_and_answers_are_in_order(f: Fixture) {
-    let t = f.site(9).await;
+/// Outcomes are in the order of the call; the first end of an execution wins, also within one call.
+pub async fn first_end_wins_and_outcomes_are_in_order(f: Fixture) {
+    let t = f.workspace(9).await;
     f.enqueue(&t, 3).await;
     let claimed = f.claim(3).await.requests;
     f.finish(claimed[0].execution, ExecutionEnd::Completed)
@@ -221,14 +224,14 @@ pub async fn the_first_end_wins_and_answers_are_in_order(f: Fixture) {
         end: ExecutionEnd::Failed,
         error: None,
     };
-    let asked = [
+    let requested = [
         finish(&claimed[2], ExecutionEnd::Completed),
         unknown,
         finish(&claimed[0], ExecutionEnd::Failed),
         finish(&claimed[2], ExecutionEnd::Failed),
         finish(&claimed[1], ExecutionEnd::Lost),
     ];
-    let answers = ok(f.store.execution_finish("engine", &asked).await);
+    let answers = ok(f.store.execution_finish("engine", &requested).await);
     let finished = |n: usize, status, reason| ExecutionFinished::Finished {
         request: claimed[n].id,
         status,
@@ -244,16 +247,16 @@ pub async fn the_first_end_wins_and_answers_are_in_order(f: Fixture) {
     assert_eq!(answers, expected);
     let before = f.dump().await;
     f.advance(1);
-    let again = ok(f.store.execution_finish("engine", &asked[2..]).await);
+    let again = ok(f.store.execution_finish("engine", &requested[2..]).await);
     assert_eq!(again, [ExecutionFinished::AlreadyFinished; 3]);
     assert_eq!(f.dump().await, before);
     assert_eq!(ok(f.store.execution_finish("engine", &[]).await), []);
 }
 
-/// An execution that was definitely not started is gone: its end is not found.
-pub async fn of_one_that_was_not_started_is_not_found(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.claimed(&t).await;
+/// An execution that was definitely not started is deleted, so its end is not found.
+pub async fn execution_that_was_not_started_is_not_found(f: Fixture) {
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_claimed(&t).await;
     f.release(&claimed, ReleaseKind::NotStarted, 0).await;
     let before = f.dump().await;
     let late = f
@@ -263,13 +266,13 @@ pub async fn of_one_that_was_not_started_is_not_found(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// Many ends in one call, over many workspaces, end all of them and free all slots.
-pub async fn many_in_one_call_end_all(f: Fixture) {
-    let mut sites = Vec::new();
+/// One call ends many executions of many workspaces and frees all their slots.
+pub async fn one_call_ends_many_executions(f: Fixture) {
+    let mut workspaces = Vec::new();
     for _ in 0..10 {
-        let t = f.site(20).await;
+        let t = f.workspace(20).await;
         f.enqueue(&t, 20).await;
-        sites.push(t);
+        workspaces.push(t);
     }
     let claimed = f.claim(1_000).await.requests;
     assert_eq!(claimed.len(), 200);
@@ -286,7 +289,7 @@ pub async fn many_in_one_call_end_all(f: Fixture) {
         };
         assert_eq!(*answer, expected);
     }
-    for t in sites {
+    for t in workspaces {
         assert_eq!(f.slots(t.workspace).await.in_use, 0);
         assert_eq!(f.counts(t.workspace).await.completed, 20);
     }

@@ -1,4 +1,4 @@
-//! What a store promises about lists of a workspace's executions: complete, last admitted first, filtered, without repeats.
+//! Lists of a workspace's executions: complete, last admitted first, filtered, without repeats.
 
 use crate::Fixture;
 use crate::factory::{TestWorkspace, ok};
@@ -16,7 +16,7 @@ fn every(t: &TestWorkspace) -> ExecutionFilter {
 }
 
 impl Fixture {
-    /// Every execution that passes the filter, read in pages of `limit`.
+    /// Returns every execution that matches the filter, read in pages of `limit`.
     pub(crate) async fn executions(&self, filter: &ExecutionFilter, limit: u32) -> Vec<Execution> {
         let mut all: Vec<Execution> = Vec::new();
         let mut page = Page::first(limit);
@@ -30,42 +30,42 @@ impl Fixture {
     }
 }
 
-/// A workspace with two definitions and executions of both in every status, and all of them in the order of admission.
+/// Creates a workspace with two definitions and executions of both in every status; returns them in the order of admission.
 async fn mixed(f: &Fixture) -> (TestWorkspace, TestWorkspace, Vec<Execution>) {
-    let t = f.site(50).await;
-    let definition = f.draft(t.workspace).await;
+    let t = f.workspace(50).await;
+    let definition = f.create_draft(t.workspace).await;
     let version = f.publish(t.workspace, definition).await.id;
     let second = TestWorkspace {
         definition,
         version,
         ..t
     };
-    let elsewhere = f.site(50).await;
+    let elsewhere = f.workspace(50).await;
     let mut admitted = Vec::new();
-    for site in [&t, &elsewhere, &second, &t, &second] {
-        let cancelled = f.running(site).await;
+    for workspace in [&t, &elsewhere, &second, &t, &second] {
+        let cancelled = f.enqueue_running(workspace).await;
         f.finish(cancelled.execution, ExecutionEnd::Cancelled).await;
         admitted.push(cancelled);
-        admitted.push(f.completed(site).await);
-        admitted.push(f.running(site).await);
-        admitted.push(f.failed(site).await);
-        let unknown = f.claimed(site).await;
+        admitted.push(f.enqueue_completed(workspace).await);
+        admitted.push(f.enqueue_running(workspace).await);
+        admitted.push(f.enqueue_failed(workspace).await);
+        let unknown = f.enqueue_claimed(workspace).await;
         f.release(&unknown, ReleaseKind::Unknown, 600).await;
         admitted.push(unknown);
-        admitted.push(f.claimed(site).await);
-        let refused = f.claimed(site).await;
+        admitted.push(f.enqueue_claimed(workspace).await);
+        let refused = f.enqueue_claimed(workspace).await;
         f.release(&refused, ReleaseKind::NotStarted, 600).await;
     }
     let mut executions = Vec::new();
     for claimed in admitted {
         executions.extend(f.execution(t.workspace, claimed.execution).await);
     }
-    assert_eq!(executions.len(), 24, "those of one workspace");
+    assert_eq!(executions.len(), 24, "executions of one workspace");
     (t, second, executions)
 }
 
-/// It has every execution of the workspace, each as `execution_get` shows it, last admitted first, in any page size.
-pub async fn has_every_one_last_admitted_first(f: Fixture) {
+/// The list has every execution of the workspace as `execution_get` returns it, last admitted first, in pages of any size.
+pub async fn lists_every_execution_last_admitted_first(f: Fixture) {
     let (t, _, mut all) = mixed(&f).await;
     all.reverse();
     assert!(all.is_sorted_by(|a, b| a.admission > b.admission));
@@ -74,7 +74,7 @@ pub async fn has_every_one_last_admitted_first(f: Fixture) {
     }
 }
 
-/// Every filter, alone and with the other, has exactly what passes it, in any page size.
+/// Every filter, alone and combined, returns exactly the matching executions, in pages of any size.
 pub async fn filters_and_pages_miss_and_repeat_nothing(f: Fixture) {
     let (t, second, mut all) = mixed(&f).await;
     all.reverse();
@@ -98,14 +98,14 @@ pub async fn filters_and_pages_miss_and_repeat_nothing(f: Fixture) {
     }
 }
 
-/// What is of nobody or of nothing is an empty list.
-pub async fn of_what_is_not_there_is_empty(f: Fixture) {
+/// The list of an unknown workspace or definition is empty.
+pub async fn unknown_workspace_or_definition_lists_nothing(f: Fixture) {
     let (t, _, _) = mixed(&f).await;
-    let nobody = ExecutionFilter {
+    let unknown = ExecutionFilter {
         workspace: fresh_id(),
         ..every(&t)
     };
-    assert_eq!(f.executions(&nobody, 10).await, []);
+    assert_eq!(f.executions(&unknown, 10).await, []);
     let nothing = ExecutionFilter {
         definition: Some(fresh_id()),
         ..every(&t)
@@ -115,19 +115,19 @@ pub async fn of_what_is_not_there_is_empty(f: Fixture) {
     assert_eq!(ok(f.store.execution_list(&every(&t), before_all).await), []);
 }
 
-/// An execution is found by its id alone, whichever workspace it is of, and is the one `execution_get` shows.
-pub async fn one_of_any_workspace_is_found_by_its_id(f: Fixture) {
+/// An execution of any workspace is found by its id alone and equals the result of `execution_get`.
+pub async fn is_found_by_id_in_any_workspace(f: Fixture) {
     let (_, _, mut all) = mixed(&f).await;
-    let elsewhere = f.site(1).await;
-    let running = f.running(&elsewhere).await;
+    let elsewhere = f.workspace(1).await;
+    let running = f.enqueue_running(&elsewhere).await;
     let other = f.execution(elsewhere.workspace, running.execution).await;
-    all.push(other.expect("it runs"));
+    all.push(other.expect("the execution is running"));
     for execution in all {
         let found = ok(f.store.execution_find(execution.id).await);
         assert_eq!(found, Some(execution));
     }
     assert_eq!(ok(f.store.execution_find(fresh_id()).await), None);
-    let unstarted = f.claimed(&f.site(1).await).await;
+    let unstarted = f.enqueue_claimed(&f.workspace(1).await).await;
     f.release(&unstarted, ReleaseKind::NotStarted, 600).await;
     assert_eq!(ok(f.store.execution_find(unstarted.execution).await), None);
 }

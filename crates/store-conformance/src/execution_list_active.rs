@@ -1,4 +1,4 @@
-//! What a store promises about the sweep over executions that hold a slot.
+//! The list of executions that hold a slot, for the full sweep.
 
 use crate::Fixture;
 use crate::factory::ok;
@@ -24,18 +24,18 @@ async fn sweep(f: &Fixture, limit: u32) -> Vec<Execution> {
     }
 }
 
-/// It has every RUNNING execution, being started, unknown or dispatched, by workspace and admission, in any page size.
-pub async fn has_every_running_one_by_workspace_and_admission(f: Fixture) {
-    let (one, two) = (f.site(50).await, f.site(50).await);
+/// The list has every RUNNING execution (being started, unknown or dispatched), ordered by workspace and admission, in pages of any size.
+pub async fn lists_every_running_execution_by_workspace_and_admission(f: Fixture) {
+    let (one, two) = (f.workspace(50).await, f.workspace(50).await);
     let mut running: BTreeSet<ExecutionId> = BTreeSet::new();
     for t in [&two, &one, &two] {
-        f.completed(t).await;
-        f.failed(t).await;
-        running.insert(f.running(t).await.execution);
-        let claimed = f.claimed(t).await;
+        f.enqueue_completed(t).await;
+        f.enqueue_failed(t).await;
+        running.insert(f.enqueue_running(t).await.execution);
+        let claimed = f.enqueue_claimed(t).await;
         f.release(&claimed, ReleaseKind::NotStarted, 600).await;
-        running.insert(f.claimed(t).await.execution);
-        let unknown = f.claimed(t).await;
+        running.insert(f.enqueue_claimed(t).await.execution);
+        let unknown = f.enqueue_claimed(t).await;
         f.release(&unknown, ReleaseKind::Unknown, 600).await;
         running.insert(unknown.execution);
     }
@@ -52,9 +52,9 @@ pub async fn has_every_running_one_by_workspace_and_admission(f: Fixture) {
     }
 }
 
-/// One that ends while the sweep goes on does not make it miss another.
-pub async fn goes_on_behind_one_that_ended(f: Fixture) {
-    let t = f.site(5).await;
+/// An execution that ends between two pages does not make the next page miss another.
+pub async fn paging_continues_after_an_ended_execution(f: Fixture) {
+    let t = f.workspace(5).await;
     f.enqueue(&t, 3).await;
     let claimed = f.claim(3).await.requests;
     let first = ok(f.store.execution_list_active(Page::first(1)).await);

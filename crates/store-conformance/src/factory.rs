@@ -1,4 +1,4 @@
-//! Short words for what cases need again and again: a site, n requests, a claim. Panics where a store fails; judges nothing.
+//! Helpers of the cases for workspaces, requests and claims. They panic if the store fails, and check nothing else.
 
 use crate::Fixture;
 use leasehold_core::{
@@ -19,12 +19,12 @@ use std::time::Duration;
 
 pub use leasehold_testbed::{TestWorkspace, USER, binding};
 
-/// Who claims, unless a case says otherwise.
+/// The default owner of claims.
 pub const OWNER: &str = "dispatcher-1";
-/// How long a claim holds, unless a case says otherwise.
+/// The default lease of claims.
 pub const LEASE: Duration = Duration::from_secs(15);
 
-/// The value of a store's answer.
+/// Returns the value of a store's result.
 ///
 /// # Panics
 /// When the store failed.
@@ -36,44 +36,44 @@ pub fn ok<T>(result: Result<T>) -> T {
     }
 }
 
-/// What every new request of a test runs with.
+/// The params of every new request.
 pub fn params() -> Value {
     json!({"order": 7})
 }
 
-/// A request with ordinary options.
-pub fn new_request(site: &TestWorkspace) -> NewRequest {
-    site.request_with(params())
+/// A request with default options.
+pub fn new_request(workspace: &TestWorkspace) -> NewRequest {
+    workspace.request_with(params())
 }
 
-/// The ids of what was claimed, in order.
+/// The ids of the claimed requests, in order.
 pub fn ids(claimed: &Claimed) -> Vec<RequestId> {
     claimed.requests.iter().map(|r| r.id).collect()
 }
 
-/// The claims themselves, in order.
+/// The claims, in order.
 pub fn claim_refs(claimed: &Claimed) -> Vec<ClaimRef> {
     claimed.requests.iter().map(ClaimRef::from).collect()
 }
 
 impl Fixture {
-    /// What the store's clock shows.
+    /// The time of the store's clock.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
 
-    /// Moves the store's clock.
+    /// Advances the store's clock.
     pub fn advance(&self, seconds: u64) {
         self.clock.advance(Duration::from_secs(seconds));
     }
 
-    /// Creates a workspace of `plan`.
-    pub async fn workspace(&self, plan: Plan, limit_override: Option<u32>) -> Workspace {
+    /// Creates a workspace of `plan` without a definition.
+    pub async fn bare_workspace(&self, plan: Plan, limit_override: Option<u32>) -> Workspace {
         create_workspace(&*self.store, plan, limit_override).await
     }
 
     /// Creates a definition without a version.
-    pub async fn draft(&self, workspace: WorkspaceId) -> DefinitionId {
+    pub async fn create_draft(&self, workspace: WorkspaceId) -> DefinitionId {
         let name = format!("definition {}", fresh_id::<DefinitionId>());
         create_definition(&*self.store, workspace, &name).await
     }
@@ -83,13 +83,13 @@ impl Fixture {
         publish_version(&*self.store, workspace, definition, binding(), None, None).await
     }
 
-    /// A workspace with `limit` slots and one published definition.
-    pub async fn site(&self, limit: u32) -> TestWorkspace {
-        self.site_of(Plan::Free, Some(limit)).await
+    /// Creates a workspace with `limit` slots and one published definition.
+    pub async fn workspace(&self, limit: u32) -> TestWorkspace {
+        self.workspace_on_plan(Plan::Free, Some(limit)).await
     }
 
-    /// A workspace of `plan` with one published definition.
-    pub async fn site_of(&self, plan: Plan, limit: Option<u32>) -> TestWorkspace {
+    /// Creates a workspace of `plan` with one published definition.
+    pub async fn workspace_on_plan(&self, plan: Plan, limit: Option<u32>) -> TestWorkspace {
         let options = WorkspaceOptions {
             plan,
             limit,
@@ -98,36 +98,40 @@ impl Fixture {
         TestWorkspace::with(&*self.store, options).await
     }
 
-    /// Enqueues `n` ordinary requests in one call and returns their ids, oldest first.
-    pub async fn enqueue(&self, site: &TestWorkspace, n: usize) -> Vec<RequestId> {
-        let requests = (0..n).map(|_| new_request(site)).collect();
-        self.enqueue_all(site, requests).await
+    /// Enqueues `n` requests with default options in one call and returns their ids, oldest first.
+    pub async fn enqueue(&self, workspace: &TestWorkspace, n: usize) -> Vec<RequestId> {
+        let requests = (0..n).map(|_| new_request(workspace)).collect();
+        self.enqueue_all(workspace, requests).await
     }
 
     /// Enqueues one request.
-    pub async fn enqueue_one(&self, site: &TestWorkspace, request: NewRequest) -> RequestId {
-        self.enqueue_all(site, vec![request]).await[0]
+    pub async fn enqueue_one(&self, workspace: &TestWorkspace, request: NewRequest) -> RequestId {
+        self.enqueue_all(workspace, vec![request]).await[0]
     }
 
-    /// Enqueues an ordinary request with a priority.
-    pub async fn enqueue_with_priority(&self, site: &TestWorkspace, priority: i16) -> RequestId {
+    /// Enqueues a request with a priority.
+    pub async fn enqueue_with_priority(
+        &self,
+        workspace: &TestWorkspace,
+        priority: i16,
+    ) -> RequestId {
         let request = NewRequest {
             priority,
-            ..new_request(site)
+            ..new_request(workspace)
         };
-        self.enqueue_one(site, request).await
+        self.enqueue_one(workspace, request).await
     }
 
-    /// Enqueues these and returns their ids.
+    /// Enqueues these requests in one call and returns their ids.
     pub async fn enqueue_all(
         &self,
-        site: &TestWorkspace,
+        workspace: &TestWorkspace,
         requests: Vec<NewRequest>,
     ) -> Vec<RequestId> {
-        site.enqueue(&*self.store, requests).await
+        workspace.enqueue(&*self.store, requests).await
     }
 
-    /// Enqueues these, whatever comes of it.
+    /// Enqueues these requests in one call and returns the outcome.
     pub async fn try_enqueue(&self, workspace: WorkspaceId, requests: Vec<NewRequest>) -> Enqueued {
         let enqueue = Enqueue {
             workspace,
@@ -152,11 +156,11 @@ impl Fixture {
         };
         match ok(self.store.request_claim(&claim).await) {
             ClaimOutcome::Claimed(claimed) => claimed,
-            ClaimOutcome::LockLost => panic!("no lock was asked for"),
+            ClaimOutcome::LockLost => panic!("the claim has no lock"),
         }
     }
 
-    /// Claims while a claim says that there is more, and returns all of it in order: a claim need not fill its batch.
+    /// Claims while a claim reports more, and returns everything in order: a claim need not fill its batch.
     pub async fn drain(&self, batch: u32) -> Claimed {
         let mut all = self.claim(batch).await;
         for _ in 0..1_000 {
@@ -171,60 +175,60 @@ impl Fixture {
             all.next_due_in = next.next_due_in;
             all.more = next.more;
         }
-        panic!("there is always more: a drain never ends");
+        panic!("claims always report more");
     }
 
-    /// Claims exactly one request. A claim that brings nothing but says that there is more is asked again.
+    /// Claims exactly one request; retries while a claim is empty but reports more.
     pub async fn claim_one(&self) -> ClaimedRequest {
         for _ in 0..100 {
             let mut claimed = self.claim(1).await;
             if let Some(request) = claimed.requests.pop() {
                 return request;
             }
-            assert!(claimed.more, "one request can be claimed");
+            assert!(claimed.more, "no request can be claimed");
         }
-        panic!("there is always more, but it never comes");
+        panic!("claims are empty but always report more");
     }
 
     /// Enqueues one request and claims it.
-    pub async fn claimed(&self, site: &TestWorkspace) -> ClaimedRequest {
-        let id = self.enqueue(site, 1).await[0];
+    pub async fn enqueue_claimed(&self, workspace: &TestWorkspace) -> ClaimedRequest {
+        let id = self.enqueue(workspace, 1).await[0];
         let claimed = self.claim_one().await;
-        assert_eq!(claimed.id, id, "nothing else waits");
+        assert_eq!(claimed.id, id, "nothing else is queued");
         claimed
     }
 
     /// Enqueues one request, claims it and marks it dispatched.
-    pub async fn running(&self, site: &TestWorkspace) -> ClaimedRequest {
-        let claimed = self.claimed(site).await;
+    pub async fn enqueue_running(&self, workspace: &TestWorkspace) -> ClaimedRequest {
+        let claimed = self.enqueue_claimed(workspace).await;
         self.dispatch(&claimed).await;
         claimed
     }
 
-    /// Enqueues, claims, and gives the claim back as unknown: PENDING with its execution.
-    pub async fn kept(&self, site: &TestWorkspace) -> ClaimedRequest {
-        let claimed = self.claimed(site).await;
+    /// Enqueues one request, claims it and releases it as unknown: PENDING with its execution.
+    pub async fn enqueue_unknown(&self, workspace: &TestWorkspace) -> ClaimedRequest {
+        let claimed = self.enqueue_claimed(workspace).await;
         let released = self.release(&claimed, ReleaseKind::Unknown, 0).await;
         assert_eq!(released, Released::Pending);
         claimed
     }
 
-    /// A COMPLETED request.
-    pub async fn completed(&self, site: &TestWorkspace) -> ClaimedRequest {
-        let running = self.running(site).await;
+    /// Enqueues a request and completes it.
+    pub async fn enqueue_completed(&self, workspace: &TestWorkspace) -> ClaimedRequest {
+        let running = self.enqueue_running(workspace).await;
         self.finish(running.execution, ExecutionEnd::Completed)
             .await;
         running
     }
 
-    /// A request whose execution failed.
-    pub async fn failed(&self, site: &TestWorkspace) -> ClaimedRequest {
-        let running = self.running(site).await;
+    /// Enqueues a request and fails its execution.
+    pub async fn enqueue_failed(&self, workspace: &TestWorkspace) -> ClaimedRequest {
+        let running = self.enqueue_running(workspace).await;
         self.finish(running.execution, ExecutionEnd::Failed).await;
         running
     }
 
-    /// Marks a held claim dispatched.
+    /// Marks a claim as dispatched.
     pub async fn dispatch(&self, claimed: &ClaimedRequest) {
         let answers = self
             .store
@@ -233,12 +237,12 @@ impl Fixture {
         assert_eq!(ok(answers), [Dispatched::Dispatched]);
     }
 
-    /// Renews these claims for [`LEASE`] and returns which are still held.
+    /// Renews these claims for [`LEASE`] and returns those still held.
     pub async fn renew(&self, owner: &str, claims: &[ClaimRef]) -> Vec<RequestId> {
         ok(self.store.request_renew(owner, claims, LEASE).await)
     }
 
-    /// Gives a claim of [`OWNER`] back, without an error message.
+    /// Releases a claim of [`OWNER`] without an error message.
     pub async fn release(
         &self,
         claimed: &ClaimedRequest,
@@ -252,21 +256,21 @@ impl Fixture {
             error: None,
         };
         let answers = ok(self.store.request_release(OWNER, &[release]).await);
-        assert_eq!(answers.len(), 1, "one answer for one release");
+        assert_eq!(answers.len(), 1, "one outcome for one release");
         answers[0]
     }
 
-    /// Cancels as [`USER`], asking what runs.
+    /// Cancels a request as [`USER`].
     pub async fn cancel(&self, workspace: WorkspaceId, request: RequestId) -> Cancelled {
         self.cancel_by(USER, workspace, request, false).await
     }
 
-    /// Cancels as [`USER`], without asking what runs.
+    /// Cancels a request as [`USER`] with force.
     pub async fn cancel_forced(&self, workspace: WorkspaceId, request: RequestId) -> Cancelled {
         self.cancel_by(USER, workspace, request, true).await
     }
 
-    /// Cancels.
+    /// Cancels a request.
     pub async fn cancel_by(
         &self,
         by: &str,
@@ -283,15 +287,15 @@ impl Fixture {
         ok(self.store.request_cancel(&cancel).await)
     }
 
-    /// Ends an execution that runs.
+    /// Ends a running execution.
     pub async fn finish(&self, execution: ExecutionId, end: ExecutionEnd) -> RequestStatus {
         match self.try_finish(execution, end).await {
             ExecutionFinished::Finished { status, .. } => status,
-            other => panic!("the execution runs, but: {other:?}"),
+            other => panic!("failed to end the execution: {other:?}"),
         }
     }
 
-    /// Ends an execution, whatever comes of it.
+    /// Ends an execution and returns the outcome.
     pub async fn try_finish(&self, execution: ExecutionId, end: ExecutionEnd) -> ExecutionFinished {
         let finish = ExecutionFinish {
             execution,
@@ -299,11 +303,11 @@ impl Fixture {
             error: None,
         };
         let answers = ok(self.store.execution_finish("engine", &[finish]).await);
-        assert_eq!(answers.len(), 1, "one answer for one finish");
+        assert_eq!(answers.len(), 1, "one outcome for one finish");
         answers[0]
     }
 
-    /// Changes a workspace's limit by its override.
+    /// Sets the limit override of a workspace.
     pub async fn set_limit(&self, workspace: WorkspaceId, limit: u32) {
         let change = WorkspaceChange {
             limit_override: Some(Some(limit)),
@@ -321,33 +325,33 @@ impl Fixture {
         self.change(workspace, change).await;
     }
 
-    /// Changes a workspace that is there.
+    /// Updates an existing workspace.
     pub async fn change(&self, workspace: WorkspaceId, change: WorkspaceChange) -> Workspace {
-        ok(self.store.workspace_update(workspace, &change).await).expect("the workspace is there")
+        ok(self.store.workspace_update(workspace, &change).await).expect("the workspace exists")
     }
 
-    /// The request as it is now.
+    /// Reads a request.
     pub async fn request(&self, workspace: WorkspaceId, id: RequestId) -> Request {
-        ok(self.store.request_get(workspace, id).await).expect("the request is there")
+        ok(self.store.request_get(workspace, id).await).expect("the request exists")
     }
 
-    /// The execution as it is now, none if it was deleted.
+    /// Reads an execution; none if it was deleted.
     pub async fn execution(&self, workspace: WorkspaceId, id: ExecutionId) -> Option<Execution> {
         ok(self.store.execution_get(workspace, id).await)
     }
 
-    /// The request's transitions.
+    /// Reads the timeline of a request.
     pub async fn timeline(&self, workspace: WorkspaceId, id: RequestId) -> Vec<Event> {
         ok(self.store.request_timeline(workspace, id).await)
     }
 
-    /// The workspace's requests by status.
+    /// Counts the requests of a workspace by status.
     pub async fn counts(&self, workspace: WorkspaceId) -> Counts {
         ok(self.store.request_counts(workspace).await)
     }
 
-    /// The workspace's limit and use.
+    /// Reads the limit and use of a workspace's slots.
     pub async fn slots(&self, workspace: WorkspaceId) -> SlotUse {
-        ok(self.store.workspace_slots(workspace).await).expect("the workspace is there")
+        ok(self.store.workspace_slots(workspace).await).expect("the workspace exists")
     }
 }

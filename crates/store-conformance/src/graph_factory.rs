@@ -1,5 +1,4 @@
-//! Short words for what cases about graphs need again and again: a graph, a started execution, the end of a node. Panics where a store
-//! fails; judges nothing.
+//! Helpers of the cases for graphs, started executions and nodes. They panic if the store fails, and check nothing else.
 
 use crate::Fixture;
 use crate::factory::{TestWorkspace, new_request, ok};
@@ -15,8 +14,8 @@ use leasehold_testbed::WorkspaceOptions;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Who ends graphs because of the time or of a wish.
-pub const SETTLER: &str = "settler-1";
+/// The name under which graphs are stopped and expired.
+pub const TIMEOUT_SWEEPER: &str = "timeout-sweeper-1";
 
 /// A node that is a job in [`QUEUE`], whose kind is the node's id.
 pub fn task(id: &str) -> Node {
@@ -32,8 +31,8 @@ pub fn task_in(queue: &str, id: &str) -> Node {
     Node::new(id, kind)
 }
 
-/// A node that is tried so often, without a wait between.
-pub fn tried_task(id: &str, max_attempts: u32) -> Node {
+/// A task node with this maximum of attempts and no backoff.
+pub fn task_with_max_attempts(id: &str, max_attempts: u32) -> Node {
     Node {
         retry: Some(NodeRetry {
             max_attempts: Some(max_attempts),
@@ -69,8 +68,8 @@ pub fn diamond() -> Graph {
     )
 }
 
-/// A node's end with something that it came to.
-pub fn came_to(output: Value) -> JobEnd {
+/// The end of a completed job with this output.
+pub fn completed_with(output: Value) -> JobEnd {
     JobEnd::Completed {
         result: Some(JsonText::from(&output)),
     }
@@ -78,8 +77,8 @@ pub fn came_to(output: Value) -> JobEnd {
 
 /// An execution whose graph was started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Started {
-    /// Where it belongs.
+pub struct StartedGraph {
+    /// Its workspace.
     pub workspace: WorkspaceId,
     /// Its request.
     pub request: RequestId,
@@ -87,11 +86,11 @@ pub struct Started {
     pub execution: ExecutionId,
 }
 
-impl Started {
+impl StartedGraph {
     /// The execution of a claimed request.
-    pub fn of(site: &TestWorkspace, claimed: &ClaimedRequest) -> Self {
+    pub fn of(workspace: &TestWorkspace, claimed: &ClaimedRequest) -> Self {
         Self {
-            workspace: site.workspace,
+            workspace: workspace.workspace,
             request: claimed.id,
             execution: claimed.execution,
         }
@@ -99,13 +98,13 @@ impl Started {
 }
 
 impl Fixture {
-    /// A workspace with `limit` slots and a definition that runs this graph.
-    pub async fn graph_site(&self, limit: u32, graph: Graph) -> TestWorkspace {
-        self.timed_graph_site(limit, graph, None).await
+    /// Creates a workspace with `limit` slots and a definition of this graph.
+    pub async fn graph_workspace(&self, limit: u32, graph: Graph) -> TestWorkspace {
+        self.graph_workspace_with_timeout(limit, graph, None).await
     }
 
-    /// The same, with a timeout for each execution.
-    pub async fn timed_graph_site(
+    /// Creates the same with a timeout for each execution.
+    pub async fn graph_workspace_with_timeout(
         &self,
         limit: u32,
         graph: Graph,
@@ -120,31 +119,40 @@ impl Fixture {
         TestWorkspace::with(&*self.store, options).await
     }
 
-    /// A DISPATCHED execution whose graph was started.
-    pub async fn started(&self, site: &TestWorkspace) -> Started {
-        self.started_with(site, new_request(site)).await
+    /// Enqueues a request, starts its graph and marks it dispatched.
+    pub async fn enqueue_started(&self, workspace: &TestWorkspace) -> StartedGraph {
+        self.enqueue_started_with(workspace, new_request(workspace))
+            .await
     }
 
-    /// The same, of a request of the case's own.
-    pub async fn started_with(&self, site: &TestWorkspace, request: NewRequest) -> Started {
-        let id = self.enqueue_one(site, request).await;
+    /// Does the same with this request.
+    pub async fn enqueue_started_with(
+        &self,
+        workspace: &TestWorkspace,
+        request: NewRequest,
+    ) -> StartedGraph {
+        let id = self.enqueue_one(workspace, request).await;
         let claimed = self.claim_one().await;
-        assert_eq!(claimed.id, id, "nothing else waits");
+        assert_eq!(claimed.id, id, "nothing else is queued");
         self.start_graph(&claimed).await;
         self.dispatch(&claimed).await;
-        Started::of(site, &claimed)
+        StartedGraph::of(workspace, &claimed)
     }
 
-    /// `n` DISPATCHED executions whose graphs were started.
-    pub async fn started_many(&self, site: &TestWorkspace, n: usize) -> Vec<Started> {
-        self.enqueue(site, n).await;
+    /// Enqueues `n` requests, starts their graphs and marks them dispatched.
+    pub async fn enqueue_started_many(
+        &self,
+        workspace: &TestWorkspace,
+        n: usize,
+    ) -> Vec<StartedGraph> {
+        self.enqueue(workspace, n).await;
         let claimed = self.drain(u32::try_from(n).unwrap_or(u32::MAX)).await;
-        assert_eq!(claimed.requests.len(), n, "there is a slot for each");
+        assert_eq!(claimed.requests.len(), n, "every request is admitted");
         let mut all = Vec::with_capacity(n);
         for claimed in &claimed.requests {
             self.start_graph(claimed).await;
             self.dispatch(claimed).await;
-            all.push(Started::of(site, claimed));
+            all.push(StartedGraph::of(workspace, claimed));
         }
         all
     }
@@ -155,57 +163,59 @@ impl Fixture {
         assert_eq!(started, GraphStarted::Started);
     }
 
-    /// Claims the job of each of these nodes from [`QUEUE`], in this order; there must be no other.
-    pub async fn take_nodes(&self, ids: &[&str]) -> Vec<ClaimedJob> {
-        let jobs = self.take(100).await;
+    /// Claims the jobs of exactly these nodes from [`QUEUE`], in this order.
+    pub async fn claim_nodes(&self, ids: &[&str]) -> Vec<ClaimedJob> {
+        let jobs = self.claim_jobs(100).await;
         let found: Vec<&str> = jobs.iter().map(|job| job.kind.as_str()).collect();
-        assert_eq!(found, ids, "the nodes that can be claimed");
+        assert_eq!(found, ids, "claimed nodes");
         jobs
     }
 
-    /// Claims the job of one node, which completes with this output.
+    /// Claims the job of one node and completes it with this output.
     pub async fn complete_node(&self, id: &str, output: Value) {
-        let jobs = self.take_nodes(&[id]).await;
-        let answer = self.end(&jobs[0], came_to(output)).await;
+        let jobs = self.claim_nodes(&[id]).await;
+        let answer = self.finish_job(&jobs[0], completed_with(output)).await;
         assert_eq!(answer, JobFinished::Completed);
     }
 
-    /// Stops a graph as [`SETTLER`].
+    /// Stops a graph as [`TIMEOUT_SWEEPER`].
     pub async fn stop_graph(&self, execution: ExecutionId, stop: GraphStop) -> GraphStopped {
-        let stopped = self.store.graph_stop(execution, stop, SETTLER, "enough");
+        let stopped = self
+            .store
+            .graph_stop(execution, stop, TIMEOUT_SWEEPER, "enough");
         ok(stopped.await)
     }
 
-    /// Ends what time has ended, by execution.
-    pub async fn settle_graphs(&self) -> Vec<EndedExecution> {
-        let mut settled = ok(self.store.graph_settle(SETTLER, 1_000).await);
-        settled.sort_by_key(|settled| settled.execution);
-        settled
+    /// Ends timed-out graphs; returns them ordered by execution.
+    pub async fn expire_graphs(&self) -> Vec<EndedExecution> {
+        let mut ended = ok(self.store.graph_expire(TIMEOUT_SWEEPER, 1_000).await);
+        ended.sort_by_key(|ended| ended.execution);
+        ended
     }
 
-    /// The graph of an execution.
+    /// Reads the graph of an execution.
     pub async fn graph_run(&self, execution: ExecutionId) -> GraphRun {
-        ok(self.store.graph_get(execution).await).expect("it was started")
+        ok(self.store.graph_get(execution).await).expect("the graph was started")
     }
 
-    /// One letter a node.
-    pub async fn letters(&self, execution: ExecutionId) -> String {
+    /// The states of the nodes, one letter each.
+    pub async fn node_letters(&self, execution: ExecutionId) -> String {
         self.graph_run(execution).await.state.letters()
     }
 
-    /// The nodes of an execution.
+    /// Reads the nodes of an execution.
     pub async fn nodes(&self, execution: ExecutionId) -> Vec<NodeRun> {
-        ok(self.store.graph_nodes(execution).await).expect("it was started")
+        ok(self.store.graph_nodes(execution).await).expect("the graph was started")
     }
 
-    /// One node of an execution.
+    /// Reads one node of an execution.
     pub async fn node(&self, execution: ExecutionId, id: &str) -> NodeRun {
         let nodes = self.nodes(execution).await;
         let found = nodes.into_iter().find(|node| node.id == id);
-        found.expect("the graph has such a node")
+        found.expect("the graph has this node")
     }
 
-    /// Where the nodes of an execution are.
+    /// The states of the nodes of an execution.
     pub async fn node_states(&self, execution: ExecutionId) -> Vec<NodeState> {
         let nodes = self.nodes(execution).await;
         nodes.into_iter().map(|node| node.state).collect()

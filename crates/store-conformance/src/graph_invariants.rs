@@ -1,7 +1,7 @@
-//! What must be true of every graph at every quiet moment. Reads everything through the trait and judges it.
+//! Invariants of graphs, checked through the trait while no operation runs.
 
 use crate::Fixture;
-use crate::graph_factory::Started;
+use crate::graph_factory::StartedGraph;
 use leasehold_core::graph::{NodeRun, NodeState};
 use leasehold_core::{ExecutionStatus, JobStatus};
 use leasehold_store::graph::GraphRun;
@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 /// Reads these executions with their nodes and jobs, and asserts every invariant.
 ///
 /// # Panics
-/// When one does not hold.
-pub async fn check(f: &Fixture, executions: &[Started]) {
+/// When an invariant is violated.
+pub async fn check(f: &Fixture, executions: &[StartedGraph]) {
     let jobs = f.all_jobs(&JobFilter::default(), 500).await;
     for started in executions {
         let run = f.graph_run(started.execution).await;
@@ -29,19 +29,26 @@ pub async fn check(f: &Fixture, executions: &[Started]) {
 
 fn nodes_fit(run: &GraphRun, nodes: &[NodeRun]) {
     let states: Vec<NodeState> = nodes.iter().map(|node| node.state).collect();
-    assert_eq!(states, run.state.nodes(), "letters agree with the nodes");
+    assert_eq!(
+        states,
+        run.state.nodes(),
+        "the graph state agrees with the nodes"
+    );
     assert_eq!(run.finished_at.is_some(), run.state.end().is_some());
     for node in nodes {
         let id = &node.id;
         match node.state {
             NodeState::Waiting => {
-                assert_eq!((node.job, node.started_at), (None, None), "{id} waits");
+                assert_eq!((node.job, node.started_at), (None, None), "{id} is waiting");
             }
-            NodeState::Running => assert!(node.job.is_some(), "{id} is somebody's work"),
+            NodeState::Running => assert!(node.job.is_some(), "{id} has a job"),
             NodeState::Completed => {
-                assert!(node.attempts > 0 && node.job.is_some(), "{id} was done");
+                assert!(
+                    node.attempts > 0 && node.job.is_some(),
+                    "{id} has an attempt and a job"
+                );
             }
-            NodeState::Failed => assert!(node.error.is_some(), "{id} says why"),
+            NodeState::Failed => assert!(node.error.is_some(), "{id} has an error"),
             NodeState::Cancelled => {
                 assert_eq!(
                     node.finished_at.is_some(),
@@ -51,10 +58,13 @@ fn nodes_fit(run: &GraphRun, nodes: &[NodeRun]) {
             }
         }
         let ended = matches!(node.state, NodeState::Completed | NodeState::Failed);
-        assert!(!ended || node.finished_at.is_some(), "{id} ended at a time");
+        assert!(!ended || node.finished_at.is_some(), "{id} has an end time");
         let open = matches!(node.state, NodeState::Waiting | NodeState::Running);
-        assert!(!open || node.finished_at.is_none(), "{id} has not ended");
-        assert!(!open || run.state.end().is_none(), "{id} is open");
+        assert!(!open || node.finished_at.is_none(), "{id} has no end time");
+        assert!(
+            !open || run.state.end().is_none(),
+            "{id} is open in an ended graph"
+        );
         let completed = node.state == NodeState::Completed;
         assert_eq!(node.output.is_some(), completed, "the output of {id}");
     }
@@ -63,12 +73,16 @@ fn nodes_fit(run: &GraphRun, nodes: &[NodeRun]) {
 fn jobs_fit(run: &GraphRun, nodes: &[NodeRun], jobs: &[&Job]) {
     let of_nodes: BTreeSet<_> = nodes.iter().filter_map(|node| node.job).collect();
     let begun = nodes.iter().filter(|node| node.job.is_some()).count();
-    assert_eq!(of_nodes.len(), begun, "each node has a job of its own");
+    assert_eq!(of_nodes.len(), begun, "each node has its own job");
     for job in jobs {
-        assert!(of_nodes.contains(&job.id), "{} does no node", job.id);
+        assert!(of_nodes.contains(&job.id), "{} belongs to no node", job.id);
         let ended = run.state.end().is_some();
-        assert!(!ended || job.status.is_finished(), "{} is open", job.id);
-        assert_eq!(job.result, None, "outputs are kept with the nodes");
+        assert!(
+            !ended || job.status.is_finished(),
+            "{} is open in an ended graph",
+            job.id
+        );
+        assert_eq!(job.result, None, "outputs are stored with the nodes");
     }
     for node in nodes {
         let Some(job) = jobs.iter().find(|job| Some(job.id) == node.job) else {
@@ -77,8 +91,8 @@ fn jobs_fit(run: &GraphRun, nodes: &[NodeRun], jobs: &[&Job]) {
         let id = &node.id;
         assert_eq!(job.attempts, node.attempts, "the attempts of {id}");
         match node.state {
-            NodeState::Waiting => panic!("{id} waits and has a job"),
-            // A job that lost its last lease is failed before its graph is told.
+            NodeState::Waiting => panic!("{id} is waiting and has a job"),
+            // A job that lost its last lease fails before its graph is updated.
             NodeState::Running => assert_ne!(job.status, JobStatus::Completed, "{id}"),
             NodeState::Completed => assert_eq!(job.status, JobStatus::Completed, "{id}"),
             NodeState::Failed | NodeState::Cancelled => {
@@ -88,9 +102,9 @@ fn jobs_fit(run: &GraphRun, nodes: &[NodeRun], jobs: &[&Job]) {
     }
 }
 
-async fn execution_fits(f: &Fixture, started: &Started, run: &GraphRun) {
+async fn execution_fits(f: &Fixture, started: &StartedGraph, run: &GraphRun) {
     let execution = f.execution(started.workspace, started.execution).await;
-    let execution = execution.expect("it is kept");
+    let execution = execution.expect("the execution is kept");
     let expected = match run.state.end() {
         None => ExecutionStatus::Running,
         Some(end) => ExecutionStatus::Running.after(end),

@@ -1,28 +1,30 @@
-//! What a store promises about the nodes of a graph as readers see them, and how long they are kept.
+//! The nodes of a graph as readers see them, and their retention.
 
 use crate::Fixture;
 use crate::factory::ok;
-use crate::graph_factory::{came_to, diamond, graph, graph_of, task, tried_task};
+use crate::graph_factory::{
+    completed_with, diamond, graph, graph_of, task, task_with_max_attempts,
+};
 use crate::job_factory::failed;
 use leasehold_core::JsonText;
 use leasehold_core::graph::{NodeRun, NodeState};
-use leasehold_core::job::Again;
+use leasehold_core::job::RetryMode;
 use leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES;
 use leasehold_store::fresh_id;
 use leasehold_store::job::JobPrune;
 use leasehold_store::prune::Prune;
 use serde_json::json;
 
-/// Each node is told of in the order of the graph, with what it came to and when.
-pub async fn are_in_the_order_of_the_graph_with_their_times(f: Fixture) {
-    let t = f.graph_site(1, diamond()).await;
-    let s = f.started(&t).await;
+/// Nodes are listed in the order of the graph, with output and times.
+pub async fn are_listed_in_graph_order_with_their_times(f: Fixture) {
+    let t = f.graph_workspace(1, diamond()).await;
+    let s = f.enqueue_started(&t).await;
     let begun = f.now();
     f.advance(2);
     let ended = f.now();
     f.complete_node("a", json!([1])).await;
     f.advance(1);
-    let b = f.take(1).await;
+    let b = f.claim_jobs(1).await;
     let nodes = f.nodes(s.execution).await;
     let a = NodeRun {
         state: NodeState::Completed,
@@ -52,44 +54,46 @@ pub async fn are_in_the_order_of_the_graph_with_their_times(f: Fixture) {
     assert!(nodes[0].job.is_some() && nodes[2].job.is_some());
 }
 
-/// Attempts and last error of a node that is tried again are those of its job.
-pub async fn tell_of_attempts_while_they_run(f: Fixture) {
+/// A node that is retried shows the attempts and last error of its job.
+pub async fn running_node_shows_attempts_and_error_of_its_job(f: Fixture) {
     let t = f
-        .graph_site(1, graph_of(vec![tried_task("a", 3)], &[]))
+        .graph_workspace(1, graph_of(vec![task_with_max_attempts("a", 3)], &[]))
         .await;
-    let s = f.started(&t).await;
+    let s = f.enqueue_started(&t).await;
     for attempt in 1..=2 {
-        let job = f.take_one().await;
+        let job = f.claim_job().await;
         assert_eq!(f.node(s.execution, "a").await.attempts, attempt);
-        f.end(&job, failed(Again::Policy)).await;
+        f.finish_job(&job, failed(RetryMode::Policy)).await;
         let node = f.node(s.execution, "a").await;
         assert_eq!((node.state, node.attempts), (NodeState::Running, attempt));
         assert_eq!(node.error.as_deref(), Some("it broke"));
     }
-    let job = f.take_one().await;
-    f.end(&job, came_to(json!(1))).await;
+    let job = f.claim_job().await;
+    f.finish_job(&job, completed_with(json!(1))).await;
     let node = f.node(s.execution, "a").await;
     assert_eq!((node.state, node.attempts), (NodeState::Completed, 3));
 }
 
-/// What was never started has no graph and no nodes.
-pub async fn of_an_unknown_execution_are_none(f: Fixture) {
-    let t = f.graph_site(1, diamond()).await;
-    let claimed = f.running(&t).await;
+/// An execution that was never started has no graph and no nodes.
+pub async fn unknown_execution_has_no_nodes(f: Fixture) {
+    let t = f.graph_workspace(1, diamond()).await;
+    let claimed = f.enqueue_running(&t).await;
     for execution in [fresh_id(), claimed.execution] {
         assert_eq!(ok(f.store.graph_get(execution).await), None);
         assert_eq!(ok(f.store.graph_nodes(execution).await), None);
     }
 }
 
-/// A list holds outputs as far as they fit into it; each can be read by itself.
-pub async fn outputs_that_do_not_fit_are_left_out(f: Fixture) {
-    let t = f.graph_site(1, graph(&["a", "b", "c", "d"], &[])).await;
-    let s = f.started(&t).await;
+/// The list omits outputs beyond its size limit; each output can be read individually.
+pub async fn oversized_outputs_are_omitted_from_the_list(f: Fixture) {
+    let t = f
+        .graph_workspace(1, graph(&["a", "b", "c", "d"], &[]))
+        .await;
+    let s = f.enqueue_started(&t).await;
     let large = json!("x".repeat(NODE_OUTPUTS_MAX_BYTES as usize / 2 - 2));
-    let jobs = f.take_nodes(&["a", "b", "c", "d"]).await;
+    let jobs = f.claim_nodes(&["a", "b", "c", "d"]).await;
     for (job, output) in jobs.iter().zip([&large, &large, &json!(1)]) {
-        f.end(job, came_to(output.clone())).await;
+        f.finish_job(job, completed_with(output.clone())).await;
     }
     let nodes = f.nodes(s.execution).await;
     let (kept, one) = (JsonText::from(&large), JsonText::from(&json!(1)));
@@ -104,12 +108,12 @@ pub async fn outputs_that_do_not_fit_are_left_out(f: Fixture) {
     assert_eq!(ok(f.store.graph_output(fresh_id(), 0).await), None);
 }
 
-/// Outputs outlive the jobs that made them, and are passed on all the same.
+/// Outputs outlive their jobs and are still passed to later nodes.
 pub async fn outputs_outlive_their_jobs(f: Fixture) {
     let t = f
-        .graph_site(1, graph_of(vec![task("a"), task("b")], &[("a", "b")]))
+        .graph_workspace(1, graph_of(vec![task("a"), task("b")], &[("a", "b")]))
         .await;
-    let s = f.started(&t).await;
+    let s = f.enqueue_started(&t).await;
     f.complete_node("a", json!("kept")).await;
     f.advance(1);
     let prune = JobPrune {
@@ -121,15 +125,15 @@ pub async fn outputs_outlive_their_jobs(f: Fixture) {
     let kept = Some(JsonText::from(&json!("kept")));
     assert_eq!(f.node(s.execution, "a").await.output, kept);
     f.complete_node("b", json!(2)).await;
-    assert_eq!(f.letters(s.execution).await, "cc");
+    assert_eq!(f.node_letters(s.execution).await, "cc");
 }
 
-/// A pruned request takes graph and nodes along, and leaves those of others.
-pub async fn go_with_their_request(f: Fixture) {
-    let t = f.graph_site(2, graph(&["a"], &[])).await;
-    let gone = f.started(&t).await;
+/// Pruning a request deletes its graph and nodes, and no others.
+pub async fn are_pruned_with_their_request(f: Fixture) {
+    let t = f.graph_workspace(2, graph(&["a"], &[])).await;
+    let gone = f.enqueue_started(&t).await;
     f.complete_node("a", json!(1)).await;
-    let stays = f.started(&t).await;
+    let stays = f.enqueue_started(&t).await;
     f.advance(1);
     let prune = Prune {
         completed_before: Some(f.now()),
@@ -139,7 +143,7 @@ pub async fn go_with_their_request(f: Fixture) {
     assert_eq!(ok(f.store.prune(&prune).await).requests, 1);
     assert_eq!(ok(f.store.graph_get(gone.execution).await), None);
     assert_eq!(ok(f.store.graph_nodes(gone.execution).await), None);
-    assert_eq!(f.letters(stays.execution).await, "r");
+    assert_eq!(f.node_letters(stays.execution).await, "r");
     f.complete_node("a", json!(2)).await;
-    assert_eq!(f.letters(stays.execution).await, "c");
+    assert_eq!(f.node_letters(stays.execution).await, "c");
 }

@@ -1,8 +1,8 @@
-//! What a store promises about the start of a graph.
+//! The start of a graph.
 
 use crate::Fixture;
 use crate::factory::{new_request, ok};
-use crate::graph_factory::{Started, diamond, graph, graph_of, task, tried_task};
+use crate::graph_factory::{StartedGraph, diamond, graph, graph_of, task, task_with_max_attempts};
 use crate::graph_invariants;
 use crate::job_factory::QUEUE;
 use leasehold_core::graph::{GraphStop, HttpCall, Node, NodeState};
@@ -17,19 +17,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 fn node(value: Value) -> Node {
-    serde_json::from_value(value).expect("it is a node")
+    serde_json::from_value(value).expect("the job belongs to a node")
 }
 
-/// The nodes that wait for nothing become jobs, with the priority of the request; the others wait.
-pub async fn puts_the_first_nodes_into_their_queues(f: Fixture) {
+/// Nodes without predecessors become jobs with the request's priority; the others wait.
+pub async fn first_nodes_become_jobs(f: Fixture) {
     let t = f
-        .graph_site(1, graph(&["a", "b", "c"], &[("a", "c"), ("b", "c")]))
+        .graph_workspace(1, graph(&["a", "b", "c"], &[("a", "c"), ("b", "c")]))
         .await;
     let request = NewRequest {
         priority: 7,
         ..new_request(&t)
     };
-    let s = f.started_with(&t, request).await;
+    let s = f.enqueue_started_with(&t, request).await;
     let run = f.graph_run(s.execution).await;
     let expected = GraphRun {
         execution: s.execution,
@@ -45,7 +45,7 @@ pub async fn puts_the_first_nodes_into_their_queues(f: Fixture) {
     );
     let jobs = f.all_jobs(&JobFilter::default(), 10).await;
     let kinds: Vec<&str> = jobs.iter().map(|job| job.kind.as_str()).collect();
-    assert_eq!(kinds, ["b", "a"], "in the order of the graph");
+    assert_eq!(kinds, ["b", "a"], "jobs are in the order of the graph");
     for job in jobs {
         assert_eq!((job.queue.as_str(), job.status), (QUEUE, JobStatus::Queued));
         assert_eq!((job.priority, job.execution), (7, Some(s.execution)));
@@ -57,67 +57,67 @@ pub async fn puts_the_first_nodes_into_their_queues(f: Fixture) {
     graph_invariants::check(&f, &[s]).await;
 }
 
-/// What a node says of its retries and its timeout goes before what its queue says.
-pub async fn a_nodes_own_retry_and_timeout_hold(f: Fixture) {
+/// Retry policy and timeout of a node override those of its queue.
+pub async fn node_retry_and_timeout_override_the_queue(f: Fixture) {
     let own = Node {
         timeout: Some(Duration::from_millis(250)),
-        ..tried_task("own", 3)
+        ..task_with_max_attempts("own", 3)
     };
     let t = f
-        .graph_site(1, graph_of(vec![own, task("plain")], &[]))
+        .graph_workspace(1, graph_of(vec![own, task("plain")], &[]))
         .await;
-    f.started(&t).await;
-    let jobs = f.take_nodes(&["own", "plain"]).await;
+    f.enqueue_started(&t).await;
+    let jobs = f.claim_nodes(&["own", "plain"]).await;
     assert_eq!(jobs[0].retry.max_attempts, 3);
     assert_eq!(jobs[0].retry.backoff.base, Duration::ZERO);
     assert_eq!(jobs[0].timeout, Some(Duration::from_millis(250)));
     assert_eq!(jobs[1].timeout, None);
 }
 
-/// A call and a pause are jobs of Leasehold's own queues; a pause is due when it is over.
-pub async fn calls_and_pauses_have_queues_of_their_own(f: Fixture) {
+/// An http and a delay node are jobs in internal queues; the job of a delay is due when the delay is over.
+pub async fn http_and_delay_nodes_use_internal_queues(f: Fixture) {
     let call = node(json!({"id": "call", "type": "http", "method": "POST",
         "url": "https://example.com/orders/{/params/order}", "timeout_ms": 1_500}));
     let pause = node(json!({"id": "pause", "type": "delay", "milliseconds": 60_000}));
-    let t = f.graph_site(1, graph_of(vec![call, pause], &[])).await;
-    let s = f.started(&t).await;
-    let calls = f.take_from(HTTP_NODES, 10).await.jobs;
+    let t = f.graph_workspace(1, graph_of(vec![call, pause], &[])).await;
+    let s = f.enqueue_started(&t).await;
+    let calls = f.claim_jobs_from(HTTP_NODES, 10).await.jobs;
     assert_eq!(calls.len(), 1);
     assert_eq!(calls[0].timeout, Some(Duration::from_millis(1_500)));
-    let call: HttpCall = calls[0].payload.read().expect("a call is in it");
+    let call: HttpCall = calls[0].payload.read().expect("the call is in the payload");
     assert_eq!(call.url, "https://example.com/orders/7");
     assert!(call.idempotency_key.contains(&s.execution.to_string()));
-    let pauses = f.take_from(DELAY_NODES, 10).await;
+    let pauses = f.claim_jobs_from(DELAY_NODES, 10).await;
     assert_eq!(pauses.jobs, []);
     assert_eq!(pauses.next_due_in, Some(Duration::from_secs(60)));
     f.advance(60);
-    assert_eq!(f.take_from(DELAY_NODES, 10).await.jobs.len(), 1);
+    assert_eq!(f.claim_jobs_from(DELAY_NODES, 10).await.jobs.len(), 1);
 }
 
-/// However often it is started, it is started once, and a later start says whether it has ended.
-pub async fn twice_is_once(f: Fixture) {
-    let t = f.graph_site(1, diamond()).await;
-    let claimed = f.claimed(&t).await;
+/// Repeated starts start the graph once; a later start reports whether it has ended.
+pub async fn repeated_start_starts_once(f: Fixture) {
+    let t = f.graph_workspace(1, diamond()).await;
+    let claimed = f.enqueue_claimed(&t).await;
     f.start_graph(&claimed).await;
     f.dispatch(&claimed).await;
-    let s = Started::of(&t, &claimed);
+    let s = StartedGraph::of(&t, &claimed);
     let start = GraphStart::from(&claimed);
     let again = || async { ok(f.store.graph_start(&start).await) };
     let ended = false;
     assert_eq!(again().await, GraphStarted::AlreadyStarted { ended });
     let jobs = f.all_jobs(&JobFilter::default(), 10).await;
-    assert_eq!(jobs.len(), 1, "no node was begun twice");
+    assert_eq!(jobs.len(), 1, "no node was started twice");
     f.stop_graph(s.execution, GraphStop::Cancelled).await;
     let ended = true;
     assert_eq!(again().await, GraphStarted::AlreadyStarted { ended });
     graph_invariants::check(&f, &[s]).await;
 }
 
-/// Of many that start one execution at once, one starts it.
-pub async fn many_at_once_start_one(f: Fixture) {
-    let t = f.graph_site(20, diamond()).await;
+/// Of concurrent starts of one execution, one starts it.
+pub async fn concurrent_starts_start_once(f: Fixture) {
+    let t = f.graph_workspace(20, diamond()).await;
     for _ in 0..10 {
-        let claimed = f.claimed(&t).await;
+        let claimed = f.enqueue_claimed(&t).await;
         let barrier = Arc::new(tokio::sync::Barrier::new(6));
         let starts = (0..6).map(|_| {
             let (store, barrier) = (f.store.clone(), barrier.clone());
@@ -130,21 +130,25 @@ pub async fn many_at_once_start_one(f: Fixture) {
         let answers = futures::future::join_all(starts.collect::<Vec<_>>()).await;
         let mut started = 0;
         for answer in answers {
-            match answer.expect("no start panicked") {
+            match answer.expect("the start did not panic") {
                 GraphStarted::Started => started += 1,
                 other => assert_eq!(other, GraphStarted::AlreadyStarted { ended: false }),
             }
         }
         assert_eq!(started, 1);
     }
-    assert_eq!(f.take(100).await.len(), 10, "one first node each");
+    assert_eq!(
+        f.claim_jobs(100).await.len(),
+        10,
+        "one first node per execution"
+    );
 }
 
-/// What does not run cannot be started: an execution that nobody made, one of another version, or one that has ended.
-pub async fn of_what_does_not_run_is_not_found(f: Fixture) {
-    let t = f.graph_site(1, diamond()).await;
-    let other = f.graph_site(1, graph(&["a"], &[])).await;
-    let claimed = f.running(&t).await;
+/// The start of an unknown or ended execution, or of another version, is not found.
+pub async fn start_of_a_non_running_execution_is_not_found(f: Fixture) {
+    let t = f.graph_workspace(1, diamond()).await;
+    let other = f.graph_workspace(1, graph(&["a"], &[])).await;
+    let claimed = f.enqueue_running(&t).await;
     let start = GraphStart::from(&claimed);
     let unknown = GraphStart {
         execution: fresh_id(),
@@ -166,10 +170,10 @@ pub async fn of_what_does_not_run_is_not_found(f: Fixture) {
     assert_eq!(f.all_jobs(&JobFilter::default(), 10).await, []);
 }
 
-/// A binding has no nodes: nothing of it can be started in a store.
-pub async fn of_a_binding_is_refused(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.running(&t).await;
+/// A binding has no nodes, so the store cannot start it.
+pub async fn binding_cannot_be_started(f: Fixture) {
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_running(&t).await;
     let started = ok(f.store.graph_start(&(&claimed).into()).await);
     assert_eq!(started, GraphStarted::NotAGraph);
     assert_eq!(ok(f.store.graph_get(claimed.execution).await), None);
@@ -177,15 +181,15 @@ pub async fn of_a_binding_is_refused(f: Fixture) {
     assert_eq!(f.slots(t.workspace).await.in_use, 1);
 }
 
-/// A first node whose input cannot be made fails the execution at once, and nothing of it becomes a job.
-pub async fn a_first_node_without_its_input_fails_the_execution(f: Fixture) {
+/// A first node whose input cannot be resolved fails the execution, and no node becomes a job.
+pub async fn first_node_with_missing_input_fails_the_execution(f: Fixture) {
     let bad = node(json!({"id": "bad", "type": "task", "queue": QUEUE,
         "input": {"$from": "/params/nowhere"}}));
     let t = f
-        .graph_site(1, graph_of(vec![task("good"), bad], &[]))
+        .graph_workspace(1, graph_of(vec![task("good"), bad], &[]))
         .await;
-    let claimed = f.claimed(&t).await;
-    let s = Started::of(&t, &claimed);
+    let claimed = f.enqueue_claimed(&t).await;
+    let s = StartedGraph::of(&t, &claimed);
     let started = ok(f.store.graph_start(&(&claimed).into()).await);
     let run = f.graph_run(s.execution).await;
     assert_eq!(run.state.letters(), "xf");
@@ -198,11 +202,11 @@ pub async fn a_first_node_without_its_input_fails_the_execution(f: Fixture) {
         error: run.error.clone(),
     };
     assert_eq!(started, GraphStarted::Ended(ended));
-    let error = run.error.expect("it says why");
+    let error = run.error.expect("the error is set");
     assert!(error.starts_with("node `bad` failed: "), "{error}");
     let node = f.node(s.execution, "bad").await;
     assert_eq!((node.state, node.job), (NodeState::Failed, None));
-    assert_eq!(f.take(10).await, []);
+    assert_eq!(f.claim_jobs(10).await, []);
     let request = f.request(t.workspace, s.request).await;
     assert_eq!(request.status, RequestStatus::Failed);
     assert_eq!(request.failure_reason, Some(FailureReason::ExecutionFailed));

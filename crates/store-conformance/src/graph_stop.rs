@@ -1,8 +1,8 @@
-//! What a store promises about stopping a graph: nothing of it goes on, and execution, request and slot end with it.
+//! Stopping a graph: no node continues, and execution, request and slot end with it.
 
 use crate::Fixture;
 use crate::factory::{OWNER, USER, ok};
-use crate::graph_factory::{SETTLER, Started, diamond, graph};
+use crate::graph_factory::{StartedGraph, TIMEOUT_SWEEPER, diamond, graph};
 use crate::graph_invariants;
 use crate::job_factory::{WORKER, completed, job_refs};
 use leasehold_core::graph::{GraphStop, NodeState};
@@ -14,8 +14,8 @@ use serde_json::json;
 
 use RequestStatus::{Claimed, Dispatched, Failed, Pending};
 
-/// Each stop gives execution and request their status and reason, and frees the slot.
-pub async fn each_has_its_status_and_reason(f: Fixture) {
+/// Each stop sets status and reason of execution and request and frees the slot.
+pub async fn each_stop_has_its_status_and_reason(f: Fixture) {
     for (stop, status, reason) in [
         (
             GraphStop::Cancelled,
@@ -33,8 +33,8 @@ pub async fn each_has_its_status_and_reason(f: Fixture) {
             FailureReason::TimedOut,
         ),
     ] {
-        let t = f.graph_site(1, diamond()).await;
-        let s = f.started(&t).await;
+        let t = f.graph_workspace(1, diamond()).await;
+        let s = f.enqueue_started(&t).await;
         f.advance(1);
         let ended = EndedExecution {
             execution: s.execution,
@@ -52,40 +52,42 @@ pub async fn each_has_its_status_and_reason(f: Fixture) {
         assert_eq!(run.error.as_deref(), Some("enough"));
         assert_eq!(run.finished_at, Some(f.now()));
         let execution = f.execution(t.workspace, s.execution).await;
-        assert_eq!(execution.expect("it is kept").status, status);
+        assert_eq!(execution.expect("the execution is kept").status, status);
         let request = f.request(t.workspace, s.request).await;
         assert_eq!(request.failure_reason, Some(reason));
         assert_eq!(request.last_error.as_deref(), Some("enough"));
         let events = f.timeline(t.workspace, s.request).await;
-        let last = crate::timeline::step(events.last().expect("it has a history"));
+        let last = crate::timeline::step(events.last().expect("the timeline is not empty"));
         let word = Some(reason.as_str());
-        assert_eq!(last, (Some(Dispatched), Failed, SETTLER, word));
+        assert_eq!(last, (Some(Dispatched), Failed, TIMEOUT_SWEEPER, word));
         assert_eq!(f.slots(t.workspace).await.in_use, 0);
         graph_invariants::check(&f, &[s]).await;
     }
 }
 
-/// Jobs that nobody has are failed, leases of those that somebody has are lost, and what completed stays completed.
-pub async fn jobs_are_failed_and_leases_are_lost(f: Fixture) {
+/// Queued jobs fail, leases of running jobs are lost, and completed nodes stay completed.
+pub async fn stop_fails_queued_jobs_and_revokes_leases(f: Fixture) {
     let nodes = ["done", "leased", "waits", "fresh", "after"];
-    let t = f.graph_site(1, graph(&nodes, &[("done", "after")])).await;
-    let s = f.started(&t).await;
-    let jobs = f.take(3).await;
-    f.end(&jobs[0], completed()).await;
-    let back = leasehold_core::job::JobEnd::GivenBack;
-    f.end(&jobs[2], back).await;
+    let t = f
+        .graph_workspace(1, graph(&nodes, &[("done", "after")]))
+        .await;
+    let s = f.enqueue_started(&t).await;
+    let jobs = f.claim_jobs(3).await;
+    f.finish_job(&jobs[0], completed()).await;
+    let back = leasehold_core::job::JobEnd::Returned;
+    f.finish_job(&jobs[2], back).await;
     let stopped = f.stop_graph(s.execution, GraphStop::Cancelled).await;
     assert!(matches!(stopped, GraphStopped::Stopped(_)));
-    assert_eq!(f.letters(s.execution).await, "cxxxx");
-    assert_eq!(f.keep(WORKER, &job_refs(&jobs)).await, []);
-    let lost = f.end(&jobs[1], completed()).await;
+    assert_eq!(f.node_letters(s.execution).await, "cxxxx");
+    assert_eq!(f.renew_jobs(WORKER, &job_refs(&jobs)).await, []);
+    let lost = f.finish_job(&jobs[1], completed()).await;
     assert_eq!(lost, JobFinished::LeaseLost);
-    assert_eq!(f.take(10).await, []);
+    assert_eq!(f.claim_jobs(10).await, []);
     for id in ["leased", "waits", "fresh", "after"] {
         let node = f.node(s.execution, id).await;
         assert_eq!(node.state, NodeState::Cancelled);
         assert_eq!(node.finished_at, Some(f.now()));
-        let job = f.job(node.job.expect("it was begun")).await;
+        let job = f.job(node.job.expect("the node was started")).await;
         assert_eq!(job.status, JobStatus::Failed);
         assert_eq!(job.last_error.as_deref(), Some(ABANDONED));
     }
@@ -94,26 +96,26 @@ pub async fn jobs_are_failed_and_leases_are_lost(f: Fixture) {
     crate::job_invariants::check(&f).await;
 }
 
-/// Nothing of another execution is touched, not even jobs of the same claim.
-pub async fn others_are_left_alone(f: Fixture) {
-    let t = f.graph_site(2, graph(&["a"], &[])).await;
-    let all = f.started_many(&t, 2).await;
-    f.put(1).await;
-    let jobs = f.take(10).await;
+/// Other executions are unchanged, including jobs of the same claim.
+pub async fn other_executions_are_unchanged(f: Fixture) {
+    let t = f.graph_workspace(2, graph(&["a"], &[])).await;
+    let all = f.enqueue_started_many(&t, 2).await;
+    f.enqueue_jobs(1).await;
+    let jobs = f.claim_jobs(10).await;
     assert_eq!(jobs.len(), 3);
     f.stop_graph(all[0].execution, GraphStop::Terminated).await;
-    assert_eq!(f.keep(WORKER, &job_refs(&jobs)).await.len(), 2);
-    assert_eq!(f.letters(all[1].execution).await, "r");
+    assert_eq!(f.renew_jobs(WORKER, &job_refs(&jobs)).await.len(), 2);
+    assert_eq!(f.node_letters(all[1].execution).await, "r");
     assert_eq!(f.slots(t.workspace).await.in_use, 1);
     graph_invariants::check(&f, &all).await;
 }
 
-/// The first end counts: a second stop, or one of a graph that completed, changes nothing.
-pub async fn of_one_that_has_ended_changes_nothing(f: Fixture) {
-    let t = f.graph_site(2, graph(&["a"], &[])).await;
-    let completed = f.started(&t).await;
+/// The first end wins: a second stop, or the stop of a completed graph, changes nothing.
+pub async fn stop_of_an_ended_graph_changes_nothing(f: Fixture) {
+    let t = f.graph_workspace(2, graph(&["a"], &[])).await;
+    let completed = f.enqueue_started(&t).await;
     f.complete_node("a", json!(1)).await;
-    let stopped = f.started(&t).await;
+    let stopped = f.enqueue_started(&t).await;
     f.stop_graph(stopped.execution, GraphStop::Cancelled).await;
     for s in [completed, stopped] {
         let before = f.graph_run(s.execution).await;
@@ -124,10 +126,10 @@ pub async fn of_one_that_has_ended_changes_nothing(f: Fixture) {
     }
 }
 
-/// What was never started here cannot be stopped here.
-pub async fn of_an_unknown_one_is_not_found(f: Fixture) {
-    let t = f.graph_site(1, diamond()).await;
-    let claimed = f.running(&t).await;
+/// A graph that was never started cannot be stopped.
+pub async fn stop_of_an_unknown_graph_is_not_found(f: Fixture) {
+    let t = f.graph_workspace(1, diamond()).await;
+    let claimed = f.enqueue_running(&t).await;
     for execution in [fresh_id(), claimed.execution] {
         let stopped = f.stop_graph(execution, GraphStop::Cancelled).await;
         assert_eq!(stopped, GraphStopped::NotFound);
@@ -135,32 +137,34 @@ pub async fn of_an_unknown_one_is_not_found(f: Fixture) {
     assert_eq!(f.slots(t.workspace).await.in_use, 1);
 }
 
-/// A request that was not DISPATCHED yet passes through every status on its way.
-pub async fn before_it_was_dispatched_goes_through_every_status(f: Fixture) {
-    let t = f.graph_site(1, diamond()).await;
-    let claimed = f.claimed(&t).await;
+/// A request that is not DISPATCHED yet passes through every status to its end.
+pub async fn request_that_is_not_dispatched_passes_through_every_status(f: Fixture) {
+    let t = f.graph_workspace(1, diamond()).await;
+    let claimed = f.enqueue_claimed(&t).await;
     f.start_graph(&claimed).await;
     f.stop_graph(claimed.execution, GraphStop::Cancelled).await;
     let timeline = [
         (None, Pending, USER, None),
         (Some(Pending), Claimed, OWNER, None),
-        (Some(Claimed), Dispatched, SETTLER, None),
-        (Some(Dispatched), Failed, SETTLER, Some("cancelled")),
+        (Some(Claimed), Dispatched, TIMEOUT_SWEEPER, None),
+        (Some(Dispatched), Failed, TIMEOUT_SWEEPER, Some("cancelled")),
     ];
     f.assert_timeline(t.workspace, claimed.id, &timeline).await;
-    graph_invariants::check(&f, &[Started::of(&t, &claimed)]).await;
+    graph_invariants::check(&f, &[StartedGraph::of(&t, &claimed)]).await;
 }
 
-/// Many stops at once are one.
-pub async fn many_at_once_stop_it_once(f: Fixture) {
-    let t = f.graph_site(10, diamond()).await;
-    let all = f.started_many(&t, 10).await;
-    f.take(5).await;
+/// Of concurrent stops one counts.
+pub async fn concurrent_stops_count_once(f: Fixture) {
+    let t = f.graph_workspace(10, diamond()).await;
+    let all = f.enqueue_started_many(&t, 10).await;
+    f.claim_jobs(5).await;
     let stops = (0..30).map(|n: usize| {
         let (store, execution) = (f.store.clone(), all[n % 10].execution);
         tokio::spawn(async move {
             let stop = GraphStop::Terminated;
-            ok(store.graph_stop(execution, stop, SETTLER, "enough").await)
+            ok(store
+                .graph_stop(execution, stop, TIMEOUT_SWEEPER, "enough")
+                .await)
         })
     });
     let answers = futures::future::join_all(stops.collect::<Vec<_>>()).await;

@@ -1,14 +1,14 @@
-//! What a store promises about instances and about its clock.
+//! Heartbeats of instances, and the store's clock.
 
 use crate::Fixture;
 use crate::factory::ok;
-use leasehold_store::instance::{Instance, InstanceBeat};
+use leasehold_store::instance::{Instance, InstanceHeartbeat};
 use std::time::Duration;
 
 const FORGET: Duration = Duration::from_secs(60);
 
-fn beat(id: &str) -> InstanceBeat {
-    InstanceBeat {
+fn heartbeat_of(id: &str) -> InstanceHeartbeat {
+    InstanceHeartbeat {
         id: id.to_owned(),
         version: "0.1.0".to_owned(),
         dispatches: true,
@@ -17,8 +17,11 @@ fn beat(id: &str) -> InstanceBeat {
 }
 
 impl Fixture {
-    async fn beats(&self, id: &str) {
-        ok(self.store.instance_beat(&beat(id), FORGET).await);
+    async fn heartbeat(&self, id: &str) {
+        ok(self
+            .store
+            .instance_heartbeat(&heartbeat_of(id), FORGET)
+            .await);
     }
 
     async fn instances(&self) -> Vec<String> {
@@ -27,19 +30,19 @@ impl Fixture {
     }
 }
 
-/// What an instance says of itself is read back; later beats change all but when it started.
-pub async fn is_as_it_last_said(f: Fixture) {
+/// An instance is read back as of its last heartbeat; later heartbeats do not change its start time.
+pub async fn is_read_back_as_of_its_last_heartbeat(f: Fixture) {
     assert_eq!(ok(f.store.instance_list().await), []);
     let started_at = f.now();
-    f.beats("a").await;
+    f.heartbeat("a").await;
     f.advance(7);
-    let later = InstanceBeat {
+    let later = InstanceHeartbeat {
         id: "a".to_owned(),
         version: "0.2.0".to_owned(),
         dispatches: false,
         listens: None,
     };
-    ok(f.store.instance_beat(&later, FORGET).await);
+    ok(f.store.instance_heartbeat(&later, FORGET).await);
     let seen = Instance {
         id: later.id,
         version: later.version,
@@ -51,60 +54,66 @@ pub async fn is_as_it_last_said(f: Fixture) {
     assert_eq!(ok(f.store.instance_list().await), [seen]);
 }
 
-/// One that was not seen for so long is forgotten by another's beat, and not a moment before.
-pub async fn one_not_seen_for_long_is_forgotten(f: Fixture) {
-    f.beats("b").await;
-    f.beats("a").await;
+/// A heartbeat removes instances that have been silent for longer than the given time, and not earlier.
+pub async fn stale_instance_is_removed_by_another_heartbeat(f: Fixture) {
+    f.heartbeat("b").await;
+    f.heartbeat("a").await;
     f.advance(30);
-    f.beats("c").await;
+    f.heartbeat("c").await;
     f.advance(30);
-    f.beats("a").await;
+    f.heartbeat("a").await;
     assert_eq!(f.instances().await, ["a", "b", "c"]);
     f.advance(1);
-    f.beats("a").await;
+    f.heartbeat("a").await;
     assert_eq!(f.instances().await, ["a", "c"]);
 }
 
-/// One that beats is there afterwards, however long it was silent and however soon others are forgotten.
-pub async fn one_that_beats_is_not_forgotten(f: Fixture) {
-    f.beats("a").await;
-    f.beats("b").await;
+/// An instance is listed after its heartbeat, however long it was silent.
+pub async fn heartbeat_keeps_its_own_instance(f: Fixture) {
+    f.heartbeat("a").await;
+    f.heartbeat("b").await;
     f.advance(3_600);
-    ok(f.store.instance_beat(&beat("a"), Duration::ZERO).await);
+    ok(f.store
+        .instance_heartbeat(&heartbeat_of("a"), Duration::ZERO)
+        .await);
     assert_eq!(f.instances().await, ["a"]);
-    ok(f.store.instance_beat(&beat("b"), Duration::MAX).await);
+    ok(f.store
+        .instance_heartbeat(&heartbeat_of("b"), Duration::MAX)
+        .await);
     assert_eq!(f.instances().await, ["a", "b"]);
 }
 
-/// One that leaves is gone at once, others stay; leaving twice is nothing.
-pub async fn one_that_leaves_is_gone(f: Fixture) {
-    f.beats("a").await;
-    f.beats("b").await;
+/// A deregistered instance is removed at once, others stay; a second deregistration does nothing.
+pub async fn deregistered_instance_is_removed(f: Fixture) {
+    f.heartbeat("a").await;
+    f.heartbeat("b").await;
     for _ in 0..2 {
-        ok(f.store.instance_leave("a").await);
+        ok(f.store.instance_deregister("a").await);
         assert_eq!(f.instances().await, ["b"]);
     }
 }
 
-/// Many that beat at once are all there.
-pub async fn many_at_once_are_all_there(f: Fixture) {
-    let beats = (0..20).map(|n| {
+/// Concurrent heartbeats of many instances are all recorded.
+pub async fn concurrent_heartbeats_are_all_recorded(f: Fixture) {
+    let heartbeats = (0..20).map(|n| {
         let store = f.store.clone();
         tokio::spawn(async move {
             for _ in 0..5 {
-                ok(store.instance_beat(&beat(&format!("{n:02}")), FORGET).await);
+                ok(store
+                    .instance_heartbeat(&heartbeat_of(&format!("{n:02}")), FORGET)
+                    .await);
             }
         })
     });
-    for ended in futures::future::join_all(beats.collect::<Vec<_>>()).await {
-        ended.expect("it ended");
+    for ended in futures::future::join_all(heartbeats.collect::<Vec<_>>()).await {
+        ended.expect("the task did not panic");
     }
     let all: Vec<String> = (0..20).map(|n| format!("{n:02}")).collect();
     assert_eq!(f.instances().await, all);
 }
 
-/// The time is what the store's clock shows.
-pub async fn the_time_is_the_stores(f: Fixture) {
+/// The time is that of the store's clock.
+pub async fn time_is_the_store_clock(f: Fixture) {
     assert_eq!(ok(f.store.now().await), f.now());
     f.advance(5);
     assert_eq!(ok(f.store.now().await), f.now());

@@ -1,7 +1,7 @@
-//! What must be true of every store at every quiet moment. Reads everything through the trait and judges it.
+//! Invariants of a store, checked through the trait while no operation runs.
 
 use crate::Fixture;
-use crate::capacity_audit;
+use crate::drift_check;
 use crate::dump::Dump;
 use crate::factory::ok;
 use leasehold_core::{ExecutionId, ExecutionStatus, RequestId, RequestStatus};
@@ -10,17 +10,17 @@ use leasehold_store::execution::ActiveKey;
 use leasehold_store::request::{Counts, Request};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Reads everything, asserts every invariant, and returns what was read.
+/// Reads everything, asserts every invariant and returns the dump.
 ///
 /// # Panics
-/// When one does not hold.
+/// When an invariant is violated.
 pub async fn check(f: &Fixture) -> Dump {
     let dump = f.dump().await;
     let active = active(f).await;
     counts_equal_the_listing(&dump);
     slots_are_the_running_executions(&dump, &active);
     overview_fits(f, &dump).await;
-    capacity_audit::none(&*f.store).await;
+    drift_check::none(&*f.store).await;
     for request in dump.requests.values() {
         row_makes_sense(request);
         execution_fits(request, &dump);
@@ -31,7 +31,7 @@ pub async fn check(f: &Fixture) -> Dump {
     for (execution, request) in &active {
         assert!(
             of_requests.contains(execution),
-            "{execution} runs for nobody"
+            "{execution} runs without a request"
         );
         let status = dump.requests[request].status;
         assert!(
@@ -88,7 +88,7 @@ fn slots_are_the_running_executions(dump: &Dump, active: &BTreeMap<ExecutionId, 
     }
 }
 
-/// The overview says of all workspaces what is said of each.
+/// Asserts that the overview agrees with the individual reads.
 async fn overview_fits(f: &Fixture, dump: &Dump) {
     let overview = ok(f.store.workspace_overview(1_000).await);
     let living = dump.workspaces.values().filter(|w| w.deleted_at.is_none());
@@ -126,7 +126,7 @@ fn row_makes_sense(request: &Request) {
         "{id} attempts"
     );
     if request.status == RequestStatus::Pending {
-        assert_eq!(request.claimed_at, None, "{id} waits");
+        assert_eq!(request.claimed_at, None, "{id} is pending");
     }
 }
 
@@ -154,17 +154,21 @@ fn execution_fits(request: &Request, dump: &Dump) {
 
 fn timeline_fits(request: &Request, dump: &Dump) {
     let timeline = &dump.timelines[&request.id];
-    let first = timeline.first().expect("every request has a history");
+    let first = timeline.first().expect("every request has a timeline");
     assert_eq!((first.from, first.to), (None, RequestStatus::Pending));
     assert_eq!(timeline.last().map(|e| e.to), Some(request.status));
-    // Their times may be out of order by a moment: an operation reads the clock before it waits for another to end.
+    // Times may be slightly out of order: an operation reads the clock before it waits for a lock.
     for pair in timeline.windows(2) {
         assert_eq!(
             pair[1].from,
             Some(pair[0].to),
-            "{} leaves no gap",
+            "{} has a gap in its timeline",
             request.id
         );
-        assert!(pair[0].to.may_become(pair[1].to), "{} jumps", request.id);
+        assert!(
+            pair[0].to.may_become(pair[1].to),
+            "{} has an invalid transition",
+            request.id
+        );
     }
 }

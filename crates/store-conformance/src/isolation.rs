@@ -1,4 +1,4 @@
-//! What a store promises about sites: every method that takes a workspace sees only that workspace's things.
+//! Isolation of workspaces: every method that takes a workspace sees only the data of that workspace.
 
 use crate::Fixture;
 use crate::dump::Dump;
@@ -14,24 +14,24 @@ use leasehold_store::request::{
 use leasehold_store::{Page, fresh_id};
 use std::collections::BTreeSet;
 
-/// A site with a request in every status.
+/// Creates a workspace with a request in every status.
 struct Populated {
-    site: TestWorkspace,
+    workspace: TestWorkspace,
     requests: Vec<RequestId>,
     executions: Vec<ExecutionId>,
     failed: RequestId,
 }
 
 async fn populated(f: &Fixture) -> Populated {
-    let site = f.site(9).await;
-    let failed = f.failed(&site).await;
+    let workspace = f.workspace(9).await;
+    let failed = f.enqueue_failed(&workspace).await;
     let claimed = [
-        f.completed(&site).await,
+        f.enqueue_completed(&workspace).await,
         failed.clone(),
-        f.running(&site).await,
-        f.claimed(&site).await,
+        f.enqueue_running(&workspace).await,
+        f.enqueue_claimed(&workspace).await,
     ];
-    let kept = f.claimed(&site).await;
+    let kept = f.enqueue_claimed(&workspace).await;
     f.release(&kept, leasehold_store::request::ReleaseKind::Unknown, 600)
         .await;
     let mut requests: Vec<RequestId> = claimed.iter().map(|c| c.id).collect();
@@ -40,11 +40,11 @@ async fn populated(f: &Fixture) -> Populated {
     executions.push(kept.execution);
     let later = NewRequest {
         run_at: Some(f.now() + std::time::Duration::from_secs(600)),
-        ..new_request(&site)
+        ..new_request(&workspace)
     };
-    requests.push(f.enqueue_one(&site, later).await);
+    requests.push(f.enqueue_one(&workspace, later).await);
     Populated {
-        site,
+        workspace,
         requests,
         executions,
         failed: failed.id,
@@ -57,10 +57,10 @@ async fn two(f: &Fixture) -> (Populated, Populated, Dump) {
     (mine, theirs, before)
 }
 
-/// Another's definitions and versions cannot be read, listed, deleted or published to.
-pub async fn anothers_definitions_do_not_exist(f: Fixture) {
+/// Definitions and versions of another workspace cannot be read, listed, deleted or published to.
+pub async fn definitions_of_another_workspace_are_invisible(f: Fixture) {
     let (mine, theirs, before) = two(&f).await;
-    let (me, it) = (mine.site.workspace, theirs.site);
+    let (me, it) = (mine.workspace.workspace, theirs.workspace);
     assert_eq!(ok(f.store.definition_get(me, it.definition).await), None);
     let listed = ok(f.store.definition_list(me, Page::first(100)).await);
     assert!(listed.iter().all(|d| d.workspace == me));
@@ -80,10 +80,10 @@ pub async fn anothers_definitions_do_not_exist(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// Another's requests cannot be read, listed, cancelled or redriven, and have no history.
-pub async fn anothers_requests_do_not_exist(f: Fixture) {
+/// Requests of another workspace cannot be read, listed, cancelled or redriven, and have no timeline.
+pub async fn requests_of_another_workspace_are_invisible(f: Fixture) {
     let (mine, theirs, before) = two(&f).await;
-    let me = mine.site.workspace;
+    let me = mine.workspace.workspace;
     for id in &theirs.requests {
         assert_eq!(ok(f.store.request_get(me, *id).await), None);
         assert_eq!(f.timeline(me, *id).await, []);
@@ -108,18 +108,18 @@ pub async fn anothers_requests_do_not_exist(f: Fixture) {
     assert_eq!(listed.len(), mine.requests.len());
     assert!(listed.iter().all(|r| r.workspace == me));
     let mixed = RequestFilter {
-        definition: Some(theirs.site.definition),
+        definition: Some(theirs.workspace.definition),
         ..own
     };
     assert_eq!(f.list_all(&mixed, 100).await, []);
     assert_eq!(f.dump().await, before);
 }
 
-/// Another's executions cannot be read or listed.
-pub async fn anothers_executions_do_not_exist(f: Fixture) {
+/// Executions of another workspace cannot be read or listed.
+pub async fn executions_of_another_workspace_are_invisible(f: Fixture) {
     let (mine, theirs, _) = two(&f).await;
     let own = ExecutionFilter {
-        workspace: mine.site.workspace,
+        workspace: mine.workspace.workspace,
         status: None,
         definition: None,
     };
@@ -127,35 +127,35 @@ pub async fn anothers_executions_do_not_exist(f: Fixture) {
     let listed: BTreeSet<ExecutionId> = listed.iter().map(|e| e.id).collect();
     assert_eq!(listed, mine.executions.iter().copied().collect());
     let mixed = ExecutionFilter {
-        definition: Some(theirs.site.definition),
+        definition: Some(theirs.workspace.definition),
         ..own
     };
     assert_eq!(f.executions(&mixed, 100).await, []);
     for id in theirs.executions {
-        assert_eq!(f.execution(mine.site.workspace, id).await, None);
-        let own = f.execution(theirs.site.workspace, id).await;
+        assert_eq!(f.execution(mine.workspace.workspace, id).await, None);
+        let own = f.execution(theirs.workspace.workspace, id).await;
         assert_eq!(own.map(|e| e.id), Some(id));
     }
 }
 
-/// A place in another's line cannot be asked for, and is not changed by who else waits.
-pub async fn anothers_line_does_not_exist(f: Fixture) {
-    let (mine, theirs) = (f.site(0).await, f.site(0).await);
+/// A position in another workspace's line cannot be read, and other workspaces do not change a position.
+pub async fn position_ignores_other_workspaces(f: Fixture) {
+    let (mine, theirs) = (f.workspace(0).await, f.workspace(0).await);
     let (own, others) = (f.enqueue(&mine, 1).await[0], f.enqueue(&theirs, 3).await);
     for id in others {
         assert_eq!(
-            ok(f.store.request_place(mine.workspace, id, 10).await),
+            ok(f.store.request_position(mine.workspace, id, 10).await),
             None
         );
     }
-    let place = f.store.request_place(mine.workspace, own, 10).await;
-    assert_eq!(ok(place), Some(0));
+    let position = f.store.request_position(mine.workspace, own, 10).await;
+    assert_eq!(ok(position), Some(0));
 }
 
-/// Another's changes are not in the stream of a workspace.
-pub async fn anothers_changes_do_not_exist(f: Fixture) {
+/// Changes of another workspace are not in a workspace's stream.
+pub async fn changes_of_another_workspace_are_invisible(f: Fixture) {
     let (mine, _, _) = two(&f).await;
-    let me = mine.site.workspace;
+    let me = mine.workspace.workspace;
     let (mut start, mut seen) = (ChangeStart::Oldest, BTreeSet::new());
     loop {
         let page = ok(f.store.change_list(&start, Some(me), 3).await);
@@ -169,9 +169,9 @@ pub async fn anothers_changes_do_not_exist(f: Fixture) {
     assert_eq!(seen, mine.requests.iter().copied().collect());
 }
 
-/// Another's keys are not in the list of a workspace, nor are those of nobody's workspace.
-pub async fn anothers_keys_do_not_exist(f: Fixture) {
-    let (mine, theirs) = (f.site(0).await, f.site(0).await);
+/// Keys of other workspaces, and keys without a workspace, are not in a workspace's list.
+pub async fn keys_of_another_workspace_are_invisible(f: Fixture) {
+    let (mine, theirs) = (f.workspace(0).await, f.workspace(0).await);
     let own = f.key(KeyScope::Workspace(mine.workspace)).await;
     f.key(KeyScope::Workspace(theirs.workspace)).await;
     f.key(KeyScope::Admin).await;
@@ -179,21 +179,21 @@ pub async fn anothers_keys_do_not_exist(f: Fixture) {
     assert_eq!(f.keys(Some(fresh_id()), 10).await, []);
 }
 
-/// Another's definition cannot be enqueued: forbidden, and nothing is inserted for anybody.
-pub async fn anothers_definition_is_forbidden(f: Fixture) {
+/// Enqueueing a definition of another workspace is forbidden and inserts nothing.
+pub async fn definition_of_another_workspace_is_forbidden(f: Fixture) {
     let (mine, theirs, before) = two(&f).await;
-    let definition = theirs.site.definition;
-    let requests = vec![new_request(&mine.site), new_request(&theirs.site)];
-    let enqueued = f.try_enqueue(mine.site.workspace, requests).await;
+    let definition = theirs.workspace.definition;
+    let requests = vec![new_request(&mine.workspace), new_request(&theirs.workspace)];
+    let enqueued = f.try_enqueue(mine.workspace.workspace, requests).await;
     assert_eq!(enqueued, Enqueued::DefinitionForbidden(definition));
     assert_eq!(f.dump().await, before);
 }
 
-/// A bulk redrive takes the workspace's own failures only.
-pub async fn a_bulk_redrive_leaves_anothers_alone(f: Fixture) {
+/// A bulk redrive takes only the workspace's own failed requests.
+pub async fn bulk_redrive_skips_other_workspaces(f: Fixture) {
     let (mine, theirs, before) = two(&f).await;
     let redrive = RedriveMany {
-        workspace: mine.site.workspace,
+        workspace: mine.workspace.workspace,
         reason: None,
         limit: 100,
         by: USER.into(),
@@ -201,42 +201,42 @@ pub async fn a_bulk_redrive_leaves_anothers_alone(f: Fixture) {
     let redriven = ok(f.store.request_redrive_many(&redrive).await);
     let failed: Vec<RequestId> = redriven.iter().map(|(failed, _)| *failed).collect();
     assert_eq!(failed, [mine.failed]);
-    assert_same(&before, &f.dump().await, theirs.site.workspace);
+    assert_same(&before, &f.dump().await, theirs.workspace.workspace);
 }
 
-/// Changing, pausing and deleting one workspace touches nothing of another.
-pub async fn changes_of_one_workspace_touch_no_other(f: Fixture) {
+/// Updating, pausing and deleting one workspace does not change another.
+pub async fn updates_of_one_workspace_affect_no_other(f: Fixture) {
     let (mine, theirs, before) = two(&f).await;
-    let (me, it) = (mine.site.workspace, theirs.site.workspace);
+    let (me, it) = (mine.workspace.workspace, theirs.workspace.workspace);
     f.set_limit(me, 0).await;
     f.set_paused(me, true).await;
     assert_same(&before, &f.dump().await, it);
-    f.enqueue(&mine.site, 3).await;
+    f.enqueue(&mine.workspace, 3).await;
     assert!(ok(f
         .store
-        .definition_delete(me, mine.site.definition)
+        .definition_delete(me, mine.workspace.definition)
         .await));
     assert!(ok(f.store.workspace_delete(me).await));
     f.claim(100).await;
     assert_same(&before, &f.dump().await, it);
-    let asked = f.enqueue(&theirs.site, 2).await;
-    assert_eq!(ids(&f.claim(100).await), asked);
+    let request_ids = f.enqueue(&theirs.workspace, 2).await;
+    assert_eq!(ids(&f.claim(100).await), request_ids);
 }
 
 /// A workspace that does not exist owns nothing.
-pub async fn a_workspace_nobody_made_owns_nothing(f: Fixture) {
+pub async fn unknown_workspace_owns_nothing(f: Fixture) {
     let (mine, _, before) = two(&f).await;
-    let nobody: WorkspaceId = fresh_id();
+    let unknown: WorkspaceId = fresh_id();
     for id in &mine.requests {
-        assert_eq!(ok(f.store.request_get(nobody, *id).await), None);
+        assert_eq!(ok(f.store.request_get(unknown, *id).await), None);
     }
     let filter = RequestFilter {
-        workspace: Some(nobody),
+        workspace: Some(unknown),
         status: Some(RequestStatus::Pending),
         ..RequestFilter::default()
     };
     assert_eq!(f.list_all(&filter, 10).await, []);
-    let listed = ok(f.store.definition_list(nobody, Page::first(10)).await);
+    let listed = ok(f.store.definition_list(unknown, Page::first(10)).await);
     assert_eq!(listed, []);
     assert_eq!(f.dump().await, before);
 }

@@ -1,4 +1,4 @@
-//! What a store promises about putting jobs into queues.
+//! Enqueueing jobs.
 
 use crate::Fixture;
 use crate::factory::ok;
@@ -12,8 +12,8 @@ use leasehold_store::job::{Dedup, Job, JobFilter, JobStart, NewJob};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// A job that asks for everything is read back with all of it.
-pub async fn is_read_back_as_it_was_given(f: Fixture) {
+/// A job with all options is read back with all of them.
+pub async fn is_read_back_as_enqueued(f: Fixture) {
     let own = Backoff {
         base: Duration::from_millis(100),
         factor: 3.0,
@@ -23,7 +23,7 @@ pub async fn is_read_back_as_it_was_given(f: Fixture) {
     let new = NewJob {
         queue: "reports".into(),
         kind: "render".into(),
-        payload: JsonText::parse(" {\"b\":1.50, \"a\":[1,2]} ").expect("it is JSON"),
+        payload: JsonText::parse(" {\"b\":1.50, \"a\":[1,2]} ").expect("valid JSON"),
         priority: -7,
         start: JobStart::At(f.now() + Duration::from_secs(60)),
         max_attempts: Some(4),
@@ -35,7 +35,7 @@ pub async fn is_read_back_as_it_was_given(f: Fixture) {
         }),
         trace_context: Some("00-abc-def-01".into()),
     };
-    let id = f.put_one(new.clone()).await;
+    let id = f.enqueue_job(new.clone()).await;
     let expected = Job {
         id,
         queue: new.queue,
@@ -68,9 +68,9 @@ pub async fn is_read_back_as_it_was_given(f: Fixture) {
     assert_eq!(listed, [expected]);
 }
 
-/// A job that asks for nothing has its queue's settings and may run at once.
-pub async fn a_plain_one_follows_its_queue(f: Fixture) {
-    let id = f.put(1).await[0];
+/// A job without options has the settings of its queue and is due at once.
+pub async fn plain_job_has_the_settings_of_its_queue(f: Fixture) {
+    let id = f.enqueue_jobs(1).await[0];
     let job = f.job(id).await;
     assert_eq!((job.run_at, job.created_at), (f.now(), f.now()));
     assert_eq!((job.retry, job.timeout), (JobRetry::default(), None));
@@ -78,8 +78,8 @@ pub async fn a_plain_one_follows_its_queue(f: Fixture) {
     assert_eq!(job.status, JobStatus::Queued);
 }
 
-/// A payload is kept to the letter, whatever JSON it is.
-pub async fn payloads_are_kept_to_the_letter(f: Fixture) {
+/// A payload is stored exactly, whatever JSON it is.
+pub async fn payload_is_stored_exactly(f: Fixture) {
     let texts = [
         "null".to_owned(),
         "0.10".into(),
@@ -89,21 +89,21 @@ pub async fn payloads_are_kept_to_the_letter(f: Fixture) {
         format!("\"{}\"", "x".repeat(200_000)),
     ];
     let new = texts.iter().map(|text| NewJob {
-        payload: JsonText::parse(text).expect("it is JSON"),
+        payload: JsonText::parse(text).expect("valid JSON"),
         ..new_job()
     });
     let new: Vec<NewJob> = new.collect();
-    let ids = f.put_all(&new).await;
+    let ids = f.enqueue_new_jobs(&new).await;
     for (id, new) in ids.iter().zip(&new) {
         assert!(f.job(*id).await.payload == new.payload);
     }
-    for (claimed, new) in f.take(10).await.iter().zip(&new) {
+    for (claimed, new) in f.claim_jobs(10).await.iter().zip(&new) {
         assert!(claimed.payload == new.payload);
     }
 }
 
-/// A time that has come, or a wait of nothing, is the same as at once.
-pub async fn the_past_is_now(f: Fixture) {
+/// A start time in the past, or a delay of zero, means now.
+pub async fn past_start_time_means_now(f: Fixture) {
     let starts = [
         JobStart::Now,
         JobStart::At(f.now() - Duration::from_secs(60)),
@@ -111,32 +111,32 @@ pub async fn the_past_is_now(f: Fixture) {
         JobStart::At(f.now()),
     ];
     let new = starts.map(|start| NewJob { start, ..new_job() });
-    let ids = f.put_all(&new).await;
+    let ids = f.enqueue_new_jobs(&new).await;
     for id in &ids {
         let job = f.job(*id).await;
         assert_eq!(job.run_at, job.created_at);
     }
     assert_eq!(f.job_counts().await.ready, 4);
-    assert_eq!(job_ids(&f.take(9).await), ids);
+    assert_eq!(job_ids(&f.claim_jobs(9).await), ids);
 }
 
-/// A wait counts from the enqueue, by the store's clock.
-pub async fn a_wait_counts_from_now(f: Fixture) {
+/// A delay counts from the enqueue, by the store's clock.
+pub async fn delay_counts_from_the_enqueue(f: Fixture) {
     let new = NewJob {
         start: JobStart::In(Duration::from_millis(1_500)),
         ..new_job()
     };
-    let id = f.put_one(new).await;
+    let id = f.enqueue_job(new).await;
     let due = f.now() + Duration::from_millis(1_500);
     assert_eq!(f.job(id).await.run_at, due);
     f.advance(1);
-    assert_eq!(f.take(1).await, []);
+    assert_eq!(f.claim_jobs(1).await, []);
     f.advance(1);
-    assert_eq!(f.take_one().await.id, id);
+    assert_eq!(f.claim_job().await.id, id);
 }
 
-/// Answers are in the order asked, over several queues, and ids rise in the order of enqueueing.
-pub async fn answers_in_the_order_asked(f: Fixture) {
+/// Outcomes are in the order of the call, over several queues, and ids rise in that order.
+pub async fn outcomes_are_in_order(f: Fixture) {
     let new: Vec<NewJob> = (0..9)
         .map(|n| NewJob {
             queue: ["b", "a", "c"][n % 3].into(),
@@ -145,8 +145,8 @@ pub async fn answers_in_the_order_asked(f: Fixture) {
             ..new_job()
         })
         .collect();
-    let mut ids = f.put_all(&new).await;
-    ids.extend(f.put_all(&new).await);
+    let mut ids = f.enqueue_new_jobs(&new).await;
+    ids.extend(f.enqueue_new_jobs(&new).await);
     assert!(ids.is_sorted_by(|a, b| a < b), "{ids:?}");
     for (id, new) in ids.iter().zip(new.iter().chain(&new)) {
         let job = f.job(*id).await;
@@ -155,15 +155,15 @@ pub async fn answers_in_the_order_asked(f: Fixture) {
     }
 }
 
-/// Nothing is nothing.
-pub async fn of_nothing_is_nothing(f: Fixture) {
-    assert_eq!(f.offer(&[]).await, []);
+/// An empty call does nothing.
+pub async fn empty_call_does_nothing(f: Fixture) {
+    assert_eq!(f.try_enqueue_jobs(&[]).await, []);
     assert_eq!(f.all_jobs(&JobFilter::default(), 10).await, []);
 }
 
-/// A call of which one job cannot be put in puts in none, whichever it is, and holds no key for those it did not put in.
+/// If one job of a call cannot be inserted, none is, and no key is reserved for the others.
 pub async fn is_all_or_none(f: Fixture) {
-    let keyed = |key: String| NewJob {
+    let job_with_key = |key: String| NewJob {
         dedup: Some(Dedup { key, window: None }),
         ..new_job()
     };
@@ -174,16 +174,16 @@ pub async fn is_all_or_none(f: Fixture) {
     };
     let good = [
         new_job(),
-        keyed("a".into()),
+        job_with_key("a".into()),
         elsewhere,
-        keyed("b".into()),
+        job_with_key("b".into()),
         new_job(),
     ];
     for place in 0..=good.len() {
         let mut new = good.to_vec();
-        new.insert(place, keyed("k".repeat(256)));
+        new.insert(place, job_with_key("k".repeat(256)));
         let error = f.store.job_enqueue(&new).await;
-        let kind = error.expect_err("no column holds such a key").kind;
+        let kind = error.expect_err("the key is too long").kind;
         assert_eq!(kind, ErrorKind::Constraint("job_key_length".into()));
         assert_eq!(f.all_jobs(&JobFilter::default(), 10).await, []);
     }
@@ -192,19 +192,19 @@ pub async fn is_all_or_none(f: Fixture) {
     assert_eq!(f.all_jobs(&JobFilter::default(), 10).await.len(), 5);
 }
 
-/// As many as one call may carry are one call.
-pub async fn of_many_is_one_call(f: Fixture) {
-    // A tenth of what one call may carry: every way of carrying many is the same from a thousand on.
+/// One call takes the maximum number of jobs.
+pub async fn one_call_takes_the_maximum_number(f: Fixture) {
+    // A tenth of the maximum: adapters behave the same from a thousand jobs on.
     let n = ENQUEUE_MAX_JOBS / 10;
-    let ids = f.put(n).await;
+    let ids = f.enqueue_jobs(n).await;
     let distinct: BTreeSet<JobId> = ids.iter().copied().collect();
     assert_eq!(distinct.len(), n);
     assert_eq!(f.job_counts().await.ready, n as u64);
     assert_eq!(f.job(ids[n - 1]).await.queue, QUEUE);
 }
 
-/// Many callers at once lose nothing, and each job is claimed once.
-pub async fn from_many_places_at_once_loses_nothing(f: Fixture) {
+/// Concurrent enqueues lose no job, and each job is claimed once.
+pub async fn concurrent_enqueues_lose_nothing(f: Fixture) {
     let calls = (0..16u32).map(|n| {
         let store = f.store.clone();
         let new: Vec<NewJob> = (0..10)
@@ -217,12 +217,12 @@ pub async fn from_many_places_at_once_loses_nothing(f: Fixture) {
     });
     let mut ids = BTreeSet::new();
     for call in futures::future::join_all(calls).await {
-        ids.extend(call.expect("no call panicked").iter().map(|a| a.id));
+        ids.extend(call.expect("the call did not panic").iter().map(|a| a.id));
     }
     assert_eq!(ids.len(), 160);
     let mut claimed = Vec::new();
     loop {
-        let jobs = f.take(50).await;
+        let jobs = f.claim_jobs(50).await;
         if jobs.is_empty() {
             break;
         }

@@ -1,9 +1,9 @@
-//! Short words for what cases about jobs need again and again: put jobs in, take them, end them. Panics where a store fails; judges nothing.
+//! Helpers of the cases for jobs: enqueue, claim, finish. They panic if the store fails, and check nothing else.
 
 use crate::Fixture;
 use crate::factory::{LEASE, ok};
 use leasehold_core::job::{
-    Again, ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, JobRef, JobsClaimed,
+    ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, JobRef, JobsClaimed, RetryMode,
 };
 use leasehold_core::{JobId, JsonText};
 use leasehold_store::Page;
@@ -12,31 +12,31 @@ use leasehold_store::queue::{JobCounts, Queue, QueueChange};
 use serde_json::json;
 use std::time::Duration;
 
-/// The queue that cases use, unless they need another.
+/// The default queue.
 pub const QUEUE: &str = "mail";
-/// Who claims jobs, unless a case says otherwise.
+/// The default worker.
 pub const WORKER: &str = "worker-1";
 
-/// A job with ordinary options.
+/// A job with default options.
 pub fn new_job() -> NewJob {
     NewJob::new(QUEUE, "send", payload(7))
 }
 
-/// A payload that says which.
+/// A payload with this number.
 pub fn payload(n: u32) -> JsonText {
     JsonText::from(&json!({"to": n}))
 }
 
-/// An ordinary job with a priority.
-pub fn urgent(priority: i16) -> NewJob {
+/// A job with a priority.
+pub fn job_with_priority(priority: i16) -> NewJob {
     NewJob {
         priority,
         ..new_job()
     }
 }
 
-/// An ordinary job with a deduplication key, which holds for so many seconds or until the job has ended.
-pub fn keyed(key: &str, window_seconds: Option<u64>) -> NewJob {
+/// A job with a deduplication key, for a window or until the job has ended.
+pub fn job_with_dedup_key(key: &str, window_seconds: Option<u64>) -> NewJob {
     NewJob {
         dedup: Some(Dedup {
             key: key.into(),
@@ -46,39 +46,39 @@ pub fn keyed(key: &str, window_seconds: Option<u64>) -> NewJob {
     }
 }
 
-/// An ordinary job that is tried so often.
-pub fn tried(max_attempts: u32) -> NewJob {
+/// A job with a maximum of attempts.
+pub fn job_with_max_attempts(max_attempts: u32) -> NewJob {
     NewJob {
         max_attempts: Some(max_attempts),
         ..new_job()
     }
 }
 
-/// The ids of what was claimed, in order.
+/// The ids of the claimed jobs, in order.
 pub fn job_ids(claimed: &[ClaimedJob]) -> Vec<JobId> {
     claimed.iter().map(|job| job.id).collect()
 }
 
-/// The claims themselves, in order.
+/// The claims, in order.
 pub fn job_refs(claimed: &[ClaimedJob]) -> Vec<JobRef> {
     claimed.iter().map(ClaimedJob::claim).collect()
 }
 
-/// The work is done, and came to nothing worth keeping.
+/// The end of a completed job without a result.
 pub fn completed() -> JobEnd {
     JobEnd::Completed { result: None }
 }
 
-/// The work failed.
-pub fn failed(again: Again) -> JobEnd {
+/// The end of a failed attempt.
+pub fn failed(retry_mode: RetryMode) -> JobEnd {
     JobEnd::Failed {
         error: "it broke".into(),
-        again,
+        retry_mode,
     }
 }
 
-/// One end for each of these claims.
-pub fn all_end(claimed: &[ClaimedJob], end: &JobEnd) -> Vec<JobFinish> {
+/// Returns this end for each of these claims.
+pub fn finish_each(claimed: &[ClaimedJob], end: &JobEnd) -> Vec<JobFinish> {
     let finish = |claim| JobFinish {
         claim,
         end: end.clone(),
@@ -97,47 +97,47 @@ pub fn job_claim(worker: &str, max: u32) -> JobClaim {
 }
 
 impl Fixture {
-    /// Enqueues `n` ordinary jobs in one call, oldest first.
-    pub async fn put(&self, n: usize) -> Vec<JobId> {
-        self.put_all(&vec![new_job(); n]).await
+    /// Enqueues `n` jobs with default options in one call, oldest first.
+    pub async fn enqueue_jobs(&self, n: usize) -> Vec<JobId> {
+        self.enqueue_new_jobs(&vec![new_job(); n]).await
     }
 
-    /// Enqueues one job that is new.
-    pub async fn put_one(&self, new: NewJob) -> JobId {
-        self.put_all(&[new]).await[0]
+    /// Enqueues one new job.
+    pub async fn enqueue_job(&self, new: NewJob) -> JobId {
+        self.enqueue_new_jobs(&[new]).await[0]
     }
 
-    /// Enqueues these, which are all new.
-    pub async fn put_all(&self, new: &[NewJob]) -> Vec<JobId> {
-        let answers = self.offer(new).await;
-        assert!(answers.iter().all(|a| !a.existing), "all are new");
+    /// Enqueues these jobs, which must all be new.
+    pub async fn enqueue_new_jobs(&self, new: &[NewJob]) -> Vec<JobId> {
+        let answers = self.try_enqueue_jobs(new).await;
+        assert!(answers.iter().all(|a| !a.existing), "all jobs are new");
         answers.into_iter().map(|answer| answer.id).collect()
     }
 
-    /// Enqueues these, new or not.
-    pub async fn offer(&self, new: &[NewJob]) -> Vec<EnqueuedJob> {
+    /// Enqueues these jobs and returns the outcomes.
+    pub async fn try_enqueue_jobs(&self, new: &[NewJob]) -> Vec<EnqueuedJob> {
         let answers = ok(self.store.job_enqueue(new).await);
-        assert_eq!(answers.len(), new.len(), "one answer for each job");
+        assert_eq!(answers.len(), new.len(), "one outcome for each job");
         answers
     }
 
-    /// Claims as [`WORKER`] from [`QUEUE`], and tells all of what came.
-    pub async fn look(&self, max: u32) -> JobsClaimed {
+    /// Claims jobs from [`QUEUE`] as [`WORKER`] and returns the whole outcome.
+    pub async fn claim_outcome(&self, max: u32) -> JobsClaimed {
         ok(self.store.job_claim(&job_claim(WORKER, max)).await)
     }
 
-    /// Claims as [`WORKER`] from [`QUEUE`].
-    pub async fn take(&self, max: u32) -> Vec<ClaimedJob> {
-        self.look(max).await.jobs
+    /// Claims jobs from [`QUEUE`] as [`WORKER`].
+    pub async fn claim_jobs(&self, max: u32) -> Vec<ClaimedJob> {
+        self.claim_outcome(max).await.jobs
     }
 
-    /// Claims from [`QUEUE`].
-    pub async fn take_as(&self, worker: &str, max: u32) -> Vec<ClaimedJob> {
+    /// Claims jobs from [`QUEUE`].
+    pub async fn claim_jobs_as(&self, worker: &str, max: u32) -> Vec<ClaimedJob> {
         ok(self.store.job_claim(&job_claim(worker, max)).await).jobs
     }
 
-    /// Claims from a queue as [`WORKER`].
-    pub async fn take_from(&self, queue: &str, max: u32) -> JobsClaimed {
+    /// Claims jobs from a queue as [`WORKER`].
+    pub async fn claim_jobs_from(&self, queue: &str, max: u32) -> JobsClaimed {
         let claim = JobClaim {
             queue: queue.into(),
             ..job_claim(WORKER, max)
@@ -146,95 +146,109 @@ impl Fixture {
     }
 
     /// Claims exactly one job as [`WORKER`].
-    pub async fn take_one(&self) -> ClaimedJob {
-        let mut jobs = self.take(1).await;
-        assert_eq!(jobs.len(), 1, "one job can be claimed");
+    pub async fn claim_job(&self) -> ClaimedJob {
+        let mut jobs = self.claim_jobs(1).await;
+        assert_eq!(jobs.len(), 1, "no job can be claimed");
         jobs.remove(0)
     }
 
     /// Enqueues one job and claims it as [`WORKER`].
-    pub async fn taken(&self, new: NewJob) -> ClaimedJob {
-        let id = self.put_one(new).await;
-        let claimed = self.take_one().await;
-        assert_eq!(claimed.id, id, "nothing else waits");
+    pub async fn enqueue_claimed_job(&self, new: NewJob) -> ClaimedJob {
+        let id = self.enqueue_job(new).await;
+        let claimed = self.claim_job().await;
+        assert_eq!(claimed.id, id, "nothing else is queued");
         claimed
     }
 
-    /// Ends a claim of [`WORKER`].
-    pub async fn end(&self, job: &ClaimedJob, end: JobEnd) -> JobFinished {
-        self.end_as(WORKER, job.claim(), end).await
+    /// Finishes a job of [`WORKER`].
+    pub async fn finish_job(&self, job: &ClaimedJob, end: JobEnd) -> JobFinished {
+        self.finish_job_as(WORKER, job.claim(), end).await
     }
 
-    /// Ends a claim.
-    pub async fn end_as(&self, worker: &str, claim: JobRef, end: JobEnd) -> JobFinished {
-        let answers = self.end_all(worker, &[JobFinish { claim, end }]).await;
+    /// Finishes a job.
+    pub async fn finish_job_as(&self, worker: &str, claim: JobRef, end: JobEnd) -> JobFinished {
+        let answers = self.finish_jobs(worker, &[JobFinish { claim, end }]).await;
         answers[0]
     }
 
-    /// Ends many claims.
-    pub async fn end_all(&self, worker: &str, finishes: &[JobFinish]) -> Vec<JobFinished> {
-        self.end_all_and_see(worker, finishes).await.jobs
+    /// Finishes many jobs.
+    pub async fn finish_jobs(&self, worker: &str, finishes: &[JobFinish]) -> Vec<JobFinished> {
+        self.finish_jobs_with_executions(worker, finishes)
+            .await
+            .jobs
     }
 
-    /// Ends many claims, and says which executions ended with them, by execution.
-    pub async fn end_all_and_see(&self, worker: &str, finishes: &[JobFinish]) -> JobsFinished {
+    /// Finishes many jobs and returns the executions that ended with them, ordered by execution.
+    pub async fn finish_jobs_with_executions(
+        &self,
+        worker: &str,
+        finishes: &[JobFinish],
+    ) -> JobsFinished {
         let mut finished = ok(self.store.job_finish(worker, finishes).await);
         let answers = finished.jobs.len();
-        assert_eq!(answers, finishes.len(), "one answer for each finish");
+        assert_eq!(answers, finishes.len(), "one outcome for each finish");
         finished.ended.sort_by_key(|ended| ended.execution);
         finished
     }
 
-    /// Renews claims for [`LEASE`] and returns those still held, by id.
-    pub async fn keep(&self, worker: &str, claims: &[JobRef]) -> Vec<JobId> {
-        self.keep_for(worker, claims, LEASE).await
+    /// Renews jobs for [`LEASE`] and returns those still held, by id.
+    pub async fn renew_jobs(&self, worker: &str, claims: &[JobRef]) -> Vec<JobId> {
+        self.renew_jobs_for(worker, claims, LEASE).await
     }
 
-    /// Renews claims and returns those still held, by id.
-    pub async fn keep_for(&self, worker: &str, claims: &[JobRef], lease: Duration) -> Vec<JobId> {
+    /// Renews jobs and returns those still held, by id.
+    pub async fn renew_jobs_for(
+        &self,
+        worker: &str,
+        claims: &[JobRef],
+        lease: Duration,
+    ) -> Vec<JobId> {
         let mut held = ok(self.store.job_renew(worker, claims, lease).await);
         held.sort_unstable();
         held
     }
 
-    /// A completed job.
-    pub async fn job_completed(&self) -> JobId {
-        let job = self.taken(new_job()).await;
-        assert_eq!(self.end(&job, completed()).await, JobFinished::Completed);
+    /// Enqueues a job and completes it.
+    pub async fn enqueue_completed_job(&self) -> JobId {
+        let job = self.enqueue_claimed_job(new_job()).await;
+        assert_eq!(
+            self.finish_job(&job, completed()).await,
+            JobFinished::Completed
+        );
         job.id
     }
 
-    /// A job that failed for good.
-    pub async fn job_failed(&self) -> JobId {
-        let job = self.taken(new_job()).await;
-        let end = self.end(&job, failed(Again::Never)).await;
+    /// Enqueues a job and fails it permanently.
+    pub async fn enqueue_failed_job(&self) -> JobId {
+        let job = self.enqueue_claimed_job(new_job()).await;
+        let end = self.finish_job(&job, failed(RetryMode::Never)).await;
         assert_eq!(end, JobFinished::Failed);
         job.id
     }
 
-    /// Takes every expired lease back, by job.
-    pub async fn sweep(&self) -> Vec<ExpiredJob> {
+    /// Requeues every job with an expired lease; returns them ordered by job.
+    pub async fn requeue_expired_jobs(&self) -> Vec<ExpiredJob> {
         let mut expired = ok(self.store.job_requeue_expired(1_000).await);
         expired.sort_by_key(|job| job.claim.job);
         expired
     }
 
-    /// The job as it is now.
+    /// Reads a job.
     pub async fn job(&self, id: JobId) -> Job {
-        ok(self.store.job_get(id).await).expect("the job is there")
+        ok(self.store.job_get(id).await).expect("the job exists")
     }
 
-    /// The jobs of [`QUEUE`] by status.
+    /// Counts the jobs of [`QUEUE`] by status.
     pub async fn job_counts(&self) -> JobCounts {
         ok(self.store.queue_counts(QUEUE).await)
     }
 
-    /// Changes [`QUEUE`].
+    /// Updates [`QUEUE`].
     pub async fn set_queue(&self, change: QueueChange) -> Queue {
         ok(self.store.queue_update(QUEUE, &change).await)
     }
 
-    /// Changes how many jobs of [`QUEUE`] may run.
+    /// Sets the limit of [`QUEUE`].
     pub async fn set_queue_limit(&self, limit: Option<u32>) {
         let change = QueueChange {
             limit: Some(limit),
@@ -243,13 +257,13 @@ impl Fixture {
         self.set_queue(change).await;
     }
 
-    /// Every job that passes the filter, read in pages of `limit`, newest first.
+    /// Returns every job that matches the filter, newest first, read in pages of `limit`.
     pub async fn all_jobs(&self, filter: &JobFilter, limit: u32) -> Vec<Job> {
         let mut all: Vec<Job> = Vec::new();
         let mut page = Page::first(limit);
         loop {
             let rows = ok(self.store.job_list(filter, page).await);
-            assert!(rows.len() <= limit as usize, "a page holds its limit");
+            assert!(rows.len() <= limit as usize, "the page exceeds its limit");
             let Some(last) = rows.last().map(|job| job.id) else {
                 return all;
             };

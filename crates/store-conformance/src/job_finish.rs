@@ -1,10 +1,12 @@
-//! What a store promises about finishing jobs: each end, who may, and what of two counts.
+//! Finishing jobs: each end, who may finish, and which of two ends counts.
 
 use crate::Fixture;
 use crate::factory::{LEASE, ok};
-use crate::job_factory::{WORKER, all_end, completed, failed, job_ids, new_job, tried};
+use crate::job_factory::{
+    WORKER, completed, failed, finish_each, job_ids, job_with_max_attempts, new_job,
+};
 use leasehold_core::job::{
-    Again, JobEnd, JobFinish, JobFinished, JobRef, JobRetry, JobStatus, jitter,
+    JobEnd, JobFinish, JobFinished, JobRef, JobRetry, JobStatus, RetryMode, jitter,
 };
 use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_core::retry::Backoff;
@@ -17,20 +19,20 @@ const fn seconds(n: u64) -> Duration {
     Duration::from_secs(n)
 }
 
-fn assert_nobody_has(job: &Job) {
+fn assert_unclaimed(job: &Job) {
     assert_eq!((&job.claimed_by, job.claimed_at), (&None, None));
     assert_eq!(job.lease_expires_at, None);
 }
 
-/// A completed job keeps its result, and nobody has it.
-pub async fn completed_keeps_its_result(f: Fixture) {
-    let job = f.taken(new_job()).await;
+/// A completed job keeps its result and has no lease.
+pub async fn completed_job_keeps_its_result(f: Fixture) {
+    let job = f.enqueue_claimed_job(new_job()).await;
     f.advance(3);
-    let result = JsonText::parse("{ \"sent\" : true }").expect("it is JSON");
+    let result = JsonText::parse("{ \"sent\" : true }").expect("valid JSON");
     let end = JobEnd::Completed {
         result: Some(result.clone()),
     };
-    assert_eq!(f.end(&job, end).await, JobFinished::Completed);
+    assert_eq!(f.finish_job(&job, end).await, JobFinished::Completed);
     let kept = f.job(job.id).await;
     assert_eq!(kept.status, JobStatus::Completed);
     assert_eq!(
@@ -38,28 +40,31 @@ pub async fn completed_keeps_its_result(f: Fixture) {
         (Some(f.now()), Some(result))
     );
     let kept = f.job(job.id).await;
-    assert_nobody_has(&kept);
+    assert_unclaimed(&kept);
     assert_eq!((kept.attempts, kept.token), (1, job.token));
     assert_eq!(kept.last_error, None);
-    assert_eq!(f.take(5).await, []);
+    assert_eq!(f.claim_jobs(5).await, []);
 }
 
-/// A job that failed for good keeps its error.
-pub async fn failed_for_good_keeps_its_error(f: Fixture) {
-    let job = f.taken(new_job()).await;
+/// A permanently failed job keeps its error.
+pub async fn permanently_failed_job_keeps_its_error(f: Fixture) {
+    let job = f.enqueue_claimed_job(new_job()).await;
     f.advance(3);
-    assert_eq!(f.end(&job, failed(Again::Never)).await, JobFinished::Failed);
+    assert_eq!(
+        f.finish_job(&job, failed(RetryMode::Never)).await,
+        JobFinished::Failed
+    );
     let kept = f.job(job.id).await;
     assert_eq!(kept.status, JobStatus::Failed);
     assert_eq!(kept.finished_at, Some(f.now()));
     assert_eq!(kept.last_error.as_deref(), Some("it broke"));
     assert_eq!((kept.attempts, kept.result.clone()), (1, None));
-    assert_nobody_has(&kept);
-    assert_eq!(f.take(5).await, []);
+    assert_unclaimed(&kept);
+    assert_eq!(f.claim_jobs(5).await, []);
 }
 
-/// A failed attempt is tried again after the wait its policy says, and failed for good after the last.
-pub async fn failed_is_tried_again_by_its_policy(f: Fixture) {
+/// A failed attempt is retried after the backoff of its policy, and the job fails after the last attempt.
+pub async fn failed_attempt_is_retried_by_the_policy(f: Fixture) {
     let backoff = Backoff {
         base: seconds(2),
         factor: 3.0,
@@ -71,33 +76,33 @@ pub async fn failed_is_tried_again_by_its_policy(f: Fixture) {
         backoff: Some(backoff),
         ..new_job()
     };
-    let id = f.put_one(new).await;
+    let id = f.enqueue_job(new).await;
     for (attempt, wait) in [(1, 2), (2, 6), (3, 10)] {
-        let job = f.take_one().await;
+        let job = f.claim_job().await;
         assert_eq!((job.id, job.attempt), (id, attempt));
         let run_at = f.now() + seconds(wait);
-        let end = f.end(&job, failed(Again::Policy)).await;
+        let end = f.finish_job(&job, failed(RetryMode::Policy)).await;
         assert_eq!(end, JobFinished::Queued { run_at });
         let kept = f.job(id).await;
         assert_eq!((kept.status, kept.run_at), (JobStatus::Queued, run_at));
         assert_eq!((kept.attempts, kept.token), (attempt, job.token));
         assert_eq!(kept.last_error.as_deref(), Some("it broke"));
-        assert_nobody_has(&kept);
+        assert_unclaimed(&kept);
         f.advance(wait - 1);
-        assert_eq!(f.look(1).await.next_due_in, Some(seconds(1)));
+        assert_eq!(f.claim_outcome(1).await.next_due_in, Some(seconds(1)));
         f.advance(1);
     }
-    let job = f.take_one().await;
+    let job = f.claim_job().await;
     assert_eq!(
-        f.end(&job, failed(Again::Policy)).await,
+        f.finish_job(&job, failed(RetryMode::Policy)).await,
         JobFinished::Failed
     );
     assert_eq!(f.job(id).await.attempts, 4);
     assert_eq!(f.job(id).await.status, JobStatus::Failed);
 }
 
-/// The wait has the jitter that the core computes for this job and claim.
-pub async fn waits_are_jittered_as_the_core_says(f: Fixture) {
+/// The backoff has the jitter that the core computes for this job and claim.
+pub async fn backoff_has_the_jitter_that_the_core_computes(f: Fixture) {
     let backoff = Backoff {
         base: seconds(100),
         factor: 2.0,
@@ -113,16 +118,17 @@ pub async fn waits_are_jittered_as_the_core_says(f: Fixture) {
         ..QueueChange::default()
     };
     f.set_queue(change).await;
-    f.put(20).await;
-    let jobs = f.take(20).await;
+    f.enqueue_jobs(20).await;
+    let jobs = f.claim_jobs(20).await;
     let mut waits = Vec::new();
     for job in &jobs {
-        let JobFinished::Queued { run_at } = f.end(job, failed(Again::Policy)).await else {
-            panic!("attempts are left");
+        let JobFinished::Queued { run_at } = f.finish_job(job, failed(RetryMode::Policy)).await
+        else {
+            panic!("the job is retried");
         };
         let wait = retry.after_failure(1, jitter(job.id, job.token));
-        let expected = f.now() + wait.expect("attempts are left");
-        // Databases keep microseconds.
+        let expected = f.now() + wait.expect("the job is retried");
+        // Databases have microsecond precision.
         let off = (run_at.as_microsecond() - expected.as_microsecond()).abs();
         assert!(off <= 1, "{run_at} is not {expected}");
         assert_eq!(f.job(job.id).await.run_at, run_at);
@@ -130,15 +136,15 @@ pub async fn waits_are_jittered_as_the_core_says(f: Fixture) {
     }
     waits.sort();
     waits.dedup();
-    assert!(waits.len() > 10, "they do not all come back at once");
+    assert!(waits.len() > 10, "the backoffs differ");
 }
 
-/// Where the job says nothing, the policy its queue has now holds.
-pub async fn the_queues_policy_of_now_holds(f: Fixture) {
-    let job = f.taken(new_job()).await;
+/// For a job without its own policy, the current policy of its queue applies.
+pub async fn current_policy_of_the_queue_applies(f: Fixture) {
+    let job = f.enqueue_claimed_job(new_job()).await;
     let own = {
-        f.put_one(tried(3)).await;
-        f.take_one().await
+        f.enqueue_job(job_with_max_attempts(3)).await;
+        f.claim_job().await
     };
     let change = QueueChange {
         retry: Some(JobRetry {
@@ -149,113 +155,126 @@ pub async fn the_queues_policy_of_now_holds(f: Fixture) {
     };
     f.set_queue(change).await;
     assert_eq!(
-        f.end(&job, failed(Again::Policy)).await,
+        f.finish_job(&job, failed(RetryMode::Policy)).await,
         JobFinished::Failed
     );
-    let again = f.end(&own, failed(Again::Policy)).await;
+    let again = f.finish_job(&own, failed(RetryMode::Policy)).await;
     assert!(matches!(again, JobFinished::Queued { .. }), "{again:?}");
 }
 
-/// A worker may say when to try again, as long as attempts are left.
-pub async fn failed_is_tried_again_when_the_worker_says(f: Fixture) {
-    let first = f.taken(tried(2)).await;
+/// A worker can choose the retry delay while attempts are left.
+pub async fn worker_can_choose_the_retry_delay(f: Fixture) {
+    let first = f.enqueue_claimed_job(job_with_max_attempts(2)).await;
     let run_at = f.now() + seconds(7);
-    let end = f.end(&first, failed(Again::After(seconds(7)))).await;
+    let end = f
+        .finish_job(&first, failed(RetryMode::After(seconds(7))))
+        .await;
     assert_eq!(end, JobFinished::Queued { run_at });
     f.advance(6);
-    assert_eq!(f.take(1).await, []);
+    assert_eq!(f.claim_jobs(1).await, []);
     f.advance(1);
-    let second = f.take_one().await;
-    let end = f.end(&second, failed(Again::After(seconds(7)))).await;
+    let second = f.claim_job().await;
+    let end = f
+        .finish_job(&second, failed(RetryMode::After(seconds(7))))
+        .await;
     assert_eq!(end, JobFinished::Failed);
     assert_eq!(f.job(second.id).await.attempts, 2);
 }
 
-/// A snoozed job comes back later, a job given back at once; neither counts as an attempt nor as an error.
-pub async fn snoozed_and_given_back_are_no_attempts(f: Fixture) {
-    let id = f.put_one(tried(1)).await;
+/// A snoozed job is due later, a returned job at once; neither counts as an attempt or an error.
+pub async fn snoozed_and_returned_jobs_count_no_attempt(f: Fixture) {
+    let id = f.enqueue_job(job_with_max_attempts(1)).await;
     for round in 1..=3u64 {
-        let job = f.take_one().await;
+        let job = f.claim_job().await;
         assert_eq!(job.attempt, 1);
         let run_at = f.now() + seconds(round);
-        let end = f.end(&job, JobEnd::Snoozed(seconds(round))).await;
+        let end = f.finish_job(&job, JobEnd::Snoozed(seconds(round))).await;
         assert_eq!(end, JobFinished::Queued { run_at });
         let kept = f.job(id).await;
         assert_eq!((kept.attempts, kept.token), (0, job.token));
         assert_eq!((kept.run_at, kept.last_error.clone()), (run_at, None));
-        assert_nobody_has(&kept);
-        assert_eq!(f.take(1).await, []);
+        assert_unclaimed(&kept);
+        assert_eq!(f.claim_jobs(1).await, []);
         f.advance(round);
-        let job = f.take_one().await;
-        let end = f.end(&job, JobEnd::GivenBack).await;
+        let job = f.claim_job().await;
+        let end = f.finish_job(&job, JobEnd::Returned).await;
         assert_eq!(end, JobFinished::Queued { run_at: f.now() });
         assert_eq!(f.job(id).await.attempts, 0);
     }
-    let job = f.take_one().await;
+    let job = f.claim_job().await;
     assert_eq!(job.attempt, 1);
     assert_eq!(
-        f.end(&job, failed(Again::Policy)).await,
+        f.finish_job(&job, failed(RetryMode::Policy)).await,
         JobFinished::Failed
     );
 }
 
-/// A wait too long to mean is a long one: a store that cannot keep it would leave the job with its worker for ever.
-pub async fn a_wait_for_ever_is_a_long_one(f: Fixture) {
+/// An oversized delay is capped: a store that cannot represent it would leave the job with its worker for ever.
+pub async fn oversized_delay_is_capped(f: Fixture) {
     let year = seconds(365 * 86_400);
     for end in [
         JobEnd::Snoozed(Duration::MAX),
-        failed(Again::After(Duration::MAX)),
+        failed(RetryMode::After(Duration::MAX)),
     ] {
-        let job = f.taken(new_job()).await;
-        let JobFinished::Queued { run_at } = f.end(&job, end).await else {
-            panic!("attempts are left");
+        let job = f.enqueue_claimed_job(new_job()).await;
+        let JobFinished::Queued { run_at } = f.finish_job(&job, end).await else {
+            panic!("the job is retried");
         };
         assert!(run_at > f.now() + year, "{run_at}");
         assert_eq!(f.job(job.id).await.run_at, run_at);
-        assert!(f.look(1).await.next_due_in > Some(year));
+        assert!(f.claim_outcome(1).await.next_due_in > Some(year));
     }
     assert_eq!(f.job_counts().await.scheduled, 2);
 }
 
-/// A queue that does not keep completed jobs forgets them at once; failed ones it keeps.
-pub async fn completed_ones_are_forgotten_where_the_queue_says_so(f: Fixture) {
-    let before = f.job_completed().await;
+/// A queue that does not keep completed jobs deletes them at once, but keeps failed ones.
+pub async fn completed_jobs_are_deleted_if_the_queue_does_not_keep_them(f: Fixture) {
+    let before = f.enqueue_completed_job().await;
     let change = QueueChange {
         keep_completed: Some(false),
         ..QueueChange::default()
     };
     f.set_queue(change).await;
-    let gone = f.taken(new_job()).await;
+    let gone = f.enqueue_claimed_job(new_job()).await;
     let claim = gone.claim();
     let progress = JsonText::default();
     assert!(ok(f.store.job_progress(WORKER, claim, &progress).await));
-    assert_eq!(f.end(&gone, completed()).await, JobFinished::Completed);
+    assert_eq!(
+        f.finish_job(&gone, completed()).await,
+        JobFinished::Completed
+    );
     assert_eq!(ok(f.store.job_get(gone.id).await), None);
-    let failed = f.job_failed().await;
-    assert_eq!(f.end(&gone, completed()).await, JobFinished::LeaseLost);
+    let failed = f.enqueue_failed_job().await;
+    assert_eq!(
+        f.finish_job(&gone, completed()).await,
+        JobFinished::LeaseLost
+    );
     let counts = f.job_counts().await;
     assert_eq!((counts.completed, counts.failed), (1, 1));
     assert_eq!(f.job(before).await.status, JobStatus::Completed);
     assert_eq!(f.job(failed).await.status, JobStatus::Failed);
-    let retried = f.taken(new_job()).await;
-    f.end(&retried, JobEnd::GivenBack).await;
-    let retried = f.take_one().await;
-    assert_eq!(f.end(&retried, completed()).await, JobFinished::Completed);
+    let retried = f.enqueue_claimed_job(new_job()).await;
+    f.finish_job(&retried, JobEnd::Returned).await;
+    let retried = f.claim_job().await;
+    assert_eq!(
+        f.finish_job(&retried, completed()).await,
+        JobFinished::Completed
+    );
     assert_eq!(ok(f.store.job_get(retried.id).await), None);
 }
 
-/// Answers are in the order asked, whatever each is.
-pub async fn answers_each_in_order(f: Fixture) {
-    f.put(150).await;
-    let jobs = f.take(150).await;
+/// Outcomes are in the order of the call.
+pub async fn outcomes_are_in_order(f: Fixture) {
+    f.enqueue_jobs(150).await;
+    let jobs = f.claim_jobs(150).await;
     let end_of = |n: usize| match n % 5 {
         0 => completed(),
-        1 => failed(Again::Never),
+        1 => failed(RetryMode::Never),
         2 => JobEnd::Snoozed(seconds(5)),
-        3 => JobEnd::GivenBack,
+        3 => JobEnd::Returned,
         _ => completed(),
     };
-    let stranger = |n: usize| i64::from(n % 5 == 4) * 1_000_000;
+    let token_offset = |n: usize| i64::from(n % 5 == 4) * 1_000_000;
     let finishes: Vec<JobFinish> = jobs
         .iter()
         .enumerate()
@@ -263,12 +282,12 @@ pub async fn answers_each_in_order(f: Fixture) {
         .map(|(n, job)| JobFinish {
             claim: JobRef {
                 job: job.id,
-                token: job.token + stranger(n),
+                token: job.token + token_offset(n),
             },
             end: end_of(n),
         })
         .collect();
-    let mut answers = f.end_all(WORKER, &finishes).await;
+    let mut answers = f.finish_jobs(WORKER, &finishes).await;
     answers.reverse();
     for (n, answer) in answers.into_iter().enumerate() {
         let expected = match n % 5 {
@@ -291,8 +310,8 @@ pub async fn answers_each_in_order(f: Fixture) {
 }
 
 /// Of two ends of one claim, in one call or in two, the first counts.
-pub async fn the_first_of_two_counts(f: Fixture) {
-    let job = f.taken(new_job()).await;
+pub async fn first_of_two_ends_counts(f: Fixture) {
+    let job = f.enqueue_claimed_job(new_job()).await;
     let finishes = [
         JobFinish {
             claim: job.claim(),
@@ -300,36 +319,40 @@ pub async fn the_first_of_two_counts(f: Fixture) {
         },
         JobFinish {
             claim: job.claim(),
-            end: failed(Again::Never),
+            end: failed(RetryMode::Never),
         },
     ];
-    let answers = f.end_all(WORKER, &finishes).await;
+    let answers = f.finish_jobs(WORKER, &finishes).await;
     assert_eq!(answers, [JobFinished::Completed, JobFinished::LeaseLost]);
-    assert_eq!(f.end(&job, completed()).await, JobFinished::LeaseLost);
+    assert_eq!(
+        f.finish_job(&job, completed()).await,
+        JobFinished::LeaseLost
+    );
     assert_eq!(f.job(job.id).await.status, JobStatus::Completed);
     assert_eq!(f.job(job.id).await.last_error, None);
-    let job = f.taken(new_job()).await;
+    let job = f.enqueue_claimed_job(new_job()).await;
     let one = std::slice::from_ref(&job);
-    let mut twice = all_end(one, &JobEnd::GivenBack);
-    twice.extend(all_end(one, &completed()));
-    let answers = f.end_all(WORKER, &twice).await;
+    let mut twice = finish_each(one, &JobEnd::Returned);
+    twice.extend(finish_each(one, &completed()));
+    let answers = f.finish_jobs(WORKER, &twice).await;
     assert_eq!(answers[1], JobFinished::LeaseLost);
-    assert_eq!(job_ids(&f.take(5).await), [job.id]);
+    assert_eq!(job_ids(&f.claim_jobs(5).await), [job.id]);
 }
 
-/// Who does not hold the lease changes nothing: another worker, another token, a queued job, an unknown one.
-pub async fn without_the_lease_changes_nothing(f: Fixture) {
-    let queued = f.put_one(new_job()).await;
+/// A finish without the lease changes nothing: another worker, another token, a queued job, an unknown job.
+pub async fn finish_without_the_lease_changes_nothing(f: Fixture) {
+    let queued = f.enqueue_job(new_job()).await;
     let job = {
-        f.put_one(crate::job_factory::urgent(5)).await;
-        f.take_one().await
+        f.enqueue_job(crate::job_factory::job_with_priority(5))
+            .await;
+        f.claim_job().await
     };
     let before = (f.job(job.id).await, f.job(queued).await);
     for end in [
         completed(),
-        failed(Again::Policy),
+        failed(RetryMode::Policy),
         JobEnd::Snoozed(seconds(1)),
-        JobEnd::GivenBack,
+        JobEnd::Returned,
     ] {
         let claims = [
             ("worker-2", job.claim()),
@@ -363,40 +386,48 @@ pub async fn without_the_lease_changes_nothing(f: Fixture) {
             ),
         ];
         for (worker, claim) in claims {
-            let answer = f.end_as(worker, claim, end.clone()).await;
+            let answer = f.finish_job_as(worker, claim, end.clone()).await;
             assert_eq!(answer, JobFinished::LeaseLost);
         }
     }
     assert_eq!((f.job(job.id).await, f.job(queued).await), before);
-    assert_eq!(f.end_all(WORKER, &[]).await, []);
+    assert_eq!(f.finish_jobs(WORKER, &[]).await, []);
 }
 
-/// A lease that has ended is nobody's: its worker can end nothing, before it is taken back and after.
-pub async fn an_expired_lease_cannot_finish(f: Fixture) {
-    let job = f.taken(new_job()).await;
+/// An expired lease cannot finish a job, before and after the lease is taken back.
+pub async fn expired_lease_cannot_finish_a_job(f: Fixture) {
+    let job = f.enqueue_claimed_job(new_job()).await;
     f.clock.advance(LEASE);
     let before = f.job(job.id).await;
-    for end in [completed(), failed(Again::Never), JobEnd::GivenBack] {
-        assert_eq!(f.end(&job, end).await, JobFinished::LeaseLost);
+    for end in [completed(), failed(RetryMode::Never), JobEnd::Returned] {
+        assert_eq!(f.finish_job(&job, end).await, JobFinished::LeaseLost);
     }
     assert_eq!(f.job(job.id).await, before);
-    assert_eq!(f.sweep().await.len(), 1);
-    assert_eq!(f.end(&job, completed()).await, JobFinished::LeaseLost);
-    let again = f.take_as("worker-2", 1).await.remove(0);
-    assert_eq!(f.end(&job, completed()).await, JobFinished::LeaseLost);
-    let answer = f.end_as("worker-2", again.claim(), completed()).await;
+    assert_eq!(f.requeue_expired_jobs().await.len(), 1);
+    assert_eq!(
+        f.finish_job(&job, completed()).await,
+        JobFinished::LeaseLost
+    );
+    let again = f.claim_jobs_as("worker-2", 1).await.remove(0);
+    assert_eq!(
+        f.finish_job(&job, completed()).await,
+        JobFinished::LeaseLost
+    );
+    let answer = f
+        .finish_job_as("worker-2", again.claim(), completed())
+        .await;
     assert_eq!(answer, JobFinished::Completed);
 }
 
-/// A long error is clipped, and characters that no database holds are dropped.
-pub async fn a_long_error_is_clipped(f: Fixture) {
-    let job = f.taken(new_job()).await;
+/// A long error is clipped, and characters that databases cannot store are removed.
+pub async fn long_error_is_clipped(f: Fixture) {
+    let job = f.enqueue_claimed_job(new_job()).await;
     let end = JobEnd::Failed {
         error: format!("ä\0{}", "ö".repeat(2 * ERROR_MAX_CHARS)),
-        again: Again::Never,
+        retry_mode: RetryMode::Never,
     };
-    assert_eq!(f.end(&job, end).await, JobFinished::Failed);
-    let error = f.job(job.id).await.last_error.expect("it failed");
+    assert_eq!(f.finish_job(&job, end).await, JobFinished::Failed);
+    let error = f.job(job.id).await.last_error.expect("the job failed");
     assert_eq!(error.chars().count(), ERROR_MAX_CHARS);
     assert!(error.starts_with("äö"));
 }

@@ -1,31 +1,32 @@
-//! What one call that finishes jobs promises when they are of every kind.
+//! One call that finishes jobs of every kind.
 
 use crate::Fixture;
 use crate::factory::{LEASE, ok};
-use crate::graph_factory::{came_to, graph};
+use crate::graph_factory::{completed_with, graph};
 use crate::job_factory::{WORKER, completed, failed};
 use crate::{graph_invariants, job_invariants};
 use leasehold_core::JsonText;
-use leasehold_core::job::{Again, JobEnd, JobFinish, JobFinished, JobRef};
+use leasehold_core::job::{JobEnd, JobFinish, JobFinished, JobRef, RetryMode};
 use leasehold_store::job::{Job, JobsFinished};
 use serde_json::json;
 
-/// One call ends plain jobs and nodes of several graphs, each in its own way, and answers in the order asked. A lost lease among them changes
-/// nothing for the others.
-pub async fn one_call_ends_jobs_of_every_kind(f: Fixture) {
-    let t = f.graph_site(4, graph(&["a", "b"], &[("a", "b")])).await;
-    let mut all = f.started_many(&t, 2).await;
-    f.put(3).await;
-    all.extend(f.started_many(&t, 2).await);
-    let jobs = f.take(10).await;
+/// One call finishes plain jobs and nodes of several graphs and returns the outcomes in order. A lost lease does not affect the others.
+pub async fn one_call_finishes_jobs_of_every_kind(f: Fixture) {
+    let t = f
+        .graph_workspace(4, graph(&["a", "b"], &[("a", "b")]))
+        .await;
+    let mut all = f.enqueue_started_many(&t, 2).await;
+    f.enqueue_jobs(3).await;
+    all.extend(f.enqueue_started_many(&t, 2).await);
+    let jobs = f.claim_jobs(10).await;
     assert_eq!(jobs.len(), 7);
     let ends = [
-        came_to(json!({"x": 1})),
-        failed(Again::Never),
-        came_to(json!({"y": 2})),
-        failed(Again::Policy),
+        completed_with(json!({"x": 1})),
+        failed(RetryMode::Never),
+        completed_with(json!({"y": 2})),
+        failed(RetryMode::Policy),
         completed(),
-        JobEnd::GivenBack,
+        JobEnd::Returned,
         JobEnd::Snoozed(LEASE),
     ];
     let mut finishes: Vec<JobFinish> = jobs
@@ -41,10 +42,10 @@ pub async fn one_call_ends_jobs_of_every_kind(f: Fixture) {
             token: jobs[of].token + 1_000,
             ..jobs[of].claim()
         };
-        let end = failed(Again::Never);
+        let end = failed(RetryMode::Never);
         finishes.insert(at, JobFinish { claim, end });
     }
-    let finished = f.end_all_and_see(WORKER, &finishes).await;
+    let finished = f.finish_jobs_with_executions(WORKER, &finishes).await;
     let queued = |job: &Job| JobFinished::Queued { run_at: job.run_at };
     let (retried, back, later) = (
         f.job(jobs[3].id).await,
@@ -69,15 +70,15 @@ pub async fn one_call_ends_jobs_of_every_kind(f: Fixture) {
     let ended: Vec<_> = finished.ended.iter().map(|ended| ended.execution).collect();
     assert_eq!(ended, [all[1].execution]);
     for (s, letters) in all.iter().zip(["cr", "fx", "rw", "rw"]) {
-        assert_eq!(f.letters(s.execution).await, letters);
+        assert_eq!(f.node_letters(s.execution).await, letters);
     }
     assert_eq!(f.slots(t.workspace).await.in_use, 3);
     graph_invariants::check(&f, &all).await;
     job_invariants::check(&f).await;
 }
 
-/// A call without claims changes nothing.
-pub async fn a_call_without_claims_answers_nothing(f: Fixture) {
+/// A call without claims does nothing.
+pub async fn call_without_claims_does_nothing(f: Fixture) {
     let nothing = ok(f.store.job_finish(WORKER, &[]).await);
     assert_eq!(nothing, JobsFinished::default());
 }

@@ -1,4 +1,4 @@
-//! What must be true of every job and queue at every quiet moment. Reads everything through the trait and judges it.
+//! Invariants of jobs and queues, checked through the trait while no operation runs.
 
 use crate::Fixture;
 use crate::factory::ok;
@@ -8,10 +8,10 @@ use leasehold_store::job::{Job, JobFilter};
 use leasehold_store::queue::JobCounts;
 use std::collections::BTreeMap;
 
-/// Reads all jobs, asserts every invariant, and returns them, newest first.
+/// Reads all jobs, asserts every invariant and returns the jobs, newest first.
 ///
 /// # Panics
-/// When one does not hold.
+/// When an invariant is violated.
 pub async fn check(f: &Fixture) -> Vec<Job> {
     let jobs = f.all_jobs(&JobFilter::default(), 500).await;
     let mut listed: BTreeMap<String, JobCounts> = BTreeMap::new();
@@ -47,9 +47,9 @@ fn row_makes_sense(job: &Job) {
     assert!(!finished || job.progress.is_none(), "{id} progress");
     let completed = job.status == JobStatus::Completed;
     assert!(completed || job.result.is_none(), "{id} result");
-    assert!(!running || job.attempts > 0, "{id} runs for an attempt");
-    assert!(job.attempts == 0 || job.token > 0, "{id} was claimed");
+    assert!(!running || job.attempts > 0, "{id} has an attempt");
+    assert!(job.attempts == 0 || job.token > 0, "{id} has a token");
     if job.status == JobStatus::Failed {
-        assert!(job.last_error.is_some(), "{id} says why");
+        assert!(job.last_error.is_some(), "{id} has an error");
     }
 }

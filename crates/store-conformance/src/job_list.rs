@@ -1,16 +1,16 @@
-//! What a store promises about reading jobs.
+//! Reading jobs.
 
 use crate::Fixture;
 use crate::factory::ok;
 use crate::job_factory::{QUEUE, completed, failed, new_job};
-use leasehold_core::job::{Again, JobEnd};
+use leasehold_core::job::{JobEnd, RetryMode};
 use leasehold_core::limits::PAGE_MAX;
 use leasehold_core::{JobId, JobStatus};
 use leasehold_store::Page;
 use leasehold_store::job::{Job, JobFilter, JobStart, NewJob};
 use std::time::Duration;
 
-/// Jobs in each status, of two queues; their ids, oldest first.
+/// Creates jobs in each status in two queues; returns their ids, oldest first.
 async fn some_of_each(f: &Fixture) -> Vec<JobId> {
     let other = NewJob {
         queue: "other".into(),
@@ -22,20 +22,20 @@ async fn some_of_each(f: &Fixture) -> Vec<JobId> {
     };
     let mut ids = Vec::new();
     for _ in 0..3 {
-        ids.extend(f.put(5).await);
-        let jobs = f.take(5).await;
-        f.end(&jobs[0], completed()).await;
-        f.end(&jobs[1], failed(Again::Never)).await;
-        f.end(&jobs[2], JobEnd::Snoozed(Duration::from_secs(60)))
+        ids.extend(f.enqueue_jobs(5).await);
+        let jobs = f.claim_jobs(5).await;
+        f.finish_job(&jobs[0], completed()).await;
+        f.finish_job(&jobs[1], failed(RetryMode::Never)).await;
+        f.finish_job(&jobs[2], JobEnd::Snoozed(Duration::from_secs(60)))
             .await;
-        ids.extend(f.put_all(&[other.clone(), later.clone()]).await);
+        ids.extend(f.enqueue_new_jobs(&[other.clone(), later.clone()]).await);
         f.advance(1);
     }
     ids
 }
 
-/// Everything, newest first, each as it is read alone; in pages that miss and repeat nothing.
-pub async fn has_everything_newest_first(f: Fixture) {
+/// The list has every job, newest first, as `job_get` returns it, in pages without gaps or repeats.
+pub async fn lists_every_job_newest_first(f: Fixture) {
     let mut ids = some_of_each(&f).await;
     ids.reverse();
     for page in [1, 2, 7, 100] {
@@ -48,13 +48,13 @@ pub async fn has_everything_newest_first(f: Fixture) {
     }
 }
 
-/// Filters by queue and status, alone and together, pass exactly what fits.
-pub async fn filters_pass_what_fits(f: Fixture) {
+/// Filters by queue and status, alone and combined, return exactly the matching jobs.
+pub async fn filters_return_exactly_the_matching_jobs(f: Fixture) {
     some_of_each(&f).await;
     let all = f.all_jobs(&JobFilter::default(), 100).await;
     let statuses = [None].into_iter().chain(JobStatus::ALL.map(Some));
     for status in statuses {
-        for queue in [None, Some(QUEUE), Some("other"), Some("nobody's")] {
+        for queue in [None, Some(QUEUE), Some("other"), Some("unknown")] {
             let filter = JobFilter {
                 queue: queue.map(str::to_owned),
                 status,
@@ -70,9 +70,9 @@ pub async fn filters_pass_what_fits(f: Fixture) {
     }
 }
 
-/// A page begins after its key, whether or not that job is there.
-pub async fn a_page_begins_after_its_key(f: Fixture) {
-    let ids = f.put(3).await;
+/// A page starts after its key, whether or not that job exists.
+pub async fn page_starts_after_its_key(f: Fixture) {
+    let ids = f.enqueue_jobs(3).await;
     let all = JobFilter::default();
     let page = ok(f.store.job_list(&all, Page::after(ids[2], 10)).await);
     let listed: Vec<JobId> = page.iter().map(|job| job.id).collect();
@@ -83,17 +83,17 @@ pub async fn a_page_begins_after_its_key(f: Fixture) {
     assert_eq!(ok(f.store.job_list(&all, before).await), []);
 }
 
-/// A page of everything holds what one may.
-pub async fn a_page_holds_no_more_than_one_may(f: Fixture) {
-    f.put(1_100).await;
+/// An oversized page is capped at the maximum.
+pub async fn page_is_capped_at_the_maximum(f: Fixture) {
+    f.enqueue_jobs(1_100).await;
     let all = JobFilter::default();
     let page = ok(f.store.job_list(&all, Page::first(u32::MAX)).await);
     assert_eq!(page.len(), PAGE_MAX as usize);
 }
 
 /// An unknown job is none.
-pub async fn an_unknown_job_is_none(f: Fixture) {
-    f.put(1).await;
+pub async fn unknown_job_is_none(f: Fixture) {
+    f.enqueue_jobs(1).await;
     assert_eq!(ok(f.store.job_get(JobId(987_654_321)).await), None);
     assert_eq!(ok(f.store.job_get(JobId(-1)).await), None);
 }

@@ -1,8 +1,8 @@
-//! What a store promises about deleting jobs that have ended.
+//! Deleting jobs that have ended.
 
 use crate::Fixture;
 use crate::factory::ok;
-use crate::job_factory::{completed, keyed, new_job};
+use crate::job_factory::{completed, job_with_dedup_key, new_job};
 use leasehold_core::JobId;
 use leasehold_store::job::{JobFilter, JobPrune, JobStart, JobsPruned, NewJob};
 use std::time::Duration;
@@ -20,12 +20,18 @@ async fn left(f: &Fixture) -> Vec<JobId> {
     jobs.iter().rev().map(|job| job.id).collect()
 }
 
-/// Completed and failed ones have ages of their own; what ended at that very moment or later stays.
-pub async fn takes_only_what_ended_before(f: Fixture) {
-    let old = [f.job_completed().await, f.job_failed().await];
+/// Completed and failed jobs have separate cutoffs; a job that ended at the cutoff or later stays.
+pub async fn deletes_only_jobs_that_ended_before_the_cutoff(f: Fixture) {
+    let old = [
+        f.enqueue_completed_job().await,
+        f.enqueue_failed_job().await,
+    ];
     f.advance(10);
     let moment = f.now();
-    let new = [f.job_completed().await, f.job_failed().await];
+    let new = [
+        f.enqueue_completed_job().await,
+        f.enqueue_failed_job().await,
+    ];
     f.advance(10);
     let keep = JobPrune {
         limit: 10,
@@ -49,15 +55,15 @@ pub async fn takes_only_what_ended_before(f: Fixture) {
     assert_eq!((counts.completed, counts.failed), (1, 1));
 }
 
-/// What has not ended stays, however old.
-pub async fn leaves_what_has_not_ended(f: Fixture) {
-    f.put(3).await;
-    let running = f.take(1).await;
+/// Open jobs stay, however old.
+pub async fn keeps_open_jobs(f: Fixture) {
+    f.enqueue_jobs(3).await;
+    let running = f.claim_jobs(1).await;
     let later = NewJob {
         start: JobStart::In(Duration::from_secs(1_000_000_000)),
         ..new_job()
     };
-    f.put_one(later).await;
+    f.enqueue_job(later).await;
     f.advance(365 * 24 * 3600);
     let before = f.all_jobs(&JobFilter::default(), 100).await;
     let none = ok(f.store.job_prune(&everything(&f, 100)).await);
@@ -66,13 +72,13 @@ pub async fn leaves_what_has_not_ended(f: Fixture) {
     assert_eq!(running.len(), 1);
 }
 
-/// Oldest first, at most `limit` a call; called again while it finds something, it takes all.
-pub async fn takes_the_oldest_first_and_at_most_its_limit(f: Fixture) {
-    f.put(5).await;
-    let jobs = f.take(5).await;
+/// A call deletes the oldest first, at most `limit`; repeated calls delete all.
+pub async fn deletes_oldest_first_up_to_the_limit(f: Fixture) {
+    f.enqueue_jobs(5).await;
+    let jobs = f.claim_jobs(5).await;
     let mut ended = Vec::new();
     for job in &jobs {
-        f.end(job, completed()).await;
+        f.finish_job(job, completed()).await;
         ended.push(job.id);
         f.advance(1);
     }
@@ -86,12 +92,12 @@ pub async fn takes_the_oldest_first_and_at_most_its_limit(f: Fixture) {
     }
 }
 
-/// Asked for everything it ends, and leaves a queue that works as before.
-pub async fn of_everything_ends(f: Fixture) {
-    f.put(300).await;
-    let jobs = f.take(300).await;
-    let ends = crate::job_factory::all_end(&jobs, &completed());
-    f.end_all(crate::job_factory::WORKER, &ends).await;
+/// Repeated calls with an oversized limit delete everything and leave the queue working.
+pub async fn deletes_everything_over_repeated_calls(f: Fixture) {
+    f.enqueue_jobs(300).await;
+    let jobs = f.claim_jobs(300).await;
+    let ends = crate::job_factory::finish_each(&jobs, &completed());
+    f.finish_jobs(crate::job_factory::WORKER, &ends).await;
     f.advance(1);
     let mut pruned = 0;
     loop {
@@ -102,20 +108,20 @@ pub async fn of_everything_ends(f: Fixture) {
         pruned += some;
     }
     assert_eq!(pruned, 300);
-    let next = f.put(2).await;
-    assert!(next[0] > jobs[299].id, "ids are not given twice");
-    assert_eq!(crate::job_factory::job_ids(&f.take(5).await), next);
+    let next = f.enqueue_jobs(2).await;
+    assert!(next[0] > jobs[299].id, "ids are not reused");
+    assert_eq!(crate::job_factory::job_ids(&f.claim_jobs(5).await), next);
 }
 
-/// Keys whose window has passed are deleted and counted, of open jobs too; others hold on.
-pub async fn deletes_keys_whose_window_has_passed(f: Fixture) {
+/// Keys with expired windows are deleted and counted, also of open jobs; other keys stay.
+pub async fn deletes_keys_with_expired_windows(f: Fixture) {
     let new = [
-        keyed("a", Some(10)),
-        keyed("b", Some(11)),
-        keyed("c", None),
-        keyed("d", Some(1)),
+        job_with_dedup_key("a", Some(10)),
+        job_with_dedup_key("b", Some(11)),
+        job_with_dedup_key("c", None),
+        job_with_dedup_key("d", Some(1)),
     ];
-    let ids = f.put_all(&new).await;
+    let ids = f.enqueue_new_jobs(&new).await;
     f.advance(10);
     let pruned = ok(f.store.job_prune(&everything(&f, 10)).await);
     assert_eq!(pruned, JobsPruned { jobs: 0, keys: 2 });
@@ -126,15 +132,15 @@ pub async fn deletes_keys_whose_window_has_passed(f: Fixture) {
     assert_eq!(keys, [None, Some("b".into()), Some("c".into()), None]);
     let again = ok(f.store.job_prune(&everything(&f, 10)).await);
     assert_eq!(again, JobsPruned::default());
-    let answers = f.offer(&new).await;
+    let answers = f.try_enqueue_jobs(&new).await;
     let existing: Vec<bool> = answers.iter().map(|a| a.existing).collect();
     assert_eq!(existing, [false, true, true, false]);
 }
 
-/// Pruning beside claims, ends and enqueues disturbs none of them.
-pub async fn disturbs_nobody_at_work(f: Fixture) {
+/// Pruning does not disturb concurrent claims, finishes and enqueues.
+pub async fn does_not_disturb_concurrent_operations(f: Fixture) {
     for _ in 0..30 {
-        f.job_completed().await;
+        f.enqueue_completed_job().await;
     }
     f.advance(1);
     let (prune, store) = (everything(&f, 3), f.store.clone());
@@ -145,7 +151,7 @@ pub async fn disturbs_nobody_at_work(f: Fixture) {
         }
     });
     for _ in 0..20 {
-        f.job_completed().await;
+        f.enqueue_completed_job().await;
     }
     pruner.await.expect("the pruner did not panic");
     assert_eq!(f.job_counts().await.completed, 20);

@@ -1,9 +1,10 @@
-//! What a store promises about expired leases: taken back by a sweep and by claims, once, and counted as attempts.
+//! Expired leases: taken back by a sweep or a claim, once, and counted as attempts.
 
 use crate::Fixture;
 use crate::factory::{LEASE, ok};
 use crate::job_factory::{
-    QUEUE, WORKER, completed, job_claim, job_ids, job_refs, new_job, tried, urgent,
+    QUEUE, WORKER, completed, job_claim, job_ids, job_refs, job_with_max_attempts,
+    job_with_priority, new_job,
 };
 use leasehold_core::job::{JobClaim, JobFinished};
 use leasehold_core::{JobId, JobStatus};
@@ -12,11 +13,11 @@ use leasehold_store::queue::QueueChange;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// A sweep queues what has expired again at once, and says what it was.
-pub async fn a_sweep_queues_it_again_at_once(f: Fixture) {
-    let job = f.taken(new_job()).await;
+/// A sweep requeues expired jobs at once and reports them.
+pub async fn sweep_requeues_expired_jobs_at_once(f: Fixture) {
+    let job = f.enqueue_claimed_job(new_job()).await;
     f.clock.advance(LEASE - Duration::from_micros(1));
-    assert_eq!(f.sweep().await, []);
+    assert_eq!(f.requeue_expired_jobs().await, []);
     f.clock.advance(Duration::from_micros(1));
     let expected = ExpiredJob {
         claim: job.claim(),
@@ -24,7 +25,7 @@ pub async fn a_sweep_queues_it_again_at_once(f: Fixture) {
         worker: WORKER.into(),
         status: JobStatus::Queued,
     };
-    assert_eq!(f.sweep().await, [expected]);
+    assert_eq!(f.requeue_expired_jobs().await, [expected]);
     let kept = f.job(job.id).await;
     assert_eq!((kept.status, kept.run_at), (JobStatus::Queued, f.now()));
     assert_eq!((kept.claimed_by, kept.claimed_at), (None, None));
@@ -32,21 +33,21 @@ pub async fn a_sweep_queues_it_again_at_once(f: Fixture) {
     assert_eq!((kept.attempts, kept.token), (1, job.token));
     let error = format!("the lease of {WORKER} expired");
     assert_eq!(kept.last_error, Some(error.clone()));
-    let again = f.take_as("worker-2", 1).await.remove(0);
+    let again = f.claim_jobs_as("worker-2", 1).await.remove(0);
     assert_eq!((again.id, again.attempt), (job.id, 2));
     assert_eq!(again.last_error, Some(error));
     assert!(again.token > job.token);
 }
 
-/// A lease that runs out on the last attempt is the end: a job that kills its workers ends too.
-pub async fn on_the_last_attempt_it_fails(f: Fixture) {
-    let id = f.put_one(tried(2)).await;
-    f.take_one().await;
+/// A lease that expires on the last attempt fails the job, so a job that kills its workers ends.
+pub async fn expiry_on_the_last_attempt_fails_the_job(f: Fixture) {
+    let id = f.enqueue_job(job_with_max_attempts(2)).await;
+    f.claim_job().await;
     f.advance(15);
-    let second = f.take_as("worker-2", 1).await.remove(0);
+    let second = f.claim_jobs_as("worker-2", 1).await.remove(0);
     assert_eq!((second.id, second.attempt), (id, 2));
     f.advance(15);
-    let expired = f.sweep().await;
+    let expired = f.requeue_expired_jobs().await;
     assert_eq!(expired.len(), 1);
     assert_eq!(expired[0].status, JobStatus::Failed);
     assert_eq!(expired[0].worker, "worker-2");
@@ -58,36 +59,36 @@ pub async fn on_the_last_attempt_it_fails(f: Fixture) {
         Some("the lease of worker-2 expired")
     );
     assert_eq!((kept.claimed_by, kept.lease_expires_at), (None, None));
-    assert_eq!(f.take(5).await, []);
-    assert_eq!(f.sweep().await, []);
+    assert_eq!(f.claim_jobs(5).await, []);
+    assert_eq!(f.requeue_expired_jobs().await, []);
 }
 
-/// A claim that would bring fewer than asked takes expired leases back itself.
-pub async fn a_claim_takes_it_back_itself(f: Fixture) {
-    let first = f.put(3).await;
-    f.take(3).await;
+/// A claim that would return fewer jobs than requested takes back expired leases itself.
+pub async fn claim_takes_back_expired_leases(f: Fixture) {
+    let first = f.enqueue_jobs(3).await;
+    f.claim_jobs(3).await;
     f.advance(15);
-    f.put_one(tried(1)).await;
-    let claimed = f.take_as("worker-2", 10).await;
+    f.enqueue_job(job_with_max_attempts(1)).await;
+    let claimed = f.claim_jobs_as("worker-2", 10).await;
     assert_eq!(claimed.len(), 4);
     assert_eq!(job_ids(&claimed)[..3], first);
-    assert_eq!(f.sweep().await, []);
+    assert_eq!(f.requeue_expired_jobs().await, []);
 }
 
-/// A claim takes back what has expired on its last attempt too, as failed.
-pub async fn a_claim_fails_what_is_exhausted(f: Fixture) {
-    let job = f.taken(tried(1)).await;
+/// A claim fails jobs whose lease expired on the last attempt.
+pub async fn claim_fails_exhausted_jobs(f: Fixture) {
+    let job = f.enqueue_claimed_job(job_with_max_attempts(1)).await;
     f.advance(15);
-    assert_eq!(f.take(1).await, []);
+    assert_eq!(f.claim_jobs(1).await, []);
     assert_eq!(f.job(job.id).await.status, JobStatus::Failed);
-    assert_eq!(f.sweep().await, []);
+    assert_eq!(f.requeue_expired_jobs().await, []);
 }
 
-/// At most its limit; asked again, a sweep goes on until nothing is left, and then finds nothing.
-pub async fn takes_at_most_its_limit_and_is_idempotent(f: Fixture) {
-    let ids: BTreeSet<JobId> = f.put(150).await.into_iter().collect();
-    f.take(100).await;
-    f.take_as("worker-2", 50).await;
+/// A sweep takes at most its limit; repeated sweeps take all, then nothing.
+pub async fn sweep_takes_at_most_its_limit_and_is_idempotent(f: Fixture) {
+    let ids: BTreeSet<JobId> = f.enqueue_jobs(150).await.into_iter().collect();
+    f.claim_jobs(100).await;
+    f.claim_jobs_as("worker-2", 50).await;
     f.advance(15);
     let mut swept = Vec::new();
     for expected in [40, 40, 40, 30, 0, 0] {
@@ -100,10 +101,10 @@ pub async fn takes_at_most_its_limit_and_is_idempotent(f: Fixture) {
     assert_eq!(f.job_counts().await.ready, 150);
 }
 
-/// A sweep asked for everything ends.
-pub async fn a_sweep_of_everything_ends(f: Fixture) {
-    f.put(300).await;
-    f.take(300).await;
+/// A sweep with an oversized limit is capped and ends.
+pub async fn sweep_is_capped_at_the_maximum(f: Fixture) {
+    f.enqueue_jobs(300).await;
+    f.claim_jobs(300).await;
     f.advance(15);
     let mut swept = 0;
     loop {
@@ -116,85 +117,103 @@ pub async fn a_sweep_of_everything_ends(f: Fixture) {
     assert_eq!(swept, 300);
 }
 
-/// Of jobs claimed together, those that ended, were renewed or given back are not taken back with the rest.
-pub async fn takes_only_what_has_expired(f: Fixture) {
-    let ids = f.put(6).await;
-    let jobs = f.take(6).await;
-    f.end(&jobs[0], completed()).await;
-    f.end(&jobs[1], leasehold_core::job::JobEnd::GivenBack)
+/// Of jobs claimed together, those that ended, were renewed or returned are not taken back.
+pub async fn takes_only_expired_leases(f: Fixture) {
+    let ids = f.enqueue_jobs(6).await;
+    let jobs = f.claim_jobs(6).await;
+    f.finish_job(&jobs[0], completed()).await;
+    f.finish_job(&jobs[1], leasehold_core::job::JobEnd::Returned)
         .await;
     f.advance(10);
-    f.keep(WORKER, &job_refs(&jobs[2..4])).await;
+    f.renew_jobs(WORKER, &job_refs(&jobs[2..4])).await;
     f.advance(5);
-    let expired: Vec<JobId> = f.sweep().await.iter().map(|e| e.claim.job).collect();
+    let expired: Vec<JobId> = f
+        .requeue_expired_jobs()
+        .await
+        .iter()
+        .map(|e| e.claim.job)
+        .collect();
     assert_eq!(expired, ids[4..]);
     let counts = f.job_counts().await;
     assert_eq!((counts.ready, counts.running, counts.completed), (3, 2, 1));
-    assert_eq!(f.keep(WORKER, &job_refs(&jobs)).await, ids[2..4]);
+    assert_eq!(f.renew_jobs(WORKER, &job_refs(&jobs)).await, ids[2..4]);
     f.advance(15);
-    let expired: Vec<JobId> = f.sweep().await.iter().map(|e| e.claim.job).collect();
+    let expired: Vec<JobId> = f
+        .requeue_expired_jobs()
+        .await
+        .iter()
+        .map(|e| e.claim.job)
+        .collect();
     assert_eq!(expired, ids[2..4]);
 }
 
-/// Leases of one claim that were renewed to different ends expire one by one.
-pub async fn leases_of_one_claim_expire_one_by_one(f: Fixture) {
-    let ids = f.put(5).await;
-    let jobs = f.take(5).await;
+/// Leases of one claim with different ends expire individually.
+pub async fn leases_of_one_claim_expire_individually(f: Fixture) {
+    let ids = f.enqueue_jobs(5).await;
+    let jobs = f.claim_jobs(5).await;
     for (n, job) in jobs.iter().enumerate() {
         let lease = Duration::from_secs(10 * (n as u64 + 1));
-        f.keep_for(WORKER, &[job.claim()], lease).await;
+        f.renew_jobs_for(WORKER, &[job.claim()], lease).await;
     }
     for (n, id) in ids.iter().enumerate() {
         f.advance(9);
-        assert_eq!(f.sweep().await, []);
-        assert_eq!(f.keep_for(WORKER, &job_refs(&jobs[..n]), LEASE).await, []);
+        assert_eq!(f.requeue_expired_jobs().await, []);
+        assert_eq!(
+            f.renew_jobs_for(WORKER, &job_refs(&jobs[..n]), LEASE).await,
+            []
+        );
         f.advance(1);
-        let expired = f.sweep().await;
+        let expired = f.requeue_expired_jobs().await;
         assert_eq!(expired.len(), 1, "{n}");
         assert_eq!(expired[0].claim.job, *id);
     }
     assert_eq!(f.job_counts().await.ready, 5);
 }
 
-/// A job that was taken back keeps its place in line by priority and age.
-pub async fn what_was_taken_back_keeps_its_place(f: Fixture) {
-    let low = f.put_one(new_job()).await;
-    let high = f.put_one(urgent(5)).await;
-    f.take(2).await;
+/// A job that was taken back keeps its position by priority and age.
+pub async fn requeued_job_keeps_its_position(f: Fixture) {
+    let low = f.enqueue_job(new_job()).await;
+    let high = f.enqueue_job(job_with_priority(5)).await;
+    f.claim_jobs(2).await;
     f.advance(15);
-    let younger = f.put_all(&[urgent(5), new_job()]).await;
-    assert_eq!(f.sweep().await.len(), 2);
-    let line = job_ids(&f.take(10).await);
+    let younger = f.enqueue_new_jobs(&[job_with_priority(5), new_job()]).await;
+    assert_eq!(f.requeue_expired_jobs().await.len(), 2);
+    let line = job_ids(&f.claim_jobs(10).await);
     assert_eq!(line, [high, younger[0], low, younger[1]]);
 }
 
-/// A sweep takes back of every queue, a paused one included; a claim of another queue leaves them alone or takes them back, but never takes them.
+/// A sweep covers every queue, paused ones included; a claim of another queue may take such jobs back but never returns them.
 pub async fn every_queue_is_swept(f: Fixture) {
     let other = NewJob {
         queue: "other".into(),
         ..new_job()
     };
-    let there = f.put_one(other).await;
-    f.take_from("other", 1).await;
-    let here = f.taken(new_job()).await;
+    let there = f.enqueue_job(other).await;
+    f.claim_jobs_from("other", 1).await;
+    let here = f.enqueue_claimed_job(new_job()).await;
     let paused = QueueChange {
         paused: Some(true),
         ..QueueChange::default()
     };
     ok(f.store.queue_update("other", &paused).await);
     f.advance(15);
-    assert_eq!(job_ids(&f.take(5).await), [here.id]);
+    assert_eq!(job_ids(&f.claim_jobs(5).await), [here.id]);
     f.advance(15);
-    let expired: BTreeSet<JobId> = f.sweep().await.iter().map(|e| e.claim.job).collect();
+    let expired: BTreeSet<JobId> = f
+        .requeue_expired_jobs()
+        .await
+        .iter()
+        .map(|e| e.claim.job)
+        .collect();
     assert!(expired.contains(&here.id));
     assert_eq!(f.job(there).await.status, JobStatus::Queued);
 }
 
-/// Many sweeps and claims at once take each expired lease back once.
-pub async fn from_many_places_at_once_takes_each_back_once(f: Fixture) {
-    let ids: BTreeSet<JobId> = f.put(120).await.into_iter().collect();
+/// Concurrent sweeps and claims take each expired lease back once.
+pub async fn concurrent_sweeps_and_claims_take_each_back_once(f: Fixture) {
+    let ids: BTreeSet<JobId> = f.enqueue_jobs(120).await.into_iter().collect();
     for n in 0..4 {
-        f.take_as(&format!("dead-{n}"), 30).await;
+        f.claim_jobs_as(&format!("dead-{n}"), 30).await;
     }
     f.advance(15);
     let sweeps = (0..8).map(|_| {
@@ -221,30 +240,30 @@ pub async fn from_many_places_at_once_takes_each_back_once(f: Fixture) {
     let (sweeps, claims): (Vec<_>, Vec<_>) = (sweeps.collect(), claims.collect());
     let mut swept = Vec::new();
     for sweep in sweeps {
-        swept.extend(sweep.await.expect("no sweep panicked"));
+        swept.extend(sweep.await.expect("the sweep did not panic"));
     }
     let mut claimed = Vec::new();
     for claim in claims {
-        claimed.extend(claim.await.expect("no claim panicked"));
+        claimed.extend(claim.await.expect("the claim did not panic"));
     }
     let distinct: BTreeSet<JobId> = swept.iter().copied().collect();
-    assert_eq!(distinct.len(), swept.len(), "none is taken back twice");
-    claimed.extend(job_ids(&f.take_as("last", 500).await));
-    assert_eq!(claimed.len(), 120, "each is claimed once");
+    assert_eq!(distinct.len(), swept.len(), "no lease is taken back twice");
+    claimed.extend(job_ids(&f.claim_jobs_as("last", 500).await));
+    assert_eq!(claimed.len(), 120, "each job is claimed once");
     assert_eq!(claimed.into_iter().collect::<BTreeSet<_>>(), ids);
     for job in ids {
         assert_eq!(f.job(job).await.attempts, 2);
     }
 }
 
-/// Who was slow and who took over cannot both end a job: exactly one finish counts.
-pub async fn the_slow_worker_cannot_end_what_another_took_over(f: Fixture) {
-    let slow = f.taken(new_job()).await;
+/// Of a slow worker and the one that took over, exactly one finishes the job.
+pub async fn slow_worker_cannot_finish_a_job_that_was_taken_over(f: Fixture) {
+    let slow = f.enqueue_claimed_job(new_job()).await;
     f.advance(15);
-    let taken = f.take_as("worker-2", 1).await.remove(0);
+    let taken = f.claim_jobs_as("worker-2", 1).await.remove(0);
     let (late, right) = tokio::join!(
-        f.end(&slow, completed()),
-        f.end_as("worker-2", taken.claim(), completed())
+        f.finish_job(&slow, completed()),
+        f.finish_job_as("worker-2", taken.claim(), completed())
     );
     assert_eq!(
         (late, right),

@@ -1,4 +1,4 @@
-//! What a store promises about keys: kept by their hash, a workspace's only where it lives, revoked for good, one first one.
+//! API keys: stored by hash, tied to existing workspaces, revoked permanently, one bootstrap key.
 
 use crate::Fixture;
 use crate::factory::ok;
@@ -7,7 +7,7 @@ use leasehold_core::{KeyId, Plan, WorkspaceId};
 use leasehold_store::key::{Key, KeyCreated, NewKey};
 use leasehold_store::{ErrorKind, Page, fresh_id};
 
-/// A key of this scope with a hash of its own.
+/// A key of this scope with a unique hash.
 pub(crate) fn new_key(scope: KeyScope) -> NewKey {
     let id: KeyId = fresh_id();
     let mut hash = [7; 32];
@@ -27,15 +27,15 @@ fn worker(queues: &[&str]) -> KeyScope {
 }
 
 impl Fixture {
-    /// Makes a key that can be made.
+    /// Creates a key.
     pub(crate) async fn key(&self, scope: KeyScope) -> Key {
         match ok(self.store.key_create(&new_key(scope)).await) {
             KeyCreated::Created(key) => key,
-            KeyCreated::WorkspaceNotFound => panic!("the workspace is there"),
+            KeyCreated::WorkspaceNotFound => panic!("the workspace exists"),
         }
     }
 
-    /// Every key, of a workspace or of all, read in pages of `limit`.
+    /// Returns every key, of one workspace or of all, read in pages of `limit`.
     pub(crate) async fn keys(&self, workspace: Option<WorkspaceId>, limit: u32) -> Vec<Key> {
         let mut all: Vec<Key> = Vec::new();
         let mut page = Page::first(limit);
@@ -48,17 +48,17 @@ impl Fixture {
         }
     }
 
-    async fn refused(&self, new: &NewKey) -> ErrorKind {
+    async fn rejection(&self, new: &NewKey) -> ErrorKind {
         let before = self.keys(None, 100).await;
         let error = self.store.key_create(new).await;
         assert_eq!(self.keys(None, 100).await, before);
-        error.expect_err("the schema refuses it").kind
+        error.expect_err("the constraint rejects the key").kind
     }
 }
 
-/// A key of each kind is found by its hash and by its id, as it was made.
-pub async fn is_read_back_as_it_was_made(f: Fixture) {
-    let workspace = f.workspace(Plan::Free, None).await.id;
+/// A key of each kind is found by hash and by id, as created.
+pub async fn is_read_back_as_created(f: Fixture) {
+    let workspace = f.bare_workspace(Plan::Free, None).await.id;
     let strange = worker(&["b", "a", "it's, \"q\" {x} \\ NULL", "ü ", "b"]);
     for scope in [KeyScope::Admin, KeyScope::Workspace(workspace), strange] {
         let new = new_key(scope);
@@ -78,17 +78,17 @@ pub async fn is_read_back_as_it_was_made(f: Fixture) {
     }
 }
 
-/// A hash or an id that nobody has finds nothing.
-pub async fn an_unknown_one_is_none(f: Fixture) {
+/// An unknown hash or id finds nothing.
+pub async fn unknown_key_is_none(f: Fixture) {
     f.key(KeyScope::Admin).await;
     assert_eq!(ok(f.store.key_find(&[0; 32]).await), None);
     assert_eq!(ok(f.store.key_get(fresh_id()).await), None);
     assert_eq!(ok(f.store.key_revoke(fresh_id()).await), None);
 }
 
-/// No key is made of a workspace that nobody made or that is deleted.
-pub async fn of_a_workspace_needs_it_to_live(f: Fixture) {
-    let gone = f.workspace(Plan::Free, None).await.id;
+/// A key cannot be created for an unknown or deleted workspace.
+pub async fn key_needs_an_existing_workspace(f: Fixture) {
+    let gone = f.bare_workspace(Plan::Free, None).await.id;
     let kept = f.key(KeyScope::Workspace(gone)).await;
     assert!(ok(f.store.workspace_delete(gone).await));
     for workspace in [gone, fresh_id()] {
@@ -99,8 +99,8 @@ pub async fn of_a_workspace_needs_it_to_live(f: Fixture) {
     assert_eq!(f.keys(None, 10).await, [kept]);
 }
 
-/// A name too short or too long, a worker without queues, a hash or an id for the second time are refused by their constraint.
-pub async fn what_cannot_be_is_refused(f: Fixture) {
+/// A name of invalid length, a worker without queues, a duplicate hash or id are rejected by their constraint.
+pub async fn invalid_key_is_rejected(f: Fixture) {
     let made = f.key(KeyScope::Admin).await;
     let admin = || new_key(KeyScope::Admin);
     let named = |name: String| NewKey { name, ..admin() };
@@ -119,7 +119,7 @@ pub async fn what_cannot_be_is_refused(f: Fixture) {
         (hash_again, "api_key_hash_once"),
         (id_again, "api_key_pkey"),
     ] {
-        let kind = f.refused(&new).await;
+        let kind = f.rejection(&new).await;
         assert_eq!(kind, ErrorKind::Constraint(constraint.into()));
     }
     let longest = named("é".repeat(200));
@@ -129,11 +129,11 @@ pub async fn what_cannot_be_is_refused(f: Fixture) {
     ));
 }
 
-/// The list is by id and has revoked keys too; a workspace's has only its own.
-pub async fn the_list_is_by_id(f: Fixture) {
+/// The list is ordered by id and includes revoked keys; the list of a workspace has only its own.
+pub async fn list_is_ordered_by_id(f: Fixture) {
     let (one, two) = (
-        f.workspace(Plan::Free, None).await.id,
-        f.workspace(Plan::Free, None).await.id,
+        f.bare_workspace(Plan::Free, None).await.id,
+        f.bare_workspace(Plan::Free, None).await.id,
     );
     let mut all = Vec::new();
     for scope in [
@@ -145,7 +145,7 @@ pub async fn the_list_is_by_id(f: Fixture) {
     ] {
         all.push(f.key(scope).await);
     }
-    all[4] = ok(f.store.key_revoke(all[4].id).await).expect("the key is there");
+    all[4] = ok(f.store.key_revoke(all[4].id).await).expect("the key exists");
     all.sort_by_key(|key| key.id);
     for limit in [1, 2, 100] {
         assert_eq!(f.keys(None, limit).await, all);
@@ -157,8 +157,8 @@ pub async fn the_list_is_by_id(f: Fixture) {
     }
 }
 
-/// A revoked key is revoked since it first was, and still found.
-pub async fn a_revoked_one_stays_so_since_then(f: Fixture) {
+/// A revoked key keeps the time of its first revocation and is still found.
+pub async fn revocation_time_is_kept(f: Fixture) {
     let made = f.key(KeyScope::Admin).await;
     let other = f.key(KeyScope::Admin).await;
     f.advance(10);
@@ -176,14 +176,14 @@ pub async fn a_revoked_one_stays_so_since_then(f: Fixture) {
     assert_eq!(ok(f.store.key_get(other.id).await), Some(other));
 }
 
-/// The first key is made where no administrator's key is valid, and only there; keys of others do not count.
-pub async fn the_first_is_made_where_no_administrator_is(f: Fixture) {
-    let workspace = f.workspace(Plan::Free, None).await.id;
+/// The first key is created only if no administrator key is valid; other keys do not count.
+pub async fn first_key_is_created_only_without_an_administrator_key(f: Fixture) {
+    let workspace = f.bare_workspace(Plan::Free, None).await.id;
     f.key(KeyScope::Workspace(workspace)).await;
     f.key(worker(&["emails"])).await;
     for _ in 0..2 {
         let new = new_key(KeyScope::Admin);
-        let first = ok(f.store.key_create_first(&new).await).expect("there is none yet");
+        let first = ok(f.store.key_create_first(&new).await).expect("there is no key yet");
         assert_eq!((first.id, first.hash), (new.id, new.hash));
         assert_eq!(ok(f.store.key_find(&new.hash).await), Some(first));
         let second = new_key(KeyScope::Admin);
@@ -193,17 +193,19 @@ pub async fn the_first_is_made_where_no_administrator_is(f: Fixture) {
     }
 }
 
-/// The first key is an administrator's, whoever asks for another.
-pub async fn the_first_is_an_administrators(f: Fixture) {
+/// The first key must be an administrator key.
+pub async fn first_key_must_be_an_administrator_key(f: Fixture) {
     let new = new_key(worker(&["emails"]));
     let error = f.store.key_create_first(&new).await;
-    let kind = error.expect_err("a worker's key opens too little").kind;
+    let kind = error
+        .expect_err("a worker key is no administrator key")
+        .kind;
     assert!(matches!(kind, ErrorKind::Value(_)), "{kind}");
     assert_eq!(f.keys(None, 10).await, []);
 }
 
-/// Of many that make the first key at once, one does.
-pub async fn of_many_firsts_at_once_one_is_made(f: Fixture) {
+/// Of concurrent creations of the first key, one succeeds.
+pub async fn concurrent_first_keys_create_one(f: Fixture) {
     for _ in 0..3 {
         let tries = (0..24).map(|_| {
             let store = f.store.clone();
@@ -215,7 +217,7 @@ pub async fn of_many_firsts_at_once_one_is_made(f: Fixture) {
         let tries = futures::future::join_all(tries.collect::<Vec<_>>()).await;
         let made = tries
             .into_iter()
-            .filter_map(|tried| tried.expect("it ended"));
+            .filter_map(|tried| tried.expect("the task did not panic"));
         let made: Vec<Key> = made.collect();
         assert_eq!(made.len(), 1);
         ok(f.store.key_revoke(made[0].id).await);

@@ -1,6 +1,6 @@
-//! One suite that says what a store is: every sentence of the storage port as a case, run over each adapter. Knows no database and no SQL.
+//! The conformance suite for stores: one test case for each guarantee of the storage port, run by every adapter. Knows no database and no SQL.
 //!
-//! An adapter's test file gives a function that makes an empty store, and expands the suite over it:
+//! An adapter's test file has a function that creates an empty store, and expands the suite with it:
 //!
 //! ```no_run
 //! use leasehold_store_conformance::{Fixture, clock, model::Model, suite};
@@ -8,20 +8,20 @@
 //!
 //! async fn fixture() -> Fixture {
 //!     let clock = clock();
-//!     // A real adapter opens its store with `Clock::Manual(clock.clone())`, migrates it, and keeps its folder or
+//!     // A real adapter opens its store with `Clock::Manual(clock.clone())`, migrates it, and keeps its directory or
 //!     // database alive with `Fixture::guarded`.
 //!     Fixture::new(Arc::new(Model::new(clock.clone())), clock)
 //! }
 //!
-//! // The path is used inside modules: begin it with `crate`.
+//! // The path is used inside modules: start it with `crate`.
 //! suite!(crate::fixture);
 //! # fn main() {}
 //! ```
 //!
-//! Each case becomes a test named `<noun>::<what it says>`. Everything here panics when a store breaks its promise.
+//! Each case becomes a test named `<module>::<case>` and panics if the store violates the guarantee.
 
-mod dice;
 mod fixture;
+mod seeded_rng;
 mod suite;
 
 pub mod dump;
@@ -33,19 +33,19 @@ pub mod invariants;
 pub mod job_factory;
 pub mod job_invariants;
 pub mod model;
-pub mod storm;
+pub mod stress;
 pub mod timeline;
 
 pub mod bounds;
-pub mod capacity_audit;
 pub mod change;
 pub mod definition;
+pub mod drift_check;
 pub mod execution_finish;
 pub mod execution_list;
 pub mod execution_list_active;
 pub mod execution_list_running;
+pub mod graph_expire;
 pub mod graph_nodes;
-pub mod graph_settle;
 pub mod graph_start;
 pub mod graph_stop;
 pub mod instance;
@@ -58,16 +58,17 @@ pub mod job_finish;
 pub mod job_finish_kinds;
 pub mod job_limit;
 pub mod job_list;
+pub mod job_notification;
 pub mod job_prune;
 pub mod job_race;
 pub mod job_renew;
 pub mod job_requeue;
-pub mod job_wake;
 pub mod key;
 pub mod lock;
 pub mod node_finish;
 pub mod node_race;
-pub mod node_told;
+pub mod node_report;
+pub mod notification;
 pub mod prune;
 pub mod queue;
 pub mod queue_overview;
@@ -81,7 +82,7 @@ pub mod request_fail;
 pub mod request_idempotency;
 pub mod request_list;
 pub mod request_oldest;
-pub mod request_place;
+pub mod request_position;
 pub mod request_recover;
 pub mod request_redrive;
 pub mod request_release;
@@ -89,7 +90,6 @@ pub mod request_renew;
 pub mod request_timeline;
 pub mod seed_004;
 pub mod transition;
-pub mod wake;
 pub mod workspace;
 pub mod workspace_overview;
 

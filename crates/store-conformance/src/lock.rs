@@ -1,4 +1,4 @@
-//! What a store promises about named locks: one holder, until a time, with a token that rises.
+//! Named locks: one holder, an expiry, and a rising fencing token.
 
 use crate::Fixture;
 use crate::factory::ok;
@@ -32,30 +32,30 @@ fn held(by: &str, until: Timestamp) -> LockAcquired {
     }
 }
 
-/// A free lock is taken until `at_most_for` from now.
-pub async fn a_free_one_is_taken(f: Fixture) {
+/// A free lock is acquired until `at_most_for` from now.
+pub async fn free_lock_is_acquired(f: Fixture) {
     let (token, until) = take(&f, "one").await;
     assert_eq!((token.name.as_str(), token.owner.as_str()), (QUEUE, "one"));
     assert_eq!(until, f.now() + FIFTEEN);
 }
 
-/// A held lock is held for everyone, its holder included.
-pub async fn a_held_one_is_held_for_everyone(f: Fixture) {
+/// A held lock cannot be acquired, not even by its holder.
+pub async fn held_lock_is_held_for_everyone(f: Fixture) {
     let (_, until) = take(&f, "one").await;
     f.advance(14);
     assert_eq!(acquire(&f, QUEUE, "two").await, held("one", until));
     assert_eq!(acquire(&f, QUEUE, "one").await, held("one", until));
 }
 
-/// Locks of other names are other locks.
-pub async fn names_are_apart(f: Fixture) {
+/// Locks of different names are independent.
+pub async fn locks_of_different_names_are_independent(f: Fixture) {
     take(&f, "one").await;
     let other = acquire(&f, "recoverStaleQueueItems", "two").await;
     assert!(matches!(other, LockAcquired::Acquired { .. }));
 }
 
-/// A lock that its holder does not keep is free at its end, by the store's clock.
-pub async fn one_that_is_not_kept_is_free_at_its_end(f: Fixture) {
+/// A lock that is not extended is free at its end, by the store's clock.
+pub async fn lock_that_is_not_extended_expires(f: Fixture) {
     let (first, until) = take(&f, "one").await;
     f.advance(15);
     assert_eq!(f.now(), until);
@@ -63,8 +63,8 @@ pub async fn one_that_is_not_kept_is_free_at_its_end(f: Fixture) {
     assert!(second.token > first.token);
 }
 
-/// The holder keeps it by extending from now, as often as it likes.
-pub async fn its_holder_keeps_it(f: Fixture) {
+/// The holder extends the lock from now, any number of times.
+pub async fn holder_extends_its_lock(f: Fixture) {
     let (token, _) = take(&f, "one").await;
     for _ in 0..4 {
         f.advance(10);
@@ -76,8 +76,8 @@ pub async fn its_holder_keeps_it(f: Fixture) {
     take(&f, "two").await;
 }
 
-/// Who lost a lock can neither keep it nor give it back: an expired one, one taken by another, one given back.
-pub async fn one_that_is_lost_is_lost(f: Fixture) {
+/// A lost lock can neither be extended nor released: expired, acquired by another, released.
+pub async fn lost_lock_cannot_be_extended_or_released(f: Fixture) {
     let (first, _) = take(&f, "one").await;
     f.advance(15);
     assert!(!ok(f.store.lock_extend(&first, FIFTEEN).await));
@@ -94,15 +94,15 @@ pub async fn one_that_is_lost_is_lost(f: Fixture) {
     assert!(ok(f.store.lock_release(&second, Duration::ZERO).await));
     assert!(!ok(f.store.lock_extend(&second, FIFTEEN).await));
     let unknown = LockToken {
-        name: "nobody's".into(),
+        name: "unknown".into(),
         ..second
     };
     assert!(!ok(f.store.lock_extend(&unknown, FIFTEEN).await));
     assert!(!ok(f.store.lock_release(&unknown, Duration::ZERO).await));
 }
 
-/// A lock given back is free at once.
-pub async fn one_given_back_is_free_at_once(f: Fixture) {
+/// A released lock is free at once.
+pub async fn released_lock_is_free_at_once(f: Fixture) {
     let (first, _) = take(&f, "one").await;
     f.advance(1);
     assert!(ok(f.store.lock_release(&first, Duration::ZERO).await));
@@ -110,8 +110,8 @@ pub async fn one_given_back_is_free_at_once(f: Fixture) {
     assert!(second.token > first.token);
 }
 
-/// `at_least_for` counts from when it was taken: given back before, it is free only then; after, at once.
-pub async fn one_given_back_early_stays_for_at_least_its_time(f: Fixture) {
+/// `at_least_for` counts from the acquisition: a lock released earlier stays held until then.
+pub async fn early_release_honours_at_least_for(f: Fixture) {
     let least = Duration::from_secs(10);
     let (first, _) = take(&f, "one").await;
     let free_at = f.now() + least;
@@ -126,8 +126,8 @@ pub async fn one_given_back_early_stays_for_at_least_its_time(f: Fixture) {
     take(&f, "three").await;
 }
 
-/// The token rises with every taking, also by the same owner again: what it did before is not its any more.
-pub async fn the_token_rises_with_every_taking(f: Fixture) {
+/// The token rises with every acquisition, also by the same owner; earlier tokens are invalid.
+pub async fn token_rises_with_every_acquisition(f: Fixture) {
     let mut tokens = Vec::new();
     for owner in ["one", "one", "two", "one"] {
         let (token, _) = take(&f, owner).await;
@@ -139,14 +139,14 @@ pub async fn the_token_rises_with_every_taking(f: Fixture) {
     assert!(tokens.is_sorted_by(|a, b| a < b), "{tokens:?}");
 }
 
-/// The list shows every lock by name, as it is.
-pub async fn the_list_shows_each_as_it_is(f: Fixture) {
+/// The list has every lock, ordered by name.
+pub async fn list_has_every_lock_by_name(f: Fixture) {
     assert_eq!(ok(f.store.lock_list().await), []);
     let start = f.now();
     let (queue, _) = take(&f, "one").await;
     f.advance(2);
     let LockAcquired::Acquired { token: alpha, .. } = acquire(&f, "alpha", "two").await else {
-        panic!("nobody holds it");
+        panic!("the lock is free");
     };
     assert!(ok(f.store.lock_extend(&queue, FIFTEEN).await));
     let state = |token: &LockToken, locked_at: Timestamp| LockState {
@@ -160,8 +160,8 @@ pub async fn the_list_shows_each_as_it_is(f: Fixture) {
     assert_eq!(ok(f.store.lock_list().await), expected);
 }
 
-/// Of many who try at once one gets it.
-pub async fn of_many_at_once_one_gets_it(f: Fixture) {
+/// Of concurrent acquisitions one succeeds.
+pub async fn concurrent_acquires_have_one_winner(f: Fixture) {
     for _ in 0..5 {
         let tries = (0..16).map(|n| {
             let store = f.store.clone();
@@ -174,7 +174,7 @@ pub async fn of_many_at_once_one_gets_it(f: Fixture) {
         });
         let mut acquired = 0;
         for attempt in futures::future::join_all(tries).await {
-            let attempt = attempt.expect("the attempt ended");
+            let attempt = attempt.expect("the attempt did not panic");
             acquired += usize::from(matches!(attempt, LockAcquired::Acquired { .. }));
         }
         assert_eq!(acquired, 1);

@@ -1,4 +1,4 @@
-//! What a store promises about pruning: only what has ended, whole, oldest first, a bounded piece a call.
+//! Pruning: deletes only ended requests, completely, oldest first, a bounded number per call.
 
 use crate::Fixture;
 use crate::factory::{USER, new_request, ok};
@@ -27,11 +27,11 @@ async fn left(f: &Fixture) -> Vec<RequestId> {
     ids
 }
 
-/// What is pruned is gone with its execution and its events, and leaves the counts.
-pub async fn takes_the_whole_of_a_request(f: Fixture) {
-    let t = f.site(9).await;
-    let gone = [f.completed(&t).await, f.failed(&t).await];
-    let stays = f.running(&t).await;
+/// Pruning deletes a request with its execution and events, and the counts follow.
+pub async fn deletes_a_request_completely(f: Fixture) {
+    let t = f.workspace(9).await;
+    let gone = [f.enqueue_completed(&t).await, f.enqueue_failed(&t).await];
+    let stays = f.enqueue_running(&t).await;
     f.advance(1);
     let pruned = ok(f.store.prune(&everything(&f, 10)).await);
     assert_eq!(pruned.requests, 2);
@@ -48,12 +48,12 @@ pub async fn takes_the_whole_of_a_request(f: Fixture) {
     assert_eq!(f.counts(t.workspace).await, counts);
 }
 
-/// What has not ended stays, however old it is.
-pub async fn leaves_what_has_not_ended(f: Fixture) {
-    let t = f.site(9).await;
-    f.running(&t).await;
-    f.claimed(&t).await;
-    f.kept(&t).await;
+/// Open requests stay, however old.
+pub async fn keeps_open_requests(f: Fixture) {
+    let t = f.workspace(9).await;
+    f.enqueue_running(&t).await;
+    f.enqueue_claimed(&t).await;
+    f.enqueue_unknown(&t).await;
     f.enqueue(&t, 1).await;
     f.advance(365 * 24 * 3600);
     let before = f.dump().await;
@@ -64,13 +64,19 @@ pub async fn leaves_what_has_not_ended(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// COMPLETED and FAILED have ages of their own; what ended at that very moment or later stays.
-pub async fn takes_only_what_ended_before(f: Fixture) {
-    let t = f.site(9).await;
-    let old = [f.completed(&t).await.id, f.failed(&t).await.id];
+/// COMPLETED and FAILED have separate cutoffs; a request that ended at the cutoff or later stays.
+pub async fn deletes_only_requests_that_ended_before_the_cutoff(f: Fixture) {
+    let t = f.workspace(9).await;
+    let old = [
+        f.enqueue_completed(&t).await.id,
+        f.enqueue_failed(&t).await.id,
+    ];
     f.advance(10);
     let moment = f.now();
-    let new = [f.completed(&t).await.id, f.failed(&t).await.id];
+    let new = [
+        f.enqueue_completed(&t).await.id,
+        f.enqueue_failed(&t).await.id,
+    ];
     f.advance(10);
     let keep = Prune {
         completed_before: None,
@@ -92,12 +98,12 @@ pub async fn takes_only_what_ended_before(f: Fixture) {
     assert_eq!(left(&f).await, new);
 }
 
-/// Oldest end first, at most `limit` a call; called again while it finds something, it takes all.
-pub async fn takes_the_oldest_first_and_at_most_its_limit(f: Fixture) {
-    let t = f.site(9).await;
+/// A call deletes the oldest first, at most `limit`; repeated calls delete all.
+pub async fn deletes_oldest_first_up_to_the_limit(f: Fixture) {
+    let t = f.workspace(9).await;
     let mut ended = Vec::new();
     for _ in 0..5 {
-        ended.push(f.failed(&t).await.id);
+        ended.push(f.enqueue_failed(&t).await.id);
         f.advance(1);
     }
     for expected in [2, 2, 1, 0] {
@@ -108,10 +114,10 @@ pub async fn takes_the_oldest_first_and_at_most_its_limit(f: Fixture) {
     }
 }
 
-/// Keys whose window has passed are cleared, of open requests too, and counted.
-pub async fn clears_keys_whose_window_has_passed(f: Fixture) {
-    let t = f.site(9).await;
-    let keyed = |key: &str, window: Option<u64>| NewRequest {
+/// Keys with expired windows are cleared and counted, also of open requests.
+pub async fn clears_keys_with_expired_windows(f: Fixture) {
+    let t = f.workspace(9).await;
+    let request_with_key = |key: &str, window: Option<u64>| NewRequest {
         idempotency: Some(Idempotency {
             key: key.into(),
             window: window.map(Duration::from_secs),
@@ -119,27 +125,27 @@ pub async fn clears_keys_whose_window_has_passed(f: Fixture) {
         ..new_request(&t)
     };
     let requests = vec![
-        keyed("a", Some(10)),
-        keyed("b", Some(11)),
-        keyed("c", None),
-        keyed("d", Some(1)),
+        request_with_key("a", Some(10)),
+        request_with_key("b", Some(11)),
+        request_with_key("c", None),
+        request_with_key("d", Some(1)),
     ];
-    let asked = f.enqueue_all(&t, requests).await;
+    let enqueued = f.enqueue_all(&t, requests).await;
     f.advance(10);
     let pruned = ok(f.store.prune(&everything(&f, 10)).await);
     assert_eq!((pruned.requests, pruned.keys), (0, 2));
     let mut keys = Vec::new();
-    for id in asked {
+    for id in enqueued {
         keys.push(f.request(t.workspace, id).await.idempotency_key);
     }
     assert_eq!(keys, [None, Some("b".into()), Some("c".into()), None]);
     assert_eq!(ok(f.store.prune(&everything(&f, 10)).await).keys, 0);
 }
 
-/// A pruned request takes nothing of its redrive with it, and the other way round.
-pub async fn leaves_a_redrive_alone(f: Fixture) {
-    let t = f.site(9).await;
-    let failed = f.failed(&t).await.id;
+/// Pruning a failed request leaves its redrive unchanged, and vice versa.
+pub async fn redrive_is_independent_of_the_failed_request(f: Fixture) {
+    let t = f.workspace(9).await;
+    let failed = f.enqueue_failed(&t).await.id;
     let redrive = leasehold_store::request::Redrive {
         workspace: t.workspace,
         failed,
@@ -147,7 +153,7 @@ pub async fn leaves_a_redrive_alone(f: Fixture) {
         by: USER.into(),
     };
     let Redriven::Enqueued(id) = ok(f.store.request_redrive(&redrive).await) else {
-        panic!("it has failed");
+        panic!("the request failed");
     };
     f.advance(1);
     assert_eq!(ok(f.store.prune(&everything(&f, 10)).await).requests, 1);

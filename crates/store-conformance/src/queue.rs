@@ -1,9 +1,9 @@
-//! What a store promises about queues: made when used, changed in parts, listed by name, counted now.
+//! Queues: created on first use, updated in parts, listed by name, counted exactly.
 
 use crate::Fixture;
 use crate::factory::ok;
 use crate::job_factory::{QUEUE, completed, failed, new_job};
-use leasehold_core::job::{Again, JobEnd, JobRetry};
+use leasehold_core::job::{JobEnd, JobRetry, RetryMode};
 use leasehold_core::queue::QueueSettings;
 use leasehold_core::retry::Backoff;
 use leasehold_store::Page;
@@ -11,7 +11,7 @@ use leasehold_store::job::{JobStart, NewJob};
 use leasehold_store::queue::{JobCounts, Queue, QueueChange};
 use std::time::Duration;
 
-/// A change of every setting.
+/// An update of every setting.
 fn everything() -> QueueChange {
     QueueChange {
         limit: Some(Some(7)),
@@ -31,31 +31,31 @@ fn everything() -> QueueChange {
     }
 }
 
-/// A queue that nobody used or set up is none, has no jobs, and gives none.
-pub async fn an_unknown_one_is_none(f: Fixture) {
+/// An unknown queue is none, has no jobs and yields none.
+pub async fn unknown_queue_is_none(f: Fixture) {
     assert_eq!(ok(f.store.queue_get(QUEUE).await), None);
     assert_eq!(ok(f.store.queue_list(&Page::first(10)).await), []);
     assert_eq!(f.job_counts().await, JobCounts::default());
-    let claimed = f.look(5).await;
+    let claimed = f.claim_outcome(5).await;
     assert_eq!((claimed.jobs, claimed.at_limit), (vec![], false));
     assert_eq!(claimed.next_due_in, None);
 }
 
-/// The first job put into a queue makes it, with ordinary settings.
-pub async fn the_first_job_makes_it(f: Fixture) {
-    f.put(1).await;
+/// The first job creates its queue with default settings.
+pub async fn first_job_creates_the_queue(f: Fixture) {
+    f.enqueue_jobs(1).await;
     let made = Queue {
         name: QUEUE.into(),
         settings: QueueSettings::default(),
         created_at: f.now(),
     };
     f.advance(5);
-    f.put(1).await;
+    f.enqueue_jobs(1).await;
     assert_eq!(ok(f.store.queue_get(QUEUE).await), Some(made));
 }
 
-/// A change of a queue that is not there makes it; every setting is read back as it was given.
-pub async fn is_read_back_as_it_was_set(f: Fixture) {
+/// Updating an unknown queue creates it; every setting is read back.
+pub async fn settings_are_read_back(f: Fixture) {
     let change = everything();
     let queue = f.set_queue(change).await;
     let settings = QueueSettings {
@@ -63,7 +63,7 @@ pub async fn is_read_back_as_it_was_set(f: Fixture) {
         paused: true,
         keep_completed: false,
         lease: Duration::from_millis(1_500),
-        retry: change.retry.expect("it is set"),
+        retry: change.retry.expect("the retry policy is set"),
         timeout: Some(Duration::from_millis(2_750)),
     };
     assert_eq!((queue.name.as_str(), queue.settings), (QUEUE, settings));
@@ -71,8 +71,8 @@ pub async fn is_read_back_as_it_was_set(f: Fixture) {
     assert_eq!(ok(f.store.queue_get(QUEUE).await), Some(queue));
 }
 
-/// A change touches only what it names; limit and timeout can be taken away.
-pub async fn a_change_touches_only_what_it_names(f: Fixture) {
+/// An update changes only the given fields; limit and timeout can be removed.
+pub async fn update_changes_only_the_given_fields(f: Fixture) {
     let before = f.set_queue(everything()).await;
     f.advance(5);
     assert_eq!(f.set_queue(QueueChange::default()).await, before);
@@ -96,8 +96,8 @@ pub async fn a_change_touches_only_what_it_names(f: Fixture) {
     assert_eq!(f.set_queue(zero).await.settings.limit, Some(0));
 }
 
-/// Queues are listed by name, in pages that miss and repeat nothing.
-pub async fn the_list_is_by_name(f: Fixture) {
+/// The list is ordered by name, in pages without gaps or repeats.
+pub async fn list_is_ordered_by_name(f: Fixture) {
     for name in ["c", "a", "e", "b", "d"] {
         ok(f.store.queue_update(name, &QueueChange::default()).await);
     }
@@ -113,35 +113,35 @@ pub async fn the_list_is_by_name(f: Fixture) {
     assert_eq!(names, ["a", "b", "c", "d", "e"]);
 }
 
-/// Queues are apart: jobs, settings and pauses of one are not another's.
-pub async fn queues_are_apart(f: Fixture) {
-    let other = f.put_one(NewJob::new("other", "send", Default::default()));
+/// Jobs, settings and pauses of one queue do not affect another.
+pub async fn queues_are_independent(f: Fixture) {
+    let other = f.enqueue_job(NewJob::new("other", "send", Default::default()));
     let other = other.await;
-    let own = f.put(1).await[0];
+    let own = f.enqueue_jobs(1).await[0];
     let paused = QueueChange {
         paused: Some(true),
         limit: Some(Some(0)),
         ..QueueChange::default()
     };
     ok(f.store.queue_update("other", &paused).await);
-    assert_eq!(f.take_one().await.id, own);
-    assert_eq!(f.take(5).await, []);
-    assert_eq!(f.take_from("other", 5).await.jobs, []);
+    assert_eq!(f.claim_job().await.id, own);
+    assert_eq!(f.claim_jobs(5).await, []);
+    assert_eq!(f.claim_jobs_from("other", 5).await.jobs, []);
     assert_eq!(f.job(other).await.queue, "other");
 }
 
-/// Each job is counted where it is, and a due time counts by the clock alone.
-pub async fn counts_say_where_jobs_are(f: Fixture) {
+/// Each job is counted under its status, and due times follow the clock.
+pub async fn counts_match_job_status(f: Fixture) {
     let later = NewJob {
         start: JobStart::In(Duration::from_secs(10)),
         ..new_job()
     };
-    f.put_all(&vec![later; 2]).await;
-    f.put(6).await;
-    let jobs = f.take(4).await;
-    f.end(&jobs[0], completed()).await;
-    f.end(&jobs[1], failed(Again::Never)).await;
-    f.end(&jobs[2], JobEnd::Snoozed(Duration::from_secs(20)))
+    f.enqueue_new_jobs(&vec![later; 2]).await;
+    f.enqueue_jobs(6).await;
+    let jobs = f.claim_jobs(4).await;
+    f.finish_job(&jobs[0], completed()).await;
+    f.finish_job(&jobs[1], failed(RetryMode::Never)).await;
+    f.finish_job(&jobs[2], JobEnd::Snoozed(Duration::from_secs(20)))
         .await;
     let counts = JobCounts {
         ready: 2,
@@ -163,40 +163,41 @@ pub async fn counts_say_where_jobs_are(f: Fixture) {
     assert_eq!(f.job_counts().await.ready, 5);
 }
 
-/// A paused queue gives nothing, says neither limit nor due time, and takes jobs in; what runs runs on.
-pub async fn a_paused_one_gives_nothing(f: Fixture) {
-    let running = f.taken(new_job()).await;
-    f.put(3).await;
+/// A paused queue yields nothing, reports neither limit nor due time, and accepts jobs; running jobs continue.
+pub async fn paused_queue_yields_nothing(f: Fixture) {
+    let running = f.enqueue_claimed_job(new_job()).await;
+    f.enqueue_jobs(3).await;
     let later = NewJob {
         start: JobStart::In(Duration::from_secs(10)),
         ..new_job()
     };
-    f.put_one(later).await;
+    f.enqueue_job(later).await;
     let pause = |paused| QueueChange {
         paused: Some(paused),
         limit: Some(Some(2)),
         ..QueueChange::default()
     };
     f.set_queue(pause(true)).await;
-    let none = f.look(5).await;
+    let none = f.claim_outcome(5).await;
     assert_eq!(
         (none.jobs, none.at_limit, none.next_due_in),
         (vec![], false, None)
     );
-    f.put(1).await;
+    f.enqueue_jobs(1).await;
     assert_eq!(
-        f.keep(crate::job_factory::WORKER, &[running.claim()]).await,
+        f.renew_jobs(crate::job_factory::WORKER, &[running.claim()])
+            .await,
         [running.id]
     );
-    f.end(&running, completed()).await;
-    assert_eq!(f.take(5).await, []);
+    f.finish_job(&running, completed()).await;
+    assert_eq!(f.claim_jobs(5).await, []);
     f.set_queue(pause(false)).await;
-    assert_eq!(f.take(5).await.len(), 2);
+    assert_eq!(f.claim_jobs(5).await.len(), 2);
 }
 
-/// Jobs that ask for nothing follow the settings their queue has now.
-pub async fn settings_hold_for_jobs_that_wait(f: Fixture) {
-    let ids = f.put(2).await;
+/// The current settings of a queue apply to queued jobs without their own options.
+pub async fn current_settings_apply_to_queued_jobs(f: Fixture) {
+    let ids = f.enqueue_jobs(2).await;
     let change = everything();
     let resumed = QueueChange {
         paused: Some(false),

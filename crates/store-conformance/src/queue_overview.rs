@@ -1,9 +1,9 @@
-//! What a store promises about the overview of queues: what runs and what waits now, counted as far as asked, the busiest first.
+//! The overview of queues: running and waiting jobs, counted up to a bound, the busiest first.
 
 use crate::Fixture;
 use crate::factory::ok;
-use crate::job_factory::{QUEUE, completed, failed, new_job, urgent};
-use leasehold_core::job::{Again, JobEnd};
+use crate::job_factory::{QUEUE, completed, failed, job_with_priority, new_job};
+use leasehold_core::job::{JobEnd, RetryMode};
 use leasehold_store::job::{JobStart, NewJob};
 use leasehold_store::queue::{QueueChange, QueueUse};
 use std::time::Duration;
@@ -21,20 +21,20 @@ fn job_of(queue: &str) -> NewJob {
     }
 }
 
-/// A store without a queue has an overview of nothing.
-pub async fn of_nothing_is_empty(f: Fixture) {
+/// A store without queues has an empty overview.
+pub async fn empty_store_has_an_empty_overview(f: Fixture) {
     assert_eq!(f.queues(10, 10).await, []);
 }
 
-/// A queue is shown with its settings, what workers have of it, and what they could have now; its pause does not change that.
-pub async fn says_what_runs_and_what_waits(f: Fixture) {
+/// A queue is shown with its settings, its running jobs and the jobs that could be claimed now, paused or not.
+pub async fn shows_running_and_waiting_jobs(f: Fixture) {
     let change = QueueChange {
         limit: Some(Some(7)),
         ..QueueChange::default()
     };
     f.set_queue(change).await;
-    f.put(5).await;
-    f.take(2).await;
+    f.enqueue_jobs(5).await;
+    f.claim_jobs(2).await;
     let pause = QueueChange {
         paused: Some(true),
         ..QueueChange::default()
@@ -49,9 +49,9 @@ pub async fn says_what_runs_and_what_waits(f: Fixture) {
     assert_eq!(f.queues(10, 10).await, [expected]);
 }
 
-/// What waits is counted as far as asked, and whether there is more is said.
-pub async fn counts_what_waits_as_far_as_asked(f: Fixture) {
-    f.put(5).await;
+/// Waiting jobs are counted up to the given bound, and the overview reports whether there are more.
+pub async fn waiting_jobs_are_counted_up_to_a_bound(f: Fixture) {
+    f.enqueue_jobs(5).await;
     for (up_to, waiting, more) in [
         (0, 0, true),
         (4, 4, true),
@@ -63,23 +63,24 @@ pub async fn counts_what_waits_as_far_as_asked(f: Fixture) {
     }
 }
 
-/// A job waits when its time has come, whatever became of it before: never claimed, given back, tried again, snoozed, of any priority. One that is for
-/// later or has ended does not.
-pub async fn counts_what_waits_in_every_place(f: Fixture) {
-    f.put(6).await;
-    let jobs = f.take(5).await;
-    f.end(&jobs[0], JobEnd::Snoozed(Duration::from_secs(10)))
+/// A due job counts as waiting whatever its history: never claimed, returned, retried, snoozed, of any priority. Scheduled and ended jobs do not
+/// count.
+pub async fn counts_every_due_job(f: Fixture) {
+    f.enqueue_jobs(6).await;
+    let jobs = f.claim_jobs(5).await;
+    f.finish_job(&jobs[0], JobEnd::Snoozed(Duration::from_secs(10)))
         .await;
-    f.end(&jobs[1], failed(Again::After(Duration::from_secs(20))))
+    f.finish_job(&jobs[1], failed(RetryMode::After(Duration::from_secs(20))))
         .await;
-    f.end(&jobs[2], completed()).await;
-    f.end(&jobs[3], failed(Again::Never)).await;
-    f.put_all(&[urgent(3), urgent(-3)]).await;
+    f.finish_job(&jobs[2], completed()).await;
+    f.finish_job(&jobs[3], failed(RetryMode::Never)).await;
+    f.enqueue_new_jobs(&[job_with_priority(3), job_with_priority(-3)])
+        .await;
     let later = NewJob {
         start: JobStart::In(Duration::from_secs(10)),
         ..new_job()
     };
-    f.put_one(later).await;
+    f.enqueue_job(later).await;
     let seen = async || {
         let shown = f.queues(1, 100).await.remove(0);
         let counts = f.job_counts().await;
@@ -93,7 +94,7 @@ pub async fn counts_what_waits_in_every_place(f: Fixture) {
     f.advance(10);
     assert_eq!(seen().await, (1, 5));
     f.advance(10);
-    f.sweep().await;
+    f.requeue_expired_jobs().await;
     assert_eq!(seen().await, (0, 7));
     for up_to in 0..7 {
         let shown = f.queues(1, up_to).await.remove(0);
@@ -101,13 +102,13 @@ pub async fn counts_what_waits_in_every_place(f: Fixture) {
     }
 }
 
-/// Queues with the most running come first, then by name, and as many as are asked for.
-pub async fn shows_the_busiest_first_and_no_more_than_asked(f: Fixture) {
+/// Queues with the most running jobs come first, then by name, up to the limit.
+pub async fn shows_the_busiest_first_up_to_the_limit(f: Fixture) {
     for queue in ["d", "b", "c", QUEUE, "a"] {
-        f.put_all(&vec![job_of(queue); 3]).await;
+        f.enqueue_new_jobs(&vec![job_of(queue); 3]).await;
     }
-    f.take_from("c", 1).await;
-    f.take_from(QUEUE, 2).await;
+    f.claim_jobs_from("c", 1).await;
+    f.claim_jobs_from(QUEUE, 2).await;
     let names = async |limit| -> Vec<String> {
         let shown = f.queues(limit, 10).await;
         shown.into_iter().map(|one| one.queue.name).collect()

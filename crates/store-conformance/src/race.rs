@@ -1,10 +1,10 @@
-//! Everything at once on one store: afterwards nothing is lost, nothing was claimed twice, and every invariant holds.
+//! Concurrent operations on one store: nothing is lost, nothing is claimed twice, and every invariant holds.
 
 use crate::Fixture;
-use crate::capacity_audit;
-use crate::dice::Dice;
+use crate::drift_check;
 use crate::factory::{LEASE, OWNER, TestWorkspace, USER, new_request, ok};
 use crate::invariants;
+use crate::seeded_rng::SeededRng;
 use leasehold_core::{ExecutionEnd, FailureReason, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::request::{
@@ -18,47 +18,50 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What all tasks of a storm share.
+/// The state that the tasks of a race share.
 #[derive(Clone)]
-struct Storm {
+struct Race {
     store: Arc<dyn Store>,
     clock: ManualClock,
-    sites: Arc<Vec<TestWorkspace>>,
+    workspaces: Arc<Vec<TestWorkspace>>,
     enqueued: Arc<Mutex<BTreeSet<RequestId>>>,
     claims: Arc<Mutex<Vec<(RequestId, i64)>>>,
     writers: Arc<AtomicUsize>,
 }
 
-impl Storm {
-    fn new(f: &Fixture, sites: Vec<TestWorkspace>) -> Self {
+impl Race {
+    fn new(f: &Fixture, workspaces: Vec<TestWorkspace>) -> Self {
         Self {
             store: f.store.clone(),
             clock: f.clock.clone(),
-            sites: Arc::new(sites),
+            workspaces: Arc::new(workspaces),
             enqueued: Arc::default(),
             claims: Arc::default(),
             writers: Arc::default(),
         }
     }
 
-    fn site(&self, dice: &mut Dice) -> TestWorkspace {
-        self.sites[dice.roll(self.sites.len() as u64) as usize]
+    fn workspace(&self, rng: &mut SeededRng) -> TestWorkspace {
+        self.workspaces[rng.below(self.workspaces.len() as u64) as usize]
     }
 
     async fn enqueue(self, seed: u64, rounds: u64) {
-        let mut dice = Dice(seed);
+        let mut rng = SeededRng(seed);
         for _ in 0..rounds {
-            let site = self.site(&mut dice);
-            let requests = (0..1 + dice.roll(6)).map(|_| self.new_request(&site, &mut dice));
+            let workspace = self.workspace(&mut rng);
+            let requests = (0..1 + rng.below(6)).map(|_| self.new_request(&workspace, &mut rng));
             let enqueue = Enqueue {
-                workspace: site.workspace,
+                workspace: workspace.workspace,
                 requests: requests.collect(),
                 by: USER.into(),
             };
             match ok(self.store.request_enqueue(&enqueue).await) {
                 Enqueued::All(all) => {
                     let ids = all.iter().map(|r| r.id);
-                    self.enqueued.lock().expect("nobody panicked").extend(ids);
+                    self.enqueued
+                        .lock()
+                        .expect("the lock is not poisoned")
+                        .extend(ids);
                 }
                 other => panic!("not enqueued: {other:?}"),
             }
@@ -66,44 +69,47 @@ impl Storm {
         self.writers.fetch_sub(1, Ordering::SeqCst);
     }
 
-    fn new_request(&self, site: &TestWorkspace, dice: &mut Dice) -> NewRequest {
-        let late = dice.roll(4) == 0;
-        let key = (dice.roll(5) == 0).then(|| Idempotency {
-            key: format!("key-{}", dice.roll(20)),
+    fn new_request(&self, workspace: &TestWorkspace, rng: &mut SeededRng) -> NewRequest {
+        let late = rng.below(4) == 0;
+        let key = (rng.below(5) == 0).then(|| Idempotency {
+            key: format!("key-{}", rng.below(20)),
             window: None,
         });
         NewRequest {
-            priority: dice.roll(3) as i16,
-            run_at: late.then(|| self.clock.now() + Duration::from_secs(dice.roll(4))),
+            priority: rng.below(3) as i16,
+            run_at: late.then(|| self.clock.now() + Duration::from_secs(rng.below(4))),
             idempotency: key,
-            ..new_request(site)
+            ..new_request(workspace)
         }
     }
 
     async fn dispatch(self, seed: u64) {
-        let mut dice = Dice(seed);
+        let mut rng = SeededRng(seed);
         let owner = format!("dispatcher-{seed}");
         let claim = Claim {
             owner: owner.clone(),
-            batch: 1 + dice.roll(8) as u32,
+            batch: 1 + rng.below(8) as u32,
             lease: LEASE,
             lock: None,
         };
         while self.writers.load(Ordering::SeqCst) > 0 {
             let ClaimOutcome::Claimed(claimed) = ok(self.store.request_claim(&claim).await) else {
-                panic!("no lock was asked for");
+                panic!("the claim has no lock");
             };
             let tokens = claimed.requests.iter().map(|c| (c.id, c.token));
-            self.claims.lock().expect("nobody panicked").extend(tokens);
+            self.claims
+                .lock()
+                .expect("the lock is not poisoned")
+                .extend(tokens);
             for request in &claimed.requests {
-                self.resolve(&owner, request, &mut dice).await;
+                self.resolve(&owner, request, &mut rng).await;
             }
             tokio::task::yield_now().await;
         }
     }
 
-    /// What a dispatcher and an engine may do with a claim, the careless ways included.
-    async fn resolve(&self, owner: &str, claimed: &ClaimedRequest, dice: &mut Dice) {
+    /// Does with a claim what a dispatcher and an engine may do, including misuse.
+    async fn resolve(&self, owner: &str, claimed: &ClaimedRequest, rng: &mut SeededRng) {
         let claim = claimed.into();
         let release = |kind, delay| Release {
             claim,
@@ -111,14 +117,14 @@ impl Storm {
             delay: Duration::from_secs(delay),
             error: None,
         };
-        match dice.roll(10) {
+        match rng.below(10) {
             0 => {}
             1 => {
-                let refused = release(ReleaseKind::Refused { max_attempts: 3 }, dice.roll(3));
+                let refused = release(ReleaseKind::Refused { max_attempts: 3 }, rng.below(3));
                 ok(self.store.request_release(owner, &[refused]).await);
             }
             2 => {
-                let unknown = release(ReleaseKind::Unknown, dice.roll(3));
+                let unknown = release(ReleaseKind::Unknown, rng.below(3));
                 ok(self.store.request_release(owner, &[unknown]).await);
             }
             3 => {
@@ -154,86 +160,89 @@ impl Storm {
         ok(self.store.execution_finish("engine", &[finish]).await);
     }
 
-    /// Lets time pass, sweeps, cancels and changes limits while the others work.
+    /// Advances the clock, sweeps, cancels and changes limits while the others work.
     async fn disturb(self, seed: u64, limits: &'static [u32]) {
-        let mut dice = Dice(seed);
+        let mut rng = SeededRng(seed);
         while self.writers.load(Ordering::SeqCst) > 0 {
-            self.clock.advance(Duration::from_millis(dice.roll(2_000)));
+            self.clock.advance(Duration::from_millis(rng.below(2_000)));
             ok(self.store.request_recover("sweeper", 5).await);
             let some = {
-                let enqueued = self.enqueued.lock().expect("nobody panicked");
-                let n = dice.roll(enqueued.len().max(1) as u64) as usize;
+                let enqueued = self.enqueued.lock().expect("the lock is not poisoned");
+                let n = rng.below(enqueued.len().max(1) as u64) as usize;
                 enqueued.iter().nth(n).copied()
             };
-            let site = self.site(&mut dice);
+            let workspace = self.workspace(&mut rng);
             if let Some(id) = some {
                 let cancel = Cancel {
-                    workspace: site.workspace,
+                    workspace: workspace.workspace,
                     request: id,
-                    force: dice.roll(2) == 0,
+                    force: rng.below(2) == 0,
                     by: USER.into(),
                 };
                 ok(self.store.request_cancel(&cancel).await);
-                let untold = ok(self.store.request_cancel_list(5).await);
-                ok(self.store.request_cancel_told(&untold).await);
+                let unacknowledged = ok(self.store.request_cancel_list(5).await);
+                ok(self.store.request_cancel_ack(&unacknowledged).await);
             }
-            if let Some(limit) = limits.get(dice.roll(limits.len() as u64 + 3) as usize) {
+            if let Some(limit) = limits.get(rng.below(limits.len() as u64 + 3) as usize) {
                 let change = WorkspaceChange {
                     limit_override: Some(Some(*limit)),
-                    paused: Some(dice.roll(5) == 0),
+                    paused: Some(rng.below(5) == 0),
                     ..WorkspaceChange::default()
                 };
-                ok(self.store.workspace_update(site.workspace, &change).await);
+                ok(self
+                    .store
+                    .workspace_update(workspace.workspace, &change)
+                    .await);
             }
             tokio::task::yield_now().await;
         }
     }
 
-    /// Reads use and limit again and again; where no limit is ever lowered the use is never above it.
+    /// Polls use and limit; if no limit is ever lowered, the use is never above it.
     async fn watch(self) {
         while self.writers.load(Ordering::SeqCst) > 0 {
-            for site in self.sites.iter() {
-                let slots = ok(self.store.workspace_slots(site.workspace).await);
-                let slots = slots.expect("the workspace is there");
+            for workspace in self.workspaces.iter() {
+                let slots = ok(self.store.workspace_slots(workspace.workspace).await);
+                let slots = slots.expect("the workspace exists");
                 assert!(slots.in_use <= slots.limit, "{slots:?}");
             }
             tokio::task::yield_now().await;
         }
     }
 
-    /// Looks for drift again and again: there is none at any moment, whatever is under way.
+    /// Polls for drift: there is none at any moment.
     async fn audit(self) {
         while self.writers.load(Ordering::SeqCst) > 0 {
-            capacity_audit::none(&*self.store).await;
+            drift_check::none(&*self.store).await;
             tokio::task::yield_now().await;
         }
     }
 }
 
-async fn rage(f: &Fixture, limits: [u32; 4], changes: &'static [u32]) -> Storm {
-    let mut sites = Vec::new();
+async fn run_race(f: &Fixture, limits: [u32; 4], changes: &'static [u32]) -> Race {
+    let mut workspaces = Vec::new();
     for limit in limits {
-        sites.push(f.site(limit).await);
+        workspaces.push(f.workspace(limit).await);
     }
-    let storm = Storm::new(f, sites);
-    storm.writers.store(4, Ordering::SeqCst);
+    let race = Race::new(f, workspaces);
+    race.writers.store(4, Ordering::SeqCst);
     let mut tasks = Vec::new();
     for seed in 1..=4 {
-        tasks.push(tokio::spawn(storm.clone().enqueue(seed * 7_919, 25)));
-        tasks.push(tokio::spawn(storm.clone().dispatch(seed * 104_729)));
+        tasks.push(tokio::spawn(race.clone().enqueue(seed * 7_919, 25)));
+        tasks.push(tokio::spawn(race.clone().dispatch(seed * 104_729)));
     }
-    tasks.push(tokio::spawn(storm.clone().disturb(31, changes)));
-    tasks.push(tokio::spawn(storm.clone().audit()));
+    tasks.push(tokio::spawn(race.clone().disturb(31, changes)));
+    tasks.push(tokio::spawn(race.clone().audit()));
     if changes.is_empty() {
-        tasks.push(tokio::spawn(storm.clone().watch()));
+        tasks.push(tokio::spawn(race.clone().watch()));
     }
     for task in tasks {
-        task.await.expect("no task panicked");
+        task.await.expect("the task did not panic");
     }
-    storm
+    race
 }
 
-/// Ends everything that is left, one claim after the other, and says how many rounds it took.
+/// Ends everything that is left, claim by claim.
 async fn drain(f: &Fixture, workspaces: &[WorkspaceId]) {
     for workspace in workspaces {
         f.set_limit(*workspace, 50).await;
@@ -253,19 +262,30 @@ async fn drain(f: &Fixture, workspaces: &[WorkspaceId]) {
     panic!("the store does not drain");
 }
 
-async fn judge(f: &Fixture, storm: &Storm) {
+async fn check_outcome(f: &Fixture, race: &Race) {
     let dump = invariants::check(f).await;
-    let enqueued = storm.enqueued.lock().expect("nobody panicked").clone();
+    let enqueued = race
+        .enqueued
+        .lock()
+        .expect("the lock is not poisoned")
+        .clone();
     let there: BTreeSet<RequestId> = dump.requests.keys().copied().collect();
-    assert_eq!(there, enqueued, "nothing is lost and nothing is made up");
-    let claims = storm.claims.lock().expect("nobody panicked").clone();
+    assert_eq!(
+        there, enqueued,
+        "the store has exactly the enqueued requests"
+    );
+    let claims = race
+        .claims
+        .lock()
+        .expect("the lock is not poisoned")
+        .clone();
     let once: BTreeSet<(RequestId, i64)> = claims.iter().copied().collect();
     assert_eq!(
         once.len(),
         claims.len(),
-        "nothing is claimed twice with one token"
+        "no request is claimed twice with one token"
     );
-    let workspaces: Vec<WorkspaceId> = storm.sites.iter().map(|t| t.workspace).collect();
+    let workspaces: Vec<WorkspaceId> = race.workspaces.iter().map(|t| t.workspace).collect();
     drain(f, &workspaces).await;
     let dump = invariants::check(f).await;
     for request in dump.requests.values() {
@@ -275,21 +295,21 @@ async fn judge(f: &Fixture, storm: &Storm) {
     }
 }
 
-/// Enqueueing, claiming, renewing, dispatching, releasing, failing, finishing, recovering and cancelling at once.
-pub async fn everything_at_once_keeps_every_promise(f: Fixture) {
-    let storm = rage(&f, [1, 5, 20, 3], &[]).await;
-    judge(&f, &storm).await;
+/// Every invariant holds after concurrent enqueueing, claiming, renewing, dispatching, releasing, failing, finishing, recovering and cancelling.
+pub async fn concurrent_operations_keep_every_invariant(f: Fixture) {
+    let race = run_race(&f, [1, 5, 20, 3], &[]).await;
+    check_outcome(&f, &race).await;
 }
 
-/// The same while limits rise, fall to nothing and workspaces are paused.
-pub async fn changing_limits_meanwhile_keeps_every_promise(f: Fixture) {
-    let storm = rage(&f, [2, 5, 10, 1], &[0, 1, 4, 12, 40]).await;
-    judge(&f, &storm).await;
+/// The same while limits rise and fall to zero and workspaces are paused.
+pub async fn concurrent_limit_changes_keep_every_invariant(f: Fixture) {
+    let race = run_race(&f, [2, 5, 10, 1], &[0, 1, 4, 12, 40]).await;
+    check_outcome(&f, &race).await;
 }
 
-/// Claims, ends and changes of limit at once never leave more running than the limit that was never lowered.
-pub async fn many_claimers_never_exceed_a_limit(f: Fixture) {
-    let t = f.site(3).await;
+/// Concurrent claims, ends and limit changes never leave more running than a limit that was never lowered.
+pub async fn concurrent_claims_never_exceed_a_limit(f: Fixture) {
+    let t = f.workspace(3).await;
     f.enqueue(&t, 120).await;
     let claimers = (0..8).map(|n| {
         let (store, workspace) = (f.store.clone(), t.workspace);
@@ -302,9 +322,9 @@ pub async fn many_claimers_never_exceed_a_limit(f: Fixture) {
             };
             loop {
                 let ClaimOutcome::Claimed(claimed) = ok(store.request_claim(&claim).await) else {
-                    panic!("no lock was asked for");
+                    panic!("the claim has no lock");
                 };
-                let slots = ok(store.workspace_slots(workspace).await).expect("it is there");
+                let slots = ok(store.workspace_slots(workspace).await).expect("the row exists");
                 assert!(slots.in_use <= 3, "{slots:?}");
                 let finishes: Vec<ExecutionFinish> = claimed
                     .requests
@@ -325,7 +345,7 @@ pub async fn many_claimers_never_exceed_a_limit(f: Fixture) {
         })
     });
     for claimer in futures::future::join_all(claimers).await {
-        claimer.expect("no claimer panicked");
+        claimer.expect("the claimer did not panic");
     }
     invariants::check(&f).await;
 }

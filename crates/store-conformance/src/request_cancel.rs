@@ -1,24 +1,24 @@
-//! What a store promises about cancelling, at each status.
+//! Cancelling a request, at each status.
 
 use crate::Fixture;
 use crate::factory::{USER, ids, ok};
 use leasehold_core::{ExecutionEnd, FailureReason, RequestStatus};
 use leasehold_store::fresh_id;
-use leasehold_store::request::{CancelWish, Cancelled, ClaimedRequest, ReleaseKind, Request};
+use leasehold_store::request::{CancelRequest, Cancelled, ClaimedRequest, ReleaseKind, Request};
 
-/// A request that waits without an execution is FAILED as cancelled at once; that is no attempt.
-pub async fn of_one_that_waits_is_at_once(f: Fixture) {
-    let t = f.site(1).await;
-    let asked = f.enqueue(&t, 2).await;
-    let before = f.request(t.workspace, asked[0]).await;
+/// A PENDING request without an execution fails as cancelled at once, without an attempt.
+pub async fn pending_request_fails_at_once(f: Fixture) {
+    let t = f.workspace(1).await;
+    let enqueued = f.enqueue(&t, 2).await;
+    let before = f.request(t.workspace, enqueued[0]).await;
     f.advance(1);
-    let cancelled = f.cancel_by("boss", t.workspace, asked[0], false);
+    let cancelled = f.cancel_by("boss", t.workspace, enqueued[0], false);
     assert_eq!(cancelled.await, Cancelled::Cancelled);
-    let after = f.request(t.workspace, asked[0]).await;
+    let after = f.request(t.workspace, enqueued[0]).await;
     let expected = Request {
         status: RequestStatus::Failed,
         failure_reason: Some(FailureReason::Cancelled),
-        // Whether the wish is noted where it was carried out at once is nobody's promise.
+        // Whether a cancel request that took effect at once is recorded is the store's choice.
         cancel_requested_at: after.cancel_requested_at,
         finished_at: Some(f.now()),
         ..before
@@ -26,7 +26,7 @@ pub async fn of_one_that_waits_is_at_once(f: Fixture) {
     assert_eq!(after, expected);
     f.assert_timeline(
         t.workspace,
-        asked[0],
+        enqueued[0],
         &[
             (None, RequestStatus::Pending, USER, None),
             (
@@ -38,13 +38,13 @@ pub async fn of_one_that_waits_is_at_once(f: Fixture) {
         ],
     )
     .await;
-    assert_eq!(ids(&f.claim(10).await), asked[1..]);
+    assert_eq!(ids(&f.claim(10).await), enqueued[1..]);
 }
 
-/// One that is not due yet, or backs off without an execution, is cancelled at once too.
-pub async fn of_one_that_is_not_due_is_at_once(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.claimed(&t).await;
+/// A request that is not due, or in backoff without an execution, is cancelled at once too.
+pub async fn request_that_is_not_due_fails_at_once(f: Fixture) {
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_claimed(&t).await;
     f.release(&claimed, ReleaseKind::NotStarted, 60).await;
     let cancelled = f.cancel(t.workspace, claimed.id);
     assert_eq!(cancelled.await, Cancelled::Cancelled);
@@ -53,36 +53,36 @@ pub async fn of_one_that_is_not_due_is_at_once(f: Fixture) {
     assert_eq!(ids(&f.claim(10).await), []);
 }
 
-/// It holds a slot that nobody wants any more.
-pub async fn of_an_unknown_start_ends_its_wait(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.claimed(&t).await;
+/// Cancelling an unknown start makes it due at once, because it holds a slot that is no longer needed.
+pub async fn unknown_start_becomes_due_at_once(f: Fixture) {
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_claimed(&t).await;
     f.release(&claimed, ReleaseKind::Unknown, 300).await;
     assert_eq!(ids(&f.claim(10).await), []);
-    let wish = f.cancel(t.workspace, claimed.id).await;
-    assert_eq!(wish, Cancelled::Wished(claimed.execution));
+    let outcome = f.cancel(t.workspace, claimed.id).await;
+    assert_eq!(outcome, Cancelled::Requested(claimed.execution));
     let again = f.claim_one().await;
     assert_eq!(again.execution, claimed.execution);
     assert!(again.cancel_requested);
 }
 
-/// One being started, or whose start is unknown, keeps the wish; the first wish's time stays.
-pub async fn of_one_whose_start_is_open_is_a_wish(f: Fixture) {
-    let t = f.site(2).await;
-    let kept = f.kept(&t).await;
+/// A request that is being started, or whose start is unknown, keeps the cancel request with its first time.
+pub async fn claimed_or_unknown_request_keeps_the_cancel_request(f: Fixture) {
+    let t = f.workspace(2).await;
+    let kept = f.enqueue_unknown(&t).await;
     f.claim_one().await;
     let again = f.request(t.workspace, kept.id).await;
     assert_eq!(again.status, RequestStatus::Claimed);
-    let waiting = f.claimed(&t).await;
+    let waiting = f.enqueue_claimed(&t).await;
     f.release(&waiting, ReleaseKind::Unknown, 0).await;
     for id in [kept.id, waiting.id] {
         let before = f.request(t.workspace, id).await;
-        let execution = before.execution.expect("it has one");
+        let execution = before.execution.expect("the request has an execution");
         let first = f.now();
         let timeline = f.timeline(t.workspace, id).await;
         for _ in 0..2 {
-            let wish = f.cancel(t.workspace, id);
-            assert_eq!(wish.await, Cancelled::Wished(execution));
+            let outcome = f.cancel(t.workspace, id);
+            assert_eq!(outcome.await, Cancelled::Requested(execution));
             f.advance(1);
         }
         let expected = Request {
@@ -93,18 +93,18 @@ pub async fn of_one_whose_start_is_open_is_a_wish(f: Fixture) {
         assert_eq!(
             f.timeline(t.workspace, id).await,
             timeline,
-            "a wish is no transition"
+            "a cancel request is no transition"
         );
     }
     assert_eq!(f.slots(t.workspace).await.in_use, 2);
 }
 
-/// One that runs keeps the wish and must be cancelled in the engine; its end then says how it ended.
-pub async fn of_one_that_runs_is_for_the_engine(f: Fixture) {
-    let t = f.site(1).await;
-    let running = f.running(&t).await;
-    let wish = f.cancel(t.workspace, running.id);
-    assert_eq!(wish.await, Cancelled::Running(running.execution));
+/// A running request keeps the cancel request for the engine; the execution's end decides its outcome.
+pub async fn running_request_is_cancelled_by_the_engine(f: Fixture) {
+    let t = f.workspace(1).await;
+    let running = f.enqueue_running(&t).await;
+    let outcome = f.cancel(t.workspace, running.id);
+    assert_eq!(outcome.await, Cancelled::Running(running.execution));
     let request = f.request(t.workspace, running.id).await;
     assert_eq!(request.status, RequestStatus::Dispatched);
     assert_eq!(request.cancel_requested_at, Some(f.now()));
@@ -113,11 +113,11 @@ pub async fn of_one_that_runs_is_for_the_engine(f: Fixture) {
     assert_eq!(request.failure_reason, Some(FailureReason::Cancelled));
 }
 
-/// One that has ended stays as it is; one that is unknown is not found.
-pub async fn of_one_that_has_ended_changes_nothing(f: Fixture) {
-    let t = f.site(2).await;
-    let completed = f.completed(&t).await;
-    let failed = f.failed(&t).await;
+/// A request that has ended is unchanged; an unknown one is not found.
+pub async fn ended_request_is_unchanged(f: Fixture) {
+    let t = f.workspace(2).await;
+    let completed = f.enqueue_completed(&t).await;
+    let failed = f.enqueue_failed(&t).await;
     let before = f.dump().await;
     for id in [completed.id, failed.id] {
         let cancelled = f.cancel(t.workspace, id);
@@ -128,8 +128,8 @@ pub async fn of_one_that_has_ended_changes_nothing(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-fn wish(running: &ClaimedRequest, force: bool) -> CancelWish {
-    CancelWish {
+fn cancel_request(running: &ClaimedRequest, force: bool) -> CancelRequest {
+    CancelRequest {
         request: running.id,
         workspace: running.workspace,
         execution: running.execution,
@@ -137,79 +137,96 @@ fn wish(running: &ClaimedRequest, force: bool) -> CancelWish {
     }
 }
 
-async fn listed(f: &Fixture, limit: u32) -> Vec<CancelWish> {
+async fn listed(f: &Fixture, limit: u32) -> Vec<CancelRequest> {
     ok(f.store.request_cancel_list(limit).await)
 }
 
-/// Wishes to cancel what runs are listed, oldest first and as many as asked for, until the engine was told of them.
-pub async fn of_what_runs_is_listed_until_the_engine_is_told(f: Fixture) {
-    let t = f.site(10).await;
+/// Cancel requests of running requests are listed, oldest first and up to the limit, until the engine has acknowledged them.
+pub async fn cancel_requests_are_listed_until_acknowledged(f: Fixture) {
+    let t = f.workspace(10).await;
     let (newer, older, never) = (
-        f.running(&t).await,
-        f.running(&t).await,
-        f.running(&t).await,
+        f.enqueue_running(&t).await,
+        f.enqueue_running(&t).await,
+        f.enqueue_running(&t).await,
     );
     assert_eq!(listed(&f, 10).await, []);
     for running in [&older, &newer] {
         f.cancel(t.workspace, running.id).await;
         f.advance(1);
     }
-    let both = [wish(&older, false), wish(&newer, false)];
+    let both = [cancel_request(&older, false), cancel_request(&newer, false)];
     assert_eq!(listed(&f, 10).await, both);
     assert_eq!(listed(&f, 1).await, both[..1]);
-    ok(f.store.request_cancel_told(&both[..1]).await);
+    ok(f.store.request_cancel_ack(&both[..1]).await);
     assert_eq!(listed(&f, 10).await, both[1..]);
     f.cancel(t.workspace, older.id).await;
-    assert_eq!(listed(&f, 10).await, both[1..], "the same wish again");
-    let unwished = [wish(&never, false)];
-    ok(f.store.request_cancel_told(&unwished).await);
+    assert_eq!(
+        listed(&f, 10).await,
+        both[1..],
+        "the same cancel request again"
+    );
+    let not_requested = [cancel_request(&never, false)];
+    ok(f.store.request_cancel_ack(&not_requested).await);
     f.cancel(t.workspace, never.id).await;
-    assert_eq!(listed(&f, 10).await, [both[1], unwished[0]]);
-    ok(f.store.request_cancel_told(&[]).await);
+    assert_eq!(listed(&f, 10).await, [both[1], not_requested[0]]);
+    ok(f.store.request_cancel_ack(&[]).await);
 }
 
-/// A later wish may ask to end it without being asked, of which the engine is told anew; a lesser one changes nothing.
-pub async fn forced_is_told_although_the_lesser_wish_was(f: Fixture) {
-    let t = f.site(2).await;
-    let running = f.running(&t).await;
-    let (asking, forcing) = ([wish(&running, false)], [wish(&running, true)]);
+/// A later forced cancel request is listed again; a weaker one changes nothing.
+pub async fn forced_cancel_request_is_listed_after_an_acknowledged_one(f: Fixture) {
+    let t = f.workspace(2).await;
+    let running = f.enqueue_running(&t).await;
+    let (graceful, forced_request) = (
+        [cancel_request(&running, false)],
+        [cancel_request(&running, true)],
+    );
     let first = f.now();
     f.cancel(t.workspace, running.id).await;
-    ok(f.store.request_cancel_told(&asking).await);
+    ok(f.store.request_cancel_ack(&graceful).await);
     f.advance(1);
     let forced = f.cancel_forced(t.workspace, running.id).await;
     assert_eq!(forced, Cancelled::Running(running.execution));
-    assert_eq!(listed(&f, 10).await, forcing);
+    assert_eq!(listed(&f, 10).await, forced_request);
     let request = f.request(t.workspace, running.id).await;
     assert_eq!(request.cancel_requested_at, Some(first));
-    ok(f.store.request_cancel_told(&asking).await);
-    assert_eq!(listed(&f, 10).await, forcing, "the engine knows the lesser");
+    ok(f.store.request_cancel_ack(&graceful).await);
+    assert_eq!(
+        listed(&f, 10).await,
+        forced_request,
+        "the weaker cancel request was acknowledged"
+    );
     f.cancel(t.workspace, running.id).await;
-    assert_eq!(listed(&f, 10).await, forcing);
-    let another = CancelWish {
+    assert_eq!(listed(&f, 10).await, forced_request);
+    let another = CancelRequest {
         execution: fresh_id(),
-        ..forcing[0]
+        ..forced_request[0]
     };
-    ok(f.store.request_cancel_told(&[another]).await);
-    assert_eq!(listed(&f, 10).await, forcing, "that runs no more");
-    ok(f.store.request_cancel_told(&forcing).await);
+    ok(f.store.request_cancel_ack(&[another]).await);
+    assert_eq!(
+        listed(&f, 10).await,
+        forced_request,
+        "the execution has ended"
+    );
+    ok(f.store.request_cancel_ack(&forced_request).await);
     assert_eq!(listed(&f, 10).await, []);
-    let later = f.running(&t).await;
+    let later = f.enqueue_running(&t).await;
     f.cancel_forced(t.workspace, later.id).await;
-    assert_eq!(listed(&f, 10).await, [wish(&later, true)]);
+    assert_eq!(listed(&f, 10).await, [cancel_request(&later, true)]);
 }
 
-/// Only what runs is listed: what waits for its start is cancelled by whoever starts it, and what has ended has ended.
-pub async fn of_what_does_not_run_is_not_listed(f: Fixture) {
-    let t = f.site(10).await;
-    let (running, kept) = (f.running(&t).await, f.kept(&t).await);
+/// Only running requests are listed: a dispatcher cancels those being started, and ended ones have ended.
+pub async fn only_running_requests_are_listed(f: Fixture) {
+    let t = f.workspace(10).await;
+    let (running, kept) = (f.enqueue_running(&t).await, f.enqueue_unknown(&t).await);
     for request in [&kept, &running] {
         f.cancel_forced(t.workspace, request.id).await;
     }
-    assert_eq!(listed(&f, 10).await, [wish(&running, true)]);
+    assert_eq!(listed(&f, 10).await, [cancel_request(&running, true)]);
     f.finish(running.execution, ExecutionEnd::Terminated).await;
     assert_eq!(listed(&f, 10).await, []);
-    ok(f.store.request_cancel_told(&[wish(&running, true)]).await);
+    ok(f.store
+        .request_cancel_ack(&[cancel_request(&running, true)])
+        .await);
     let claimed = f.claim_one().await;
     f.release(&claimed, ReleaseKind::NotStarted, 0).await;
     assert_eq!(listed(&f, 10).await, []);

@@ -1,4 +1,4 @@
-//! What a store promises about counts: exact after every operation.
+//! Counts of requests: exact after every operation.
 
 use crate::Fixture;
 use crate::factory::{OWNER, USER, ok};
@@ -18,22 +18,22 @@ fn counts(numbers: [u64; 5]) -> Counts {
     }
 }
 
-/// A workspace without requests, or that nobody made, has none.
-pub async fn begin_at_zero(f: Fixture) {
-    let t = f.site(1).await;
+/// A workspace without requests, or an unknown one, has none.
+pub async fn start_at_zero(f: Fixture) {
+    let t = f.workspace(1).await;
     assert_eq!(f.counts(t.workspace).await, Counts::default());
     let unknown: WorkspaceId = fresh_id();
     assert_eq!(f.counts(unknown).await, Counts::default());
 }
 
-/// Every operation that moves a request moves the counts with it, exactly.
+/// Every operation that moves a request updates the counts exactly.
 pub async fn follow_every_transition(f: Fixture) {
-    let t = f.site(4).await;
+    let t = f.workspace(4).await;
     let w = t.workspace;
-    let bystander = f.site(1).await;
+    let bystander = f.workspace(1).await;
     f.enqueue(&bystander, 3).await;
     f.set_paused(bystander.workspace, true).await;
-    let asked = f.enqueue(&t, 6).await;
+    let enqueued = f.enqueue(&t, 6).await;
     assert_eq!(f.counts(w).await, counts([6, 0, 0, 0, 0]));
     let claimed = f.claim(10).await.requests;
     assert_eq!(f.counts(w).await, counts([2, 4, 0, 0, 0]));
@@ -56,11 +56,11 @@ pub async fn follow_every_transition(f: Fixture) {
     assert_eq!(f.counts(w).await, counts([4, 0, 0, 1, 1]));
     f.finish(claimed[1].execution, ExecutionEnd::Failed).await;
     assert_eq!(f.counts(w).await, counts([3, 0, 0, 1, 2]));
-    f.cancel(w, asked[5]).await;
+    f.cancel(w, enqueued[5]).await;
     assert_eq!(f.counts(w).await, counts([2, 0, 0, 1, 3]));
     let redrive = Redrive {
         workspace: w,
-        failed: asked[5],
+        failed: enqueued[5],
         id: fresh_id(),
         by: USER.into(),
     };
@@ -80,14 +80,14 @@ pub async fn follow_every_transition(f: Fixture) {
     assert_eq!(
         (after.pending, after.claimed),
         (0, 1),
-        "the recovered one is resolved"
+        "the recovered request is resolved"
     );
     assert_eq!(f.counts(bystander.workspace).await, counts([3, 0, 0, 0, 0]));
 }
 
 /// After a long mixed run the counts equal a full listing.
 pub async fn equal_a_full_listing(f: Fixture) {
-    let t = f.site(7).await;
+    let t = f.workspace(7).await;
     for round in 0..12_u64 {
         f.enqueue(&t, 5).await;
         for (n, claimed) in f.claim(20).await.requests.iter().enumerate() {

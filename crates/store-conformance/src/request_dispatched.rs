@@ -1,15 +1,15 @@
-//! What a store promises about marking requests dispatched.
+//! Marking requests as dispatched.
 
 use crate::Fixture;
 use crate::factory::{OWNER, USER, claim_refs, ok};
 use leasehold_core::{ExecutionEnd, RequestStatus};
 use leasehold_store::fresh_id;
-use leasehold_store::request::{CancelWish, ClaimRef, Dispatched, ReleaseKind, Request};
+use leasehold_store::request::{CancelRequest, ClaimRef, Dispatched, ReleaseKind, Request};
 
-/// CLAIMED becomes DISPATCHED: the lease is gone, the slot stays, claimed_at stays.
+/// CLAIMED becomes DISPATCHED: the lease ends, slot and `claimed_at` stay.
 pub async fn ends_the_lease_and_keeps_the_slot(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.claimed(&t).await;
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_claimed(&t).await;
     let before = f.request(t.workspace, claimed.id).await;
     f.advance(2);
     f.dispatch(&claimed).await;
@@ -44,10 +44,10 @@ pub async fn ends_the_lease_and_keeps_the_slot(f: Fixture) {
     .await;
 }
 
-/// The same mark repeated is the same answer and changes nothing: the first answer may have been lost.
-pub async fn repeated_is_the_same(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.running(&t).await;
+/// A repeated mark has the same outcome and changes nothing, since the first response may have been lost.
+pub async fn repeated_mark_has_the_same_outcome(f: Fixture) {
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_running(&t).await;
     f.advance(5);
     let before = f.dump().await;
     f.dispatch(&claimed).await;
@@ -57,9 +57,9 @@ pub async fn repeated_is_the_same(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// An execution that ended before the mark answers already finished.
-pub async fn after_the_end_is_already_finished(f: Fixture) {
-    let t = f.site(3).await;
+/// A mark after the execution's end returns already finished.
+pub async fn mark_after_the_end_is_already_finished(f: Fixture) {
+    let t = f.workspace(3).await;
     f.enqueue(&t, 3).await;
     let claimed = f.claim(3).await;
     f.finish(claimed.requests[0].execution, ExecutionEnd::Completed)
@@ -78,9 +78,9 @@ pub async fn after_the_end_is_already_finished(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// Each claim gets its own answer, in the order asked.
-pub async fn answers_each_in_order(f: Fixture) {
-    let t = f.site(9).await;
+/// Each claim has its own outcome, in the order of the call.
+pub async fn outcomes_are_in_order(f: Fixture) {
+    let t = f.workspace(9).await;
     f.enqueue(&t, 4).await;
     let claimed = f.claim(3).await;
     let theirs = f.claim_as("another", 1).await;
@@ -88,18 +88,18 @@ pub async fn answers_each_in_order(f: Fixture) {
         .await;
     f.finish(claimed.requests[0].execution, ExecutionEnd::Completed)
         .await;
-    let stranger = ClaimRef {
+    let unknown_claim = ClaimRef {
         request: fresh_id(),
         token: 1,
     };
-    let asked = [
+    let requested = [
         (&claimed.requests[2]).into(),
         (&claimed.requests[1]).into(),
-        stranger,
+        unknown_claim,
         (&claimed.requests[0]).into(),
         (&theirs.requests[0]).into(),
     ];
-    let answers = ok(f.store.request_dispatched(OWNER, &asked).await);
+    let answers = ok(f.store.request_dispatched(OWNER, &requested).await);
     let expected = [
         Dispatched::Dispatched,
         Dispatched::LeaseLost,
@@ -111,10 +111,10 @@ pub async fn answers_each_in_order(f: Fixture) {
     assert_eq!(ok(f.store.request_dispatched(OWNER, &[]).await), []);
 }
 
-/// A dispatcher that lost its claim to another cannot mark it: the token is fenced, also for the same owner.
-pub async fn with_an_old_token_is_lost(f: Fixture) {
-    let t = f.site(1).await;
-    let old = f.claimed(&t).await;
+/// A dispatcher that lost its claim cannot mark it: the token is fenced, also for the same owner.
+pub async fn mark_with_an_old_token_is_lost(f: Fixture) {
+    let t = f.workspace(1).await;
+    let old = f.enqueue_claimed(&t).await;
     f.advance(15);
     assert_eq!(ok(f.store.request_recover("sweeper", 10).await).len(), 1);
     let pending = ok(f.store.request_dispatched(OWNER, &[(&old).into()]).await);
@@ -131,9 +131,9 @@ pub async fn with_an_old_token_is_lost(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// What has ended answers so to whoever held it once, also when its last claim was another's or nobody's.
-pub async fn with_an_old_token_what_has_ended_is_already_finished(f: Fixture) {
-    let t = f.site(2).await;
+/// For an ended request every earlier holder gets already finished, also after other claims.
+pub async fn mark_with_an_old_token_of_an_ended_request_is_already_finished(f: Fixture) {
+    let t = f.workspace(2).await;
     f.enqueue(&t, 2).await;
     let old = f.claim(2).await.requests;
     f.advance(15);
@@ -156,22 +156,22 @@ pub async fn with_an_old_token_what_has_ended_is_already_finished(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// An expired claim that nobody recovered can still be marked.
-pub async fn an_expired_claim_can_still_be_marked(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.claimed(&t).await;
+/// An expired claim that was not recovered can still be marked.
+pub async fn expired_claim_can_still_be_marked(f: Fixture) {
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_claimed(&t).await;
     f.advance(3600);
     f.dispatch(&claimed).await;
     assert_eq!(ok(f.store.request_recover("sweeper", 10).await), []);
 }
 
-/// A wish that came while it was being started is told with the mark, each time, and the engine is still to be told.
-pub async fn tells_of_a_wish_to_cancel(f: Fixture) {
-    let t = f.site(2).await;
+/// A cancel request that arrived during the start is reported with every mark and stays listed for the engine.
+pub async fn mark_reports_a_cancel_request(f: Fixture) {
+    let t = f.workspace(2).await;
     f.enqueue(&t, 2).await;
     let claimed = f.claim(2).await;
-    let wished = &claimed.requests[1];
-    f.cancel(t.workspace, wished.id).await;
+    let cancelled = &claimed.requests[1];
+    f.cancel(t.workspace, cancelled.id).await;
     assert_eq!(ok(f.store.request_cancel_list(10).await), []);
     let claims = claim_refs(&claimed);
     for _ in 0..2 {
@@ -181,11 +181,11 @@ pub async fn tells_of_a_wish_to_cancel(f: Fixture) {
             [Dispatched::Dispatched, Dispatched::Cancelling]
         );
     }
-    let wish = CancelWish {
-        request: wished.id,
+    let cancel_request = CancelRequest {
+        request: cancelled.id,
         workspace: t.workspace,
-        execution: wished.execution,
+        execution: cancelled.execution,
         force: false,
     };
-    assert_eq!(ok(f.store.request_cancel_list(10).await), [wish]);
+    assert_eq!(ok(f.store.request_cancel_list(10).await), [cancel_request]);
 }

@@ -1,4 +1,4 @@
-//! What a store promises about enqueueing, without idempotency keys: pinned, all or none, in order.
+//! Enqueueing without idempotency keys: version pinned, all or none, in order.
 
 use crate::Fixture;
 use crate::factory::TestWorkspace;
@@ -11,9 +11,9 @@ use leasehold_store::{ErrorKind, fresh_id};
 use serde_json::json;
 use std::time::Duration;
 
-/// A request begins PENDING and is read back with everything it was enqueued with.
-pub async fn begins_pending_with_all_it_was_given(f: Fixture) {
-    let t = f.site(1).await;
+/// A request starts PENDING and is read back with all its options.
+pub async fn starts_pending_with_all_options(f: Fixture) {
+    let t = f.workspace(1).await;
     let run_at = f.now() + Duration::from_micros(1_500_001);
     let new = NewRequest {
         id: fresh_id(),
@@ -69,16 +69,16 @@ pub async fn begins_pending_with_all_it_was_given(f: Fixture) {
 }
 
 /// Without a `run_at` a request is due at once.
-pub async fn is_due_at_once_unless_told_otherwise(f: Fixture) {
-    let t = f.site(1).await;
+pub async fn is_due_at_once_without_run_at(f: Fixture) {
+    let t = f.workspace(1).await;
     let id = f.enqueue(&t, 1).await[0];
     assert_eq!(f.request(t.workspace, id).await.run_at, f.now());
     assert_eq!(ids(&f.claim(1).await), [id]);
 }
 
-/// Every priority of the range is kept, and one outside is refused with nothing inserted.
-pub async fn a_priority_out_of_range_is_refused(f: Fixture) {
-    let t = f.site(1).await;
+/// Every priority in range is stored; one out of range is rejected and nothing is inserted.
+pub async fn priority_out_of_range_is_rejected(f: Fixture) {
+    let t = f.workspace(1).await;
     for priority in [-1000, 1000] {
         let id = f.enqueue_with_priority(&t, priority).await;
         assert_eq!(f.request(t.workspace, id).await.priority, priority);
@@ -104,9 +104,9 @@ pub async fn a_priority_out_of_range_is_refused(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// The version is pinned at enqueue: a later one does not touch what waits.
-pub async fn pins_the_version_of_the_moment(f: Fixture) {
-    let t = f.site(5).await;
+/// The version is pinned at enqueue; later versions do not affect pending requests.
+pub async fn pins_the_current_version(f: Fixture) {
+    let t = f.workspace(5).await;
     let old = f.enqueue(&t, 1).await[0];
     let second = f.publish(t.workspace, t.definition).await.id;
     let new = f.enqueue(&t, 1).await[0];
@@ -116,20 +116,20 @@ pub async fn pins_the_version_of_the_moment(f: Fixture) {
     assert_eq!(f.request(t.workspace, old).await.version, t.version);
 }
 
-/// A workspace nobody made takes nothing.
-pub async fn an_unknown_workspace_is_not_found(f: Fixture) {
-    let t = f.site(1).await;
+/// Enqueueing into an unknown workspace fails.
+pub async fn unknown_workspace_is_not_found(f: Fixture) {
+    let t = f.workspace(1).await;
     let enqueued = f.try_enqueue(fresh_id(), vec![new_request(&t)]).await;
     assert_eq!(enqueued, Enqueued::WorkspaceNotFound);
     assert_eq!(f.counts(t.workspace).await, Counts::default());
 }
 
-/// One bad request among good ones, and nothing is inserted; the answer names what is wrong.
+/// One invalid request fails the whole call; the outcome names the problem.
 pub async fn is_all_or_none(f: Fixture) {
-    let t = f.site(1).await;
-    let other = f.site(1).await;
-    let draft = f.draft(t.workspace).await;
-    let deleted = f.draft(t.workspace).await;
+    let t = f.workspace(1).await;
+    let other = f.workspace(1).await;
+    let draft = f.create_draft(t.workspace).await;
+    let deleted = f.create_draft(t.workspace).await;
     f.publish(t.workspace, deleted).await;
     assert!(ok(f.store.definition_delete(t.workspace, deleted).await));
     let unknown = fresh_id();
@@ -151,9 +151,9 @@ pub async fn is_all_or_none(f: Fixture) {
     assert_eq!(ids(&f.claim(10).await), []);
 }
 
-/// Params checked against a version are pinned to that version or not enqueued at all.
-pub async fn refuses_params_checked_against_an_older_version(f: Fixture) {
-    let t = f.site(1).await;
+/// Params checked against a version are pinned to that version or not enqueued.
+pub async fn rejects_params_checked_against_an_older_version(f: Fixture) {
+    let t = f.workspace(1).await;
     let mut new = new_request(&t);
     new.checked_against = Some(t.version);
     let newer = f.publish(t.workspace, t.definition).await;
@@ -167,20 +167,20 @@ pub async fn refuses_params_checked_against_an_older_version(f: Fixture) {
     assert_eq!(request.map(|r| r.version), Some(newer.id));
 }
 
-/// Answers come in the order asked, whatever the order of ids.
-pub async fn answers_in_the_order_asked(f: Fixture) {
-    let t = f.site(1).await;
+/// Outcomes are in the order of the call, whatever the order of ids.
+pub async fn outcomes_are_in_order(f: Fixture) {
+    let t = f.workspace(1).await;
     let mut requests: Vec<NewRequest> = (0..20).map(|_| new_request(&t)).collect();
     requests.reverse();
     requests.swap(3, 11);
-    let asked: Vec<RequestId> = requests.iter().map(|r| r.id).collect();
-    assert_eq!(f.enqueue_all(&t, requests).await, asked);
+    let request_ids: Vec<RequestId> = requests.iter().map(|r| r.id).collect();
+    assert_eq!(f.enqueue_all(&t, requests).await, request_ids);
 }
 
-/// A call may carry requests of several definitions, with options of their own.
-pub async fn may_mix_definitions_and_options(f: Fixture) {
-    let t = f.site(5).await;
-    let second = f.draft(t.workspace).await;
+/// A call can have requests of several definitions with different options.
+pub async fn can_mix_definitions_and_options(f: Fixture) {
+    let t = f.workspace(5).await;
+    let second = f.create_draft(t.workspace).await;
     let version = f.publish(t.workspace, second).await.id;
     let other = TestWorkspace {
         definition: second,
@@ -196,24 +196,27 @@ pub async fn may_mix_definitions_and_options(f: Fixture) {
         ..new_request(&other)
     };
     let plain = new_request(&t);
-    let asked = f.enqueue_all(&t, vec![later, urgent, plain]).await;
-    assert_eq!(f.request(t.workspace, asked[1]).await.version, version);
-    assert_eq!(ids(&f.claim(10).await), [asked[1], asked[2]]);
+    let request_ids = f.enqueue_all(&t, vec![later, urgent, plain]).await;
+    assert_eq!(
+        f.request(t.workspace, request_ids[1]).await.version,
+        version
+    );
+    assert_eq!(ids(&f.claim(10).await), [request_ids[1], request_ids[2]]);
     f.advance(5);
-    assert_eq!(ids(&f.claim(10).await), [asked[0]]);
+    assert_eq!(ids(&f.claim(10).await), [request_ids[0]]);
 }
 
-/// A call without requests does nothing.
-pub async fn of_nothing_is_nothing(f: Fixture) {
-    let t = f.site(1).await;
+/// An empty call does nothing.
+pub async fn empty_call_does_nothing(f: Fixture) {
+    let t = f.workspace(1).await;
     let enqueued = f.try_enqueue(t.workspace, Vec::new()).await;
     assert_eq!(enqueued, Enqueued::All(Vec::new()));
     assert_eq!(f.counts(t.workspace).await, Counts::default());
 }
 
-/// An id that is taken is an error, and nothing of the call is inserted.
-pub async fn refuses_an_id_that_is_taken(f: Fixture) {
-    let t = f.site(1).await;
+/// A duplicate id is an error, and nothing of the call is inserted.
+pub async fn rejects_a_duplicate_id(f: Fixture) {
+    let t = f.workspace(1).await;
     let taken = f.enqueue(&t, 1).await[0];
     let before = f.dump().await;
     let again = NewRequest::new(taken, t.definition, params());
@@ -231,21 +234,24 @@ pub async fn refuses_an_id_that_is_taken(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// Ten thousand in one call are all there, in order.
-pub async fn of_ten_thousand_is_one_call(f: Fixture) {
-    let t = f.site_of(Plan::Free, Some(10)).await;
-    let asked = f.enqueue(&t, 10_000).await;
+/// One call takes ten thousand requests, in order.
+pub async fn one_call_takes_ten_thousand(f: Fixture) {
+    let t = f.workspace_on_plan(Plan::Free, Some(10)).await;
+    let request_ids = f.enqueue(&t, 10_000).await;
     assert_eq!(f.counts(t.workspace).await.pending, 10_000);
-    assert_eq!(ids(&f.claim(100).await), asked[..10]);
+    assert_eq!(ids(&f.claim(100).await), request_ids[..10]);
 }
 
-/// Requests enqueued from many places at once are all there.
-pub async fn from_many_places_at_once_loses_nothing(f: Fixture) {
-    let t = f.site(1).await;
+/// Concurrent enqueues lose no request.
+pub async fn concurrent_enqueues_lose_nothing(f: Fixture) {
+    let t = f.workspace(1).await;
     let calls = (0..20).map(|n| f.enqueue(&t, 1 + n % 5));
-    let asked: Vec<RequestId> = futures::future::join_all(calls).await.concat();
-    assert_eq!(f.counts(t.workspace).await.pending, asked.len() as u64);
-    for id in asked {
+    let request_ids: Vec<RequestId> = futures::future::join_all(calls).await.concat();
+    assert_eq!(
+        f.counts(t.workspace).await.pending,
+        request_ids.len() as u64
+    );
+    for id in request_ids {
         assert_eq!(
             f.request(t.workspace, id).await.status,
             RequestStatus::Pending

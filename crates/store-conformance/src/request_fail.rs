@@ -1,4 +1,4 @@
-//! What a store promises about giving a claim up.
+//! Failing a claimed request.
 
 use crate::Fixture;
 use crate::factory::{OWNER, USER, ids, ok};
@@ -13,10 +13,10 @@ fn give_up(claim: ClaimRef) -> Fail {
     }
 }
 
-/// The request is FAILED with its reason, its execution is gone and its slot is free.
+/// The request is FAILED with its reason, its execution is deleted and its slot is free.
 pub async fn ends_the_request_and_frees_the_slot(f: Fixture) {
-    let t = f.site(1).await;
-    let asked = f.enqueue(&t, 2).await;
+    let t = f.workspace(1).await;
+    let enqueued = f.enqueue(&t, 2).await;
     let claimed = f.claim_one().await;
     let before = f.request(t.workspace, claimed.id).await;
     f.advance(1);
@@ -33,7 +33,7 @@ pub async fn ends_the_request_and_frees_the_slot(f: Fixture) {
         last_error: Some("the engine does not know it".into()),
         claimed_by: None,
         lease_expires_at: None,
-        // Whether a failed request remembers when it was last claimed is nobody's promise.
+        // Whether a failed request keeps `claimed_at` is the store's choice.
         claimed_at: after.claimed_at,
         finished_at: Some(f.now()),
         ..before
@@ -60,14 +60,14 @@ pub async fn ends_the_request_and_frees_the_slot(f: Fixture) {
         ],
     )
     .await;
-    assert_eq!(ids(&f.claim(5).await), asked[1..]);
+    assert_eq!(ids(&f.claim(5).await), enqueued[1..]);
 }
 
-/// Every reason can be given.
-pub async fn takes_every_reason(f: Fixture) {
-    let t = f.site(1).await;
+/// Every failure reason is accepted.
+pub async fn accepts_every_reason(f: Fixture) {
+    let t = f.workspace(1).await;
     for reason in FailureReason::ALL {
-        let claimed = f.claimed(&t).await;
+        let claimed = f.enqueue_claimed(&t).await;
         let fail = Fail {
             claim: (&claimed).into(),
             reason,
@@ -82,10 +82,10 @@ pub async fn takes_every_reason(f: Fixture) {
     }
 }
 
-/// A claim that is not held is left alone: another's, an old token's, one already given up.
-pub async fn without_the_claim_changes_nothing(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.claimed(&t).await;
+/// A fail without the claim changes nothing: another owner, an old token, a repeated fail.
+pub async fn fail_without_the_claim_changes_nothing(f: Fixture) {
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_claimed(&t).await;
     let old = ClaimRef {
         token: claimed.token - 1,
         ..(&claimed).into()

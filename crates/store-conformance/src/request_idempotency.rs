@@ -1,4 +1,4 @@
-//! What a store promises about idempotency keys: one request a key and window, exact under races, free of deadlock.
+//! Idempotency keys: one request per key and window, exact under races, without deadlocks.
 
 use crate::Fixture;
 use crate::factory::{TestWorkspace, new_request, ok};
@@ -10,13 +10,13 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-fn keyed(site: &TestWorkspace, key: &str, window: Option<u64>) -> NewRequest {
+fn request_with_key(workspace: &TestWorkspace, key: &str, window: Option<u64>) -> NewRequest {
     NewRequest {
         idempotency: Some(Idempotency {
             key: key.into(),
             window: window.map(Duration::from_secs),
         }),
-        ..new_request(site)
+        ..new_request(workspace)
     }
 }
 
@@ -31,13 +31,15 @@ fn conflict_key(enqueued: Enqueued) -> (String, RequestId) {
     }
 }
 
-/// The same key with the same definition and params returns the first request, at any status of it.
-pub async fn the_same_key_returns_the_first_request(f: Fixture) {
-    let t = f.site(1).await;
-    let first = keyed(&t, "k", None);
+/// The same key with the same definition and params returns the first request, at any status.
+pub async fn same_key_returns_the_first_request(f: Fixture) {
+    let t = f.workspace(1).await;
+    let first = request_with_key(&t, "k", None);
     let id = f.enqueue_one(&t, first).await;
     let again = || async {
-        let enqueued = f.try_enqueue(t.workspace, vec![keyed(&t, "k", None)]).await;
+        let enqueued = f
+            .try_enqueue(t.workspace, vec![request_with_key(&t, "k", None)])
+            .await;
         assert_eq!(enqueued, Enqueued::All(vec![answer(id, false)]));
     };
     again().await;
@@ -49,69 +51,69 @@ pub async fn the_same_key_returns_the_first_request(f: Fixture) {
     assert_eq!(f.counts(t.workspace).await.pending, 0);
 }
 
-/// Params are compared as JSON: the order of fields does not matter. Options do not matter either.
+/// Params are compared as JSON: field order and options do not matter.
 pub async fn params_are_compared_as_json(f: Fixture) {
-    let t = f.site(1).await;
+    let t = f.workspace(1).await;
     let first = NewRequest {
         params: json!({"a": 1, "b": {"c": [1, 2], "d": null}}),
-        ..keyed(&t, "k", None)
+        ..request_with_key(&t, "k", None)
     };
     let id = f.enqueue_one(&t, first).await;
     let same = NewRequest {
         params: json!({"b": {"d": null, "c": [1, 2]}, "a": 1}),
         priority: 5,
-        ..keyed(&t, "k", None)
+        ..request_with_key(&t, "k", None)
     };
     let enqueued = f.try_enqueue(t.workspace, vec![same]).await;
     assert_eq!(enqueued, Enqueued::All(vec![answer(id, false)]));
 }
 
 /// The same key with other params or another definition is a conflict, and nothing of the call is inserted.
-pub async fn other_params_or_another_definition_is_a_conflict(f: Fixture) {
-    let t = f.site(1).await;
-    let id = f.enqueue_one(&t, keyed(&t, "k", None)).await;
-    let definition = f.draft(t.workspace).await;
+pub async fn different_params_or_definition_is_a_conflict(f: Fixture) {
+    let t = f.workspace(1).await;
+    let id = f.enqueue_one(&t, request_with_key(&t, "k", None)).await;
+    let definition = f.create_draft(t.workspace).await;
     f.publish(t.workspace, definition).await;
     let before = f.dump().await;
     let params = NewRequest {
         params: json!({"order": 8}),
-        ..keyed(&t, "k", None)
+        ..request_with_key(&t, "k", None)
     };
     let definition = NewRequest {
         definition,
-        ..keyed(&t, "k", None)
+        ..request_with_key(&t, "k", None)
     };
     for other in [params, definition] {
-        let requests = vec![new_request(&t), other, keyed(&t, "l", None)];
+        let requests = vec![new_request(&t), other, request_with_key(&t, "l", None)];
         let enqueued = f.try_enqueue(t.workspace, requests).await;
         assert_eq!(conflict_key(enqueued), ("k".into(), id));
     }
     assert_eq!(f.dump().await, before);
 }
 
-/// A key belongs to its workspace; another's is another key.
-pub async fn a_key_is_its_workspaces_own(f: Fixture) {
-    let one = f.site(1).await;
-    let two = f.site(1).await;
-    let first = f.enqueue_one(&one, keyed(&one, "k", None)).await;
-    let second = f.enqueue_one(&two, keyed(&two, "k", None)).await;
+/// A key is scoped to its workspace.
+pub async fn key_is_scoped_to_its_workspace(f: Fixture) {
+    let one = f.workspace(1).await;
+    let two = f.workspace(1).await;
+    let first = f.enqueue_one(&one, request_with_key(&one, "k", None)).await;
+    let second = f.enqueue_one(&two, request_with_key(&two, "k", None)).await;
     assert_ne!(first, second);
     assert_eq!(f.counts(two.workspace).await.pending, 1);
 }
 
 /// A key whose window has passed is free, also for other params; the old request loses it.
-pub async fn a_key_is_free_when_its_window_has_passed(f: Fixture) {
-    let t = f.site(1).await;
-    let old = f.enqueue_one(&t, keyed(&t, "k", Some(60))).await;
+pub async fn key_is_free_when_its_window_has_passed(f: Fixture) {
+    let t = f.workspace(1).await;
+    let old = f.enqueue_one(&t, request_with_key(&t, "k", Some(60))).await;
     f.advance(59);
     let within = f
-        .try_enqueue(t.workspace, vec![keyed(&t, "k", Some(60))])
+        .try_enqueue(t.workspace, vec![request_with_key(&t, "k", Some(60))])
         .await;
     assert_eq!(within, Enqueued::All(vec![answer(old, false)]));
     f.advance(1);
     let other = NewRequest {
         params: json!({"order": 8}),
-        ..keyed(&t, "k", Some(60))
+        ..request_with_key(&t, "k", Some(60))
     };
     let new = other.id;
     let after = f.try_enqueue(t.workspace, vec![other.clone()]).await;
@@ -127,14 +129,16 @@ pub async fn a_key_is_free_when_its_window_has_passed(f: Fixture) {
     assert_eq!(again, Enqueued::All(vec![answer(new, false)]));
 }
 
-/// A key without a window holds for as long as its request is kept.
-pub async fn a_key_without_a_window_holds_until_its_request_is_pruned(f: Fixture) {
-    let t = f.site(1).await;
-    let old = f.enqueue_one(&t, keyed(&t, "k", None)).await;
+/// A key without a window holds until its request is pruned.
+pub async fn key_without_a_window_holds_until_its_request_is_pruned(f: Fixture) {
+    let t = f.workspace(1).await;
+    let old = f.enqueue_one(&t, request_with_key(&t, "k", None)).await;
     let claimed = f.claim_one().await;
     f.finish(claimed.execution, ExecutionEnd::Completed).await;
     f.advance(400 * 24 * 3600);
-    let held = f.try_enqueue(t.workspace, vec![keyed(&t, "k", None)]).await;
+    let held = f
+        .try_enqueue(t.workspace, vec![request_with_key(&t, "k", None)])
+        .await;
     assert_eq!(held, Enqueued::All(vec![answer(old, false)]));
     let prune = Prune {
         completed_before: Some(f.now()),
@@ -142,16 +146,20 @@ pub async fn a_key_without_a_window_holds_until_its_request_is_pruned(f: Fixture
         limit: 10,
     };
     assert_eq!(ok(f.store.prune(&prune).await).requests, 1);
-    let new = keyed(&t, "k", None);
+    let new = request_with_key(&t, "k", None);
     let id = new.id;
     let free = f.try_enqueue(t.workspace, vec![new]).await;
     assert_eq!(free, Enqueued::All(vec![answer(id, true)]));
 }
 
-/// The same rule holds inside one call: the second of a key is the first, or a conflict.
-pub async fn the_same_rule_holds_inside_one_call(f: Fixture) {
-    let t = f.site(1).await;
-    let (first, second, plain) = (keyed(&t, "k", None), keyed(&t, "k", None), new_request(&t));
+/// Within one call the second use of a key returns the first request or is a conflict.
+pub async fn same_rules_apply_within_one_call(f: Fixture) {
+    let t = f.workspace(1).await;
+    let (first, second, plain) = (
+        request_with_key(&t, "k", None),
+        request_with_key(&t, "k", None),
+        new_request(&t),
+    );
     let (id, plain_id) = (first.id, plain.id);
     let enqueued = f.try_enqueue(t.workspace, vec![first, plain, second]).await;
     let expected = vec![answer(id, true), answer(plain_id, true), answer(id, false)];
@@ -159,23 +167,23 @@ pub async fn the_same_rule_holds_inside_one_call(f: Fixture) {
     let before = f.dump().await;
     let other = NewRequest {
         params: json!({"order": 8}),
-        ..keyed(&t, "l", None)
+        ..request_with_key(&t, "l", None)
     };
     let enqueued = f
-        .try_enqueue(t.workspace, vec![keyed(&t, "l", None), other])
+        .try_enqueue(t.workspace, vec![request_with_key(&t, "l", None), other])
         .await;
     assert_eq!(conflict_key(enqueued).0, "l");
     assert_eq!(f.dump().await, before);
 }
 
-/// A hundred enqueues with one key at once make one request, and all get its id.
-pub async fn a_hundred_at_once_with_one_key_make_one_request(f: Fixture) {
-    let t = f.site(1).await;
+/// A hundred concurrent enqueues with one key insert one request, and all return its id.
+pub async fn concurrent_enqueues_with_one_key_insert_one_request(f: Fixture) {
+    let t = f.workspace(1).await;
     let calls = (0..100).map(|_| {
         let store = f.store.clone();
         let enqueue = leasehold_store::request::Enqueue {
             workspace: t.workspace,
-            requests: vec![keyed(&t, "k", None)],
+            requests: vec![request_with_key(&t, "k", None)],
             by: "someone".into(),
         };
         tokio::spawn(async move { ok(store.request_enqueue(&enqueue).await) })
@@ -183,7 +191,7 @@ pub async fn a_hundred_at_once_with_one_key_make_one_request(f: Fixture) {
     let mut inserted = 0;
     let mut seen = BTreeSet::new();
     for call in futures::future::join_all(calls).await {
-        match call.expect("the call ended") {
+        match call.expect("the call did not panic") {
             Enqueued::All(answers) => {
                 assert_eq!(answers.len(), 1);
                 inserted += usize::from(answers[0].inserted);
@@ -196,9 +204,9 @@ pub async fn a_hundred_at_once_with_one_key_make_one_request(f: Fixture) {
     assert_eq!(f.counts(t.workspace).await.pending, 1);
 }
 
-/// Overlapping calls with their keys in opposite order neither deadlock nor insert a key twice.
-pub async fn overlapping_calls_with_keys_in_opposite_order_do_not_deadlock(f: Fixture) {
-    let t = f.site(1).await;
+/// Overlapping calls with keys in opposite orders neither deadlock nor insert a key twice.
+pub async fn keys_in_opposite_orders_do_not_deadlock(f: Fixture) {
+    let t = f.workspace(1).await;
     let (rounds, keys) = (30, 20);
     for round in 0..rounds {
         let calls = (0..4).map(|call| {
@@ -206,7 +214,10 @@ pub async fn overlapping_calls_with_keys_in_opposite_order_do_not_deadlock(f: Fi
             if call % 2 == 1 {
                 names.reverse();
             }
-            let requests = names.iter().map(|key| keyed(&t, key, None)).collect();
+            let requests = names
+                .iter()
+                .map(|key| request_with_key(&t, key, None))
+                .collect();
             let (store, workspace) = (f.store.clone(), t.workspace);
             let enqueue = leasehold_store::request::Enqueue {
                 workspace,
@@ -217,7 +228,7 @@ pub async fn overlapping_calls_with_keys_in_opposite_order_do_not_deadlock(f: Fi
         });
         let mut holders: BTreeMap<String, BTreeSet<RequestId>> = BTreeMap::new();
         for call in futures::future::join_all(calls).await {
-            let (names, enqueued) = call.expect("the call ended");
+            let (names, enqueued) = call.expect("the call did not panic");
             let Enqueued::All(answers) = enqueued else {
                 panic!("not enqueued: {enqueued:?}");
             };

@@ -1,4 +1,4 @@
-//! What a store promises about lists of requests: complete, newest first, without repeats, filtered.
+//! Lists of requests: complete, newest first, without repeats, filtered.
 
 use crate::Fixture;
 use crate::factory::{TestWorkspace, ok};
@@ -6,27 +6,27 @@ use leasehold_core::{DefinitionId, FailureReason, RequestId, RequestStatus, Work
 use leasehold_store::Page;
 use leasehold_store::request::{Request, RequestFilter};
 
-/// Two workspaces, one with two definitions, and requests in every status.
+/// Creates two workspaces, one with two definitions, and requests in every status.
 async fn mixed(f: &Fixture) -> (TestWorkspace, TestWorkspace, Vec<Request>) {
-    let t = f.site(50).await;
-    let second = f.draft(t.workspace).await;
+    let t = f.workspace(50).await;
+    let second = f.create_draft(t.workspace).await;
     let version = f.publish(t.workspace, second).await.id;
     let other_definition = TestWorkspace {
         definition: second,
         version,
         ..t
     };
-    let other = f.site(50).await;
-    for site in [&t, &other, &other_definition, &t] {
-        f.completed(site).await;
-        f.failed(site).await;
-        f.running(site).await;
-        f.claimed(site).await;
-        let cancelled = f.enqueue(site, 1).await[0];
-        f.cancel(site.workspace, cancelled).await;
+    let other = f.workspace(50).await;
+    for workspace in [&t, &other, &other_definition, &t] {
+        f.enqueue_completed(workspace).await;
+        f.enqueue_failed(workspace).await;
+        f.enqueue_running(workspace).await;
+        f.enqueue_claimed(workspace).await;
+        let cancelled = f.enqueue(workspace, 1).await[0];
+        f.cancel(workspace.workspace, cancelled).await;
     }
-    for site in [&t, &other, &other_definition] {
-        f.enqueue(site, 3).await;
+    for workspace in [&t, &other, &other_definition] {
+        f.enqueue(workspace, 3).await;
     }
     let mut all = Vec::new();
     for request in f.list_all(&RequestFilter::default(), 1_000).await {
@@ -35,8 +35,8 @@ async fn mixed(f: &Fixture) -> (TestWorkspace, TestWorkspace, Vec<Request>) {
     (t, other, all)
 }
 
-/// A list without a filter has every request of every workspace, newest first, each as `request_get` shows it.
-pub async fn has_everything_newest_first(f: Fixture) {
+/// Without a filter the list has every request of every workspace as `request_get` returns it, newest first.
+pub async fn lists_every_request_newest_first(f: Fixture) {
     let (_, _, all) = mixed(&f).await;
     assert_eq!(all.len(), 29);
     let ids: Vec<RequestId> = all.iter().map(|r| r.id).collect();
@@ -45,7 +45,7 @@ pub async fn has_everything_newest_first(f: Fixture) {
     assert_eq!(listed, all);
 }
 
-/// Every filter, alone and with others, read in pages of any size, has exactly what passes it.
+/// Every filter, alone and combined, returns exactly the matching requests, in pages of any size.
 pub async fn filters_and_pages_miss_and_repeat_nothing(f: Fixture) {
     let (t, other, all) = mixed(&f).await;
     let workspaces = [None, Some(t.workspace), Some(other.workspace)];
@@ -94,9 +94,9 @@ fn passes(filter: &RequestFilter, request: &Request) -> bool {
             .is_none_or(|r| Some(r) == request.failure_reason)
 }
 
-/// A page goes on after its key, also when the row of the key is gone or of another workspace.
-pub async fn a_page_begins_after_its_key(f: Fixture) {
-    let t = f.site(1).await;
+/// A page starts after its key, also if the key's row is deleted or of another workspace.
+pub async fn page_starts_after_its_key(f: Fixture) {
+    let t = f.workspace(1).await;
     let before = f.enqueue(&t, 2).await;
     let key: RequestId = leasehold_store::fresh_id();
     f.enqueue(&t, 2).await;
@@ -109,15 +109,15 @@ pub async fn a_page_begins_after_its_key(f: Fixture) {
     assert_eq!(ids, [before[1], before[0]]);
 }
 
-/// A request that was not made is not there.
-pub async fn an_unknown_request_is_none(f: Fixture) {
-    let t = f.site(1).await;
+/// An unknown request is none.
+pub async fn unknown_request_is_none(f: Fixture) {
+    let t = f.workspace(1).await;
     let unknown = leasehold_store::fresh_id();
     assert_eq!(ok(f.store.request_get(t.workspace, unknown).await), None);
 }
 
-/// A request is found by its id alone, whichever workspace it is of, also when that is deleted, and is the one `request_get` shows.
-pub async fn one_of_any_workspace_is_found_by_its_id(f: Fixture) {
+/// A request of any workspace, deleted ones included, is found by its id alone and equals the result of `request_get`.
+pub async fn is_found_by_id_in_any_workspace(f: Fixture) {
     let (t, other, all) = mixed(&f).await;
     assert!(ok(f.store.workspace_delete(other.workspace).await));
     let workspaces: Vec<WorkspaceId> = all.iter().map(|r| r.workspace).collect();

@@ -1,4 +1,4 @@
-//! What a store promises about the age of what is open: since when the oldest could have been claimed, was claimed, was dispatched.
+//! The age of open requests: since when the oldest is due, claimed, dispatched.
 
 use crate::Fixture;
 use crate::factory::{LEASE, OWNER, new_request, ok};
@@ -17,8 +17,8 @@ async fn pending(f: &Fixture) -> Option<Timestamp> {
     oldest(f).await.pending
 }
 
-/// Where nothing is open there is none, whatever has ended.
-pub async fn of_what_has_ended_is_none(f: Fixture) {
+/// Without open requests there is no oldest.
+pub async fn ended_requests_have_no_age(f: Fixture) {
     let none = |at| Oldest {
         at,
         pending: None,
@@ -27,16 +27,16 @@ pub async fn of_what_has_ended_is_none(f: Fixture) {
         dispatched: None,
     };
     assert_eq!(oldest(&f).await, none(f.now()));
-    let t = f.site(2).await;
-    f.completed(&t).await;
-    f.failed(&t).await;
+    let t = f.workspace(2).await;
+    f.enqueue_completed(&t).await;
+    f.enqueue_failed(&t).await;
     f.advance(1);
     assert_eq!(oldest(&f).await, none(f.now()));
 }
 
-/// Each status has its own: a request begins anew with every step, and the next oldest takes its place.
-pub async fn of_each_status_is_since_it_was_reached(f: Fixture) {
-    let t = f.site(2).await;
+/// Each status has its own oldest: the age restarts with every transition, and the next oldest takes over.
+pub async fn age_counts_from_the_current_status(f: Fixture) {
+    let t = f.workspace(2).await;
     let enqueued = f.now();
     f.enqueue(&t, 3).await;
     f.advance(1);
@@ -73,10 +73,10 @@ pub async fn of_each_status_is_since_it_was_reached(f: Fixture) {
     assert_eq!(seen, expected(f.now(), None, Some(again)));
 }
 
-/// The first in line of a workspace could be started while there is room: not of one that is full or paused, not before its time.
-pub async fn startable_is_whoever_has_room(f: Fixture) {
+/// The first request of a workspace is startable while a slot is free: not if the workspace is full or paused, and not before it is due.
+pub async fn startable_needs_a_free_slot(f: Fixture) {
     let startable = async || oldest(&f).await.startable;
-    let t = f.site(1).await;
+    let t = f.workspace(1).await;
     let enqueued = f.now();
     f.enqueue(&t, 2).await;
     f.advance(5);
@@ -87,23 +87,23 @@ pub async fn startable_is_whoever_has_room(f: Fixture) {
     assert_eq!(startable().await, Some(enqueued));
     let claimed = f.claim_one().await;
     f.dispatch(&claimed).await;
-    assert_eq!(startable().await, None, "it is full");
+    assert_eq!(startable().await, None, "the workspace is full");
     assert_eq!(pending(&f).await, Some(enqueued));
-    let other = f.site(1).await;
+    let other = f.workspace(1).await;
     let due = f.now() + Duration::from_secs(60);
     let new = NewRequest {
         run_at: Some(due),
         ..new_request(&other)
     };
     f.enqueue_one(&other, new).await;
-    assert_eq!(startable().await, None, "its time has not come");
+    assert_eq!(startable().await, None, "the request is not due");
     f.finish(claimed.execution, ExecutionEnd::Completed).await;
     assert_eq!(startable().await, Some(enqueued));
 }
 
-/// What is for later does not wait before its time has come, and from then on it does, although nobody claims.
-pub async fn what_is_for_later_waits_from_its_time_on(f: Fixture) {
-    let t = f.site(1).await;
+/// A scheduled request counts from its due time on, even if no claim runs.
+pub async fn scheduled_request_counts_once_it_is_due(f: Fixture) {
+    let t = f.workspace(1).await;
     let due = f.now() + Duration::from_secs(60);
     let new = NewRequest {
         run_at: Some(due),
@@ -116,13 +116,13 @@ pub async fn what_is_for_later_waits_from_its_time_on(f: Fixture) {
     assert_eq!(pending(&f).await, Some(due));
     f.advance(10);
     assert_eq!(pending(&f).await, Some(due));
-    ok(f.store.request_settle().await);
+    ok(f.store.request_promote_due().await);
     assert_eq!(pending(&f).await, Some(due));
 }
 
-/// One that was delayed does not hide another that stands behind it and has been due for longer.
-pub async fn who_stands_behind_a_delayed_one_is_seen(f: Fixture) {
-    let t = f.site(1).await;
+/// A delayed request does not hide one behind it that has been due for longer.
+pub async fn delayed_request_does_not_hide_an_older_one(f: Fixture) {
+    let t = f.workspace(1).await;
     for _ in 0..3 {
         f.enqueue(&t, 1).await;
         let claimed = f.claim_one().await;
@@ -144,9 +144,9 @@ pub async fn who_stands_behind_a_delayed_one_is_seen(f: Fixture) {
     }
 }
 
-/// Many that were delayed do not hide who stands behind them: its age is told, and told too low by an eighth at most.
-pub async fn many_delayed_ones_hide_nobody(f: Fixture) {
-    let t = f.site(1).await;
+/// Many delayed requests do not hide an older one behind them; its age may be underestimated by at most 12.5 %.
+pub async fn many_delayed_requests_hide_no_older_one(f: Fixture) {
+    let t = f.workspace(1).await;
     let head = f.now();
     let due = head + Duration::from_secs(4_000);
     let scheduled = NewRequest {
@@ -164,20 +164,20 @@ pub async fn many_delayed_ones_hide_nobody(f: Fixture) {
         f.enqueue(&t, 1).await;
         f.advance(100);
     }
-    ok(f.store.request_settle().await);
-    let told = pending(&f).await.expect("many wait");
-    assert!(told >= behind);
-    assert!(told <= behind + Duration::from_secs(4_000 / 8));
+    ok(f.store.request_promote_due().await);
+    let since = pending(&f).await.expect("many requests are pending");
+    assert!(since >= behind);
+    assert!(since <= behind + Duration::from_secs(4_000 / 8));
 }
 
-/// It is the oldest of all priorities of all workspaces: full, paused and deleted ones too.
-pub async fn is_of_every_line(f: Fixture) {
-    let full = f.site(1).await;
-    f.running(&full).await;
-    let paused = f.site(9).await;
+/// The oldest is that of all priorities of all workspaces, including full, paused and deleted ones.
+pub async fn covers_all_workspaces_and_priorities(f: Fixture) {
+    let full = f.workspace(1).await;
+    f.enqueue_running(&full).await;
+    let paused = f.workspace(9).await;
     f.set_paused(paused.workspace, true).await;
-    let (mut since, mut asked) = (Vec::new(), Vec::new());
-    for (site, priority) in [
+    let (mut since, mut request_ids) = (Vec::new(), Vec::new());
+    for (workspace, priority) in [
         (&full, -5),
         (&paused, -9),
         (&full, 0),
@@ -187,23 +187,23 @@ pub async fn is_of_every_line(f: Fixture) {
         since.push(f.now());
         let new = NewRequest {
             priority,
-            ..new_request(site)
+            ..new_request(workspace)
         };
-        asked.push(f.enqueue_one(site, new).await);
+        request_ids.push(f.enqueue_one(workspace, new).await);
         f.advance(1);
         assert_eq!(pending(&f).await, Some(since[0]));
     }
     assert!(ok(f.store.workspace_delete(paused.workspace).await));
     assert_eq!(pending(&f).await, Some(since[0]));
-    f.cancel(full.workspace, asked[0]).await;
+    f.cancel(full.workspace, request_ids[0]).await;
     assert_eq!(pending(&f).await, Some(since[1]));
 }
 
-/// A request that keeps its execution waits like any other, and so does one that was taken back.
-pub async fn a_kept_one_waits_too(f: Fixture) {
-    let t = f.site(1).await;
+/// An unknown start counts as pending, and so does a recovered request.
+pub async fn unknown_start_counts_as_pending(f: Fixture) {
+    let t = f.workspace(1).await;
     let enqueued = f.now();
-    let kept = f.kept(&t).await;
+    let kept = f.enqueue_unknown(&t).await;
     f.advance(5);
     assert_eq!(pending(&f).await, Some(enqueued));
     let again = f.claim_one().await;
@@ -214,9 +214,9 @@ pub async fn a_kept_one_waits_too(f: Fixture) {
     assert_eq!(oldest(&f).await.claimed, None);
 }
 
-/// The one dispatched first counts, also where another was admitted before it.
-pub async fn the_first_dispatched_counts_whoever_was_admitted_first(f: Fixture) {
-    let t = f.site(3).await;
+/// The request dispatched first counts, even if another was admitted before it.
+pub async fn dispatched_age_counts_from_the_dispatch(f: Fixture) {
+    let t = f.workspace(3).await;
     f.enqueue(&t, 3).await;
     let claimed = f.claim(3).await.requests;
     let mut moments = Vec::new();

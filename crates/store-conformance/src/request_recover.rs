@@ -1,4 +1,4 @@
-//! What a store promises about claims whose lease ran out.
+//! Recovery of claims with an expired lease.
 
 use crate::Fixture;
 use crate::factory::{OWNER, USER, ok};
@@ -6,10 +6,10 @@ use leasehold_core::{RequestId, RequestStatus};
 use leasehold_store::request::{Recovered, Request};
 use std::collections::BTreeSet;
 
-/// An expired claim goes back to PENDING with its execution and slot, counted as an attempt, due at once.
+/// An expired claim becomes PENDING with its execution and slot, counts as an attempt and is due at once.
 pub async fn keeps_execution_and_slot(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.claimed(&t).await;
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_claimed(&t).await;
     let before = f.request(t.workspace, claimed.id).await;
     f.advance(15);
     let recovered = ok(f.store.request_recover("sweeper", 10).await);
@@ -52,13 +52,13 @@ pub async fn keeps_execution_and_slot(f: Fixture) {
     assert_eq!(f.claim_one().await.execution, claimed.execution);
 }
 
-/// A lease expires at its end, not before; what is dispatched has none.
-pub async fn takes_only_what_has_expired(f: Fixture) {
-    let t = f.site(9).await;
-    let first = f.claimed(&t).await;
-    let running = f.running(&t).await;
+/// A lease expires at its end, not before; dispatched requests have none.
+pub async fn recovers_only_expired_claims(f: Fixture) {
+    let t = f.workspace(9).await;
+    let first = f.enqueue_claimed(&t).await;
+    let running = f.enqueue_running(&t).await;
     f.advance(5);
-    let second = f.claimed(&t).await;
+    let second = f.enqueue_claimed(&t).await;
     f.advance(9);
     assert_eq!(ok(f.store.request_recover("sweeper", 10).await), []);
     f.advance(1);
@@ -73,10 +73,10 @@ pub async fn takes_only_what_has_expired(f: Fixture) {
     assert_eq!(running.status, RequestStatus::Dispatched);
 }
 
-/// It takes at most `limit`, and asked again goes on until nothing is left. Idempotent.
+/// A call recovers at most `limit`; repeated calls recover all, then nothing.
 pub async fn takes_at_most_its_limit_and_is_idempotent(f: Fixture) {
-    let t = f.site(9).await;
-    let asked = f.enqueue(&t, 5).await;
+    let t = f.workspace(9).await;
+    let enqueued = f.enqueue(&t, 5).await;
     f.claim(5).await;
     f.advance(15);
     let mut seen = BTreeSet::new();
@@ -85,14 +85,14 @@ pub async fn takes_at_most_its_limit_and_is_idempotent(f: Fixture) {
         assert_eq!(recovered.len(), expected);
         seen.extend(recovered.iter().map(|r| r.request));
     }
-    assert_eq!(seen, asked.iter().copied().collect());
-    assert_eq!(f.request(t.workspace, asked[0]).await.attempt_count, 1);
+    assert_eq!(seen, enqueued.iter().copied().collect());
+    assert_eq!(f.request(t.workspace, enqueued[0]).await.attempt_count, 1);
 }
 
-/// From many places at once each claim is recovered once.
-pub async fn from_many_places_at_once_recovers_each_once(f: Fixture) {
-    let t = f.site(60).await;
-    let asked = f.enqueue(&t, 60).await;
+/// Concurrent calls recover each claim once.
+pub async fn concurrent_calls_recover_each_claim_once(f: Fixture) {
+    let t = f.workspace(60).await;
+    let enqueued = f.enqueue(&t, 60).await;
     f.claim(100).await;
     f.advance(15);
     let sweepers = (0..6).map(|n| {
@@ -101,11 +101,16 @@ pub async fn from_many_places_at_once_recovers_each_once(f: Fixture) {
     });
     let mut recovered: Vec<RequestId> = Vec::new();
     for sweeper in futures::future::join_all(sweepers).await {
-        recovered.extend(sweeper.expect("the sweep ended").iter().map(|r| r.request));
+        recovered.extend(
+            sweeper
+                .expect("the sweep did not panic")
+                .iter()
+                .map(|r| r.request),
+        );
     }
     recovered.sort_unstable();
-    assert_eq!(recovered, asked);
-    for id in asked {
+    assert_eq!(recovered, enqueued);
+    for id in enqueued {
         assert_eq!(f.request(t.workspace, id).await.attempt_count, 1);
     }
 }

@@ -1,4 +1,4 @@
-//! What a store promises about repeating failed requests.
+//! Redriving failed requests.
 
 use crate::Fixture;
 use crate::factory::{TestWorkspace, ids, new_request, ok};
@@ -33,10 +33,10 @@ async fn redrive_many(
     ok(f.store.request_redrive_many(&redrive).await)
 }
 
-/// A redrive is a new PENDING request with all of the failed one but its history and its key; the failed one stays as
-/// it is. It is pinned to the same version, also when a newer one is current.
-pub async fn is_a_new_request_like_the_failed_one(f: Fixture) {
-    let t = f.site(1).await;
+/// A redrive is a new PENDING request with the options of the failed one but not its timeline and key; the failed one is unchanged. It is pinned to
+/// the same version, also if a newer one is current.
+pub async fn creates_a_copy_of_the_failed_request(f: Fixture) {
+    let t = f.workspace(1).await;
     let new = NewRequest {
         priority: 4,
         idempotency: Some(Idempotency {
@@ -54,7 +54,7 @@ pub async fn is_a_new_request_like_the_failed_one(f: Fixture) {
     let timeline = f.timeline(t.workspace, failed).await;
     f.advance(5);
     let Redriven::Enqueued(id) = redrive(&f, &t, failed).await else {
-        panic!("it has failed");
+        panic!("the request failed");
     };
     let expected = Request {
         id,
@@ -86,10 +86,10 @@ pub async fn is_a_new_request_like_the_failed_one(f: Fixture) {
     assert_eq!((claimed.id, claimed.version), (id, t.version));
 }
 
-/// At most one redrive of a request is live; when it has ended, in any way, another may follow.
-pub async fn at_most_one_of_each_is_live(f: Fixture) {
-    let t = f.site(1).await;
-    let failed = f.failed(&t).await.id;
+/// At most one redrive of a request is live; after it has ended, another can follow.
+pub async fn at_most_one_redrive_is_live(f: Fixture) {
+    let t = f.workspace(1).await;
+    let failed = f.enqueue_failed(&t).await.id;
     for end in [ExecutionEnd::Failed, ExecutionEnd::Completed] {
         let Redriven::Enqueued(live) = redrive(&f, &t, failed).await else {
             panic!("no redrive is live");
@@ -111,30 +111,30 @@ pub async fn at_most_one_of_each_is_live(f: Fixture) {
     ));
 }
 
-/// A failed redrive is a failed request: it can be redriven itself.
-pub async fn of_a_redrive_is_possible(f: Fixture) {
-    let t = f.site(1).await;
-    let failed = f.failed(&t).await.id;
+/// A failed redrive can be redriven itself.
+pub async fn failed_redrive_can_be_redriven(f: Fixture) {
+    let t = f.workspace(1).await;
+    let failed = f.enqueue_failed(&t).await.id;
     let Redriven::Enqueued(second) = redrive(&f, &t, failed).await else {
-        panic!("it has failed");
+        panic!("the request failed");
     };
     let claimed = f.claim_one().await;
     f.finish(claimed.execution, ExecutionEnd::Failed).await;
     let Redriven::Enqueued(third) = redrive(&f, &t, second).await else {
-        panic!("it has failed too");
+        panic!("the redrive failed");
     };
     assert_eq!(f.request(t.workspace, third).await.redrive_of, Some(second));
 }
 
-/// Only what has FAILED is redriven, and only if its definition and workspace are still there.
-pub async fn needs_a_failed_request_and_a_living_definition(f: Fixture) {
-    let gone = f.site(1).await;
-    let failed_and_gone = f.failed(&gone).await.id;
-    let t = f.site(9).await;
-    let failed = f.failed(&t).await.id;
-    let completed = f.completed(&t).await.id;
-    let running = f.running(&t).await.id;
-    let claimed = f.claimed(&t).await.id;
+/// Only a FAILED request whose definition and workspace exist is redriven.
+pub async fn needs_a_failed_request_and_an_existing_definition(f: Fixture) {
+    let gone = f.workspace(1).await;
+    let failed_and_gone = f.enqueue_failed(&gone).await.id;
+    let t = f.workspace(9).await;
+    let failed = f.enqueue_failed(&t).await.id;
+    let completed = f.enqueue_completed(&t).await.id;
+    let running = f.enqueue_running(&t).await.id;
+    let claimed = f.enqueue_claimed(&t).await.id;
     let pending = f.enqueue(&t, 1).await[0];
     let before = f.dump().await;
     for id in [completed, running, claimed, pending] {
@@ -158,10 +158,10 @@ pub async fn needs_a_failed_request_and_a_living_definition(f: Fixture) {
     assert_eq!(redrive_many(&f, &gone, None, 10).await, []);
 }
 
-/// Many redrives of one request at once make one.
-pub async fn many_at_once_make_one(f: Fixture) {
-    let t = f.site(1).await;
-    let failed = f.failed(&t).await.id;
+/// Of concurrent redrives of one request, one succeeds.
+pub async fn concurrent_redrives_create_one(f: Fixture) {
+    let t = f.workspace(1).await;
+    let failed = f.enqueue_failed(&t).await.id;
     let calls = (0..20).map(|_| {
         let store = f.store.clone();
         let redrive = Redrive {
@@ -174,10 +174,10 @@ pub async fn many_at_once_make_one(f: Fixture) {
     });
     let (mut enqueued, mut live) = (Vec::new(), Vec::new());
     for call in futures::future::join_all(calls).await {
-        match call.expect("the call ended") {
+        match call.expect("the call did not panic") {
             Redriven::Enqueued(id) => enqueued.push(id),
             Redriven::AlreadyLive(id) => live.push(id),
-            other => panic!("unexpected: {other:?}"),
+            other => panic!("unexpected outcome: {other:?}"),
         }
     }
     assert_eq!(enqueued.len(), 1);
@@ -185,22 +185,22 @@ pub async fn many_at_once_make_one(f: Fixture) {
     assert_eq!(f.counts(t.workspace).await.pending, 1);
 }
 
-/// In bulk: those never redriven, oldest first, at most `limit`, of one reason if asked.
-pub async fn in_bulk_takes_each_once(f: Fixture) {
-    let t = f.site(1).await;
+/// A bulk redrive takes requests that were never redriven, oldest first, at most `limit`, optionally of one reason.
+pub async fn bulk_redrive_takes_each_once(f: Fixture) {
+    let t = f.workspace(1).await;
     let mut failed = Vec::new();
     for _ in 0..5 {
-        failed.push(f.failed(&t).await.id);
+        failed.push(f.enqueue_failed(&t).await.id);
         f.advance(1);
     }
-    let claimed = f.claimed(&t).await;
+    let claimed = f.enqueue_claimed(&t).await;
     let fail = Fail {
         claim: (&claimed).into(),
         reason: FailureReason::TimedOut,
         error: None,
     };
     assert!(ok(f.store.request_fail(crate::OWNER, &fail).await));
-    let completed = f.completed(&t).await;
+    let completed = f.enqueue_completed(&t).await;
     assert!(matches!(
         redrive(&f, &t, failed[1]).await,
         Redriven::Enqueued(_)
@@ -227,18 +227,18 @@ pub async fn in_bulk_takes_each_once(f: Fixture) {
     assert_eq!(ids(&f.claim(10).await).len(), 1);
 }
 
-/// A bulk redrive skips what is of a deleted definition and takes the rest.
-pub async fn in_bulk_skips_what_could_only_fail_again(f: Fixture) {
-    let t = f.site(5).await;
-    f.failed(&t).await;
-    let second = f.draft(t.workspace).await;
+/// A bulk redrive skips requests of deleted definitions and takes the rest.
+pub async fn bulk_redrive_skips_deleted_definitions(f: Fixture) {
+    let t = f.workspace(5).await;
+    f.enqueue_failed(&t).await;
+    let second = f.create_draft(t.workspace).await;
     let version = f.publish(t.workspace, second).await.id;
     let other = TestWorkspace {
         definition: second,
         version,
         ..t
     };
-    let good = f.failed(&other).await.id;
+    let good = f.enqueue_failed(&other).await.id;
     assert!(ok(f
         .store
         .definition_delete(t.workspace, t.definition)

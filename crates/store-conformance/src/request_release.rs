@@ -1,4 +1,4 @@
-//! What a store promises about giving claims back: what is counted, what is kept, when it ends.
+//! Releasing claims: what counts, what stays, and when the request ends.
 
 use crate::Fixture;
 use crate::factory::{OWNER, USER, ids, ok};
@@ -20,16 +20,16 @@ fn release(claim: ClaimRef, kind: ReleaseKind, delay: u64, error: Option<&str>) 
     }
 }
 
-/// Each kind goes back to PENDING at its time with its word in the timeline; only a refusal is a dispatch failure, and
-/// only an unknown start keeps execution and slot.
-pub async fn each_kind_counts_and_keeps_what_it_should(f: Fixture) {
+/// Each kind returns the request to PENDING with its reason in the timeline; only a refusal counts as a dispatch failure, and only an unknown start
+/// keeps execution and slot.
+pub async fn each_kind_has_its_counters_and_effects(f: Fixture) {
     for (kind, word, failures, kept) in [
         (REFUSED, "refused", 1, false),
         (ReleaseKind::Unknown, "unknown", 0, true),
         (ReleaseKind::NotStarted, "not_started", 0, false),
     ] {
-        let t = f.site(1).await;
-        let claimed = f.claimed(&t).await;
+        let t = f.workspace(1).await;
+        let claimed = f.enqueue_claimed(&t).await;
         let before = f.request(t.workspace, claimed.id).await;
         f.advance(1);
         let back = release((&claimed).into(), kind, 20, Some("no answer"));
@@ -75,19 +75,19 @@ pub async fn each_kind_counts_and_keeps_what_it_should(f: Fixture) {
     }
 }
 
-/// Without a delay it is due at once; a freed slot is another's at once.
+/// Without a delay the request is due at once; a freed slot is available at once.
 pub async fn frees_the_slot_for_the_next(f: Fixture) {
-    let t = f.site(1).await;
-    let asked = f.enqueue(&t, 2).await;
+    let t = f.workspace(1).await;
+    let requested = f.enqueue(&t, 2).await;
     let first = f.claim_one().await;
     f.release(&first, ReleaseKind::NotStarted, 5).await;
-    assert_eq!(ids(&f.claim(5).await), asked[1..]);
+    assert_eq!(ids(&f.claim(5).await), requested[1..]);
 }
 
-/// A re-claim after a definite answer gets a new execution: the old id is never used again.
-pub async fn after_a_definite_answer_the_next_execution_is_new(f: Fixture) {
-    let t = f.site(1).await;
-    let first = f.claimed(&t).await;
+/// A claim after a definite outcome has a new execution: the old id is never reused.
+pub async fn next_claim_after_a_definite_outcome_has_a_new_execution(f: Fixture) {
+    let t = f.workspace(1).await;
+    let first = f.enqueue_claimed(&t).await;
     f.release(&first, REFUSED, 0).await;
     let second = f.claim_one().await;
     assert_eq!(
@@ -98,9 +98,9 @@ pub async fn after_a_definite_answer_the_next_execution_is_new(f: Fixture) {
     assert_eq!((second.attempt_count, second.dispatch_failures), (1, 1));
 }
 
-/// The refusal that reaches `max_attempts` fails the request as exhausted and leaves nothing behind.
-pub async fn refused_as_often_as_is_tried_is_exhausted(f: Fixture) {
-    let t = f.site(1).await;
+/// The refusal that reaches `max_attempts` fails the request as exhausted and frees everything.
+pub async fn last_refusal_exhausts_the_request(f: Fixture) {
+    let t = f.workspace(1).await;
     let id = f.enqueue(&t, 1).await[0];
     for attempt in 1..=3 {
         f.advance(1);
@@ -135,7 +135,7 @@ pub async fn refused_as_often_as_is_tried_is_exhausted(f: Fixture) {
     assert_eq!(f.slots(t.workspace).await.in_use, 0);
     assert_eq!(ids(&f.claim(5).await), []);
     let events = f.timeline(t.workspace, id).await;
-    let last = crate::timeline::step(events.last().expect("it has a history"));
+    let last = crate::timeline::step(events.last().expect("the timeline is not empty"));
     let exhausted = Some("dispatch_exhausted");
     assert_eq!(
         last,
@@ -155,7 +155,7 @@ pub async fn refused_as_often_as_is_tried_is_exhausted(f: Fixture) {
 
 /// Outages, unknown starts and lost leases never fail a request, however often they happen.
 pub async fn only_refusals_exhaust(f: Fixture) {
-    let t = f.site(1).await;
+    let t = f.workspace(1).await;
     let id = f.enqueue(&t, 1).await[0];
     for _ in 0..10 {
         let claimed = f.claim_one().await;
@@ -175,10 +175,10 @@ pub async fn only_refusals_exhaust(f: Fixture) {
     assert_eq!(f.release(&claimed, REFUSED, 0).await, Released::Pending);
 }
 
-/// The last error stays when a later release gives none.
-pub async fn without_an_error_keeps_the_last_one(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.claimed(&t).await;
+/// A release without an error keeps the last error.
+pub async fn release_without_an_error_keeps_the_last_one(f: Fixture) {
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_claimed(&t).await;
     let back = release((&claimed).into(), REFUSED, 0, Some("bad input"));
     ok(f.store.request_release(OWNER, &[back]).await);
     let claimed = f.claim_one().await;
@@ -187,9 +187,8 @@ pub async fn without_an_error_keeps_the_last_one(f: Fixture) {
     assert_eq!(request.last_error.as_deref(), Some("bad input"));
 }
 
-/// With a wish to cancel, a definite answer ends the request as cancelled, also where it would be exhausted; an
-/// unknown one does not.
-pub async fn with_a_wish_to_cancel_ends_when_definite(f: Fixture) {
+/// With a cancel request, a definite outcome ends the request as cancelled, even if it would be exhausted; an unknown outcome does not.
+pub async fn definite_outcome_with_a_cancel_request_is_cancelled(f: Fixture) {
     for (kind, expected) in [
         (
             ReleaseKind::Refused { max_attempts: 9 },
@@ -202,10 +201,10 @@ pub async fn with_a_wish_to_cancel_ends_when_definite(f: Fixture) {
         (ReleaseKind::NotStarted, Released::Cancelled),
         (ReleaseKind::Unknown, Released::Pending),
     ] {
-        let t = f.site(1).await;
-        let claimed = f.claimed(&t).await;
-        let wish = f.cancel(t.workspace, claimed.id);
-        assert_eq!(wish.await, Cancelled::Wished(claimed.execution));
+        let t = f.workspace(1).await;
+        let claimed = f.enqueue_claimed(&t).await;
+        let outcome = f.cancel(t.workspace, claimed.id);
+        assert_eq!(outcome.await, Cancelled::Requested(claimed.execution));
         assert_eq!(f.release(&claimed, kind, 60).await, expected, "{kind:?}");
         let request = f.request(t.workspace, claimed.id).await;
         assert_eq!(request.attempt_count, 1);
@@ -222,7 +221,7 @@ pub async fn with_a_wish_to_cancel_ends_when_definite(f: Fixture) {
         );
         assert_eq!(f.slots(t.workspace).await.in_use, 0);
         let events = f.timeline(t.workspace, claimed.id).await;
-        let last = crate::timeline::step(events.last().expect("it has a history"));
+        let last = crate::timeline::step(events.last().expect("the timeline is not empty"));
         let cancelled = Some("cancelled");
         assert_eq!(
             last,
@@ -236,14 +235,14 @@ pub async fn with_a_wish_to_cancel_ends_when_definite(f: Fixture) {
     }
 }
 
-/// Each release gets its own answer, in the order asked; what is not held is left alone.
-pub async fn answers_each_in_order(f: Fixture) {
-    let t = f.site(9).await;
+/// Each release has its own outcome, in the order of the call; claims that are not held are unchanged.
+pub async fn outcomes_are_in_order(f: Fixture) {
+    let t = f.workspace(9).await;
     f.enqueue(&t, 5).await;
     let mine = f.claim(4).await.requests;
     let theirs = f.claim_as("another", 1).await.requests;
     f.dispatch(&mine[0]).await;
-    let stranger = ClaimRef {
+    let unknown_claim = ClaimRef {
         request: fresh_id(),
         token: 1,
     };
@@ -253,15 +252,15 @@ pub async fn answers_each_in_order(f: Fixture) {
     };
     let kind = ReleaseKind::NotStarted;
     let once = ReleaseKind::Refused { max_attempts: 1 };
-    let asked = [
+    let requested = [
         release((&theirs[0]).into(), kind, 0, None),
         release((&mine[1]).into(), kind, 0, None),
-        release(stranger, kind, 0, None),
+        release(unknown_claim, kind, 0, None),
         release((&mine[2]).into(), once, 0, None),
         release(old, kind, 0, None),
         release((&mine[0]).into(), kind, 0, None),
     ];
-    let answers = ok(f.store.request_release(OWNER, &asked).await);
+    let answers = ok(f.store.request_release(OWNER, &requested).await);
     let expected = [
         Released::LeaseLost,
         Released::Pending,
@@ -282,10 +281,10 @@ pub async fn answers_each_in_order(f: Fixture) {
     assert_eq!(ok(f.store.request_release(OWNER, &[]).await), []);
 }
 
-/// The same claim twice in one call is given back once.
+/// The same claim twice in one call is released once.
 pub async fn twice_in_one_call_counts_once(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.claimed(&t).await;
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_claimed(&t).await;
     let back = release((&claimed).into(), REFUSED, 0, None);
     let answers = ok(f.store.request_release(OWNER, &[back.clone(), back]).await);
     assert_eq!((answers.len(), answers[0]), (2, Released::Pending));

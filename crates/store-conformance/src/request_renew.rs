@@ -1,4 +1,4 @@
-//! What a store promises about renewing leases: the owner's own, by token, all in one call.
+//! Renewing leases: by owner and token, many in one call.
 
 use crate::Fixture;
 use crate::factory::{LEASE, OWNER, claim_refs, ok};
@@ -7,10 +7,10 @@ use leasehold_store::request::{ClaimRef, ReleaseKind};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// A renewal moves the lease's end to `lease` from now and changes nothing else.
+/// A renewal sets the lease's end to `lease` from now and changes nothing else.
 pub async fn extends_the_lease_from_now(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.claimed(&t).await;
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_claimed(&t).await;
     f.advance(10);
     let mut expected = f.dump().await;
     let lease = Duration::from_secs(40);
@@ -19,15 +19,18 @@ pub async fn extends_the_lease_from_now(f: Fixture) {
         .request_renew(OWNER, &[(&claimed).into()], lease)
         .await);
     assert_eq!(renewed, [claimed.id]);
-    let request = expected.requests.get_mut(&claimed.id).expect("it is there");
+    let request = expected
+        .requests
+        .get_mut(&claimed.id)
+        .expect("the row exists");
     request.lease_expires_at = Some(f.now() + lease);
     assert_eq!(f.dump().await, expected);
 }
 
-/// A renewed lease outlives its first end.
-pub async fn keeps_a_claim_from_being_recovered(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.claimed(&t).await;
+/// A renewed claim is not recovered at its first lease end.
+pub async fn renewed_claim_is_not_recovered(f: Fixture) {
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_claimed(&t).await;
     for _ in 0..5 {
         f.advance(14);
         let renewed = f.renew(OWNER, &[(&claimed).into()]).await;
@@ -38,9 +41,9 @@ pub async fn keeps_a_claim_from_being_recovered(f: Fixture) {
     assert_eq!(ok(f.store.request_recover("sweeper", 10).await).len(), 1);
 }
 
-/// One call renews many and returns exactly those still held by this owner with this token.
-pub async fn returns_those_that_are_still_held(f: Fixture) {
-    let t = f.site(9).await;
+/// One call renews many claims and returns those still held by this owner with this token.
+pub async fn returns_the_claims_still_held(f: Fixture) {
+    let t = f.workspace(9).await;
     f.enqueue(&t, 6).await;
     let mine = f.claim(5).await;
     let theirs = f.claim_as("another", 1).await;
@@ -65,10 +68,10 @@ pub async fn returns_those_that_are_still_held(f: Fixture) {
     assert_eq!(both, BTreeSet::from(held));
 }
 
-/// An expired claim that nobody recovered is still its owner's; a recovered one is not.
-pub async fn an_expired_claim_is_its_owners_until_recovered(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.claimed(&t).await;
+/// An expired claim can be renewed until it is recovered.
+pub async fn expired_claim_belongs_to_its_owner_until_recovered(f: Fixture) {
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_claimed(&t).await;
     f.advance(3600);
     let renewed = f.renew(OWNER, &[(&claimed).into()]).await;
     assert_eq!(renewed, [claimed.id]);
@@ -82,7 +85,7 @@ pub async fn an_expired_claim_is_its_owners_until_recovered(f: Fixture) {
     assert_eq!(stale, [], "the same owner with an old token holds nothing");
 }
 
-/// Renewing nothing is nothing.
-pub async fn of_nothing_is_nothing(f: Fixture) {
+/// An empty call does nothing.
+pub async fn empty_call_does_nothing(f: Fixture) {
     assert_eq!(ok(f.store.request_renew(OWNER, &[], LEASE).await), []);
 }

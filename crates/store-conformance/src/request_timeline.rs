@@ -1,4 +1,4 @@
-//! What a store promises about timelines: every transition, in order, with its time, author and reason.
+//! Timelines: every transition in order, with time, author and reason.
 
 use crate::Fixture;
 use crate::factory::{OWNER, USER, ok};
@@ -7,9 +7,9 @@ use leasehold_store::change::Event;
 use leasehold_store::fresh_id;
 use leasehold_store::request::ReleaseKind;
 
-/// A long life reads as it was lived, each event with the time it happened.
-pub async fn tells_a_whole_life_in_order(f: Fixture) {
-    let t = f.site(1).await;
+/// The timeline of a long life has every transition in order, each with its time.
+pub async fn has_every_transition_in_order(f: Fixture) {
+    let t = f.workspace(1).await;
     let start = f.now();
     let id = f.enqueue(&t, 1).await[0];
     f.advance(1);
@@ -50,9 +50,9 @@ pub async fn tells_a_whole_life_in_order(f: Fixture) {
     assert_eq!(f.timeline(t.workspace, id).await, expected);
 }
 
-/// The moments of a request's life are its timeline's.
+/// The times of the request equal those of its timeline.
 pub async fn agrees_with_the_requests_own_times(f: Fixture) {
-    let t = f.site(1).await;
+    let t = f.workspace(1).await;
     let id = f.enqueue(&t, 1).await[0];
     f.advance(2);
     let claimed = f.claim_one().await;
@@ -76,8 +76,8 @@ pub async fn agrees_with_the_requests_own_times(f: Fixture) {
     assert_eq!(times, own);
 }
 
-/// A request nobody made has no history.
-pub async fn of_an_unknown_request_is_empty(f: Fixture) {
-    let t = f.site(1).await;
+/// An unknown request has no timeline.
+pub async fn unknown_request_has_no_timeline(f: Fixture) {
+    let t = f.workspace(1).await;
     assert_eq!(f.timeline(t.workspace, fresh_id()).await, []);
 }

@@ -3,10 +3,11 @@
 use crate::Fixture;
 use crate::factory::{LEASE, ok};
 use crate::job_factory::{
-    QUEUE, WORKER, completed, failed, job_claim, job_ids, keyed, new_job, urgent,
+    QUEUE, WORKER, completed, failed, job_claim, job_ids, job_with_dedup_key, job_with_priority,
+    new_job,
 };
-use leasehold_core::job::{Again, JobClaim, JobEnd, JobEvent, JobFinished, JobRef, JobStatus};
-use leasehold_core::lease::heartbeat_every;
+use leasehold_core::job::{JobClaim, JobEnd, JobEvent, JobFinished, JobRef, JobStatus, RetryMode};
+use leasehold_core::lease::heartbeat_interval;
 use leasehold_core::{JobId, JsonText};
 use leasehold_store::job::{JobStart, NewJob};
 use std::collections::BTreeSet;
@@ -14,7 +15,7 @@ use std::time::Duration;
 
 const OTHER: &str = "worker-2";
 
-/// What a job's row says of its lease: status, owner, end.
+/// Status, owner and lease end of a job.
 async fn lease_of(f: &Fixture, id: JobId) -> (JobStatus, Option<String>, bool) {
     let job = f.job(id).await;
     (job.status, job.claimed_by, job.lease_expires_at.is_some())
@@ -32,12 +33,12 @@ fn owned(by: &str) -> (JobStatus, Option<String>, bool) {
 pub async fn rule_4_2_1_the_states_are_queued_running_completed_failed(f: Fixture) {
     let names = JobStatus::ALL.map(JobStatus::as_str);
     assert_eq!(names, ["queued", "running", "completed", "failed"]);
-    f.put(3).await;
-    let jobs = f.take(2).await;
-    f.put(1).await;
-    f.end(&jobs[0], completed()).await;
-    f.end(&jobs[1], failed(Again::Never)).await;
-    f.take(1).await;
+    f.enqueue_jobs(3).await;
+    let jobs = f.claim_jobs(2).await;
+    f.enqueue_jobs(1).await;
+    f.finish_job(&jobs[0], completed()).await;
+    f.finish_job(&jobs[1], failed(RetryMode::Never)).await;
+    f.claim_jobs(1).await;
     let mut seen: Vec<JobStatus> = Vec::new();
     for job in crate::job_invariants::check(&f).await {
         seen.push(job.status);
@@ -48,35 +49,35 @@ pub async fn rule_4_2_1_the_states_are_queued_running_completed_failed(f: Fixtur
 
 /// A worker starts work only by moving a job from queued to running, and only one worker moves it.
 pub async fn rule_4_2_1_work_starts_by_moving_one_job_from_queued_to_running(f: Fixture) {
-    let ids = f.put(2).await;
+    let ids = f.enqueue_jobs(2).await;
     assert_eq!(lease_of(&f, ids[0]).await, free(JobStatus::Queued));
-    let job = f.take_one().await;
+    let job = f.claim_job().await;
     assert_eq!(job.id, ids[0]);
     assert_eq!(lease_of(&f, ids[0]).await, owned(WORKER));
     assert_eq!(lease_of(&f, ids[1]).await, free(JobStatus::Queued));
-    assert_eq!(job_ids(&f.take_as(OTHER, 5).await), [ids[1]]);
-    f.end(&job, completed()).await;
-    assert_eq!(f.take_as(OTHER, 5).await, []);
+    assert_eq!(job_ids(&f.claim_jobs_as(OTHER, 5).await), [ids[1]]);
+    f.finish_job(&job, completed()).await;
+    assert_eq!(f.claim_jobs_as(OTHER, 5).await, []);
 }
 
 /// Running becomes completed or failed only by the worker that owns the lease.
 pub async fn rule_4_2_1_only_the_lease_owner_completes_or_fails(f: Fixture) {
     for (end, status) in [
         (completed(), JobStatus::Completed),
-        (failed(Again::Never), JobStatus::Failed),
+        (failed(RetryMode::Never), JobStatus::Failed),
     ] {
-        let job = f.taken(new_job()).await;
-        let answer = f.end_as(OTHER, job.claim(), end.clone()).await;
+        let job = f.enqueue_claimed_job(new_job()).await;
+        let answer = f.finish_job_as(OTHER, job.claim(), end.clone()).await;
         assert_eq!(answer, JobFinished::LeaseLost);
         assert_eq!(lease_of(&f, job.id).await, owned(WORKER));
-        assert_ne!(f.end(&job, end).await, JobFinished::LeaseLost);
+        assert_ne!(f.finish_job(&job, end).await, JobFinished::LeaseLost);
         assert_eq!(lease_of(&f, job.id).await, free(status));
     }
 }
 
 /// Claiming sets `claimed_by` and a lease that ends `lease_duration` from now.
 pub async fn rule_4_2_2_claiming_sets_owner_and_lease_end(f: Fixture) {
-    f.put(1).await;
+    f.enqueue_jobs(1).await;
     let lease = Duration::from_secs(30);
     let claim = JobClaim {
         lease: Some(lease),
@@ -89,91 +90,97 @@ pub async fn rule_4_2_2_claiming_sets_owner_and_lease_end(f: Fixture) {
     assert_eq!(job.lease_expires_at, f.now() + lease);
 }
 
-/// A worker that renews at a third of the lease keeps it for as long as it likes.
+/// A worker that renews at a third of the lease keeps it indefinitely.
 pub async fn rule_4_2_2_renewing_before_expiry_keeps_the_lease(f: Fixture) {
-    let job = f.taken(new_job()).await;
+    let job = f.enqueue_claimed_job(new_job()).await;
     for _ in 0..30 {
-        f.clock.advance(heartbeat_every(LEASE));
-        assert_eq!(f.keep(WORKER, &[job.claim()]).await, [job.id]);
-        assert_eq!(f.take_as(OTHER, 1).await, []);
+        f.clock.advance(heartbeat_interval(LEASE));
+        assert_eq!(f.renew_jobs(WORKER, &[job.claim()]).await, [job.id]);
+        assert_eq!(f.claim_jobs_as(OTHER, 1).await, []);
     }
-    assert_eq!(f.end(&job, completed()).await, JobFinished::Completed);
+    assert_eq!(
+        f.finish_job(&job, completed()).await,
+        JobFinished::Completed
+    );
 }
 
 /// A heartbeat is guarded by id, owner, status and token: only the owner renews.
 pub async fn rule_4_2_2_heartbeat_is_guarded_by_owner_status_and_token(f: Fixture) {
-    let queued = f.put_one(urgent(-1)).await;
-    let job = f.taken(new_job()).await;
+    let queued = f.enqueue_job(job_with_priority(-1)).await;
+    let job = f.enqueue_claimed_job(new_job()).await;
     let before = f.job(job.id).await;
     let with_token = |token| JobRef {
         token,
         ..job.claim()
     };
-    assert_eq!(f.keep(OTHER, &[job.claim()]).await, []);
-    assert_eq!(f.keep(WORKER, &[with_token(job.token - 1)]).await, []);
-    assert_eq!(f.keep(WORKER, &[with_token(job.token + 1)]).await, []);
+    assert_eq!(f.renew_jobs(OTHER, &[job.claim()]).await, []);
+    assert_eq!(f.renew_jobs(WORKER, &[with_token(job.token - 1)]).await, []);
+    assert_eq!(f.renew_jobs(WORKER, &[with_token(job.token + 1)]).await, []);
     let not_running = JobRef {
         job: queued,
         token: job.token,
     };
-    assert_eq!(f.keep(WORKER, &[not_running]).await, []);
+    assert_eq!(f.renew_jobs(WORKER, &[not_running]).await, []);
     assert_eq!(f.job(job.id).await, before);
-    assert_eq!(f.keep(WORKER, &[job.claim()]).await, [job.id]);
-    f.end(&job, completed()).await;
-    assert_eq!(f.keep(WORKER, &[job.claim()]).await, []);
+    assert_eq!(f.renew_jobs(WORKER, &[job.claim()]).await, [job.id]);
+    f.finish_job(&job, completed()).await;
+    assert_eq!(f.renew_jobs(WORKER, &[job.claim()]).await, []);
 }
 
-/// A heartbeat that renews nothing is a lost lease: the worker can do nothing with that job any more.
-pub async fn rule_4_2_2_a_heartbeat_of_nothing_is_a_lost_lease(f: Fixture) {
-    let job = f.taken(new_job()).await;
+/// A heartbeat that renews nothing means a lost lease: the worker can no longer change the job.
+pub async fn rule_4_2_2_heartbeat_that_renews_nothing_is_a_lost_lease(f: Fixture) {
+    let job = f.enqueue_claimed_job(new_job()).await;
     f.clock.advance(LEASE);
-    f.take_as(OTHER, 1).await;
-    assert_eq!(f.keep(WORKER, &[job.claim()]).await, []);
-    for end in [completed(), failed(Again::Policy), JobEnd::GivenBack] {
-        assert_eq!(f.end(&job, end).await, JobFinished::LeaseLost);
+    f.claim_jobs_as(OTHER, 1).await;
+    assert_eq!(f.renew_jobs(WORKER, &[job.claim()]).await, []);
+    for end in [completed(), failed(RetryMode::Policy), JobEnd::Returned] {
+        assert_eq!(f.finish_job(&job, end).await, JobFinished::LeaseLost);
     }
     let report = JsonText::default();
-    let told = f.store.job_progress(WORKER, job.claim(), &report);
-    assert!(!ok(told.await));
+    let reported = f.store.job_progress(WORKER, job.claim(), &report);
+    assert!(!ok(reported.await));
     assert_eq!(lease_of(&f, job.id).await, owned(OTHER));
 }
 
-/// A running job whose lease ends now or has ended is expired and owned by nobody, also before it is requeued.
-pub async fn rule_4_2_3_a_lease_that_ends_now_is_owned_by_nobody(f: Fixture) {
-    let job = f.taken(new_job()).await;
+/// A running job whose lease has ended is expired and has no owner, even before it is requeued.
+pub async fn rule_4_2_3_expired_lease_has_no_owner(f: Fixture) {
+    let job = f.enqueue_claimed_job(new_job()).await;
     f.clock.advance(LEASE);
     assert_eq!(f.job(job.id).await.lease_expires_at, Some(f.now()));
-    assert_eq!(f.keep(WORKER, &[job.claim()]).await, []);
-    assert_eq!(f.end(&job, completed()).await, JobFinished::LeaseLost);
-    assert_eq!(f.sweep().await.len(), 1);
+    assert_eq!(f.renew_jobs(WORKER, &[job.claim()]).await, []);
+    assert_eq!(
+        f.finish_job(&job, completed()).await,
+        JobFinished::LeaseLost
+    );
+    assert_eq!(f.requeue_expired_jobs().await.len(), 1);
 }
 
 /// Requeueing moves an expired job to queued and clears owner and lease.
 pub async fn rule_4_2_3_requeue_clears_owner_and_lease(f: Fixture) {
-    let job = f.taken(new_job()).await;
+    let job = f.enqueue_claimed_job(new_job()).await;
     f.clock.advance(LEASE);
-    f.sweep().await;
+    f.requeue_expired_jobs().await;
     assert_eq!(lease_of(&f, job.id).await, free(JobStatus::Queued));
     assert_eq!(f.job(job.id).await.claimed_at, None);
 }
 
 /// Requeueing runs in a sweep and inline in a claim.
 pub async fn rule_4_2_3_requeue_runs_in_a_sweep_and_in_a_claim(f: Fixture) {
-    let swept = f.taken(new_job()).await;
+    let swept = f.enqueue_claimed_job(new_job()).await;
     f.clock.advance(LEASE);
-    assert_eq!(f.sweep().await[0].claim, swept.claim());
-    assert_eq!(job_ids(&f.take(1).await), [swept.id]);
+    assert_eq!(f.requeue_expired_jobs().await[0].claim, swept.claim());
+    assert_eq!(job_ids(&f.claim_jobs(1).await), [swept.id]);
     f.clock.advance(LEASE);
-    assert_eq!(job_ids(&f.take_as(OTHER, 1).await), [swept.id]);
-    assert_eq!(f.sweep().await, []);
+    assert_eq!(job_ids(&f.claim_jobs_as(OTHER, 1).await), [swept.id]);
+    assert_eq!(f.requeue_expired_jobs().await, []);
 }
 
 /// Requeueing is idempotent and safe under concurrency: many sweeps requeue each expired job once, and no other.
 pub async fn rule_4_2_3_requeue_is_idempotent_and_safe_under_concurrency(f: Fixture) {
-    f.put(40).await;
-    let dead = f.take_as("dead", 20).await;
+    f.enqueue_jobs(40).await;
+    let dead = f.claim_jobs_as("dead", 20).await;
     f.advance(10);
-    let alive = f.take(20).await;
+    let alive = f.claim_jobs(20).await;
     f.advance(5);
     let sweeps = (0..10).map(|_| {
         let store = f.store.clone();
@@ -181,12 +188,12 @@ pub async fn rule_4_2_3_requeue_is_idempotent_and_safe_under_concurrency(f: Fixt
     });
     let mut swept = Vec::new();
     for sweep in futures::future::join_all(sweeps).await {
-        let expired = sweep.expect("no sweep panicked");
+        let expired = sweep.expect("the sweep did not panic");
         swept.extend(expired.iter().map(|expired| expired.claim.job));
     }
     swept.sort_unstable();
     assert_eq!(swept, job_ids(&dead));
-    assert_eq!(f.sweep().await, []);
+    assert_eq!(f.requeue_expired_jobs().await, []);
     for job in alive {
         assert_eq!(lease_of(&f, job.id).await, owned(WORKER));
     }
@@ -194,38 +201,41 @@ pub async fn rule_4_2_3_requeue_is_idempotent_and_safe_under_concurrency(f: Fixt
 
 /// A worker that crashes stops renewing; when its lease has ended the job is claimed again.
 pub async fn rule_4_2_4_a_crashed_workers_job_is_claimed_again(f: Fixture) {
-    let crashed = f.taken(new_job()).await;
+    let crashed = f.enqueue_claimed_job(new_job()).await;
     f.clock.advance(LEASE - Duration::from_micros(1));
-    assert_eq!(f.take_as(OTHER, 1).await, []);
+    assert_eq!(f.claim_jobs_as(OTHER, 1).await, []);
     f.clock.advance(Duration::from_micros(1));
-    let again = f.take_as(OTHER, 1).await.remove(0);
+    let again = f.claim_jobs_as(OTHER, 1).await.remove(0);
     assert_eq!((again.id, again.attempt), (crashed.id, 2));
-    let answer = f.end_as(OTHER, again.claim(), completed()).await;
+    let answer = f.finish_job_as(OTHER, again.claim(), completed()).await;
     assert_eq!(answer, JobFinished::Completed);
 }
 
-/// Recovery needs nothing but the lease: nobody says that a worker is dead, and one that was only slow goes on.
+/// Recovery depends only on the lease: no worker is declared dead, and a slow worker can continue.
 pub async fn rule_4_2_4_recovery_is_driven_by_the_lease_alone(f: Fixture) {
-    f.put(2).await;
-    let jobs = f.take(2).await;
+    f.enqueue_jobs(2).await;
+    let jobs = f.claim_jobs(2).await;
     f.advance(14);
-    f.keep(WORKER, &[jobs[1].claim()]).await;
+    f.renew_jobs(WORKER, &[jobs[1].claim()]).await;
     f.advance(1);
-    assert_eq!(job_ids(&f.take_as(OTHER, 5).await), [jobs[0].id]);
-    assert_eq!(f.end(&jobs[1], completed()).await, JobFinished::Completed);
-    assert_eq!(f.taken(new_job()).await.attempt, 1);
+    assert_eq!(job_ids(&f.claim_jobs_as(OTHER, 5).await), [jobs[0].id]);
+    assert_eq!(
+        f.finish_job(&jobs[1], completed()).await,
+        JobFinished::Completed
+    );
+    assert_eq!(f.enqueue_claimed_job(new_job()).await.attempt, 1);
 }
 
-/// At most W jobs run at any time due to claims, whoever claims, of one queue or of all.
+/// At most W jobs run at any time because of claims, of one queue or of all.
 pub async fn rule_4_2_4_at_most_w_jobs_run(f: Fixture) {
     const W: u32 = 3;
     ok(f.store.job_limit_set(Some(W)).await);
-    f.put(10).await;
+    f.enqueue_jobs(10).await;
     let other = NewJob {
         queue: "other".into(),
         ..new_job()
     };
-    f.put_all(&vec![other; 10]).await;
+    f.enqueue_new_jobs(&vec![other; 10]).await;
     let claims = (0..12u32).map(|n| {
         let store = f.store.clone();
         let claim = JobClaim {
@@ -236,30 +246,30 @@ pub async fn rule_4_2_4_at_most_w_jobs_run(f: Fixture) {
     });
     let mut running = 0;
     for claim in futures::future::join_all(claims).await {
-        running += claim.expect("no claim panicked");
+        running += claim.expect("the claim did not panic");
     }
     assert_eq!(running, W as usize);
-    assert!(f.look(1).await.at_limit);
+    assert!(f.claim_outcome(1).await.at_limit);
 }
 
 /// Expired running jobs take no capacity once a claim or a sweep finds them.
 pub async fn rule_4_2_4_capacity_of_expired_leases_comes_back(f: Fixture) {
     f.set_queue_limit(Some(2)).await;
-    f.put(6).await;
-    f.take(2).await;
-    assert_eq!(f.take(1).await, []);
+    f.enqueue_jobs(6).await;
+    f.claim_jobs(2).await;
+    assert_eq!(f.claim_jobs(1).await, []);
     f.clock.advance(LEASE);
-    assert_eq!(f.take_as(OTHER, 5).await.len(), 2);
+    assert_eq!(f.claim_jobs_as(OTHER, 5).await.len(), 2);
     f.clock.advance(LEASE);
-    assert_eq!(f.sweep().await.len(), 2);
+    assert_eq!(f.requeue_expired_jobs().await.len(), 2);
     assert_eq!(f.job_counts().await.running, 0);
-    assert_eq!(f.take_as("worker-3", 5).await.len(), 2);
+    assert_eq!(f.claim_jobs_as("worker-3", 5).await.len(), 2);
 }
 
-/// A claim is one transaction: what it answered is exactly what is running, with its owner and its token.
+/// A claim is one transaction: its result is exactly what is running, with owner and token.
 pub async fn rule_4_2_5_a_claim_is_one_transaction(f: Fixture) {
-    f.put(100).await;
-    let claimed = f.take(70).await;
+    f.enqueue_jobs(100).await;
+    let claimed = f.claim_jobs(70).await;
     assert_eq!(f.job_counts().await.running, 70);
     for job in &claimed {
         let row = f.job(job.id).await;
@@ -271,7 +281,7 @@ pub async fn rule_4_2_5_a_claim_is_one_transaction(f: Fixture) {
 
 /// Two workers never move the same job from queued to running.
 pub async fn rule_4_2_5_two_workers_never_claim_the_same_job(f: Fixture) {
-    let ids: BTreeSet<JobId> = f.put(400).await.into_iter().collect();
+    let ids: BTreeSet<JobId> = f.enqueue_jobs(400).await.into_iter().collect();
     let claimers = (0..16).map(|n| {
         let store = f.store.clone();
         let claim = job_claim(&format!("worker-{n}"), 1 + n % 5);
@@ -288,7 +298,7 @@ pub async fn rule_4_2_5_two_workers_never_claim_the_same_job(f: Fixture) {
     });
     let mut all = Vec::new();
     for claimer in futures::future::join_all(claimers).await {
-        all.extend(claimer.expect("no claimer panicked"));
+        all.extend(claimer.expect("the claimer did not panic"));
     }
     assert_eq!(all.len(), 400);
     assert_eq!(all.into_iter().collect::<BTreeSet<_>>(), ids);
@@ -296,10 +306,10 @@ pub async fn rule_4_2_5_two_workers_never_claim_the_same_job(f: Fixture) {
 
 /// Heartbeat, complete and fail change a row only by its id, its owner and while it runs.
 pub async fn rule_4_2_5_owner_updates_need_id_owner_and_running(f: Fixture) {
-    let waits = f.put_one(urgent(-5)).await;
-    let running = f.taken(new_job()).await;
-    let done = f.taken(new_job()).await;
-    f.end(&done, completed()).await;
+    let waits = f.enqueue_job(job_with_priority(-5)).await;
+    let running = f.enqueue_claimed_job(new_job()).await;
+    let done = f.enqueue_claimed_job(new_job()).await;
+    f.finish_job(&done, completed()).await;
     let wrong_id = JobRef {
         job: waits,
         ..running.claim()
@@ -315,9 +325,9 @@ pub async fn rule_4_2_5_owner_updates_need_id_owner_and_running(f: Fixture) {
         before.push(f.job(id).await);
     }
     for (worker, claim) in refused {
-        assert_eq!(f.keep(worker, &[claim]).await, []);
-        for end in [completed(), failed(Again::Never)] {
-            let answer = f.end_as(worker, claim, end).await;
+        assert_eq!(f.renew_jobs(worker, &[claim]).await, []);
+        for end in [completed(), failed(RetryMode::Never)] {
+            let answer = f.finish_job_as(worker, claim, end).await;
             assert_eq!(answer, JobFinished::LeaseLost);
         }
     }
@@ -326,52 +336,52 @@ pub async fn rule_4_2_5_owner_updates_need_id_owner_and_running(f: Fixture) {
     }
 }
 
-/// Candidates are queued, due, and go by priority, then age; a claim that finds none claims nothing.
-pub async fn rule_4_2_5_candidates_are_due_and_go_by_priority_and_age(f: Fixture) {
+/// Candidates are queued and due, ordered by priority, then age; a claim without candidates claims nothing.
+pub async fn rule_4_2_5_candidates_are_due_and_ordered_by_priority_and_age(f: Fixture) {
     let later = NewJob {
         start: JobStart::In(Duration::from_secs(5)),
-        ..urgent(100)
+        ..job_with_priority(100)
     };
-    let first = f.put_one(new_job()).await;
-    let later = f.put_one(later).await;
+    let first = f.enqueue_job(new_job()).await;
+    let later = f.enqueue_job(later).await;
     f.advance(1);
-    let rest = f.put_all(&[new_job(), urgent(1)]).await;
+    let rest = f.enqueue_new_jobs(&[new_job(), job_with_priority(1)]).await;
     let mut order = Vec::new();
     for _ in 0..3 {
-        order.push(f.take_one().await.id);
+        order.push(f.claim_job().await.id);
     }
     assert_eq!(order, [rest[1], first, rest[0]]);
-    assert_eq!(f.take(1).await, []);
+    assert_eq!(f.claim_jobs(1).await, []);
     f.advance(4);
-    assert_eq!(f.take_one().await.id, later);
+    assert_eq!(f.claim_job().await.id, later);
 }
 
-/// Step 1, lease cleanup: expired leases become queued without owner and lease; done again, it changes nothing.
+/// Step 1, lease cleanup: expired jobs become queued without owner and lease; repeated, it changes nothing.
 pub async fn step_6_1_cleanup_requeues_expired_leases(f: Fixture) {
-    f.put(3).await;
-    let jobs = f.take(3).await;
+    f.enqueue_jobs(3).await;
+    let jobs = f.claim_jobs(3).await;
     f.advance(10);
-    f.keep(WORKER, &[jobs[2].claim()]).await;
+    f.renew_jobs(WORKER, &[jobs[2].claim()]).await;
     f.advance(5);
-    assert_eq!(f.sweep().await.len(), 2);
+    assert_eq!(f.requeue_expired_jobs().await.len(), 2);
     for job in &jobs[..2] {
         assert_eq!(lease_of(&f, job.id).await, free(JobStatus::Queued));
     }
     assert_eq!(lease_of(&f, jobs[2].id).await, owned(WORKER));
-    assert_eq!(f.sweep().await, []);
+    assert_eq!(f.requeue_expired_jobs().await, []);
 }
 
-/// Step 2, atomic claim: a worker gets a job or learns that there is none, and for how long it may sleep.
-pub async fn step_6_2_a_claim_brings_a_job_or_how_long_to_sleep(f: Fixture) {
-    assert_eq!(f.look(1).await, Default::default());
-    f.put(1).await;
-    assert_eq!(f.take(1).await.len(), 1);
+/// Step 2, atomic claim: a worker gets a job, or learns that there is none and how long it may sleep.
+pub async fn step_6_2_claim_returns_a_job_or_the_time_to_sleep(f: Fixture) {
+    assert_eq!(f.claim_outcome(1).await, Default::default());
+    f.enqueue_jobs(1).await;
+    assert_eq!(f.claim_jobs(1).await.len(), 1);
     let later = NewJob {
         start: JobStart::In(Duration::from_secs(9)),
         ..new_job()
     };
-    f.put_one(later).await;
-    let none = f.look(1).await;
+    f.enqueue_job(later).await;
+    let none = f.claim_outcome(1).await;
     assert_eq!(
         (none.jobs.len(), none.next_due_in),
         (0, Some(Duration::from_secs(9)))
@@ -380,12 +390,12 @@ pub async fn step_6_2_a_claim_brings_a_job_or_how_long_to_sleep(f: Fixture) {
 
 /// Step 3, process under lease: heartbeats by the owner move the lease's end to now + its duration, and nothing else.
 pub async fn step_6_3_heartbeats_move_the_end_of_the_lease(f: Fixture) {
-    let job = f.taken(new_job()).await;
+    let job = f.enqueue_claimed_job(new_job()).await;
     let before = f.job(job.id).await;
     f.advance(7);
-    assert_eq!(f.keep(OTHER, &[job.claim()]).await, []);
+    assert_eq!(f.renew_jobs(OTHER, &[job.claim()]).await, []);
     assert_eq!(f.job(job.id).await, before);
-    assert_eq!(f.keep(WORKER, &[job.claim()]).await, [job.id]);
+    assert_eq!(f.renew_jobs(WORKER, &[job.claim()]).await, [job.id]);
     let after = f.job(job.id).await;
     assert_eq!(after.lease_expires_at, Some(f.now() + LEASE));
     let same = leasehold_store::job::Job {
@@ -399,57 +409,69 @@ pub async fn step_6_3_heartbeats_move_the_end_of_the_lease(f: Fixture) {
 pub async fn step_6_4_finalizing_clears_the_lease(f: Fixture) {
     for (end, status) in [
         (completed(), JobStatus::Completed),
-        (failed(Again::Never), JobStatus::Failed),
-        (failed(Again::Policy), JobStatus::Queued),
+        (failed(RetryMode::Never), JobStatus::Failed),
+        (failed(RetryMode::Policy), JobStatus::Queued),
     ] {
-        let job = f.taken(new_job()).await;
-        assert_ne!(f.end(&job, end).await, JobFinished::LeaseLost);
+        let job = f.enqueue_claimed_job(new_job()).await;
+        assert_ne!(f.finish_job(&job, end).await, JobFinished::LeaseLost);
         assert_eq!(lease_of(&f, job.id).await, free(status));
     }
 }
 
-/// Step 5, lease loss: heartbeat and finalization that change nothing say so as a value, and the new owner is undisturbed.
+/// Step 5, lease loss: a heartbeat or finalization that changes nothing reports it as a value, and the new owner is unaffected.
 pub async fn step_6_5_lease_loss_is_a_value_and_changes_nothing(f: Fixture) {
-    let job = f.taken(new_job()).await;
+    let job = f.enqueue_claimed_job(new_job()).await;
     f.clock.advance(LEASE);
-    let stolen = f.take_as(OTHER, 1).await.remove(0);
+    let stolen = f.claim_jobs_as(OTHER, 1).await.remove(0);
     let before = f.job(job.id).await;
-    assert_eq!(f.keep(WORKER, &[job.claim()]).await, []);
-    for end in [completed(), failed(Again::Never), JobEnd::Snoozed(LEASE)] {
-        assert_eq!(f.end(&job, end).await, JobFinished::LeaseLost);
+    assert_eq!(f.renew_jobs(WORKER, &[job.claim()]).await, []);
+    for end in [
+        completed(),
+        failed(RetryMode::Never),
+        JobEnd::Snoozed(LEASE),
+    ] {
+        assert_eq!(f.finish_job(&job, end).await, JobFinished::LeaseLost);
     }
     assert_eq!(f.job(job.id).await, before);
-    let answer = f.end_as(OTHER, stolen.claim(), completed()).await;
+    let answer = f.finish_job_as(OTHER, stolen.claim(), completed()).await;
     assert_eq!(answer, JobFinished::Completed);
 }
 
-/// Step 6, crash recovery: after the lease's end another worker gets the job with a higher token and the next attempt;
-/// a deduplication key keeps it one job meanwhile.
+/// Step 6, crash recovery: after the lease's end another worker gets the job with a higher token and the next attempt; a deduplication key keeps it
+/// one job.
 pub async fn step_6_6_a_crash_leads_to_another_attempt_under_a_higher_token(f: Fixture) {
-    let id = f.put_one(keyed("once", None)).await;
-    let crashed = f.take_one().await;
+    let id = f.enqueue_job(job_with_dedup_key("once", None)).await;
+    let crashed = f.claim_job().await;
     f.clock.advance(LEASE);
-    assert!(f.offer(&[keyed("once", None)]).await[0].existing);
-    let again = f.take_as(OTHER, 1).await.remove(0);
+    assert!(
+        f.try_enqueue_jobs(&[job_with_dedup_key("once", None)])
+            .await[0]
+            .existing
+    );
+    let again = f.claim_jobs_as(OTHER, 1).await.remove(0);
     assert_eq!((again.id, again.attempt), (id, 2));
     assert!(again.token > crashed.token);
-    assert!(f.offer(&[keyed("once", None)]).await[0].existing);
+    assert!(
+        f.try_enqueue_jobs(&[job_with_dedup_key("once", None)])
+            .await[0]
+            .existing
+    );
     assert_eq!(
         JobStatus::Running.after(JobEvent::Expire),
         Ok(JobStatus::Queued)
     );
 }
 
-/// Step 7, concurrency bound: claims keep to the limit, and only leases that have not expired count once one claims.
-pub async fn step_6_7_only_living_leases_count_against_the_bound(f: Fixture) {
+/// Step 7, concurrency bound: claims respect the limit, and only leases that have not expired count.
+pub async fn step_6_7_only_unexpired_leases_count_against_the_limit(f: Fixture) {
     f.set_queue_limit(Some(2)).await;
-    f.put(5).await;
-    let jobs = f.take(5).await;
+    f.enqueue_jobs(5).await;
+    let jobs = f.claim_jobs(5).await;
     assert_eq!(jobs.len(), 2);
     f.advance(10);
-    f.keep(WORKER, &[jobs[0].claim()]).await;
+    f.renew_jobs(WORKER, &[jobs[0].claim()]).await;
     f.advance(5);
-    let more = f.take_as(OTHER, 5).await;
+    let more = f.claim_jobs_as(OTHER, 5).await;
     assert_eq!(job_ids(&more), [jobs[1].id]);
     assert_eq!(f.job_counts().await.running, 2);
 }

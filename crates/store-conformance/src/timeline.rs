@@ -1,10 +1,10 @@
-//! Timelines in a form that is short to write down in a case.
+//! A compact form of timelines for cases.
 
 use crate::Fixture;
 use leasehold_core::{RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::change::Event;
 
-/// One transition: from, to, by whom, why.
+/// One transition: from, to, author, reason.
 pub type Step<'a> = (
     Option<RequestStatus>,
     RequestStatus,
@@ -18,7 +18,7 @@ pub fn step(event: &Event) -> Step<'_> {
 }
 
 impl Fixture {
-    /// Asserts that the request's timeline is exactly this.
+    /// Asserts that the request has exactly this timeline.
     ///
     /// # Panics
     /// When it is not.

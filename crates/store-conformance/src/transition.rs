@@ -1,4 +1,4 @@
-//! Every operation on every status it does not apply to: the outcome says so, and nothing changes.
+//! Every operation on every status it does not apply to: the outcome reports it, and nothing changes.
 
 use crate::Fixture;
 use crate::factory::{OWNER, TestWorkspace, USER, ids, ok};
@@ -11,7 +11,7 @@ use leasehold_store::request::{
 };
 use std::time::Duration;
 
-/// A request in a status that is no held claim, with the best claim on it that anybody could show.
+/// A request that is not CLAIMED, with the most plausible claim on it.
 #[derive(Debug)]
 struct Subject {
     what: &'static str,
@@ -29,20 +29,20 @@ fn subject(what: &'static str, status: RequestStatus, claimed: &ClaimedRequest) 
     }
 }
 
-/// One request in each status but CLAIMED, by each way there.
+/// Creates one request in each status but CLAIMED, by each path to it.
 async fn subjects(f: &Fixture) -> (TestWorkspace, Vec<Subject>) {
-    let t = f.site(20).await;
-    let completed = f.completed(&t).await;
-    let failed = f.failed(&t).await;
-    let early = f.claimed(&t).await;
+    let t = f.workspace(20).await;
+    let completed = f.enqueue_completed(&t).await;
+    let failed = f.enqueue_failed(&t).await;
+    let early = f.enqueue_claimed(&t).await;
     f.finish(early.execution, ExecutionEnd::Completed).await;
-    let running = f.running(&t).await;
-    let exhausted = f.claimed(&t).await;
+    let running = f.enqueue_running(&t).await;
+    let exhausted = f.enqueue_claimed(&t).await;
     f.release(&exhausted, ReleaseKind::Refused { max_attempts: 1 }, 0)
         .await;
-    let kept = f.claimed(&t).await;
+    let kept = f.enqueue_claimed(&t).await;
     f.release(&kept, ReleaseKind::Unknown, 600).await;
-    let backing_off = f.claimed(&t).await;
+    let backing_off = f.enqueue_claimed(&t).await;
     f.release(&backing_off, ReleaseKind::NotStarted, 600).await;
     f.set_paused(t.workspace, true).await;
     let waiting = f.enqueue(&t, 2).await;
@@ -72,8 +72,8 @@ async fn subjects(f: &Fixture) -> (TestWorkspace, Vec<Subject>) {
     (t, all)
 }
 
-/// What is not CLAIMED cannot be renewed.
-pub async fn what_is_not_claimed_is_not_renewed(f: Fixture) {
+/// A request that is not CLAIMED cannot be renewed.
+pub async fn unclaimed_request_cannot_be_renewed(f: Fixture) {
     let (_, subjects) = subjects(&f).await;
     let before = f.dump().await;
     for subject in &subjects {
@@ -83,8 +83,8 @@ pub async fn what_is_not_claimed_is_not_renewed(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// What is not CLAIMED cannot become DISPATCHED; what has ended says so, what is dispatched stays so.
-pub async fn what_is_not_claimed_is_not_dispatched(f: Fixture) {
+/// A request that is not CLAIMED cannot become DISPATCHED; an ended one reports it, a dispatched one stays so.
+pub async fn unclaimed_request_cannot_be_dispatched(f: Fixture) {
     let (_, subjects) = subjects(&f).await;
     let before = f.dump().await;
     for subject in &subjects {
@@ -99,8 +99,8 @@ pub async fn what_is_not_claimed_is_not_dispatched(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// What is not CLAIMED cannot be given back, in any way.
-pub async fn what_is_not_claimed_is_not_released(f: Fixture) {
+/// A request that is not CLAIMED cannot be released.
+pub async fn unclaimed_request_cannot_be_released(f: Fixture) {
     let (_, subjects) = subjects(&f).await;
     let before = f.dump().await;
     for kind in [
@@ -122,8 +122,8 @@ pub async fn what_is_not_claimed_is_not_released(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// What is not CLAIMED cannot be given up.
-pub async fn what_is_not_claimed_is_not_failed(f: Fixture) {
+/// A request that is not CLAIMED cannot be failed.
+pub async fn unclaimed_request_cannot_be_failed(f: Fixture) {
     let (_, subjects) = subjects(&f).await;
     let before = f.dump().await;
     for subject in &subjects {
@@ -137,8 +137,8 @@ pub async fn what_is_not_claimed_is_not_failed(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// What is not CLAIMED is not recovered, however late it is.
-pub async fn what_is_not_claimed_is_not_recovered(f: Fixture) {
+/// A request that is not CLAIMED is not recovered, however late.
+pub async fn unclaimed_request_is_not_recovered(f: Fixture) {
     subjects(&f).await;
     f.advance(365 * 24 * 3600);
     let before = f.dump().await;
@@ -146,10 +146,10 @@ pub async fn what_is_not_claimed_is_not_recovered(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// What is not PENDING is not claimed.
-pub async fn what_is_not_pending_is_not_claimed(f: Fixture) {
+/// A request that is not PENDING is not claimed.
+pub async fn only_pending_requests_are_claimed(f: Fixture) {
     let (t, subjects) = subjects(&f).await;
-    let claimed = f.claimed(&f.site(1).await).await;
+    let claimed = f.enqueue_claimed(&f.workspace(1).await).await;
     f.set_paused(t.workspace, false).await;
     f.advance(600);
     let mut expected: Vec<RequestId> = subjects
@@ -164,8 +164,8 @@ pub async fn what_is_not_pending_is_not_claimed(f: Fixture) {
     assert!(!got.contains(&claimed.id));
 }
 
-/// What has ended ends no second time, in any way, and cannot be cancelled.
-pub async fn what_has_ended_stays_as_it_is(f: Fixture) {
+/// An ended request cannot end again and cannot be cancelled.
+pub async fn ended_request_is_unchanged(f: Fixture) {
     let (t, subjects) = subjects(&f).await;
     f.advance(1);
     let before = f.dump().await;
@@ -185,7 +185,7 @@ pub async fn what_has_ended_stays_as_it_is(f: Fixture) {
 }
 
 /// An execution that was definitely not started cannot end.
-pub async fn what_was_not_started_does_not_end(f: Fixture) {
+pub async fn execution_that_was_not_started_cannot_end(f: Fixture) {
     let (t, subjects) = subjects(&f).await;
     let before = f.dump().await;
     for subject in &subjects {
@@ -200,17 +200,17 @@ pub async fn what_was_not_started_does_not_end(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// What is not FAILED is not redriven.
-pub async fn what_is_not_failed_is_not_redriven(f: Fixture) {
+/// A request that is not FAILED is not redriven.
+pub async fn only_failed_requests_are_redriven(f: Fixture) {
     let (t, subjects) = subjects(&f).await;
-    let claimed = f.claimed(&f.site(1).await).await;
+    let claimed = f.enqueue_claimed(&f.workspace(1).await).await;
     let before = f.dump().await;
     let open = subjects
         .iter()
         .filter(|s| s.status != RequestStatus::Failed);
-    let mut asked: Vec<_> = open.map(|s| (t.workspace, s.claim.request)).collect();
-    asked.push((claimed.workspace, claimed.id));
-    for (workspace, failed) in asked {
+    let mut requested: Vec<_> = open.map(|s| (t.workspace, s.claim.request)).collect();
+    requested.push((claimed.workspace, claimed.id));
+    for (workspace, failed) in requested {
         let redrive = Redrive {
             workspace,
             failed,
@@ -225,10 +225,10 @@ pub async fn what_is_not_failed_is_not_redriven(f: Fixture) {
     assert_eq!(f.dump().await, before);
 }
 
-/// A CLAIMED request obeys its owner with its token and nobody else.
-pub async fn a_claim_obeys_only_its_owner_and_token(f: Fixture) {
-    let t = f.site(1).await;
-    let old = f.kept(&t).await;
+/// A claim can be used only by its owner with its token.
+pub async fn claim_needs_its_owner_and_token(f: Fixture) {
+    let t = f.workspace(1).await;
+    let old = f.enqueue_unknown(&t).await;
     let held = f.claim_one().await;
     let before = f.dump().await;
     let next = ClaimRef {

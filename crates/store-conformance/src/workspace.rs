@@ -1,4 +1,4 @@
-//! What a store promises about workspaces: names, plans, limits, tombstones.
+//! Workspaces: names, plans, limits, tombstones.
 
 use crate::Fixture;
 use crate::factory::{ids, new_request, ok};
@@ -9,9 +9,9 @@ use leasehold_store::workspace::{
 };
 use leasehold_store::{ErrorKind, Page, fresh_id};
 
-/// A workspace is read back with everything it was made with.
-pub async fn is_read_back_as_it_was_made(f: Fixture) {
-    let made = f.workspace(Plan::Pro, Some(7)).await;
+/// A workspace is read back with all its fields.
+pub async fn is_read_back_as_created(f: Fixture) {
+    let made = f.bare_workspace(Plan::Pro, Some(7)).await;
     let expected = Workspace {
         id: made.id,
         name: format!("workspace {}", made.id),
@@ -25,8 +25,8 @@ pub async fn is_read_back_as_it_was_made(f: Fixture) {
     assert_eq!(ok(f.store.workspace_get(made.id).await), Some(expected));
 }
 
-/// An id nobody made is no workspace.
-pub async fn an_unknown_one_is_none_everywhere(f: Fixture) {
+/// An unknown id is none in every method.
+pub async fn unknown_workspace_is_none_everywhere(f: Fixture) {
     let id: WorkspaceId = fresh_id();
     assert_eq!(ok(f.store.workspace_get(id).await), None);
     assert_eq!(ok(f.store.workspace_slots(id).await), None);
@@ -38,8 +38,8 @@ pub async fn an_unknown_one_is_none_everywhere(f: Fixture) {
     assert!(!ok(f.store.workspace_delete(id).await));
 }
 
-/// A name belongs to one living workspace; a deleted one's is free again.
-pub async fn a_name_is_unique_until_its_workspace_is_deleted(f: Fixture) {
+/// A name is unique among workspaces that are not deleted.
+pub async fn name_is_unique_until_its_workspace_is_deleted(f: Fixture) {
     let named = |id| NewWorkspace {
         id,
         name: "acme".into(),
@@ -58,15 +58,15 @@ pub async fn a_name_is_unique_until_its_workspace_is_deleted(f: Fixture) {
     assert!(matches!(created, WorkspaceCreated::Created(w) if w.id == second));
 }
 
-/// The limit is the plan's unless an override replaces it.
-pub async fn the_limit_is_the_override_or_the_plans(f: Fixture) {
+/// The limit is that of the plan unless an override replaces it.
+pub async fn limit_is_the_override_or_that_of_the_plan(f: Fixture) {
     let plans = Plan::ALL.map(|plan| (plan, None, plan.max_concurrent_executions()));
     let overridden = [
         (Plan::Enterprise, Some(0), 0),
         (Plan::Free, Some(100_000), 100_000),
     ];
     for (plan, limit_override, limit) in plans.into_iter().chain(overridden) {
-        let workspace = f.workspace(plan, limit_override).await;
+        let workspace = f.bare_workspace(plan, limit_override).await;
         let use_now = f.slots(workspace.id).await;
         assert_eq!(
             use_now,
@@ -76,9 +76,9 @@ pub async fn the_limit_is_the_override_or_the_plans(f: Fixture) {
     }
 }
 
-/// A change touches what it names and nothing else, and an override can be taken away again.
-pub async fn a_change_touches_only_what_it_names(f: Fixture) {
-    let made = f.workspace(Plan::Free, Some(3)).await;
+/// An update changes only the given fields, and an override can be removed.
+pub async fn update_changes_only_the_given_fields(f: Fixture) {
+    let made = f.bare_workspace(Plan::Free, Some(3)).await;
     f.advance(60);
     let none = WorkspaceChange::default();
     assert_eq!(f.change(made.id, none).await, made);
@@ -108,9 +108,9 @@ pub async fn a_change_touches_only_what_it_names(f: Fixture) {
     assert_eq!(ok(f.store.workspace_get(made.id).await), Some(expected));
 }
 
-/// A limit out of range is refused by the schema and changes nothing.
-pub async fn a_limit_out_of_range_is_refused(f: Fixture) {
-    let made = f.workspace(Plan::Free, None).await;
+/// A limit out of range is rejected by the schema and changes nothing.
+pub async fn limit_out_of_range_is_rejected(f: Fixture) {
+    let made = f.bare_workspace(Plan::Free, None).await;
     let change = WorkspaceChange {
         limit_override: Some(Some(100_001)),
         ..WorkspaceChange::default()
@@ -128,11 +128,11 @@ pub async fn a_limit_out_of_range_is_refused(f: Fixture) {
     assert_eq!(f.slots(made.id).await.limit, 1);
 }
 
-/// The list is complete, ordered by id, paged, and without the deleted.
-pub async fn the_list_is_by_id_without_the_deleted(f: Fixture) {
+/// The list is complete, ordered by id, in pages, without deleted workspaces.
+pub async fn list_is_ordered_by_id_without_deleted_ones(f: Fixture) {
     let mut made = Vec::new();
     for _ in 0..7 {
-        made.push(f.workspace(Plan::Free, None).await);
+        made.push(f.bare_workspace(Plan::Free, None).await);
     }
     assert!(ok(f.store.workspace_delete(made.remove(3).id).await));
     let mut listed = Vec::new();
@@ -147,16 +147,16 @@ pub async fn the_list_is_by_id_without_the_deleted(f: Fixture) {
     assert_eq!(listed, made);
 }
 
-/// A workspace is found by the whole of its name to the letter, and a deleted one not at all.
-pub async fn is_found_by_its_name(f: Fixture) {
-    let made = f.workspace(Plan::Pro, Some(7)).await;
-    f.workspace(Plan::Free, None).await;
+/// A workspace is found by its exact name; a deleted one is not found.
+pub async fn is_found_by_exact_name(f: Fixture) {
+    let made = f.bare_workspace(Plan::Pro, Some(7)).await;
+    f.bare_workspace(Plan::Free, None).await;
     let find = async |name: &str| ok(f.store.workspace_find(name).await);
     assert_eq!(find(&made.name).await, Some(made.clone()));
     for other in [
         "",
         "workspace",
-        "nobody's",
+        "unknown",
         &made.name.to_uppercase(),
         &format!("{} ", made.name),
         &made.name.replace(' ', "%"),
@@ -175,9 +175,9 @@ pub async fn is_found_by_its_name(f: Fixture) {
     assert_eq!(find(&made.name).await.map(|w| w.id), Some(again.id));
 }
 
-/// A deleted workspace is kept as a tombstone that nothing changes any more.
-pub async fn a_deleted_one_is_a_tombstone(f: Fixture) {
-    let made = f.workspace(Plan::Free, None).await;
+/// A deleted workspace stays as a tombstone that cannot be changed.
+pub async fn deleted_workspace_is_a_tombstone(f: Fixture) {
+    let made = f.bare_workspace(Plan::Free, None).await;
     f.advance(60);
     let deleted_at = f.now();
     assert!(ok(f.store.workspace_delete(made.id).await));
@@ -193,37 +193,37 @@ pub async fn a_deleted_one_is_a_tombstone(f: Fixture) {
     assert_eq!((tombstone.name, tombstone.plan), (made.name, Plan::Free));
 }
 
-/// Nothing is enqueued in a deleted workspace.
-pub async fn nothing_is_enqueued_in_a_deleted_one(f: Fixture) {
-    let site = f.site(1).await;
-    assert!(ok(f.store.workspace_delete(site.workspace).await));
+/// A deleted workspace accepts no requests.
+pub async fn deleted_workspace_accepts_no_requests(f: Fixture) {
+    let workspace = f.workspace(1).await;
+    assert!(ok(f.store.workspace_delete(workspace.workspace).await));
     let enqueued = f
-        .try_enqueue(site.workspace, vec![new_request(&site)])
+        .try_enqueue(workspace.workspace, vec![new_request(&workspace)])
         .await;
     assert_eq!(enqueued, Enqueued::WorkspaceNotFound);
 }
 
-/// What waits in a deleted workspace fails when its turn comes, although the workspace is full and was paused:
-/// nobody could resume it, so waiting for room would be waiting for ever.
-pub async fn what_waits_in_a_deleted_one_fails_at_the_claim(f: Fixture) {
-    let site = f.site(1).await;
-    let running = f.running(&site).await;
-    let waiting = f.enqueue(&site, 3).await;
-    f.set_paused(site.workspace, true).await;
-    assert!(ok(f.store.workspace_delete(site.workspace).await));
+/// Pending requests of a deleted workspace fail when their turn comes, even if it is full and paused: it cannot be resumed, so they would wait for
+/// ever.
+pub async fn pending_requests_of_a_deleted_workspace_fail_at_the_claim(f: Fixture) {
+    let workspace = f.workspace(1).await;
+    let running = f.enqueue_running(&workspace).await;
+    let waiting = f.enqueue(&workspace, 3).await;
+    f.set_paused(workspace.workspace, true).await;
+    assert!(ok(f.store.workspace_delete(workspace.workspace).await));
     let claimed = f.drain(10).await;
     assert_eq!(ids(&claimed), []);
     let expected: Vec<_> = waiting
         .iter()
         .map(|request| Rejected {
             request: *request,
-            workspace: site.workspace,
+            workspace: workspace.workspace,
             reason: FailureReason::WorkspaceNotFound,
         })
         .collect();
     assert_eq!(claimed.rejected, expected);
     for id in waiting {
-        let request = f.request(site.workspace, id).await;
+        let request = f.request(workspace.workspace, id).await;
         assert_eq!(request.status, RequestStatus::Failed);
         assert_eq!(
             request.failure_reason,
@@ -235,16 +235,16 @@ pub async fn what_waits_in_a_deleted_one_fails_at_the_claim(f: Fixture) {
         );
         assert_eq!(request.attempt_count, 1, "a failure is an attempt");
     }
-    let still = f.request(site.workspace, running.id).await;
+    let still = f.request(workspace.workspace, running.id).await;
     assert_eq!(still.status, RequestStatus::Dispatched);
 }
 
-/// What runs in a deleted workspace runs on and ends as any other.
-pub async fn what_runs_in_a_deleted_one_runs_on(f: Fixture) {
-    let site = f.site(1).await;
-    let running = f.running(&site).await;
-    assert!(ok(f.store.workspace_delete(site.workspace).await));
+/// Running requests of a deleted workspace continue and end normally.
+pub async fn running_requests_of_a_deleted_workspace_continue(f: Fixture) {
+    let workspace = f.workspace(1).await;
+    let running = f.enqueue_running(&workspace).await;
+    assert!(ok(f.store.workspace_delete(workspace.workspace).await));
     let status = f.finish(running.execution, ExecutionEnd::Completed).await;
     assert_eq!(status, RequestStatus::Completed);
-    assert_eq!(f.counts(site.workspace).await.completed, 1);
+    assert_eq!(f.counts(workspace.workspace).await.completed, 1);
 }

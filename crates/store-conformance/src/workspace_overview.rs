@@ -1,4 +1,4 @@
-//! What a store promises about the overview of workspaces: exact, of one moment, the busiest first.
+//! The overview of workspaces: exact, of one moment, the busiest first.
 
 use crate::Fixture;
 use crate::factory::{OWNER, TestWorkspace, USER, binding, claim_refs, ok};
@@ -14,8 +14,8 @@ impl Fixture {
         ok(self.store.workspace_overview(limit).await)
     }
 
-    /// A workspace with this name, as the overview shows it while nothing goes on there.
-    async fn called(&self, name: &str) -> WorkspaceUse {
+    /// Creates a workspace with this name and returns its entry in the overview while it is idle.
+    async fn create_named(&self, name: &str) -> WorkspaceUse {
         let new = NewWorkspace {
             id: fresh_id(),
             name: name.into(),
@@ -36,7 +36,7 @@ impl Fixture {
         }
     }
 
-    async fn site_in(&self, workspace: WorkspaceId) -> TestWorkspace {
+    async fn define_in(&self, workspace: WorkspaceId) -> TestWorkspace {
         TestWorkspace::define(&*self.store, workspace, binding(), None).await
     }
 }
@@ -49,8 +49,8 @@ fn all(counts: &Counts) -> u64 {
     counts.pending + counts.claimed + counts.dispatched + counts.completed + counts.failed
 }
 
-/// A store without a workspace has an overview of nothing, as of now.
-pub async fn of_nothing_is_empty(f: Fixture) {
+/// A store without workspaces has an empty overview as of now.
+pub async fn empty_store_has_an_empty_overview(f: Fixture) {
     let empty = WorkspaceOverview {
         at: f.now(),
         workspaces: 0,
@@ -58,7 +58,7 @@ pub async fn of_nothing_is_empty(f: Fixture) {
         busiest: vec![],
     };
     assert_eq!(f.overview(10).await, empty);
-    let idle = f.called("idle").await;
+    let idle = f.create_named("idle").await;
     f.advance(7);
     let one = WorkspaceOverview {
         at: f.now(),
@@ -69,13 +69,17 @@ pub async fn of_nothing_is_empty(f: Fixture) {
     assert_eq!(f.overview(10).await, one);
 }
 
-/// After a long mixed run, requests are counted as a full listing counts them, of each workspace and of all.
-pub async fn counts_every_request_as_a_full_listing_does(f: Fixture) {
-    let sites = [f.site(7).await, f.site(3).await, f.site(0).await];
+/// After a long mixed run the counts, per workspace and in total, equal a full listing.
+pub async fn counts_equal_a_full_listing(f: Fixture) {
+    let workspaces = [
+        f.workspace(7).await,
+        f.workspace(3).await,
+        f.workspace(0).await,
+    ];
     for round in 0..6_u64 {
-        for site in &sites {
-            let asked = f.enqueue(site, 4).await;
-            f.cancel(site.workspace, asked[3]).await;
+        for workspace in &workspaces {
+            let enqueued = f.enqueue(workspace, 4).await;
+            f.cancel(workspace.workspace, enqueued[3]).await;
         }
         for (n, claimed) in f.drain(20).await.requests.iter().enumerate() {
             match (n as u64 + round) % 4 {
@@ -99,12 +103,12 @@ pub async fn counts_every_request_as_a_full_listing_does(f: Fixture) {
     }
 }
 
-/// A slot is in use from the claim to the end, also while its request waits to be claimed again: slots are what `workspace_slots` says.
-pub async fn shows_slots_as_they_are_also_of_kept_executions(f: Fixture) {
-    let t = f.site(4).await;
-    f.running(&t).await;
-    f.claimed(&t).await;
-    let kept = f.claimed(&t).await;
+/// A slot is in use from the claim to the end, also of an unknown start: slots equal those of `workspace_slots`.
+pub async fn shows_slots_including_unknown_starts(f: Fixture) {
+    let t = f.workspace(4).await;
+    f.enqueue_running(&t).await;
+    f.enqueue_claimed(&t).await;
+    let kept = f.enqueue_claimed(&t).await;
     f.release(&kept, ReleaseKind::Unknown, 60).await;
     let overview = f.overview(1).await;
     let shown = &overview.busiest[0];
@@ -125,34 +129,34 @@ pub async fn shows_slots_as_they_are_also_of_kept_executions(f: Fixture) {
     assert_eq!((lowered.limit, lowered.in_use), (2, 3));
 }
 
-/// Most running come first, then most waiting, then by name.
+/// Workspaces with the most running requests come first, then the most pending, then by name.
 pub async fn shows_the_busiest_first(f: Fixture) {
     let mut made = Vec::new();
     for name in ["e", "c", "a", "d", "b"] {
-        let workspace = f.called(name).await.workspace.id;
-        made.push(f.site_in(workspace).await);
+        let workspace = f.create_named(name).await.workspace.id;
+        made.push(f.define_in(workspace).await);
     }
     let [e, c, a, d, b] = made[..] else {
-        panic!("five were made")
+        panic!("five workspaces were created")
     };
-    // One runs in e, and one is being started in c, where more wait.
-    f.running(&e).await;
-    f.claimed(&c).await;
-    for (site, waiting) in [(&c, 2), (&d, 3), (&b, 1), (&a, 1)] {
-        f.set_paused(site.workspace, true).await;
-        f.enqueue(site, waiting).await;
+    // One request runs in e, and one is being started in c, where more are pending.
+    f.enqueue_running(&e).await;
+    f.enqueue_claimed(&c).await;
+    for (workspace, waiting) in [(&c, 2), (&d, 3), (&b, 1), (&a, 1)] {
+        f.set_paused(workspace.workspace, true).await;
+        f.enqueue(workspace, waiting).await;
     }
-    let order = [c, e, d, a, b].map(|site| site.workspace);
+    let order = [c, e, d, a, b].map(|workspace| workspace.workspace);
     assert_eq!(ids(&f.overview(10).await), order);
 }
 
-/// As many are shown as are asked for, and all are counted. Of equally busy ones those made first are shown.
-pub async fn shows_no_more_than_asked_and_counts_all(f: Fixture) {
+/// Up to the limit are shown, and all are counted. Of equally busy ones those created first are shown.
+pub async fn shows_up_to_the_limit_and_counts_all(f: Fixture) {
     let mut made = Vec::new();
     for name in ["z", "y", "x", "w"] {
-        made.push(f.called(name).await.workspace.id);
+        made.push(f.create_named(name).await.workspace.id);
     }
-    let busy = f.site(1).await;
+    let busy = f.workspace(1).await;
     f.enqueue(&busy, 2).await;
     let overview = f.overview(3).await;
     assert_eq!(ids(&overview), [busy.workspace, made[1], made[0]]);
@@ -162,10 +166,10 @@ pub async fn shows_no_more_than_asked_and_counts_all(f: Fixture) {
     assert_eq!(none.busiest, []);
 }
 
-/// A deleted workspace is neither shown nor counted, though what runs there runs on.
-pub async fn leaves_deleted_ones_out(f: Fixture) {
-    let (gone, stays) = (f.site(3).await, f.site(1).await);
-    f.running(&gone).await;
+/// A deleted workspace is neither shown nor counted, even if requests run in it.
+pub async fn omits_deleted_workspaces(f: Fixture) {
+    let (gone, stays) = (f.workspace(3).await, f.workspace(1).await);
+    f.enqueue_running(&gone).await;
     f.enqueue(&gone, 1).await;
     f.enqueue(&stays, 1).await;
     assert!(ok(f.store.workspace_delete(gone.workspace).await));
@@ -174,17 +178,16 @@ pub async fn leaves_deleted_ones_out(f: Fixture) {
     assert_eq!((overview.workspaces, all(&overview.requests)), (1, 1));
 }
 
-/// While requests are claimed, dispatched, ended and cancelled, every overview is of one moment: none is missing or counted twice, and what is
-/// claimed or dispatched holds a slot.
-pub async fn is_exact_while_others_write(f: Fixture) {
+/// During concurrent writes every overview is of one moment: no request is missing or counted twice, and claimed and dispatched requests hold slots.
+pub async fn is_exact_during_concurrent_writes(f: Fixture) {
     const REQUESTS: usize = 120;
-    let sites = [f.site(5).await, f.site(9).await];
-    let mut asked = Vec::new();
-    for site in &sites {
-        asked.push(f.enqueue(site, REQUESTS).await);
+    let workspaces = [f.workspace(5).await, f.workspace(9).await];
+    let mut enqueued = Vec::new();
+    for workspace in &workspaces {
+        enqueued.push(f.enqueue(workspace, REQUESTS).await);
     }
-    let (store, cancelled) = (f.store.clone(), asked[1].split_off(REQUESTS - 30));
-    let workspace = sites[1].workspace;
+    let (store, cancelled) = (f.store.clone(), enqueued[1].split_off(REQUESTS - 30));
+    let workspace = workspaces[1].workspace;
     let cancelling = tokio::spawn(async move {
         for request in cancelled {
             let cancel = Cancel {
@@ -226,5 +229,5 @@ pub async fn is_exact_while_others_write(f: Fixture) {
         }
     };
     tokio::join!(moving, watching);
-    cancelling.await.expect("it does not panic");
+    cancelling.await.expect("the task did not panic");
 }

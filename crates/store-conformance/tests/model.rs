@@ -1,4 +1,4 @@
-//! The suite over the model itself: a case that the model does not pass is a wrong case, or the model is wrong.
+//! Runs the suite on the model itself: if a case fails here, the case or the model is wrong.
 
 use leasehold_store_conformance::model::{Model, model_test};
 use leasehold_store_conformance::{Fixture, clock, suite};
@@ -12,6 +12,6 @@ async fn fixture() -> Fixture {
 suite!(crate::fixture);
 
 #[test]
-fn the_model_agrees_with_itself() {
+fn model_equals_itself() {
     model_test(fixture, 64);
 }

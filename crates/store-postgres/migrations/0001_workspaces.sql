@@ -1,4 +1,4 @@
--- Workspaces, and the one row of each that admission and a change of its limit both write.
+-- Workspaces, and their turn rows, which admissions and limit changes both write.
 
 CREATE TABLE workspace (
     id uuid NOT NULL,
@@ -20,21 +20,20 @@ CREATE TABLE workspace (
 
 CREATE UNIQUE INDEX workspace_name ON workspace (name) WHERE deleted_at IS NULL;
 
--- Every admission of any workspace takes the next number.
+-- Numbers the admissions of all workspaces.
 CREATE SEQUENCE admission_number;
 
--- One row a workspace. turn: its place in the round, the number of its last admission; whoever has the lowest is
--- served next.
--- ready, has_work and has_room may be true for nothing, which costs a look, but are never false by mistake: whoever
--- clears one holds the row and has seen every transaction that wrote it (written_by). They follow the event log; after
--- requests or executions were changed by hand without their events, leasehold_rebuild() sets all of it right.
--- oldest_admission: no RUNNING execution of the workspace has a lower number, but for those in stragglers, so that
--- nothing else below it need be looked at.
--- held_at_most: at least as many as there are RUNNING executions. Admission raises it, the end of an execution does
--- not lower it; only where it leaves no room are the executions counted, which sets it to the truth.
--- line_*: no request that waits in the workspace's line comes before this key.
--- The key ends in turn, which every claim raises: the newest version of a row is found in one step from the end,
--- however many dead ones an old snapshot keeps before it.
+-- One row a workspace.
+-- turn: the position in the round, which is the number of the last admission; the lowest is served next.
+-- ready, has_work, has_room: may be true without cause, which costs one examination, but are never false by mistake. A
+-- transaction that clears one holds the row lock and sees every transaction that wrote the row (written_by). They are
+-- derived from the event log; after manual changes without events, leasehold_rebuild() repairs them.
+-- oldest_admission: no RUNNING execution of the workspace has a lower number, except those in stragglers.
+-- held_at_most: an upper bound of the RUNNING executions. Admission raises it; the end of an execution does not lower
+-- it. Only when it leaves no room are the executions counted, and then it is set to the count.
+-- line_*: no request in the workspace's line comes before this key.
+-- The primary key ends in turn, which every claim raises: an index scan from the end finds the newest version of a row in
+-- one step, however many dead versions an old snapshot keeps.
 CREATE TABLE workspace_turn (
     workspace_id uuid NOT NULL,
     concurrency_limit integer NOT NULL,
@@ -63,9 +62,9 @@ CREATE TABLE workspace_turn (
 
 CREATE INDEX workspace_turn_ready ON workspace_turn (turn, workspace_id) WHERE ready;
 
--- What is still to be brought into a turn row besides the events of requests: a request became due, the workspace itself
--- changed (anew: look from the beginning of its line), rows were pruned, or the turn row was busy when its events were
--- folded. The next fold takes it up and empties the table.
+-- Changes for turn rows that are not in the event log: a request became due, the workspace changed (anew: examine its line
+-- from the beginning), rows were pruned, or the turn row was locked when its events were folded. The next fold applies and
+-- deletes them.
 CREATE TABLE workspace_delta (
     workspace_id uuid NOT NULL,
     anew boolean NOT NULL DEFAULT false,
@@ -80,13 +79,13 @@ CREATE TABLE workspace_delta (
 );
 
 CREATE TRIGGER workspace_insert_turn AFTER INSERT ON workspace
-    FOR EACH ROW EXECUTE FUNCTION leasehold_workspace_follow();
+    FOR EACH ROW EXECUTE FUNCTION leasehold_workspace_sync_turn();
 CREATE TRIGGER workspace_update_turn AFTER UPDATE ON workspace
     FOR EACH ROW
     WHEN (OLD.concurrency_limit IS DISTINCT FROM NEW.concurrency_limit
         OR OLD.paused IS DISTINCT FROM NEW.paused
         OR OLD.deleted_at IS DISTINCT FROM NEW.deleted_at)
-    EXECUTE FUNCTION leasehold_workspace_follow();
+    EXECUTE FUNCTION leasehold_workspace_sync_turn();
 CREATE TRIGGER workspace_is_kept BEFORE DELETE ON workspace
     FOR EACH ROW EXECUTE FUNCTION leasehold_refuse('workspace_is_kept');
 

@@ -1,7 +1,7 @@
--- The execution queue, the executions that hold slots, the log of every transition, and what keeps them true.
+-- The execution queue, the executions that hold slots, the event log of all transitions, and the constraints between them.
 
--- due: TRUE waits in its workspace's line, FALSE waits for run_at, NULL is not PENDING. Only columns that change
--- together with the indexes they belong to are indexed, so that the step to COMPLETED rewrites no index.
+-- due: TRUE in its workspace's line, FALSE waiting for run_at, NULL not PENDING. No indexed column changes on the step to
+-- COMPLETED, so that step writes no index entry (HOT update).
 CREATE TABLE workflow_execution_queue (
     id uuid NOT NULL,
     workspace_id uuid NOT NULL,
@@ -35,7 +35,7 @@ CREATE TABLE workflow_execution_queue (
     params jsonb NOT NULL DEFAULT 'null',
     CONSTRAINT workflow_execution_queue_pkey PRIMARY KEY (id),
     CONSTRAINT request_status CHECK (status IN ('PENDING', 'CLAIMED', 'DISPATCHED', 'COMPLETED', 'FAILED')),
-    -- What every program can read: PostgreSQL knows times that others do not.
+    -- PostgreSQL accepts times that other programs cannot represent.
     CONSTRAINT request_run_at CHECK (run_at >= '0001-01-01 00:00:00+00' AND run_at < '9999-01-01 00:00:00+00'),
     CONSTRAINT request_dedupe_until CHECK (dedupe_until < '9999-01-01 00:00:00+00'),
     CONSTRAINT request_priority CHECK (priority BETWEEN -1000 AND 1000),
@@ -96,7 +96,7 @@ CREATE TRIGGER request_identity BEFORE UPDATE ON workflow_execution_queue
     FOR EACH ROW WHEN (OLD.id <> NEW.id OR OLD.workspace_id <> NEW.workspace_id)
     EXECUTE FUNCTION leasehold_refuse('request_identity');
 
--- A RUNNING execution is the use of a slot; there is no other record of it.
+-- A RUNNING execution holds a slot; slots have no other record.
 CREATE TABLE workflow_execution (
     id uuid NOT NULL,
     workspace_id uuid NOT NULL,
@@ -134,8 +134,8 @@ CREATE TRIGGER workspace_turn_shortcuts BEFORE UPDATE ON workspace_turn
         OR NEW.held_at_most < OLD.held_at_most)
     EXECUTE FUNCTION leasehold_check_shortcuts();
 
--- xid says which transaction wrote the event, so a reader that keeps its snapshot finds what committed since,
--- however late. rank and line_at are set where the request entered its workspace's line.
+-- xid: the transaction that wrote the event, so that a reader that stores its snapshot finds all events that committed since.
+-- rank, line_at: set if the request entered its workspace's line.
 CREATE TABLE request_event (
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
@@ -153,9 +153,11 @@ CREATE TABLE request_event (
 
 CREATE INDEX request_event_commit ON request_event (xid, id);
 
--- The snapshot up to which events are folded into workspace_turn; a number below which no ready workspace has its turn;
--- and the workspaces whose turn row was busy, which wait for the next fold: the row with the highest id. A new row each time and never an update, so that finding it stays one step even
--- while an old snapshot keeps its dead predecessors.
+-- The row with the highest id is the current one.
+-- position: events visible in this snapshot are folded into workspace_turn. round_from: no ready workspace has a lower turn.
+-- parked: workspaces whose turn row was locked; the next fold handles them.
+-- Each fold inserts a new row instead of updating, so that an index scan finds the current row in one step even while an old
+-- snapshot keeps dead ones.
 CREATE TABLE request_fold (
     id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     position pg_snapshot NOT NULL,

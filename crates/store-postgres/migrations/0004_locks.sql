@@ -1,4 +1,4 @@
--- Named locks in the table that a Java ShedLock shares. Its timestamps have no zone and are UTC, as ShedLock writes them.
+-- Named locks, in a table that Java ShedLock can share. Its timestamps have no time zone and are UTC, as ShedLock writes them.
 
 CREATE TABLE shedlock (
     name varchar(64) NOT NULL,

@@ -1,2 +1,3 @@
 -- On PostgreSQL the functions that fold events into workspace_turn, promote due requests and prune finished ones are in
--- sql/functions/; the number is kept so that both stores count alike.
+-- sql/functions/; this empty migration keeps the numbers of
+-- both stores equal.

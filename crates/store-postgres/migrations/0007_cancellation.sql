@@ -1,7 +1,7 @@
--- Wishes to cancel what runs: whether it is ended without being asked, and whether the engine was told.
+-- Cancel requests for running executions: whether to terminate, and whether the engine acknowledged.
 
--- cancel_untold: when the wish was made, for as long as it is the engine's to carry out and the engine was not told. It is
--- null for all others, so that their steps rewrite no index.
+-- cancel_untold: the time of the cancel request while the execution is DISPATCHED and the engine has not acknowledged. NULL
+-- otherwise, so that other updates write no index entry.
 ALTER TABLE workflow_execution_queue
     ADD COLUMN cancel_force boolean NOT NULL DEFAULT false,
     ADD COLUMN cancel_told_at timestamptz,

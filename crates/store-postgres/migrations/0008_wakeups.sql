@@ -1,2 +1,2 @@
--- On PostgreSQL the function that notifies a sleeping dispatcher is in sql/functions/; the number is kept so that both
--- stores count alike.
+-- On PostgreSQL the function that notifies a waiting dispatcher is in sql/functions/; this empty migration keeps the numbers
+-- of both stores equal.

@@ -1,4 +1,4 @@
--- The WorkQueue: jobs, their leases and their ends. docs/adr/0005-the-workqueue.md says why it looks like this.
+-- The WorkQueue: jobs, their leases and their ends. docs/adr/0005-the-workqueue.md explains the design.
 
 CREATE TABLE queue (
     id integer GENERATED ALWAYS AS IDENTITY,
@@ -8,7 +8,7 @@ CREATE TABLE queue (
     keep_completed boolean NOT NULL DEFAULT true,
     lease_us bigint NOT NULL DEFAULT 30000000,
     max_attempts integer NOT NULL DEFAULT 25,
-    -- First wait and longest wait in microseconds, what each further failure multiplies it by, the part that is random.
+    -- First and longest wait in microseconds, the factor for each further failure, and the random fraction.
     backoff_base_us bigint NOT NULL DEFAULT 1000000,
     backoff_max_us bigint NOT NULL DEFAULT 300000000,
     backoff_factor double precision NOT NULL DEFAULT 2,
@@ -24,7 +24,7 @@ CREATE TABLE queue (
     CONSTRAINT queue_timeout CHECK (timeout_us > 0)
 );
 
--- One row: what holds for the jobs of all queues together, and the cluster whose transaction numbers are in job.xid.
+-- One row: the limit of all queues together, and the cluster that the transaction numbers in job.xid belong to.
 CREATE TABLE job_limit (
     one boolean NOT NULL DEFAULT true,
     max_running integer,
@@ -39,14 +39,14 @@ INSERT INTO job_limit (cluster) SELECT system_identifier FROM pg_control_system(
 CREATE SEQUENCE job_id;
 CREATE SEQUENCE job_token;
 
--- What was asked for. Written once and never changed, so that it leaves nothing dead behind. Where a job is, is said by
--- exactly one of: job_waiting, job_lease, job_end; or, where it is in none of them, it is fresh: run_at is NULL and it lies
--- beyond its line's cursor. A node of a graph has its execution and its place in the graph.
+-- Jobs as enqueued. Rows are not updated (except on cancellation), so they leave no dead versions. The status of a job is
+-- given by exactly one of job_waiting, job_lease and job_end. A job in none of them is fresh: run_at is NULL and it is beyond
+-- the cursor of its line. node: the index of the node in the graph of execution_id.
 CREATE TABLE job (
     id bigint NOT NULL DEFAULT nextval('job_id'),
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),
     created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    -- NULL: at once.
+    -- NULL: runs at once.
     run_at timestamptz,
     timeout_us bigint,
     backoff_base_us bigint,
@@ -65,23 +65,23 @@ CREATE TABLE job (
     CONSTRAINT job_node CHECK ((execution_id IS NULL) = (node IS NULL)),
     CONSTRAINT job_priority_range CHECK (priority BETWEEN -1000 AND 1000),
     CONSTRAINT job_kind_length CHECK (length(kind) BETWEEN 1 AND 128),
-    -- PostgreSQL knows times that no program can read.
+    -- PostgreSQL accepts times that other programs cannot represent.
     CONSTRAINT job_run_at CHECK (run_at < '9999-01-01')
 );
 
--- A line: the fresh jobs of a queue with one priority, in the order of the transactions that brought them.
+-- A line: the fresh jobs of a queue with one priority, in the order of the transactions that enqueued them.
 CREATE INDEX job_fresh ON job (queue_id, priority, xid, id) WHERE run_at IS NULL;
 
--- Which lines there are. Only ever inserted into.
+-- The lines that exist. Rows are never updated or deleted.
 CREATE TABLE job_line (
     queue_id integer NOT NULL,
     priority smallint NOT NULL,
     CONSTRAINT job_line_pkey PRIMARY KEY (queue_id, priority)
 );
 
--- How far a line has been claimed. A claim inserts the next version and deletes the last, and reads the highest: dead
--- versions lie behind it, however many an old snapshot keeps.
--- late_xid are transactions before the cursor that were in flight when it passed them, late_id how far each has been claimed.
+-- How far a line has been claimed. A claim inserts the next version, deletes the last, and reads the highest, so that it does
+-- not scan the dead versions that an old snapshot keeps.
+-- late_xid: transactions before the cursor that were in progress when it passed them; late_id: how far each has been claimed.
 CREATE TABLE job_cursor (
     queue_id integer NOT NULL,
     priority smallint NOT NULL,
@@ -93,7 +93,7 @@ CREATE TABLE job_cursor (
     CONSTRAINT job_cursor_pkey PRIMARY KEY (queue_id, priority, version)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
--- Queued jobs that are not fresh: for later, tried again, given back.
+-- Queued jobs that are not fresh: scheduled, retried or returned.
 CREATE TABLE job_waiting (
     job_id bigint NOT NULL,
     created_at timestamptz NOT NULL,
@@ -102,7 +102,7 @@ CREATE TABLE job_waiting (
     queue_id integer NOT NULL,
     attempts integer NOT NULL DEFAULT 0,
     priority smallint NOT NULL,
-    -- Whether its time had come when a claim looked last.
+    -- Whether the job was due at the last claim.
     ready boolean NOT NULL,
     CONSTRAINT job_waiting_pkey PRIMARY KEY (job_id),
     CONSTRAINT job_waiting_run_at CHECK (run_at < '9999-01-01')
@@ -111,13 +111,13 @@ CREATE TABLE job_waiting (
 CREATE INDEX job_waiting_ready ON job_waiting (queue_id, priority, created_at, job_id) WHERE ready;
 CREATE INDEX job_waiting_due ON job_waiting (queue_id, run_at, job_id) WHERE NOT ready;
 
--- Leases by the page: one row for up to 64 jobs that were claimed together, with the end of each one's lease and which
--- attempt it is. The token is the page's number, so the token of a job rises with each of its claims.
--- nodes: nodes of graphs may be among them; false if certainly none is.
+-- Pages of leases: one row for up to 64 jobs that were claimed together, with the expiry and the attempt of each. The token
+-- identifies the page and rises, so the token of a job rises with each of its claims.
+-- nodes: whether nodes of graphs may be among the jobs.
 CREATE TABLE job_lease (
     token bigint NOT NULL,
     claimed_at timestamptz NOT NULL,
-    -- The first lease in the page to end.
+    -- The earliest expiry in the page.
     expires_at timestamptz NOT NULL,
     queue_id integer NOT NULL,
     entries integer NOT NULL,
@@ -135,7 +135,7 @@ CREATE INDEX job_lease_queue ON job_lease (queue_id, token);
 CREATE INDEX job_lease_expiry ON job_lease (expires_at);
 CREATE INDEX job_lease_nodes ON job_lease (queue_id, token) WHERE nodes;
 
--- How jobs ended.
+-- Ended jobs.
 CREATE TABLE job_end (
     id bigint NOT NULL,
     finished_at timestamptz NOT NULL,
@@ -151,7 +151,7 @@ CREATE TABLE job_end (
 CREATE INDEX job_end_failed ON job_end (id) WHERE status = 'failed';
 CREATE INDEX job_end_age ON job_end (status, finished_at);
 
--- What is worth remembering of a job that has not ended: its progress, and what went wrong last.
+-- Progress and last error of jobs that have not ended.
 CREATE TABLE job_note (
     job_id bigint NOT NULL,
     progress json,
@@ -159,7 +159,7 @@ CREATE TABLE job_note (
     CONSTRAINT job_note_pkey PRIMARY KEY (job_id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 
--- Deduplication keys that are held. holds_until NULL: until the job has ended.
+-- Deduplication keys in use. holds_until NULL: until the job has ended.
 CREATE TABLE job_key (
     queue_id integer NOT NULL,
     key text NOT NULL,
@@ -173,7 +173,7 @@ CREATE TABLE job_key (
 CREATE INDEX job_key_job ON job_key (job_id);
 CREATE INDEX job_key_passing ON job_key (holds_until) WHERE holds_until IS NOT NULL;
 
--- Every job with its status, for people.
+-- Every job with its status, for ad hoc queries.
 CREATE VIEW work_queue AS
 SELECT j.id, q.name AS queue, j.kind,
     CASE WHEN e.id IS NOT NULL THEN e.status WHEN l.token IS NOT NULL THEN 'running' ELSE 'queued' END AS status,

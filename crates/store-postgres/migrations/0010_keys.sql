@@ -1,4 +1,4 @@
--- Keys that open the API. Only hashes are kept, and a revoked key stays as a record of what it was.
+-- API keys. Only hashes are stored; a revoked key stays as a record.
 
 CREATE TABLE api_key (
     id uuid NOT NULL,

@@ -1,4 +1,4 @@
--- The processes that serve this store, as they last said of themselves.
+-- Server instances that use this store, as of their last heartbeat.
 
 CREATE TABLE instance (
     id text NOT NULL,

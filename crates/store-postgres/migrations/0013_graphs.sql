@@ -1,9 +1,10 @@
--- Graphs that run on the WorkQueue: where the nodes of an execution are, and what each came to. docs/adr/0007-graphs-on-the-workqueue.md says why it looks like this.
+-- Graphs that run on the WorkQueue: the state and the outputs of their nodes. docs/adr/0007-graphs-on-the-workqueue.md explains the
+-- design.
 
--- One row an execution whose graph was started. Whoever changes anything of a graph locks its row first.
--- state: one letter a node, in the order the graph lists them.
--- ended, error: how the graph ended, and what went wrong.
--- deadline: when it is ended if it has not ended by then.
+-- One row for each execution whose graph was started. Every change of a graph locks this row first.
+-- state: one letter for each node, in the order of the graph.
+-- ended, error: how the graph ended, and why it failed.
+-- deadline: when the graph times out.
 CREATE TABLE execution_graph (
     execution_id uuid NOT NULL,
     started_at timestamptz NOT NULL,
@@ -22,8 +23,8 @@ CREATE TABLE execution_graph (
 
 CREATE INDEX execution_graph_deadline ON execution_graph (deadline) WHERE finished_at IS NULL AND deadline IS NOT NULL;
 
--- The nodes that were begun, by their place in the graph's list. One that could not be given its input has no job.
--- An output is kept here and nowhere else.
+-- The started nodes, by their index in the graph. A node whose input could not be built has no job. Outputs are stored only
+-- here.
 CREATE TABLE execution_node (
     execution_id uuid NOT NULL,
     job_id bigint,
@@ -40,8 +41,8 @@ CREATE TABLE execution_node (
     CONSTRAINT execution_node_output CHECK (output IS NULL OR (finished_at IS NOT NULL AND error IS NULL))
 ) WITH (fillfactor = 80);
 
--- Nodes whose job lost its last lease: the graph is yet to be told. It refers to no graph, since whoever finds such a job holds
--- pages of leases and must not wait for a graph.
+-- Nodes whose job lost its last lease, until their graph is ended. No foreign key to the graph: the transaction that inserts
+-- holds pages of leases and must not wait for a graph.
 CREATE TABLE node_spent (
     execution_id uuid NOT NULL,
     attempts integer NOT NULL,

@@ -1,4 +1,4 @@
-//! The database itself: its clock, which is PostgreSQL's unless a test gave another, and what it says of itself. Judges nothing.
+//! Reads the database's clock and the facts that `doctor` checks. Does not judge them.
 
 use crate::row;
 use crate::store::{PostgresStore, sql};

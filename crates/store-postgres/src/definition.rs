@@ -149,7 +149,7 @@ impl DefinitionStore for PostgresStore {
 }
 
 impl PostgresStore {
-    /// A version from the cache or, by a connection of its own, from the database.
+    /// Returns a version from the cache, or reads it on a connection from the pool.
     pub(crate) async fn version(
         &self,
         context: &'static str,
@@ -164,7 +164,7 @@ impl PostgresStore {
         self.cache(row)
     }
 
-    /// As [`PostgresStore::version`], by the connection given: a caller that holds one must not wait for another.
+    /// Returns a version like [`PostgresStore::version`], reading on `client`: a caller that holds a connection must not wait for a second.
     pub(crate) async fn version_by(
         &self,
         client: &impl GenericClient,

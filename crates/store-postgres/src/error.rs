@@ -1,10 +1,10 @@
-//! Which of the port's errors a PostgreSQL error is. The one place that decides it.
+//! Maps PostgreSQL and pool errors to the port's errors.
 
 use deadpool_postgres::PoolError;
 use leasehold_store::{Error, ErrorKind};
 use tokio_postgres::error::{DbError, SqlState};
 
-/// Turns a driver's error into the port's.
+/// Maps a driver error.
 pub(crate) fn postgres(
     context: &'static str,
 ) -> impl Fn(tokio_postgres::Error) -> Error + Copy + Send + Sync {
@@ -20,7 +20,7 @@ pub(crate) fn postgres(
     }
 }
 
-/// Turns a pool's error into the port's.
+/// Maps an error of the connection pool.
 pub(crate) fn pool(context: &'static str) -> impl Fn(PoolError) -> Error {
     move |error| match error {
         PoolError::Backend(error) => {
@@ -34,12 +34,12 @@ pub(crate) fn pool(context: &'static str) -> impl Fn(PoolError) -> Error {
     }
 }
 
-/// As [`postgres`], for the tables that record what was applied: a role that only uses the schema may lack the right to read them.
+/// Maps like [`postgres`], for reads of the tables of applied migrations and functions, which a role may lack the privilege for.
 pub(crate) fn schema_record(context: &'static str) -> impl Fn(tokio_postgres::Error) -> Error {
     move |error| {
         let text = match error.as_db_error() {
             Some(db) if *db.code() == SqlState::INSUFFICIENT_PRIVILEGE => format!(
-                "the role that Leasehold connects as cannot read which schema the database has ({}); \
+                "cannot read the schema version: the role that Leasehold connects as lacks a privilege ({}); \
                  run GRANT SELECT ON leasehold_migration, leasehold_function TO that role",
                 db.message()
             ),
@@ -49,7 +49,7 @@ pub(crate) fn schema_record(context: &'static str) -> impl Fn(tokio_postgres::Er
     }
 }
 
-/// A row that the program cannot read.
+/// An error for a row that the program cannot decode.
 pub(crate) fn unreadable(
     context: &'static str,
     error: impl std::error::Error + Send + Sync + 'static,
@@ -69,14 +69,14 @@ fn database(error: &DbError) -> ErrorKind {
     }
     if *code == SqlState::UNDEFINED_TABLE || *code == SqlState::UNDEFINED_FUNCTION {
         return ErrorKind::Schema(format!(
-            "the database has no Leasehold schema yet ({text}); run the migrations"
+            "the database has no Leasehold schema, or an incomplete one ({text}); run `leasehold migrate up`"
         ));
     }
     match code.code().get(..2) {
         Some("23") => ErrorKind::Constraint(error.constraint().unwrap_or(code.code()).to_owned()),
         Some("22") => ErrorKind::Value(text),
         Some("08" | "57" | "25") => ErrorKind::Unavailable(text),
-        // Full disk, no memory, too many connections; and trouble of the operating system. Somebody will mend it.
+        // Full disk, out of memory, too many connections; errors of the operating system. These can be fixed without a restart.
         Some("53" | "58") => ErrorKind::Unavailable(text),
         Some("28") => ErrorKind::Unavailable(text),
         Some("3D") => ErrorKind::Unavailable(text),

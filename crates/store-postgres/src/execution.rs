@@ -1,10 +1,10 @@
-//! Executions in PostgreSQL, and their ends.
+//! Executions in PostgreSQL: reads them, and ends them together with their requests.
 
 use crate::error::postgres;
 use crate::pool;
-use crate::row::{self, Kept};
+use crate::row::{self, PgRecord};
 use crate::store::{PostgresStore, sql};
-use crate::transaction::Open;
+use crate::transaction::OpenTransaction;
 use async_trait::async_trait;
 use leasehold_core::{ExecutionId, ExecutionStatus, RequestStatus, Timestamp, WorkspaceId};
 use leasehold_store::execution::{
@@ -18,9 +18,9 @@ use uuid::Uuid;
 
 const CONTEXT: &str = "execution_finish";
 
-/// The columns of a finish call.
+/// The arrays that `execution/finish.sql` takes, one entry for each execution.
 #[derive(Default)]
-struct Ends<'a> {
+struct FinishColumns<'a> {
     ids: Vec<Uuid>,
     execution_statuses: Vec<&'static str>,
     request_statuses: Vec<&'static str>,
@@ -28,7 +28,7 @@ struct Ends<'a> {
     errors: Vec<Option<&'a str>>,
 }
 
-impl<'a> Ends<'a> {
+impl<'a> FinishColumns<'a> {
     fn push(&mut self, finish: &'a ExecutionFinish) {
         let reason = finish.end.failure_reason();
         let status = if reason.is_none() {
@@ -45,7 +45,7 @@ impl<'a> Ends<'a> {
     }
 }
 
-type Finished = HashMap<Uuid, ExecutionFinished>;
+type FinishOutcomes = HashMap<Uuid, ExecutionFinished>;
 
 #[async_trait]
 impl ExecutionStore for PostgresStore {
@@ -61,14 +61,14 @@ impl ExecutionStore for PostgresStore {
                 &[&workspace.0, &id.0],
             )
             .await?;
-        row.map(|row| Execution::read(&Kept(&row))).transpose()
+        row.map(|row| Execution::read(&PgRecord(&row))).transpose()
     }
 
     async fn execution_find(&self, id: ExecutionId) -> Result<Option<Execution>> {
         let row = self
             .maybe("execution_find", sql!("execution/find"), &[&id.0])
             .await?;
-        row.map(|row| Execution::read(&Kept(&row))).transpose()
+        row.map(|row| Execution::read(&PgRecord(&row))).transpose()
     }
 
     async fn execution_list(
@@ -76,7 +76,7 @@ impl ExecutionStore for PostgresStore {
         filter: &ExecutionFilter,
         page: Page<i64>,
     ) -> Result<Vec<Execution>> {
-        // What runs has an index of its own, so that what has ended is not walked past.
+        // RUNNING executions have an index of their own, so the scan does not pass ended ones.
         let statement = match filter.status {
             Some(ExecutionStatus::Running) => sql!("execution/list_of_running"),
             _ => sql!("execution/list"),
@@ -94,7 +94,9 @@ impl ExecutionStore for PostgresStore {
                 ],
             )
             .await?;
-        rows.iter().map(|row| Execution::read(&Kept(row))).collect()
+        rows.iter()
+            .map(|row| Execution::read(&PgRecord(row)))
+            .collect()
     }
 
     async fn execution_finish(
@@ -102,10 +104,10 @@ impl ExecutionStore for PostgresStore {
         by: &str,
         finishes: &[ExecutionFinish],
     ) -> Result<Vec<ExecutionFinished>> {
-        let mut ends = Ends::default();
-        let mut asked = HashSet::new();
+        let mut ends = FinishColumns::default();
+        let mut seen = HashSet::new();
         for finish in finishes {
-            if asked.insert(finish.execution) {
+            if seen.insert(finish.execution) {
                 ends.push(finish);
             }
         }
@@ -121,13 +123,13 @@ impl ExecutionStore for PostgresStore {
             finished.extend(end_any(now, &*transaction, &statement, by, &ends).await?);
             transaction.commit().await.map_err(postgres(CONTEXT))?;
         }
-        self.wakes.ring_for_work(!finished.is_empty());
+        self.notifier.wake_for_work(!finished.is_empty());
         let known = if finished.len() < ends.ids.len() {
-            ended(&**client, &ends).await?
+            already_ended(&**client, &ends).await?
         } else {
             HashSet::new()
         };
-        // The first of equal ids takes the outcome away, so that the later ones find it finished already.
+        // The first of equal ids gets the outcome; the later ones get `AlreadyFinished`.
         Ok(finishes
             .iter()
             .map(|finish| match finished.get_mut(&finish.execution.0) {
@@ -147,7 +149,9 @@ impl ExecutionStore for PostgresStore {
                 &[&ids],
             )
             .await?;
-        rows.iter().map(|row| Execution::read(&Kept(row))).collect()
+        rows.iter()
+            .map(|row| Execution::read(&PgRecord(row)))
+            .collect()
     }
 
     async fn execution_list_active(&self, page: Page<ActiveKey>) -> Result<Vec<Execution>> {
@@ -160,25 +164,27 @@ impl ExecutionStore for PostgresStore {
                 &[&workspace, &admission, &page.rows()],
             )
             .await?;
-        rows.iter().map(|row| Execution::read(&Kept(row))).collect()
+        rows.iter()
+            .map(|row| Execution::read(&PgRecord(row)))
+            .collect()
     }
 }
 
-/// As `execution_finish`, within a transaction that does more, each execution once. Says which have ended: where any has, whoever commits wakes
-/// the dispatchers.
+/// Ends executions like `execution_finish`, inside the caller's transaction. Each execution may occur once. Returns which ended; if any
+/// did, the caller wakes the dispatcher after its commit.
 pub(crate) async fn finish_within(
-    transaction: &Open<'_>,
+    transaction: &OpenTransaction<'_>,
     moment: Timestamp,
     by: &str,
     finishes: &[ExecutionFinish],
 ) -> Result<Vec<EndedExecution>> {
-    let mut ends = Ends::default();
+    let mut ends = FinishColumns::default();
     finishes.iter().for_each(|finish| ends.push(finish));
     let statement = transaction.prepare(sql!("execution/finish")).await?;
     let client = &*transaction.inner;
     let now = Some(moment);
     if ends.ids.len() > 1 {
-        // All of them first, so that requests are locked in one order, whatever their status.
+        // Locks all requests first, in one order whatever their status.
         transaction
             .many(sql!("execution/lock"), &[&ends.ids])
             .await?;
@@ -194,8 +200,11 @@ pub(crate) async fn finish_within(
     Ok(ended.collect())
 }
 
-/// Holds the request of an execution: it comes before the execution itself.
-pub(crate) async fn hold(transaction: &Open<'_>, execution: ExecutionId) -> Result<()> {
+/// Locks the request of an execution; in the lock order it comes before the execution.
+pub(crate) async fn lock_request(
+    transaction: &OpenTransaction<'_>,
+    execution: ExecutionId,
+) -> Result<()> {
     let ids: &[Uuid] = &[execution.0];
     transaction
         .many(sql!("execution/lock"), &[&ids])
@@ -209,8 +218,8 @@ async fn end_any(
     transaction: &impl GenericClient,
     statement: &Statement,
     by: &str,
-    ends: &Ends<'_>,
-) -> Result<Finished> {
+    ends: &FinishColumns<'_>,
+) -> Result<FinishOutcomes> {
     transaction
         .query(sql!("execution/lock"), &[&ends.ids])
         .await
@@ -227,17 +236,21 @@ async fn end_any(
     end_dispatched(now, transaction, statement, by, ends).await
 }
 
-/// Which of the executions have ended. One that has not is nobody's: its request has another.
-async fn ended(client: &impl GenericClient, ends: &Ends<'_>) -> Result<HashSet<Uuid>> {
+/// Returns which of the executions have ended. One that still runs belongs to no request: an error.
+async fn already_ended(
+    client: &impl GenericClient,
+    ends: &FinishColumns<'_>,
+) -> Result<HashSet<Uuid>> {
     let rows = client
-        .query(sql!("execution/known"), &[&ends.ids])
+        .query(sql!("execution/exists"), &[&ends.ids])
         .await
         .map_err(postgres(CONTEXT))?;
     rows.iter()
         .map(|row| match (row.get("id"), row.get("ended")) {
             (id, true) => Ok(id),
             (id, false) => {
-                let text = format!("execution {id} runs, but its request has another");
+                let text =
+                    format!("execution {id} is RUNNING, but its request has another execution");
                 Err(Error::new(CONTEXT, ErrorKind::Broken(text)))
             }
         })
@@ -249,8 +262,8 @@ async fn end_dispatched(
     client: &impl GenericClient,
     statement: &Statement,
     by: &str,
-    ends: &Ends<'_>,
-) -> Result<Finished> {
+    ends: &FinishColumns<'_>,
+) -> Result<FinishOutcomes> {
     let rows = client
         .query(
             statement,

@@ -1,5 +1,5 @@
-//! The SQL functions, one file each in `sql/functions/`: which releases a database has, lacks or has from a newer program.
-//! docs/adr/0009-sql-functions.md says why they are no migrations.
+//! The SQL functions, one file each in `sql/functions/`: compares the releases of the database with those of this program, and applies
+//! pending ones. docs/adr/0009-sql-functions.md explains why they are not migrations.
 
 #[cfg(test)]
 mod tests;
@@ -9,18 +9,18 @@ use leasehold_store::sql;
 use leasehold_store::{MigrationState, MigrationStatus, Result, Script, StepKind, checksum};
 use tokio_postgres::GenericClient;
 
-const FORGET: &str = sql!("migration/forget_function");
+const DELETE_RECORD: &str = sql!("migration/delete_function_record");
 const GUARD: &str = sql!("migration/guard_function");
 const REVOKE: &str = sql!("migration/revoke_function");
 const RECORD: &str = sql!("migration/record_function");
 const CHECK_BODIES: &str = sql!("migration/check_bodies");
 
-/// A SQL function, as its file has it.
+/// A SQL function and its release.
 #[derive(Clone, Copy, Debug)]
 pub struct SqlFunction {
-    /// Its name, which is also its file's.
+    /// The name of the function and of its file.
     pub name: &'static str,
-    /// The release of its body: raised with every change of it.
+    /// The release of the body; every change of the body raises it.
     pub release: u32,
     text: &'static str,
 }
@@ -34,7 +34,7 @@ impl SqlFunction {
         }
     }
 
-    /// What its statement is recognised by; the comments at the head of the file do not count.
+    /// Returns a checksum of the statement, without the comments at the top of the file.
     pub fn checksum(&self) -> i64 {
         checksum(self.statement())
     }
@@ -47,7 +47,7 @@ impl SqlFunction {
         rest
     }
 
-    /// Its name and the types of its arguments, which tell it from other functions of that name: `leasehold_ripen(timestamptz, integer)`.
+    /// Returns the name and the argument types, which distinguish overloads: `leasehold_promote_due(timestamptz, integer)`.
     fn signature(&self) -> String {
         let statement = self.statement();
         let arguments = statement.split_once('(').map_or("", |(_, rest)| rest);
@@ -59,7 +59,7 @@ impl SqlFunction {
         format!("{}({})", self.name, types.collect::<Vec<_>>().join(", "))
     }
 
-    /// The SQL that applies it, unless a newer program did.
+    /// Returns the SQL that applies the function, unless a newer release is applied.
     fn step(&self, script: &Script<'_>) -> String {
         let name = format!("'{}'", self.name);
         let identity = [name.clone(), format!("'{}'", self.signature())];
@@ -68,7 +68,7 @@ impl SqlFunction {
             "-- {} release {}\n\n{}{}{}{}{}",
             self.name,
             self.release,
-            script.statement(FORGET, &identity),
+            script.statement(DELETE_RECORD, &identity),
             script.statement(GUARD, &literals),
             script.statement(self.statement(), &[]),
             script.statement(REVOKE, &identity),
@@ -77,7 +77,7 @@ impl SqlFunction {
     }
 }
 
-/// The arguments of a function, as they are written; `text` begins after the bracket that opens them.
+/// Splits the argument list of a function; `text` begins after the opening parenthesis.
 fn arguments_of(text: &str) -> Vec<&str> {
     let (mut arguments, mut depth, mut from) = (Vec::new(), 0_u32, 0);
     for (at, character) in text.char_indices() {
@@ -99,7 +99,7 @@ fn arguments_of(text: &str) -> Vec<&str> {
     arguments
 }
 
-/// The number in the second line of a function's file, `-- release: 1`. A file without one does not compile.
+/// Parses the second line of a function's file, `-- release: 1`. A file without it does not compile.
 const fn release(text: &str) -> u32 {
     const MARK: &[u8] = b"-- release: ";
     let text = text.as_bytes();
@@ -119,11 +119,11 @@ const fn release(text: &str) -> u32 {
     }
     let mut release = 0;
     while text[at] != b'\n' && text[at] != b'\r' {
-        assert!(text[at].is_ascii_digit(), "a release is a whole number");
+        assert!(text[at].is_ascii_digit(), "the release must be an integer");
         release = release * 10 + (text[at] - b'0') as u32;
         at += 1;
     }
-    assert!(release > 0, "releases count from 1");
+    assert!(release > 0, "the release must be at least 1");
     release
 }
 
@@ -136,13 +136,13 @@ macro_rules! functions {
     };
 }
 
-/// The functions of a program, in the order in which they are applied.
+/// The functions of a program, in the order of application.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Functions<'a> {
-    /// Functions that triggers and defaults of tables call, so that migrations need them. Their bodies are not checked when they
-    /// are created, because the tables that they name may not exist yet.
+    /// Functions that triggers and column defaults call: migrations need them. PostgreSQL does not check their bodies on creation,
+    /// because their tables may not exist yet.
     pub(crate) before_migrations: &'a [SqlFunction],
-    /// All others. A function in language SQL comes after those that it calls.
+    /// All other functions. A function in language SQL comes after those that it calls.
     pub(crate) after_migrations: &'a [SqlFunction],
 }
 
@@ -151,7 +151,7 @@ pub(crate) const FUNCTIONS: Functions<'static> = Functions {
     before_migrations: functions![
         "leasehold_refuse",
         "leasehold_cluster",
-        "leasehold_workspace_follow",
+        "leasehold_workspace_sync_turn",
         "leasehold_workspace_turn_once",
         "leasehold_workspace_turn_limit",
         "leasehold_check_shortcuts",
@@ -160,35 +160,35 @@ pub(crate) const FUNCTIONS: Functions<'static> = Functions {
         "leasehold_shedlock_token",
     ],
     after_migrations: functions![
-        "leasehold_running",
+        "leasehold_count_running",
         "leasehold_take_slots",
         "leasehold_rebuild",
         "leasehold_fold",
-        "leasehold_ripen",
+        "leasehold_promote_due",
         "leasehold_prune",
         "leasehold_uuid7",
         "leasehold_is_readable",
         "leasehold_check_options",
-        "leasehold_wake",
+        "leasehold_notify",
         "leasehold_enqueue",
-        "leasehold_job_wake",
+        "leasehold_job_notify",
         "leasehold_job_expire",
         "leasehold_job_claim",
         "leasehold_job_finish",
         "leasehold_job_renew",
         "leasehold_job_progress",
         "leasehold_job_cancel",
-        "leasehold_job_settle_in",
+        "leasehold_job_check_cluster",
         "leasehold_job_enqueue",
     ],
 };
 
-/// Every SQL function of this program, in the order in which they are applied.
+/// Returns every SQL function of this program, in the order of application.
 pub fn functions() -> impl Iterator<Item = &'static SqlFunction> {
     FUNCTIONS.all()
 }
 
-/// A function that the database has.
+/// A function that the database records as applied.
 pub(crate) struct AppliedFunction {
     name: String,
     release: i32,
@@ -200,7 +200,7 @@ impl<'a> Functions<'a> {
         self.before_migrations.iter().chain(self.after_migrations)
     }
 
-    /// Every function that this program or the database knows.
+    /// Compares the applied functions with these. Covers every function that this program or the database knows.
     pub(crate) fn compare(self, applied: &[AppliedFunction]) -> Vec<MigrationStatus> {
         let status = |name: &str, number, state| MigrationStatus {
             kind: StepKind::Function,
@@ -237,7 +237,7 @@ impl<'a> Functions<'a> {
         known.chain(unknown).collect()
     }
 
-    /// The SQL of a script that applies what this status lacks, around these migrations.
+    /// Returns the SQL that applies the pending functions of this status, around these migrations.
     pub(crate) fn steps(
         self,
         script: &Script<'_>,
@@ -257,7 +257,7 @@ impl<'a> Functions<'a> {
     }
 }
 
-/// Applies those of these functions that are pending. The caller holds the migration lock.
+/// Applies the pending ones of these functions. The caller must hold the migration lock.
 pub(crate) async fn apply(
     client: &impl GenericClient,
     script: &Script<'_>,
@@ -283,12 +283,12 @@ fn is_pending(function: &SqlFunction, status: &[MigrationStatus]) -> bool {
     of.all(|s| s.state == MigrationState::Pending)
 }
 
-/// The statement that turns the check of bodies `on` or `off`.
+/// Returns the statement that turns the check of function bodies `on` or `off`.
 pub(crate) fn check_bodies(script: &Script<'_>, switch: &str) -> String {
     script.statement(CHECK_BODIES, &[format!("'{switch}'")])
 }
 
-/// What the database has. Of a function that is not among `functions` only the name is compared.
+/// Reads the functions that the database records as applied. Those in `functions` must also match in signature.
 pub(crate) async fn applied(
     client: &impl GenericClient,
     functions: Functions<'_>,

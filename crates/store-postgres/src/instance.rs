@@ -1,22 +1,26 @@
-//! Instances in PostgreSQL: what the processes that serve this store last said of themselves.
+//! Server instances in PostgreSQL, as of their last heartbeat.
 
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use async_trait::async_trait;
 use leasehold_store::Result;
-use leasehold_store::instance::{Instance, InstanceBeat, InstanceStore};
+use leasehold_store::instance::{Instance, InstanceHeartbeat, InstanceStore};
 use std::time::Duration;
 
-/// The longest that is remembered, a thousand years: what is longer would reach before the times that PostgreSQL knows.
-const REMEMBERED_AT_MOST: Duration = Duration::from_secs(1_000 * 365 * 86_400);
+/// Upper bound of the retention, 1,000 years: more would exceed the range of PostgreSQL's timestamps.
+const MAX_RETENTION: Duration = Duration::from_secs(1_000 * 365 * 86_400);
 
 #[async_trait]
 impl InstanceStore for PostgresStore {
-    async fn instance_beat(&self, beat: &InstanceBeat, forget_after: Duration) -> Result<()> {
-        let forget_after = forget_after.min(REMEMBERED_AT_MOST);
+    async fn instance_heartbeat(
+        &self,
+        beat: &InstanceHeartbeat,
+        forget_after: Duration,
+    ) -> Result<()> {
+        let forget_after = forget_after.min(MAX_RETENTION);
         self.execute(
-            "instance_beat",
-            sql!("instance/beat"),
+            "instance_heartbeat",
+            sql!("instance/heartbeat"),
             &[
                 &self.given_now(),
                 &beat.id,
@@ -30,8 +34,8 @@ impl InstanceStore for PostgresStore {
         .map(drop)
     }
 
-    async fn instance_leave(&self, id: &str) -> Result<()> {
-        self.execute("instance_leave", sql!("instance/leave"), &[&id])
+    async fn instance_deregister(&self, id: &str) -> Result<()> {
+        self.execute("instance_deregister", sql!("instance/deregister"), &[&id])
             .await
             .map(drop)
     }

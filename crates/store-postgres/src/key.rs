@@ -1,4 +1,4 @@
-//! Keys that open the API, in PostgreSQL. What a key may do is the core's to say.
+//! API keys in PostgreSQL. The core decides what a key may do.
 
 use crate::error::{postgres, unreadable};
 use crate::pool;
@@ -41,11 +41,11 @@ impl KeyStore for PostgresStore {
         }
     }
 
-    /// Looks only once the lock is held, and so sees the key of whoever held it before.
+    /// Reads after it holds the lock, so it sees a key that another process just created.
     async fn key_create_first(&self, new: &NewKey) -> Result<Option<Key>> {
         const CONTEXT: &str = "key_create_first";
         if new.scope != KeyScope::Admin {
-            let problem = "the first key must be an administrator's";
+            let problem = "the first key must be an administrator key";
             return Err(Error::new(CONTEXT, ErrorKind::Value(problem.to_owned())));
         }
         let mut client = pool::take(&self.pool, CONTEXT).await?;
@@ -126,7 +126,7 @@ fn key(row: &Row) -> Result<Key> {
             queues: row.get("queues"),
         },
         other => {
-            let kind = ErrorKind::Broken(format!("a key of the kind `{other}`"));
+            let kind = ErrorKind::Broken(format!("unknown kind of key: `{other}`"));
             return Err(Error::new("reading a key", kind));
         }
     };

@@ -1,12 +1,12 @@
-//! The PostgreSQL store: the port's promises kept by PostgreSQL 14 or newer. Knows SQL and nothing of HTTP or engines.
+//! The PostgreSQL store: implements the store port on PostgreSQL 14 or newer. Knows SQL, and nothing of HTTP or engines.
 //!
-//! SQL lives in `sql/<noun>/<verb>.sql`, one statement each, in `sql/functions/` and in `migrations/`. How claiming works, and why, is in
-//! `docs/adr/0001-the-claim.md`.
+//! SQL is in `sql/<noun>/<verb>.sql`, one statement a file, in `sql/functions/` and in `migrations/`. `docs/adr/0001-the-claim.md` explains
+//! how claiming works and why.
 
-mod capacity;
 mod change;
 mod database;
 mod definition;
+mod drift;
 mod error;
 mod execution;
 mod function;
@@ -17,16 +17,16 @@ mod key;
 mod listener;
 mod lock;
 mod migrate;
+mod notification;
 mod options;
-mod place;
 mod pool;
 mod prune;
 mod queue;
 mod request;
 mod row;
 mod store;
+mod stream_position;
 mod transaction;
-mod wake;
 mod workspace;
 
 pub use function::{SqlFunction, functions};
@@ -34,11 +34,11 @@ pub use migrate::{MIGRATIONS, migration_script, schema_checksum};
 pub use options::PostgresOptions;
 pub use store::PostgresStore;
 
-/// The files that statements include, for programs that read statements from their files.
+/// The SQL fragments that statements include, for programs that read statements from their files.
 pub const INCLUDES: &[leasehold_store::sql::Include] = leasehold_store::includes![
     "execution/columns",
     "job/columns",
-    "job/places",
+    "job/joins",
     "queue/columns",
     "request/columns",
     "request/given",

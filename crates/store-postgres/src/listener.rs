@@ -1,8 +1,11 @@
-//! One connection that hears what other processes do, and holds the seat of a sleeper. Knows neither requests nor jobs.
+//! One connection that receives NOTIFY messages of other processes, and holds the waiter lock. Knows neither requests nor jobs.
 //!
-//! It lives as long as the store that started it, and connects again for ever. Where another process has the seat it tries again as
-//! long as somebody here sleeps: once that other is awake and busy, someone who sleeps must be told of what is new. Then it rings
-//! once for what came meanwhile.
+//! NOTIFY coalescing: processes notify only while some waiter holds the waiter lock (see `sql/functions/leasehold_notify.sql`), and
+//! `spurious_wakeup_delay` and the dispatcher's `arm_delay` limit how often a waiter arms again. At most one process holds the lock
+//! at a time. The others retry as long as they have a waiter: the holder releases the lock as soon as it is busy, and another
+//! waiter has to be notified of new work. A retry that gets the lock wakes the waiter once, for work that came in the meantime.
+//!
+//! The task lives as long as the store that started it, and reconnects forever.
 
 use crate::pool::Address;
 use futures::StreamExt;
@@ -16,189 +19,194 @@ use tokio::time::{Interval, MissedTickBehavior, interval, sleep, timeout};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{AsyncMessage, Client, Error, Statement};
 
-const SETTLE_IN: &str = sql!("wake/settle_in");
-const DISARM: &str = sql!("wake/disarm");
+const CONFIGURE: &str = sql!("notification/configure");
+const DISARM: &str = sql!("notification/disarm");
 
-const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// A server that says nothing for so long is gone. More than arming may wait for open transactions.
-const SILENCE: Duration = Duration::from_secs(5);
-/// How long a sleeper may go without a seat that is free.
-const TRY_AGAIN: Duration = Duration::from_millis(250);
-/// The same where somebody's transaction is in the way: everybody notifies as long as it is tried.
-const TRY_LATER: Duration = Duration::from_secs(5);
-/// Connecting and waiting for open transactions together; a sleeper that is not armed by then looks from time to time.
-const ARM_AT_MOST: Duration = Duration::from_secs(3);
+const MIN_BACKOFF: Duration = Duration::from_millis(100);
+const MAX_BACKOFF: Duration = Duration::from_secs(5);
+/// How long the server may take to answer; longer than arming may wait for open transactions.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How often a waiter without the waiter lock tries to get it.
+const RETRY_INTERVAL: Duration = Duration::from_millis(250);
+/// How long to wait after an open transaction blocked the attempt: every process notifies while an attempt is waiting.
+const RETRY_AFTER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Limit for connecting and waiting for open transactions; a waiter that is not armed by then polls.
+const ARM_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What is rung when something is heard.
-pub(crate) trait Ear: Send + Sync + 'static {
-    /// What it listens for, as a log calls it.
-    const FOR: &'static str;
-    /// The statement that begins to listen.
+/// What a listener does with notifications.
+pub(crate) trait NotificationHandler: Send + Sync + 'static {
+    /// The channel's name in logs.
+    const CHANNEL: &'static str;
+    /// The LISTEN statement.
     const LISTEN: &'static str;
-    /// The statement that takes the seat.
+    /// The statement that acquires the waiter lock.
     const ARM: &'static str;
-    /// How often to ask whether the seat is still needed.
-    const ASK: Duration;
-    /// Whether the seat is given up as soon as its sleeper is rung for; else when that is busy, or has not come back soon.
-    const STANDS_UP_AT_ONCE: bool;
+    /// How often to check whether the waiter lock is still needed.
+    const CHECK_INTERVAL: Duration;
+    /// Whether the first notification for the waiter releases the waiter lock. If false, the lock is released when the waiter is busy,
+    /// or has not armed again by the next check.
+    const RELEASES_WHEN_NOTIFIED: bool;
 
-    /// Whether a notification is for the sleeper in the seat.
-    fn is_for_sleeper(&self, payload: &str) -> bool;
+    /// Whether a notification is for the waiter that holds the lock.
+    fn is_for_waiter(&self, payload: &str) -> bool;
 
-    /// Rings for a notification.
-    fn ring_for(&self, payload: &str);
+    /// Wakes those who wait for this notification.
+    fn handle(&self, payload: &str);
 
-    /// Rings for the sleeper in the seat.
-    fn ring_sleeper(&self);
+    /// Wakes the waiter that holds the lock.
+    fn wake_waiter(&self);
 
-    /// Rings for everybody: something may have been missed.
-    fn ring_all(&self);
+    /// Wakes every waiter: notifications may have been missed.
+    fn wake_all(&self);
 
-    /// Whether everybody who has news for the sleeper notifies.
+    /// Whether other processes notify this one of new work.
     fn armed(&self) -> &AtomicBool;
 
-    /// Whether somebody sleeps, or will soon.
+    /// Whether this process has a waiter, or will have one soon.
     fn is_needed(&self) -> bool;
 }
 
-/// What a store asks of its listener.
-enum Order {
-    /// Have everybody notify, and say whether they do.
+/// A command of the store to its listener task.
+enum Command {
+    /// Acquire the waiter lock, and reply whether other processes notify now.
     Arm(oneshot::Sender<bool>),
-    /// Nobody sleeps any more.
+    /// Release the waiter lock: nothing waits any more.
     Disarm,
 }
 
-type Orders = mpsc::UnboundedReceiver<Order>;
+type Commands = mpsc::UnboundedReceiver<Command>;
 
-/// The way to a connection that listens, which is made when it is first needed.
-pub(crate) struct Listener<E> {
-    ear: Arc<E>,
-    /// Where to listen; none where only this process is heard.
+/// Starts the listener task when it is first needed, and sends it commands.
+pub(crate) struct Listener<H> {
+    handler: Arc<H>,
+    /// None: notifications of other processes are switched off.
     address: Option<Address>,
-    /// The connection ends when this does.
-    orders: Mutex<Option<mpsc::UnboundedSender<Order>>>,
+    /// The listener task ends when this sender is dropped.
+    commands: Mutex<Option<mpsc::UnboundedSender<Command>>>,
 }
 
-impl<E: Ear> Listener<E> {
-    pub(crate) fn new(ear: Arc<E>, address: Option<Address>) -> Self {
+impl<H: NotificationHandler> Listener<H> {
+    pub(crate) fn new(handler: Arc<H>, address: Option<Address>) -> Self {
         Self {
-            ear,
+            handler,
             address,
-            orders: Mutex::default(),
+            commands: Mutex::default(),
         }
     }
 
-    /// Has it listen where it does not yet.
+    /// Starts the listener task unless it runs.
     pub(crate) fn start(&self) {
-        self.orders();
+        self.commands();
     }
 
-    /// Takes the seat, and says whether everybody notifies.
+    /// Acquires the waiter lock, and returns whether other processes notify now.
     pub(crate) async fn arm(&self) -> bool {
-        let Some(orders) = self.orders() else {
+        let Some(commands) = self.commands() else {
             return false;
         };
         let (reply, answer) = oneshot::channel();
-        if orders.send(Order::Arm(reply)).is_err() {
+        if commands.send(Command::Arm(reply)).is_err() {
             return false;
         }
-        matches!(timeout(ARM_AT_MOST, answer).await, Ok(Ok(true)))
+        matches!(timeout(ARM_TIMEOUT, answer).await, Ok(Ok(true)))
     }
 
-    /// Gives the seat up where it has it.
+    /// Releases the waiter lock if this process holds it.
     pub(crate) fn disarm(&self) {
-        if self.ear.armed().swap(false, Ordering::Relaxed)
-            && let Some(orders) = self.orders()
+        if self.handler.armed().swap(false, Ordering::Relaxed)
+            && let Some(commands) = self.commands()
         {
-            // If the connection has ended it holds nothing.
-            let _ = orders.send(Order::Disarm);
+            // A connection that has ended holds no lock.
+            let _ = commands.send(Command::Disarm);
         }
     }
 
-    /// Starts it where it does not run: at first, or after its runtime ended.
-    fn orders(&self) -> Option<mpsc::UnboundedSender<Order>> {
+    /// Starts the listener task unless it runs: on first use, or after its runtime ended.
+    fn commands(&self) -> Option<mpsc::UnboundedSender<Command>> {
         let address = self.address.as_ref()?;
-        let mut kept = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(orders) = kept.as_ref().filter(|orders| !orders.is_closed()) {
-            return Some(orders.clone());
+        let mut current = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(commands) = current.as_ref().filter(|sender| !sender.is_closed()) {
+            return Some(commands.clone());
         }
-        let (orders, taken) = mpsc::unbounded_channel();
-        tokio::spawn(run(address.clone(), Arc::clone(&self.ear), taken));
-        *kept = Some(orders.clone());
-        Some(orders)
+        let (commands, receiver) = mpsc::unbounded_channel();
+        tokio::spawn(run(address.clone(), Arc::clone(&self.handler), receiver));
+        *current = Some(commands.clone());
+        Some(commands)
     }
 }
 
-/// Listens until the store is gone.
-async fn run<E: Ear>(address: Address, ear: Arc<E>, mut orders: Orders) {
-    let mut pause = SHORTEST_PAUSE;
+/// Listens until the store is dropped.
+async fn run<H: NotificationHandler>(address: Address, handler: Arc<H>, mut commands: Commands) {
+    let mut backoff = MIN_BACKOFF;
+    let channel = H::CHANNEL;
     loop {
-        match timeout(SILENCE, Session::open(&address, &ear)).await {
+        match timeout(RESPONSE_TIMEOUT, Session::open(&address, &handler)).await {
             Ok(Ok(mut session)) => {
-                pause = SHORTEST_PAUSE;
-                // Whatever happened while nobody listened.
-                ear.ring_all();
-                let end = session.serve(&mut orders).await;
-                ear.armed().store(false, Ordering::Relaxed);
+                backoff = MIN_BACKOFF;
+                // Notifications were missed while there was no connection.
+                handler.wake_all();
+                let end = session.serve(&mut commands).await;
+                handler.armed().store(false, Ordering::Relaxed);
                 if end.is_break() {
                     return;
                 }
-                tracing::warn!("the connection that listens for {} is lost", E::FOR);
+                tracing::warn!(channel, "listener connection lost; reconnecting");
             }
-            Ok(Err(error)) => tracing::debug!(%error, "no connection to listen for {}", E::FOR),
-            Err(_) => tracing::debug!("no connection to listen for {} in time", E::FOR),
+            Ok(Err(error)) => tracing::debug!(channel, %error, "listener connection failed"),
+            Err(_) => tracing::debug!(channel, "listener connection timed out"),
         }
-        if rest(pause, &mut orders).await.is_break() {
+        if wait_before_reconnect(backoff, &mut commands)
+            .await
+            .is_break()
+        {
             return;
         }
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        backoff = (backoff * 2).min(MAX_BACKOFF);
     }
 }
 
-/// Waits before the next attempt; nobody can be armed meanwhile.
-async fn rest(pause: Duration, orders: &mut Orders) -> ControlFlow<()> {
-    let end = sleep(pause);
+/// Waits before the next attempt to connect; refuses to arm meanwhile.
+async fn wait_before_reconnect(backoff: Duration, commands: &mut Commands) -> ControlFlow<()> {
+    let end = sleep(backoff);
     tokio::pin!(end);
     loop {
         tokio::select! {
             () = &mut end => return ControlFlow::Continue(()),
-            order = orders.recv() => match order {
+            command = commands.recv() => match command {
                 None => return ControlFlow::Break(()),
-                // Whoever asked may have gone away.
-                Some(Order::Arm(reply)) => drop(reply.send(false)),
-                Some(Order::Disarm) => {}
+                // The caller may have stopped waiting.
+                Some(Command::Arm(reply)) => drop(reply.send(false)),
+                Some(Command::Disarm) => {}
             },
         }
     }
 }
 
-/// What became of an attempt to sit down.
-enum Seat {
-    Taken,
-    /// Another process has it.
-    Occupied,
-    /// Somebody who found nobody asleep has a long transaction.
-    Delayed,
+/// Outcome of an attempt to acquire the waiter lock.
+enum LockOutcome {
+    Acquired,
+    /// Another process holds it.
+    HeldElsewhere,
+    /// An open transaction that created work before kept the attempt waiting too long.
+    TimedOut,
 }
 
 /// A connection that listens.
-struct Session<E> {
-    ear: Arc<E>,
+struct Session<H> {
+    handler: Arc<H>,
     client: Client,
     arm: Statement,
     disarm: Statement,
-    /// One for each notification that is for the sleeper in the seat.
-    heard: mpsc::UnboundedReceiver<()>,
-    /// Whether it has the seat, so that everybody notifies.
-    seated: bool,
-    /// Whether a sleeper of this process wants the seat.
-    wanted: bool,
-    /// Whether the sleeper was rung for since it last asked for the seat.
-    rung: bool,
-    /// When to try again for the seat.
-    again: Interval,
+    /// One message for each notification that is for the waiter.
+    notified: mpsc::UnboundedReceiver<()>,
+    /// Whether this session holds the waiter lock, so that other processes notify.
+    has_lock: bool,
+    /// Whether a waiter of this process wants the waiter lock.
+    is_wanted: bool,
+    /// Whether the waiter was notified since it last armed.
+    was_notified: bool,
+    /// When to try again to acquire the waiter lock.
+    retry: Interval,
 }
 
 fn every(period: Duration) -> Interval {
@@ -207,73 +215,73 @@ fn every(period: Duration) -> Interval {
     ticks
 }
 
-impl<E: Ear> Session<E> {
-    async fn open(address: &Address, ear: &Arc<E>) -> Result<Self, Error> {
+impl<H: NotificationHandler> Session<H> {
+    async fn open(address: &Address, handler: &Arc<H>) -> Result<Self, Error> {
         let (client, mut connection) = address.config.connect(address.tls.clone()).await?;
-        let (tell, heard) = mpsc::unbounded_channel();
-        let rings = Arc::clone(ear);
-        // Ends with the client or the server; either way nothing is heard any more.
+        let (sender, notified) = mpsc::unbounded_channel();
+        let receiving = Arc::clone(handler);
+        // Ends when the client is dropped or the server closes the connection.
         tokio::spawn(async move {
             let mut messages =
                 futures::stream::poll_fn(move |context| connection.poll_message(context));
             while let Some(Ok(message)) = messages.next().await {
                 if let AsyncMessage::Notification(notification) = message {
                     let payload = notification.payload();
-                    // Told before the bell: who is woken by it may ask for the seat at once, and that must come second.
-                    if rings.is_for_sleeper(payload) {
-                        let _ = tell.send(());
+                    // Signals the session first: a waiter that wakes up may arm at once, and that must come second.
+                    if receiving.is_for_waiter(payload) {
+                        let _ = sender.send(());
                     }
-                    // Right here: every hop between tasks is latency.
-                    rings.ring_for(payload);
+                    // In this task: every hop between tasks adds latency.
+                    receiving.handle(payload);
                 }
             }
         });
-        client.batch_execute(SETTLE_IN).await?;
-        client.batch_execute(E::LISTEN).await?;
+        client.batch_execute(CONFIGURE).await?;
+        client.batch_execute(H::LISTEN).await?;
         Ok(Self {
-            ear: Arc::clone(ear),
-            arm: client.prepare(E::ARM).await?,
+            handler: Arc::clone(handler),
+            arm: client.prepare(H::ARM).await?,
             disarm: client.prepare(DISARM).await?,
             client,
-            heard,
-            seated: false,
-            wanted: false,
-            rung: false,
-            again: every(TRY_AGAIN),
+            notified,
+            has_lock: false,
+            is_wanted: false,
+            was_notified: false,
+            retry: every(RETRY_INTERVAL),
         })
     }
 
-    /// Serves until the store is gone (break) or the connection is (continue).
-    async fn serve(&mut self, orders: &mut Orders) -> ControlFlow<()> {
-        let mut ask = every(E::ASK);
+    /// Serves until the store is dropped (break) or the connection is lost (continue).
+    async fn serve(&mut self, commands: &mut Commands) -> ControlFlow<()> {
+        let mut check = every(H::CHECK_INTERVAL);
         loop {
             let done = tokio::select! {
                 biased;
-                heard = self.heard.recv() => match heard {
+                notified = self.notified.recv() => match notified {
                     None => return ControlFlow::Continue(()),
-                    Some(()) if E::STANDS_UP_AT_ONCE => self.stand_up().await,
+                    Some(()) if H::RELEASES_WHEN_NOTIFIED => self.release().await,
                     Some(()) => {
-                        self.rung = true;
+                        self.was_notified = true;
                         Some(())
                     }
                 },
-                order = orders.recv() => match order {
+                command = commands.recv() => match command {
                     None => return ControlFlow::Break(()),
-                    Some(Order::Arm(reply)) => {
-                        self.wanted = true;
-                        self.rung = false;
-                        self.sit_down().await.map(|seat| {
-                            // Whoever asked may have gone away; then the seat is not needed and given back.
-                            let _ = reply.send(matches!(seat, Seat::Taken));
+                    Some(Command::Arm(reply)) => {
+                        self.is_wanted = true;
+                        self.was_notified = false;
+                        self.acquire().await.map(|outcome| {
+                            // The caller may have stopped waiting; then the next check releases the lock.
+                            let _ = reply.send(matches!(outcome, LockOutcome::Acquired));
                         })
                     }
-                    Some(Order::Disarm) => self.stand_up().await,
+                    Some(Command::Disarm) => self.release().await,
                 },
-                _ = ask.tick(), if self.seated || self.wanted => {
-                    let needed = self.ear.is_needed() && !self.rung;
-                    if needed { Some(()) } else { self.stand_up().await }
+                _ = check.tick(), if self.has_lock || self.is_wanted => {
+                    let needed = self.handler.is_needed() && !self.was_notified;
+                    if needed { Some(()) } else { self.release().await }
                 }
-                _ = self.again.tick(), if self.wanted && !self.seated => self.try_again().await,
+                _ = self.retry.tick(), if self.is_wanted && !self.has_lock => self.retry_acquire().await,
             };
             if done.is_none() {
                 return ControlFlow::Continue(());
@@ -281,49 +289,49 @@ impl<E: Ear> Session<E> {
         }
     }
 
-    async fn try_again(&mut self) -> Option<()> {
-        match self.sit_down().await? {
-            // What came before was not told to this process.
-            Seat::Taken | Seat::Delayed => self.ear.ring_sleeper(),
-            Seat::Occupied => {}
+    async fn retry_acquire(&mut self) -> Option<()> {
+        match self.acquire().await? {
+            // This process was not notified of work that came before.
+            LockOutcome::Acquired | LockOutcome::TimedOut => self.handler.wake_waiter(),
+            LockOutcome::HeldElsewhere => {}
         }
         Some(())
     }
 
-    /// Tries to take the seat; none if the connection is of no use any more.
-    async fn sit_down(&mut self) -> Option<Seat> {
-        let mut seat = Seat::Taken;
-        if !self.seated {
-            let asked = self.client.query_one(&self.arm, &[]);
-            match timeout(SILENCE, asked).await.ok()? {
-                Ok(row) if row.get("taken") => self.seated = true,
-                Ok(_) => seat = Seat::Occupied,
+    /// Tries to acquire the waiter lock; none if the connection is lost.
+    async fn acquire(&mut self) -> Option<LockOutcome> {
+        let mut outcome = LockOutcome::Acquired;
+        if !self.has_lock {
+            let query = self.client.query_one(&self.arm, &[]);
+            match timeout(RESPONSE_TIMEOUT, query).await.ok()? {
+                Ok(row) if row.get("acquired") => self.has_lock = true,
+                Ok(_) => outcome = LockOutcome::HeldElsewhere,
                 Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => {
-                    self.give_back().await?;
-                    self.again.reset_after(TRY_LATER);
-                    seat = Seat::Delayed;
+                    self.unlock().await?;
+                    self.retry.reset_after(RETRY_AFTER_TIMEOUT);
+                    outcome = LockOutcome::TimedOut;
                 }
                 Err(_) => return None,
             }
         }
-        self.ear.armed().store(self.seated, Ordering::Relaxed);
-        Some(seat)
+        self.handler.armed().store(self.has_lock, Ordering::Relaxed);
+        Some(outcome)
     }
 
-    async fn stand_up(&mut self) -> Option<()> {
-        self.wanted = false;
-        self.rung = false;
-        self.ear.armed().store(false, Ordering::Relaxed);
-        if self.seated {
-            self.give_back().await?;
+    async fn release(&mut self) -> Option<()> {
+        self.is_wanted = false;
+        self.was_notified = false;
+        self.handler.armed().store(false, Ordering::Relaxed);
+        if self.has_lock {
+            self.unlock().await?;
         }
         Some(())
     }
 
-    async fn give_back(&mut self) -> Option<()> {
-        let asked = self.client.query_one(&self.disarm, &[]);
-        timeout(SILENCE, asked).await.ok()?.ok()?;
-        self.seated = false;
+    async fn unlock(&mut self) -> Option<()> {
+        let query = self.client.query_one(&self.disarm, &[]);
+        timeout(RESPONSE_TIMEOUT, query).await.ok()?.ok()?;
+        self.has_lock = false;
         Some(())
     }
 }

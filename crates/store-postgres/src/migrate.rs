@@ -1,4 +1,4 @@
-//! Applies the numbered migrations and the functions, one process at a time, and refuses a schema that is not this program's.
+//! Applies the numbered migrations and the SQL functions under a lock. Rejects a schema that another build or a newer version created.
 
 use crate::error::{postgres, schema_record, unreadable};
 use crate::function::{self, FUNCTIONS, Functions};
@@ -54,14 +54,14 @@ impl SchemaStore for PostgresStore {
     }
 }
 
-/// What migrating a database with this status would run, for `psql` or for a look; empty if there is nothing to do. Of a database that nothing
-/// is known of the status is empty, and the script is all of it.
+/// Returns the SQL that migrates a database with this status, for review or for `psql`; empty if everything is applied. An empty status
+/// stands for an empty database.
 pub fn migration_script(status: &[MigrationStatus]) -> String {
     let migrations = SCRIPT.steps(MIGRATIONS, status);
     SCRIPT.transaction(&FUNCTIONS.steps(&SCRIPT, status, migrations))
 }
 
-/// What the schema of this program is recognised by: its migrations and functions.
+/// Returns a checksum of this program's migrations and functions.
 pub fn schema_checksum() -> i64 {
     let migrations = MIGRATIONS.iter().map(Migration::checksum);
     let functions = function::functions().map(|function| function.checksum());
@@ -76,7 +76,7 @@ struct Applied {
     checksum: i64,
 }
 
-/// Brings the schema up to that of a program with these functions.
+/// Applies all pending migrations and these functions.
 pub(crate) async fn up_with(
     store: &PostgresStore,
     functions: Functions<'_>,
@@ -95,7 +95,7 @@ pub(crate) async fn up_with(
         match status.state {
             MigrationState::Applied | MigrationState::Newer => {}
             MigrationState::Pending => done.push(status),
-            MigrationState::Changed | MigrationState::Unknown => return Err(refusal(&status)),
+            MigrationState::Changed | MigrationState::Unknown => return Err(schema_error(&status)),
         }
     }
     run(&*transaction, &function::check_bodies(&SCRIPT, "off")).await?;
@@ -185,14 +185,14 @@ fn compare(applied: &[Applied]) -> Vec<MigrationStatus> {
     known.chain(unknown).collect()
 }
 
-fn refusal(status: &MigrationStatus) -> Error {
+fn schema_error(status: &MigrationStatus) -> Error {
     let text = if status.state == MigrationState::Unknown {
         format!(
-            "the database was migrated by a newer Leasehold ({status} is unknown here); use that version or newer"
+            "the database was migrated by a newer Leasehold ({status} is unknown to this version); use that version or a newer one"
         )
     } else {
         format!(
-            "{status} was applied with another text than this program has; this database belongs to another build"
+            "{status} was applied with a different text (checksum mismatch); the database was migrated by another build"
         )
     };
     Error::new(CONTEXT, ErrorKind::Schema(text))

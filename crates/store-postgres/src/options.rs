@@ -1,4 +1,4 @@
-//! How to reach a database and how much of it to use.
+//! Connection options of the store.
 
 use leasehold_store::Clock;
 use std::fmt;
@@ -7,24 +7,24 @@ use std::time::Duration;
 /// How a [`crate::PostgresStore`] connects.
 #[derive(Clone)]
 pub struct PostgresOptions {
-    /// `postgres://user:password@host:port/database`, with `?sslmode=require` where TLS is a must. Whenever TLS is spoken, the server's
-    /// certificate and name are checked.
+    /// `postgres://user:password@host:port/database`; `?sslmode=require` requires TLS. Over TLS the server's certificate and host name
+    /// are always verified.
     pub url: String,
-    /// The authority, in PEM, that signed the server's certificate; none for those that browsers trust. With it TLS is a must.
+    /// CA certificates in PEM that the server's certificate must be signed by. Requires TLS. None: the Mozilla root certificates.
     pub tls_ca: Option<Vec<u8>>,
-    /// Connections at most.
+    /// The pool size: maximum number of connections in the pool.
     pub max_connections: usize,
-    /// How long to wait for a connection before the store counts as unavailable.
+    /// How long an operation waits for a connection before it fails as unavailable.
     pub connect_timeout: Duration,
-    /// Whether to listen for what other processes do, on a connection of its own. Without it only this process wakes those
-    /// who wait here. It must be off behind a pooler that gives each transaction another connection.
+    /// Whether to receive notifications of other processes, on a connection outside the pool. Must be off behind a connection pooler in
+    /// transaction mode.
     pub notify: bool,
-    /// Whose clock judges.
+    /// The clock that statements use.
     pub clock: Clock,
 }
 
 impl PostgresOptions {
-    /// Ordinary settings for a database.
+    /// Default options for the database at `url`.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
@@ -38,7 +38,7 @@ impl PostgresOptions {
 }
 
 impl fmt::Debug for PostgresOptions {
-    /// Of the URL only its scheme: the rest may hold a password anywhere.
+    /// Prints only the scheme of the URL: the rest may contain a password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = ["postgres://", "postgresql://"]
             .into_iter()
@@ -59,7 +59,7 @@ mod tests {
     use super::PostgresOptions;
 
     #[test]
-    fn options_that_are_logged_say_no_password() {
+    fn debug_output_contains_no_password() {
         for url in [
             "postgres://me:hunter2@db/x",
             "postgresql://me:hunter2?x@db/x",

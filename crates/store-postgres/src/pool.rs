@@ -1,4 +1,4 @@
-//! Connections: made with TLS where the server speaks it, set up alike, and kept in a pool.
+//! The connection pool: TLS, keepalives and the settings of every connection.
 
 use crate::error;
 use crate::options::PostgresOptions;
@@ -16,33 +16,33 @@ use tokio_postgres::Config;
 use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-const SETTLE_IN: &str = sql!("session/settle_in");
-const FORGET_PLANS: &str = sql!("session/forget_plans");
-/// A connection that is used a lot plans anew after so many uses.
-const PLANS_HOLD_FOR: usize = 1_000;
+const CONFIGURE: &str = sql!("session/configure");
+const DISCARD_PLANS: &str = sql!("session/discard_plans");
+/// A connection discards its cached plans after this many uses.
+const DISCARD_PLANS_EVERY: usize = 1_000;
 
-/// How every connection is made.
+/// Where and how to connect.
 #[derive(Clone)]
 pub(crate) struct Address {
     pub(crate) config: Config,
     pub(crate) tls: MakeRustlsConnect,
 }
 
-fn broken(text: String) -> Error {
+fn invalid(text: String) -> Error {
     Error::new("connecting", ErrorKind::Value(text))
 }
 
 pub(crate) fn address(options: &PostgresOptions) -> Result<Address> {
-    // Certificates are checked whenever there are any, so these mean no more than `require` here.
+    // The driver does not know these modes. Certificates are always verified, so `require` means the same here.
     let url = options
         .url
         .replace("sslmode=verify-full", "sslmode=require");
     let url = url.replace("sslmode=verify-ca", "sslmode=require");
     let mut config: Config = url
         .parse()
-        .map_err(|error| broken(format!("the database URL is not valid: {error}")))?;
+        .map_err(|error| invalid(format!("invalid database URL: {error}")))?;
     config.connect_timeout(options.connect_timeout);
-    // A server that vanished without a word is noticed in seconds, not in hours.
+    // Detects a server that vanished within seconds instead of hours.
     config.keepalives_idle(Duration::from_secs(10));
     config.keepalives_interval(Duration::from_secs(5));
     config.keepalives_retries(3);
@@ -52,18 +52,18 @@ pub(crate) fn address(options: &PostgresOptions) -> Result<Address> {
     }
     if options.tls_ca.is_some() {
         if config.get_ssl_mode() == SslMode::Disable {
-            return Err(broken(
-                "an authority for TLS is given, and the database URL forbids TLS".to_owned(),
+            return Err(invalid(
+                "a CA certificate is set, but the database URL has sslmode=disable; remove one of them".to_owned(),
             ));
         }
         config.ssl_mode(SslMode::Require);
     }
     let tls = tls(roots(options)?);
-    let tls = tls.map_err(|error| broken(format!("TLS cannot be set up: {error}")))?;
+    let tls = tls.map_err(|error| invalid(format!("failed to set up TLS: {error}")))?;
     Ok(Address { config, tls })
 }
 
-/// Whose signatures count.
+/// Returns the trusted root certificates.
 fn roots(options: &PostgresOptions) -> Result<RootCertStore> {
     let Some(pem) = &options.tls_ca else {
         return Ok(RootCertStore {
@@ -75,17 +75,17 @@ fn roots(options: &PostgresOptions) -> Result<RootCertStore> {
         certificate
             .map_err(|error| error.to_string())
             .and_then(|certificate| roots.add(certificate).map_err(|error| error.to_string()))
-            .map_err(|error| broken(format!("the authority for TLS is not valid: {error}")))?;
+            .map_err(|error| invalid(format!("invalid CA certificate: {error}")))?;
     }
     if roots.is_empty() {
-        return Err(broken(
-            "the authority for TLS has no certificate in PEM".to_owned(),
+        return Err(invalid(
+            "the CA certificate file contains no PEM certificate".to_owned(),
         ));
     }
     Ok(roots)
 }
 
-/// Makes the pool; connects to nothing yet.
+/// Builds the pool without connecting.
 pub(crate) fn build(options: &PostgresOptions, address: Address) -> Result<Pool> {
     let manager = Manager::from_config(
         address.config,
@@ -96,7 +96,7 @@ pub(crate) fn build(options: &PostgresOptions, address: Address) -> Result<Pool>
     );
     Pool::builder(manager)
         .max_size(options.max_connections)
-        // The connection used last is the one with its plans and catalogue at hand.
+        // The connection used last has its plans and catalog entries cached.
         .queue_mode(QueueMode::Lifo)
         .runtime(deadpool_postgres::Runtime::Tokio1)
         .wait_timeout(Some(options.connect_timeout))
@@ -104,7 +104,7 @@ pub(crate) fn build(options: &PostgresOptions, address: Address) -> Result<Pool>
         .post_create(Hook::async_fn(|client, _| {
             Box::pin(async move {
                 client
-                    .batch_execute(SETTLE_IN)
+                    .batch_execute(CONFIGURE)
                     .await
                     .map_err(HookError::Backend)
             })
@@ -112,31 +112,31 @@ pub(crate) fn build(options: &PostgresOptions, address: Address) -> Result<Pool>
         .post_recycle(Hook::async_fn(|client, metrics| {
             let uses = metrics.recycle_count + 1;
             Box::pin(async move {
-                if !outgrown(uses) {
+                if !plans_expired(uses) {
                     return Ok(());
                 }
                 client
-                    .batch_execute(FORGET_PLANS)
+                    .batch_execute(DISCARD_PLANS)
                     .await
                     .map_err(HookError::Backend)
             })
         }))
         .build()
-        .map_err(|error| broken(error.to_string()))
+        .map_err(|error| invalid(error.to_string()))
 }
 
-/// Whether plans may have been outgrown. A plan made for a table with a page or two reads all of it each time, and would be
-/// kept while the table grows: until somebody analyzes it, and that is a minute at best. So plans are short-lived at first.
-fn outgrown(uses: usize) -> bool {
-    uses.is_power_of_two() || uses.is_multiple_of(PLANS_HOLD_FOR)
+/// Whether the cached plans of a connection should be discarded. A plan for a table of one or two pages scans all of it, and stays
+/// cached while the table grows until autovacuum analyzes it, a minute later at best. So plans are discarded often at first.
+fn plans_expired(uses: usize) -> bool {
+    uses.is_power_of_two() || uses.is_multiple_of(DISCARD_PLANS_EVERY)
 }
 
-/// One connection, for as long as it is kept.
+/// Takes a connection from the pool; waits for one if all are in use.
 pub(crate) async fn take(pool: &Pool, context: &'static str) -> Result<Object> {
     pool.get().await.map_err(error::pool(context))
 }
 
-/// A connection that nobody uses or waits for; none if there is no such connection at once.
+/// Takes an idle connection; none if all are in use.
 pub(crate) async fn take_if_free(pool: &Pool) -> Option<Object> {
     let timeouts = Timeouts {
         wait: Some(Duration::ZERO),

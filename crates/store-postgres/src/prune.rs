@@ -1,4 +1,4 @@
-//! Pruning in PostgreSQL.
+//! Deletes finished requests and expired idempotency keys.
 
 use crate::row;
 use crate::store::{PostgresStore, sql};
@@ -6,13 +6,13 @@ use async_trait::async_trait;
 use leasehold_store::Result;
 use leasehold_store::prune::{Prune, PruneStore, Pruned};
 
-/// Requests that go in one transaction, since claims wait for it.
-const AT_ONCE: u32 = 500;
+/// Requests deleted in one transaction; claims wait for it.
+const MAX_BATCH: u32 = 500;
 
 #[async_trait]
 impl PruneStore for PostgresStore {
     async fn prune(&self, prune: &Prune) -> Result<Pruned> {
-        let limit = prune.limit.min(AT_ONCE).cast_signed();
+        let limit = prune.limit.min(MAX_BATCH).cast_signed();
         let row = self
             .one(
                 "prune",

@@ -1,7 +1,7 @@
-//! Queues and limits: reading and changing them.
+//! Reads and updates queues and their limits.
 
 use crate::error::postgres;
-use crate::job::{names, row as job_row};
+use crate::job::{queue_cache, row as job_row};
 use crate::pool;
 use crate::row::{self, micros};
 use crate::store::{PostgresStore, sql};
@@ -16,7 +16,7 @@ use tokio_postgres::Row;
 impl QueueStore for PostgresStore {
     async fn queue_update(&self, name: &str, change: &QueueChange) -> Result<Queue> {
         let context = "queue_update";
-        let id = names::ensure(self, context, name).await?;
+        let id = queue_cache::ensure(self, context, name).await?;
         let mut client = pool::take(&self.pool, context).await?;
         let transaction = client.transaction().await.map_err(postgres(context))?;
         transaction
@@ -45,7 +45,7 @@ impl QueueStore for PostgresStore {
             .await
             .map_err(postgres(context))?;
         transaction.commit().await.map_err(postgres(context))?;
-        self.job_wakes.ring();
+        self.job_notifier.wake();
         job_row::queue(&row)
     }
 
@@ -65,7 +65,7 @@ impl QueueStore for PostgresStore {
 
     async fn queue_counts(&self, name: &str) -> Result<JobCounts> {
         let context = "queue_counts";
-        let Some(queue) = names::find(self, context, name).await? else {
+        let Some(queue) = queue_cache::find(self, context, name).await? else {
             return Ok(JobCounts::default());
         };
         let row = self
@@ -82,7 +82,7 @@ impl QueueStore for PostgresStore {
     }
 
     async fn queue_overview(&self, limit: u32, up_to: u32) -> Result<Vec<QueueUse>> {
-        // One more than is asked for tells whether there are more.
+        // One more than `up_to` tells whether there are more.
         let (shown, counted) = (i64::from(limit.min(PAGE_MAX)), i64::from(up_to) + 1);
         let rows = self
             .many(
@@ -121,11 +121,11 @@ impl QueueStore for PostgresStore {
             .await
             .map_err(postgres(context))?;
         transaction
-            .query_one(sql!("job/wake"), &[])
+            .query_one(sql!("job/notify"), &[])
             .await
             .map_err(postgres(context))?;
         transaction.commit().await.map_err(postgres(context))?;
-        self.job_wakes.ring();
+        self.job_notifier.wake();
         Ok(())
     }
 }

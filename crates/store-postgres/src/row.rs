@@ -1,4 +1,4 @@
-//! Rows as the port's types, and the port's times as the database's numbers.
+//! Converts rows to the port's types, and durations to the microseconds that statements take.
 
 use crate::error::unreadable;
 use crate::job::row::Json;
@@ -16,7 +16,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::{FromSql, Type};
 use uuid::Uuid;
 
-/// A duration in the unit that statements take.
+/// Converts a duration to microseconds.
 pub(crate) fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 4)
 }
@@ -32,7 +32,7 @@ where
         .map_err(|error| unreadable("reading a row", error))
 }
 
-/// Reads a column that holds the name of an enum's variant or nothing.
+/// Reads a column that holds the name of an enum's variant or NULL.
 pub(crate) fn maybe_named<T>(row: &Row, column: &str) -> Result<Option<T>>
 where
     T: FromStr,
@@ -63,19 +63,19 @@ where
     T::try_from(row.get::<_, i32>(column)).map_err(|error| unreadable("reading a row", error))
 }
 
-/// Reads a time or nothing; PostgreSQL knows times that this program cannot read.
+/// Reads a time or NULL. Fails on times outside the range of [`Timestamp`].
 pub(crate) fn time<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> Result<T> {
     row.try_get(column)
         .map_err(|error| unreadable("reading a time", error))
 }
 
-/// Reads a JSON column; one nested too deep for this program cannot be read.
+/// Reads a JSON column. Fails on JSON that is nested too deep for the parser.
 pub(crate) fn json(row: &Row, column: &str) -> Result<Value> {
     row.try_get(column)
         .map_err(|error| unreadable("reading JSON", error))
 }
 
-/// Reads a column that holds an id or nothing.
+/// Reads a column that holds an id or NULL.
 pub(crate) fn maybe_id<T: From<Uuid>>(row: &Row, column: &str) -> Option<T> {
     row.get::<_, Option<Uuid>>(column).map(T::from)
 }
@@ -141,10 +141,10 @@ pub(crate) fn event(row: &Row) -> Result<Event, Error> {
     })
 }
 
-/// A row that records are read from.
-pub(crate) struct Kept<'a>(pub(crate) &'a Row);
+/// Adapts a row to [`RecordRow`], from which the port reads its records.
+pub(crate) struct PgRecord<'a>(pub(crate) &'a Row);
 
-impl Kept<'_> {
+impl PgRecord<'_> {
     fn get<'a, T: FromSql<'a>>(&'a self, column: &str) -> Result<Option<T>> {
         let value = self.0.try_get(column);
         value.map_err(|error| unreadable("reading a row", error))
@@ -156,7 +156,7 @@ impl Kept<'_> {
     }
 }
 
-impl RecordRow for Kept<'_> {
+impl RecordRow for PgRecord<'_> {
     type Error = Error;
 
     fn integer(&self, column: &str) -> Result<Option<i64>> {
@@ -194,7 +194,7 @@ impl RecordRow for Kept<'_> {
     }
 
     fn invalid(&self, column: &str, why: &dyn Display) -> Error {
-        let text = format!("column {column} cannot be read: {why}");
+        let text = format!("invalid value in column {column}: {why}");
         Error::new("reading a row", ErrorKind::Broken(text))
     }
 }

@@ -1,11 +1,11 @@
-//! The store itself: holds the pool, and runs a statement on one of its connections. Knows no table.
+//! The store: holds the connection pool, and runs a statement on one of its connections. Knows no table.
 
 use crate::error::postgres;
 use crate::job::Jobs;
-use crate::job::wake::JobWakes;
+use crate::job::notification::JobNotifier;
+use crate::notification::Notifier;
 use crate::options::PostgresOptions;
 use crate::pool;
-use crate::wake::Wakes;
 use deadpool_postgres::{Object, Pool};
 use leasehold_core::Timestamp;
 use leasehold_store::definition::VersionCache;
@@ -17,13 +17,13 @@ use tokio_postgres::{Row, Statement};
 /// The text of `sql/<noun>/<verb>.sql`.
 pub(crate) use leasehold_store::sql;
 
-/// Everything kept in PostgreSQL. Clones share their connections.
+/// A store in PostgreSQL. Clones share the connection pool and the notifications.
 #[derive(Clone, Debug)]
 pub struct PostgresStore {
     pub(crate) pool: Pool,
-    pub(crate) wakes: Arc<Wakes>,
+    pub(crate) notifier: Arc<Notifier>,
     pub(crate) jobs: Arc<Jobs>,
-    pub(crate) job_wakes: Arc<JobWakes>,
+    pub(crate) job_notifier: Arc<JobNotifier>,
     pub(crate) versions: Arc<VersionCache>,
     clock: Clock,
 }
@@ -31,20 +31,20 @@ pub struct PostgresStore {
 pub(crate) type Params<'a> = [&'a (dyn ToSql + Sync)];
 
 impl PostgresStore {
-    /// Prepares to connect; the first operation does. Call [`schema_migrate`](leasehold_store::SchemaStore::schema_migrate) before others.
+    /// Creates the store without connecting; the first operation connects. Call [`schema_migrate`](leasehold_store::SchemaStore::schema_migrate) before other operations.
     pub fn new(options: &PostgresOptions) -> Result<Self> {
         let address = pool::address(options)?;
         Ok(Self {
             pool: pool::build(options, address.clone())?,
-            wakes: Arc::new(Wakes::new(options.notify.then_some(address.clone()))),
+            notifier: Arc::new(Notifier::new(options.notify.then_some(address.clone()))),
             jobs: Arc::new(Jobs::new(options.max_connections)),
-            job_wakes: Arc::new(JobWakes::new(options.notify.then_some(address))),
+            job_notifier: Arc::new(JobNotifier::new(options.notify.then_some(address))),
             versions: Arc::default(),
             clock: options.clock.clone(),
         })
     }
 
-    /// The test's time, or none for the database's.
+    /// Returns the time of a test's manual clock; none: statements use the database's clock.
     pub(crate) fn given_now(&self) -> Option<Timestamp> {
         self.clock.now()
     }

@@ -1,4 +1,4 @@
-//! A transaction that is open: runs prepared statements in it, for operations that need more than one. Knows no table.
+//! Runs prepared statements in one transaction, for operations that need more than one statement. Knows no table.
 
 use crate::error::postgres;
 use crate::pool;
@@ -7,18 +7,18 @@ use deadpool_postgres::{Object, Transaction};
 use leasehold_store::Result;
 use tokio_postgres::{Row, Statement};
 
-/// A transaction of the operation `context`; rolled back if it is dropped.
-pub(crate) struct Open<'a> {
+/// An open transaction of the operation `context`; rolled back if it is dropped.
+pub(crate) struct OpenTransaction<'a> {
     pub(crate) inner: Transaction<'a>,
     pub(crate) context: &'static str,
 }
 
-/// A connection for an operation that needs a transaction.
+/// Takes a connection from the pool for an operation that needs a transaction.
 pub(crate) async fn connection(store: &PostgresStore, context: &'static str) -> Result<Object> {
     pool::take(&store.pool, context).await
 }
 
-impl<'a> Open<'a> {
+impl<'a> OpenTransaction<'a> {
     pub(crate) async fn begin(client: &'a mut Object, context: &'static str) -> Result<Self> {
         let inner = client.transaction().await.map_err(postgres(context))?;
         Ok(Self { inner, context })

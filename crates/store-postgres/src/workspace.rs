@@ -83,7 +83,7 @@ impl WorkspaceStore for PostgresStore {
                 ],
             )
             .await?;
-        self.wakes.ring_for_work(row.is_some());
+        self.notifier.wake_for_work(row.is_some());
         row.map(|row| row::workspace(&row)).transpose()
     }
 
@@ -95,7 +95,7 @@ impl WorkspaceStore for PostgresStore {
                 &[&self.given_now(), &id.0],
             )
             .await?;
-        self.wakes.ring_for_work(row.is_some());
+        self.notifier.wake_for_work(row.is_some());
         Ok(row.is_some())
     }
 
@@ -114,7 +114,7 @@ impl WorkspaceStore for PostgresStore {
 
     async fn workspace_overview(&self, limit: u32) -> Result<WorkspaceOverview> {
         let context = "workspace_overview";
-        // It keeps what must be added to the folded counts small; without it the answer is as exact.
+        // Folding first leaves few unfolded events to add; the result is exact either way.
         claim::fold(self).await?;
         let shown = i64::from(limit.min(PAGE_MAX));
         let params: [&(dyn tokio_postgres::types::ToSql + Sync); 2] = [&self.given_now(), &shown];
@@ -122,7 +122,7 @@ impl WorkspaceStore for PostgresStore {
             .many(context, sql!("workspace/overview"), &params)
             .await?;
         let Some(first) = rows.first() else {
-            let text = "there is no row of totals".to_owned();
+            let text = "the overview returned no totals row".to_owned();
             return Err(Error::new(context, ErrorKind::Broken(text)));
         };
         let busiest = rows.iter().filter(|row| row.get("shown"));

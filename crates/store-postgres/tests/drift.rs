@@ -1,11 +1,11 @@
-//! Drift planted by hand in PostgreSQL: each kind is seen, named and mended, or left where mending is not safe.
+//! Drift written manually into PostgreSQL: each kind is found and repaired, or skipped if the repair is not safe.
 #![allow(clippy::unwrap_used)]
 
 use crate::support;
 
 use leasehold_core::{ExecutionEnd, RequestStatus};
-use leasehold_store::capacity::{CapacityRepair, Drift, DriftKind, Repaired};
-use leasehold_store_conformance::capacity_audit::{drifts, none};
+use leasehold_store::drift::{Drift, DriftKind, DriftRepair, Repaired};
+use leasehold_store_conformance::drift_check::{drifts, none};
 use leasehold_store_conformance::{Fixture, TestWorkspace, clock, invariants};
 use leasehold_testkit::TestDatabase;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use support::raw::connect;
 use tokio_postgres::Client;
 use uuid::Uuid;
 
-struct Hand {
+struct TestEnv {
     f: Fixture,
     client: Client,
     _database: TestDatabase,
 }
 
-impl Hand {
+impl TestEnv {
     async fn new() -> Self {
         let clock = clock();
         let database = support::database().await;
@@ -32,9 +32,9 @@ impl Hand {
         }
     }
 
-    /// Writes with all guards off. What is not folded yet is folded before.
+    /// Writes with triggers switched off, after folding all events.
     async fn plant(&self, sql: &str, id: Uuid) {
-        self.f.store.request_settle().await.unwrap();
+        self.f.store.request_promote_due().await.unwrap();
         let off = include_str!("sql/drift_triggers_off.sql");
         let on = include_str!("sql/drift_triggers_on.sql");
         self.client.batch_execute(off).await.unwrap();
@@ -42,12 +42,12 @@ impl Hand {
         self.client.batch_execute(on).await.unwrap();
     }
 
-    async fn mend(&self, drift: &Drift, ended: Option<ExecutionEnd>) -> Repaired {
-        let repair = CapacityRepair { drift, ended };
-        self.f.store.capacity_repair(&repair).await.unwrap()
+    async fn repair(&self, drift: &Drift, ended: Option<ExecutionEnd>) -> Repaired {
+        let repair = DriftRepair { drift, ended };
+        self.f.store.drift_repair(&repair).await.unwrap()
     }
 
-    /// The one drift there is, of this kind.
+    /// Asserts that there is exactly one drift, of this kind, and returns it.
     async fn only(&self, kind: DriftKind, t: &TestWorkspace) -> Drift {
         let found = drifts(&*self.f.store, 10).await;
         assert_eq!(found.len(), 1, "{found:#?}");
@@ -55,143 +55,146 @@ impl Hand {
         found[0].clone()
     }
 
-    /// Sees one drift of this kind, mends it, and a second time finds it mended.
-    async fn seen_and_mended(&self, kind: DriftKind, t: &TestWorkspace) {
+    /// Finds one drift of this kind, repairs it, and checks that a second repair has nothing to do.
+    async fn found_and_repaired(&self, kind: DriftKind, t: &TestWorkspace) {
         let drift = self.only(kind, t).await;
-        assert_eq!(self.mend(&drift, None).await, Repaired::Repaired);
+        assert_eq!(self.repair(&drift, None).await, Repaired::Repaired);
         none(&*self.f.store).await;
-        assert_eq!(self.mend(&drift, None).await, Repaired::Over);
+        assert_eq!(self.repair(&drift, None).await, Repaired::AlreadyConsistent);
         invariants::check(&self.f).await;
     }
 }
 
 #[tokio::test]
-async fn a_workspace_called_full_for_nobodys_sake_is_served_again() {
-    let hand = Hand::new().await;
-    let t = hand.f.site(2).await;
-    hand.f.running(&t).await;
-    hand.f.enqueue(&t, 1).await;
-    hand.plant(include_str!("sql/drift_full.sql"), t.workspace.0)
+async fn workspace_wrongly_marked_full_is_served_after_repair() {
+    let env = TestEnv::new().await;
+    let t = env.f.workspace(2).await;
+    env.f.enqueue_running(&t).await;
+    env.f.enqueue(&t, 1).await;
+    env.plant(include_str!("sql/drift_full.sql"), t.workspace.0)
         .await;
-    assert_eq!(hand.f.claim(5).await.requests, []);
-    hand.seen_and_mended(DriftKind::SlotWithoutExecution, &t)
+    assert_eq!(env.f.claim(5).await.requests, []);
+    env.found_and_repaired(DriftKind::SlotWithoutExecution, &t)
         .await;
-    assert_eq!(hand.f.claim(5).await.requests.len(), 1);
+    assert_eq!(env.f.claim(5).await.requests.len(), 1);
 }
 
 #[tokio::test]
-async fn executions_that_the_record_does_not_count_are_counted_again() {
+async fn uncounted_executions_are_counted_after_repair() {
     for sql in [
         include_str!("sql/drift_held.sql"),
         include_str!("sql/drift_oldest.sql"),
     ] {
-        let hand = Hand::new().await;
-        let t = hand.f.site(2).await;
-        hand.f.running(&t).await;
-        hand.plant(sql, t.workspace.0).await;
-        hand.seen_and_mended(DriftKind::ExecutionWithoutSlot, &t)
+        let env = TestEnv::new().await;
+        let t = env.f.workspace(2).await;
+        env.f.enqueue_running(&t).await;
+        env.plant(sql, t.workspace.0).await;
+        env.found_and_repaired(DriftKind::ExecutionWithoutSlot, &t)
             .await;
-        hand.f.enqueue(&t, 3).await;
-        assert_eq!(hand.f.drain(5).await.requests.len(), 1);
-        invariants::check(&hand.f).await;
+        env.f.enqueue(&t, 3).await;
+        assert_eq!(env.f.drain(5).await.requests.len(), 1);
+        invariants::check(&env.f).await;
     }
 }
 
 #[tokio::test]
-async fn a_limit_that_is_not_the_workspaces_is_taken_from_it() {
-    let hand = Hand::new().await;
-    let t = hand.f.site(2).await;
-    hand.f.enqueue(&t, 9).await;
-    hand.plant(include_str!("sql/drift_limit.sql"), t.workspace.0)
+async fn wrong_limit_is_replaced_by_the_workspaces_limit() {
+    let env = TestEnv::new().await;
+    let t = env.f.workspace(2).await;
+    env.f.enqueue(&t, 9).await;
+    env.plant(include_str!("sql/drift_limit.sql"), t.workspace.0)
         .await;
-    hand.seen_and_mended(DriftKind::Limit, &t).await;
-    assert_eq!(hand.f.drain(9).await.requests.len(), 2);
+    env.found_and_repaired(DriftKind::Limit, &t).await;
+    assert_eq!(env.f.drain(9).await.requests.len(), 2);
 }
 
 #[tokio::test]
-async fn counts_are_counted_anew_also_while_events_wait_to_be_folded() {
-    let hand = Hand::new().await;
-    let t = hand.f.site(5).await;
-    hand.f.running(&t).await;
-    hand.f.completed(&t).await;
-    hand.plant(include_str!("sql/drift_counts.sql"), t.workspace.0)
+async fn recount_is_exact_while_events_are_unfolded() {
+    let env = TestEnv::new().await;
+    let t = env.f.workspace(5).await;
+    env.f.enqueue_running(&t).await;
+    env.f.enqueue_completed(&t).await;
+    env.plant(include_str!("sql/drift_counts.sql"), t.workspace.0)
         .await;
-    hand.f.enqueue(&t, 2).await;
-    hand.seen_and_mended(DriftKind::Counts, &t).await;
+    env.f.enqueue(&t, 2).await;
+    env.found_and_repaired(DriftKind::Counts, &t).await;
 }
 
 #[tokio::test]
-async fn an_open_request_whose_execution_has_ended_or_gone_gets_it_back() {
+async fn open_request_gets_its_ended_or_deleted_execution_back() {
     for sql in [
         include_str!("sql/execution_end.sql"),
         include_str!("sql/execution_remove.sql"),
     ] {
-        let hand = Hand::new().await;
-        let t = hand.f.site(2).await;
-        let running = hand.f.running(&t).await;
-        hand.plant(sql, running.execution.0).await;
-        let drift = hand.only(DriftKind::RequestWithoutExecution, &t).await;
+        let env = TestEnv::new().await;
+        let t = env.f.workspace(2).await;
+        let running = env.f.enqueue_running(&t).await;
+        env.plant(sql, running.execution.0).await;
+        let drift = env.only(DriftKind::RequestWithoutExecution, &t).await;
         assert_eq!(drift.request, Some(running.id));
         assert_eq!(drift.execution, Some(running.execution));
-        assert_eq!(hand.mend(&drift, None).await, Repaired::Repaired);
-        none(&*hand.f.store).await;
-        assert_eq!(hand.mend(&drift, None).await, Repaired::Over);
-        assert_eq!(hand.f.slots(t.workspace).await.in_use, 1);
-        hand.f
+        assert_eq!(env.repair(&drift, None).await, Repaired::Repaired);
+        none(&*env.f.store).await;
+        assert_eq!(env.repair(&drift, None).await, Repaired::AlreadyConsistent);
+        assert_eq!(env.f.slots(t.workspace).await.in_use, 1);
+        env.f
             .finish(running.execution, ExecutionEnd::Completed)
             .await;
-        invariants::check(&hand.f).await;
+        invariants::check(&env.f).await;
     }
 }
 
 #[tokio::test]
-async fn in_a_full_workspace_a_request_gets_its_execution_back_before_another_takes_the_slot() {
-    let hand = Hand::new().await;
-    let t = hand.f.site(1).await;
-    let running = hand.f.running(&t).await;
-    hand.plant(include_str!("sql/execution_end.sql"), running.execution.0)
+async fn full_workspace_restores_execution_before_slot_is_reused() {
+    let env = TestEnv::new().await;
+    let t = env.f.workspace(1).await;
+    let running = env.f.enqueue_running(&t).await;
+    env.plant(include_str!("sql/execution_end.sql"), running.execution.0)
         .await;
-    let found = drifts(&*hand.f.store, 10).await;
+    let found = drifts(&*env.f.store, 10).await;
     let kinds: Vec<DriftKind> = found.iter().map(|drift| drift.kind).collect();
     let expected = [
         DriftKind::RequestWithoutExecution,
         DriftKind::SlotWithoutExecution,
     ];
     assert_eq!(kinds, expected, "{found:#?}");
-    assert_eq!(hand.mend(&found[0], None).await, Repaired::Repaired);
-    assert_eq!(hand.mend(&found[1], None).await, Repaired::Over);
-    none(&*hand.f.store).await;
+    assert_eq!(env.repair(&found[0], None).await, Repaired::Repaired);
+    assert_eq!(
+        env.repair(&found[1], None).await,
+        Repaired::AlreadyConsistent
+    );
+    none(&*env.f.store).await;
 }
 
 #[tokio::test]
-async fn an_open_request_without_an_execution_is_left_while_no_slot_is_free() {
-    let hand = Hand::new().await;
-    let t = hand.f.site(2).await;
-    let running = hand.f.running(&t).await;
-    hand.plant(include_str!("sql/execution_end.sql"), running.execution.0)
+async fn execution_is_not_restored_without_free_slot() {
+    let env = TestEnv::new().await;
+    let t = env.f.workspace(2).await;
+    let running = env.f.enqueue_running(&t).await;
+    env.plant(include_str!("sql/execution_end.sql"), running.execution.0)
         .await;
-    let drift = hand.only(DriftKind::RequestWithoutExecution, &t).await;
+    let drift = env.only(DriftKind::RequestWithoutExecution, &t).await;
     let set = leasehold_store::workspace::WorkspaceChange {
         limit_override: Some(Some(0)),
         ..Default::default()
     };
-    hand.f
+    env.f
         .store
         .workspace_update(t.workspace, &set)
         .await
         .unwrap();
-    assert_eq!(hand.mend(&drift, None).await, Repaired::Left);
-    assert_eq!(hand.f.slots(t.workspace).await.in_use, 0);
+    assert_eq!(env.repair(&drift, None).await, Repaired::Skipped);
+    assert_eq!(env.f.slots(t.workspace).await.in_use, 0);
 }
 
 #[tokio::test]
-async fn an_execution_that_its_request_forgot_is_ended_only_by_who_knows_its_end() {
-    let hand = Hand::new().await;
-    let t = hand.f.site(1).await;
-    let running = hand.f.running(&t).await;
-    hand.plant(include_str!("sql/drift_completed.sql"), running.id.0)
+async fn orphaned_execution_is_ended_only_with_known_end() {
+    let env = TestEnv::new().await;
+    let t = env.f.workspace(1).await;
+    let running = env.f.enqueue_running(&t).await;
+    env.plant(include_str!("sql/drift_completed.sql"), running.id.0)
         .await;
-    let found = drifts(&*hand.f.store, 10).await;
+    let found = drifts(&*env.f.store, 10).await;
     let kinds: Vec<DriftKind> = found.iter().map(|drift| drift.kind).collect();
     assert_eq!(
         kinds,
@@ -199,14 +202,14 @@ async fn an_execution_that_its_request_forgot_is_ended_only_by_who_knows_its_end
         "{found:#?}"
     );
     assert_eq!(found[0].execution, Some(running.execution));
-    assert_eq!(hand.mend(&found[0], None).await, Repaired::Left);
-    assert_eq!(hand.f.slots(t.workspace).await.in_use, 1);
+    assert_eq!(env.repair(&found[0], None).await, Repaired::Skipped);
+    assert_eq!(env.f.slots(t.workspace).await.in_use, 1);
     let ended = Some(ExecutionEnd::Completed);
-    assert_eq!(hand.mend(&found[0], ended).await, Repaired::Repaired);
-    assert_eq!(hand.f.slots(t.workspace).await.in_use, 0);
-    assert_eq!(hand.mend(&found[1], None).await, Repaired::Repaired);
-    none(&*hand.f.store).await;
-    let request = hand
+    assert_eq!(env.repair(&found[0], ended).await, Repaired::Repaired);
+    assert_eq!(env.f.slots(t.workspace).await.in_use, 0);
+    assert_eq!(env.repair(&found[1], None).await, Repaired::Repaired);
+    none(&*env.f.store).await;
+    let request = env
         .f
         .store
         .request_get(t.workspace, running.id)
@@ -214,5 +217,5 @@ async fn an_execution_that_its_request_forgot_is_ended_only_by_who_knows_its_end
         .unwrap()
         .unwrap();
     assert_eq!(request.status, RequestStatus::Completed);
-    hand.f.running(&t).await;
+    env.f.enqueue_running(&t).await;
 }

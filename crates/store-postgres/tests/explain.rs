@@ -1,22 +1,21 @@
-//! Reads what EXPLAIN says a statement touched. Knows plans, not this one.
+//! Reads rows and buffers from the output of EXPLAIN. Knows no particular plan.
 
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// What one run of a statement touched.
+/// The cost of one run of a statement.
 pub(crate) struct Explained {
     /// Rows it returned.
     pub(crate) rows: u64,
-    /// Shared buffers, found in memory or read.
+    /// Shared buffers, hit or read.
     pub(crate) buffers: u64,
 }
 
 /// Reads the answer to `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)`.
 ///
-/// A node's buffers are all that were touched while it ran, so those of its children, and of the CTEs it read for the
-/// first time, are within them. Hence the root's are the whole query's, but for the writing CTEs that nobody reads: these
-/// run after the root is done, each on its own, and are added. What triggers after the statement touch, such as those
-/// that check a foreign key, is in neither.
+/// The buffers of a plan node include those of its children, and of the CTEs that it is the first to read. So the root's
+/// are the whole query's, except for writing CTEs that no node reads: these run after the root, and are added here.
+/// Buffers of AFTER triggers, such as foreign key checks, are not included.
 pub(crate) fn read(answer: &Value) -> Explained {
     let root = &answer[0]["Plan"];
     let mut nodes = Vec::new();

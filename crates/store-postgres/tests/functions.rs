@@ -1,5 +1,5 @@
-//! The files of `sql/functions/`: how they are named, and that a changed function has a higher release. The list of releases is
-//! `functions.txt`; `cargo xtask schema` brings it up to date, unless a rule is broken.
+//! Rules for the files of `sql/functions/`: their names, and that a changed function has a higher release. `functions.txt` lists the
+//! releases; `cargo xtask schema` updates it unless a rule is violated.
 #![allow(clippy::unwrap_used)]
 
 use crate::support;
@@ -12,10 +12,10 @@ use std::fmt;
 use std::sync::Arc;
 
 const LIST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/functions.txt");
-const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sql/functions");
+const DIRECTORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/sql/functions");
 const HEAD: &str = "# Name, release, checksum and signature of every SQL function. Written by `cargo xtask schema`.\n";
 
-/// A line of the list.
+/// A line of `functions.txt`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Listed {
     name: String,
@@ -51,18 +51,18 @@ fn parse(text: &str) -> Vec<Listed> {
     parsed.collect()
 }
 
-/// The rules that a change from `listed` to `now` breaks.
+/// Returns the rules that a change from `listed` to `now` violates.
 fn violations(listed: &[Listed], now: &[Listed]) -> Vec<String> {
     let broken = listed.iter().filter_map(|old| {
         let name = &old.name;
         let Some(new) = now.iter().find(|new| new.name == *name) else {
             return Some(format!(
-                "{name} has no file: a function stays for a release after its replacement; if a migration drops it, delete its line in functions.txt"
+                "{name} has no file: keep a function for one release after its replacement; if a migration drops it, delete its line in functions.txt"
             ));
         };
         if new.signature != old.signature {
             return Some(format!(
-                "{name} has other arguments or another result: keep it as it was, and give the new function a new name"
+                "{name} has a different signature: keep it unchanged, and give the new function a new name"
             ));
         }
         let raised = new.release > old.release;
@@ -77,7 +77,7 @@ fn violations(listed: &[Listed], now: &[Listed]) -> Vec<String> {
     broken.collect()
 }
 
-/// The functions of this program, as a migrated database has them.
+/// Returns the functions of this program, with signatures from a migrated database.
 async fn current() -> Vec<Listed> {
     let database = support::database().await;
     let client = support::raw::connect(&database).await;
@@ -88,7 +88,7 @@ async fn current() -> Vec<Listed> {
     let count = rows.len();
     let mut signatures: BTreeMap<String, String> =
         rows.iter().map(|row| (row.get(0), row.get(1))).collect();
-    assert_eq!(signatures.len(), count, "a name has two functions");
+    assert_eq!(signatures.len(), count, "a function is overloaded");
     let all = functions().map(|function| Listed {
         name: function.name.to_owned(),
         release: function.release,
@@ -96,7 +96,7 @@ async fn current() -> Vec<Listed> {
         signature: signatures.remove(function.name).expect(function.name),
     });
     let mut all: Vec<Listed> = all.collect();
-    assert_eq!(signatures, BTreeMap::new(), "created by no file");
+    assert_eq!(signatures, BTreeMap::new(), "functions without a file");
     all.sort_by(|a, b| a.name.cmp(&b.name));
     all
 }
@@ -119,7 +119,7 @@ async fn changed_function_has_a_higher_release() {
 }
 
 #[test]
-fn changed_body_without_a_higher_release_is_caught() {
+fn changed_body_without_a_higher_release_is_detected() {
     let one = |release, checksum: &str, signature: &str| Listed {
         name: "leasehold_fold".to_owned(),
         release,
@@ -141,7 +141,7 @@ fn changed_body_without_a_higher_release_is_caught() {
 
 #[test]
 fn every_file_is_applied() {
-    let entries = std::fs::read_dir(FOLDER).unwrap();
+    let entries = std::fs::read_dir(DIRECTORY).unwrap();
     let mut files: Vec<String> = entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -162,7 +162,7 @@ async fn every_body_is_valid_once_the_tables_exist() {
 }
 
 #[tokio::test]
-async fn public_functions_take_options_pin_their_search_path_and_need_a_grant() {
+async fn public_functions_take_options_pin_search_path_and_need_grant() {
     let database = support::database().await;
     let client = support::raw::connect(&database).await;
     let rows = client
@@ -180,14 +180,14 @@ async fn public_functions_take_options_pin_their_search_path_and_need_a_grant() 
     }
 }
 
-/// The overloads match calls with untyped literals, arrays or two types of numbers better than the functions that are meant.
+/// The overloads match calls with untyped literals, arrays or mixed number types better than Leasehold's own functions.
 #[tokio::test]
 async fn overload_of_another_role_is_not_called() {
     let database = support::database().await;
     let clock = clock();
     let fixture = Fixture::new(Arc::new(support::store(&database, clock.clone())), clock);
-    let site = fixture.site(5).await;
-    let running = fixture.running(&site).await;
+    let workspace = fixture.workspace(5).await;
+    let running = fixture.enqueue_running(&workspace).await;
     let client = support::raw::connect(&database).await;
     client
         .batch_execute(include_str!("sql/function_overloads.sql"))
@@ -195,7 +195,7 @@ async fn overload_of_another_role_is_not_called() {
         .unwrap();
     let enqueue = async |options: Value| {
         let sql = include_str!("sql/enqueue_everything.sql");
-        let (workspace, definition) = (site.workspace.0, site.definition.0);
+        let (workspace, definition) = (workspace.workspace.0, workspace.definition.0);
         let outcome = client
             .query_one(sql, &[&workspace, &definition, &options])
             .await;

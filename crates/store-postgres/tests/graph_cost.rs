@@ -1,4 +1,4 @@
-//! What ending a node touches in a large database: what belongs to its graph, however many graphs there are.
+//! The buffers that finishing a node touches must not depend on the number of graphs.
 #![allow(clippy::unwrap_used)]
 
 use crate::explain;
@@ -9,19 +9,19 @@ use serde_json::Value;
 use support::raw::connect;
 use tokio_postgres::Client;
 
-const SETTLE_IN: &str = include_str!("../sql/session/settle_in.sql");
+const CONFIGURE: &str = include_str!("../sql/session/configure.sql");
 const FILL: &str = include_str!("sql/graph_cost_fill.sql");
 const SETTLE: &str = include_str!("sql/claim_cost_settle.sql");
 const PREPARE: &str = include_str!("sql/read_cost_prepare.sql");
 const EXPLAIN: &str = include_str!("sql/read_cost_explain.sql");
 
-/// The execution whose nodes are asked for.
+/// The execution that is measured.
 const EXECUTION: &str = "md5('execution77')::uuid";
 
 /// A statement with the types of its parameters, its arguments for one execution, the rows it finds and the pages it may touch.
-type Asked = (&'static str, &'static str, String, u64, u64);
+type Measurement = (&'static str, &'static str, String, u64, u64);
 
-fn asked() -> Vec<Asked> {
+fn measurements() -> Vec<Measurement> {
     let one = format!("ARRAY[{EXECUTION}]");
     vec![
         (
@@ -66,8 +66,8 @@ fn asked() -> Vec<Asked> {
 async fn filled(executions: i64) -> (Client, TestDatabase) {
     let database = support::database().await;
     let client = connect(&database).await;
-    client.execute(SETTLE_IN, &[]).await.unwrap();
-    // What a workspace allows is not what is measured here.
+    client.execute(CONFIGURE, &[]).await.unwrap();
+    // Switches off triggers: limits of workspaces do not matter here.
     client
         .batch_execute("SET session_replication_role = replica")
         .await
@@ -77,8 +77,8 @@ async fn filled(executions: i64) -> (Client, TestDatabase) {
     (client, database)
 }
 
-/// Buffers that the second run of a statement touches: the first also marks what it finds to be dead.
-async fn cost(client: &Client, (statement, types, arguments, rows, _): &Asked) -> u64 {
+/// Returns the buffers of the second run of a statement: the first also sets hint bits and marks dead index entries.
+async fn cost(client: &Client, (statement, types, arguments, rows, _): &Measurement) -> u64 {
     let prepare = PREPARE
         .replace("{types}", types)
         .replace("{statement}", statement);
@@ -93,12 +93,12 @@ async fn cost(client: &Client, (statement, types, arguments, rows, _): &Asked) -
 }
 
 #[tokio::test]
-async fn ending_a_node_costs_the_same_however_many_graphs_there_are() {
+async fn cost_of_finishing_a_node_does_not_depend_on_the_number_of_graphs() {
     let (few, _few) = filled(100).await;
     let (many, _many) = filled(5_000).await;
-    for asked in asked() {
-        let (few, many) = (cost(&few, &asked).await, cost(&many, &asked).await);
-        let (statement, most) = (asked.0, asked.4);
+    for measured in measurements() {
+        let (few, many) = (cost(&few, &measured).await, cost(&many, &measured).await);
+        let (statement, most) = (measured.0, measured.4);
         assert!(few <= most && many <= most, "{few}, {many}: {statement}");
     }
 }

@@ -1,15 +1,15 @@
-//! What only PostgreSQL can get wrong about graphs: locks that others hold, and the order in which many take them.
+//! Graphs under concurrency on PostgreSQL: locks held by other transactions, and the lock order.
 #![allow(clippy::unwrap_used)]
 
 use crate::support;
 
 use leasehold_core::graph::{Graph, GraphStop, Node};
-use leasehold_core::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};
+use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, RetryMode};
 use leasehold_store_conformance::factory::LEASE;
 use leasehold_store_conformance::graph_factory::{
-    Started, came_to, diamond, graph, graph_of, task_in, tried_task,
+    StartedGraph, completed_with, diamond, graph, graph_of, task_in, task_with_max_attempts,
 };
-use leasehold_store_conformance::job_factory::{QUEUE, WORKER, all_end, completed, failed};
+use leasehold_store_conformance::job_factory::{QUEUE, WORKER, completed, failed, finish_each};
 use leasehold_store_conformance::{Fixture, clock, graph_invariants};
 use leasehold_testkit::eventually;
 use serde_json::json;
@@ -20,12 +20,12 @@ use tokio_postgres::Client;
 
 const CLAIM_LOCK: &str = include_str!("sql/job_claim_lock.sql");
 const ENQUEUE_EXACT_NUMBER: &str = include_str!("sql/enqueue_exact_number.sql");
-const CANCEL_WAITING: &str = include_str!("sql/cancel_waiting.sql");
+const CANCEL_BLOCKED: &str = include_str!("sql/cancel_blocked.sql");
 const GRAPH_LOCK: &str = include_str!("sql/graph_lock.sql");
-const SOMEONE_WAITS: &str = include_str!("sql/someone_waits.sql");
+const LOCK_WAITS: &str = include_str!("sql/lock_waits.sql");
 
-/// A store, and a connection of somebody else.
-async fn ground() -> (Arc<Fixture>, Client) {
+/// Returns a store, and a connection of another client.
+async fn open_fixture() -> (Arc<Fixture>, Client) {
     let clock = clock();
     let database = support::database().await;
     let other = connect(&database).await;
@@ -34,124 +34,135 @@ async fn ground() -> (Arc<Fixture>, Client) {
     (Arc::new(fixture), other)
 }
 
-async fn somebody_waits(other: &Client) -> bool {
+async fn is_lock_awaited(other: &Client) -> bool {
     eventually(Duration::from_secs(10), || async {
-        let row = other.query_one(SOMEONE_WAITS, &[]).await.unwrap();
+        let row = other.query_one(LOCK_WAITS, &[]).await.unwrap();
         row.get::<_, i64>("waiting") > 0
     })
     .await
 }
 
-/// Somebody claims, and is not done yet.
-async fn claiming(other: &Client) {
+/// Holds the lock of a claim in an open transaction.
+async fn hold_claim_lock(other: &Client) {
     other.batch_execute("BEGIN").await.unwrap();
     other.query_one(CLAIM_LOCK, &[]).await.unwrap();
 }
 
-/// `jsonb` keeps numbers that no double holds; the first nodes are given them as the later ones are.
+/// `jsonb` stores numbers that do not fit a double; all nodes must receive them unchanged.
 #[tokio::test]
-async fn numbers_of_any_length_reach_every_node_to_the_last_digit() {
-    let (f, client) = ground().await;
-    let site = f.graph_site(1, graph(&["a", "b"], &[("a", "b")])).await;
+async fn long_numbers_reach_every_node_unchanged() {
+    let (f, client) = open_fixture().await;
+    let workspace = f
+        .graph_workspace(1, graph(&["a", "b"], &[("a", "b")]))
+        .await;
     let call: [&(dyn tokio_postgres::types::ToSql + Sync); 2] =
-        [&site.workspace.0, &site.definition.0];
+        [&workspace.workspace.0, &workspace.definition.0];
     client.query_one(ENQUEUE_EXACT_NUMBER, &call).await.unwrap();
     let claimed = f.claim_one().await;
     f.start_graph(&claimed).await;
     f.dispatch(&claimed).await;
     let numbers = "[12345678901234567890123, 0.12345678901234567890123, 9007199254740993]";
     for node in ["a", "b"] {
-        let jobs = f.take_nodes(&[node]).await;
+        let jobs = f.claim_nodes(&[node]).await;
         let input = jobs[0].payload.as_str();
         assert!(input.contains(numbers), "{node}: {input}");
-        f.end(&jobs[0], completed()).await;
+        f.finish_job(&jobs[0], completed()).await;
     }
-    assert_eq!(f.letters(claimed.execution).await, "cc");
+    assert_eq!(f.node_letters(claimed.execution).await, "cc");
 }
 
 #[tokio::test]
-async fn a_node_completes_while_somebody_claims_and_the_next_is_put_into_its_queue() {
-    let (f, other) = ground().await;
-    let site = f.graph_site(1, diamond()).await;
-    let s = f.started(&site).await;
-    let jobs = f.take_nodes(&["a"]).await;
-    claiming(&other).await;
-    let answer = f.end(&jobs[0], completed()).await;
+async fn node_completes_and_next_is_enqueued_during_a_claim() {
+    let (f, other) = open_fixture().await;
+    let workspace = f.graph_workspace(1, diamond()).await;
+    let s = f.enqueue_started(&workspace).await;
+    let jobs = f.claim_nodes(&["a"]).await;
+    hold_claim_lock(&other).await;
+    let answer = f.finish_job(&jobs[0], completed()).await;
     assert_eq!(answer, JobFinished::Completed);
-    assert_eq!(f.letters(s.execution).await, "crrw");
+    assert_eq!(f.node_letters(s.execution).await, "crrw");
     other.batch_execute("COMMIT").await.unwrap();
 }
 
 #[tokio::test]
-async fn the_only_node_that_runs_fails_while_somebody_claims() {
-    let (f, other) = ground().await;
-    let site = f.graph_site(1, diamond()).await;
-    let s = f.started(&site).await;
-    let jobs = f.take_nodes(&["a"]).await;
-    claiming(&other).await;
-    let answer = f.end(&jobs[0], failed(Again::Never)).await;
+async fn only_running_node_fails_during_a_claim() {
+    let (f, other) = open_fixture().await;
+    let workspace = f.graph_workspace(1, diamond()).await;
+    let s = f.enqueue_started(&workspace).await;
+    let jobs = f.claim_nodes(&["a"]).await;
+    hold_claim_lock(&other).await;
+    let answer = f.finish_job(&jobs[0], failed(RetryMode::Never)).await;
     assert_eq!(answer, JobFinished::Failed);
-    assert_eq!(f.letters(s.execution).await, "fxxx");
+    assert_eq!(f.node_letters(s.execution).await, "fxxx");
     other.batch_execute("COMMIT").await.unwrap();
     graph_invariants::check(&f, &[s]).await;
 }
 
 #[tokio::test]
-async fn what_gives_a_queued_node_up_waits_for_the_claim_that_could_take_it() {
-    let (f, other) = ground().await;
-    let site = f.graph_site(1, graph(&["a", "b"], &[])).await;
-    let s = f.started(&site).await;
-    let jobs = f.take(1).await;
-    claiming(&other).await;
+async fn abandoning_a_queued_node_waits_for_a_running_claim() {
+    let (f, other) = open_fixture().await;
+    let workspace = f.graph_workspace(1, graph(&["a", "b"], &[])).await;
+    let s = f.enqueue_started(&workspace).await;
+    let jobs = f.claim_jobs(1).await;
+    hold_claim_lock(&other).await;
     let failing = {
         let (f, job) = (Arc::clone(&f), jobs[0].clone());
-        tokio::spawn(async move { f.end(&job, failed(Again::Never)).await })
+        tokio::spawn(async move { f.finish_job(&job, failed(RetryMode::Never)).await })
     };
-    assert!(somebody_waits(&other).await, "the end waits for the claim");
-    // Its own lease is not lost by that, and nobody else waits for it.
+    assert!(
+        is_lock_awaited(&other).await,
+        "the finish waits for the claim"
+    );
+    // Its own lease can still be renewed meanwhile.
     let renewed = f.store.job_renew(WORKER, &[jobs[0].claim()], LEASE).await;
     assert_eq!(renewed.unwrap(), [jobs[0].id]);
     other.batch_execute("COMMIT").await.unwrap();
     assert_eq!(failing.await.unwrap(), JobFinished::Failed);
-    assert_eq!(f.letters(s.execution).await, "fx");
-    assert_eq!(f.take(10).await, []);
+    assert_eq!(f.node_letters(s.execution).await, "fx");
+    assert_eq!(f.claim_jobs(10).await, []);
     graph_invariants::check(&f, &[s]).await;
 }
 
 #[tokio::test]
-async fn a_node_that_cannot_be_given_its_input_gives_up_what_others_work_on() {
-    let (f, _other) = ground().await;
+async fn node_with_unresolvable_input_abandons_running_nodes() {
+    let (f, _other) = open_fixture().await;
     let mut next = leasehold_store_conformance::graph_factory::task("next");
     next.input = Some(json!({"$from": "/nodes/a/gone"}));
     let nodes = ["a", "b", "c"].map(leasehold_store_conformance::graph_factory::task);
     let nodes = nodes.into_iter().chain([next]).collect();
-    let site = f.graph_site(1, graph_of(nodes, &[("a", "next")])).await;
-    let s = f.started(&site).await;
-    let jobs = f.take_nodes(&["a", "b", "c"]).await;
+    let workspace = f
+        .graph_workspace(1, graph_of(nodes, &[("a", "next")]))
+        .await;
+    let s = f.enqueue_started(&workspace).await;
+    let jobs = f.claim_nodes(&["a", "b", "c"]).await;
     let end = |job: &ClaimedJob| JobFinish {
         claim: job.claim(),
         end: completed(),
     };
     let ends = [end(&jobs[1]), end(&jobs[0]), end(&jobs[2])];
-    let answers = f.end_all(WORKER, &ends).await;
+    let answers = f.finish_jobs(WORKER, &ends).await;
     let lost = JobFinished::LeaseLost;
     let expected = [JobFinished::Completed, JobFinished::Completed, lost];
-    assert_eq!(answers, expected, "what comes after the end comes too late");
-    assert_eq!(f.letters(s.execution).await, "ccxf");
+    assert_eq!(
+        answers, expected,
+        "a job finished after the graph ended has lost its lease"
+    );
+    assert_eq!(f.node_letters(s.execution).await, "ccxf");
     let error = f.graph_run(s.execution).await.error.unwrap();
-    let expected = "node `next` failed: its input needs /nodes/a/gone, which is not there";
+    let expected =
+        "node `next` failed: cannot build the node's input: /nodes/a/gone does not exist";
     assert_eq!(error, expected);
     graph_invariants::check(&f, &[s]).await;
 }
 
-/// The lock of one graph is not got in time; the ends of the others count all the same.
+/// The lock of one graph times out; the results of the other graphs are written.
 #[tokio::test]
-async fn a_graph_that_stays_locked_hides_the_end_of_no_other() {
-    let (f, other) = ground().await;
-    let site = f.graph_site(3, graph(&["a"], &[])).await;
-    let all = f.started_many(&site, 3).await;
-    let jobs = f.take(3).await;
-    let of_second = |s: &&Started| {
+async fn locked_graph_does_not_block_results_of_others() {
+    let (f, other) = open_fixture().await;
+    let workspace = f.graph_workspace(3, graph(&["a"], &[])).await;
+    let all = f.enqueue_started_many(&workspace, 3).await;
+    let jobs = f.claim_jobs(3).await;
+    let of_second = |s: &&StartedGraph| {
         let payload = jobs[1].payload.as_str();
         payload.contains(&s.execution.to_string())
     };
@@ -159,47 +170,53 @@ async fn a_graph_that_stays_locked_hides_the_end_of_no_other() {
     other.batch_execute("BEGIN").await.unwrap();
     other.query_one(GRAPH_LOCK, &[&locked]).await.unwrap();
     let finishing = {
-        let (f, ends) = (Arc::clone(&f), all_end(&jobs, &completed()));
-        tokio::spawn(async move { f.end_all_and_see(WORKER, &ends).await })
+        let (f, ends) = (Arc::clone(&f), finish_each(&jobs, &completed()));
+        tokio::spawn(async move { f.finish_jobs_with_executions(WORKER, &ends).await })
     };
-    assert!(somebody_waits(&other).await, "one end waits for the lock");
-    other.query_one(CANCEL_WAITING, &[]).await.unwrap();
+    assert!(
+        is_lock_awaited(&other).await,
+        "one finish waits for the lock"
+    );
+    other.query_one(CANCEL_BLOCKED, &[]).await.unwrap();
     let finished = finishing.await.unwrap();
     let (done, unwritten) = (JobFinished::Completed, JobFinished::NotWritten);
     assert_eq!(finished.jobs, [done, unwritten, done]);
     assert_eq!(finished.ended.len(), 2);
     let failure = finished.failure.unwrap();
-    assert!(failure.contains("asks to try again"), "{failure}");
+    assert!(failure.contains("transaction conflict"), "{failure}");
 
     other.batch_execute("ROLLBACK").await.unwrap();
-    assert_eq!(f.end(&jobs[1], completed()).await, done);
+    assert_eq!(f.finish_job(&jobs[1], completed()).await, done);
     graph_invariants::check(&f, &all).await;
-    assert_eq!(f.slots(site.workspace).await.in_use, 0);
+    assert_eq!(f.slots(workspace.workspace).await.in_use, 0);
 }
 
 #[tokio::test]
-async fn a_node_goes_back_while_its_graph_is_locked() {
-    let (f, other) = ground().await;
-    let site = f.graph_site(1, graph(&["a"], &[])).await;
-    let s = f.started(&site).await;
-    let jobs = f.take(1).await;
+async fn node_returns_to_its_queue_while_its_graph_is_locked() {
+    let (f, other) = open_fixture().await;
+    let workspace = f.graph_workspace(1, graph(&["a"], &[])).await;
+    let s = f.enqueue_started(&workspace).await;
+    let jobs = f.claim_jobs(1).await;
     other.batch_execute("BEGIN").await.unwrap();
     let locked = s.execution.0;
     other.query_one(GRAPH_LOCK, &[&locked]).await.unwrap();
-    let answer = f.end(&jobs[0], JobEnd::GivenBack).await;
+    let answer = f.finish_job(&jobs[0], JobEnd::Returned).await;
     assert_eq!(answer, JobFinished::Queued { run_at: f.now() });
     other.batch_execute("ROLLBACK").await.unwrap();
     graph_invariants::check(&f, &[s]).await;
 }
 
-/// first → so many in two queues → last, each tried twice.
+/// Returns a graph: first → `width` nodes in two queues → last, each with two attempts.
 fn wide(width: usize) -> Graph {
     let middle: Vec<String> = (0..width).map(|n| format!("m{n}")).collect();
     let node = |(n, id): (usize, &String)| Node {
-        retry: tried_task(id, 2).retry,
+        retry: task_with_max_attempts(id, 2).retry,
         ..task_in(["mail", "post"][n % 2], id)
     };
-    let mut nodes = vec![tried_task("first", 2), tried_task("last", 2)];
+    let mut nodes = vec![
+        task_with_max_attempts("first", 2),
+        task_with_max_attempts("last", 2),
+    ];
     nodes.extend(middle.iter().enumerate().map(node));
     let mut edges = Vec::new();
     for id in &middle {
@@ -208,18 +225,18 @@ fn wide(width: usize) -> Graph {
     graph_of(nodes, &edges)
 }
 
-fn some_end() -> Option<JobEnd> {
+fn random_end() -> Option<JobEnd> {
     match fastrand::u32(0..100) {
-        0..80 => Some(came_to(json!(fastrand::u32(..)))),
-        80..86 => Some(failed(Again::Policy)),
-        86..88 => Some(failed(Again::Never)),
-        88..92 => Some(JobEnd::GivenBack),
+        0..80 => Some(completed_with(json!(fastrand::u32(..)))),
+        80..86 => Some(failed(RetryMode::Policy)),
+        86..88 => Some(failed(RetryMode::Never)),
+        88..92 => Some(JobEnd::Returned),
         92..96 => Some(JobEnd::Snoozed(Duration::from_secs(1))),
         _ => None,
     }
 }
 
-/// Claims and ends until told to stop; some claims it forgets.
+/// Claims and finishes jobs until `done`; abandons some claims.
 async fn work(f: Arc<Fixture>, name: String, done: Arc<std::sync::atomic::AtomicBool>) {
     while !done.load(std::sync::atomic::Ordering::Relaxed) {
         let claim = JobClaim {
@@ -232,7 +249,7 @@ async fn work(f: Arc<Fixture>, name: String, done: Arc<std::sync::atomic::Atomic
         fastrand::shuffle(&mut jobs);
         let end = |job: &ClaimedJob| {
             let claim = job.claim();
-            some_end().map(|end| JobFinish { claim, end })
+            random_end().map(|end| JobFinish { claim, end })
         };
         let ends: Vec<JobFinish> = jobs.iter().filter_map(end).collect();
         f.store.job_finish(&name, &ends).await.unwrap();
@@ -242,13 +259,13 @@ async fn work(f: Arc<Fixture>, name: String, done: Arc<std::sync::atomic::Atomic
     }
 }
 
-/// Ends leases and whatever time has ended, and stops a graph now and then, until all have ended.
-async fn settle(f: &Fixture, all: &[Started]) {
-    let mut open: Vec<Started> = all.to_vec();
+/// Expires leases and graphs, and stops a graph now and then, until all graphs have ended.
+async fn expire_until_ended(f: &Fixture, all: &[StartedGraph]) {
+    let mut open: Vec<StartedGraph> = all.to_vec();
     while !open.is_empty() {
         f.advance(fastrand::u64(1..3));
         f.store.job_requeue_expired(1_000).await.unwrap();
-        f.settle_graphs().await;
+        f.expire_graphs().await;
         if fastrand::u32(0..3) == 0 {
             let stopped = open[fastrand::usize(0..open.len())].execution;
             f.stop_graph(stopped, GraphStop::Cancelled).await;
@@ -264,22 +281,22 @@ async fn settle(f: &Fixture, all: &[Started]) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn ends_stops_expiry_and_settling_at_once_never_deadlock_and_leave_everything_true() {
-    let (f, _other) = ground().await;
-    let site = f
-        .timed_graph_site(100, wide(8), Some(Duration::from_secs(300)))
+async fn concurrent_finish_stop_and_expiry_never_deadlock_and_keep_invariants() {
+    let (f, _other) = open_fixture().await;
+    let workspace = f
+        .graph_workspace_with_timeout(100, wide(8), Some(Duration::from_secs(300)))
         .await;
-    let all = f.started_many(&site, 60).await;
+    let all = f.enqueue_started_many(&workspace, 60).await;
     let done = Arc::default();
     let workers: Vec<_> = (0..5)
         .map(|n| tokio::spawn(work(Arc::clone(&f), format!("w{n}"), Arc::clone(&done))))
         .collect();
-    settle(&f, &all).await;
+    expire_until_ended(&f, &all).await;
     done.store(true, std::sync::atomic::Ordering::Relaxed);
     for worker in workers {
         worker.await.unwrap();
     }
     graph_invariants::check(&f, &all).await;
-    assert_eq!(f.slots(site.workspace).await.in_use, 0);
-    assert_eq!(f.settle_graphs().await, []);
+    assert_eq!(f.slots(workspace.workspace).await.in_use, 0);
+    assert_eq!(f.expire_graphs().await, []);
 }

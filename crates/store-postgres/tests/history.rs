@@ -1,12 +1,12 @@
-//! The storm on PostgreSQL, and the proof from its history, commit by commit.
+//! The stress run on PostgreSQL, and a check of its history, commit by commit.
 #![allow(clippy::unwrap_used)]
 
 use crate::support;
 
 use leasehold_core::{RequestId, RequestStatus, Timestamp, WorkspaceId};
 use leasehold_store::change::Event;
-use leasehold_store_conformance::history::{Change, History, Read, Reader, check};
-use leasehold_store_conformance::{Fixture, clock, storm};
+use leasehold_store_conformance::history::{Change, History, HistoryBuilder, RecordedEvent, check};
+use leasehold_store_conformance::{Fixture, clock, stress};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_testkit::{TestDatabase, sized};
 use std::collections::{BTreeMap, HashSet};
@@ -37,13 +37,13 @@ impl Snapshot {
     }
 }
 
-/// What one transaction did.
+/// The changes of one transaction.
 #[derive(Default)]
 struct Group {
     xid: i64,
     seen: Option<String>,
     limits: Vec<Change>,
-    events: Vec<Read>,
+    events: Vec<RecordedEvent>,
 }
 
 fn status(row: &Row, column: &str) -> Option<RequestStatus> {
@@ -51,8 +51,8 @@ fn status(row: &Row, column: &str) -> Option<RequestStatus> {
         .map(|name| name.parse().unwrap())
 }
 
-fn read(row: &Row) -> Read {
-    Read {
+fn read(row: &Row) -> RecordedEvent {
+    RecordedEvent {
         event: Event {
             request: RequestId(row.get("request_id")),
             workspace: WorkspaceId(row.get("workspace_id")),
@@ -68,7 +68,7 @@ fn read(row: &Row) -> Read {
     }
 }
 
-/// The transactions in the order they committed.
+/// Reads the transactions in commit order.
 async fn groups(client: &Client) -> Vec<Group> {
     let mut found: BTreeMap<(Timestamp, i64), Group> = BTreeMap::new();
     for row in client
@@ -103,7 +103,7 @@ async fn groups(client: &Client) -> Vec<Group> {
 
 async fn history(client: &Client) -> History {
     let groups = groups(client).await;
-    let mut reader = Reader::default();
+    let mut reader = HistoryBuilder::default();
     let mut xids: Vec<i64> = Vec::new();
     for group in groups {
         let claims = group
@@ -135,7 +135,7 @@ async fn history(client: &Client) -> History {
     )
 }
 
-async fn storm_on(database: &TestDatabase, size: storm::Size) -> Client {
+async fn stress_run_on(database: &TestDatabase, size: stress::Size) -> Client {
     let client = support::raw::connect(database).await;
     client
         .batch_execute(include_str!("sql/history_setup.sql"))
@@ -146,7 +146,7 @@ async fn storm_on(database: &TestDatabase, size: storm::Size) -> Client {
         ..PostgresOptions::new(database.url())
     };
     let store = PostgresStore::new(&options).unwrap();
-    storm::run(&Fixture::new(Arc::new(store), clock()), size).await;
+    stress::run(&Fixture::new(Arc::new(store), clock()), size).await;
     client
 }
 
@@ -154,14 +154,14 @@ async fn storm_on(database: &TestDatabase, size: storm::Size) -> Client {
 /// leases that expire: at every commit the limit in force was kept, nothing was claimed twice or lost, and the best
 /// request that a claim could see was admitted first.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_commit_of_a_storm_keeps_every_promise() {
+async fn every_commit_of_a_stress_run_keeps_the_guarantees() {
     let database = support::database().await;
-    let size = storm::Size {
+    let size = stress::Size {
         workspaces: sized(40, 200),
         requests: sized(4_000, 20_000),
         claimers: 8,
     };
-    let client = storm_on(&database, size).await;
+    let client = stress_run_on(&database, size).await;
     let history = history(&client).await;
     assert_eq!(history.left.len(), size.requests);
     assert!(

@@ -1,4 +1,4 @@
-//! What only PostgreSQL can get wrong about jobs: open transactions, locks held by others, rows that moved, old snapshots.
+//! Jobs under concurrency on PostgreSQL: open transactions, locks held by others, rows from another cluster, old snapshots.
 #![allow(clippy::unwrap_used)]
 
 use crate::support;
@@ -15,13 +15,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use support::raw::{connect, refused_by};
+use support::raw::{connect, rejected_by};
 use tokio_postgres::Client;
 
 const QUEUE: &str = "mail";
 
-/// A store that judges by the database's own clock.
-async fn ground() -> (Arc<PostgresStore>, TestDatabase) {
+/// Returns a store that uses the database's clock.
+async fn open_store() -> (Arc<PostgresStore>, TestDatabase) {
     let database = support::database().await;
     (open(&database), database)
 }
@@ -82,8 +82,8 @@ async fn enqueue(client: &Client, payload: &str) -> JobId {
 }
 
 #[tokio::test]
-async fn a_transaction_that_commits_late_hides_nothing_and_loses_nothing() {
-    let (store, database) = ground().await;
+async fn late_commit_loses_no_job_and_blocks_none() {
+    let (store, database) = open_store().await;
     store.job_enqueue(&[job(0)]).await.unwrap();
     let (first, early) = enqueue_open(&database).await;
     let (second, middle) = enqueue_open(&database).await;
@@ -91,7 +91,7 @@ async fn a_transaction_that_commits_late_hides_nothing_and_loses_nothing() {
     assert_eq!(
         claim(&store, 10).await.len(),
         3,
-        "the open ones hold nobody up"
+        "open transactions block nothing"
     );
     second.batch_execute("COMMIT").await.unwrap();
     assert_eq!(ids(&claim(&store, 10).await), [middle]);
@@ -101,14 +101,14 @@ async fn a_transaction_that_commits_late_hides_nothing_and_loses_nothing() {
     assert_eq!(
         ids(&claim(&store, 10).await),
         [early, newest[0].id],
-        "what was enqueued first comes first"
+        "the job enqueued first is claimed first"
     );
     assert!(early < late[0].id);
 }
 
 #[tokio::test]
-async fn a_large_transaction_that_commits_late_is_claimed_in_pieces() {
-    let (store, database) = ground().await;
+async fn large_late_transaction_is_claimed_in_batches() {
+    let (store, database) = open_store().await;
     store.job_enqueue(&[job(0)]).await.unwrap();
     assert_eq!(claim(&store, 1).await.len(), 1);
     let open = connect(&database).await;
@@ -129,8 +129,8 @@ async fn a_large_transaction_that_commits_late_is_claimed_in_pieces() {
 }
 
 #[tokio::test]
-async fn a_transaction_that_is_rolled_back_leaves_nothing() {
-    let (store, database) = ground().await;
+async fn rolled_back_enqueue_leaves_no_job() {
+    let (store, database) = open_store().await;
     store.job_enqueue(&[job(0)]).await.unwrap();
     let (open, gone) = enqueue_open(&database).await;
     store.job_enqueue(&[job(1)]).await.unwrap();
@@ -141,8 +141,8 @@ async fn a_transaction_that_is_rolled_back_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn open_transactions_of_every_length_lose_and_double_nothing() {
-    let (store, database) = ground().await;
+async fn overlapping_transactions_lose_and_duplicate_no_job() {
+    let (store, database) = open_store().await;
     store.job_enqueue(&[job(0)]).await.unwrap();
     let done = Arc::new(AtomicBool::new(false));
     let claimers: Vec<_> = (0..3)
@@ -223,8 +223,8 @@ async fn write_at_random(url: &str, seed: u64) -> Vec<JobId> {
 }
 
 #[tokio::test]
-async fn a_lease_that_ended_while_its_row_was_locked_is_lost() {
-    let (store, database) = ground().await;
+async fn lease_that_expires_while_its_row_is_locked_is_lost() {
+    let (store, database) = open_store().await;
     store.job_enqueue(&[job(0)]).await.unwrap();
     let lease = Duration::from_millis(400);
     let taken = claim_for(&store, 1, Some(lease)).await.remove(0);
@@ -250,8 +250,8 @@ async fn a_lease_that_ended_while_its_row_was_locked_is_lost() {
 }
 
 #[tokio::test]
-async fn a_claim_under_way_does_not_hold_up_whoever_finishes_or_enqueues() {
-    let (store, database) = ground().await;
+async fn running_claim_does_not_block_finish_or_enqueue() {
+    let (store, database) = open_store().await;
     store.job_enqueue(&[job(0)]).await.unwrap();
     let taken = claim(&store, 1).await.remove(0);
     let claimer = connect(&database).await;
@@ -275,8 +275,8 @@ async fn a_claim_under_way_does_not_hold_up_whoever_finishes_or_enqueues() {
 }
 
 #[tokio::test]
-async fn rows_that_came_from_another_cluster_are_claimed_once_each() {
-    let (store, database) = ground().await;
+async fn rows_from_another_cluster_are_claimed_once() {
+    let (store, database) = open_store().await;
     store
         .job_enqueue(&(0..6).map(job).collect::<Vec<_>>())
         .await
@@ -285,7 +285,7 @@ async fn rows_that_came_from_another_cluster_are_claimed_once_each() {
     assert_eq!(complete(&store, &taken[0]).await, JobFinished::Completed);
     let client = connect(&database).await;
     client
-        .execute(include_str!("sql/job_move.sql"), &[])
+        .execute(include_str!("sql/job_another_cluster.sql"), &[])
         .await
         .unwrap();
     let moved = open(&database);
@@ -298,8 +298,8 @@ async fn rows_that_came_from_another_cluster_are_claimed_once_each() {
 }
 
 #[tokio::test]
-async fn the_function_for_others_takes_every_option() {
-    let (store, database) = ground().await;
+async fn sql_function_accepts_every_option() {
+    let (store, database) = open_store().await;
     let client = connect(&database).await;
     let later = leasehold_core::Timestamp::now() + Duration::from_secs(3600);
     let row = client
@@ -315,14 +315,14 @@ async fn the_function_for_others_takes_every_option() {
     assert_eq!(
         job.run_at.as_microsecond(),
         later.as_microsecond(),
-        "not before its time"
+        "run_at is stored exactly"
     );
     assert_eq!(claim(&store, 1).await, []);
 }
 
 #[tokio::test]
-async fn the_function_for_others_answers_the_holder_of_a_key() {
-    let (store, database) = ground().await;
+async fn sql_function_returns_the_holder_of_a_key() {
+    let (store, database) = open_store().await;
     let client = connect(&database).await;
     let with_key = async |key: &str, window: Option<&str>| -> i64 {
         let row = client
@@ -342,8 +342,8 @@ async fn the_function_for_others_answers_the_holder_of_a_key() {
 }
 
 #[tokio::test]
-async fn the_function_for_others_refuses_what_the_program_would_refuse() {
-    let (store, database) = ground().await;
+async fn sql_function_rejects_what_the_store_rejects() {
+    let (store, database) = open_store().await;
     let client = connect(&database).await;
     let long = format!("\"{}\"", "x".repeat(262_144));
     let cases: [(&str, Option<i32>, Option<&str>, &str); 5] = [
@@ -360,7 +360,7 @@ async fn the_function_for_others_refuses_what_the_program_would_refuse() {
                 &[&payload, &attempts, &timeout],
             )
             .await;
-        assert_eq!(refused_by(outcome), code);
+        assert_eq!(rejected_by(outcome), code);
     }
     let left = store
         .job_list(&JobFilter::default(), leasehold_store::Page::first(10))
@@ -370,8 +370,8 @@ async fn the_function_for_others_refuses_what_the_program_would_refuse() {
 }
 
 #[tokio::test]
-async fn the_view_shows_where_every_job_is() {
-    let (store, database) = ground().await;
+async fn view_shows_the_status_of_every_job() {
+    let (store, database) = open_store().await;
     store
         .job_enqueue(&(0..4).map(job).collect::<Vec<_>>())
         .await
@@ -382,7 +382,7 @@ async fn the_view_shows_where_every_job_is() {
         claim: taken[1].claim(),
         end: JobEnd::Failed {
             error: "no".to_owned(),
-            again: leasehold_core::job::Again::Never,
+            retry_mode: leasehold_core::job::RetryMode::Never,
         },
     };
     store.job_finish("worker", &[failed]).await.unwrap();
@@ -400,19 +400,19 @@ async fn the_view_shows_where_every_job_is() {
 }
 
 #[tokio::test]
-async fn a_job_for_never_is_refused() {
-    let (store, database) = ground().await;
+async fn job_with_infinite_run_at_is_rejected() {
+    let (store, database) = open_store().await;
     let client = connect(&database).await;
     let outcome = client
         .query_one(include_str!("sql/job_enqueue_never.sql"), &[])
         .await;
-    assert_eq!(refused_by(outcome), "job_run_at");
+    assert_eq!(rejected_by(outcome), "job_run_at");
     assert_eq!(claim(&store, 1).await, []);
 }
 
 #[tokio::test]
-async fn passed_transactions_are_forgotten_though_every_claim_is_full() {
-    let (store, database) = ground().await;
+async fn late_transactions_are_removed_although_every_claim_is_full() {
+    let (store, database) = open_store().await;
     let other = connect(&database).await;
     other
         .query_one(include_str!("sql/job_enqueue_other.sql"), &[])
@@ -429,21 +429,21 @@ async fn passed_transactions_are_forgotten_though_every_claim_is_full() {
         other.batch_execute("COMMIT").await.unwrap();
     }
     let row = other
-        .query_one(include_str!("sql/job_passed.sql"), &[])
+        .query_one(include_str!("sql/job_late_transactions.sql"), &[])
         .await
         .unwrap();
     let passed: i64 = row.get("passed");
     assert!(
         passed < 40,
-        "those of other tests, and not all of the sixty: {passed}"
+        "only transactions of other tests, not all sixty: {passed}"
     );
 }
 
 #[tokio::test]
-async fn a_claim_that_takes_a_lease_back_wakes_the_workers_of_other_processes() {
-    let (store, database) = ground().await;
-    let sleeper = open(&database);
-    let mut bell = sleeper.job_bell();
+async fn claim_that_requeues_an_expired_lease_notifies_other_processes() {
+    let (store, database) = open_store().await;
+    let waiter = open(&database);
+    let mut subscription = waiter.subscribe_jobs();
     let elsewhere = NewJob::new("elsewhere", "send", JsonText::default());
     store.job_enqueue(&[elsewhere, job(1)]).await.unwrap();
     let lost = JobClaim {
@@ -453,16 +453,16 @@ async fn a_claim_that_takes_a_lease_back_wakes_the_workers_of_other_processes() 
         lease: Some(Duration::from_millis(500)),
     };
     let lost = store.job_claim(&lost).await.unwrap().jobs.remove(0);
-    assert!(sleeper.job_arm().await.unwrap());
-    bell.mark_unchanged();
+    assert!(waiter.job_notification_arm().await.unwrap());
+    subscription.mark_unchanged();
     let taken_back = eventually(Duration::from_secs(10), async || {
         claim(&store, 1).await;
         let job = store.job_get(lost.id).await.unwrap().unwrap();
         job.status == JobStatus::Queued
     });
     assert!(taken_back.await);
-    tokio::time::timeout(Duration::from_secs(10), bell.changed())
+    tokio::time::timeout(Duration::from_secs(10), subscription.changed())
         .await
-        .expect("the sleeper hears of it")
+        .expect("the waiter is notified")
         .unwrap();
 }

@@ -1,4 +1,4 @@
-//! Keys where others write at the same time, or by hand.
+//! API keys under concurrent and manual writes.
 #![allow(clippy::unwrap_used)]
 
 use crate::support;
@@ -10,11 +10,11 @@ use leasehold_store_conformance::{Fixture, clock};
 use leasehold_testkit::{TestDatabase, eventually};
 use std::sync::Arc;
 use std::time::Duration;
-use support::raw::{connect, refused_by};
+use support::raw::{connect, rejected_by};
 use tokio_postgres::Client;
 use uuid::Uuid;
 
-async fn ground() -> (Fixture, Client, TestDatabase) {
+async fn open_fixture() -> (Fixture, Client, TestDatabase) {
     let clock = clock();
     let database = support::database().await;
     let store = support::store(&database, clock.clone());
@@ -32,24 +32,24 @@ fn key(scope: KeyScope) -> NewKey {
 }
 
 #[tokio::test]
-async fn a_key_of_a_workspace_that_is_being_deleted_waits_and_is_not_made() {
+async fn key_creation_waits_for_workspace_deletion_and_fails() {
     for (end, made) in [("COMMIT", false), ("ROLLBACK", true)] {
-        let (f, client, database) = ground().await;
-        let workspace = f.site(1).await.workspace;
+        let (f, client, database) = open_fixture().await;
+        let workspace = f.workspace(1).await.workspace;
         let deleting = connect(&database).await;
         deleting.batch_execute("BEGIN").await.unwrap();
-        let bury = include_str!("sql/workspace_bury.sql");
+        let bury = include_str!("sql/workspace_delete.sql");
         deleting.execute(bury, &[&workspace.0]).await.unwrap();
         let store = f.store.clone();
         let new = key(KeyScope::Workspace(workspace));
         let making = tokio::spawn(async move { store.key_create(&new).await.unwrap() });
         let waits = eventually(Duration::from_secs(10), || async {
-            let row = client.query_one(include_str!("sql/someone_waits.sql"), &[]);
+            let row = client.query_one(include_str!("sql/lock_waits.sql"), &[]);
             row.await.unwrap().get::<_, i64>("waiting") > 0
         });
         assert!(
             waits.await,
-            "the key waits for what becomes of its workspace"
+            "key creation waits for the deletion of the workspace"
         );
         deleting.batch_execute(end).await.unwrap();
         let created = making.await.unwrap();
@@ -58,8 +58,8 @@ async fn a_key_of_a_workspace_that_is_being_deleted_waits_and_is_not_made() {
 }
 
 #[tokio::test]
-async fn first_keys_of_several_processes_are_one() {
-    let (f, _client, database) = ground().await;
+async fn concurrent_processes_create_one_first_key() {
+    let (f, _client, database) = open_fixture().await;
     let stores: Vec<_> = (0..8)
         .map(|_| support::store(&database, f.clock.clone()))
         .collect();
@@ -80,9 +80,9 @@ async fn first_keys_of_several_processes_are_one() {
 }
 
 #[tokio::test]
-async fn a_key_that_says_two_things_is_refused_by_hand_too() {
-    let (f, client, _database) = ground().await;
-    let workspace = Some(f.site(1).await.workspace.0);
+async fn inconsistent_key_is_rejected_by_the_database() {
+    let (f, client, _database) = open_fixture().await;
+    let workspace = Some(f.workspace(1).await.workspace.0);
     let queues = |names: &[Option<&'static str>]| Some(names.to_vec());
     let hash = vec![1u8; 32];
     for (kind, workspace, queues, hash, constraint) in [
@@ -107,6 +107,6 @@ async fn a_key_that_says_two_things_is_refused_by_hand_too() {
         let inserted = client
             .execute(insert, &[&id, &kind, &workspace, &queues, hash])
             .await;
-        assert_eq!(refused_by(inserted), constraint, "{kind}");
+        assert_eq!(rejected_by(inserted), constraint, "{kind}");
     }
 }

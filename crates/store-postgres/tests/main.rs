@@ -1,4 +1,5 @@
-//! What the store on PostgreSQL adds to the conformance suite: one test program.
+//! PostgreSQL-specific store tests and the conformance suite, linked into one test program.
+#![allow(clippy::unwrap_used)]
 
 mod claim_cost;
 mod conformance;
@@ -7,10 +8,11 @@ mod explain;
 mod functions;
 mod graph_cost;
 mod graphs;
-mod hand_written;
 mod history;
 mod jobs;
 mod keys;
+mod manual_writes;
+mod notifications;
 mod read_cost;
 mod schema;
 mod shedlock;
@@ -19,4 +21,3 @@ mod stream;
 mod support;
 mod tls;
 mod transactional;
-mod wake;

@@ -1,4 +1,4 @@
-//! What reads that people wait for touch in a large database: as much as they show, however much there is.
+//! The buffers that interactive reads touch must depend on what they return, not on the size of the database.
 #![allow(clippy::unwrap_used)]
 
 use crate::explain;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use support::raw::connect;
 use tokio_postgres::Client;
 
-const SETTLE_IN: &str = include_str!("../sql/session/settle_in.sql");
+const CONFIGURE: &str = include_str!("../sql/session/configure.sql");
 const FILL_WORKSPACES: &str = include_str!("sql/claim_cost_fill_workspaces.sql");
 const FILL_REQUESTS: &str = include_str!("sql/claim_cost_fill_requests.sql");
 const FILL_EXECUTIONS: &str = include_str!("sql/read_cost_fill_executions.sql");
@@ -19,18 +19,18 @@ const SETTLE: &str = include_str!("sql/claim_cost_settle.sql");
 const PREPARE: &str = include_str!("sql/read_cost_prepare.sql");
 const EXPLAIN: &str = include_str!("sql/read_cost_explain.sql");
 const FARTHEST: &str = include_str!("sql/read_cost_farthest.sql");
-const PLACE: &str = include_str!("../sql/request/place.sql");
+const POSITION: &str = include_str!("../sql/request/position.sql");
 const EXECUTIONS: &str = include_str!("../sql/execution/list.sql");
-const SUSPECTS: &str = include_str!("../sql/capacity/suspects.sql");
+const SUSPECTS: &str = include_str!("../sql/drift/find_suspects.sql");
 const OVERVIEW: &str = include_str!("../sql/workspace/overview.sql");
 const OLDEST: &str = include_str!("../sql/request/oldest.sql");
 const RUNNING: &str = include_str!("../sql/execution/list_of_running.sql");
 
-/// Two workspaces with `each` requests in line and `ended` executions that ran before them.
+/// Creates two workspaces with `each` due requests and `ended` executions that ran before.
 async fn filled(each: i64, ended: i64) -> (Client, TestDatabase) {
     let database = support::database().await;
     let client = connect(&database).await;
-    client.execute(SETTLE_IN, &[]).await.unwrap();
+    client.execute(CONFIGURE, &[]).await.unwrap();
     let (first, last, limit, paused) = (0i64, 1i64, 100i32, false);
     client
         .execute(FILL_WORKSPACES, &[&first, &last, &limit, &paused])
@@ -49,14 +49,14 @@ async fn filled(each: i64, ended: i64) -> (Client, TestDatabase) {
     (client, database)
 }
 
-/// Buffers that one run of a statement touches, and the rows it returns.
+/// Returns the buffers that one run of a statement touches, and the rows it returns.
 async fn cost(client: &Client, types: &str, statement: &str, arguments: &str) -> (u64, u64) {
     let prepare = PREPARE
         .replace("{types}", types)
         .replace("{statement}", &expand(statement, INCLUDES));
     client.batch_execute(&prepare).await.unwrap();
     let explain = EXPLAIN.replace("{arguments}", arguments);
-    // The second run: the first also marks what it finds to be dead.
+    // Measures the second run: the first also sets hint bits and marks dead index entries.
     client.query_one(&explain, &[]).await.unwrap();
     let answer: Value = client.query_one(&explain, &[]).await.unwrap().get(0);
     client.batch_execute("DEALLOCATE read_cost").await.unwrap();
@@ -64,33 +64,33 @@ async fn cost(client: &Client, types: &str, statement: &str, arguments: &str) ->
     (explained.buffers, explained.rows)
 }
 
-async fn place_cost(client: &Client, up_to: u32) -> u64 {
+async fn position_cost(client: &Client, up_to: u32) -> u64 {
     let row = client.query_one(FARTHEST, &[]).await.unwrap();
     let (id, workspace): (uuid::Uuid, uuid::Uuid) = (row.get("id"), row.get("workspace_id"));
     let types = "timestamptz, uuid, uuid, bigint, bigint";
     let arguments = format!("NULL, '{workspace}', '{id}', {up_to}, 1000");
-    let (buffers, rows) = cost(client, types, PLACE, &arguments).await;
+    let (buffers, rows) = cost(client, types, POSITION, &arguments).await;
     assert_eq!(rows, 1);
     buffers
 }
 
 #[tokio::test]
-async fn the_place_of_the_last_in_line_costs_what_is_counted_and_not_what_waits() {
+async fn position_of_last_request_costs_up_to_the_bound_whatever_the_backlog() {
     let (short, _short) = filled(1_000, 0).await;
     let (long, _long) = filled(20_000, 0).await;
     for up_to in [10, 500] {
         let (few, many) = (
-            place_cost(&short, up_to).await,
-            place_cost(&long, up_to).await,
+            position_cost(&short, up_to).await,
+            position_cost(&long, up_to).await,
         );
-        // An entry a request, and the heap's page where it is not known to be visible to all.
+        // One index entry for each request, and its heap page unless the visibility map covers it.
         let most = 20 + u64::from(up_to) * 2;
         assert!(few <= most && many <= most, "{up_to}: {few}, {many}");
     }
 }
 
 #[tokio::test]
-async fn a_page_of_executions_costs_what_it_shows() {
+async fn page_of_executions_costs_what_it_returns() {
     let (client, _database) = filled(10, 20_000).await;
     let row = client.query_one(FARTHEST, &[]).await.unwrap();
     let workspace: uuid::Uuid = row.get("workspace_id");
@@ -107,7 +107,7 @@ async fn a_page_of_executions_costs_what_it_shows() {
     }
 }
 
-/// Buffers that an overview touches where `ended` executions ran before, and `each` requests wait in each of two workspaces.
+/// Returns the buffers that an overview touches with `ended` executions, and `each` pending requests in each of two workspaces.
 async fn overview_cost(each: i64, ended: i64) -> u64 {
     let (client, _database) = filled(each, ended).await;
     let (buffers, rows) = cost(&client, "timestamptz, bigint", OVERVIEW, "NULL, 50").await;
@@ -116,7 +116,7 @@ async fn overview_cost(each: i64, ended: i64) -> u64 {
 }
 
 #[tokio::test]
-async fn an_overview_costs_what_it_shows_and_not_what_waits_or_ran() {
+async fn overview_cost_does_not_depend_on_backlog_or_history() {
     let (few, many) = (
         overview_cost(10, 10).await,
         overview_cost(10_000, 20_000).await,
@@ -124,7 +124,7 @@ async fn an_overview_costs_what_it_shows_and_not_what_waits_or_ran() {
     assert!(few <= 60 && many <= 60, "{few}, {many}");
 }
 
-/// Buffers that a look for drift touches, in the same two workspaces.
+/// Returns the buffers that a drift check touches, in the same two workspaces.
 async fn drift_cost(each: i64, ended: i64) -> u64 {
     let (client, _database) = filled(each, ended).await;
     let (buffers, rows) = cost(&client, "uuid, bigint", SUSPECTS, "NULL, 500").await;
@@ -133,12 +133,12 @@ async fn drift_cost(each: i64, ended: i64) -> u64 {
 }
 
 #[tokio::test]
-async fn a_look_for_drift_costs_what_is_open_and_not_what_waits_or_ran() {
+async fn drift_check_cost_does_not_depend_on_backlog_or_history() {
     let (few, many) = (drift_cost(10, 10).await, drift_cost(10_000, 20_000).await);
     assert!(few <= 80 && many <= 80, "{few}, {many}");
 }
 
-/// Buffers that the oldest ones' ages touch where `ended` executions ran before, and `each` requests wait in each of two workspaces.
+/// Returns the buffers that the query for the oldest requests touches, in the same two workspaces.
 async fn oldest_cost(each: i64, ended: i64) -> u64 {
     let (client, _database) = filled(each, ended).await;
     let (buffers, rows) = cost(&client, "timestamptz", OLDEST, "NULL").await;
@@ -147,7 +147,7 @@ async fn oldest_cost(each: i64, ended: i64) -> u64 {
 }
 
 #[tokio::test]
-async fn the_oldest_are_found_without_reading_what_waits_or_ran() {
+async fn oldest_requests_cost_does_not_depend_on_backlog_or_history() {
     let (few, many) = (oldest_cost(10, 10).await, oldest_cost(10_000, 10_000).await);
     assert!(few <= 100 && many <= 100, "{few}, {many}");
 }

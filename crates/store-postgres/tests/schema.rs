@@ -1,4 +1,4 @@
-//! `schema.sql` is what the migrations and functions make. `cargo xtask schema` writes it anew.
+//! `schema.sql` must match what the migrations and functions create; `cargo xtask schema` rewrites it.
 #![allow(clippy::unwrap_used)]
 
 use crate::support;
@@ -61,7 +61,7 @@ fn psql(url: &str, script: &str) {
 }
 
 #[tokio::test]
-async fn the_dumped_schema_is_true() {
+async fn schema_sql_matches_the_database() {
     let database = support::database().await;
     let dumped = dump(database.url());
     if std::env::var_os("LEASEHOLD_BLESS").is_some() {
@@ -75,7 +75,7 @@ async fn the_dumped_schema_is_true() {
 }
 
 #[tokio::test]
-async fn migrating_again_changes_nothing() {
+async fn migrating_twice_changes_nothing() {
     let database = support::database().await;
     let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
     let before = dump(database.url());
@@ -87,7 +87,7 @@ async fn migrating_again_changes_nothing() {
 }
 
 #[tokio::test]
-async fn an_empty_database_has_everything_pending_and_many_may_migrate_at_once() {
+async fn empty_database_is_all_pending_and_concurrent_migrations_are_safe() {
     let database = TestPostgres::shared().fresh_database(None).await;
     let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
     let status = store.schema_status().await.unwrap();
@@ -106,7 +106,7 @@ async fn an_empty_database_has_everything_pending_and_many_may_migrate_at_once()
 }
 
 #[tokio::test]
-async fn the_script_does_by_hand_what_migrating_does() {
+async fn migration_script_has_the_same_result_as_migrating() {
     let database = TestPostgres::shared().fresh_database(None).await;
     psql(database.url(), &migration_script(&[]));
     let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
@@ -134,7 +134,7 @@ async fn the_script_does_by_hand_what_migrating_does() {
 }
 
 #[tokio::test]
-async fn a_newer_or_changed_schema_is_refused_with_what_to_do() {
+async fn newer_or_changed_schema_is_rejected_with_advice() {
     let database = support::database().await;
     let client = support::raw::connect(&database).await;
     let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
@@ -153,14 +153,14 @@ async fn a_newer_or_changed_schema_is_refused_with_what_to_do() {
         .unwrap();
     let error = store.schema_migrate().await.unwrap_err().to_string();
     assert!(
-        error.contains("0001_workspaces was applied with another text"),
+        error.contains("0001_workspaces was applied with a different text"),
         "{error}"
     );
 }
 
 /// A role that uses the schema and does not own it.
 #[tokio::test]
-async fn role_that_may_not_read_the_records_is_told_which_grant_it_needs() {
+async fn role_without_privilege_gets_error_with_the_missing_grant() {
     let database = support::database().await;
     let owner = support::raw::connect(&database).await;
     let url = database.url();

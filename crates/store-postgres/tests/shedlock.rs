@@ -26,7 +26,7 @@ async fn take(store: &PostgresStore, owner: &str) -> Option<LockToken> {
 }
 
 #[tokio::test]
-async fn java_and_leasehold_exclude_each_other_and_every_change_of_holder_raises_the_token() {
+async fn java_and_leasehold_exclude_each_other_and_new_holder_raises_token() {
     let database = support::database().await;
     let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
     let java = connect(&database).await;
@@ -51,7 +51,7 @@ async fn java_and_leasehold_exclude_each_other_and_every_change_of_holder_raises
     assert_eq!(
         store.lock_list().await.unwrap()[0].token,
         3,
-        "raised although Java knows no token"
+        "raised although Java does not write tokens"
     );
     assert!(
         !store
@@ -62,12 +62,12 @@ async fn java_and_leasehold_exclude_each_other_and_every_change_of_holder_raises
 }
 
 #[tokio::test]
-async fn a_holder_that_lost_its_lock_to_java_claims_nothing() {
+async fn holder_that_lost_its_lock_to_java_cannot_claim() {
     let database = support::database().await;
     let clock = clock();
     let waiting = Fixture::new(Arc::new(support::store(&database, clock.clone())), clock);
-    let site = waiting.site(5).await;
-    waiting.enqueue(&site, 1).await;
+    let workspace = waiting.workspace(5).await;
+    waiting.enqueue(&workspace, 1).await;
     let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
     let ours = take(&store, "us").await.unwrap();
     let java = connect(&database).await;
@@ -88,7 +88,11 @@ async fn a_holder_that_lost_its_lock_to_java_claims_nothing() {
         ClaimOutcome::LockLost
     );
     assert_eq!(
-        store.request_counts(site.workspace).await.unwrap().pending,
+        store
+            .request_counts(workspace.workspace)
+            .await
+            .unwrap()
+            .pending,
         1
     );
 }

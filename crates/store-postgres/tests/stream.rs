@@ -1,4 +1,4 @@
-//! The stream of changes where PostgreSQL makes it hard: transactions that commit late, and cursors that are of no use here.
+//! The change stream on PostgreSQL: transactions that commit late, and cursors of other databases.
 #![allow(clippy::unwrap_used)]
 
 use crate::support;
@@ -17,25 +17,29 @@ use tokio_postgres::Client;
 
 const ENQUEUE: &str = include_str!("sql/enqueue.sql");
 
-async fn ground() -> (Fixture, Arc<PostgresStore>, TestDatabase) {
+async fn open_fixture() -> (Fixture, Arc<PostgresStore>, TestDatabase) {
     let database = support::database().await;
     let clock = clock();
     let store = Arc::new(support::store(&database, clock.clone()));
     (Fixture::new(store.clone(), clock), store, database)
 }
 
-async fn enqueue(client: &Client, site: &TestWorkspace) -> RequestId {
+async fn enqueue(client: &Client, workspace: &TestWorkspace) -> RequestId {
     let row = client
         .query_one(
             ENQUEUE,
-            &[&site.workspace.0, &site.definition.0, &json!(null)],
+            &[
+                &workspace.workspace.0,
+                &workspace.definition.0,
+                &json!(null),
+            ],
         )
         .await
         .unwrap();
     RequestId(row.get("id"))
 }
 
-/// All that comes after a cursor, one change at a time, each time going on after it.
+/// Reads all changes after a cursor, one page for each change.
 async fn rest(
     store: &PostgresStore,
     cursor: &ChangeCursor,
@@ -55,9 +59,9 @@ async fn rest(
 }
 
 #[tokio::test]
-async fn what_commits_late_is_read_once_wherever_one_went_on_meanwhile() {
-    let (f, store, database) = ground().await;
-    let (site, other) = (f.site(1).await, f.site(1).await);
+async fn late_commits_are_read_exactly_once_from_any_cursor() {
+    let (f, store, database) = open_fixture().await;
+    let (workspace, other) = (f.workspace(1).await, f.workspace(1).await);
     let start = store
         .change_list(&ChangeStart::Now, None, 10)
         .await
@@ -66,37 +70,37 @@ async fn what_commits_late_is_read_once_wherever_one_went_on_meanwhile() {
     let (early, late) = (connect(&database).await, connect(&database).await);
     early.batch_execute("BEGIN").await.unwrap();
     late.batch_execute("BEGIN").await.unwrap();
-    // Their numbers and ids come before those of all that is read meanwhile.
-    let first = enqueue(&early, &site).await;
-    let second = enqueue(&late, &site).await;
+    // Their transaction numbers and ids are lower than those of the events read meanwhile.
+    let first = enqueue(&early, &workspace).await;
+    let second = enqueue(&late, &workspace).await;
     let elsewhere = enqueue(&late, &other).await;
-    let meanwhile = f.enqueue(&site, 3).await;
+    let meanwhile = f.enqueue(&workspace, 3).await;
     let page = ChangeStart::After(start);
     let page = store.change_list(&page, None, 10).await.unwrap();
     let read: Vec<RequestId> = page.changes.iter().map(|c| c.event.request).collect();
     assert_eq!(read, meanwhile);
     early.batch_execute("COMMIT").await.unwrap();
-    let places: Vec<&ChangeCursor> = page.changes.iter().map(|c| &c.cursor).collect();
+    let cursors: Vec<&ChangeCursor> = page.changes.iter().map(|c| &c.cursor).collect();
     let mut between = Vec::new();
-    for (taken, place) in places.iter().enumerate() {
+    for (taken, cursor) in cursors.iter().enumerate() {
         let mut expected = meanwhile[taken + 1..].to_vec();
         expected.push(first);
-        assert_eq!(rest(&store, place, None).await, expected);
-        let start = ChangeStart::After((*place).clone());
+        assert_eq!(rest(&store, cursor, None).await, expected);
+        let start = ChangeStart::After((*cursor).clone());
         let page = store.change_list(&start, None, 1).await.unwrap();
         between.push((expected[1..].to_vec(), page.changes[0].cursor.clone()));
     }
     assert_eq!(rest(&store, &page.cursor, None).await, [first]);
     late.batch_execute("COMMIT").await.unwrap();
-    for (mut expected, place) in between {
+    for (mut expected, cursor) in between {
         expected.push(second);
         assert_eq!(
-            rest(&store, &place, Some(site.workspace)).await,
+            rest(&store, &cursor, Some(workspace.workspace)).await,
             expected,
             "of one workspace"
         );
         expected.push(elsewhere);
-        assert_eq!(rest(&store, &place, None).await, expected);
+        assert_eq!(rest(&store, &cursor, None).await, expected);
     }
 }
 
@@ -105,17 +109,17 @@ async fn kind(store: &PostgresStore, text: String) -> ErrorKind {
     store
         .change_list(&start, None, 10)
         .await
-        .expect_err("it is no cursor of this stream")
+        .expect_err("the cursor must be rejected")
         .kind
 }
 
 #[tokio::test]
-async fn a_cursor_of_another_database_is_refused() {
-    let (here, store, _database) = ground().await;
-    let (there, other, _other_database) = ground().await;
+async fn cursor_of_another_database_is_rejected() {
+    let (here, store, _database) = open_fixture().await;
+    let (there, other, _other_database) = open_fixture().await;
     for f in [&here, &there] {
-        let site = f.site(1).await;
-        f.enqueue(&site, 3).await;
+        let workspace = f.workspace(1).await;
+        f.enqueue(&workspace, 3).await;
     }
     for start in [ChangeStart::Oldest, ChangeStart::Now] {
         let foreign = other.change_list(&start, None, 1).await.unwrap().cursor;
@@ -124,27 +128,27 @@ async fn a_cursor_of_another_database_is_refused() {
 }
 
 #[tokio::test]
-async fn a_cursor_with_numbers_that_were_never_given_out_is_refused() {
-    let (f, store, _database) = ground().await;
-    let site = f.site(1).await;
-    f.enqueue(&site, 3).await;
+async fn cursor_with_unassigned_numbers_is_rejected() {
+    let (f, store, _database) = open_fixture().await;
+    let workspace = f.workspace(1).await;
+    f.enqueue(&workspace, 3).await;
     let page = store.change_list(&ChangeStart::Oldest, None, 1).await;
     let cursor = page.unwrap().cursor.0;
     let parts: Vec<&str> = cursor.split('/').collect();
-    let with = |place: usize, text: &str| {
+    let with = |index: usize, text: &str| {
         let mut parts = parts.clone();
-        parts[place] = text;
+        parts[index] = text;
         parts.join("/")
     };
     for strange in [
         // Another cluster, another database.
         with(0, "1"),
         with(1, "1"),
-        // A state of this one that is yet to come, or that a backup has taken back.
+        // A snapshot in the future, as after restoring a backup.
         with(3, "900000000000:900000000000:"),
         with(3, "18446744073709551615:18446744073709551615:"),
         with(2, "900000000000:900000000000:"),
-        // What PostgreSQL would not take for a snapshot.
+        // Not a valid snapshot.
         with(3, "99999999999999999999:1:"),
         with(3, "9:8:"),
         with(3, "1:1:\0"),

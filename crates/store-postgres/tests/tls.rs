@@ -1,4 +1,4 @@
-//! TLS to a real PostgreSQL that speaks nothing else.
+//! TLS to a real PostgreSQL that accepts only TLS.
 #![allow(clippy::unwrap_used)]
 
 use leasehold_store::SchemaStore;
@@ -9,47 +9,47 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::Path;
 
-/// An authority in PEM, and a certificate with its key that it signed.
-struct Papers {
-    authority: String,
+/// A CA certificate in PEM, and a server certificate that it signed, with its key.
+struct Certificates {
+    ca: String,
     certificate: String,
     key: String,
 }
 
-impl Papers {
+impl Certificates {
     fn of(name: &str) -> Self {
-        let mut authority = CertificateParams::new([]).unwrap();
-        authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let mut ca = CertificateParams::new([]).unwrap();
+        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let its_key = KeyPair::generate().unwrap();
-        let signed = authority.self_signed(&its_key).unwrap();
-        let issuer = Issuer::new(authority, its_key);
+        let signed = ca.self_signed(&its_key).unwrap();
+        let issuer = Issuer::new(ca, its_key);
         let key = KeyPair::generate().unwrap();
         let server = CertificateParams::new([name.to_owned()]).unwrap();
         Self {
-            authority: signed.pem(),
+            ca: signed.pem(),
             certificate: server.signed_by(&key, &issuer).unwrap().pem(),
             key: key.serialize_pem(),
         }
     }
 }
 
-/// A server that lets in only those who speak TLS.
-fn strict(papers: &Papers) -> Cluster {
+/// Starts a server that accepts only TLS.
+fn tls_only_cluster(certificates: &Certificates) -> Cluster {
     let mut cluster = fresh_cluster(&[("fsync", "off")]);
     cluster.stop().unwrap();
-    let data = cluster.folder().join("data");
-    give(&data, "server.crt", &papers.certificate);
-    give(&data, "server.key", &papers.key);
-    give(&data, "pg_hba.conf", "hostssl all all 127.0.0.1/32 trust\n");
+    let data = cluster.directory().join("data");
+    write_private(&data, "server.crt", &certificates.certificate);
+    write_private(&data, "server.key", &certificates.key);
+    write_private(&data, "pg_hba.conf", "hostssl all all 127.0.0.1/32 trust\n");
     let settings = data.join("postgresql.conf");
     let usual = fs::read_to_string(&settings).unwrap();
-    give(&data, "postgresql.conf", &format!("{usual}\nssl = on\n"));
+    write_private(&data, "postgresql.conf", &format!("{usual}\nssl = on\n"));
     cluster.start_again().unwrap();
     cluster
 }
 
-/// Writes a file that only the server's own account can read.
-fn give(data: &Path, name: &str, text: &str) {
+/// Writes a file that only the server's account can read.
+fn write_private(data: &Path, name: &str, text: &str) {
     let owner = fs::metadata(data).unwrap();
     let file = data.join(name);
     fs::write(&file, text).unwrap();
@@ -63,11 +63,11 @@ async fn migrated(options: &PostgresOptions) -> leasehold_store::Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_is_believed_only_with_the_authority_and_the_name_that_are_expected() {
-    let papers = Papers::of("127.0.0.1");
-    let cluster = tokio::task::block_in_place(|| strict(&papers));
+async fn server_certificate_must_match_ca_and_host_name() {
+    let certificates = Certificates::of("127.0.0.1");
+    let cluster = tokio::task::block_in_place(|| tls_only_cluster(&certificates));
     let trusting = |url: String| PostgresOptions {
-        tls_ca: Some(papers.authority.clone().into()),
+        tls_ca: Some(certificates.ca.clone().into()),
         ..PostgresOptions::new(url)
     };
 
@@ -75,8 +75,8 @@ async fn a_server_is_believed_only_with_the_authority_and_the_name_that_are_expe
     let full = format!("{}?sslmode=verify-full", cluster.url());
     migrated(&trusting(full)).await.unwrap();
 
-    let stranger = PostgresOptions::new(cluster.url());
-    let refused = migrated(&stranger).await.unwrap_err();
+    let untrusting = PostgresOptions::new(cluster.url());
+    let refused = migrated(&untrusting).await.unwrap_err();
     let shown = format!("{refused} {:?}", refused.source);
     assert!(shown.contains("UnknownIssuer"), "{shown}");
 
@@ -92,18 +92,18 @@ async fn a_server_is_believed_only_with_the_authority_and_the_name_that_are_expe
 }
 
 #[tokio::test]
-async fn what_cannot_work_is_refused_before_anybody_is_asked() {
+async fn invalid_tls_options_fail_before_connecting() {
     let url = "postgres://me@127.0.0.1:1/db";
     let with = |url: &str, ca: &str| PostgresOptions {
         tls_ca: Some(ca.into()),
         ..PostgresOptions::new(url)
     };
-    let authority = Papers::of("127.0.0.1").authority;
+    let ca = Certificates::of("127.0.0.1").ca;
     let cases = [
-        (with(url, "no certificate"), "has no certificate in PEM"),
+        (with(url, "no certificate"), "contains no PEM certificate"),
         (
-            with(&format!("{url}?sslmode=disable"), &authority),
-            "forbids TLS",
+            with(&format!("{url}?sslmode=disable"), &ca),
+            "sslmode=disable",
         ),
     ];
     for (options, expected) in cases {

@@ -1,4 +1,4 @@
-//! Enqueueing inside the caller's own transaction, through the SQL function.
+//! Enqueueing inside the caller's transaction, with the SQL function.
 #![allow(clippy::unwrap_used)]
 
 use crate::support;
@@ -24,9 +24,12 @@ async fn fixture() -> (Fixture, TestDatabase) {
     (Fixture::new(Arc::new(store), clock), database)
 }
 
-async fn enqueue(client: &Client, site: &TestWorkspace, params: Value) -> RequestId {
+async fn enqueue(client: &Client, workspace: &TestWorkspace, params: Value) -> RequestId {
     let row = client
-        .query_one(ENQUEUE, &[&site.workspace.0, &site.definition.0, &params])
+        .query_one(
+            ENQUEUE,
+            &[&workspace.workspace.0, &workspace.definition.0, &params],
+        )
         .await
         .unwrap();
     RequestId(row.get("id"))
@@ -34,14 +37,19 @@ async fn enqueue(client: &Client, site: &TestWorkspace, params: Value) -> Reques
 
 async fn with_key(
     client: &Client,
-    site: &TestWorkspace,
+    workspace: &TestWorkspace,
     key: &str,
     params: Value,
 ) -> Result<RequestId, String> {
     let answer = client
         .query_one(
             ENQUEUE_KEY,
-            &[&site.workspace.0, &site.definition.0, &params, &key],
+            &[
+                &workspace.workspace.0,
+                &workspace.definition.0,
+                &params,
+                &key,
+            ],
         )
         .await;
     answer
@@ -50,15 +58,15 @@ async fn with_key(
 }
 
 #[tokio::test]
-async fn what_is_rolled_back_was_never_enqueued_and_what_commits_is_claimed() {
+async fn rolled_back_request_is_never_enqueued_and_committed_one_is_claimed() {
     let (fixture, database) = fixture().await;
-    let site = fixture.site(5).await;
+    let workspace = fixture.workspace(5).await;
     let client = connect(&database).await;
     client.batch_execute("BEGIN").await.unwrap();
-    enqueue(&client, &site, json!({"n": 1})).await;
+    enqueue(&client, &workspace, json!({"n": 1})).await;
     client.batch_execute("ROLLBACK").await.unwrap();
     client.batch_execute("BEGIN").await.unwrap();
-    let kept = enqueue(&client, &site, json!({"n": 2})).await;
+    let kept = enqueue(&client, &workspace, json!({"n": 2})).await;
     assert_eq!(
         fixture.drain(10).await.requests,
         [],
@@ -70,18 +78,17 @@ async fn what_is_rolled_back_was_never_enqueued_and_what_commits_is_claimed() {
     assert_eq!(claimed[0].params.as_str(), r#"{"n": 2}"#);
 }
 
-/// Whichever way a request comes in, it is the same request.
 #[tokio::test]
-async fn the_function_makes_the_same_request_as_the_store() {
+async fn sql_function_creates_the_same_request_as_the_store() {
     let (fixture, database) = fixture().await;
-    let site = fixture.site(5).await;
+    let workspace = fixture.workspace(5).await;
     let client = connect(&database).await;
     let params = json!({"order": 1, "lines": [1, 2]});
-    let by_sql = enqueue(&client, &site, params.clone()).await;
-    let new = NewRequest::new(fresh_id(), site.definition, params);
+    let by_sql = enqueue(&client, &workspace, params.clone()).await;
+    let new = NewRequest::new(fresh_id(), workspace.definition, params);
     let by_store = new.id;
     let call = Enqueue {
-        workspace: site.workspace,
+        workspace: workspace.workspace,
         requests: vec![new],
         by: "sql".into(),
     };
@@ -90,13 +97,13 @@ async fn the_function_makes_the_same_request_as_the_store() {
     for id in [by_sql, by_store] {
         let mut request = fixture
             .store
-            .request_get(site.workspace, id)
+            .request_get(workspace.workspace, id)
             .await
             .unwrap()
             .unwrap();
         let mut events = fixture
             .store
-            .request_timeline(site.workspace, id)
+            .request_timeline(workspace.workspace, id)
             .await
             .unwrap();
         request.id = by_store;
@@ -113,7 +120,7 @@ async fn the_function_makes_the_same_request_as_the_store() {
     assert_eq!(
         fixture
             .store
-            .request_counts(site.workspace)
+            .request_counts(workspace.workspace)
             .await
             .unwrap()
             .pending,
@@ -125,28 +132,28 @@ async fn the_function_makes_the_same_request_as_the_store() {
 #[tokio::test]
 async fn ten_open_transactions_block_neither_each_other_nor_claims() {
     let (fixture, database) = fixture().await;
-    let site = fixture.site(100).await;
-    let committed = fixture.enqueue(&site, 20).await;
+    let workspace = fixture.workspace(100).await;
+    let committed = fixture.enqueue(&workspace, 20).await;
     let mut open = Vec::new();
     for n in 0..10 {
         let client = connect(&database).await;
         client
-            .batch_execute(include_str!("sql/begin_impatient.sql"))
+            .batch_execute(include_str!("sql/begin_without_waiting.sql"))
             .await
             .unwrap();
         for _ in 0..5 {
-            enqueue(&client, &site, json!({"n": n})).await;
+            enqueue(&client, &workspace, json!({"n": n})).await;
         }
         open.push(client);
     }
     let claimed = fixture.drain(7).await.requests;
     assert_eq!(claimed.iter().map(|r| r.id).collect::<Vec<_>>(), committed);
-    let more = fixture.enqueue(&site, 3).await;
+    let more = fixture.enqueue(&workspace, 3).await;
     assert_eq!(fixture.drain(7).await.requests.len(), more.len());
     assert_eq!(
         fixture
             .store
-            .request_counts(site.workspace)
+            .request_counts(workspace.workspace)
             .await
             .unwrap()
             .pending,
@@ -159,7 +166,7 @@ async fn ten_open_transactions_block_neither_each_other_nor_claims() {
     assert_eq!(
         fixture
             .store
-            .request_counts(site.workspace)
+            .request_counts(workspace.workspace)
             .await
             .unwrap()
             .pending,
@@ -169,28 +176,28 @@ async fn ten_open_transactions_block_neither_each_other_nor_claims() {
 }
 
 #[tokio::test]
-async fn a_key_is_shared_with_the_store() {
+async fn idempotency_key_is_shared_with_the_store() {
     let (fixture, database) = fixture().await;
-    let site = fixture.site(5).await;
+    let workspace = fixture.workspace(5).await;
     let client = connect(&database).await;
-    let first = with_key(&client, &site, "k", json!({"n": 1}))
+    let first = with_key(&client, &workspace, "k", json!({"n": 1}))
         .await
         .unwrap();
     assert_eq!(
-        with_key(&client, &site, "k", json!({"n": 1.0})).await,
+        with_key(&client, &workspace, "k", json!({"n": 1.0})).await,
         Ok(first)
     );
     assert_eq!(
-        with_key(&client, &site, "k", json!({"n": 2})).await,
+        with_key(&client, &workspace, "k", json!({"n": 2})).await,
         Err("23505".into())
     );
-    let mut new = NewRequest::new(fresh_id(), site.definition, json!({"n": 1}));
+    let mut new = NewRequest::new(fresh_id(), workspace.definition, json!({"n": 1}));
     new.idempotency = Some(Idempotency {
         key: "k".into(),
         window: None,
     });
     let call = Enqueue {
-        workspace: site.workspace,
+        workspace: workspace.workspace,
         requests: vec![new],
         by: "x".into(),
     };
@@ -201,21 +208,21 @@ async fn a_key_is_shared_with_the_store() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_enqueued_is_refused_by_name() {
+async fn invalid_enqueue_is_rejected_with_its_error_code() {
     let (fixture, database) = fixture().await;
-    let site = fixture.site(5).await;
-    let other = fixture.site(5).await;
+    let workspace = fixture.workspace(5).await;
+    let other = fixture.workspace(5).await;
     let client = connect(&database).await;
-    let nobody = Uuid::now_v7();
+    let unknown = Uuid::now_v7();
     let deep: Value =
         serde_json::from_str(&format!("{}{}", "[".repeat(65), "]".repeat(65))).unwrap();
     let big = json!("x".repeat(300_000));
     for (workspace, definition, params, code) in [
-        (nobody, site.definition.0, json!(1), "P0002"),
-        (site.workspace.0, nobody, json!(1), "P0002"),
-        (site.workspace.0, other.definition.0, json!(1), "42501"),
-        (site.workspace.0, site.definition.0, deep, "54000"),
-        (site.workspace.0, site.definition.0, big, "54000"),
+        (unknown, workspace.definition.0, json!(1), "P0002"),
+        (workspace.workspace.0, unknown, json!(1), "P0002"),
+        (workspace.workspace.0, other.definition.0, json!(1), "42501"),
+        (workspace.workspace.0, workspace.definition.0, deep, "54000"),
+        (workspace.workspace.0, workspace.definition.0, big, "54000"),
     ] {
         let error = client
             .query_one(ENQUEUE, &[&workspace, &definition, &params])
@@ -230,7 +237,7 @@ async fn what_cannot_be_enqueued_is_refused_by_name() {
     assert_eq!(
         fixture
             .store
-            .request_counts(site.workspace)
+            .request_counts(workspace.workspace)
             .await
             .unwrap()
             .pending,
@@ -238,43 +245,47 @@ async fn what_cannot_be_enqueued_is_refused_by_name() {
     );
 }
 
-/// PostgreSQL knows numbers and times that other programs cannot read back.
+/// PostgreSQL accepts numbers and times that other programs cannot represent.
 #[tokio::test]
-async fn numbers_and_times_that_only_postgres_knows_are_refused() {
+async fn numbers_and_times_only_postgres_supports_are_rejected() {
     let (fixture, database) = fixture().await;
-    let site = fixture.site(5).await;
+    let workspace = fixture.workspace(5).await;
     let client = connect(&database).await;
     for (sql, code) in [
         (include_str!("sql/enqueue_huge_number.sql"), "54000"),
         (include_str!("sql/enqueue_never.sql"), "23514"),
     ] {
         let refused = client
-            .query_one(sql, &[&site.workspace.0, &site.definition.0])
+            .query_one(sql, &[&workspace.workspace.0, &workspace.definition.0])
             .await;
         assert_eq!(
             refused.unwrap_err().as_db_error().unwrap().code().code(),
             code
         );
     }
-    let counts = fixture.store.request_counts(site.workspace).await.unwrap();
+    let counts = fixture
+        .store
+        .request_counts(workspace.workspace)
+        .await
+        .unwrap();
     assert_eq!(counts.pending, 0);
 }
 
 #[tokio::test]
-async fn unknown_options_are_refused_and_change_nothing() {
+async fn unknown_options_are_rejected_without_effect() {
     let (fixture, database) = fixture().await;
-    let site = fixture.site(5).await;
+    let workspace = fixture.workspace(5).await;
     let client = connect(&database).await;
     let enqueue = include_str!("sql/enqueue_with_options.sql");
     let job_enqueue = include_str!("sql/job_enqueue_with_options.sql");
-    let (workspace, definition) = (site.workspace.0, site.definition.0);
+    let (workspace_id, definition) = (workspace.workspace.0, workspace.definition.0);
     for (options, message) in [
         (json!({"color": 1}), "unknown option \"color\""),
         (json!([]), "options must be a JSON object, not array"),
         (json!(null), "options must be a JSON object, not null"),
     ] {
         let request = client
-            .query_one(enqueue, &[&workspace, &definition, &options])
+            .query_one(enqueue, &[&workspace_id, &definition, &options])
             .await;
         let job = client.query_one(job_enqueue, &[&options]).await;
         for (name, answer) in [
@@ -287,15 +298,23 @@ async fn unknown_options_are_refused_and_change_nothing() {
             assert_eq!(error.message(), format!("{name}: {message}"));
         }
     }
-    let counts = fixture.store.request_counts(site.workspace).await.unwrap();
+    let counts = fixture
+        .store
+        .request_counts(workspace.workspace)
+        .await
+        .unwrap();
     assert_eq!(counts.pending, 0);
     for options in [Some(json!({})), None] {
         client
-            .query_one(enqueue, &[&workspace, &definition, &options])
+            .query_one(enqueue, &[&workspace_id, &definition, &options])
             .await
             .unwrap();
         client.query_one(job_enqueue, &[&options]).await.unwrap();
     }
-    let counts = fixture.store.request_counts(site.workspace).await.unwrap();
+    let counts = fixture
+        .store
+        .request_counts(workspace.workspace)
+        .await
+        .unwrap();
     assert_eq!(counts.pending, 2);
 }

@@ -1,4 +1,4 @@
--- Workspaces, and the one row of each that admission and a change of its limit both write.
+-- Workspaces, and the turn row of each, which admissions and limit changes both write.
 
 CREATE TABLE workspace (
     id BLOB NOT NULL,
@@ -22,7 +22,7 @@ CREATE TABLE workspace (
 
 CREATE UNIQUE INDEX workspace_name ON workspace (name) WHERE deleted_at IS NULL;
 
--- Every admission of any workspace takes the next number.
+-- Every admission takes the next number, across all workspaces.
 CREATE TABLE admission_number (
     id INTEGER NOT NULL PRIMARY KEY DEFAULT 1,
     last INTEGER NOT NULL,
@@ -31,9 +31,10 @@ CREATE TABLE admission_number (
 
 INSERT INTO admission_number (last) VALUES (0);
 
--- turn: the number of the workspace's last admission; whoever has the lowest is served next.
+-- turn: the number of the workspace's last admission; the workspace with the lowest number is next.
 -- waiting: how many of its requests are in the line: PENDING, due, without an execution.
--- has_room: whether the next slot number is below the limit. All of it is kept by triggers, so it is true whoever writes.
+-- has_room: whether a slot is free, that is, the next slot number is below the limit.
+-- Triggers maintain these columns, so they are correct for every writer.
 CREATE TABLE workspace_turn (
     workspace_id BLOB NOT NULL,
     concurrency_limit INTEGER NOT NULL,
@@ -57,7 +58,7 @@ CREATE TABLE workspace_turn (
 
 CREATE INDEX workspace_turn_ready ON workspace_turn (ready, turn) WHERE ready = 1;
 
--- The turn row follows its workspace, whoever writes it and however.
+-- Triggers copy every change of a workspace to its turn row.
 CREATE TRIGGER workspace_insert_turn AFTER INSERT ON workspace
 BEGIN
     INSERT INTO workspace_turn (workspace_id, concurrency_limit, paused, deleted, has_room)

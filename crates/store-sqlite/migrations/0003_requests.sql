@@ -1,8 +1,8 @@
--- The execution queue, the executions that hold slots, the log of every transition, and what keeps them true.
+-- The execution queue, the executions that hold slots, the event log, and the triggers that enforce their invariants.
 
--- due: 1 waits in its workspace's line, 0 waits for run_at, NULL is not PENDING.
--- execution_lost: 1 if the execution it kept is unexpectedly gone; it waits in the line like one without.
--- redriven: 1 if it was ever redriven, also after that redrive was pruned.
+-- due: 1 = in its workspace's line, 0 = scheduled for run_at, NULL = not PENDING.
+-- execution_lost: 1 if the execution that it kept is unexpectedly missing; it waits in the line like a request without one.
+-- redriven: 1 if it was ever redriven, even if that redrive was pruned.
 CREATE TABLE workflow_execution_queue (
     id BLOB NOT NULL,
     workspace_id BLOB NOT NULL,
@@ -110,7 +110,7 @@ BEGIN
     SELECT RAISE(ABORT, 'request_identity');
 END;
 
--- Counts and the length of the line follow every write. There is one writer, so nobody waits for anybody here.
+-- Triggers update the counts and the line's length with every write. One thread writes, so this causes no contention.
 CREATE TRIGGER request_insert_turn AFTER INSERT ON workflow_execution_queue
 BEGIN
     UPDATE workspace_turn
@@ -149,13 +149,13 @@ BEGIN
     UPDATE workflow_execution_queue SET redriven = 1 WHERE id = NEW.redrive_of;
 END;
 
--- A RUNNING execution is the use of a slot; there is no other record of it. slot is the number of that slot: the
--- RUNNING executions of a workspace are numbered 0, 1, 2 … without a gap. Numbers are distinct (execution_slot_once), so
--- n executions need a number of n - 1 at least, and a highest number below the limit proves that at most `limit` run,
--- with one look at the end of an index however many run. When one ends, the highest takes its number.
--- Rejected: a bounded count for each admission (LIMIT 1 OFFSET limit), which walks every RUNNING row. Measured for an
--- admission with 1,000 and with 20,000 running under a limit of 100,000: 2,397 → 62,397 steps of SQLite and
--- 96 → 582 microseconds, where this takes 999 steps and about 90 microseconds at both.
+-- A RUNNING execution uses one slot; nothing else records the use. `slot` is the slot's number: the RUNNING executions
+-- of a workspace are numbered 0, 1, 2 … without a gap. Numbers are unique (execution_slot_once), so n executions have
+-- a highest number of at least n - 1. A highest number below the limit therefore proves that at most `limit` run, and one
+-- index lookup finds it. When an execution ends, the one with the highest number takes over its number.
+-- Rejected: a bounded count for each admission (LIMIT 1 OFFSET limit), which reads every RUNNING row. Measured for one
+-- admission with 1,000 and with 20,000 running under a limit of 100,000: 2,397 and 62,397 SQLite steps, 96 and 582
+-- microseconds; the slot number takes 999 steps and about 90 microseconds in both cases.
 CREATE TABLE workflow_execution (
     id BLOB NOT NULL,
     workspace_id BLOB NOT NULL,
@@ -180,7 +180,7 @@ CREATE TABLE workflow_execution (
 CREATE INDEX execution_running ON workflow_execution (workspace_id, admission) WHERE status = 'RUNNING';
 CREATE UNIQUE INDEX execution_slot_once ON workflow_execution (workspace_id, slot) WHERE status = 'RUNNING';
 
--- The database gives the number; a RUNNING execution is never without one.
+-- The database assigns the slot number; every RUNNING execution has one.
 CREATE TRIGGER execution_insert_slot BEFORE INSERT ON workflow_execution
 WHEN NEW.slot IS NOT NULL
 BEGIN
@@ -206,7 +206,7 @@ BEGIN
     SELECT RAISE(ABORT, 'execution_request');
 END;
 
--- The new row has no number yet and sorts last, so the first one found is the highest of the others.
+-- The new row has no slot yet and sorts last, so the first row found is the highest of the others.
 CREATE TRIGGER execution_takes_slot AFTER INSERT ON workflow_execution
 WHEN NEW.status = 'RUNNING'
 BEGIN
@@ -277,8 +277,8 @@ BEGIN
     WHERE workspace_id = NEW.workspace_id;
 END;
 
--- There is one writer, so ids rise in the order of commits. AUTOINCREMENT never gives an id twice, also not after the
--- newest events were pruned: a reader's place in the stream stays good.
+-- One thread writes, so ids follow the order of commits. AUTOINCREMENT never reuses an id, not even after the newest
+-- events were pruned, so cursors stay valid.
 CREATE TABLE request_event (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
     request_id BLOB NOT NULL,

@@ -1,4 +1,4 @@
--- Named locks, with the columns a Java ShedLock has.
+-- Named locks, with the columns of Java's ShedLock.
 
 CREATE TABLE shedlock (
     name TEXT NOT NULL,
@@ -10,7 +10,7 @@ CREATE TABLE shedlock (
     CONSTRAINT shedlock_name_length CHECK (length(name) BETWEEN 1 AND 64)
 ) STRICT;
 
--- Rises with every change of holder, also when someone takes the lock who does not know the token.
+-- Increases with every acquisition, also by clients that do not know the token, such as Java's ShedLock.
 CREATE TRIGGER shedlock_token AFTER UPDATE OF locked_at, locked_by ON shedlock
 WHEN NEW.fencing_token = OLD.fencing_token AND (NEW.locked_at <> OLD.locked_at OR NEW.locked_by <> OLD.locked_by)
 BEGIN

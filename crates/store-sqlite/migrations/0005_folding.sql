@@ -1,2 +1,2 @@
--- PostgreSQL folds appended events into the turn rows with SQL functions. SQLite has one writer, which keeps those rows
--- true as it goes; the number is kept so that both stores count alike.
+-- Empty, so that both stores number their migrations alike. PostgreSQL folds appended events into the turn rows with SQL
+-- functions; on SQLite triggers update those rows at once.

@@ -1,2 +1,2 @@
--- PostgreSQL has a SQL function that enqueues inside the caller's own transaction. A SQLite file belongs to one process,
--- so there is no other caller to have one; the number is kept so that both stores count alike.
+-- Empty, so that both stores number their migrations alike. PostgreSQL has a SQL function that enqueues inside the caller's
+-- transaction; one process owns a SQLite file, so no other client could call it.

@@ -1,4 +1,4 @@
--- Wishes to cancel what runs: whether it is ended without being asked, and whether the engine was told.
+-- Cancel requests. cancel_force: terminate instead of cancel. cancel_told_at: when the engine acknowledged the request.
 
 ALTER TABLE workflow_execution_queue ADD COLUMN cancel_force INTEGER NOT NULL DEFAULT 0
     CONSTRAINT request_cancel_force CHECK (cancel_force IN (0, 1));

@@ -1,2 +1,2 @@
--- PostgreSQL has a SQL function that notifies a sleeping dispatcher. A SQLite file belongs to one process, which wakes its
--- own sleepers; the number is kept so that both stores count alike.
+-- Empty, so that both stores number their migrations alike. PostgreSQL has a SQL function that notifies a waiting
+-- dispatcher; one process owns a SQLite file and notifies its own services.

@@ -1,7 +1,7 @@
--- The WorkQueue. A job is one row that is written once; where it is in its life is said by exactly one of a run of its
--- line, a waiting row, an entry of a page of leases, and an end. No foreign keys: each would be looked up for every job.
+-- The WorkQueue. A job is one row, written once. Exactly one other record says where the job is: a run of its line, a
+-- waiting row, an entry in a page of leases, or an end. No foreign keys: SQLite would look each up for every job.
 
--- Lengths of time are in microseconds, as moments are.
+-- Durations and times are in microseconds.
 CREATE TABLE queue (
     id INTEGER NOT NULL,
     name TEXT NOT NULL,
@@ -28,7 +28,7 @@ CREATE TABLE queue (
     CONSTRAINT queue_timeout CHECK (timeout_us > 0)
 ) STRICT;
 
--- How many jobs of all queues may run at once; NULL is no limit.
+-- The limit on running jobs of all queues; NULL is no limit.
 CREATE TABLE job_limit (
     id INTEGER NOT NULL DEFAULT 1,
     max_running INTEGER,
@@ -39,7 +39,7 @@ CREATE TABLE job_limit (
 
 INSERT INTO job_limit (max_running) VALUES (NULL);
 
--- The last job and the last fencing token there were, also of jobs that are deleted: neither is ever given again.
+-- The last job id and the last fencing token ever assigned, also to deleted jobs: neither is reused.
 CREATE TABLE job_number (
     id INTEGER NOT NULL DEFAULT 1,
     last_job INTEGER NOT NULL DEFAULT 0,
@@ -50,7 +50,7 @@ CREATE TABLE job_number (
 
 INSERT INTO job_number DEFAULT VALUES;
 
--- What is NULL of the wishes at the end is as the queue says. A node of a graph has its execution and its place in the graph.
+-- max_attempts to timeout_us: NULL means that the queue's setting applies. execution_id, node: set if the job runs a node of a graph.
 CREATE TABLE job (
     id INTEGER NOT NULL,
     queue_id INTEGER NOT NULL,
@@ -73,8 +73,8 @@ CREATE TABLE job (
 
 CREATE INDEX job_of_queue ON job (queue_id);
 
--- The jobs that no worker ever had and that may run at once, as runs of neighbouring ids of one queue and priority. Jobs are
--- appended to the last run of their line where they can be, and claimed from its first.
+-- Fresh jobs (never claimed, due at once), as runs of consecutive ids of one queue and priority. New jobs extend the last
+-- run of their line if they can; claims take jobs from the first run.
 CREATE TABLE job_line (
     queue_id INTEGER NOT NULL,
     priority INTEGER NOT NULL,
@@ -84,8 +84,8 @@ CREATE TABLE job_line (
     CONSTRAINT job_line_run CHECK (first_job <= last_job)
 ) STRICT, WITHOUT ROWID;
 
--- The jobs that wait for a time, or that a worker had: retried, snoozed, given back, taken back.
--- ready: 1 if their time has come, which the claims note.
+-- Waiting jobs: scheduled, or claimed before and then retried, snoozed, returned or expired.
+-- ready: 1 if the job is due; claims set it.
 CREATE TABLE job_waiting (
     job_id INTEGER NOT NULL,
     queue_id INTEGER NOT NULL,
@@ -103,10 +103,10 @@ CREATE TABLE job_waiting (
 CREATE INDEX job_waiting_line ON job_waiting (queue_id, priority DESC, created_at, job_id) WHERE ready = 1;
 CREATE INDEX job_waiting_due ON job_waiting (queue_id, run_at) WHERE ready = 0;
 
--- The jobs that workers have, up to 64 of one claim in a row.
--- jobs: an array of [job, attempt, by how much its lease ends after expires_at, its run_at unless that is its created_at].
+-- Running jobs: pages of up to 64 leases of one claim.
+-- jobs: an array of [job, attempt, end of its lease minus expires_at, run_at unless equal to created_at].
 -- expires_at: when the first lease of the page ends.
--- nodes: 1 if nodes of graphs may be among them, 0 if certainly none is.
+-- nodes: 1 if some of the jobs may run graph nodes, 0 if none does.
 CREATE TABLE job_lease (
     token INTEGER NOT NULL,
     queue_id INTEGER NOT NULL,
@@ -125,7 +125,7 @@ CREATE INDEX job_lease_of_queue ON job_lease (queue_id, expires_at, size);
 CREATE INDEX job_lease_expiry ON job_lease (expires_at, size);
 CREATE INDEX job_lease_of_nodes ON job_lease (queue_id) WHERE nodes = 1;
 
--- The jobs that have ended. run_at is NULL where it was created_at; started_at and worker are those of the last claim.
+-- Ended jobs. run_at is NULL if it equals created_at; started_at and worker are those of the last claim.
 CREATE TABLE job_end (
     job_id INTEGER NOT NULL,
     queue_id INTEGER NOT NULL,
@@ -146,7 +146,7 @@ CREATE TABLE job_end (
 CREATE INDEX job_end_age ON job_end (failed, finished_at);
 CREATE INDEX job_end_of_failed ON job_end (job_id) WHERE failed = 1;
 
--- What is worth remembering of a job that has not ended: its progress, and what went wrong last.
+-- Progress and last error of jobs that have not ended.
 CREATE TABLE job_note (
     job_id INTEGER NOT NULL,
     progress TEXT,
@@ -154,7 +154,7 @@ CREATE TABLE job_note (
     CONSTRAINT job_note_pkey PRIMARY KEY (job_id)
 ) STRICT;
 
--- Deduplication keys and the jobs that hold them: until holds_until, or until the job has ended where that is NULL.
+-- Deduplication keys and the jobs that hold them: until holds_until, or until the job ends if that is NULL.
 CREATE TABLE job_key (
     job_id INTEGER NOT NULL,
     queue_id INTEGER NOT NULL,
@@ -167,7 +167,7 @@ CREATE TABLE job_key (
 
 CREATE INDEX job_key_passing ON job_key (holds_until) WHERE holds_until IS NOT NULL;
 
--- Every job with all that is known of it, for people.
+-- Every job with its status, for ad hoc queries.
 CREATE VIEW work_queue AS
 WITH lease AS MATERIALIZED (
     SELECT entry.value ->> 0 AS job_id, entry.value ->> 1 AS attempt, page.worker, page.claimed_at,

@@ -1,6 +1,6 @@
--- Keys that open the API. Only hashes are kept, and a revoked key stays as a record of what it was.
+-- API keys. Only hashes are stored; a revoked key keeps its row.
 
--- queues: a JSON array of names for a worker's key, NULL for others.
+-- queues: a JSON array of names for a worker key, NULL for others.
 CREATE TABLE api_key (
     id BLOB NOT NULL,
     name TEXT NOT NULL,

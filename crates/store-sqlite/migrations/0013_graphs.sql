@@ -1,8 +1,8 @@
--- Graphs that run on the WorkQueue: where the nodes of an execution are, and what each came to.
+-- Graphs that run on the WorkQueue: the state of an execution's nodes and their outputs.
 
--- state: one letter a node, in the order the graph lists them.
--- ended, error: how the graph ended, and what went wrong.
--- deadline: when it is ended if it has not ended by then.
+-- state: one letter for each node, in the graph's order.
+-- ended, error: how the graph ended, and its error.
+-- deadline: when the graph times out.
 CREATE TABLE execution_graph (
     execution_id BLOB NOT NULL,
     state TEXT NOT NULL,
@@ -21,8 +21,8 @@ CREATE TABLE execution_graph (
 
 CREATE INDEX execution_graph_deadline ON execution_graph (deadline) WHERE finished_at IS NULL AND deadline IS NOT NULL;
 
--- The nodes that were begun, by their place in the graph's list. One that could not be given its input has no job.
--- An output is kept here and nowhere else.
+-- Started nodes, by their index in the graph. A node whose input could not be built has no job.
+-- Outputs are stored only here.
 CREATE TABLE execution_node (
     execution_id BLOB NOT NULL,
     node INTEGER NOT NULL,
@@ -39,7 +39,7 @@ CREATE TABLE execution_node (
     CONSTRAINT execution_node_output CHECK (output IS NULL OR (finished_at IS NOT NULL AND error IS NULL))
 ) STRICT;
 
--- Nodes whose job lost its last lease: the graph is yet to be told.
+-- Nodes whose job lost its last lease and whose graph has not processed that yet.
 CREATE TABLE node_spent (
     execution_id BLOB NOT NULL,
     node INTEGER NOT NULL,

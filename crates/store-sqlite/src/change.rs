@@ -1,4 +1,4 @@
-//! The stream of changes. There is one writer, so an event's id is its place in the order of commits, and the cursor.
+//! The stream of changes. One thread writes, so event ids follow the order of commits and serve as cursors.
 
 use crate::SqliteStore;
 use crate::error::Fault;
@@ -37,13 +37,13 @@ fn list(
     workspace: Option<WorkspaceId>,
     limit: u32,
 ) -> Result<ChangePage, Fault> {
-    // As of one moment: a page that is not full was looked for up to the last event that moment knows, and goes on there.
-    session.at_once(|session| {
+    // One snapshot: a page that is not full ends at the snapshot's last event, and the cursor continues from there.
+    session.in_snapshot(|session| {
         let last: i64 = session.one(LAST, [], |row| Ok(row.get(0)?))?;
         let after = match start {
             ChangeStart::Oldest => 0,
             ChangeStart::Now => last,
-            ChangeStart::After(cursor) => place(cursor, last)?,
+            ChangeStart::After(cursor) => parse_cursor(cursor, last)?,
         };
         let limit = limit.clamp(1, PAGE_MAX);
         let changes = match workspace {
@@ -67,13 +67,13 @@ fn change(row: &Row<'_>) -> Result<Change, Fault> {
     })
 }
 
-/// A place beyond the last was never handed out for this file: it is of another, or of a later state of this one.
-fn place(cursor: &ChangeCursor, last: i64) -> Result<i64, ErrorKind> {
+/// Parses a cursor. A value beyond the last event comes from another file, or from a later state of this one.
+fn parse_cursor(cursor: &ChangeCursor, last: i64) -> Result<i64, ErrorKind> {
     match cursor.0.parse::<i64>() {
-        // Only the text that was handed out: neither a sign nor leading zeros.
-        Ok(place) if (0..=last).contains(&place) && place.to_string() == cursor.0 => Ok(place),
+        // Only the canonical text: no sign, no leading zeros.
+        Ok(id) if (0..=last).contains(&id) && id.to_string() == cursor.0 => Ok(id),
         _ => Err(ErrorKind::Value(
-            "the cursor is not one of this stream".to_owned(),
+            "the cursor does not belong to this stream".to_owned(),
         )),
     }
 }

@@ -1,16 +1,16 @@
-//! Opens connections with the settings every one of them needs. Knows no table.
+//! Opens and configures connections. Knows no table.
 
 use crate::error::Fault;
 use crate::options::SqliteOptions;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
-/// More than there are statements, so that each is compiled once a connection.
-const STATEMENTS: usize = 256;
-/// A log that a burst made large is cut back to this many bytes when it begins anew.
-const LOG_KEPT_BYTES: i64 = 64 * 1024 * 1024;
+/// More than the number of statements, so that each connection compiles each statement once.
+const STATEMENT_CACHE_SIZE: usize = 256;
+/// SQLite truncates a larger WAL to this size when it resets it.
+const WAL_SIZE_LIMIT_BYTES: i64 = 64 * 1024 * 1024;
 
-/// The one connection that writes.
+/// Opens the connection of the writer.
 pub(crate) fn open_writer(file: &Path, options: &SqliteOptions) -> Result<Connection, Fault> {
     let connection = Connection::open_with_flags(
         file,
@@ -20,37 +20,37 @@ pub(crate) fn open_writer(file: &Path, options: &SqliteOptions) -> Result<Connec
     )?;
     connection.busy_timeout(options.busy_timeout)?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    // What was answered survives a power loss: every commit is fsynced.
+    // Every commit is fsynced, so answered writes survive a power loss.
     connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "journal_size_limit", LOG_KEPT_BYTES)?;
-    settle(&connection, options.cache_kib)?;
+    connection.pragma_update(None, "journal_size_limit", WAL_SIZE_LIMIT_BYTES)?;
+    configure(&connection, options.cache_kib)?;
     Ok(connection)
 }
 
-/// A connection that only reads.
+/// Opens a read-only connection.
 pub(crate) fn open_reader(file: &Path, options: &SqliteOptions) -> Result<Connection, Fault> {
     let connection = Connection::open_with_flags(
         file,
         OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     connection.busy_timeout(options.busy_timeout)?;
-    settle(&connection, options.cache_kib / 4)?;
+    configure(&connection, options.cache_kib / 4)?;
     Ok(connection)
 }
 
-/// A database that lives in memory, with the one connection that sees it.
+/// Opens an in-memory database, visible to this connection only.
 pub(crate) fn open_memory(options: &SqliteOptions) -> Result<Connection, Fault> {
     let connection = Connection::open_in_memory()?;
-    settle(&connection, options.cache_kib)?;
+    configure(&connection, options.cache_kib)?;
     Ok(connection)
 }
 
-fn settle(connection: &Connection, cache_kib: u32) -> Result<(), Fault> {
+fn configure(connection: &Connection, cache_kib: u32) -> Result<(), Fault> {
     connection.pragma_update(None, "foreign_keys", true)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
-    // A negative number counts KiB, a positive one pages.
+    // A negative value is in KiB, a positive one in pages.
     connection.pragma_update(None, "cache_size", -i64::from(cache_kib))?;
-    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    connection.set_prepared_statement_cache_capacity(STATEMENT_CACHE_SIZE);
     Ok(())
 }
 
@@ -59,9 +59,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_logged_and_synced_at_every_commit_and_readers_only_read() {
-        let folder = leasehold_testkit::temp_dir();
-        let file = folder.path().join("leasehold.db");
+    fn writer_uses_wal_with_full_sync_and_readers_are_read_only() {
+        let dir = leasehold_testkit::temp_dir();
+        let file = dir.path().join("leasehold.db");
         let options = SqliteOptions::default();
         let writer = open_writer(&file, &options).unwrap();
         let mode: String = writer

@@ -1,8 +1,8 @@
-//! The database itself: its clock, and what SQLite says of itself and of its file. Judges nothing.
+//! The database: its clock, and the facts about SQLite and its file that `doctor` judges.
 
 use crate::SqliteStore;
 use crate::error::Fault;
-use crate::row::{Columns, moment};
+use crate::row::{Columns, timestamp};
 use crate::session::Session;
 use async_trait::async_trait;
 use leasehold_core::Timestamp;
@@ -16,8 +16,8 @@ const JOURNAL_MODE: &str = sql!("diagnosis/journal_mode");
 const SYNCHRONOUS: &str = sql!("diagnosis/synchronous");
 const SIZE: &str = sql!("diagnosis/size");
 const CHECK: &str = sql!("diagnosis/check");
-/// Checking a file reads all of it: a larger one takes longer than whoever asks would wait.
-const CHECKED_MAX_BYTES: u64 = 256 * 1024 * 1024;
+/// `quick_check` reads the whole file; larger files are not checked, because it would take too long.
+const QUICK_CHECK_MAX_BYTES: u64 = 256 * 1024 * 1024;
 
 #[async_trait]
 impl DatabaseStore for SqliteStore {
@@ -29,14 +29,14 @@ impl DatabaseStore for SqliteStore {
     }
 
     async fn now(&self) -> Result<Timestamp> {
-        self.read("now", |s| moment(s.now)).await
+        self.read("now", |s| timestamp(s.now)).await
     }
 
     async fn diagnose(&self) -> Result<Diagnosis> {
         if self.readers.is_none() {
             return Ok(Diagnosis::Memory);
         }
-        // These two are the writer's own.
+        // These two settings are those of the writer's connection.
         let (journal_mode, synchronous) = self.write("diagnose", settings).await?;
         let mut facts = self.read("diagnose", file).await?;
         facts.journal_mode = journal_mode;
@@ -53,10 +53,10 @@ fn settings(session: &Session<'_>) -> Result<(String, u32), Fault> {
 
 fn file(session: &Session<'_>) -> Result<SqliteFacts, Fault> {
     let mut facts = session.one(SIZE, [], size)?;
-    facts.unchecked = facts.bytes > CHECKED_MAX_BYTES;
+    facts.unchecked = facts.bytes > QUICK_CHECK_MAX_BYTES;
     if !facts.unchecked {
-        let said: String = session.one(CHECK, [], |row| Ok(row.get(0)?))?;
-        facts.damage = (said != "ok").then_some(said);
+        let result: String = session.one(CHECK, [], |row| Ok(row.get(0)?))?;
+        facts.damage = (result != "ok").then_some(result);
     }
     Ok(facts)
 }

@@ -1,4 +1,4 @@
-//! Definitions and their versions: statements and rows. A version is written once and never changed.
+//! Definitions and their immutable versions: statements and rows.
 
 use crate::error::Fault;
 use crate::row::{Columns, Text, after_id, blob, json_text};
@@ -42,7 +42,7 @@ impl DefinitionStore for SqliteStore {
         id: DefinitionId,
     ) -> Result<Option<Definition>> {
         self.read("definition_get", move |s| {
-            s.maybe(GET, [blob(workspace), blob(id)], definition)
+            s.optional(GET, [blob(workspace), blob(id)], definition)
         })
         .await
     }
@@ -54,7 +54,7 @@ impl DefinitionStore for SqliteStore {
     ) -> Result<Option<Definition>> {
         let name = name.to_owned();
         self.read("definition_find", move |s| {
-            s.maybe(FIND, params![blob(workspace), Text(&name)], definition)
+            s.optional(FIND, params![blob(workspace), Text(&name)], definition)
         })
         .await
     }
@@ -130,13 +130,13 @@ fn create(session: &Session<'_>, new: &NewDefinition) -> Result<DefinitionCreate
         Text(&new.name),
         session.now
     ];
-    Ok(match session.maybe(CREATE, row, definition)? {
-        Some(made) => DefinitionCreated::Created(made),
+    Ok(match session.optional(CREATE, row, definition)? {
+        Some(created) => DefinitionCreated::Created(created),
         None => DefinitionCreated::NameTaken,
     })
 }
 
-/// Whether it can still be run: neither it nor its workspace is deleted.
+/// Whether the definition can run: neither it nor its workspace is deleted.
 pub(crate) fn is_open(
     session: &Session<'_>,
     workspace: WorkspaceId,
@@ -164,7 +164,7 @@ fn publish(session: &Session<'_>, new: &NewVersion) -> Result<Option<Version>, F
         .execution_timeout
         .map(|timeout| millis(timeout).cast_signed());
     let ids = [blob(new.workspace), blob(new.definition), blob(new.id)];
-    let number = session.maybe(PUBLISH, ids, |row| Ok(row.get::<_, u32>(0)?))?;
+    let number = session.optional(PUBLISH, ids, |row| Ok(row.get::<_, u32>(0)?))?;
     let Some(number) = number else {
         return Ok(None);
     };
@@ -181,7 +181,7 @@ fn publish(session: &Session<'_>, new: &NewVersion) -> Result<Option<Version>, F
     session.one(VERSION_CREATE, row, version).map(Some)
 }
 
-/// A version from the cache or from the database.
+/// Returns a version from the cache or the database.
 pub(crate) fn cached_version(
     session: &Session<'_>,
     versions: &VersionCache,
@@ -191,13 +191,16 @@ pub(crate) fn cached_version(
     if let Some(cached) = versions.get(workspace, id) {
         return Ok(Some(cached));
     }
-    let found = session.maybe(VERSION_GET, [blob(workspace), blob(id)], version)?;
+    let found = session.optional(VERSION_GET, [blob(workspace), blob(id)], version)?;
     Ok(found.map(|version| versions.insert(version)))
 }
 
 fn version(row: &Row<'_>) -> Result<Version, Fault> {
-    let body: VersionBody = serde_json::from_value(row.json("body")?)
-        .map_err(|error| ErrorKind::Broken(format!("the body of a version: {error}")))?;
+    let body: VersionBody = serde_json::from_value(row.json("body")?).map_err(|error| {
+        ErrorKind::Broken(format!(
+            "a version's body in the database is invalid: {error}"
+        ))
+    })?;
     let schema: Option<String> = row.get("params_schema")?;
     let timeout: Option<i64> = row.get("execution_timeout_ms")?;
     Ok(Version {

@@ -1,15 +1,15 @@
-//! What SQLite's errors mean to a caller. The only place that reads SQLite's codes and messages.
+//! Maps SQLite errors to the store's error kinds. The only file that reads SQLite's error codes and messages.
 
 use leasehold_store::{Error, ErrorKind};
 use rusqlite::ffi::{self, ErrorCode};
 
-/// What went wrong inside an operation, before it is known which operation it was.
+/// A failure inside an operation, before the operation's name is added.
 #[derive(Debug)]
 pub(crate) enum Fault {
-    /// SQLite says so.
+    /// An error of SQLite.
     Sqlite(rusqlite::Error),
-    /// This store says so.
-    Refused(ErrorKind),
+    /// An error of this store.
+    Store(ErrorKind),
 }
 
 impl From<rusqlite::Error> for Fault {
@@ -20,7 +20,7 @@ impl From<rusqlite::Error> for Fault {
 
 impl From<ErrorKind> for Fault {
     fn from(kind: ErrorKind) -> Self {
-        Self::Refused(kind)
+        Self::Store(kind)
     }
 }
 
@@ -28,7 +28,7 @@ impl Fault {
     pub(crate) fn kind(&self) -> ErrorKind {
         match self {
             Self::Sqlite(error) => kind(error),
-            Self::Refused(kind) => kind.clone(),
+            Self::Store(kind) => kind.clone(),
         }
     }
 
@@ -36,12 +36,12 @@ impl Fault {
         let error = Error::new(context, self.kind());
         match self {
             Self::Sqlite(source) => error.because(source),
-            Self::Refused(_) => error,
+            Self::Store(_) => error,
         }
     }
 
-    /// Whether the named constraint refused it.
-    pub(crate) fn is_refused_by(&self, constraint: &str) -> bool {
+    /// Whether the operation violated the named constraint.
+    pub(crate) fn violates(&self, constraint: &str) -> bool {
         matches!(self.kind(), ErrorKind::Constraint(name) if name == constraint)
     }
 }
@@ -51,7 +51,7 @@ fn kind(error: &rusqlite::Error) -> ErrorKind {
         rusqlite::Error::SqliteFailure(failure, message) => {
             failure_kind(*failure, message.as_deref().unwrap_or_default())
         }
-        // A statement that does not even prepare: the tables it needs are not there.
+        // The statement does not prepare: its tables are missing.
         rusqlite::Error::SqlInputError { msg, .. } => prepare_kind(msg),
         rusqlite::Error::ToSqlConversionFailure(source) => ErrorKind::Value(source.to_string()),
         other => ErrorKind::Broken(other.to_string()),
@@ -77,7 +77,7 @@ fn failure_kind(failure: ffi::Error, message: &str) -> ErrorKind {
 fn prepare_kind(message: &str) -> ErrorKind {
     if message.starts_with("no such table") || message.starts_with("no such column") {
         return ErrorKind::Schema(format!(
-            "the schema does not fit this program ({message}); run the migrations"
+            "the schema does not match this version of Leasehold ({message}); run the migrations"
         ));
     }
     ErrorKind::Broken(message.to_owned())
@@ -88,14 +88,14 @@ fn constraint_kind(extended: i32, message: &str) -> ErrorKind {
         ffi::SQLITE_CONSTRAINT_CHECK => {
             ErrorKind::Constraint(after_colon(message).unwrap_or(message).to_owned())
         }
-        // The message is what the trigger raised: the constraint's name.
+        // The trigger raises the constraint's name as the message.
         ffi::SQLITE_CONSTRAINT_TRIGGER => ErrorKind::Constraint(message.to_owned()),
         ffi::SQLITE_CONSTRAINT_UNIQUE
         | ffi::SQLITE_CONSTRAINT_PRIMARYKEY
         | ffi::SQLITE_CONSTRAINT_ROWID => {
             ErrorKind::Constraint(unique_name(after_colon(message).unwrap_or(message)))
         }
-        // SQLite does not say which one.
+        // SQLite does not name the foreign key.
         ffi::SQLITE_CONSTRAINT_FOREIGNKEY => ErrorKind::Constraint("foreign_key".to_owned()),
         ffi::SQLITE_CONSTRAINT_NOTNULL => ErrorKind::Constraint(format!(
             "{}_not_null",
@@ -110,7 +110,7 @@ fn after_colon(message: &str) -> Option<&str> {
     message.split_once(": ").map(|(_, name)| name)
 }
 
-/// SQLite names the columns of a unique constraint; everybody else names the constraint.
+/// Maps the columns that SQLite reports to the constraint's name, as PostgreSQL reports it.
 fn unique_name(columns: &str) -> String {
     const NAMES: [(&str, &str); 21] = [
         ("workspace.id", "workspace_pkey"),

@@ -1,10 +1,10 @@
-//! Executions: reading them, and ending them together with their requests.
+//! Executions: reads them, and finishes them together with their requests.
 
 use crate::SqliteStore;
 use crate::error::Fault;
-use crate::request::event::Subject;
+use crate::request::event::RequestRef;
 use crate::request::resolve::mark_dispatched;
-use crate::row::{Columns, Kept, Text, after_id, blob};
+use crate::row::{Columns, SqliteRecord, Text, after_id, blob};
 use crate::session::Session;
 use async_trait::async_trait;
 use leasehold_core::{
@@ -13,8 +13,8 @@ use leasehold_core::{
 use leasehold_store::execution::{
     ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished, ExecutionStore,
 };
+use leasehold_store::notification::Notification;
 use leasehold_store::sql;
-use leasehold_store::wake::Wake;
 use leasehold_store::{Page, Result};
 use rusqlite::{Row, params};
 use serde_json::Value;
@@ -38,14 +38,14 @@ impl ExecutionStore for SqliteStore {
         id: ExecutionId,
     ) -> Result<Option<Execution>> {
         self.read("execution_get", move |s| {
-            s.maybe(GET, [blob(workspace), blob(id)], execution)
+            s.optional(GET, [blob(workspace), blob(id)], execution)
         })
         .await
     }
 
     async fn execution_find(&self, id: ExecutionId) -> Result<Option<Execution>> {
         self.read("execution_find", move |s| {
-            s.maybe(FIND, [blob(id)], execution)
+            s.optional(FIND, [blob(id)], execution)
         })
         .await
     }
@@ -102,7 +102,7 @@ fn list(
     filter: &ExecutionFilter,
     page: Page<i64>,
 ) -> Result<Vec<Execution>, Fault> {
-    // What runs has an index of its own, so that what has ended is not walked past.
+    // RUNNING executions have their own index, so the query skips finished ones.
     let sql = match filter.status {
         Some(ExecutionStatus::Running) => LIST_OF_RUNNING,
         _ => LIST,
@@ -117,10 +117,10 @@ fn list(
     session.all(sql, row, execution)
 }
 
-/// An execution and its request before they end.
-struct Open {
+/// The state of an execution and its request before they finish.
+struct OpenExecution {
     execution: ExecutionStatus,
-    subject: Subject,
+    subject: RequestRef,
     status: RequestStatus,
     cancel_requested: bool,
 }
@@ -130,14 +130,14 @@ pub(crate) fn finish_one(
     by: &str,
     finish: &ExecutionFinish,
 ) -> Result<ExecutionFinished, Fault> {
-    let found = session.maybe(TO_FINISH, [blob(finish.execution)], |row| {
-        Ok(Open {
-            execution: row.word("execution_status")?,
-            subject: Subject {
+    let found = session.optional(TO_FINISH, [blob(finish.execution)], |row| {
+        Ok(OpenExecution {
+            execution: row.parsed("execution_status")?,
+            subject: RequestRef {
                 request: row.id("id")?,
                 workspace: row.id("workspace_id")?,
             },
-            status: row.word("status")?,
+            status: row.parsed("status")?,
             cancel_requested: row.get("cancel_requested")?,
         })
     })?;
@@ -154,12 +154,12 @@ pub(crate) fn finish_one(
         finish.error.as_deref().map(Text)
     ];
     session.run(FINISH, row)?;
-    session.ring(Wake::Work);
+    session.notify(Notification::Work);
     let request = open.subject.request;
     let (status, reason) = match open.status {
         ended @ (RequestStatus::Completed | RequestStatus::Failed) => (ended, None),
         RequestStatus::Pending | RequestStatus::Claimed | RequestStatus::Dispatched => {
-            bring_to_dispatched(session, by, finish.execution, &open)?;
+            advance_to_dispatched(session, by, finish.execution, &open)?;
             end_request(session, by, finish, &open)?
         }
     };
@@ -170,12 +170,12 @@ pub(crate) fn finish_one(
     })
 }
 
-/// Moves the request through every status it has not been in yet.
-fn bring_to_dispatched(
+/// Moves the request through the statuses up to DISPATCHED.
+fn advance_to_dispatched(
     session: &Session<'_>,
     by: &str,
     execution: ExecutionId,
-    open: &Open,
+    open: &OpenExecution,
 ) -> Result<(), Fault> {
     let subject = open.subject;
     if open.status == RequestStatus::Pending {
@@ -187,7 +187,7 @@ fn bring_to_dispatched(
         ];
         session.run(REQUEST_CLAIM, row)?;
         let (from, to) = (RequestStatus::Pending, RequestStatus::Claimed);
-        subject.moved(session, Some(from), to, by, None)?;
+        subject.log_transition(session, Some(from), to, by, None)?;
     }
     if open.status != RequestStatus::Dispatched {
         mark_dispatched(session, subject, by)?;
@@ -199,10 +199,10 @@ fn end_request(
     session: &Session<'_>,
     by: &str,
     finish: &ExecutionFinish,
-    open: &Open,
+    open: &OpenExecution,
 ) -> Result<(RequestStatus, Option<FailureReason>), Fault> {
     let reason = match (finish.end, open.cancel_requested) {
-        // Giving up an unknown start ends in a termination that was wished.
+        // The cancellation of an unknown start terminates the execution.
         (ExecutionEnd::Terminated, true) => Some(FailureReason::Cancelled),
         (end, _) => end.failure_reason(),
     };
@@ -210,20 +210,21 @@ fn end_request(
         None => RequestStatus::Completed,
         Some(_) => RequestStatus::Failed,
     };
-    let word = reason.map(FailureReason::as_str);
+    let parsed = reason.map(FailureReason::as_str);
     let row = params![
         blob(open.subject.request),
         status.as_str(),
-        word,
+        parsed,
         finish.error.as_deref().map(Text),
         session.now
     ];
     session.run(REQUEST_FINISH, row)?;
     let from = Some(RequestStatus::Dispatched);
-    open.subject.moved(session, from, status, by, word)?;
+    open.subject
+        .log_transition(session, from, status, by, parsed)?;
     Ok((status, reason))
 }
 
 fn execution(row: &Row<'_>) -> Result<Execution, Fault> {
-    Execution::read(&Kept(row))
+    Execution::read(&SqliteRecord(row))
 }

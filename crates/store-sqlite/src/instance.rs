@@ -1,45 +1,49 @@
-//! Instances: what the processes that serve this store last said of themselves.
+//! Instances: the heartbeats of the processes that use this store.
 
 use crate::SqliteStore;
 use crate::error::Fault;
-use crate::row::{Columns, Text, length};
+use crate::row::{Columns, Text, micros};
 use crate::session::Session;
 use async_trait::async_trait;
 use leasehold_store::Result;
-use leasehold_store::instance::{Instance, InstanceBeat, InstanceStore};
+use leasehold_store::instance::{Instance, InstanceHeartbeat, InstanceStore};
 use leasehold_store::sql;
 use rusqlite::params;
 use std::time::Duration;
 
-const BEAT: &str = sql!("instance/beat");
-const FORGET: &str = sql!("instance/forget");
-const LEAVE: &str = sql!("instance/leave");
+const HEARTBEAT: &str = sql!("instance/heartbeat");
+const DELETE_STALE: &str = sql!("instance/delete_stale");
+const DEREGISTER: &str = sql!("instance/deregister");
 const LIST: &str = sql!("instance/list");
 
 #[async_trait]
 impl InstanceStore for SqliteStore {
-    async fn instance_beat(&self, beat: &InstanceBeat, forget_after: Duration) -> Result<()> {
-        let beat = beat.clone();
-        self.write("instance_beat", move |s| {
+    async fn instance_heartbeat(
+        &self,
+        heartbeat: &InstanceHeartbeat,
+        forget_after: Duration,
+    ) -> Result<()> {
+        let heartbeat = heartbeat.clone();
+        self.write("instance_heartbeat", move |s| {
             let row = params![
-                Text(&beat.id),
-                Text(&beat.version),
-                beat.dispatches,
-                beat.listens.as_deref().map(Text),
+                Text(&heartbeat.id),
+                Text(&heartbeat.version),
+                heartbeat.dispatches,
+                heartbeat.listens.as_deref().map(Text),
                 s.now
             ];
-            s.run(BEAT, row)?;
-            let forgotten = s.now.saturating_sub(length(forget_after));
-            s.run(FORGET, params![Text(&beat.id), forgotten])?;
+            s.run(HEARTBEAT, row)?;
+            let oldest = s.now.saturating_sub(micros(forget_after));
+            s.run(DELETE_STALE, params![Text(&heartbeat.id), oldest])?;
             Ok(())
         })
         .await
     }
 
-    async fn instance_leave(&self, id: &str) -> Result<()> {
+    async fn instance_deregister(&self, id: &str) -> Result<()> {
         let id = id.to_owned();
-        self.write("instance_leave", move |s| {
-            s.run(LEAVE, [Text(&id)]).map(drop)
+        self.write("instance_deregister", move |s| {
+            s.run(DEREGISTER, [Text(&id)]).map(drop)
         })
         .await
     }

@@ -1,4 +1,4 @@
-//! Keys that open the API: statements and rows. What a key may do is the core's to say.
+//! API keys: statements and rows. The core decides what a key may do.
 
 use crate::SqliteStore;
 use crate::error::Fault;
@@ -27,7 +27,7 @@ impl KeyStore for SqliteStore {
         let new = new.clone();
         self.write("key_create", move |s| {
             Ok(match insert(s, &new)? {
-                Some(made) => KeyCreated::Created(made),
+                Some(created) => KeyCreated::Created(created),
                 None => KeyCreated::WorkspaceNotFound,
             })
         })
@@ -38,7 +38,7 @@ impl KeyStore for SqliteStore {
         let new = new.clone();
         self.write("key_create_first", move |s| {
             if new.scope != KeyScope::Admin {
-                let problem = "the first key must be an administrator's";
+                let problem = "the first key must be an administrator key";
                 return Err(ErrorKind::Value(problem.to_owned()).into());
             }
             if s.one(HAS_ADMIN, [], |row| Ok(row.get(0)?))? {
@@ -51,12 +51,12 @@ impl KeyStore for SqliteStore {
 
     async fn key_find(&self, hash: &[u8; 32]) -> Result<Option<Key>> {
         let hash = *hash;
-        self.read("key_find", move |s| s.maybe(FIND, [&hash], key))
+        self.read("key_find", move |s| s.optional(FIND, [&hash], key))
             .await
     }
 
     async fn key_get(&self, id: KeyId) -> Result<Option<Key>> {
-        self.read("key_get", move |s| s.maybe(GET, [blob(id)], key))
+        self.read("key_get", move |s| s.optional(GET, [blob(id)], key))
             .await
     }
 
@@ -77,13 +77,13 @@ impl KeyStore for SqliteStore {
 
     async fn key_revoke(&self, id: KeyId) -> Result<Option<Key>> {
         self.write("key_revoke", move |s| {
-            s.maybe(REVOKE, params![blob(id), s.now], key)
+            s.optional(REVOKE, params![blob(id), s.now], key)
         })
         .await
     }
 }
 
-/// Nothing is made of a key whose workspace is not there.
+/// Inserts a key; none if its workspace is not found.
 fn insert(session: &Session<'_>, new: &NewKey) -> Result<Option<Key>, Fault> {
     let (workspace, queues) = match &new.scope {
         KeyScope::Admin => (None, None),
@@ -99,7 +99,7 @@ fn insert(session: &Session<'_>, new: &NewKey) -> Result<Option<Key>, Fault> {
         new.hash,
         session.now
     ];
-    session.maybe(CREATE, row, key)
+    session.optional(CREATE, row, key)
 }
 
 fn key(row: &Row<'_>) -> Result<Key, Fault> {
@@ -110,7 +110,12 @@ fn key(row: &Row<'_>) -> Result<Key, Fault> {
         "worker" => KeyScope::Worker {
             queues: names(&row.json("queues")?)?,
         },
-        other => return Err(ErrorKind::Broken(format!("a key of the kind `{other}`")).into()),
+        other => {
+            return Err(ErrorKind::Broken(format!(
+                "api_key.kind in the database is invalid: `{other}`"
+            ))
+            .into());
+        }
     };
     Ok(Key {
         id: row.id("id")?,
@@ -127,6 +132,10 @@ fn names(queues: &Value) -> Result<Vec<String>, Fault> {
     let names = queues
         .as_array()
         .and_then(|all| all.iter().map(name).collect());
-    let broken = || ErrorKind::Broken(format!("a key's queues are no names: {queues}"));
-    Ok(names.ok_or_else(broken)?)
+    let invalid = || {
+        ErrorKind::Broken(format!(
+            "api_key.queues in the database is not a list of names: {queues}"
+        ))
+    };
+    Ok(names.ok_or_else(invalid)?)
 }

@@ -1,34 +1,34 @@
 //! The SQLite store: one process owns the file, one thread writes and commits in groups, a few threads read.
 //!
-//! The same tables and the same promises as on PostgreSQL, with SQL of its own. Because there is one writer, an
-//! operation sees a database nobody else changes meanwhile: nothing here waits for a lock or folds what others wrote,
-//! and triggers keep every count and every workspace's readiness true at once.
+//! The store has the same tables and guarantees as the PostgreSQL store, with its own SQL. One thread writes, so no
+//! other write runs during an operation: operations wait for no lock and fold no appended rows. Triggers update
+//! every count and every workspace's readiness in the same statement.
 //!
-//! Time: the database lives in this process, so the database's clock is this machine's. The thread that runs an
-//! operation reads it once, when the operation begins, unless the store was opened with a clock that a test moves.
+//! Time: the database runs in this process, so its clock is this machine's. The thread that runs an operation reads the
+//! clock once, when the operation begins, unless a test opened the store with a manual clock.
 
-mod capacity;
 mod change;
 mod connection;
 mod database;
 mod definition;
+mod drift;
 mod error;
 mod execution;
+mod file_lock;
 mod graph;
 mod instance;
 mod job;
 mod key;
 mod lock;
 mod migrate;
+mod notification;
 mod options;
-mod owner;
 mod prune;
 mod queue;
 mod reader;
 mod request;
 mod row;
 mod session;
-mod wake;
 mod workspace;
 mod writer;
 
@@ -37,7 +37,7 @@ pub use options::SqliteOptions;
 pub use session::Cost;
 
 use crate::error::Fault;
-use crate::owner::Owner;
+use crate::file_lock::FileLock;
 use crate::reader::Readers;
 use crate::session::Session;
 use crate::writer::Writer;
@@ -46,7 +46,7 @@ use leasehold_store::definition::VersionCache;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The files that statements include, for programs that read statements from their files.
+/// The SQL fragments that statements include. Tools that read statements from files expand them.
 pub const INCLUDES: &[leasehold_store::sql::Include] = leasehold_store::includes![
     "execution/columns",
     "queue/columns",
@@ -54,41 +54,41 @@ pub const INCLUDES: &[leasehold_store::sql::Include] = leasehold_store::includes
     "request/given",
 ];
 
-/// Everything Leasehold keeps, in one SQLite file or in memory.
+/// A store in one SQLite file or in memory.
 ///
-/// Dropping it finishes the writes that wait, closes the file and gives its ownership back.
+/// Dropping the store finishes the queued writes, closes the file and releases its lock.
 pub struct SqliteStore {
-    // Dropped in this order: the readers close first, the writer tidies up and closes last, then others may own the file.
+    // Dropped in this order: the readers close first, the writer checkpoints and closes last, then the lock is released.
     readers: Option<Readers>,
     writer: Writer,
     claim_cost: Arc<Mutex<Cost>>,
     versions: Arc<VersionCache>,
-    _owner: Option<Owner>,
+    _lock: Option<FileLock>,
 }
 
 impl SqliteStore {
-    /// Opens the file, which is made if it is not there, for this user only. It is not migrated yet.
+    /// Opens the file, or creates it readable by this user only. Does not migrate it.
     ///
     /// # Errors
-    /// `Owned` if another process has it; the message says which.
+    /// `Owned` if another process has the file open; the message names that process.
     pub fn open(file: impl AsRef<Path>, options: &SqliteOptions) -> Result<Self> {
-        let file = owner::true_path(file.as_ref())?;
-        let owner = Owner::take(&file)?;
-        owner::make(&file)?;
+        let file = file_lock::canonical_path(file.as_ref())?;
+        let lock = FileLock::acquire(&file)?;
+        file_lock::create_private(&file)?;
         let writer = connection::open_writer(&file, options).map_err(|f| f.during("open"))?;
         Ok(Self {
             readers: Some(Readers::start(&file, options)?),
             writer: Writer::start(writer, options)?,
             claim_cost: Arc::default(),
             versions: Arc::default(),
-            _owner: Some(owner),
+            _lock: Some(lock),
         })
     }
 
-    /// Makes a store that lives in memory and ends with this value. Reads and writes share its one connection.
+    /// Opens an empty store in memory. Reads and writes share one connection; dropping the store deletes the data.
     ///
     /// # Errors
-    /// Only when the machine gives no memory or no thread.
+    /// `Unavailable` if the machine has no memory or no thread left.
     pub fn open_in_memory(options: &SqliteOptions) -> Result<Self> {
         let writer = connection::open_memory(options).map_err(|f| f.during("open"))?;
         Ok(Self {
@@ -96,11 +96,11 @@ impl SqliteStore {
             writer: Writer::start(writer, options)?,
             claim_cost: Arc::default(),
             versions: Arc::default(),
-            _owner: None,
+            _lock: None,
         })
     }
 
-    /// What the last claim, of requests or of jobs, cost SQLite, triggers included; the same on every machine, so it can be compared.
+    /// Returns what the last claim (of requests or jobs) cost SQLite, triggers included. Independent of the machine.
     pub fn claim_cost(&self) -> Cost {
         *self
             .claim_cost
@@ -116,14 +116,14 @@ impl SqliteStore {
         self.writer.write(context, operation).await
     }
 
-    async fn read<T, F>(&self, context: &'static str, question: F) -> Result<T>
+    async fn read<T, F>(&self, context: &'static str, query: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&Session<'_>) -> std::result::Result<T, Fault> + Send + 'static,
     {
         match &self.readers {
-            Some(readers) => readers.read(context, question).await,
-            None => self.writer.write(context, question).await,
+            Some(readers) => readers.read(context, query).await,
+            None => self.writer.write(context, query).await,
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Named locks, judged by the moment the operation began.
+//! Named locks. The operation's start time decides whether a lock has expired.
 
 use crate::SqliteStore;
 use crate::error::Fault;
-use crate::row::{Columns, Text, later, length, moment};
+use crate::row::{Columns, Text, later, micros, timestamp};
 use crate::session::Session;
 use async_trait::async_trait;
 use leasehold_store::Result;
@@ -60,8 +60,8 @@ fn acquire(session: &Session<'_>, request: &LockRequest) -> Result<LockAcquired,
         session.now,
         Text(&request.owner)
     ];
-    let taken = session.maybe(ACQUIRE, row, |row| Ok(row.get::<_, i64>(0)?))?;
-    if let Some(token) = taken {
+    let acquired = session.optional(ACQUIRE, row, |row| Ok(row.get::<_, i64>(0)?))?;
+    if let Some(token) = acquired {
         let token = LockToken {
             name: request.name.clone(),
             owner: request.owner.clone(),
@@ -69,7 +69,7 @@ fn acquire(session: &Session<'_>, request: &LockRequest) -> Result<LockAcquired,
         };
         return Ok(LockAcquired::Acquired {
             token,
-            until: moment(until)?,
+            until: timestamp(until)?,
         });
     }
     let held = session.one(GET, [Text(&request.name)], state)?;
@@ -89,13 +89,13 @@ fn release(
         Text(&token.owner),
         token.token,
         session.now,
-        // Half of what fits, so that the sum in the statement cannot overflow.
-        length(at_least_for).min(i64::MAX / 2)
+        // At most half of i64::MAX, so that the sum in the statement cannot overflow.
+        micros(at_least_for).min(i64::MAX / 2)
     ];
     Ok(session.run(RELEASE, row)? > 0)
 }
 
-/// Whether the lock is still held with this token.
+/// Whether this token still holds the lock.
 pub(crate) fn holds(session: &Session<'_>, token: &LockToken) -> Result<bool, Fault> {
     let row = params![
         Text(&token.name),

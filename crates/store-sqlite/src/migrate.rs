@@ -1,4 +1,4 @@
-//! Applies the numbered migrations once each, and refuses a file that another program's migrations made.
+//! Applies the numbered migrations, each once, and rejects a file with changed or unknown migrations.
 
 use crate::SqliteStore;
 use crate::error::Fault;
@@ -15,7 +15,7 @@ const LIST: &str = sql!("migration/list");
 const RECORD: &str = sql!("migration/record");
 const RECORD_NOW: &str = sql!("migration/record_now");
 
-/// Every migration of this program, in order.
+/// All migrations of this version of Leasehold, in order.
 pub const MIGRATIONS: &[Migration] = include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
 
 #[async_trait]
@@ -29,8 +29,8 @@ impl SchemaStore for SqliteStore {
     }
 }
 
-/// What migrating a file with this status would run, for `sqlite3` or for a look; empty if there is nothing to do. Of a file that nothing is
-/// known of the status is empty, and the script is all of it.
+/// Returns the SQL script that migrates a file with this status, for `sqlite3` or for review; empty if the schema is up to
+/// date. An empty status gives the script for an empty file.
 pub fn migration_script(status: &[MigrationStatus]) -> String {
     let script = Script {
         before: &[CREATE],
@@ -40,14 +40,14 @@ pub fn migration_script(status: &[MigrationStatus]) -> String {
     script.text(MIGRATIONS, status)
 }
 
-/// Brings the schema up to this program's, and returns what was applied now.
+/// Applies the pending migrations and returns them.
 fn migrate(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Fault> {
     session.run(CREATE, [])?;
     let before = status(session)?;
-    refuse_foreign(&before)?;
+    refuse_incompatible(&before)?;
     let mut applied = Vec::new();
     for migration in pending(&before) {
-        session.run_all(migration.sql)?;
+        session.run_batch(migration.sql)?;
         let row = (
             migration.number,
             migration.name,
@@ -55,12 +55,12 @@ fn migrate(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Fault> {
             session.now,
         );
         session.run(RECORD, row)?;
-        applied.push(seen(migration, MigrationState::Applied));
+        applied.push(status_of(migration, MigrationState::Applied));
     }
     Ok(applied)
 }
 
-/// Every migration this program or the file knows, by number.
+/// Returns every migration that this version or the file knows, by number.
 pub(crate) fn status(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Fault> {
     let mut found = Vec::new();
     if session.one(EXISTS, [], |row| Ok(row.get::<_, bool>(0)?))? {
@@ -80,13 +80,13 @@ pub(crate) fn status(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Faul
                 Some((_, _, sum)) if *sum == known.checksum() => MigrationState::Applied,
                 Some(_) => MigrationState::Changed,
             };
-            seen(known, state)
+            status_of(known, state)
         })
         .collect();
-    let strangers = found
+    let unknown = found
         .into_iter()
         .filter(|(number, ..)| MIGRATIONS.iter().all(|known| known.number != *number));
-    all.extend(strangers.map(|(number, name, _)| MigrationStatus {
+    all.extend(unknown.map(|(number, name, _)| MigrationStatus {
         kind: StepKind::Migration,
         number,
         name,
@@ -96,7 +96,7 @@ pub(crate) fn status(session: &Session<'_>) -> Result<Vec<MigrationStatus>, Faul
     Ok(all)
 }
 
-fn seen(migration: &Migration, state: MigrationState) -> MigrationStatus {
+fn status_of(migration: &Migration, state: MigrationState) -> MigrationStatus {
     MigrationStatus {
         kind: StepKind::Migration,
         number: migration.number,
@@ -113,18 +113,18 @@ fn pending(before: &[MigrationStatus]) -> impl Iterator<Item = &'static Migratio
     })
 }
 
-fn refuse_foreign(before: &[MigrationStatus]) -> Result<(), Fault> {
+fn refuse_incompatible(before: &[MigrationStatus]) -> Result<(), Fault> {
     for status in before {
         let name = &status.name;
         let text = match status.state {
             MigrationState::Applied | MigrationState::Pending | MigrationState::Newer => continue,
             MigrationState::Changed => format!(
-                "migration {name} was applied to this file with another text than this program's: \
-                 start the program that applied it, or restore a backup made before it"
+                "migration {name} was applied to this file with a different text than in this version: \
+                 run the version that applied it, or restore a backup made before it"
             ),
             MigrationState::Unknown => format!(
-                "migration {name} was applied to this file by a newer program and is not known here: \
-                 start that program or a newer one, or restore a backup made before the upgrade"
+                "migration {name} was applied to this file by a newer version and is unknown here: \
+                 run that version or a newer one, or restore a backup made before the upgrade"
             ),
         };
         return Err(ErrorKind::Schema(text).into());

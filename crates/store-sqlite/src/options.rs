@@ -1,25 +1,25 @@
-//! What a SQLite store can be told. Every number has a default that suits a server.
+//! Options of the SQLite store. The defaults suit a server.
 
 use leasehold_store::Clock;
 use std::time::Duration;
 
-/// How a SQLite store shall work.
+/// Options of a SQLite store.
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
-    /// Whose clock judges. The database lives in this process, so its own clock is this machine's, read once an
-    /// operation by the thread that runs it.
+    /// The clock of the store. The database runs in this process, so its clock is this machine's; the thread that runs
+    /// an operation reads it once.
     pub clock: Clock,
-    /// How many connections serve reads at once; at least one.
+    /// Number of reader connections; at least one.
     pub readers: usize,
-    /// How many operations one commit carries at most; at least one.
+    /// For the group commit: maximum number of operations in one commit (one fsync); at least one.
     pub max_group: usize,
-    /// How long a commit waits for operations that are already in the line; an idle store never waits.
+    /// For the group commit: how long a group may take in operations that are already queued before it commits. An idle store never waits.
     pub max_group_time: Duration,
-    /// How many operations may wait before callers are held back; at least one.
+    /// Capacity of the writer's queue; callers wait while it is full. At least one.
     pub max_waiting: usize,
-    /// How long to wait for a lock that only a hand-held tool could hold.
+    /// How long to wait for SQLite's file lock, which only an external tool can hold.
     pub busy_timeout: Duration,
-    /// Memory for pages of the writer, in KiB; each reader has a quarter of it.
+    /// Page cache of the writer, in KiB; each reader gets a quarter of it.
     pub cache_kib: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Pruning of what has ended, a bounded number at a time.
+//! Deletes finished requests and expired idempotency keys after their retention, in small batches.
 
 use crate::SqliteStore;
 use crate::row::{Columns, blob};
@@ -9,8 +9,8 @@ use leasehold_store::prune::{Prune, PruneStore, Pruned};
 use leasehold_store::sql;
 use rusqlite::params;
 
-/// Requests that go in one transaction, since claims wait for it.
-const AT_ONCE: u32 = 500;
+/// Maximum number of requests in one transaction, because claims wait for it.
+const MAX_BATCH: u32 = 500;
 
 const FINISHED: &str = sql!("prune/finished");
 const KEYS: &str = sql!("prune/keys");
@@ -22,7 +22,7 @@ impl PruneStore for SqliteStore {
     async fn prune(&self, prune: &Prune) -> Result<Pruned> {
         let prune = *prune;
         self.write("prune", move |s| {
-            let limit = prune.limit.min(AT_ONCE);
+            let limit = prune.limit.min(MAX_BATCH);
             let row = params![
                 prune.completed_before.map(|at| at.as_microsecond()),
                 prune.failed_before.map(|at| at.as_microsecond()),

@@ -1,11 +1,11 @@
-//! Queues of jobs: found or made by name, changed, listed, counted; and the limit of all of them together.
+//! Job queues: find or create by name, update, list, count; and the limit on running jobs of all queues.
 
 use crate::SqliteStore;
 use crate::error::Fault;
-use crate::job::wish;
-use crate::row::{Columns, Text, duration, length};
+use crate::job::overrides;
+use crate::notification::NotifyTarget;
+use crate::row::{Columns, Text, duration, micros};
 use crate::session::Session;
-use crate::wake::Ring;
 use async_trait::async_trait;
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::PAGE_MAX;
@@ -52,7 +52,7 @@ impl QueueStore for SqliteStore {
         self.read("queue_list", move |s| {
             let after = page.after.as_deref().unwrap_or_default();
             s.all(LIST, params![Text(after), page.rows()], |row| {
-                Ok(known(row)?.queue)
+                Ok(queue_row(row)?.queue)
             })
         })
         .await
@@ -75,64 +75,64 @@ impl QueueStore for SqliteStore {
     async fn job_limit_set(&self, limit: Option<u32>) -> Result<()> {
         self.write("job_limit_set", move |s| {
             s.run(LIMIT_SET, [limit])?;
-            s.ring(Ring::Workers);
+            s.notify(NotifyTarget::Workers);
             Ok(())
         })
         .await
     }
 }
 
-/// A queue and the number its jobs know it by.
+/// A queue with its numeric id.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct QueueRow {
     pub(crate) id: i64,
     pub(crate) queue: Queue,
 }
 
-impl Known {
+impl QueueRow {
     pub(crate) fn settings(&self) -> &QueueSettings {
         &self.queue.settings
     }
 }
 
-/// The queues that one call meets, each read once.
-pub(crate) struct Seen<'a> {
+/// The queues used by one call, each read once.
+pub(crate) struct QueueCache<'a> {
     session: &'a Session<'a>,
-    queues: HashMap<i64, Known>,
+    queues: HashMap<i64, QueueRow>,
 }
 
-impl<'a> Seen<'a> {
-    pub(crate) fn by(session: &'a Session<'a>) -> Self {
+impl<'a> QueueCache<'a> {
+    pub(crate) fn new(session: &'a Session<'a>) -> Self {
         Self {
             session,
             queues: HashMap::new(),
         }
     }
 
-    pub(crate) fn get(&mut self, id: i64) -> Result<&Known, Fault> {
+    pub(crate) fn get(&mut self, id: i64) -> Result<&QueueRow, Fault> {
         if !self.queues.contains_key(&id) {
-            let found = self.session.one(GET, [id], known)?;
+            let found = self.session.one(GET, [id], queue_row)?;
             self.queues.insert(id, found);
         }
-        let gone = || ErrorKind::Broken(format!("the queue {id} is gone"));
-        Ok(self.queues.get(&id).ok_or_else(gone)?)
+        let missing = || ErrorKind::Broken(format!("queue {id} is missing in the database"));
+        Ok(self.queues.get(&id).ok_or_else(missing)?)
     }
 
-    /// Whether any of them, or all together, may only run so many jobs at once.
+    /// Whether one of these queues, or all queues together, have a limit on running jobs.
     pub(crate) fn any_limited(&self) -> Result<bool, Fault> {
-        let limited = |known: &Known| known.settings().limit.is_some();
+        let limited = |queue_row: &QueueRow| queue_row.settings().limit.is_some();
         Ok(!self.queues.is_empty()
             && (self.queues.values().any(limited) || limit(self.session)?.is_some()))
     }
 }
 
-/// The queue of a name.
-pub(crate) fn find(session: &Session<'_>, name: &str) -> Result<Option<Known>, Fault> {
-    session.maybe(FIND, [Text(name)], known)
+/// Returns the queue with this name.
+pub(crate) fn find(session: &Session<'_>, name: &str) -> Result<Option<QueueRow>, Fault> {
+    session.optional(FIND, [Text(name)], queue_row)
 }
 
-/// The queue of a name, which is made with ordinary settings if there is none.
-pub(crate) fn make(session: &Session<'_>, name: &str) -> Result<Known, Fault> {
+/// Returns the queue with this name; creates it with default settings if it does not exist.
+pub(crate) fn get_or_create(session: &Session<'_>, name: &str) -> Result<QueueRow, Fault> {
     if let Some(found) = find(session, name)? {
         return Ok(found);
     }
@@ -140,20 +140,20 @@ pub(crate) fn make(session: &Session<'_>, name: &str) -> Result<Known, Fault> {
     let row = params![
         Text(name),
         settings.keep_completed,
-        length(settings.lease),
+        micros(settings.lease),
         settings.retry.max_attempts,
-        length(settings.retry.backoff.base),
+        micros(settings.retry.backoff.base),
         settings.retry.backoff.factor,
-        length(settings.retry.backoff.max),
+        micros(settings.retry.backoff.max),
         settings.retry.backoff.jitter,
         session.now
     ];
     session.run(CREATE, row)?;
-    session.one(FIND, [Text(name)], known)
+    session.one(FIND, [Text(name)], queue_row)
 }
 
 fn update(session: &Session<'_>, name: &str, change: &QueueChange) -> Result<Queue, Fault> {
-    let mut found = make(session, name)?;
+    let mut found = get_or_create(session, name)?;
     let settings = &mut found.queue.settings;
     settings.limit = change.limit.unwrap_or(settings.limit);
     settings.paused = change.paused.unwrap_or(settings.paused);
@@ -166,22 +166,22 @@ fn update(session: &Session<'_>, name: &str, change: &QueueChange) -> Result<Que
         settings.limit,
         settings.paused,
         settings.keep_completed,
-        length(settings.lease),
+        micros(settings.lease),
         settings.retry.max_attempts,
-        length(settings.retry.backoff.base),
+        micros(settings.retry.backoff.base),
         settings.retry.backoff.factor,
-        length(settings.retry.backoff.max),
+        micros(settings.retry.backoff.max),
         settings.retry.backoff.jitter,
-        settings.timeout.map(length)
+        settings.timeout.map(micros)
     ];
     session.run(UPDATE, row)?;
-    session.ring(Ring::Workers);
-    // As it is kept: lengths of time lose what is below a microsecond.
-    session.one(GET, [found.id], |row| Ok(known(row)?.queue))
+    session.notify(NotifyTarget::Workers);
+    // Read back as stored: durations are truncated to microseconds.
+    session.one(GET, [found.id], |row| Ok(queue_row(row)?.queue))
 }
 
 fn counts(session: &Session<'_>, name: &str) -> Result<JobCounts, Fault> {
-    session.at_once(|session| {
+    session.in_snapshot(|session| {
         let Some(found) = find(session, name)? else {
             return Ok(JobCounts::default());
         };
@@ -204,17 +204,17 @@ fn counts(session: &Session<'_>, name: &str) -> Result<JobCounts, Fault> {
 }
 
 fn overview(session: &Session<'_>, limit: u32, up_to: u32) -> Result<Vec<QueueUse>, Fault> {
-    session.at_once(|session| {
+    session.in_snapshot(|session| {
         let running = session.all(OVERVIEW, [limit.min(PAGE_MAX)], |row| {
-            Ok((known(row)?, row.count("running")?))
+            Ok((queue_row(row)?, row.count("running")?))
         })?;
-        let counted = |(known, running): (Known, u64)| {
-            // One more than is asked for tells whether there are more.
-            let row = params![known.id, session.now, i64::from(up_to) + 1];
+        let counted = |(queue_row, running): (QueueRow, u64)| {
+            // Counts one more than requested, to know whether there are more.
+            let row = params![queue_row.id, session.now, i64::from(up_to) + 1];
             let waiting = session.one(COUNT_READY, row, |row| row.count("ready"))?;
             let up_to = u64::from(up_to);
             Ok(QueueUse {
-                queue: known.queue,
+                queue: queue_row.queue,
                 running,
                 waiting: waiting.min(up_to),
                 more_waiting: waiting > up_to,
@@ -224,25 +224,25 @@ fn overview(session: &Session<'_>, limit: u32, up_to: u32) -> Result<Vec<QueueUs
     })
 }
 
-/// How many jobs of a queue workers have, those with expired leases included.
+/// Counts the running jobs of a queue, including those with expired leases.
 pub(crate) fn running(session: &Session<'_>, queue: i64) -> Result<u32, Fault> {
     session.one(COUNT_RUNNING, [queue], |row| Ok(row.get(0)?))
 }
 
-/// How many jobs of all queues workers have.
+/// Counts the running jobs of all queues.
 pub(crate) fn all_running(session: &Session<'_>) -> Result<u32, Fault> {
     session.one(COUNT_ALL_RUNNING, [], |row| Ok(row.get(0)?))
 }
 
-/// How many jobs of all queues may run at once.
+/// Returns the limit on running jobs of all queues.
 pub(crate) fn limit(session: &Session<'_>) -> Result<Option<u32>, Fault> {
     session.one(LIMIT, [], |row| Ok(row.get(0)?))
 }
 
-fn known(row: &Row<'_>) -> Result<Known, Fault> {
-    let ordinary = QueueSettings::default();
-    let wishes = wish::wishes(row, 6)?;
-    Ok(Known {
+fn queue_row(row: &Row<'_>) -> Result<QueueRow, Fault> {
+    let defaults = QueueSettings::default();
+    let retry = overrides::retry_overrides(row, 6)?;
+    Ok(QueueRow {
         id: row.get(0)?,
         queue: Queue {
             name: row.get(1)?,
@@ -251,8 +251,8 @@ fn known(row: &Row<'_>) -> Result<Known, Fault> {
                 paused: row.get(3)?,
                 keep_completed: row.get(4)?,
                 lease: duration(row.get(5)?),
-                retry: ordinary.retry_of(wishes.max_attempts, wishes.backoff),
-                timeout: wish::timeout(row, 11)?,
+                retry: defaults.retry_of(retry.max_attempts, retry.backoff),
+                timeout: overrides::timeout(row, 11)?,
             },
             created_at: row.time("created_at")?,
         },

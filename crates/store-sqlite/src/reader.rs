@@ -1,4 +1,4 @@
-//! Threads that only read, each with a connection of its own: a read sees all that was committed before it was asked. Knows no table.
+//! Reader threads, each with its own connection. A read sees everything committed before the call. Knows no table.
 
 use crate::connection::open_reader;
 use crate::error::Fault;
@@ -16,32 +16,32 @@ use tokio::sync::oneshot;
 #[cfg(test)]
 mod tests;
 
-type Question = Box<dyn FnOnce(&Session<'_>) + Send>;
+type ReadTask = Box<dyn FnOnce(&Session<'_>) + Send>;
 
-/// The way to the threads that read. Dropping it ends them after the question under way, whatever still waits, and closes
-/// their connections.
+/// Handle of the reader threads. Dropping it ends them after their current query, drops the queued ones and closes the
+/// connections.
 pub(crate) struct Readers {
-    line: Option<mpsc::Sender<Question>>,
-    ending: Arc<AtomicBool>,
+    sender: Option<mpsc::Sender<ReadTask>>,
+    stopping: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Readers {
     pub(crate) fn start(file: &Path, options: &SqliteOptions) -> Result<Self> {
-        let (line, waiting) = mpsc::channel();
-        let waiting = Arc::new(Mutex::new(waiting));
+        let (sender, receiver) = mpsc::channel();
+        let receiver = Arc::new(Mutex::new(receiver));
         let mut readers = Self {
-            line: Some(line),
-            ending: Arc::default(),
+            sender: Some(sender),
+            stopping: Arc::default(),
             threads: Vec::new(),
         };
         for number in 0..options.readers.max(1) {
             let connection = open_reader(file, options).map_err(|fault| fault.during("open"))?;
-            let (waiting, clock) = (Arc::clone(&waiting), options.clock.clone());
-            let ending = Arc::clone(&readers.ending);
+            let (receiver, clock) = (Arc::clone(&receiver), options.clock.clone());
+            let stopping = Arc::clone(&readers.stopping);
             let thread = std::thread::Builder::new()
                 .name(format!("leasehold-sqlite-reader-{number}"))
-                .spawn(move || serve(&connection, &clock, &waiting, &ending))
+                .spawn(move || serve(&connection, &clock, &receiver, &stopping))
                 .map_err(|error| {
                     Error::new("open", ErrorKind::Unavailable(error.to_string())).because(error)
                 })?;
@@ -50,39 +50,40 @@ impl Readers {
         Ok(readers)
     }
 
-    pub(crate) async fn read<T, F>(&self, context: &'static str, question: F) -> Result<T>
+    pub(crate) async fn read<T, F>(&self, context: &'static str, query: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&Session<'_>) -> std::result::Result<T, Fault> + Send + 'static,
     {
-        let gone = || {
-            let text = "the readers have stopped".to_owned();
+        let stopped = || {
+            let text = "the SQLite reader threads have stopped; restart the server".to_owned();
             Error::new(context, ErrorKind::Unavailable(text))
         };
         let (reply, answer) = oneshot::channel();
-        let line = self.line.as_ref().ok_or_else(gone)?;
-        line.send(Box::new(move |session| {
-            // Whoever asked may have gone away: while it waited in the line, or while it was answered.
-            if !reply.is_closed() {
-                let _ = reply.send(question(session));
-            }
-        }))
-        .map_err(|_| gone())?;
-        // A question that panicked dropped its reply.
-        let broken = || ErrorKind::Broken("the read panicked".to_owned());
+        let sender = self.sender.as_ref().ok_or_else(stopped)?;
+        sender
+            .send(Box::new(move |session| {
+                // The caller may have stopped waiting while the query was queued.
+                if !reply.is_closed() {
+                    let _ = reply.send(query(session));
+                }
+            }))
+            .map_err(|_| stopped())?;
+        // A query that panicked dropped its reply.
+        let panicked = || ErrorKind::Broken("the query panicked".to_owned());
         answer
             .await
-            .map_err(|_| Error::new(context, broken()))?
+            .map_err(|_| Error::new(context, panicked()))?
             .map_err(|fault| fault.during(context))
     }
 }
 
 impl Drop for Readers {
     fn drop(&mut self) {
-        self.ending.store(true, Ordering::Relaxed);
-        drop(self.line.take());
+        self.stopping.store(true, Ordering::Relaxed);
+        drop(self.sender.take());
         for thread in self.threads.drain(..) {
-            // Its panic was reported where it happened; here only its end matters.
+            // The panic hook has reported a panic already; wait only for the thread to end.
             let _ = thread.join();
         }
     }
@@ -91,21 +92,21 @@ impl Drop for Readers {
 fn serve(
     connection: &Connection,
     clock: &Clock,
-    waiting: &Mutex<mpsc::Receiver<Question>>,
-    ending: &AtomicBool,
+    receiver: &Mutex<mpsc::Receiver<ReadTask>>,
+    stopping: &AtomicBool,
 ) {
     loop {
-        // Nothing is held while a question is answered: the lock is only for taking the next one.
-        let question = waiting
+        // The lock covers only the receive, not the query.
+        let query = receiver
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .recv();
-        let Ok(question) = question else { return };
-        if ending.load(Ordering::Relaxed) {
+        let Ok(query) = query else { return };
+        if stopping.load(Ordering::Relaxed) {
             return;
         }
         let session = Session::new(connection, clock);
-        // The asker learns of a panic by its reply being dropped.
-        let _ = catch_unwind(AssertUnwindSafe(|| question(&session)));
+        // The caller detects a panic by its dropped reply.
+        let _ = catch_unwind(AssertUnwindSafe(|| query(&session)));
     }
 }

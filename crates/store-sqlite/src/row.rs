@@ -1,4 +1,4 @@
-//! How values of the domain are kept in columns: ids as 16 bytes, times as microseconds, JSON and names as text. Knows no table.
+//! Conversions between domain values and columns: ids are 16 bytes, times microseconds, JSON and names text. Knows no table.
 
 use crate::error::Fault;
 use leasehold_core::{JsonText, Timestamp};
@@ -12,22 +12,22 @@ use std::str::FromStr;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// The bytes of an id.
+/// Returns the bytes of an id.
 pub(crate) fn blob(id: impl Into<Uuid>) -> [u8; 16] {
     id.into().into_bytes()
 }
 
-/// A key that comes before every id, for the first page of a rising list.
+/// Returns the id's bytes, or a key before every id for the first page of an ascending list.
 pub(crate) fn after_id(id: Option<impl Into<Uuid>>) -> Vec<u8> {
     id.map_or_else(Vec::new, |id| blob(id).to_vec())
 }
 
-/// A key that comes after every id, for the first page of a falling list.
+/// Returns the id's bytes, or a key after every id for the first page of a descending list.
 pub(crate) fn before_id(id: Option<impl Into<Uuid>>) -> Vec<u8> {
     id.map_or_else(|| vec![u8::MAX; 17], |id| blob(id).to_vec())
 }
 
-/// A text to store. One with NUL is refused: tools and functions of SQLite would see only what is before it.
+/// A text parameter. Rejects NUL characters, because SQLite's functions and tools ignore what follows one.
 pub(crate) struct Text<'a>(pub(crate) &'a str);
 
 impl ToSql for Text<'_> {
@@ -40,11 +40,11 @@ impl ToSql for Text<'_> {
     }
 }
 
-/// A node's place in its graph's list.
+/// A node's index in its graph's list of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Place(pub(crate) usize);
+pub(crate) struct NodeIndex(pub(crate) usize);
 
-impl ToSql for Place {
+impl ToSql for NodeIndex {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         i64::try_from(self.0)
             .map(ToSqlOutput::from)
@@ -52,67 +52,69 @@ impl ToSql for Place {
     }
 }
 
-impl FromSql for Place {
+impl FromSql for NodeIndex {
     fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-        let kept = value.as_i64()?;
-        usize::try_from(kept)
+        let stored = value.as_i64()?;
+        usize::try_from(stored)
             .map(Self)
-            .map_err(|_| FromSqlError::OutOfRange(kept))
+            .map_err(|_| FromSqlError::OutOfRange(stored))
     }
 }
 
-/// How deep a document may nest and still be read back: one that cannot be would fail every claim that meets it.
-const READABLE_DEPTH: usize = 127;
+/// Maximum nesting of a JSON document. A deeper one cannot be read back and would fail every claim that meets it.
+const MAX_JSON_DEPTH: usize = 127;
 
-/// The text of a JSON document. One with NUL in a string is refused, as every store does, and so is one too deep.
+/// Returns the text of a JSON document. Rejects NUL characters, as every store does, and documents that nest too deeply.
 pub(crate) fn json_text(value: &Value) -> Result<String, ErrorKind> {
-    check(value, 0).map_err(|problem| ErrorKind::Value(problem.to_owned()))?;
+    check_json(value, 0).map_err(|problem| ErrorKind::Value(problem.to_owned()))?;
     Ok(value.to_string())
 }
 
-fn check(value: &Value, depth: usize) -> Result<(), &'static str> {
+fn check_json(value: &Value, depth: usize) -> Result<(), &'static str> {
     let nests = value.is_array() || value.is_object();
-    if nests && depth >= READABLE_DEPTH {
-        return Err("a JSON document nests too deep to be read back");
+    if nests && depth >= MAX_JSON_DEPTH {
+        return Err("a JSON document must not nest deeper than 127 levels");
     }
     let nul = "a JSON document must not contain NUL characters";
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
         Value::String(text) if text.contains('\0') => Err(nul),
         Value::String(_) => Ok(()),
-        Value::Array(items) => items.iter().try_for_each(|item| check(item, depth + 1)),
+        Value::Array(items) => items
+            .iter()
+            .try_for_each(|item| check_json(item, depth + 1)),
         Value::Object(fields) => fields.iter().try_for_each(|(key, item)| {
             if key.contains('\0') {
                 return Err(nul);
             }
-            check(item, depth + 1)
+            check_json(item, depth + 1)
         }),
     }
 }
 
-/// The moment `after` a moment, no later than the last one there is.
+/// Adds a duration to a time, up to the maximum timestamp.
 pub(crate) fn later(from: i64, after: Duration) -> i64 {
-    from.saturating_add(length(after))
+    from.saturating_add(micros(after))
         .min(Timestamp::MAX.as_microsecond())
 }
 
-/// A length of time in microseconds.
-pub(crate) fn length(duration: Duration) -> i64 {
+/// Returns a duration in microseconds.
+pub(crate) fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// A length of time as it is kept; one below zero is none at all.
+/// Reads a duration; a negative one is zero.
 pub(crate) fn duration(microseconds: i64) -> Duration {
     Duration::from_micros(u64::try_from(microseconds).unwrap_or_default())
 }
 
-/// A moment as it is kept.
-pub(crate) fn moment(microseconds: i64) -> Result<Timestamp, Fault> {
-    Timestamp::from_microsecond(microseconds).map_err(|error| broken("a time", error))
+/// Reads a timestamp.
+pub(crate) fn timestamp(microseconds: i64) -> Result<Timestamp, Fault> {
+    Timestamp::from_microsecond(microseconds).map_err(|error| invalid_column("a timestamp", error))
 }
 
-fn broken(what: &str, error: impl std::fmt::Display) -> Fault {
-    ErrorKind::Broken(format!("{what} in the database makes no sense: {error}")).into()
+fn invalid_column(column: &str, error: impl std::fmt::Display) -> Fault {
+    ErrorKind::Broken(format!("{column} in the database is invalid: {error}")).into()
 }
 
 /// Reads columns by name into the domain's types.
@@ -123,7 +125,7 @@ pub(crate) trait Columns {
     fn time_or_none(&self, column: &str) -> Result<Option<Timestamp>, Fault>;
     fn count(&self, column: &str) -> Result<u64, Fault>;
     fn json(&self, column: &str) -> Result<Value, Fault>;
-    fn word<T: FromStr<Err: std::fmt::Display>>(&self, column: &str) -> Result<T, Fault>;
+    fn parsed<T: FromStr<Err: std::fmt::Display>>(&self, column: &str) -> Result<T, Fault>;
 }
 
 impl Columns for Row<'_> {
@@ -137,40 +139,40 @@ impl Columns for Row<'_> {
     }
 
     fn time(&self, column: &str) -> Result<Timestamp, Fault> {
-        moment(self.get(column)?)
+        timestamp(self.get(column)?)
     }
 
     fn time_or_none(&self, column: &str) -> Result<Option<Timestamp>, Fault> {
-        let kept: Option<i64> = self.get(column)?;
-        kept.map(moment).transpose()
+        let stored: Option<i64> = self.get(column)?;
+        stored.map(timestamp).transpose()
     }
 
     fn count(&self, column: &str) -> Result<u64, Fault> {
-        let kept: i64 = self.get(column)?;
-        u64::try_from(kept).map_err(|error| broken(column, error))
+        let stored: i64 = self.get(column)?;
+        u64::try_from(stored).map_err(|error| invalid_column(column, error))
     }
 
     fn json(&self, column: &str) -> Result<Value, Fault> {
         let text = self
             .get_ref(column)?
             .as_str()
-            .map_err(|e| broken(column, e))?;
-        serde_json::from_str(text).map_err(|error| broken(column, error))
+            .map_err(|e| invalid_column(column, e))?;
+        serde_json::from_str(text).map_err(|error| invalid_column(column, error))
     }
 
-    fn word<T: FromStr<Err: std::fmt::Display>>(&self, column: &str) -> Result<T, Fault> {
+    fn parsed<T: FromStr<Err: std::fmt::Display>>(&self, column: &str) -> Result<T, Fault> {
         let text = self
             .get_ref(column)?
             .as_str()
-            .map_err(|e| broken(column, e))?;
-        text.parse().map_err(|error| broken(column, error))
+            .map_err(|e| invalid_column(column, e))?;
+        text.parse().map_err(|error| invalid_column(column, error))
     }
 }
 
-/// A row that records are read from.
-pub(crate) struct Kept<'a, 'r>(pub(crate) &'a Row<'r>);
+/// Reads records from a row.
+pub(crate) struct SqliteRecord<'a, 'r>(pub(crate) &'a Row<'r>);
 
-impl RecordRow for Kept<'_, '_> {
+impl RecordRow for SqliteRecord<'_, '_> {
     type Error = Fault;
 
     fn integer(&self, column: &str) -> Result<Option<i64>, Fault> {
@@ -198,11 +200,11 @@ impl RecordRow for Kept<'_, '_> {
     }
 
     fn json_text(&self, column: &str) -> Result<Option<JsonText>, Fault> {
-        let kept: Option<String> = self.0.get(column)?;
-        Ok(kept.map(JsonText::trusted))
+        let stored: Option<String> = self.0.get(column)?;
+        Ok(stored.map(JsonText::trusted))
     }
 
     fn invalid(&self, column: &str, why: &dyn Display) -> Fault {
-        broken(column, why)
+        invalid_column(column, why)
     }
 }

@@ -1,7 +1,7 @@
-//! What an operation sees of the database: statements by their text, and the one moment it judges by. Knows no table.
+//! An operation's view of the database: it runs statements and holds the operation's timestamp. Knows no table.
 
 use crate::error::Fault;
-use crate::wake::Ring;
+use crate::notification::NotifyTarget;
 use leasehold_core::Timestamp;
 use leasehold_store::Clock;
 use rusqlite::{Connection, Params, Row, Statement, StatementStatus};
@@ -10,21 +10,21 @@ use std::cell::{Cell, RefCell};
 /// One operation's view of a connection.
 pub(crate) struct Session<'c> {
     connection: &'c Connection,
-    /// The moment the operation judges by, in microseconds: taken once, when it begins.
+    /// The operation's current time in microseconds, read once when it begins.
     pub(crate) now: i64,
     cost: Cell<Cost>,
-    /// What to ring for once what was written is durable.
-    rings: RefCell<Vec<Ring>>,
+    /// Notifications to send once the writes are durable.
+    notifications: RefCell<Vec<NotifyTarget>>,
 }
 
-/// What statements cost SQLite, whatever machine they ran on.
+/// What statements cost SQLite, independent of the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Instructions of SQLite's virtual machine, those of triggers included.
+    /// Instructions of SQLite's virtual machine, triggers included.
     pub steps: u64,
-    /// Rows stepped over in scans without an index.
+    /// Rows visited by full scans.
     pub scanned: u64,
-    /// Sorts that no index did.
+    /// Sorts without an index.
     pub sorts: u64,
     /// Statements run.
     pub statements: u64,
@@ -37,11 +37,11 @@ impl<'c> Session<'c> {
             connection,
             now: now.as_microsecond(),
             cost: Cell::default(),
-            rings: RefCell::default(),
+            notifications: RefCell::default(),
         }
     }
 
-    /// Runs a statement and returns how many rows it wrote itself.
+    /// Runs a statement and returns how many rows it wrote, without those of triggers.
     pub(crate) fn run(&self, sql: &str, params: impl Params) -> Result<usize, Fault> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let written = statement.execute(params);
@@ -49,8 +49,8 @@ impl<'c> Session<'c> {
         Ok(written?)
     }
 
-    /// The first row, if there is any.
-    pub(crate) fn maybe<T>(
+    /// Returns the first row, if any.
+    pub(crate) fn optional<T>(
         &self,
         sql: &str,
         params: impl Params,
@@ -62,25 +62,25 @@ impl<'c> Session<'c> {
             Some(row) => Some(read(row)?),
             None => None,
         };
-        // A statement that also writes is done only when it has been stepped to its end.
+        // A statement that also writes is complete only after its last step.
         while rows.next()?.is_some() {}
         drop(rows);
         self.count(&statement);
         Ok(found)
     }
 
-    /// The one row that must be there.
+    /// Returns the first row; fails if there is none.
     pub(crate) fn one<T>(
         &self,
         sql: &str,
         params: impl Params,
         read: impl FnOnce(&Row<'_>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        self.maybe(sql, params, read)?
+        self.optional(sql, params, read)?
             .ok_or(Fault::Sqlite(rusqlite::Error::QueryReturnedNoRows))
     }
 
-    /// Every row.
+    /// Returns all rows.
     pub(crate) fn all<T>(
         &self,
         sql: &str,
@@ -98,60 +98,60 @@ impl<'c> Session<'c> {
         Ok(found)
     }
 
-    /// Has a statement run as often as `work` wants, looked up only once.
-    pub(crate) fn often<T>(
+    /// Passes a prepared statement to `work`, which may run it many times.
+    pub(crate) fn with_statement<T>(
         &self,
         sql: &str,
         work: impl FnOnce(&mut Statement<'_>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let mut statement = self.connection.prepare_cached(sql)?;
-        let worked = work(&mut statement);
+        let outcome = work(&mut statement);
         self.count(&statement);
-        worked
+        outcome
     }
 
-    /// Has all that `read` asks answered as of one moment.
-    pub(crate) fn at_once<T>(
+    /// Runs all queries of `read` on one snapshot.
+    pub(crate) fn in_snapshot<T>(
         &self,
         read: impl FnOnce(&Self) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         if !self.connection.is_autocommit() {
             return read(self);
         }
-        // Rolled back when dropped: there is nothing to keep of what was only read.
-        let _moment = self.connection.unchecked_transaction()?;
+        // Rolled back on drop: it only reads.
+        let _snapshot = self.connection.unchecked_transaction()?;
         read(self)
     }
 
-    /// Runs the many statements of a migration.
-    pub(crate) fn run_all(&self, sql: &str) -> Result<(), Fault> {
+    /// Runs the statements of a migration script.
+    pub(crate) fn run_batch(&self, sql: &str) -> Result<(), Fault> {
         Ok(self.connection.execute_batch(sql)?)
     }
 
-    /// What the operation has cost so far.
+    /// Returns what the operation has cost so far.
     pub(crate) fn cost(&self) -> Cost {
         self.cost.get()
     }
 
-    /// Has sleepers woken once what was written is durable.
-    pub(crate) fn ring(&self, ring: impl Into<Ring>) {
-        let (ring, mut rings) = (ring.into(), self.rings.borrow_mut());
-        if !rings.contains(&ring) {
-            rings.push(ring);
+    /// Queues a notification, sent once the writes are durable.
+    pub(crate) fn notify(&self, target: impl Into<NotifyTarget>) {
+        let (target, mut notifications) = (target.into(), self.notifications.borrow_mut());
+        if !notifications.contains(&target) {
+            notifications.push(target);
         }
     }
 
-    /// What to ring for; nothing from now on.
-    pub(crate) fn take_rings(&self) -> Vec<Ring> {
-        self.rings.take()
+    /// Takes the queued notifications.
+    pub(crate) fn take_notifications(&self) -> Vec<NotifyTarget> {
+        self.notifications.take()
     }
 
     fn count(&self, statement: &Statement<'_>) {
-        let taken = |status| u64::try_from(statement.reset_status(status)).unwrap_or_default();
+        let status = |status| u64::try_from(statement.reset_status(status)).unwrap_or_default();
         let mut cost = self.cost.get();
-        cost.steps += taken(StatementStatus::VmStep);
-        cost.scanned += taken(StatementStatus::FullscanStep);
-        cost.sorts += taken(StatementStatus::Sort);
+        cost.steps += status(StatementStatus::VmStep);
+        cost.scanned += status(StatementStatus::FullscanStep);
+        cost.sorts += status(StatementStatus::Sort);
         cost.statements += 1;
         self.cost.set(cost);
     }

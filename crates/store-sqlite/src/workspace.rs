@@ -1,15 +1,15 @@
-//! Workspaces: statements and rows. Which limit a plan gives is kept in the schema and the core, not here.
+//! Workspaces: statements and rows. The schema and the core define the limit of each plan.
 
 use crate::SqliteStore;
 use crate::error::Fault;
-use crate::row::{Columns, Text, after_id, blob, moment};
+use crate::row::{Columns, Text, after_id, blob, timestamp};
 use crate::session::Session;
 use async_trait::async_trait;
 use leasehold_core::WorkspaceId;
 use leasehold_core::limits::PAGE_MAX;
+use leasehold_store::notification::Notification;
 use leasehold_store::request::Counts;
 use leasehold_store::sql;
-use leasehold_store::wake::Wake;
 use leasehold_store::workspace::{
     NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceOverview,
     WorkspaceStore, WorkspaceUse,
@@ -39,7 +39,7 @@ impl WorkspaceStore for SqliteStore {
 
     async fn workspace_get(&self, id: WorkspaceId) -> Result<Option<Workspace>> {
         self.read("workspace_get", move |s| {
-            s.maybe(GET, [blob(id)], workspace)
+            s.optional(GET, [blob(id)], workspace)
         })
         .await
     }
@@ -47,7 +47,7 @@ impl WorkspaceStore for SqliteStore {
     async fn workspace_find(&self, name: &str) -> Result<Option<Workspace>> {
         let name = name.to_owned();
         self.read("workspace_find", move |s| {
-            s.maybe(FIND, [Text(&name)], workspace)
+            s.optional(FIND, [Text(&name)], workspace)
         })
         .await
     }
@@ -73,7 +73,7 @@ impl WorkspaceStore for SqliteStore {
         self.write("workspace_delete", move |s| {
             let deleted = s.run(DELETE, params![blob(id), s.now])? > 0;
             if deleted {
-                s.ring(Wake::Work);
+                s.notify(Notification::Work);
             }
             Ok(deleted)
         })
@@ -82,7 +82,7 @@ impl WorkspaceStore for SqliteStore {
 
     async fn workspace_slots(&self, id: WorkspaceId) -> Result<Option<SlotUse>> {
         self.read("workspace_slots", move |s| {
-            s.maybe(SLOTS, [blob(id)], slot_use)
+            s.optional(SLOTS, [blob(id)], slot_use)
         })
         .await
     }
@@ -101,8 +101,8 @@ fn create(session: &Session<'_>, new: &NewWorkspace) -> Result<WorkspaceCreated,
         new.limit_override,
         session.now
     ];
-    Ok(match session.maybe(CREATE, row, workspace)? {
-        Some(made) => WorkspaceCreated::Created(made),
+    Ok(match session.optional(CREATE, row, workspace)? {
+        Some(created) => WorkspaceCreated::Created(created),
         None => WorkspaceCreated::NameTaken,
     })
 }
@@ -120,15 +120,15 @@ fn update(
         change.paused,
         session.now
     ];
-    let updated = session.maybe(UPDATE, row, workspace)?;
+    let updated = session.optional(UPDATE, row, workspace)?;
     if updated.is_some() {
-        session.ring(Wake::Work);
+        session.notify(Notification::Work);
     }
     Ok(updated)
 }
 
 fn overview(session: &Session<'_>, limit: u32) -> Result<WorkspaceOverview, Fault> {
-    session.at_once(|session| {
+    session.in_snapshot(|session| {
         let total = |row: &Row<'_>| Ok((row.count("workspaces")?, counted(row)?));
         let (workspaces, requests) = session.one(TOTAL, [], total)?;
         let busiest = session.all(OVERVIEW, [limit.min(PAGE_MAX)], |row| {
@@ -139,7 +139,7 @@ fn overview(session: &Session<'_>, limit: u32) -> Result<WorkspaceOverview, Faul
             })
         })?;
         Ok(WorkspaceOverview {
-            at: moment(session.now)?,
+            at: timestamp(session.now)?,
             workspaces,
             requests,
             busiest,
@@ -147,12 +147,12 @@ fn overview(session: &Session<'_>, limit: u32) -> Result<WorkspaceOverview, Faul
     })
 }
 
-/// Whether the workspace is there and not deleted.
+/// Whether the workspace exists and is not deleted.
 pub(crate) fn is_open(session: &Session<'_>, id: WorkspaceId) -> Result<bool, Fault> {
     session.one(IS_OPEN, [blob(id)], |row| Ok(row.get(0)?))
 }
 
-/// The columns of a workspace's limit and use.
+/// Reads a workspace's limit and the slots in use.
 fn slot_use(row: &Row<'_>) -> Result<SlotUse, Fault> {
     Ok(SlotUse {
         limit: row.get("concurrency_limit")?,
@@ -161,11 +161,11 @@ fn slot_use(row: &Row<'_>) -> Result<SlotUse, Fault> {
 }
 
 pub(crate) fn counts(session: &Session<'_>, id: WorkspaceId) -> Result<Counts, Fault> {
-    let found = session.maybe(COUNTS, [blob(id)], counted)?;
+    let found = session.optional(COUNTS, [blob(id)], counted)?;
     Ok(found.unwrap_or_default())
 }
 
-/// The columns of counts, of one workspace or of all.
+/// Reads request counts, of one workspace or of all.
 fn counted(row: &Row<'_>) -> Result<Counts, Fault> {
     Ok(Counts {
         pending: row.count("pending")?,
@@ -180,7 +180,7 @@ fn workspace(row: &Row<'_>) -> Result<Workspace, Fault> {
     Ok(Workspace {
         id: row.id("id")?,
         name: row.get("name")?,
-        plan: row.word("plan")?,
+        plan: row.parsed("plan")?,
         limit_override: row.get("limit_override")?,
         paused: row.get("paused")?,
         created_at: row.time("created_at")?,

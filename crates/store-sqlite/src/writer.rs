@@ -1,12 +1,12 @@
-//! The one thread that writes, and its group commit: operations that wait together become durable together. Knows no table.
+//! The writer thread and its group commit: one commit makes all operations of a group durable. Knows no table.
 //!
-//! Each operation runs in a savepoint of its own, so one that fails or panics takes back only what it did itself. Nobody
-//! is answered before the commit.
+//! Each operation runs in its own savepoint, so a failure or panic rolls back only that operation. Callers get their
+//! answers after the commit.
 
 use crate::error::Fault;
+use crate::notification::{Notifiers, NotifyTarget};
 use crate::options::SqliteOptions;
 use crate::session::Session;
-use crate::wake::{Bells, Ring};
 use leasehold_store::sql;
 use leasehold_store::{Error, ErrorKind, Result};
 use rusqlite::Connection;
@@ -22,219 +22,228 @@ mod tests;
 const BEGIN: &str = sql!("transaction/begin");
 const COMMIT: &str = sql!("transaction/commit");
 const ROLLBACK: &str = sql!("transaction/rollback");
-const OPERATION_BEGIN: &str = sql!("transaction/operation_begin");
-const OPERATION_KEEP: &str = sql!("transaction/operation_keep");
-const OPERATION_UNDO: &str = sql!("transaction/operation_undo");
+const SAVEPOINT: &str = sql!("transaction/savepoint");
+const SAVEPOINT_RELEASE: &str = sql!("transaction/savepoint_release");
+const SAVEPOINT_ROLLBACK: &str = sql!("transaction/savepoint_rollback");
 
-/// What an operation answers, and whether what it wrote stays.
+/// An operation's answer, and whether its writes are committed or rolled back.
 pub(crate) enum Effect<T> {
-    /// It stays.
-    Keep(T),
-    /// The answer is an expected refusal: nothing was written after all.
-    Undo(T),
+    /// Commits the writes.
+    Commit(T),
+    /// Rolls the writes back: the answer is an expected rejection, not an error.
+    Rollback(T),
 }
 
-/// The way to the thread that writes. Dropping it ends the thread and closes its connection.
+/// Handle of the writer thread. Dropping it ends the thread and closes its connection.
 pub(crate) struct Writer {
-    line: Option<mpsc::Sender<Box<dyn Operation>>>,
-    bells: Arc<Bells>,
+    sender: Option<mpsc::Sender<Box<dyn Operation>>>,
+    notifiers: Arc<Notifiers>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Writer {
     pub(crate) fn start(connection: Connection, options: &SqliteOptions) -> Result<Self> {
-        let (line, waiting) = mpsc::channel(options.max_waiting.max(1));
-        let bells: Arc<Bells> = Arc::default();
-        let mut desk = Desk {
+        let (sender, receiver) = mpsc::channel(options.max_waiting.max(1));
+        let notifiers: Arc<Notifiers> = Arc::default();
+        let mut writer_loop = WriterLoop {
             connection,
             options: options.clone(),
-            bells: Arc::clone(&bells),
-            waiting,
+            notifiers: Arc::clone(&notifiers),
+            receiver,
         };
         let thread = std::thread::Builder::new()
             .name("leasehold-sqlite-writer".to_owned())
-            .spawn(move || desk.serve())
+            .spawn(move || writer_loop.run())
             .map_err(|error| {
                 Error::new("open", ErrorKind::Unavailable(error.to_string())).because(error)
             })?;
         Ok(Self {
-            line: Some(line),
-            bells,
+            sender: Some(sender),
+            notifiers,
             thread: Some(thread),
         })
     }
 
-    /// What is rung after a commit that gives sleepers something to do.
-    pub(crate) fn bells(&self) -> &Bells {
-        &self.bells
+    /// Returns the notifiers that wake waiting services and workers after a commit.
+    pub(crate) fn notifiers(&self) -> &Notifiers {
+        &self.notifiers
     }
 
-    /// Runs an operation in a group and answers when the group is durable.
+    /// Runs an operation in a group and returns its answer once the group is durable.
     pub(crate) async fn write<T, F>(&self, context: &'static str, operation: F) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&Session<'_>) -> std::result::Result<T, Fault> + Send + 'static,
     {
-        self.write_or_undo(context, |session| operation(session).map(Effect::Keep))
+        self.write_or_rollback(context, |session| operation(session).map(Effect::Commit))
             .await
     }
 
-    /// The same, for an operation that may take back what it wrote and answer all the same.
-    pub(crate) async fn write_or_undo<T, F>(&self, context: &'static str, operation: F) -> Result<T>
+    /// Runs an operation that may roll its writes back and still return an answer.
+    pub(crate) async fn write_or_rollback<T, F>(
+        &self,
+        context: &'static str,
+        operation: F,
+    ) -> Result<T>
     where
         T: Send + 'static,
         F: FnOnce(&Session<'_>) -> std::result::Result<Effect<T>, Fault> + Send + 'static,
     {
-        self.send(context, operation).await?.answer().await
+        self.send(context, operation).await?.wait().await
     }
 
-    /// Puts an operation into the line. Operations run in the order in which they were put there.
+    /// Queues an operation. Operations run in the order they were queued. Waits while the queue is full.
     pub(crate) async fn send<T, F>(&self, context: &'static str, operation: F) -> Result<Reply<T>>
     where
         T: Send + 'static,
         F: FnOnce(&Session<'_>) -> std::result::Result<Effect<T>, Fault> + Send + 'static,
     {
         let (reply, answer) = oneshot::channel();
-        let write = Box::new(Write {
+        let queued = Box::new(QueuedOperation {
             context,
             operation: Some(operation),
             outcome: None,
-            rings: Vec::new(),
+            notifications: Vec::new(),
             reply,
         });
-        let line = self.line.as_ref().ok_or_else(|| stopped(context))?;
-        let sent = line.send(write).await;
+        let sender = self.sender.as_ref().ok_or_else(|| stopped(context))?;
+        let sent = sender.send(queued).await;
         sent.map_err(|_| stopped(context))?;
         Ok(Reply { context, answer })
     }
 }
 
 fn stopped(context: &'static str) -> Error {
-    let text = "the writer has stopped".to_owned();
+    let text = "the SQLite writer thread has stopped; restart the server".to_owned();
     Error::new(context, ErrorKind::Unavailable(text))
 }
 
-/// The answer of an operation that is in the line.
+/// The pending answer of a queued operation.
 pub(crate) struct Reply<T> {
     context: &'static str,
     answer: oneshot::Receiver<Result<T>>,
 }
 
 impl<T> Reply<T> {
-    /// Waits until the operation's group is durable.
-    pub(crate) async fn answer(self) -> Result<T> {
+    /// Waits until the operation's group is durable and returns its answer.
+    pub(crate) async fn wait(self) -> Result<T> {
         self.answer.await.map_err(|_| stopped(self.context))?
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        drop(self.line.take());
+        drop(self.sender.take());
         if let Some(thread) = self.thread.take() {
-            // Its panic was reported where it happened; here only its end matters.
+            // The panic hook has reported a panic already; wait only for the thread to end.
             let _ = thread.join();
         }
     }
 }
 
-/// An operation in the line, whatever it answers.
+/// A queued operation with its answer type erased.
 trait Operation: Send {
-    /// Runs it in a savepoint and keeps its outcome for later.
+    /// Runs the operation in a savepoint and stores its outcome.
     fn run(&mut self, session: &Session<'_>);
-    /// Rings and answers for it, now that it is known what became of the group.
-    fn answer(self: Box<Self>, group: &std::result::Result<(), ErrorKind>, bells: &Bells);
+    /// Sends notifications and the answer, given the outcome of the group's commit.
+    fn respond(self: Box<Self>, group: &std::result::Result<(), ErrorKind>, notifiers: &Notifiers);
 }
 
-struct Write<T, F> {
+struct QueuedOperation<T, F> {
     context: &'static str,
     operation: Option<F>,
     outcome: Option<Result<T>>,
-    rings: Vec<Ring>,
+    notifications: Vec<NotifyTarget>,
     reply: oneshot::Sender<Result<T>>,
 }
 
-impl<T, F> Operation for Write<T, F>
+impl<T, F> Operation for QueuedOperation<T, F>
 where
     T: Send,
     F: FnOnce(&Session<'_>) -> std::result::Result<Effect<T>, Fault> + Send,
 {
     fn run(&mut self, session: &Session<'_>) {
         if let Some(operation) = self.operation.take() {
-            self.outcome = Some(guarded(session, operation).map_err(|f| f.during(self.context)));
-            self.rings = session.take_rings();
+            self.outcome =
+                Some(run_in_savepoint(session, operation).map_err(|f| f.during(self.context)));
+            self.notifications = session.take_notifications();
         }
     }
 
-    fn answer(self: Box<Self>, group: &std::result::Result<(), ErrorKind>, bells: &Bells) {
+    fn respond(self: Box<Self>, group: &std::result::Result<(), ErrorKind>, notifiers: &Notifiers) {
         let failed = |kind: ErrorKind| Err(Error::new(self.context, kind));
         let outcome = match (self.outcome, group) {
             (Some(Ok(_)), Err(kind)) => failed(kind.clone()),
             (Some(outcome), _) => outcome,
             (None, Err(kind)) => failed(kind.clone()),
-            (None, Ok(())) => failed(ErrorKind::Broken("the operation was not run".to_owned())),
+            (None, Ok(())) => failed(ErrorKind::Broken("the operation did not run".to_owned())),
         };
         if outcome.is_ok() {
-            self.rings.iter().for_each(|ring| bells.ring(*ring));
+            for target in &self.notifications {
+                notifiers.notify(*target);
+            }
         }
-        // Whoever asked may have gone away; what was written stays written.
+        // The caller may have stopped waiting; the writes stay committed.
         let _ = self.reply.send(outcome);
     }
 }
 
-fn guarded<T, F>(session: &Session<'_>, operation: F) -> std::result::Result<T, Fault>
+fn run_in_savepoint<T, F>(session: &Session<'_>, operation: F) -> std::result::Result<T, Fault>
 where
     F: FnOnce(&Session<'_>) -> std::result::Result<Effect<T>, Fault>,
 {
-    session.run(OPERATION_BEGIN, [])?;
-    // What a panic leaves half done is undone by the savepoint, so nobody sees it.
+    session.run(SAVEPOINT, [])?;
+    // The savepoint rolls back what a panicking operation wrote.
     let outcome = catch_unwind(AssertUnwindSafe(|| operation(session))).unwrap_or_else(|panic| {
-        let said = panic
+        let message = panic
             .downcast_ref::<&str>()
             .map(|text| (*text).to_owned())
             .or_else(|| panic.downcast_ref::<String>().cloned())
             .unwrap_or_default();
-        Err(ErrorKind::Broken(format!("the operation panicked: {said}")).into())
+        Err(ErrorKind::Broken(format!("the operation panicked: {message}")).into())
     });
-    let undo = || {
-        session.take_rings();
-        session.run(OPERATION_UNDO, [])?;
-        session.run(OPERATION_KEEP, [])
+    let roll_back = || {
+        session.take_notifications();
+        session.run(SAVEPOINT_ROLLBACK, [])?;
+        session.run(SAVEPOINT_RELEASE, [])
     };
     match outcome {
-        Ok(Effect::Keep(answer)) => session.run(OPERATION_KEEP, []).map(|_| answer),
-        Ok(Effect::Undo(answer)) => undo().map(|_| answer),
+        Ok(Effect::Commit(answer)) => session.run(SAVEPOINT_RELEASE, []).map(|_| answer),
+        Ok(Effect::Rollback(answer)) => roll_back().map(|_| answer),
         Err(fault) => {
-            // Where even this fails SQLite has given the whole group up, which the group notices itself.
-            let _ = undo();
+            // If this fails, SQLite has rolled back the whole group; `commit_group` detects that.
+            let _ = roll_back();
             Err(fault)
         }
     }
 }
 
-/// Where the thread works.
-struct Desk {
+/// The loop of the writer thread: takes queued operations and commits them in groups.
+struct WriterLoop {
     connection: Connection,
     options: SqliteOptions,
-    bells: Arc<Bells>,
-    waiting: mpsc::Receiver<Box<dyn Operation>>,
+    notifiers: Arc<Notifiers>,
+    receiver: mpsc::Receiver<Box<dyn Operation>>,
 }
 
-impl Desk {
-    fn serve(&mut self) {
-        while let Some(first) = self.waiting.blocking_recv() {
+impl WriterLoop {
+    fn run(&mut self) {
+        while let Some(first) = self.receiver.blocking_recv() {
             let mut group = Vec::new();
-            let outcome = self.work(first, &mut group).map_err(|fault| fault.kind());
+            let outcome = self
+                .commit_group(first, &mut group)
+                .map_err(|fault| fault.kind());
             if outcome.is_err() && !self.connection.is_autocommit() {
-                // If this fails too, so does the next BEGIN, and its callers are told.
+                // If this fails, the next BEGIN fails too and its callers get the error.
                 let _ = self.session().run(ROLLBACK, []);
             }
             for operation in group {
-                operation.answer(&outcome, &self.bells);
+                operation.respond(&outcome, &self.notifiers);
             }
         }
     }
 
-    fn work(
+    fn commit_group(
         &mut self,
         first: Box<dyn Operation>,
         group: &mut Vec<Box<dyn Operation>>,
@@ -246,16 +255,18 @@ impl Desk {
             if let Some(operation) = group.last_mut() {
                 operation.run(&Session::new(&self.connection, &self.options.clock));
             }
-            // A full disk and its like make SQLite roll everything back at once.
+            // Errors such as a full disk make SQLite roll back the whole transaction.
             if self.connection.is_autocommit() {
-                return Err(ErrorKind::Broken("SQLite gave the transaction up".to_owned()).into());
+                return Err(
+                    ErrorKind::Broken("SQLite rolled back the transaction".to_owned()).into(),
+                );
             }
             if group.len() >= self.options.max_group.max(1)
                 || begun.elapsed() >= self.options.max_group_time
             {
                 break;
             }
-            match self.waiting.try_recv() {
+            match self.receiver.try_recv() {
                 Ok(next) => group.push(next),
                 Err(_) => break,
             }

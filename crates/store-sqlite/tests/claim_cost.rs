@@ -1,4 +1,4 @@
-//! What a claim costs SQLite does not grow with what waits, is blocked, is not due, is paused or runs, nor with the number of workspaces.
+//! The cost of a claim does not depend on the number of waiting, blocked, scheduled, paused or running requests, nor of workspaces.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use leasehold_core::Timestamp;
@@ -12,12 +12,12 @@ use std::time::Duration;
 
 const BATCH: u32 = 100;
 
-struct Room {
+struct TestEnv {
     f: Fixture,
     store: Arc<SqliteStore>,
 }
 
-impl Room {
+impl TestEnv {
     async fn new() -> Self {
         let clock = clock();
         let options = SqliteOptions {
@@ -30,23 +30,23 @@ impl Room {
         Self { f, store }
     }
 
-    async fn enqueue(&self, site: &TestWorkspace, requests: usize) {
+    async fn enqueue(&self, workspace: &TestWorkspace, requests: usize) {
         for _ in 0..requests.div_ceil(5_000) {
-            self.f.enqueue(site, requests.min(5_000)).await;
+            self.f.enqueue(workspace, requests.min(5_000)).await;
         }
     }
 
-    async fn enqueue_for_later(&self, site: &TestWorkspace, requests: usize) {
+    async fn enqueue_scheduled(&self, workspace: &TestWorkspace, requests: usize) {
         let later = self.f.clock.now() + Duration::from_secs(3_600);
         let new = |run_at: Timestamp| NewRequest {
             run_at: Some(run_at),
-            ..new_request(site)
+            ..new_request(workspace)
         };
         let all = (0..requests).map(|_| new(later)).collect();
-        self.f.enqueue_all(site, all).await;
+        self.f.enqueue_all(workspace, all).await;
     }
 
-    /// The steps of a claim that admits a full batch.
+    /// Claims a full batch and returns the steps it took.
     async fn claim(&self) -> u64 {
         let claimed = self.f.claim(BATCH).await;
         assert_eq!(claimed.requests.len(), BATCH as usize);
@@ -56,70 +56,70 @@ impl Room {
     }
 }
 
-/// Index pages grow by a level now and then and nothing else may grow.
-fn assert_alike(what: &str, small: u64, large: u64) {
+/// Allows 10 %: an index may gain a level.
+fn assert_similar(what: &str, small: u64, large: u64) {
     println!("{what}: {small} steps before, {large} after, for {BATCH} admissions");
     assert!(large * 10 <= small * 11, "{what}: {small} → {large}");
 }
 
 #[tokio::test]
-async fn it_does_not_grow_with_the_backlog() {
-    let room = Room::new().await;
-    let t = room.f.site(100_000).await;
-    room.enqueue(&t, 200).await;
-    let small = room.claim().await;
-    room.enqueue(&t, 20_000).await;
-    assert_alike("backlog of 100 → 20,000", small, room.claim().await);
+async fn claim_cost_is_independent_of_the_backlog() {
+    let env = TestEnv::new().await;
+    let t = env.f.workspace(100_000).await;
+    env.enqueue(&t, 200).await;
+    let small = env.claim().await;
+    env.enqueue(&t, 20_000).await;
+    assert_similar("backlog of 100 → 20,000", small, env.claim().await);
 }
 
 #[tokio::test]
-async fn it_does_not_grow_with_what_is_blocked_paused_or_not_due() {
-    let room = Room::new().await;
-    let t = room.f.site(100_000).await;
-    room.enqueue(&t, 300).await;
-    let small = room.claim().await;
-    let (full, paused) = (room.f.site(0).await, room.f.site(5).await);
-    room.f.set_paused(paused.workspace, true).await;
-    room.enqueue(&full, 5_000).await;
-    room.enqueue(&paused, 5_000).await;
-    room.enqueue_for_later(&t, 5_000).await;
-    assert_alike("15,000 in the way", small, room.claim().await);
+async fn claim_cost_is_independent_of_blocked_paused_and_scheduled_requests() {
+    let env = TestEnv::new().await;
+    let t = env.f.workspace(100_000).await;
+    env.enqueue(&t, 300).await;
+    let small = env.claim().await;
+    let (full, paused) = (env.f.workspace(0).await, env.f.workspace(5).await);
+    env.f.set_paused(paused.workspace, true).await;
+    env.enqueue(&full, 5_000).await;
+    env.enqueue(&paused, 5_000).await;
+    env.enqueue_scheduled(&t, 5_000).await;
+    assert_similar("15,000 not claimable", small, env.claim().await);
 }
 
 #[tokio::test]
-async fn it_does_not_grow_with_the_number_of_workspaces() {
-    let room = Room::new().await;
+async fn claim_cost_is_independent_of_the_number_of_workspaces() {
+    let env = TestEnv::new().await;
     for _ in 0..10 {
-        let t = room.f.site(1_000).await;
-        room.enqueue(&t, 30).await;
+        let t = env.f.workspace(1_000).await;
+        env.enqueue(&t, 30).await;
     }
-    let small = room.claim().await;
+    let small = env.claim().await;
     for number in 0..2_000 {
-        let t = room.f.site(u32::from(number % 2 == 0)).await;
-        room.enqueue(&t, 1).await;
+        let t = env.f.workspace(u32::from(number % 2 == 0)).await;
+        env.enqueue(&t, 1).await;
     }
-    assert_alike("10 → 2,010 workspaces", small, room.claim().await);
+    assert_similar("10 → 2,010 workspaces", small, env.claim().await);
 }
 
 #[tokio::test]
-async fn it_does_not_grow_with_what_runs() {
-    let room = Room::new().await;
-    let t = room.f.site(100_000).await;
-    room.enqueue(&t, 5_000).await;
-    let small = room.claim().await;
+async fn claim_cost_is_independent_of_running_executions() {
+    let env = TestEnv::new().await;
+    let t = env.f.workspace(100_000).await;
+    env.enqueue(&t, 5_000).await;
+    let small = env.claim().await;
     for _ in 0..45 {
-        room.claim().await;
+        env.claim().await;
     }
-    assert_alike("100 → 4,700 running", small, room.claim().await);
+    assert_similar("100 → 4,700 running", small, env.claim().await);
 }
 
 #[tokio::test]
-async fn an_idle_claim_costs_next_to_nothing_whatever_waits() {
-    let room = Room::new().await;
-    let full = room.f.site(0).await;
-    room.enqueue(&full, 10_000).await;
-    assert_eq!(room.f.claim(BATCH).await.requests, []);
-    let cost = room.store.claim_cost();
+async fn claim_without_a_ready_workspace_is_cheap() {
+    let env = TestEnv::new().await;
+    let full = env.f.workspace(0).await;
+    env.enqueue(&full, 10_000).await;
+    assert_eq!(env.f.claim(BATCH).await.requests, []);
+    let cost = env.store.claim_cost();
     assert!(cost.steps < 300, "{cost:?}");
     assert!(cost.statements < 10, "{cost:?}");
 }

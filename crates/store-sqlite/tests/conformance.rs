@@ -1,4 +1,4 @@
-//! The suite that says what a store is, over a SQLite file and over one in memory.
+//! The conformance suite, on a SQLite file and on an in-memory database.
 
 use leasehold_store_conformance::{Fixture, clock};
 use leasehold_testbed::{BackendKind, BackendOptions, TestBackend};
@@ -28,11 +28,11 @@ mod memory {
 }
 
 #[test]
-fn a_file_agrees_with_the_model() {
+fn file_store_matches_the_model() {
     leasehold_store_conformance::model_test(file_fixture, sized(4, 16));
 }
 
 #[test]
-fn a_store_in_memory_agrees_with_the_model() {
+fn memory_store_matches_the_model() {
     leasehold_store_conformance::model_test(memory_fixture, sized(8, 48));
 }

@@ -1,11 +1,11 @@
-//! The storm on SQLite, and the proof from its history, event by event.
+//! The stress test on SQLite: checks the invariants of every committed event in its history.
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::{RequestId, RequestStatus, Timestamp, WorkspaceId};
 use leasehold_store::SchemaStore;
 use leasehold_store::change::Event;
-use leasehold_store_conformance::history::{Change, History, Read, Reader, check};
-use leasehold_store_conformance::{Fixture, clock, storm};
+use leasehold_store_conformance::history::{Change, History, HistoryBuilder, RecordedEvent, check};
+use leasehold_store_conformance::{Fixture, clock, stress};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use leasehold_testkit::sized;
 use rusqlite::{Connection, Row};
@@ -33,8 +33,8 @@ fn rows<T>(connection: &Connection, sql: &str, read: impl Fn(&Row<'_>) -> T) -> 
     found.map(Result::unwrap).collect()
 }
 
-fn event(row: &Row<'_>) -> (i64, Read) {
-    let read = Read {
+fn event(row: &Row<'_>) -> (i64, RecordedEvent) {
+    let read = RecordedEvent {
         event: Event {
             request: RequestId(id(row, "request_id")),
             workspace: WorkspaceId(id(row, "workspace_id")),
@@ -46,7 +46,7 @@ fn event(row: &Row<'_>) -> (i64, Read) {
         },
         priority: row.get("priority").unwrap(),
         created_at: time(row, "created_at"),
-        // The storm delays nothing: whatever is PENDING is in the line.
+        // The stress test schedules nothing, so every PENDING request is in the line.
         due: true,
     };
     (row.get("id").unwrap(), read)
@@ -67,9 +67,9 @@ fn limit(row: &Row<'_>) -> (i64, [Change; 2]) {
     (row.get("after_event").unwrap(), changes)
 }
 
-/// Every event as a commit of its own: stricter than the groups they were committed in.
+/// Reads the history with one commit for each event, which is stricter than the actual group commits.
 fn history(connection: &Connection) -> History {
-    let mut reader = Reader::default();
+    let mut reader = HistoryBuilder::default();
     let mut limits = rows(connection, include_str!("sql/history_limits.sql"), limit)
         .into_iter()
         .peekable();
@@ -86,23 +86,23 @@ fn history(connection: &Connection) -> History {
     reader.end(left.into_iter().collect::<BTreeMap<_, _>>())
 }
 
-/// The same storm as on PostgreSQL: eight claimers, 200 workspaces of all plans, 20,000 requests.
+/// The same stress test as on PostgreSQL: eight claimers, 200 workspaces of all plans, 20,000 requests.
 #[tokio::test(flavor = "multi_thread")]
-async fn every_commit_of_a_storm_keeps_every_promise() {
-    let folder = leasehold_testkit::temp_dir();
-    let file = folder.path().join("leasehold.db");
+async fn every_commit_of_the_stress_test_keeps_the_invariants() {
+    let dir = leasehold_testkit::temp_dir();
+    let file = dir.path().join("leasehold.db");
     let store = SqliteStore::open(&file, &SqliteOptions::default()).unwrap();
     store.schema_migrate().await.unwrap();
     let connection = Connection::open(&file).unwrap();
     connection
         .execute_batch(include_str!("sql/history_setup.sql"))
         .unwrap();
-    let size = storm::Size {
+    let size = stress::Size {
         workspaces: sized(40, 200),
         requests: sized(4_000, 20_000),
         claimers: 8,
     };
-    storm::run(&Fixture::new(Arc::new(store), clock()), size).await;
+    stress::run(&Fixture::new(Arc::new(store), clock()), size).await;
     let history = history(&connection);
     assert_eq!(history.left.len(), size.requests);
     assert!(

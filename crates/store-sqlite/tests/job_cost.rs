@@ -1,4 +1,4 @@
-//! What a claim of jobs costs SQLite does not grow with what waits, is not due, runs or has ended.
+//! The cost of a job claim does not depend on the number of waiting, scheduled, running or ended jobs.
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::JsonText;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const BATCH: u32 = 100;
 
-async fn empty() -> SqliteStore {
+async fn empty_store() -> SqliteStore {
     let options = SqliteOptions {
         clock: Clock::Manual(clock()),
         ..SqliteOptions::default()
@@ -30,12 +30,12 @@ fn job(queue: &str, start: JobStart) -> NewJob {
     }
 }
 
-async fn put(store: &SqliteStore, queue: &str, start: JobStart, jobs: usize) {
+async fn enqueue(store: &SqliteStore, queue: &str, start: JobStart, jobs: usize) {
     let jobs = vec![job(queue, start); jobs];
     store.job_enqueue(&jobs).await.unwrap();
 }
 
-/// Claims a full batch, and completes it if told so; returns the steps of the claim.
+/// Claims a full batch, completes it if `complete`, and returns the steps of the claim.
 async fn claim(store: &SqliteStore, complete: bool) -> u64 {
     let claim = JobClaim {
         queue: "mail".into(),
@@ -58,31 +58,31 @@ async fn claim(store: &SqliteStore, complete: bool) -> u64 {
     cost.steps
 }
 
-fn assert_alike(what: &str, small: u64, large: u64) {
+fn assert_similar(what: &str, small: u64, large: u64) {
     assert!(large * 10 <= small * 11, "{what}: {small} → {large}");
 }
 
 #[tokio::test]
-async fn it_does_not_grow_with_the_backlog_nor_with_what_is_not_due() {
-    let store = empty().await;
-    put(&store, "mail", JobStart::Now, 200).await;
+async fn claim_cost_is_independent_of_the_backlog_and_scheduled_jobs() {
+    let store = empty_store().await;
+    enqueue(&store, "mail", JobStart::Now, 200).await;
     let small = claim(&store, false).await;
-    put(&store, "mail", JobStart::Now, 20_000).await;
-    put(&store, "post", JobStart::Now, 20_000).await;
+    enqueue(&store, "mail", JobStart::Now, 20_000).await;
+    enqueue(&store, "post", JobStart::Now, 20_000).await;
     let later = JobStart::In(Duration::from_secs(3_600));
-    put(&store, "mail", later, 5_000).await;
-    assert_alike("45,000 in the way", small, claim(&store, false).await);
+    enqueue(&store, "mail", later, 5_000).await;
+    assert_similar("45,000 not claimable", small, claim(&store, false).await);
 }
 
 #[tokio::test]
-async fn it_does_not_grow_with_what_runs_nor_with_what_has_ended() {
-    let store = empty().await;
-    put(&store, "mail", JobStart::Now, 20_000).await;
+async fn claim_cost_is_independent_of_running_and_ended_jobs() {
+    let store = empty_store().await;
+    enqueue(&store, "mail", JobStart::Now, 20_000).await;
     let small = claim(&store, false).await;
     for number in 0..100 {
         claim(&store, number % 2 == 0).await;
     }
-    assert_alike(
+    assert_similar(
         "5,000 running, 5,000 ended",
         small,
         claim(&store, false).await,
@@ -90,9 +90,9 @@ async fn it_does_not_grow_with_what_runs_nor_with_what_has_ended() {
 }
 
 #[tokio::test]
-async fn a_fresh_job_costs_a_claim_few_steps() {
-    let store = empty().await;
-    put(&store, "mail", JobStart::Now, 200).await;
+async fn claim_of_a_fresh_job_takes_few_steps() {
+    let store = empty_store().await;
+    enqueue(&store, "mail", JobStart::Now, 200).await;
     let steps = claim(&store, false).await;
     assert!(
         steps < 40 * u64::from(BATCH),

@@ -1,13 +1,13 @@
-//! What the store on SQLite adds to the conformance suite: one test program.
+//! SQLite-specific store tests and the conformance suite, linked into one test program.
 
 mod claim_cost;
 mod conformance;
 mod drift;
-mod hand_written;
+mod file_lock;
 mod history;
 mod job_cost;
 mod jobs;
-mod owner;
+mod manual_writes;
 mod schema;
 mod turns;
 mod values;

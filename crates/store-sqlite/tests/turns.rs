@@ -1,5 +1,4 @@
-//! Whose turn it is, read from the log of what was committed and not from the claims' answers, which do not say how
-//! admissions and rejections took turns.
+//! Round-robin order, read from the event log: the answers of claims do not show how admissions and rejections alternate.
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::{RequestStatus, WorkspaceId};
@@ -21,7 +20,7 @@ async fn fixture() -> Fixture {
     Fixture::new(Arc::new(store), clock)
 }
 
-/// Every turn taken so far, in order: whose, and what the request became.
+/// Lists all turns in order: the workspace, and the request's new status.
 async fn turns(f: &Fixture) -> Vec<(WorkspaceId, RequestStatus)> {
     let page = f.store.change_list(&ChangeStart::Oldest, None, 1_000).await;
     let events = page.unwrap().changes.into_iter().map(|c| c.event);
@@ -31,32 +30,34 @@ async fn turns(f: &Fixture) -> Vec<(WorkspaceId, RequestStatus)> {
         .collect()
 }
 
-/// The workspace goes on with another definition; what waits of the old one will be rejected.
-async fn replace_definition(f: &Fixture, site: &TestWorkspace) -> TestWorkspace {
-    let gone = f.store.definition_delete(site.workspace, site.definition);
+/// Replaces the workspace's definition, so that waiting requests of the old one will be rejected.
+async fn replace_definition(f: &Fixture, workspace: &TestWorkspace) -> TestWorkspace {
+    let gone = f
+        .store
+        .definition_delete(workspace.workspace, workspace.definition);
     assert!(gone.await.unwrap());
-    let definition = f.draft(site.workspace).await;
-    let version = f.publish(site.workspace, definition).await.id;
+    let definition = f.create_draft(workspace.workspace).await;
+    let version = f.publish(workspace.workspace, definition).await.id;
     TestWorkspace {
-        workspace: site.workspace,
+        workspace: workspace.workspace,
         definition,
         version,
     }
 }
 
 #[tokio::test]
-async fn a_rejection_is_a_turn_and_turns_alternate_across_claims() {
+async fn rejection_uses_a_turn_and_turns_alternate_across_claims() {
     let f = fixture().await;
-    let (one, two) = (f.site(5).await, f.site(5).await);
+    let (one, two) = (f.workspace(5).await, f.workspace(5).await);
     f.enqueue(&one, 2).await;
     f.enqueue(&two, 3).await;
     let one = replace_definition(&f, &one).await;
     let first = f.claim(4).await;
     assert_eq!((first.requests.len(), first.rejected.len()), (2, 2));
-    let asked = f.enqueue(&one, 1).await;
-    // The last turn was the second workspace's, so this one is the first's, and then the second's again.
+    let requests = f.enqueue(&one, 1).await;
+    // The second workspace had the last turn, so the first is next, then the second again.
     let second = f.claim(1).await;
-    assert_eq!(second.requests[0].id, asked[0]);
+    assert_eq!(second.requests[0].id, requests[0]);
     f.claim(1).await;
     let (rejected, admitted) = (RequestStatus::Failed, RequestStatus::Claimed);
     assert_eq!(
@@ -73,14 +74,14 @@ async fn a_rejection_is_a_turn_and_turns_alternate_across_claims() {
 }
 
 #[tokio::test]
-async fn a_thousand_that_can_only_be_rejected_do_not_go_before_a_neighbour() {
+async fn many_rejections_do_not_delay_another_workspace() {
     let f = fixture().await;
-    let (one, two) = (f.site(5).await, f.site(5).await);
+    let (one, two) = (f.workspace(5).await, f.workspace(5).await);
     f.enqueue(&one, 1_000).await;
     replace_definition(&f, &one).await;
-    let asked = f.enqueue(&two, 2).await;
+    let requests = f.enqueue(&two, 2).await;
     let claimed = f.claim(4).await;
     let admitted: Vec<_> = claimed.requests.iter().map(|r| r.id).collect();
-    assert_eq!(admitted, asked);
+    assert_eq!(admitted, requests);
     assert_eq!(claimed.rejected.len(), 2);
 }

@@ -1,4 +1,4 @@
-//! Values at the edge of what can be kept: what is accepted is read back as it was, what is not is refused at once.
+//! Boundary values: accepted values are read back unchanged, others are rejected at once.
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::JsonText;
@@ -21,17 +21,17 @@ async fn fixture() -> Fixture {
     Fixture::new(Arc::new(store), clock)
 }
 
-fn with(site: &TestWorkspace, params: Value) -> NewRequest {
+fn with(workspace: &TestWorkspace, params: Value) -> NewRequest {
     NewRequest {
         params,
-        ..new_request(site)
+        ..new_request(workspace)
     }
 }
 
-async fn refusal(f: &Fixture, site: &TestWorkspace, params: Value) -> Error {
+async fn rejection(f: &Fixture, workspace: &TestWorkspace, params: Value) -> Error {
     let enqueue = Enqueue {
-        workspace: site.workspace,
-        requests: vec![with(site, params)],
+        workspace: workspace.workspace,
+        requests: vec![with(workspace, params)],
         by: USER.into(),
     };
     f.store.request_enqueue(&enqueue).await.unwrap_err()
@@ -42,10 +42,10 @@ fn nested(levels: usize) -> Value {
 }
 
 #[tokio::test]
-async fn a_document_too_deep_to_be_read_back_is_refused_and_strands_nobody() {
+async fn too_deeply_nested_document_is_rejected_and_blocks_no_other_request() {
     let f = fixture().await;
-    let t = f.site(10).await;
-    let error = refusal(&f, &t, nested(128)).await;
+    let t = f.workspace(10).await;
+    let error = rejection(&f, &t, nested(128)).await;
     assert!(matches!(error.kind, ErrorKind::Value(_)), "{error}");
     let deepest = f.enqueue_one(&t, with(&t, nested(127))).await;
     let other = f.enqueue(&t, 1).await[0];
@@ -56,23 +56,23 @@ async fn a_document_too_deep_to_be_read_back_is_refused_and_strands_nobody() {
 }
 
 #[tokio::test]
-async fn a_document_with_nul_is_refused_wherever_it_is() {
+async fn document_with_nul_is_rejected() {
     let f = fixture().await;
-    let t = f.site(10).await;
+    let t = f.workspace(10).await;
     for params in [json!("a\0b"), json!({"a\0b": 1}), json!([{"a": ["\0"]}])] {
-        let error = refusal(&f, &t, params).await;
+        let error = rejection(&f, &t, params).await;
         assert!(matches!(error.kind, ErrorKind::Value(_)), "{error}");
     }
-    // The same letters, written out, are no NUL.
-    let written_out = json!("a\\u0000b");
-    let id = f.enqueue_one(&t, with(&t, written_out.clone())).await;
-    assert_eq!(f.request(t.workspace, id).await.params, written_out);
+    // The escaped text is not a NUL character.
+    let escaped = json!("a\\u0000b");
+    let id = f.enqueue_one(&t, with(&t, escaped.clone())).await;
+    assert_eq!(f.request(t.workspace, id).await.params, escaped);
 }
 
 #[tokio::test]
-async fn numbers_come_back_to_the_last_digit() {
+async fn numbers_round_trip_exactly() {
     let f = fixture().await;
-    let t = f.site(10).await;
+    let t = f.workspace(10).await;
     let params = json!([
         0.1 + 0.2,
         5e-324,

@@ -5,10 +5,10 @@ use crate::store_trait::store_trait;
 use leasehold_core::{RequestId, RequestStatus, Timestamp, WorkspaceId};
 
 store_trait! {
-    /// The stream of changes.
+    /// The change stream.
     pub trait ChangeStore, observed by ChangeObserver {
-        /// A page of the stream of changes, of all workspaces or of one. It misses none and repeats none, whenever their transactions commit, and
-        /// wherever it goes on: after a page or after any change of one.
+        /// Returns a page of the change stream, of all workspaces or of one. Every event appears exactly once, whenever its transaction commits, whether
+        /// the reader continues after a page or after any change of a page.
         async fn change_list(
             &self,
             start: &ChangeStart,
@@ -23,49 +23,49 @@ store_trait! {
 pub struct Event {
     /// The request.
     pub request: RequestId,
-    /// Whose it is.
+    /// The workspace it belongs to.
     pub workspace: WorkspaceId,
-    /// Where it was; none when it was enqueued.
+    /// The status before; none when it was enqueued.
     pub from: Option<RequestStatus>,
-    /// Where it is.
+    /// The status after.
     pub to: RequestStatus,
-    /// When.
+    /// The time of the transition.
     pub at: Timestamp,
-    /// Who did it.
+    /// The caller or service that caused it.
     pub by: String,
-    /// Why, where there is more to say than the transition itself.
+    /// Further details, if any.
     pub reason: Option<String>,
 }
 
-/// Where to begin reading the stream.
+/// Where to start reading the change stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeStart {
     /// At the oldest event kept.
     Oldest,
-    /// With what commits from now on.
+    /// With events that commit from now on.
     Now,
-    /// Where an earlier page ended.
+    /// After this cursor.
     After(ChangeCursor),
 }
 
-/// A place in the stream. Opaque: keep it and hand it back.
+/// An opaque position in the change stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeCursor(pub String);
 
-/// An event of the stream, and its place in it.
+/// An event of the change stream and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What happened.
+    /// The event.
     pub event: Event,
-    /// Where to go on after this one.
+    /// The cursor to continue after this event.
     pub cursor: ChangeCursor,
 }
 
-/// A page of the stream. Events of one request are in their order; an event that commits late comes late, and comes.
+/// A page of the change stream. Events of one request are in order; an event whose transaction commits late appears late.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangePage {
-    /// What happened, maybe nothing.
+    /// The events; may be empty.
     pub changes: Vec<Change>,
-    /// Where to go on after this page.
+    /// The cursor to continue after this page.
     pub cursor: ChangeCursor,
 }

@@ -1,13 +1,13 @@
-//! Whose clock judges: the database's, unless a test turns the hands itself.
+//! The clock of a store: the database's, or one that a test moves.
 
 use leasehold_core::Timestamp;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// Where a store takes the time from.
+/// The clock of a store.
 #[derive(Clone, Debug, Default)]
 pub enum Clock {
-    /// The database's own clock: the only one that judges in production.
+    /// The database's own clock; the only one used in production.
     #[default]
     Database,
     /// A clock that a test moves.
@@ -15,7 +15,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// The time to judge by, or none where the database shall look at its own clock.
+    /// Returns the time of a manual clock, or none if the database must use its own.
     pub fn now(&self) -> Option<Timestamp> {
         match self {
             Self::Database => None,
@@ -24,17 +24,17 @@ impl Clock {
     }
 }
 
-/// A clock that stands still until it is moved. Clones share their hands.
+/// A clock that stands still until it is moved. Clones share their time.
 #[derive(Clone, Debug)]
 pub struct ManualClock(Arc<AtomicI64>);
 
 impl ManualClock {
-    /// A clock that shows `start`, to the microsecond.
+    /// Creates a clock that shows `start`, to the microsecond.
     pub fn starting_at(start: Timestamp) -> Self {
         Self(Arc::new(AtomicI64::new(start.as_microsecond())))
     }
 
-    /// What it shows.
+    /// Returns the time it shows.
     pub fn now(&self) -> Timestamp {
         Timestamp::from_microsecond(self.0.load(Ordering::SeqCst)).unwrap_or(Timestamp::MAX)
     }

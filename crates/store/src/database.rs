@@ -1,4 +1,4 @@
-//! The database behind a store: its clock, and what it says of itself.
+//! The database behind a store: its clock and its diagnosis.
 
 use crate::Result;
 use crate::diagnosis::Diagnosis;
@@ -6,22 +6,22 @@ use crate::store_trait::store_trait;
 use leasehold_core::Timestamp;
 
 store_trait! {
-    /// The database itself: its clock, and what it says of itself.
+    /// The database: its clock and its diagnosis.
     pub trait DatabaseStore, observed by DatabaseObserver {
-        /// The time by the store's clock.
+        /// Returns the time of the store's clock.
         async fn now(&self) -> Result<Timestamp>;
 
-        /// What the database says of itself.
+        /// Collects facts about the database for `doctor`.
         async fn diagnose(&self) -> Result<Diagnosis>;
     }
 
     forwarded {
-        /// What this store is and can do.
+        /// Returns the properties of this store.
         fn capabilities(&self) -> Capabilities;
     }
 }
 
-/// What stores differ in.
+/// The properties in which stores differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// The store's name: `postgres` or `sqlite`.

@@ -13,37 +13,37 @@ pub use leasehold_core::Version;
 store_trait! {
     /// Definitions and their versions.
     pub trait DefinitionStore, observed by DefinitionObserver {
-        /// Makes a definition without a version.
+        /// Creates a definition without a version.
         async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated>;
 
-        /// The definition, none if deleted.
+        /// Returns the definition; none if deleted.
         async fn definition_get(
             &self,
             workspace: WorkspaceId,
             id: DefinitionId,
         ) -> Result<Option<Definition>>;
 
-        /// The definition of this name in the workspace, none if deleted.
+        /// Returns the definition of this name in the workspace; none if deleted.
         async fn definition_find(
             &self,
             workspace: WorkspaceId,
             name: &str,
         ) -> Result<Option<Definition>>;
 
-        /// Definitions of a workspace, by id.
+        /// Lists the definitions of a workspace by id.
         async fn definition_list(
             &self,
             workspace: WorkspaceId,
             page: Page<DefinitionId>,
         ) -> Result<Vec<Definition>>;
 
-        /// Puts a tombstone: what waits of it fails with definition_not_found when claimed. False if not there.
+        /// Deletes the definition and keeps a tombstone: its waiting requests fail with definition_not_found when claimed. False if it does not exist.
         async fn definition_delete(&self, workspace: WorkspaceId, id: DefinitionId) -> Result<bool>;
 
-        /// Publishes the next version and makes it current; none if there is no such definition.
+        /// Publishes the next version and makes it current; none if the definition does not exist.
         async fn version_publish(&self, new: &NewVersion) -> Result<Option<Version>>;
 
-        /// The version, also of a deleted definition. A store keeps the versions that it read lately in memory, so that asking again costs no
+        /// Returns the version, also of a deleted definition. Stores cache recently read versions in memory, so that a repeated call runs no
         /// statement.
         async fn version_get(
             &self,
@@ -51,7 +51,7 @@ store_trait! {
             id: VersionId,
         ) -> Result<Option<Arc<Version>>>;
 
-        /// Versions of a definition by number, `page.after` being a number.
+        /// Lists the versions of a definition by number; `page.after` is a number.
         async fn version_list(
             &self,
             workspace: WorkspaceId,
@@ -66,35 +66,35 @@ store_trait! {
 pub struct Definition {
     /// Its id.
     pub id: DefinitionId,
-    /// Whose it is.
+    /// The workspace it belongs to.
     pub workspace: WorkspaceId,
-    /// Its name, unique in the workspace among those not deleted.
+    /// Its name, unique in the workspace among definitions that are not deleted.
     pub name: String,
-    /// The version new requests are pinned to, none before the first was published.
+    /// The version that new requests are pinned to; none before the first is published.
     pub current_version: Option<VersionId>,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
 }
 
-/// A definition to make.
+/// A definition to create.
 #[derive(Clone, Debug)]
 pub struct NewDefinition {
     /// Its id.
     pub id: DefinitionId,
-    /// Whose it shall be.
+    /// The workspace that will own it.
     pub workspace: WorkspaceId,
     /// Its name.
     pub name: String,
 }
 
-/// What became of making a definition.
+/// Outcome of creating a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DefinitionCreated {
-    /// It was made.
+    /// The definition was created.
     Created(Definition),
     /// Another definition of the workspace has that name.
     NameTaken,
-    /// There is no such workspace.
+    /// No such workspace exists.
     WorkspaceNotFound,
 }
 
@@ -103,7 +103,7 @@ pub enum DefinitionCreated {
 pub struct NewVersion {
     /// Its id.
     pub id: VersionId,
-    /// Whose definition.
+    /// The workspace that owns the definition.
     pub workspace: WorkspaceId,
     /// The definition.
     pub definition: DefinitionId,
@@ -111,6 +111,6 @@ pub struct NewVersion {
     pub body: VersionBody,
     /// The JSON Schema that params must match.
     pub params_schema: Option<Value>,
-    /// How long an execution may take.
+    /// The timeout of an execution.
     pub execution_timeout: Option<Duration>,
 }

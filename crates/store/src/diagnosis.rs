@@ -1,90 +1,90 @@
-//! What a database says of itself: facts that tell whether it is fit to be a store. Judged elsewhere.
+//! Facts about the database that `doctor` evaluates. Evaluates nothing itself.
 
 use leasehold_core::Timestamp;
 use std::time::Duration;
 
-/// What a store found out about the database under it.
+/// Facts about the database of a store.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Diagnosis {
-    /// It is PostgreSQL.
+    /// PostgreSQL.
     Postgres(PostgresFacts),
-    /// It is an SQLite file.
+    /// An SQLite file.
     Sqlite(SqliteFacts),
-    /// It is in memory, and there is nothing to say.
+    /// An in-memory database, without facts.
     Memory,
 }
 
-/// What PostgreSQL says.
+/// Facts about a PostgreSQL server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PostgresFacts {
-    /// The server's version as it calls itself.
+    /// The server's version as text.
     pub version: String,
-    /// The same as a number: 160004 is 16.4.
+    /// The server's version as a number: 160004 is 16.4.
     pub version_number: u32,
-    /// Whether it is a replica that only reads.
+    /// Whether it is a read-only replica.
     pub in_recovery: bool,
     /// The server's clock.
     pub now: Timestamp,
-    /// What `synchronous_commit` is for those who do not say. Leasehold's own connections never use `off`.
+    /// The default of `synchronous_commit`. Leasehold's own connections never use `off`.
     pub synchronous_commit: String,
     /// Whether writes are forced to disk.
     pub fsync: bool,
     /// Whether whole pages are logged after a checkpoint.
     pub full_page_writes: bool,
-    /// Whether dead rows are cleaned up at all.
+    /// Whether autovacuum is on.
     pub autovacuum: bool,
-    /// Connections there are, of everybody.
+    /// Open connections of all clients.
     pub connections: u32,
-    /// Connections there may be.
+    /// The maximum number of connections.
     pub max_connections: u32,
     /// Connections to this database.
     pub ours: u32,
-    /// How long the oldest snapshot has been open that keeps dead rows from being cleaned up, and whose it is.
+    /// The age and the holder of the oldest snapshot that blocks vacuum.
     pub oldest_snapshot: Option<(Duration, String)>,
     /// Sessions of other roles that hold a snapshot whose age this role may not see.
     pub unseen_snapshots: u32,
-    /// How many sessions wait for a lock of this database.
+    /// Sessions that wait for a lock in this database.
     pub lock_waits: u32,
-    /// Transactions since the oldest row that is not frozen.
+    /// Age of the oldest unfrozen row, in transactions.
     pub wraparound_age: u64,
-    /// The tables that are written most.
+    /// The tables with the most writes.
     pub tables: Vec<TableFacts>,
 }
 
-/// What PostgreSQL says of a table.
+/// Facts about a PostgreSQL table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableFacts {
     /// Its name.
     pub name: String,
     /// Bytes on disk, with its indexes.
     pub bytes: u64,
-    /// Rows, about.
+    /// Estimated rows.
     pub rows: u64,
-    /// Dead rows that are not cleaned up yet, about.
+    /// Estimated dead rows.
     pub dead: u64,
-    /// Whether the table's own options leave autovacuum on.
+    /// Whether autovacuum is enabled for the table.
     pub autovacuum: bool,
-    /// When it was cleaned up last by itself.
+    /// When autovacuum last processed the table.
     pub last_autovacuum: Option<Timestamp>,
 }
 
-/// What SQLite says.
+/// Facts about an SQLite file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SqliteFacts {
     /// The library's version.
     pub version: String,
-    /// `wal`, or it is not set up as it should be.
+    /// The journal mode; `wal` is required.
     pub journal_mode: String,
-    /// 2 is `FULL`: what was answered survives a power loss.
+    /// The `synchronous` setting; 2 is `FULL`: committed data survives a power loss.
     pub synchronous: u32,
     /// Bytes of the file.
     pub bytes: u64,
-    /// Of them unused.
+    /// Unused bytes of the file.
     pub free_bytes: u64,
-    /// Bytes of the log beside it.
+    /// Bytes of the write-ahead log.
     pub log_bytes: u64,
-    /// What a quick check of the file found wrong; none if nothing.
+    /// The damage that a quick check of the file found.
     pub damage: Option<String>,
-    /// Whether the file was too large to be checked quickly.
+    /// Whether the file was too large for a quick check.
     pub unchecked: bool,
 }

@@ -1,4 +1,4 @@
-//! What can go wrong in a store that is nobody's expected outcome, and whether trying again can help.
+//! Unexpected failures of a store, and whether a retry can help.
 
 use thiserror::Error;
 
@@ -11,43 +11,43 @@ type Source = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Debug, Error)]
 #[error("{context}: {kind}")]
 pub struct Error {
-    /// What sort of failure it is.
+    /// The kind of failure.
     pub kind: ErrorKind,
-    /// Which operation failed.
+    /// The operation that failed.
     pub context: &'static str,
     /// The driver's own error.
     #[source]
     pub source: Option<Source>,
 }
 
-/// The sorts of failure that callers tell apart.
+/// The kinds of failure that callers distinguish.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ErrorKind {
-    /// The database cannot be reached or went away; whether the operation happened may be unknown.
+    /// The database cannot be reached or the connection broke; whether the operation was committed may be unknown.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
-    /// Two transactions got in each other's way and the database gave one up; nothing happened.
-    #[error("the store asks to try again: {0}")]
+    /// The database rolled the transaction back because of a conflict with another; nothing changed.
+    #[error("transaction conflict, retry: {0}")]
     Contended(String),
-    /// A named constraint of the schema refused it.
-    #[error("refused by the constraint `{0}`")]
+    /// A named constraint of the schema was violated.
+    #[error("constraint `{0}` violated")]
     Constraint(String),
-    /// A value that no column holds (NUL in a text, a number out of range).
-    #[error("a value cannot be stored: {0}")]
+    /// A value does not fit its column (NUL in a text, a number out of range).
+    #[error("value cannot be stored: {0}")]
     Value(String),
-    /// The file belongs to another process.
+    /// Another process uses the file.
     #[error("{0}")]
     Owned(String),
-    /// The schema does not fit this program.
+    /// The schema does not match this program.
     #[error("{0}")]
     Schema(String),
-    /// The disk is full, a file is damaged, a row makes no sense.
-    #[error("the store is damaged or misbehaves: {0}")]
+    /// The disk is full, a file is damaged, or a row is invalid.
+    #[error("the store is damaged or failed: {0}")]
     Broken(String),
 }
 
 impl Error {
-    /// An error of `kind` in the operation `context`.
+    /// Creates an error of `kind` in the operation `context`.
     pub fn new(context: &'static str, kind: ErrorKind) -> Self {
         Self {
             kind,
@@ -56,13 +56,13 @@ impl Error {
         }
     }
 
-    /// Keeps the driver's error as the cause.
+    /// Adds the driver's error as the source.
     pub fn because(mut self, source: impl Into<Source>) -> Self {
         self.source = Some(source.into());
         self
     }
 
-    /// Whether the same call may succeed later without anybody changing it.
+    /// Returns whether the same call may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self.kind {
             ErrorKind::Unavailable(_) | ErrorKind::Contended(_) => true,

@@ -11,35 +11,35 @@ use leasehold_core::{
 store_trait! {
     /// Executions.
     pub trait ExecutionStore, observed by ExecutionObserver {
-        /// The execution.
+        /// Returns the execution.
         async fn execution_get(
             &self,
             workspace: WorkspaceId,
             id: ExecutionId,
         ) -> Result<Option<Execution>>;
 
-        /// The execution, whichever workspace's it is.
+        /// Returns the execution of any workspace.
         async fn execution_find(&self, id: ExecutionId) -> Result<Option<Execution>>;
 
-        /// Executions of a workspace that pass the filter, last admitted first; `page.after` is an admission.
+        /// Lists executions that match the filter, last admitted first; `page.after` is an admission number.
         async fn execution_list(
             &self,
             filter: &ExecutionFilter,
             page: Page<i64>,
         ) -> Result<Vec<Execution>>;
 
-        /// Ends executions and their requests and frees their slots. A request that was not DISPATCHED yet moves
-        /// through every status on its way, an event for each. Answers are in the order asked.
+        /// Ends executions and their requests and frees their slots. A request that was not DISPATCHED yet passes
+        /// through every status in between, with an event for each. Results are in the order of `finishes`.
         async fn execution_finish(
             &self,
             by: &str,
             finishes: &[ExecutionFinish],
         ) -> Result<Vec<ExecutionFinished>>;
 
-        /// Those of these executions that are RUNNING, in any order.
+        /// Returns those of these executions that are RUNNING, in any order.
         async fn execution_list_running(&self, ids: &[ExecutionId]) -> Result<Vec<Execution>>;
 
-        /// RUNNING executions of all workspaces, by workspace and admission.
+        /// Lists the RUNNING executions of all workspaces, by workspace and admission.
         async fn execution_list_active(&self, page: Page<ActiveKey>) -> Result<Vec<Execution>>;
     }
 }
@@ -50,7 +50,7 @@ record! {
     pub struct Execution {
         /// Its id; in Temporal it runs as `execution-{id}`.
         pub id: ExecutionId = "id",
-        /// Whose it is.
+        /// The workspace it belongs to.
         pub workspace: WorkspaceId = "workspace_id",
         /// The request it was created for.
         pub request: RequestId = "request_id",
@@ -58,58 +58,58 @@ record! {
         pub definition: DefinitionId = "definition_id",
         /// The version it runs.
         pub version: VersionId = "version_id",
-        /// Where it is; RUNNING holds a slot.
+        /// Its status; RUNNING holds a slot.
         pub status: ExecutionStatus = "status",
-        /// Its place in the order of all admissions.
+        /// Its admission number; admissions of all workspaces are numbered in order.
         pub admission: i64 = "admission",
-        /// When it was admitted, or taken up again.
+        /// When it was admitted, or set RUNNING again by a drift repair.
         pub started_at: Timestamp = "started_at",
         /// When it ended.
         pub finished_at: Option<Timestamp> = "finished_at",
-        /// What went wrong.
+        /// The error.
         pub error: Option<String> = "error",
     }
 }
 
-/// An execution that the engine says has ended.
+/// An execution that has ended in the engine.
 #[derive(Clone, Debug)]
 pub struct ExecutionFinish {
-    /// Which.
+    /// The execution.
     pub execution: ExecutionId,
-    /// How.
+    /// How it ended.
     pub end: ExecutionEnd,
-    /// What went wrong, if anything.
+    /// The error, if any.
     pub error: Option<String>,
 }
 
-/// What became of finishing an execution.
+/// Outcome of finishing an execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecutionFinished {
-    /// Execution and request have ended and the slot is free.
+    /// Execution and request have ended, and the slot is free.
     Finished {
         /// The request.
         request: RequestId,
         /// COMPLETED or FAILED.
         status: RequestStatus,
-        /// Why it failed.
+        /// Why the request failed.
         reason: Option<FailureReason>,
     },
-    /// It had ended before; nothing changed.
+    /// It had already ended; nothing changed.
     AlreadyFinished,
-    /// There is no such execution.
+    /// No such execution exists.
     NotFound,
 }
 
-/// Where a sweep over RUNNING executions goes on.
+/// The page key of a sweep over RUNNING executions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ActiveKey {
-    /// The workspace of the last execution seen.
+    /// The workspace of the last execution.
     pub workspace: WorkspaceId,
-    /// Its place in the order of admissions.
+    /// The admission number of the last execution.
     pub admission: i64,
 }
 
-/// Which executions a list shows.
+/// Filter of a list of executions.
 #[derive(Clone, Copy, Debug)]
 pub struct ExecutionFilter {
     /// Of this workspace.

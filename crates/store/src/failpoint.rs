@@ -1,9 +1,9 @@
-//! Places where a test can end the process at once, as kill -9 would. In a release build there are none.
+//! Fail points: places where a test can abort the process, as `kill -9` would. Release builds have none.
 
-/// The variable that names the place: `name`, or `name:n` for the n-th time it is reached.
+/// The environment variable that selects a fail point: `name`, or `name:n` for the n-th time it is reached.
 pub const VARIABLE: &str = "LEASEHOLD_FAILPOINT";
 
-/// Ends the process if a test asked for it here.
+/// Aborts the process if the environment variable selects this fail point.
 #[cfg(debug_assertions)]
 pub fn reach(name: &str) {
     use std::sync::OnceLock;
@@ -24,11 +24,11 @@ pub fn reach(name: &str) {
     }
 }
 
-/// Ends the process if a test asked for it here.
+/// Aborts the process if the environment variable selects this fail point.
 #[cfg(not(debug_assertions))]
 pub fn reach(_name: &str) {}
 
-/// Without unwinding, without running anything else.
+/// Aborts without unwinding.
 #[cfg(debug_assertions)]
 fn die() -> ! {
     std::process::abort()

@@ -1,4 +1,4 @@
-//! Graphs that run in the store, node by node: parameters and outcomes, and the job that a node becomes.
+//! Graphs that run in the store, node by node: parameters and outcomes, and the job of a node.
 
 use crate::Result;
 use crate::execution::{ExecutionFinish, ExecutionFinished};
@@ -6,7 +6,7 @@ use crate::job::{JobStart, NewJob};
 use crate::request::ClaimedRequest;
 use crate::store_trait::store_trait;
 use leasehold_core::graph::{
-    GraphChange, GraphOrigin, GraphState, GraphStop, NodeOutcome, NodeRun, Work,
+    GraphChange, GraphOrigin, GraphState, GraphStop, NodeOutcome, NodeRun, NodeWork,
 };
 use leasehold_core::job::{JobEnd, JobRetry, JobStatus};
 use leasehold_core::limits::ERROR_MAX_CHARS;
@@ -19,25 +19,25 @@ use leasehold_core::{
 use std::time::Duration;
 
 store_trait! {
-    /// Graphs that run in the store: a node is a job.
+    /// Graphs that run in the store; each node runs as a job.
     pub trait GraphStore, observed by GraphObserver {
-        /// Starts the graph of a RUNNING execution: the nodes that wait for nothing are put into their queues. `start` is what the claim of its request
-        /// returned; the store only checks that the execution still runs that version. However often it is called for one execution, one is started.
+        /// Starts the graph of a RUNNING execution: enqueues the jobs of the nodes without predecessors. `start` is what the claim of its request
+        /// returned; the store only checks that the execution still runs that version. Idempotent: repeated calls start the graph once.
         async fn graph_start(&self, start: &GraphStart) -> Result<GraphStarted>;
 
-        /// The graph of an execution; none if it was never started here.
+        /// Returns the graph of an execution; none if it was never started in this store.
         async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>>;
 
-        /// The nodes of an execution's graph in the order the graph lists them; none if it was never started here. A running node's attempts and last error
-        /// are those of its job. Outputs are left out from the first on with which they would have more than
-        /// [`NODE_OUTPUTS_MAX_BYTES`](leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES) together.
+        /// Returns the nodes of an execution's graph in the order of its node list; none if it was never started in this store. Attempts and last error of a
+        /// running node are those of its job. The first output with which the total exceeds
+        /// [`NODE_OUTPUTS_MAX_BYTES`](leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES), and all after it, are omitted.
         async fn graph_nodes(&self, execution: ExecutionId) -> Result<Option<Vec<NodeRun>>>;
 
-        /// What the node at this place in the graph's list came to, however large.
+        /// Returns the output of the node at this index, of any size.
         async fn graph_output(&self, execution: ExecutionId, node: usize) -> Result<Option<JsonText>>;
 
-        /// Ends a graph: no node is begun any more, jobs of nodes that nobody has are failed, leases of those that somebody has are lost, and execution,
-        /// request and slot end with it, in one transaction.
+        /// Stops a graph in one transaction: no further node starts, queued jobs of its nodes fail, leases of running ones are revoked, execution and
+        /// request end, and the slot is freed.
         async fn graph_stop(
             &self,
             execution: ExecutionId,
@@ -46,13 +46,13 @@ store_trait! {
             reason: &str,
         ) -> Result<GraphStopped>;
 
-        /// Ends up to `limit` graphs that time has ended: their execution's timeout has passed, or a node's job lost its last lease. Idempotent, safe from
-        /// everywhere at once; call again while it finds as many as asked.
-        async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>>;
+        /// Ends up to `limit` expired graphs: the timeout of the execution has passed, or the lease of a node's last attempt expired. Idempotent, and safe to
+        /// call from several instances at once; call it again while it returns `limit` executions.
+        async fn graph_expire(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>>;
     }
 }
 
-/// The error of a job whose execution ended without it.
+/// The error of a job whose execution ended before it did.
 pub const ABANDONED: &str = "the execution has ended";
 /// The error of an execution whose timeout has passed.
 pub const TIMED_OUT: &str = "the execution timeout has passed";
@@ -62,9 +62,9 @@ pub const TIMED_OUT: &str = "the execution timeout has passed";
 pub struct GraphRun {
     /// The execution.
     pub execution: ExecutionId,
-    /// Where its nodes are, and how it ended.
+    /// The states of its nodes, and how it ended.
     pub state: GraphState,
-    /// What went wrong.
+    /// The error.
     pub error: Option<String>,
     /// When it was started.
     pub started_at: Timestamp,
@@ -79,9 +79,9 @@ pub struct GraphStart {
     pub execution: ExecutionId,
     /// The version that it runs.
     pub version: VersionId,
-    /// What to run it with.
+    /// The params of the request.
     pub params: JsonText,
-    /// What its jobs take from the request.
+    /// What its jobs inherit from the request.
     pub origin: GraphOrigin,
 }
 
@@ -100,36 +100,36 @@ impl From<&ClaimedRequest> for GraphStart {
     }
 }
 
-/// What became of a start.
+/// Outcome of a start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GraphStarted {
-    /// Its first nodes are in their queues.
+    /// The jobs of its first nodes are enqueued.
     Started,
-    /// The input of a first node could not be made: it was started, and has ended with it.
+    /// It was started, and ended at once because the input of a first node could not be built.
     Ended(EndedExecution),
-    /// It was started before.
+    /// It had already been started.
     AlreadyStarted {
         /// Whether it has ended since.
         ended: bool,
     },
-    /// There is no such execution, or it ended before it was started.
+    /// No such execution exists, or it ended before it was started.
     NotFound,
-    /// Its version is a binding, which no store can run.
+    /// Its version is a binding, which a store cannot run.
     NotAGraph,
 }
 
-/// What became of stopping a graph.
+/// Outcome of stopping a graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GraphStopped {
     /// It has ended, and its execution with it.
     Stopped(EndedExecution),
-    /// It had ended before.
+    /// It had already ended.
     AlreadyEnded,
-    /// There is none.
+    /// The execution has no graph in this store.
     NotFound,
 }
 
-/// An execution that a call brought to its end, with its request.
+/// An execution that a call ended, with its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EndedExecution {
     /// The execution.
@@ -142,18 +142,18 @@ pub struct EndedExecution {
     pub status: RequestStatus,
     /// Why the request failed.
     pub reason: Option<FailureReason>,
-    /// What went wrong.
+    /// The error.
     pub error: Option<String>,
 }
 
 impl EndedExecution {
-    /// What a finish ended; none if it ended nothing.
-    pub fn of(finish: &ExecutionFinish, came_to: &ExecutionFinished) -> Option<Self> {
+    /// Builds it from a finish and its outcome; none if the finish ended nothing.
+    pub fn of(finish: &ExecutionFinish, outcome: &ExecutionFinished) -> Option<Self> {
         let ExecutionFinished::Finished {
             request,
             status,
             reason,
-        } = *came_to
+        } = *outcome
         else {
             return None;
         };
@@ -168,7 +168,7 @@ impl EndedExecution {
     }
 }
 
-/// How the execution of a graph is finished; none unless the graph has ended in this operation.
+/// Returns the finish of a graph's execution; none unless the graph ended in this operation.
 pub fn finish_of(change: &GraphChange) -> Option<ExecutionFinish> {
     Some(ExecutionFinish {
         execution: change.execution(),
@@ -177,9 +177,9 @@ pub fn finish_of(change: &GraphChange) -> Option<ExecutionFinish> {
     })
 }
 
-/// How a node ends with a claim that ends so and leaves its job there; none if the node goes on.
-pub fn node_outcome(end: &JobEnd, becomes: JobStatus) -> Option<NodeOutcome> {
-    match (becomes, end) {
+/// Returns the outcome of a node whose claim ended so and left its job in `status`; none if the node has not ended.
+pub fn node_outcome(end: &JobEnd, status: JobStatus) -> Option<NodeOutcome> {
+    match (status, end) {
         (JobStatus::Completed, JobEnd::Completed { result }) => {
             Some(NodeOutcome::Completed(result.clone().unwrap_or_default()))
         }
@@ -190,7 +190,7 @@ pub fn node_outcome(end: &JobEnd, becomes: JobStatus) -> Option<NodeOutcome> {
     }
 }
 
-/// The jobs of the nodes that begin, each with its node's place in the graph's list.
+/// Builds the jobs of the nodes that start, each with the index of its node.
 pub fn jobs_of(change: &mut GraphChange) -> Vec<(usize, NewJob)> {
     let begun = change.take_begun();
     let origin = change.origin();
@@ -201,8 +201,8 @@ pub fn jobs_of(change: &mut GraphChange) -> Vec<(usize, NewJob)> {
     begun.into_iter().map(job).collect()
 }
 
-/// The job that does a node's work. It is as urgent as its request, and goes on with its trace.
-pub fn job_of(work: Work, priority: i16, trace_context: Option<&str>) -> NewJob {
+/// Builds the job of a node. It inherits the priority and the trace of the request.
+pub fn job_of(work: NodeWork, priority: i16, trace_context: Option<&str>) -> NewJob {
     let with = |mut job: NewJob, retry: JobRetry, timeout: Option<Duration>| {
         job.priority = priority;
         job.trace_context = trace_context.map(str::to_owned);
@@ -212,19 +212,19 @@ pub fn job_of(work: Work, priority: i16, trace_context: Option<&str>) -> NewJob 
         job
     };
     match work {
-        Work::Task {
+        NodeWork::Task {
             queue,
             kind,
             payload,
             retry,
             timeout,
         } => with(NewJob::new(queue, kind, payload), retry, timeout),
-        Work::Http {
+        NodeWork::Http {
             call,
             retry,
             timeout,
         } => {
-            // A call is made of texts and JSON, which is always JSON.
+            // A call consists of texts and JSON, so serialization cannot fail.
             let payload = JsonText::of(&call).unwrap_or_default();
             with(
                 NewJob::new(HTTP_NODES, "http", payload),
@@ -232,9 +232,9 @@ pub fn job_of(work: Work, priority: i16, trace_context: Option<&str>) -> NewJob 
                 Some(timeout),
             )
         }
-        Work::Delay(pause) => {
+        NodeWork::Delay(pause) => {
             let job = NewJob::new(DELAY_NODES, "delay", JsonText::default());
-            // There is nothing in it that could fail for good.
+            // A delay has no permanent failure.
             let retry = JobRetry {
                 max_attempts: leasehold_core::limits::MAX_ATTEMPTS_MAX,
                 ..JobRetry::default()

@@ -1,4 +1,4 @@
-//! Instances: the processes that serve one store, as they last said of themselves.
+//! Instances: the processes that serve one store, and their heartbeats.
 
 use crate::Result;
 use crate::store_trait::store_trait;
@@ -8,13 +8,17 @@ use std::time::Duration;
 store_trait! {
     /// Instances: the processes that use the store.
     pub trait InstanceStore, observed by InstanceObserver {
-        /// Writes down that an instance lives, and forgets those that were not seen for `forget_after`.
-        async fn instance_beat(&self, beat: &InstanceBeat, forget_after: Duration) -> Result<()>;
+        /// Records a heartbeat of an instance, and deletes instances without a heartbeat for `forget_after`.
+        async fn instance_heartbeat(
+            &self,
+            heartbeat: &InstanceHeartbeat,
+            forget_after: Duration,
+        ) -> Result<()>;
 
-        /// Forgets an instance that stops in order.
-        async fn instance_leave(&self, id: &str) -> Result<()>;
+        /// Deletes an instance that shuts down.
+        async fn instance_deregister(&self, id: &str) -> Result<()>;
 
-        /// Instances by id, a thousand at most.
+        /// Lists instances by id, at most 1,000.
         async fn instance_list(&self) -> Result<Vec<Instance>>;
     }
 }
@@ -22,29 +26,29 @@ store_trait! {
 /// A process that serves this store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Instance {
-    /// Its name, which no other has or had.
+    /// Its name, unique over time.
     pub id: String,
     /// The program's version.
     pub version: String,
-    /// Whether it dispatches, or stands by to.
+    /// Whether it dispatches, actively or on standby.
     pub dispatches: bool,
-    /// Where its API listens.
+    /// The address of its API.
     pub listens: Option<String>,
-    /// When it first said so.
+    /// The time of its first heartbeat.
     pub started_at: Timestamp,
-    /// When it said so last.
+    /// The time of its last heartbeat.
     pub seen_at: Timestamp,
 }
 
-/// What an instance says of itself.
+/// A heartbeat of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InstanceBeat {
+pub struct InstanceHeartbeat {
     /// Its name.
     pub id: String,
     /// The program's version.
     pub version: String,
-    /// Whether it dispatches, or stands by to.
+    /// Whether it dispatches, actively or on standby.
     pub dispatches: bool,
-    /// Where its API listens.
+    /// The address of its API.
     pub listens: Option<String>,
 }

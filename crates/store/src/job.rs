@@ -14,48 +14,48 @@ use leasehold_core::{ExecutionId, Timestamp};
 use std::time::Duration;
 
 record! {
-    /// A job as it is kept.
+    /// A stored job.
     #[derive(Clone, Debug, PartialEq)]
     pub struct Job {
         /// Its id.
         pub id: JobId = "id",
         /// The queue it is in.
         pub queue: String = "queue",
-        /// What sort of work it is; handlers are found by it.
+        /// The kind of work; handlers are registered by kind.
         pub kind: String = "kind",
-        /// Where it is.
+        /// Its status.
         pub status: JobStatus = "status",
-        /// Higher goes first.
+        /// Higher is served first.
         pub priority: i16 = "priority",
-        /// What to work on.
+        /// The input of the job.
         pub payload: JsonText = "payload",
-        /// Not before this.
+        /// The earliest time it may run.
         pub run_at: Timestamp = "run_at",
-        /// Claims that count, the current one included.
+        /// Attempts, including the current one.
         pub attempts: u32 = "attempts",
-        /// How often and when it is tried again: its own wish, else its queue's.
+        /// The retry policy: its own, else its queue's.
         pub retry: JobRetry => retry,
-        /// How long an attempt may take: its own wish, else its queue's.
+        /// Timeout of one attempt: its own, else its queue's.
         pub timeout: Option<Duration> = "timeout_us",
-        /// What makes a repeated enqueue the same, as long as it holds.
+        /// The deduplication key.
         pub dedup_key: Option<String> = "dedup_key",
-        /// The worker that has it, while running.
+        /// The worker that holds it, while running.
         pub claimed_by: Option<String> = "claimed_by",
-        /// When that worker took it, while running.
+        /// When that worker claimed it, while running.
         pub claimed_at: Option<Timestamp> = "claimed_at",
-        /// Until when, while running.
+        /// When the lease expires, while running.
         pub lease_expires_at: Option<Timestamp> = "lease_expires_at",
         /// The fencing token of the last claim; 0 before the first.
         pub token: i64 = "token",
-        /// What its worker reported last.
+        /// The last progress that its worker reported.
         pub progress: Option<JsonText> = "progress",
-        /// What it came to.
+        /// Its result.
         pub result: Option<JsonText> = "result",
-        /// The last thing that went wrong.
+        /// The last error.
         pub last_error: Option<String> = "last_error",
         /// The caller's trace context.
         pub trace_context: Option<String> = "trace_context",
-        /// The execution of which it is a node, if it is one.
+        /// The execution whose node it runs, if any.
         pub execution: Option<ExecutionId> = "execution_id",
         /// When it was enqueued.
         pub created_at: Timestamp = "created_at",
@@ -64,12 +64,12 @@ record! {
     }
 }
 
-/// Reads a retry policy from its five columns; what is NULL is as ordinary.
+/// Reads a retry policy from its five columns; NULL takes the default.
 pub(crate) fn retry<R: RecordRow>(row: &R) -> std::result::Result<JobRetry, R::Error> {
-    let ordinary = JobRetry::default();
+    let default = JobRetry::default();
     let max_attempts = u32::read_or_null(row, "max_attempts")?;
     let backoff = match Duration::read_or_null(row, "backoff_base_us")? {
-        None => ordinary.backoff,
+        None => default.backoff,
         Some(base) => Backoff {
             base,
             factor: Column::read(row, "backoff_factor")?,
@@ -78,7 +78,7 @@ pub(crate) fn retry<R: RecordRow>(row: &R) -> std::result::Result<JobRetry, R::E
         },
     };
     Ok(JobRetry {
-        max_attempts: max_attempts.unwrap_or(ordinary.max_attempts),
+        max_attempts: max_attempts.unwrap_or(default.max_attempts),
         backoff,
     })
 }
@@ -86,23 +86,23 @@ pub(crate) fn retry<R: RecordRow>(row: &R) -> std::result::Result<JobRetry, R::E
 /// A job to enqueue.
 #[derive(Clone, Debug)]
 pub struct NewJob {
-    /// The queue to put it in, which is made with ordinary settings if there is none.
+    /// The queue, which is created with default settings if it does not exist.
     pub queue: String,
-    /// What sort of work it is.
+    /// The kind of work; handlers are registered by kind.
     pub kind: String,
-    /// What to work on.
+    /// The input of the job.
     pub payload: JsonText,
-    /// Higher goes first.
+    /// Higher is served first.
     pub priority: i16,
     /// When it may run at the earliest.
     pub start: JobStart,
-    /// Claims that count before it is given up; none is the queue's.
+    /// Attempts before it fails permanently; none takes the queue's.
     pub max_attempts: Option<u32>,
-    /// The wait between tries; none is the queue's.
+    /// The wait between attempts; none takes the queue's.
     pub backoff: Option<Backoff>,
-    /// How long an attempt may take; none is the queue's.
+    /// Timeout of one attempt; none takes the queue's.
     pub timeout: Option<Duration>,
-    /// What makes a repeated enqueue the same.
+    /// The deduplication key and its window.
     pub dedup: Option<Dedup>,
     /// The caller's trace context.
     pub trace_context: Option<String>,
@@ -114,23 +114,23 @@ pub enum JobStart {
     /// At once.
     #[default]
     Now,
-    /// Not before this moment.
+    /// At this time or later.
     At(Timestamp),
-    /// Not before so long from now, by the store's clock.
+    /// This long from now or later, by the store's clock.
     In(Duration),
 }
 
-/// What makes a repeated enqueue the same, and for how long.
+/// A deduplication key and its window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dedup {
     /// The key, unique in its queue.
     pub key: String,
-    /// How long it holds from the enqueue on, whatever becomes of the job; none is until the job has ended.
+    /// How long it holds from the enqueue on, whether or not the job has ended; none is until the job has ended.
     pub window: Option<Duration>,
 }
 
 impl NewJob {
-    /// A job with ordinary options.
+    /// Creates a job with default options.
     pub fn new(queue: impl Into<String>, kind: impl Into<String>, payload: JsonText) -> Self {
         Self {
             queue: queue.into(),
@@ -147,31 +147,31 @@ impl NewJob {
     }
 }
 
-/// A job in the queue.
+/// The result of enqueueing one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnqueuedJob {
     /// Its id.
     pub id: JobId,
-    /// Whether it was there before: its key is held by this job.
+    /// Whether an earlier job with the same deduplication key was returned instead.
     pub existing: bool,
 }
 
-/// What became of the claims of a call.
+/// Outcome of a finish call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobsFinished {
-    /// What became of each claim, in the order asked.
+    /// Outcome of each claim, in the order of the call.
     pub jobs: Vec<JobFinished>,
-    /// The executions that ended with nodes among them, in any order.
+    /// The executions that ended because of these claims, in any order.
     pub ended: Vec<EndedExecution>,
-    /// Why the first claim that is answered `NotWritten` was not written; none if there is no such claim.
+    /// The error of the first claim with `NotWritten`, if any.
     pub failure: Option<String>,
 }
 
 impl JobsFinished {
-    /// The outcome of a call in which `failure` kept some claims from their end, which are answered `NotWritten`.
+    /// Adds the failure that left some claims `NotWritten`.
     ///
     /// # Errors
-    /// The failure itself if the call ended no claim.
+    /// The failure itself, if the call ended no claim.
     pub fn with_failure(mut self, failure: Option<Error>) -> Result<Self> {
         let Some(error) = failure else {
             return Ok(self);
@@ -188,55 +188,55 @@ impl JobsFinished {
     }
 }
 
-/// A job whose lease had run out.
+/// A job whose lease had expired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExpiredJob {
     /// The claim that ended.
     pub claim: JobRef,
     /// The queue it is in.
     pub queue: String,
-    /// Who had it.
+    /// The worker that held it.
     pub worker: String,
-    /// Where it is now: queued, or failed where its attempts are used up.
+    /// The new status: queued, or failed if its attempts are exhausted.
     pub status: JobStatus,
 }
 
-/// What became of a cancellation.
+/// Outcome of a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobCancelled {
-    /// It was queued and is failed now.
+    /// It was queued and has now failed.
     Cancelled,
-    /// A worker has it; it is left alone.
+    /// A worker holds it; it is not changed.
     Running,
-    /// It had ended.
+    /// It had already ended.
     Finished,
-    /// It is a node of a graph and left alone: its request can be cancelled.
+    /// It is a node of a graph and not changed; cancel its request instead.
     OfGraph,
-    /// There is no such job.
+    /// No such job exists.
     NotFound,
 }
 
-/// Which jobs to list.
+/// Filter of a list of jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobFilter {
-    /// Of this queue.
+    /// Only of this queue.
     pub queue: Option<String>,
-    /// In this status.
+    /// Only in this status.
     pub status: Option<JobStatus>,
 }
 
-/// Which ended jobs may go.
+/// Which ended jobs to delete.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JobPrune {
-    /// Completed ones that ended before this; none keeps them.
+    /// Completed jobs that ended before this; none keeps them.
     pub completed_before: Option<Timestamp>,
-    /// Failed ones that ended before this; none keeps them.
+    /// Failed jobs that ended before this; none keeps them.
     pub failed_before: Option<Timestamp>,
-    /// How many at most in this call.
+    /// The maximum number of jobs in this call.
     pub limit: u32,
 }
 
-/// What went.
+/// What was deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobsPruned {
     /// Jobs.
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn failure_of_some_claims_does_not_hide_the_end_of_others() {
+    fn failure_of_some_claims_does_not_hide_the_outcome_of_others() {
         let of = |jobs: &[JobFinished]| JobsFinished {
             jobs: jobs.to_vec(),
             ..JobsFinished::default()
@@ -266,10 +266,10 @@ mod tests {
         let some = of(&[done, unwritten, lost]).with_failure(failure());
         let some = some.expect("one claim has ended");
         assert_eq!(some.jobs, [done, unwritten, lost]);
-        let says = "job_finish: the store asks to try again: locked";
-        assert_eq!(some.failure.as_deref(), Some(says));
+        let text = "job_finish: transaction conflict, retry: locked";
+        assert_eq!(some.failure.as_deref(), Some(text));
         let none = of(&[lost, unwritten]).with_failure(failure());
-        assert_eq!(none.expect_err("no claim has ended").to_string(), says);
+        assert_eq!(none.expect_err("no claim has ended").to_string(), text);
         assert_eq!(
             of(&[lost]).with_failure(None).expect("nothing failed"),
             of(&[lost])

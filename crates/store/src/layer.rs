@@ -1,31 +1,31 @@
-//! Layers before a store: one that sees or disturbs every call without listing the methods. Knows no method by name.
+//! Layers in front of a store that intercept every call without listing the methods. Knows no method by name.
 
 use crate::store::{CALLS, StoreObserver};
 use crate::{Result, Store};
 use std::sync::Arc;
 
-/// A store behind a layer that sees every call which can fail.
+/// A store behind a layer that intercepts every fallible call.
 pub struct LayeredStore<L> {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) layer: L,
 }
 
 impl<L: StoreLayer> LayeredStore<L> {
-    /// Puts the layer before the store.
+    /// Puts the layer in front of the store.
     pub fn new(store: Arc<dyn Store>, layer: L) -> Self {
         Self { store, layer }
     }
 }
 
-/// What stands before a store: runs every call that can fail, and observes the answers of those that succeeded.
+/// A layer in front of a store: runs every fallible call, and observes the results of successful ones.
 pub trait StoreLayer: Send + Sync + 'static {
-    /// Who sees the answers; `()` sees none.
+    /// The observer of results; `()` observes nothing.
     type Observer: StoreObserver;
 
-    /// The observer of this layer.
+    /// Returns the observer of this layer.
     fn observer(&self) -> &Self::Observer;
 
-    /// Runs a call: `run` reaches the store once it is awaited.
+    /// Runs a call; awaiting `run` calls the store.
     fn call<T: Send>(
         &self,
         call: StoreCall,
@@ -33,7 +33,7 @@ pub trait StoreLayer: Send + Sync + 'static {
     ) -> impl Future<Output = Result<T>> + Send;
 }
 
-/// A method of a store that can fail.
+/// A fallible method of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreCall {
     index: usize,
@@ -41,7 +41,7 @@ pub struct StoreCall {
 }
 
 impl StoreCall {
-    /// How many there are.
+    /// The number of fallible methods.
     pub const COUNT: usize = {
         let (mut noun, mut count) = (0, 0);
         while noun < CALLS.len() {
@@ -51,16 +51,16 @@ impl StoreCall {
         count
     };
 
-    /// All of them, by index.
+    /// Iterates over all of them, by index.
     pub fn all() -> impl Iterator<Item = Self> {
         let names = CALLS.iter().flat_map(|noun| noun.iter());
         names.enumerate().map(|(index, name)| Self { index, name })
     }
 
-    /// The call of this name.
+    /// Returns the call of this name.
     ///
     /// # Panics
-    /// If there is none; where it is used for a constant, that is an error of the compiler.
+    /// If no method has this name; in a constant this is a compile error.
     pub const fn named(name: &str) -> Self {
         let (mut noun, mut index) = (0, 0);
         while noun < CALLS.len() {
@@ -78,18 +78,18 @@ impl StoreCall {
         panic!("no store method that can fail has this name")
     }
 
-    /// Its place among all, below [`Self::COUNT`].
+    /// Returns its index, below [`Self::COUNT`].
     pub const fn index(self) -> usize {
         self.index
     }
 
-    /// The method's name.
+    /// Returns the name of the method.
     pub const fn name(self) -> &'static str {
         self.name
     }
 }
 
-/// Whether two texts are equal, for constants.
+/// Compares two texts in a constant.
 const fn is_same(one: &str, other: &str) -> bool {
     let (one, other) = (one.as_bytes(), other.as_bytes());
     if one.len() != other.len() {
@@ -110,7 +110,7 @@ mod tests {
     use super::StoreCall;
 
     #[test]
-    fn calls_are_numbered_in_order_and_found_by_name() {
+    fn calls_are_numbered_and_found_by_name() {
         for (index, call) in StoreCall::all().enumerate() {
             assert_eq!(call.index(), index);
             assert_eq!(StoreCall::named(call.name()), call);

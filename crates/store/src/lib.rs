@@ -1,8 +1,7 @@
-//! The storage port: the traits every store implements, one a noun, their parameters, outcomes and errors. Knows no database and no SQL.
+//! The storage port: the traits that every store implements, one per noun, with their parameters, outcomes and errors. Knows no database and no SQL.
 //!
-//! One method is one atomic transition: it happens wholly or not at all, and what it answered is durable. Expected
-//! outcomes are values; an [`Error`] is the unexpected. Every method that takes a workspace sees only that
-//! workspace's things: another's are as if they did not exist.
+//! A method is one atomic transaction, and its effects are durable when it returns. Expected outcomes are values; an [`Error`] is
+//! unexpected. A method that takes a workspace treats the data of other workspaces as if it did not exist.
 
 mod clock;
 mod database;
@@ -14,10 +13,10 @@ mod store;
 mod store_trait;
 mod version_cache;
 
-pub mod capacity;
 pub mod change;
 pub mod definition;
 pub mod diagnosis;
+pub mod drift;
 pub mod execution;
 pub mod failpoint;
 pub mod graph;
@@ -25,12 +24,12 @@ pub mod instance;
 pub mod job;
 pub mod key;
 pub mod lock;
+pub mod notification;
 pub mod prune;
 pub mod queue;
 pub mod record;
 pub mod request;
 pub mod sql;
-pub mod wake;
 pub mod workspace;
 
 pub use clock::{Clock, ManualClock};
@@ -44,7 +43,7 @@ pub use migration::{
 pub use page::Page;
 pub use store::{Store, StoreObserver};
 
-/// A new time-ordered id; ids made by one process rise in the order they were made.
+/// Generates a time-ordered id; ids of one process rise in the order of their creation.
 pub fn fresh_id<T: From<uuid::Uuid>>() -> T {
     uuid::Uuid::now_v7().into()
 }

@@ -1,4 +1,4 @@
-//! Named locks, in the table a Java ShedLock shares: parameters and outcomes.
+//! Named locks, in a table that Java's ShedLock can share: parameters and outcomes.
 
 use crate::Result;
 use crate::store_trait::store_trait;
@@ -8,71 +8,71 @@ use std::time::Duration;
 store_trait! {
     /// Named locks.
     pub trait LockStore, observed by LockObserver {
-        /// Takes a named lock that nobody holds.
+        /// Acquires a named lock that is free.
         async fn lock_acquire(&self, request: &LockRequest) -> Result<LockAcquired>;
 
-        /// Keeps a lock for `at_most_for` from now; false if it is lost.
+        /// Extends a lock to `at_most_for` from now; false if it is lost.
         async fn lock_extend(&self, token: &LockToken, at_most_for: Duration) -> Result<bool>;
 
-        /// Gives a lock back, to be free `at_least_for` after it was taken at the earliest; false if it is lost.
+        /// Releases a lock, which stays held until at least `at_least_for` after it was acquired; false if it is lost.
         async fn lock_release(&self, token: &LockToken, at_least_for: Duration) -> Result<bool>;
 
-        /// Every named lock, by name.
+        /// Lists all named locks by name.
         async fn lock_list(&self) -> Result<Vec<LockState>>;
     }
 }
 
-/// A lock to take.
+/// A lock to acquire.
 #[derive(Clone, Debug)]
 pub struct LockRequest {
     /// Its name, at most 64 characters.
     pub name: String,
-    /// Who takes it.
+    /// The new holder.
     pub owner: String,
-    /// How long it is held if its holder dies.
+    /// How long it stays held if its holder dies.
     pub at_most_for: Duration,
 }
 
-/// Proof of holding a lock; guards what the holder writes.
+/// A held lock with its fencing token, which guards the holder's writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockToken {
     /// The lock's name.
     pub name: String,
-    /// Who holds it.
+    /// The holder.
     pub owner: String,
-    /// Rises with every change of holder.
+    /// The fencing token; rises with every change of holder.
     pub token: i64,
 }
 
-/// What became of taking a lock.
+/// Outcome of acquiring a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LockAcquired {
-    /// It is held now.
+    /// The caller holds it.
     Acquired {
-        /// The proof.
+        /// The fencing token.
         token: LockToken,
-        /// Until when, unless extended.
+        /// When it ends, unless extended.
         until: Timestamp,
     },
-    /// Someone holds it, maybe the caller itself.
+    /// It is held, possibly by the caller.
     Held {
-        /// Who.
+        /// The holder.
         by: String,
-        /// Until when, unless extended.
+        /// When it ends, unless extended.
         until: Timestamp,
     },
 }
 
-/// A lock as seen from outside.
+/// The state of a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockState {
     /// Its name.
     pub name: String,
-    /// Who took it last.
+    /// The last holder.
     pub owner: String,
-    /// When it was taken.
+    /// When it was acquired.
     pub locked_at: Timestamp,
-    /// Until when it is, or was, held.
+    /// When it ends or ended.
     pub until: Timestamp,
     /// The token of the last holder.
     pub token: i64,

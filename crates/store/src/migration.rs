@@ -1,4 +1,4 @@
-//! What a migration is, whichever database it is for, and how its text is recognised again.
+//! Migrations of the schema, for any database: status, checksums and the SQL script to apply them by hand.
 
 use crate::Result;
 use crate::store_trait::store_trait;
@@ -7,19 +7,19 @@ use std::fmt;
 store_trait! {
     /// The schema of the database.
     pub trait SchemaStore, observed by SchemaObserver {
-        /// Brings the schema up to this program's, and says what was applied. Safe from many processes at once.
-        /// Refuses a schema that is newer or that was applied with another text.
+        /// Applies pending migrations and returns what was applied. Safe to call from several processes at once.
+        /// Fails if the schema is newer than this program, or if a migration was applied with another text.
         async fn schema_migrate(&self) -> Result<Vec<MigrationStatus>>;
 
-        /// Every migration this program or the database knows. Changes nothing.
+        /// Returns every migration that this program or the database knows. Changes nothing.
         async fn schema_status(&self) -> Result<Vec<MigrationStatus>>;
     }
 }
 
-/// One numbered step of a schema.
+/// One numbered migration.
 #[derive(Clone, Copy, Debug)]
 pub struct Migration {
-    /// Its place in the order, from 1.
+    /// Its number, from 1.
     pub number: u32,
     /// Its name, the same on every store.
     pub name: &'static str,
@@ -27,12 +27,12 @@ pub struct Migration {
     pub sql: &'static str,
 }
 
-/// A migration or a function as a database sees it.
+/// The status of a migration or function in a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MigrationStatus {
-    /// Which of the two it is.
+    /// Migration or function.
     pub kind: StepKind,
-    /// Its place in the order; of a function, its release.
+    /// The number of the migration, or the release of the function.
     pub number: u32,
     /// Its name.
     pub name: String,
@@ -40,7 +40,7 @@ pub struct MigrationStatus {
     pub state: MigrationState,
 }
 
-/// What a step towards a schema is.
+/// The kind of a schema step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StepKind {
     /// A migration: applied once.
@@ -61,55 +61,55 @@ impl fmt::Display for MigrationStatus {
 /// Whether a migration was applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MigrationState {
-    /// Applied, and its text is this program's.
+    /// Applied with the text of this program.
     Applied,
-    /// Not applied yet; of a function also: applied in a lower release.
+    /// Not applied yet; a function also if only a lower release is applied.
     Pending,
     /// Applied with another text than this program's.
     Changed,
     /// Applied by a newer program; this one does not know it.
     Unknown,
     /// A function that a newer program applied, in a higher release or under a new name. This program leaves it as it is
-    /// and may use it.
+    /// and may call it.
     Newer,
 }
 
 impl Migration {
-    /// What its text is recognised by; line endings do not matter.
+    /// Returns the checksum of its text; line endings do not matter.
     pub fn checksum(&self) -> i64 {
         checksum(self.sql)
     }
 }
 
-/// How migrations are run by hand: one transaction that first sees to the table of applied migrations, and records each.
+/// A SQL script that applies migrations by hand: one transaction that creates the table of applied migrations if needed and records each migration.
 #[derive(Clone, Copy, Debug)]
 pub struct Script<'a> {
-    /// What comes before the migrations, a statement each.
+    /// The statements before the migrations.
     pub before: &'a [&'a str],
-    /// What records a migration: its number, name and checksum are parameters 1 to 3.
+    /// The statement that records a migration; number, name and checksum are parameters 1 to 3.
     pub record: &'a str,
-    /// What stands before the number of a parameter.
+    /// The character before the number of a parameter.
     pub mark: char,
 }
 
 impl Script<'_> {
-    /// The SQL that brings a database with this status up to these migrations; empty if it has them all.
+    /// Returns the SQL that applies the migrations a database with this status lacks; empty if none.
     pub fn text(&self, migrations: &[Migration], status: &[MigrationStatus]) -> String {
         self.transaction(&self.steps(migrations, status))
     }
 
-    /// The SQL of each migration that a database with this status lacks, in order.
+    /// Returns the SQL of each migration that a database with this status lacks, in order.
     pub fn steps(&self, migrations: &[Migration], status: &[MigrationStatus]) -> Vec<String> {
-        let kept = |number| {
+        let is_applied = |number| {
             let migrations = status.iter().filter(|s| s.kind == StepKind::Migration);
             let mut of = migrations.filter(|s| s.number == number);
             of.any(|s| s.state != MigrationState::Pending)
         };
-        let pending = migrations.iter().filter(|m| !kept(m.number));
+        let pending = migrations.iter().filter(|m| !is_applied(m.number));
         pending.map(|m| self.one(m)).collect()
     }
 
-    /// One transaction of these steps; empty if there is none.
+    /// Wraps these steps in one transaction; empty if there are none.
     pub fn transaction(&self, steps: &[String]) -> String {
         if steps.is_empty() {
             return String::new();
@@ -118,7 +118,7 @@ impl Script<'_> {
         format!("BEGIN;\n\n{before}{}COMMIT;\n", steps.concat())
     }
 
-    /// A statement of the script, with these literals in place of its parameters.
+    /// Formats a statement of the script with these literals in place of its parameters.
     pub fn statement(&self, sql: &str, literals: &[String]) -> String {
         let numbered = (1..).zip(literals);
         let filled = numbered.fold(sql.trim_end().to_owned(), |sql, (number, literal)| {
@@ -139,7 +139,7 @@ impl Script<'_> {
     }
 }
 
-/// FNV-1a over the text without carriage returns: enough to notice an edit, and the same on every machine.
+/// Computes FNV-1a over the text without carriage returns: detects an edit, and is the same on every machine.
 pub fn checksum(text: &str) -> i64 {
     let hash = text
         .bytes()

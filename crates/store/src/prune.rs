@@ -1,4 +1,4 @@
-//! Pruning of what has ended: parameters and outcomes.
+//! Pruning of finished requests: parameters and outcomes.
 
 use crate::Result;
 use crate::store_trait::store_trait;
@@ -8,23 +8,23 @@ store_trait! {
     /// Retention of requests.
     pub trait PruneStore, observed by PruneObserver {
         /// Deletes finished requests with their executions and events, oldest first, and clears idempotency keys
-        /// whose window has passed. Call again while it finds something.
+        /// whose window has passed. Call it until it deletes nothing.
         async fn prune(&self, prune: &Prune) -> Result<Pruned>;
     }
 }
 
-/// What may go.
+/// What to prune.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Prune {
-    /// COMPLETED requests that ended before this go; none keeps them.
+    /// Deletes COMPLETED requests that ended before this; none keeps them.
     pub completed_before: Option<Timestamp>,
-    /// FAILED requests that ended before this go; none keeps them.
+    /// Deletes FAILED requests that ended before this; none keeps them.
     pub failed_before: Option<Timestamp>,
-    /// How many requests at most in this call.
+    /// The maximum number of requests in this call.
     pub limit: u32,
 }
 
-/// What went.
+/// What was deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pruned {
     /// Requests, each with its execution and its events.

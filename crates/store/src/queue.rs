@@ -1,4 +1,4 @@
-//! Queues of jobs: parameters and outcomes.
+//! Job queues: parameters and outcomes.
 
 use crate::store_trait::store_trait;
 use crate::{Page, Result};
@@ -8,69 +8,69 @@ use leasehold_core::queue::QueueSettings;
 use std::time::Duration;
 
 store_trait! {
-    /// Queues of jobs, and the limit of all of them together.
+    /// Job queues and the limit over all queues.
     pub trait QueueStore, observed by QueueObserver {
-        /// Changes a queue's settings; a queue that is not there is made. A lower limit lets what runs finish, and a claim that
-        /// commits after this one does not leave more running than it.
+        /// Changes the settings of a queue, which is created if it does not exist. After a limit is lowered, running jobs finish, and no later claim
+        /// exceeds the new limit.
         async fn queue_update(&self, name: &str, change: &QueueChange) -> Result<Queue>;
 
-        /// The queue; none if nobody used it or set it up.
+        /// Returns the queue; none if it was never used or configured.
         async fn queue_get(&self, name: &str) -> Result<Option<Queue>>;
 
-        /// Queues by name.
+        /// Lists queues by name.
         async fn queue_list(&self, page: &Page<String>) -> Result<Vec<Queue>>;
 
-        /// How many jobs a queue has in each status. Counted now: the more jobs, the longer it takes.
+        /// Counts the jobs of a queue by status. The cost grows with the number of jobs.
         async fn queue_counts(&self, name: &str) -> Result<JobCounts>;
 
-        /// What goes on in the busiest `limit` queues: most running first, then by name. What waits in each is counted up to `up_to`. More queues than
-        /// [`PAGE_MAX`](leasehold_core::limits::PAGE_MAX) counts as that many.
+        /// Returns the use of the busiest `limit` queues: most running first, then by name. Waiting jobs are counted up to `up_to` per queue. `limit` is capped at
+        /// [`PAGE_MAX`](leasehold_core::limits::PAGE_MAX).
         async fn queue_overview(&self, limit: u32, up_to: u32) -> Result<Vec<QueueUse>>;
 
-        /// How many jobs of all queues together may run at once; none is no limit.
+        /// Returns how many jobs of all queues together may run at once; none is no limit.
         async fn job_limit(&self) -> Result<Option<u32>>;
 
-        /// Sets how many jobs of all queues together may run at once. What is said of a queue's limit holds for this one.
+        /// Sets how many jobs of all queues together may run at once. A lowered limit takes effect as for [`Self::queue_update`].
         async fn job_limit_set(&self, limit: Option<u32>) -> Result<()>;
     }
 }
 
-/// A queue of jobs.
+/// A job queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Queue {
     /// Its name.
     pub name: String,
-    /// What holds for its jobs.
+    /// Its settings.
     pub settings: QueueSettings,
-    /// When it was first used or set up.
+    /// When it was first used or configured.
     pub created_at: Timestamp,
 }
 
-/// What to change of a queue; what is none stays as it is.
+/// A change of a queue; a field that is none stays as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct QueueChange {
-    /// Its limit of running jobs, or none within for no limit.
+    /// The limit of running jobs; `Some(None)` removes it.
     pub limit: Option<Option<u32>>,
-    /// Whether workers get nothing from it.
+    /// Whether it is paused.
     pub paused: Option<bool>,
     /// Whether completed jobs are kept.
     pub keep_completed: Option<bool>,
-    /// How long a claim lasts.
+    /// The lease of its claims.
     pub lease: Option<Duration>,
-    /// How jobs are tried again.
+    /// The retry policy of its jobs.
     pub retry: Option<JobRetry>,
-    /// How long an attempt may take, or none within for no limit.
+    /// The timeout of attempts; `Some(None)` removes it.
     pub timeout: Option<Option<Duration>>,
 }
 
-/// How many jobs a queue has.
+/// The jobs of a queue by status.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobCounts {
-    /// Queued, their time has come.
+    /// Queued and due.
     pub ready: u64,
-    /// Queued, their time has not come.
+    /// Queued for later.
     pub scheduled: u64,
-    /// With a worker.
+    /// Claimed by a worker.
     pub running: u64,
     /// Completed and kept.
     pub completed: u64,
@@ -78,15 +78,15 @@ pub struct JobCounts {
     pub failed: u64,
 }
 
-/// What goes on in a queue now.
+/// The current use of a queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QueueUse {
     /// The queue.
     pub queue: Queue,
-    /// Jobs that workers have.
+    /// Jobs that workers hold.
     pub running: u64,
-    /// Queued jobs whose time has come, counted as far as was asked.
+    /// Queued jobs that are due, counted up to the requested number.
     pub waiting: u64,
-    /// Whether there are more than were counted.
+    /// Whether more jobs are due than were counted.
     pub more_waiting: bool,
 }

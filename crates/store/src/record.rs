@@ -1,4 +1,4 @@
-//! Records: a struct whose fields name their columns, so that the struct, the reader of its rows and the check of what statements select are one list.
+//! Records: structs whose fields name their columns, so that one list defines the struct, the row reader and the check of selected columns.
 
 use leasehold_core::{JsonText, Timestamp};
 use serde_json::Value;
@@ -7,35 +7,35 @@ use std::str::FromStr;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// A row as a database hands it out: values by the name of their column, none where it is NULL.
+/// A row of a database: values by column name, none where NULL.
 pub trait RecordRow {
-    /// What reading can fail with.
+    /// The error of a failed read.
     type Error;
 
-    /// A whole number of any size.
+    /// Reads an integer of any size.
     fn integer(&self, column: &str) -> Result<Option<i64>, Self::Error>;
-    /// A floating-point number.
+    /// Reads a floating-point number.
     fn float(&self, column: &str) -> Result<Option<f64>, Self::Error>;
-    /// A text.
+    /// Reads a text.
     fn text(&self, column: &str) -> Result<Option<String>, Self::Error>;
-    /// An id.
+    /// Reads an id.
     fn uuid(&self, column: &str) -> Result<Option<Uuid>, Self::Error>;
-    /// A moment.
+    /// Reads a timestamp.
     fn time(&self, column: &str) -> Result<Option<Timestamp>, Self::Error>;
-    /// A JSON document, parsed.
+    /// Reads and parses a JSON document.
     fn json(&self, column: &str) -> Result<Option<Value>, Self::Error>;
-    /// A JSON document, as its text.
+    /// Reads a JSON document as text.
     fn json_text(&self, column: &str) -> Result<Option<JsonText>, Self::Error>;
-    /// The error for a value that makes no sense.
+    /// Builds the error for an invalid value.
     fn invalid(&self, column: &str, why: &dyn Display) -> Self::Error;
 }
 
-/// A type that one column holds.
+/// A type that can be read from one column.
 pub trait Column: Sized {
     /// Reads the value; none where the column is NULL.
     ///
     /// # Errors
-    /// If there is no such column or it holds something else.
+    /// If the column does not exist or has another type.
     fn read_or_null<R: RecordRow>(row: &R, column: &str) -> Result<Option<Self>, R::Error>;
 
     /// Reads the value.
@@ -43,7 +43,7 @@ pub trait Column: Sized {
     /// # Errors
     /// As [`Column::read_or_null`], and if the column is NULL.
     fn read<R: RecordRow>(row: &R, column: &str) -> Result<Self, R::Error> {
-        Self::read_or_null(row, column)?.ok_or_else(|| row.invalid(column, &"it is NULL"))
+        Self::read_or_null(row, column)?.ok_or_else(|| row.invalid(column, &"value is NULL"))
     }
 }
 
@@ -76,8 +76,8 @@ macro_rules! whole_numbers {
     ($($type:ty),*) => {
         $(impl Column for $type {
             fn read_or_null<R: RecordRow>(row: &R, column: &str) -> Result<Option<Self>, R::Error> {
-                let kept = row.integer(column)?.map(Self::try_from).transpose();
-                kept.map_err(|error| row.invalid(column, &error))
+                let stored = row.integer(column)?.map(Self::try_from).transpose();
+                stored.map_err(|error| row.invalid(column, &error))
             }
         })*
     };
@@ -112,8 +112,8 @@ impl Column for leasehold_core::JobId {
 /// Microseconds.
 impl Column for Duration {
     fn read_or_null<R: RecordRow>(row: &R, column: &str) -> Result<Option<Self>, R::Error> {
-        let kept = row.integer(column)?;
-        Ok(kept.map(|micros| Self::from_micros(micros.try_into().unwrap_or_default())))
+        let stored = row.integer(column)?;
+        Ok(stored.map(|micros| Self::from_micros(micros.try_into().unwrap_or_default())))
     }
 }
 
@@ -143,10 +143,10 @@ names! {
     leasehold_core::FailureReason,
 }
 
-/// Declares a struct whose fields are followed by the column they are read from: `pub id: RequestId = "id",`. A field with `else` has that value where
-/// its column cannot be read. A field with `=> function` is put together from several columns by that function of the row.
+/// Declares a struct whose fields are followed by the column they are read from: `pub id: RequestId = "id",`. A field with `else` takes that value if
+/// its column cannot be read. A field with `=> function` is built from several columns by that function of the row.
 ///
-/// The struct gets `read`, which reads it from a row of any store.
+/// Generates `read`, which reads the struct from a row of any store.
 macro_rules! record {
     ($(#[$about:meta])* pub struct $record:ident {
         $($(#[$doc:meta])* pub $field:ident: $type:ty $(= $column:literal $(else $fallback:expr)?)? $(=> $read:path)?,)*
@@ -157,10 +157,10 @@ macro_rules! record {
         }
 
         impl $record {
-            /// Reads it from a row that has all of its columns.
+            /// Reads the record from a row that has all of its columns.
             ///
             /// # Errors
-            /// If a column is missing or holds something else.
+            /// If a column is missing or has another type.
             pub fn read<R: $crate::record::RecordRow>(row: &R) -> Result<Self, R::Error> {
                 Ok(Self {
                     $($field: $crate::record::field!(row $(, $column $(, $fallback)?)? $(, => $read)?),)*

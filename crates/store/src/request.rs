@@ -17,7 +17,7 @@ use leasehold_core::{
 use serde_json::Value;
 use std::time::Duration;
 
-/// Shown in place of params that this program cannot read: one such request must not hide a list of others.
+/// Shown in place of params that this program cannot parse, so that one such request does not make a list fail.
 const UNREADABLE: &str = "(these params cannot be read)";
 
 record! {
@@ -26,45 +26,45 @@ record! {
     pub struct Request {
         /// Its id.
         pub id: RequestId = "id",
-        /// Whose it is.
+        /// The workspace it belongs to.
         pub workspace: WorkspaceId = "workspace_id",
-        /// What it asks to run.
+        /// The definition to run.
         pub definition: DefinitionId = "definition_id",
         /// The version it was pinned to when it was enqueued.
         pub version: VersionId = "version_id",
-        /// Where it is.
+        /// Its status.
         pub status: RequestStatus = "status",
-        /// Higher goes first.
+        /// Higher is served first.
         pub priority: i16 = "priority",
-        /// What it runs with.
+        /// Its params.
         pub params: Value = "params" else Value::String(UNREADABLE.to_owned()),
-        /// Not before this.
+        /// The earliest time it may run.
         pub run_at: Timestamp = "run_at",
-        /// What makes a repeated enqueue the same; none once its window has passed.
+        /// Its idempotency key; none once the window has passed.
         pub idempotency_key: Option<String> = "idempotency_key",
         /// The execution created for it.
         pub execution: Option<ExecutionId> = "execution_id",
         /// Releases, recoveries and failures.
         pub attempt_count: u32 = "attempt_count",
-        /// Starts that definitely did not happen because of the request itself.
+        /// Starts that the engine rejected.
         pub dispatch_failures: u32 = "dispatch_failures",
-        /// Why it failed; none also where a newer program knew a reason that this one does not.
+        /// Why it failed; also none if this program does not know the reason (written by a newer one).
         pub failure_reason: Option<FailureReason> => failure_reason,
-        /// The last thing that went wrong.
+        /// The last error.
         pub last_error: Option<String> = "last_error",
-        /// Which failed request it repeats.
+        /// The failed request that it repeats.
         pub redrive_of: Option<RequestId> = "redrive_of",
-        /// When someone wished to cancel it.
+        /// When its cancellation was requested.
         pub cancel_requested_at: Option<Timestamp> = "cancel_requested_at",
-        /// Who claimed it, while CLAIMED.
+        /// The dispatcher that claimed it, while CLAIMED.
         pub claimed_by: Option<String> = "claimed_by",
-        /// Until when, while CLAIMED.
+        /// When the lease expires, while CLAIMED.
         pub lease_expires_at: Option<Timestamp> = "lease_expires_at",
         /// The caller's trace context.
         pub trace_context: Option<String> = "trace_context",
         /// When it was enqueued.
         pub created_at: Timestamp = "created_at",
-        /// When it was claimed; none again after a release.
+        /// When it was claimed; reset to none by a release.
         pub claimed_at: Option<Timestamp> = "claimed_at",
         /// When its execution was started.
         pub dispatched_at: Option<Timestamp> = "dispatched_at",
@@ -73,14 +73,14 @@ record! {
     }
 }
 
-/// Reads the reason of a failure; none where its name is not known.
+/// Reads a failure reason; none if the name is unknown.
 fn failure_reason<R: RecordRow>(row: &R) -> std::result::Result<Option<FailureReason>, R::Error> {
     let name = row.text("failure_reason")?;
     Ok(name.and_then(|name| name.parse().ok()))
 }
 
 impl Request {
-    /// The row that an enqueue at this moment inserts, pinned to that version.
+    /// Builds the row that an enqueue at `now` inserts, pinned to `version`.
     pub fn enqueued(
         workspace: WorkspaceId,
         new: &NewRequest,
@@ -96,7 +96,7 @@ impl Request {
             priority: new.priority,
             params: new.params.clone(),
             run_at: new.run_at.unwrap_or(now),
-            idempotency_key: new.idempotency.as_ref().map(|held| held.key.clone()),
+            idempotency_key: new.idempotency.as_ref().map(|one| one.key.clone()),
             execution: None,
             attempt_count: 0,
             dispatch_failures: 0,
@@ -114,7 +114,7 @@ impl Request {
         }
     }
 
-    /// The row that a redrive of this request at that moment inserts: with all that was given, but for its time and its key.
+    /// Builds the row that a redrive of this request at `now` inserts: a copy without its `run_at` and its idempotency key.
     pub fn redriven(self, id: RequestId, now: Timestamp) -> Self {
         let new = NewRequest {
             id,
@@ -136,11 +136,11 @@ impl Request {
 /// Requests to enqueue in one workspace.
 #[derive(Clone, Debug)]
 pub struct Enqueue {
-    /// Whose they are.
+    /// The workspace they belong to.
     pub workspace: WorkspaceId,
     /// The requests, at most 10,000.
     pub requests: Vec<NewRequest>,
-    /// Who asks, for the event log.
+    /// The caller, for the event log.
     pub by: String,
 }
 
@@ -149,33 +149,33 @@ pub struct Enqueue {
 pub struct NewRequest {
     /// Its id; rising ids keep the order of one call.
     pub id: RequestId,
-    /// What to run.
+    /// The definition to run.
     pub definition: DefinitionId,
-    /// What to run it with.
+    /// Its params.
     pub params: Value,
-    /// Higher goes first.
+    /// Higher is served first.
     pub priority: i16,
-    /// Not before this; none means now.
+    /// The earliest time it may run; none is now.
     pub run_at: Option<Timestamp>,
-    /// What makes a repeated enqueue the same.
+    /// The idempotency key and its window.
     pub idempotency: Option<Idempotency>,
     /// The caller's trace context.
     pub trace_context: Option<String>,
-    /// The version that the params were checked against; none where they were not.
+    /// The version whose schema the params were validated against; none if they were not.
     pub checked_against: Option<VersionId>,
 }
 
-/// What makes a repeated enqueue the same, and for how long.
+/// An idempotency key and its window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Idempotency {
     /// The key, unique in the workspace.
     pub key: String,
-    /// How long it holds; none means as long as the request is kept.
+    /// How long it holds; none is as long as the request is kept.
     pub window: Option<Duration>,
 }
 
 impl NewRequest {
-    /// A request with ordinary options.
+    /// Creates a request with default options.
     pub fn new(id: RequestId, definition: DefinitionId, params: Value) -> Self {
         Self {
             id,
@@ -190,31 +190,31 @@ impl NewRequest {
     }
 }
 
-/// What became of an enqueue call.
+/// Outcome of an enqueue call.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Enqueued {
-    /// All are in the queue, in the order asked.
+    /// All requests are enqueued; results are in the order of the call.
     All(Vec<EnqueuedRequest>),
-    /// There is no such workspace, or it is deleted. Nothing was inserted.
+    /// No such workspace exists, or it is deleted. Nothing was inserted.
     WorkspaceNotFound,
-    /// There is no such definition, or it is deleted. Nothing was inserted.
+    /// No such definition exists, or it is deleted. Nothing was inserted.
     DefinitionNotFound(DefinitionId),
-    /// The definition is another workspace's. Nothing was inserted.
+    /// The definition belongs to another workspace. Nothing was inserted.
     DefinitionForbidden(DefinitionId),
     /// The definition has no version yet. Nothing was inserted.
     NotPublished(DefinitionId),
-    /// Another version is current than the one the params were checked against. Nothing was inserted.
+    /// A newer version became current than the one the params were validated against. Nothing was inserted.
     VersionMoved(DefinitionId),
-    /// The key is held by a request with other params or another definition. Nothing was inserted.
+    /// A request with other params or another definition holds the idempotency key. Nothing was inserted.
     KeyConflict {
         /// The key.
         key: String,
-        /// Who holds it.
+        /// The holder.
         held_by: RequestId,
     },
 }
 
-/// One request of an enqueue call.
+/// The result of enqueueing one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnqueuedRequest {
     /// The request in the queue: a new one, or the holder of the idempotency key.
@@ -223,68 +223,68 @@ pub struct EnqueuedRequest {
     pub inserted: bool,
 }
 
-/// What became of marking a request dispatched.
+/// Outcome of marking a request dispatched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dispatched {
-    /// It is DISPATCHED now.
+    /// It is now DISPATCHED.
     Dispatched,
-    /// It is DISPATCHED now, and someone wished to cancel it meanwhile.
+    /// It is now DISPATCHED, and its cancellation was requested meanwhile.
     Cancelling,
-    /// Its execution has ended already.
+    /// Its execution has already ended.
     AlreadyFinished,
-    /// The claim is not held any more.
+    /// The lease is lost.
     LeaseLost,
 }
 
-/// A claim to give back.
+/// A claim to release.
 #[derive(Clone, Debug)]
 pub struct Release {
     /// The claim.
     pub claim: ClaimRef,
-    /// What is known of the start.
+    /// The outcome of the start.
     pub kind: ReleaseKind,
-    /// Not before this has passed.
+    /// The delay before it is due again.
     pub delay: Duration,
-    /// What went wrong.
+    /// The error.
     pub error: Option<String>,
 }
 
-/// What is known of a start when its claim is given back.
+/// The outcome of a start when its claim is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReleaseKind {
-    /// Definitely not started, because of the request: counts as a dispatch failure, frees the slot, and fails
+    /// The engine rejected the start: counts as a dispatch failure, frees the slot, and fails
     /// the request as exhausted at `max_attempts`.
     Refused {
-        /// How many dispatch failures end it.
+        /// The number of dispatch failures that fails the request.
         max_attempts: u32,
     },
-    /// Nobody knows: execution and slot stay with the request.
+    /// The outcome is unknown: the request keeps its execution and slot.
     Unknown,
-    /// Definitely not started, and not for any fault of the request: frees the slot, counts no failure.
+    /// Not started, and the request is not the cause: frees the slot, counts no failure.
     NotStarted,
 }
 
-/// What became of giving a claim back.
+/// Outcome of releasing a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Released {
     /// It is PENDING again.
     Pending,
-    /// It is FAILED: refused as often as is tried.
+    /// It is FAILED: the engine rejected the start and `max_attempts` is reached.
     Exhausted,
-    /// It is FAILED: its cancellation was wished and nothing was started.
+    /// It is FAILED: its cancellation was requested and nothing was started.
     Cancelled,
-    /// The claim is not held any more.
+    /// The lease is lost.
     LeaseLost,
 }
 
-/// A claim to give up.
+/// A claim to fail.
 #[derive(Clone, Debug)]
 pub struct Fail {
     /// The claim.
     pub claim: ClaimRef,
-    /// Why.
+    /// The failure reason.
     pub reason: FailureReason,
-    /// What went wrong.
+    /// The error.
     pub error: Option<String>,
 }
 
@@ -293,104 +293,104 @@ pub struct Fail {
 pub struct Recovered {
     /// The request.
     pub request: RequestId,
-    /// Whose it is.
+    /// The workspace it belongs to.
     pub workspace: WorkspaceId,
-    /// The execution it keeps.
+    /// The execution that it keeps.
     pub execution: ExecutionId,
 }
 
-/// A request to cancel.
+/// A cancellation of a request.
 #[derive(Clone, Debug)]
 pub struct Cancel {
-    /// Whose it is.
+    /// The workspace it belongs to.
     pub workspace: WorkspaceId,
-    /// Which.
+    /// The request.
     pub request: RequestId,
-    /// Whether a running execution is ended without being asked. A later call can ask for it where an earlier did not.
+    /// Whether to terminate a running execution instead of cancelling it. A later call may add this.
     pub force: bool,
-    /// Who asks.
+    /// The caller, for the event log.
     pub by: String,
 }
 
-/// A wish to cancel what runs that the engine has not been told of.
+/// A requested cancellation of a running execution that the engine has not acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CancelWish {
+pub struct CancelRequest {
     /// The request.
     pub request: RequestId,
-    /// Whose it is.
+    /// The workspace it belongs to.
     pub workspace: WorkspaceId,
-    /// What runs.
+    /// The running execution.
     pub execution: ExecutionId,
-    /// Whether it is ended without being asked.
+    /// Whether to terminate it instead of cancelling it.
     pub force: bool,
 }
 
-/// What became of a cancellation.
+/// Outcome of a cancellation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancelled {
-    /// It is FAILED now.
+    /// It is now FAILED.
     Cancelled,
-    /// The wish is kept; its start is not resolved yet.
-    Wished(ExecutionId),
-    /// The wish is kept; the execution runs and must be cancelled in the engine.
+    /// The cancel request is stored; the outcome of its start is not known yet.
+    Requested(ExecutionId),
+    /// The cancel request is stored; the execution is running and must be cancelled in the engine.
     Running(ExecutionId),
-    /// It had ended before.
+    /// It had already ended.
     AlreadyFinished,
-    /// There is no such request.
+    /// No such request exists.
     NotFound,
 }
 
-/// A failed request to repeat.
+/// A redrive of one failed request.
 #[derive(Clone, Debug)]
 pub struct Redrive {
-    /// Whose it is.
+    /// The workspace it belongs to.
     pub workspace: WorkspaceId,
     /// The failed request.
     pub failed: RequestId,
-    /// The id of the new one.
+    /// The id of the new request.
     pub id: RequestId,
-    /// Who asks.
+    /// The caller, for the event log.
     pub by: String,
 }
 
-/// Failed requests to repeat.
+/// A redrive of failed requests.
 #[derive(Clone, Debug)]
 pub struct RedriveMany {
-    /// Whose they are.
+    /// The workspace they belong to.
     pub workspace: WorkspaceId,
-    /// Only those that failed for this reason.
+    /// Only requests that failed for this reason.
     pub reason: Option<FailureReason>,
-    /// How many at most.
+    /// The maximum number.
     pub limit: u32,
-    /// Who asks.
+    /// The caller, for the event log.
     pub by: String,
 }
 
-/// What became of a redrive.
+/// Outcome of a redrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redriven {
-    /// The new request is in the queue.
+    /// The new request is enqueued.
     Enqueued(RequestId),
     /// An earlier redrive has not ended yet.
     AlreadyLive(RequestId),
     /// The request has not failed.
     NotFailed,
-    /// Its workspace or definition is deleted: it could only fail again.
+    /// Its workspace or definition is deleted, so that it would fail again.
     DefinitionNotFound,
-    /// There is no such request.
+    /// No such request exists.
     NotFound,
 }
 
-/// Which requests a list shows.
+/// Filter of a list of requests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestFilter {
-    /// Only this workspace's; none for all, which only an administrator may ask.
+    /// Only of this workspace; none for all, which requires an administrator.
     pub workspace: Option<WorkspaceId>,
     /// Only in this status.
     pub status: Option<RequestStatus>,
     /// Only of this definition.
     pub definition: Option<DefinitionId>,
-    /// Only failed for this reason.
+    /// Only if failed for this reason.
     pub reason: Option<FailureReason>,
 }
 
@@ -403,14 +403,14 @@ pub struct Counts {
     pub claimed: u64,
     /// Running.
     pub dispatched: u64,
-    /// Ended well.
+    /// Ended successfully.
     pub completed: u64,
     /// Ended otherwise.
     pub failed: u64,
 }
 
 impl Counts {
-    /// The number for one status.
+    /// Returns the count of one status.
     pub fn of(&self, status: RequestStatus) -> u64 {
         match status {
             RequestStatus::Pending => self.pending,
@@ -422,27 +422,27 @@ impl Counts {
     }
 }
 
-/// Since when the oldest requests have been where they are.
+/// Since when the oldest request of each status has been in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Oldest {
-    /// As of when, by the store's clock.
+    /// The time of the answer, by the store's clock.
     pub at: Timestamp,
-    /// Since when the oldest PENDING one could have been claimed; none if none is due.
+    /// Since when the oldest PENDING request has been due; none if none is due.
     pub pending: Option<Timestamp>,
-    /// Since when the first in a line has been due whose workspace has room for it; none if there is none.
+    /// Since when the oldest request has been due that is first in its line and whose workspace has a free slot; none if there is none.
     pub startable: Option<Timestamp>,
-    /// When the oldest CLAIMED one was claimed.
+    /// When the oldest CLAIMED request was claimed.
     pub claimed: Option<Timestamp>,
-    /// When the oldest DISPATCHED one was dispatched.
+    /// When the oldest DISPATCHED request was dispatched.
     pub dispatched: Option<Timestamp>,
 }
 
-/// What settling found.
+/// Outcome of promoting due requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Settled {
+pub struct Promoted {
     /// Requests that became due.
     pub due: u64,
-    /// When the next waiting request becomes due.
+    /// When the next scheduled request becomes due.
     pub next_due: Option<Timestamp>,
 }
 
@@ -453,7 +453,7 @@ mod tests {
     use std::fmt::Display;
     use uuid::Uuid;
 
-    /// A row of one text, or one without the column.
+    /// A row with one text column, or without it.
     struct Row(std::result::Result<Option<&'static str>, ()>);
 
     impl RecordRow for Row {
@@ -484,7 +484,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_reason_that_is_not_known_reads_as_none() {
+    fn only_an_unknown_reason_reads_as_none() {
         let known = failure_reason(&Row(Ok(Some("timed_out"))));
         assert_eq!(known, Ok(Some(FailureReason::TimedOut)));
         assert_eq!(

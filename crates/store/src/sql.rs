@@ -1,18 +1,18 @@
-//! Statements with includes: `{request/columns}` in the text of a statement stands for the text of that file. Expanded by the compiler.
+//! SQL statements with includes: `{request/columns}` in a statement is replaced by the text of that file, at compile time.
 //!
-//! Columns that many statements select stand in one file this way. A statement stays a constant, so nothing is put together at run time,
-//! and an include that is not in the list stops the build. An include may include others.
+//! Column lists that several statements share are in one file. A statement stays a constant, so nothing is concatenated at run time,
+//! and an unknown include fails the build. Includes may be nested.
 
-/// A text that statements may include, under the name they include it by.
+/// A text that statements may include by name.
 #[derive(Clone, Copy, Debug)]
 pub struct Include {
-    /// The path of its file, without the ending.
+    /// The path of its file without the extension.
     pub name: &'static str,
-    /// What stands there instead of the name.
+    /// The text that replaces the name.
     pub text: &'static str,
 }
 
-/// The text of a statement of this crate: `sql!("request/get")`. The calling crate has the constant `INCLUDES` in its root.
+/// Returns the text of a statement of the calling crate: `sql!("request/get")`. The crate root must define the constant `INCLUDES`.
 #[macro_export]
 #[allow(clippy::crate_in_macro_def)]
 macro_rules! sql {
@@ -28,7 +28,7 @@ macro_rules! sql {
     }};
 }
 
-/// The list of includes of a crate: `includes!["request/columns", …]`.
+/// Builds the list of includes of a crate: `includes!["request/columns", …]`.
 #[macro_export]
 macro_rules! includes {
     ($($path:literal),* $(,)?) => {
@@ -39,7 +39,7 @@ macro_rules! includes {
     };
 }
 
-/// The text of a statement that was read from a file, with its includes.
+/// Expands the includes of a statement that was read from a file.
 pub fn expand(raw: &str, includes: &[Include]) -> String {
     includes.iter().fold(raw.to_owned(), |text, include| {
         let name = format!("{{{}}}", include.name);
@@ -50,7 +50,7 @@ pub fn expand(raw: &str, includes: &[Include]) -> String {
     })
 }
 
-/// How long a statement is with its includes.
+/// Returns the length of a statement with its includes.
 #[doc(hidden)]
 pub const fn expanded_length(raw: &str, includes: &[Include]) -> usize {
     let raw = raw.as_bytes();
@@ -70,7 +70,7 @@ pub const fn expanded_length(raw: &str, includes: &[Include]) -> usize {
     length
 }
 
-/// A statement with its includes.
+/// Expands the includes of a statement at compile time.
 #[doc(hidden)]
 pub const fn expanded<const LENGTH: usize>(raw: &str, includes: &[Include]) -> [u8; LENGTH] {
     let mut bytes = [0; LENGTH];
@@ -78,7 +78,7 @@ pub const fn expanded<const LENGTH: usize>(raw: &str, includes: &[Include]) -> [
     bytes
 }
 
-/// Writes a statement with its includes from there on, and says where it ends.
+/// Writes a statement with its includes from an offset on, and returns the end offset.
 const fn write_expanded(raw: &str, includes: &[Include], bytes: &mut [u8], from: usize) -> usize {
     let raw = raw.as_bytes();
     let (mut at, mut to) = (0, from);
@@ -97,7 +97,7 @@ const fn write_expanded(raw: &str, includes: &[Include], bytes: &mut [u8], from:
     to
 }
 
-/// What is included here. A brace before a letter begins an include; `'{}'` of SQL does not.
+/// Returns the include at this offset. A brace before a letter starts an include; `'{}'` in SQL does not.
 const fn include_at(raw: &[u8], at: usize, includes: &[Include]) -> Option<Include> {
     if raw[at] != b'{' || at + 1 >= raw.len() || !raw[at + 1].is_ascii_lowercase() {
         return None;
@@ -147,7 +147,7 @@ mod tests {
     ];
 
     #[test]
-    fn compiler_and_program_expand_alike() {
+    fn compile_time_and_run_time_expansion_agree() {
         const RAW: &str = "show {thing/columns} of {thing/table} but not '{}' -- ü";
         const EXPANDED: [u8; expanded_length(RAW, INCLUDES)] = expanded(RAW, INCLUDES);
         let expected = "show id, name of things but not '{}' -- ü";
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "not in INCLUDES")]
-    fn unknown_include_is_refused() {
+    fn unknown_include_panics() {
         expanded_length("show {thing/colums}", INCLUDES);
     }
 }

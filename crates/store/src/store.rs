@@ -1,10 +1,10 @@
-//! The storage port as one type: the traits of all nouns together. What each promises is said in the file of its noun, and
-//! `store-conformance` tests each sentence there.
+//! The storage port as one trait: the traits of all nouns combined. The module of each noun documents its guarantees, and
+//! `store-conformance` tests them.
 
-use crate::capacity::{CapacityObserver, CapacityStore};
 use crate::change::{ChangeObserver, ChangeStore};
 use crate::database::{DatabaseObserver, DatabaseStore};
 use crate::definition::{DefinitionObserver, DefinitionStore};
+use crate::drift::{DriftObserver, DriftStore};
 use crate::execution::{ExecutionObserver, ExecutionStore};
 use crate::graph::{GraphObserver, GraphStore};
 use crate::instance::{InstanceObserver, InstanceStore};
@@ -12,27 +12,27 @@ use crate::job::{JobObserver, JobStore};
 use crate::key::{KeyObserver, KeyStore};
 use crate::lock::{LockObserver, LockStore};
 use crate::migration::{SchemaObserver, SchemaStore};
+use crate::notification::{NotificationObserver, NotificationStore};
 use crate::prune::{PruneObserver, PruneStore};
 use crate::queue::{QueueObserver, QueueStore};
 use crate::request::{RequestObserver, RequestStore};
-use crate::wake::{WakeObserver, WakeStore};
 use crate::workspace::{WorkspaceObserver, WorkspaceStore};
 
-/// Makes one trait of the traits of all nouns, and one observer of their observers.
+/// Combines the traits of all nouns into one, and their observers into one.
 macro_rules! all_nouns {
     ($($store:ident, $observer:ident;)*) => {
-        /// Where everything is kept: the traits of all nouns together. Implemented by implementing those. On a `dyn Store` and on a
-        /// `T: Store` their methods can be called without importing them.
+        /// A store: the traits of all nouns combined. Implemented for every type that implements them all. On a `dyn Store` and on a
+        /// `T: Store` their methods can be called without importing the traits.
         pub trait Store: $($store +)* 'static {}
 
         impl<T: $($store +)* 'static> Store for T {}
 
-        /// The observers of all nouns together.
+        /// The observers of all nouns combined.
         pub trait StoreObserver: $($observer +)* {}
 
         impl<T: $($observer +)*> StoreObserver for T {}
 
-        /// The names of the methods that can fail, by noun.
+        /// The names of the fallible methods, by noun.
         pub(crate) const CALLS: &[&[&str]] = &[$(<dyn $store>::CALLS),*];
     };
 }
@@ -44,12 +44,12 @@ all_nouns! {
     DefinitionStore, DefinitionObserver;
     RequestStore, RequestObserver;
     ExecutionStore, ExecutionObserver;
-    CapacityStore, CapacityObserver;
+    DriftStore, DriftObserver;
     LockStore, LockObserver;
     KeyStore, KeyObserver;
     InstanceStore, InstanceObserver;
     ChangeStore, ChangeObserver;
-    WakeStore, WakeObserver;
+    NotificationStore, NotificationObserver;
     PruneStore, PruneObserver;
     QueueStore, QueueObserver;
     JobStore, JobObserver;

@@ -1,6 +1,6 @@
-//! How the trait of a noun is declared, so that whoever stands before a store need not list its methods. Knows no noun.
+//! The macro that declares the trait of a noun, so that layers need not list its methods. Knows no noun.
 
-/// Declares the storage trait of a noun, its observer, and how a [`LayeredStore`](crate::LayeredStore) passes its methods on.
+/// Declares the storage trait of a noun, its observer, and its implementation for a [`LayeredStore`](crate::LayeredStore).
 ///
 /// The body is that of an ordinary trait of `async fn` that return [`Result`](crate::Result):
 ///
@@ -8,20 +8,20 @@
 /// store_trait! {
 ///     /// Named locks.
 ///     pub trait LockStore, observed by LockObserver {
-///         /// Takes a named lock that nobody holds.
+///         /// Acquires a named lock that is free.
 ///         async fn lock_acquire(&self, request: &LockRequest) -> Result<LockAcquired>;
 ///     }
 /// }
 /// ```
 ///
-/// It becomes
+/// It expands to
 /// 1. `LockStore`, for stores to implement under `#[async_trait]`;
-/// 2. `LockObserver`, with a method `lock_acquire(&self, request: &LockRequest, answer: &LockAcquired)` that does nothing unless
-///    overridden, and that is called after the call has succeeded; `()` observes nothing;
-/// 3. `impl LockStore for LayeredStore`: the layer's [`StoreLayer::call`](crate::StoreLayer::call) around the call of the real store, then the layer's observer.
+/// 2. `LockObserver`, with a method `lock_acquire(&self, request: &LockRequest, answer: &LockAcquired)` that is called after a successful
+///    call and does nothing unless overridden; `()` observes nothing;
+/// 3. `impl LockStore for LayeredStore`: the layer's [`StoreLayer::call`](crate::StoreLayer::call) around the call of the inner store, then the layer's observer.
 ///
-/// Arguments must be `Copy`: references, ids, numbers. A method that cannot fail goes into a second block, `forwarded` or `forwarded async`,
-/// and layers do not see it.
+/// Arguments must be `Copy`: references, ids, numbers. An infallible method goes into a second block, `forwarded` or `forwarded async`;
+/// layers do not intercept it.
 macro_rules! store_trait {
     (
         $(#[$about:meta])*
@@ -62,15 +62,15 @@ macro_rules! store_trait {
         }
 
         impl dyn $store {
-            /// The names of the methods that can fail, in the order of the trait.
+            /// The names of the fallible methods, in the order of the trait.
             pub(crate) const CALLS: &'static [&'static str] = &[$(stringify!($name)),*];
         }
 
-        #[doc = concat!("Sees what the calls of a [`", stringify!($store), "`] came to. Every method does nothing unless overridden.")]
+        #[doc = concat!("Observes the results of successful calls of a [`", stringify!($store), "`]. Every method does nothing unless overridden.")]
         #[allow(clippy::ptr_arg, reason = "the answer has the type that the store returns")]
         pub trait $observer: Send + Sync {
             $(
-                #[doc = concat!("Sees a successful [`", stringify!($store), "::", stringify!($name), "`].")]
+                #[doc = concat!("Observes a successful [`", stringify!($store), "::", stringify!($name), "`].")]
                 fn $name(&self $(, $arg: $type)*, answer: &$answer) {
                     let _ = ($($arg,)* answer);
                 }

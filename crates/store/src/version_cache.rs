@@ -1,14 +1,14 @@
-//! Versions that a store read lately, kept in memory: a version never changes. Reads nothing itself.
+//! An in-memory LRU cache of versions. Versions are immutable, so entries never become stale. Reads nothing itself.
 
 use leasehold_core::graph::{GraphProblem, Machine};
 use leasehold_core::{Version, VersionBody, VersionId, WorkspaceId};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Bytes of cached versions, about. A graph may be a megabyte, but a binding is next to nothing, and every workspace has
-/// one of its own: as long as those fit, a start reads no version from the database.
+/// Approximate maximum size in bytes. A graph can take a megabyte, a binding takes almost nothing. While all versions in use fit,
+/// a start reads no version from the database.
 const MAX_BYTES: usize = 64 * 1024 * 1024;
-/// What a version takes beside its body.
+/// Overhead of an entry besides its body.
 const EACH_BYTES: usize = 256;
 
 /// Versions by id.
@@ -18,7 +18,7 @@ pub struct VersionCache(Mutex<Entries>);
 #[derive(Debug, Default)]
 struct Entries {
     versions: HashMap<VersionId, Entry>,
-    /// The versions by their last use, which is a number that rises.
+    /// The versions by last use, a rising number.
     by_use: BTreeMap<u64, VersionId>,
     last_use: u64,
     bytes: usize,
@@ -31,7 +31,7 @@ struct Entry {
     used: u64,
 }
 
-/// A version, and the machine of its graph, made when it is first asked for.
+/// A version and the machine of its graph, which is built on first use.
 #[derive(Debug)]
 pub struct CachedVersion {
     version: Arc<Version>,
@@ -39,12 +39,12 @@ pub struct CachedVersion {
 }
 
 impl VersionCache {
-    /// The version of this workspace, if it is cached.
+    /// Returns the version of this workspace, if cached.
     pub fn get(&self, workspace: WorkspaceId, id: VersionId) -> Option<Arc<CachedVersion>> {
         self.entries().get(workspace, id)
     }
 
-    /// Keeps a version that was read. When there is no room, those that were not used for the longest time are dropped.
+    /// Inserts a version, and evicts the least recently used ones if the cache is full.
     pub fn insert(&self, version: Version) -> Arc<CachedVersion> {
         let (id, bytes) = (version.id, bytes(&version));
         let cached = Arc::new(CachedVersion {
@@ -98,12 +98,12 @@ impl Entries {
 }
 
 impl CachedVersion {
-    /// The version.
+    /// Returns the version.
     pub fn version(&self) -> &Arc<Version> {
         &self.version
     }
 
-    /// The machine that runs its graph; none if it has no graph.
+    /// Returns the machine that runs its graph; none for a binding.
     pub fn machine(&self) -> Result<Option<Arc<Machine>>, GraphProblem> {
         let VersionBody::Graph(graph) = &self.version.body else {
             return Ok(None);
@@ -116,7 +116,7 @@ impl CachedVersion {
     }
 }
 
-/// What a version takes in memory, about. The machine has a copy of the graph.
+/// Estimates the memory of a version. The machine holds a copy of the graph.
 fn bytes(version: &Version) -> usize {
     let body = serde_json::to_vec(&version.body).map_or(0, |text| text.len());
     let schema = version.params_schema.as_ref();
@@ -141,7 +141,7 @@ mod tests {
             workspace: fresh_id(),
             definition: fresh_id(),
             number: 1,
-            body: serde_json::from_value(body).expect("it is a body"),
+            body: serde_json::from_value(body).expect("valid body"),
             params_schema: None,
             execution_timeout: None,
             created_at: Timestamp::UNIX_EPOCH,
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn another_workspace_does_not_find_it() {
+    fn version_is_not_found_in_another_workspace() {
         let (cache, version) = (VersionCache::default(), binding());
         cache.insert(version.clone());
         let found = cache.get(version.workspace, version.id);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_made_once_and_only_of_a_graph() {
+    fn machine_is_built_once_and_only_for_a_graph() {
         let cache = VersionCache::default();
         let bound = cache.insert(binding());
         assert!(bound.machine().expect("nothing is wrong").is_none());
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn full_cache_drops_the_versions_not_used_for_the_longest_time() {
+    fn full_cache_evicts_the_least_recently_used_versions() {
         let (mut entries, cache) = (Entries::default(), VersionCache::default());
         let cached: Vec<_> = (0..4).map(|_| cache.insert(binding())).collect();
         let used = |entries: &mut Entries, n: usize| {
@@ -184,7 +184,7 @@ mod tests {
         };
         for (n, one) in cached.iter().enumerate() {
             entries.insert(one.version().id, one, 300, 1_000);
-            assert!(used(&mut entries, 0), "the one that is used stays: {n}");
+            assert!(used(&mut entries, 0), "the used version stays: {n}");
         }
         assert_eq!((entries.versions.len(), entries.bytes), (3, 900));
         assert!(!used(&mut entries, 1));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn version_that_is_inserted_again_counts_once() {
+    fn version_inserted_twice_counts_once() {
         let (mut entries, cache) = (Entries::default(), VersionCache::default());
         let cached = cache.insert(binding());
         for _ in 0..3 {

@@ -8,36 +8,36 @@ use leasehold_core::{Plan, Timestamp, WorkspaceId};
 store_trait! {
     /// Workspaces.
     pub trait WorkspaceStore, observed by WorkspaceObserver {
-        /// Makes a workspace.
+        /// Creates a workspace.
         async fn workspace_create(&self, new: &NewWorkspace) -> Result<WorkspaceCreated>;
 
-        /// The workspace, its tombstone if it was deleted, or none.
+        /// Returns the workspace, or its tombstone if it was deleted; none if it never existed.
         async fn workspace_get(&self, id: WorkspaceId) -> Result<Option<Workspace>>;
 
-        /// The workspace of this name that is not deleted, or none.
+        /// Returns the workspace of this name, unless it is deleted.
         async fn workspace_find(&self, name: &str) -> Result<Option<Workspace>>;
 
-        /// Workspaces that are not deleted, by id.
+        /// Lists workspaces by id, without deleted ones.
         async fn workspace_list(&self, page: Page<WorkspaceId>) -> Result<Vec<Workspace>>;
 
-        /// Changes plan, override or pause; none if there is no such workspace or it is deleted.
-        /// A lower limit lets what runs finish and admits nothing until fewer than it hold a slot.
+        /// Changes plan, override or pause; none if the workspace does not exist or is deleted.
+        /// After a limit is lowered, running executions finish, and nothing is admitted until fewer than the new limit hold a slot.
         async fn workspace_update(
             &self,
             id: WorkspaceId,
             change: &WorkspaceChange,
         ) -> Result<Option<Workspace>>;
 
-        /// Puts a tombstone: nothing can be enqueued any more, what waits fails with workspace_not_found when
-        /// claimed, what runs runs on. False if there is no such workspace or it was deleted already.
+        /// Deletes the workspace and keeps a tombstone: nothing can be enqueued, waiting requests fail with workspace_not_found when
+        /// claimed, running executions continue. False if the workspace does not exist or is already deleted.
         async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool>;
 
-        /// Limit and use of a workspace's slots, counted now.
+        /// Returns the limit and the current use of a workspace's slots.
         async fn workspace_slots(&self, id: WorkspaceId) -> Result<Option<SlotUse>>;
 
-        /// What goes on in all workspaces that are not deleted: exact, as of one moment, and read from what is kept of each, never from history.
-        /// The busiest `limit` are shown: most CLAIMED and DISPATCHED first, then most PENDING, then by name; of equally busy ones those made
-        /// first are shown. More than [`PAGE_MAX`](leasehold_core::limits::PAGE_MAX) counts as that many.
+        /// Returns the use of all workspaces that are not deleted: exact, as of one moment, and read from maintained counts, never from history.
+        /// Contains the busiest `limit`: most CLAIMED and DISPATCHED first, then most PENDING, then by name; of equally busy workspaces those created
+        /// first. `limit` is capped at [`PAGE_MAX`](leasehold_core::limits::PAGE_MAX).
         async fn workspace_overview(&self, limit: u32) -> Result<WorkspaceOverview>;
     }
 }
@@ -47,21 +47,21 @@ store_trait! {
 pub struct Workspace {
     /// Its id.
     pub id: WorkspaceId,
-    /// Its name, unique among those that are not deleted.
+    /// Its name, unique among workspaces that are not deleted.
     pub name: String,
-    /// What it pays for.
+    /// Its plan.
     pub plan: Plan,
     /// A concurrency limit that replaces the plan's.
     pub limit_override: Option<u32>,
-    /// Whether it is held: a paused workspace admits nothing.
+    /// Whether it is paused: none of its requests is admitted.
     pub paused: bool,
-    /// When it was made.
+    /// When it was created.
     pub created_at: Timestamp,
     /// When it was deleted; a deleted workspace is kept as a tombstone.
     pub deleted_at: Option<Timestamp>,
 }
 
-/// A workspace to make.
+/// A workspace to create.
 #[derive(Clone, Debug)]
 pub struct NewWorkspace {
     /// Its id.
@@ -74,54 +74,54 @@ pub struct NewWorkspace {
     pub limit_override: Option<u32>,
 }
 
-/// What became of making a workspace.
+/// Outcome of creating a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkspaceCreated {
-    /// It was made.
+    /// The workspace was created.
     Created(Workspace),
     /// Another workspace has that name.
     NameTaken,
 }
 
-/// What to change of a workspace; `None` leaves a thing as it is.
+/// A change of a workspace; a field that is none stays as it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WorkspaceChange {
-    /// Another plan.
+    /// The new plan.
     pub plan: Option<Plan>,
-    /// Another override; `Some(None)` takes it away.
+    /// The new override; `Some(None)` removes it.
     pub limit_override: Option<Option<u32>>,
     /// Pause or resume.
     pub paused: Option<bool>,
 }
 
-/// How much of its concurrency a workspace uses.
+/// The slots of a workspace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotUse {
     /// The limit in force.
     pub limit: u32,
-    /// Executions that hold a slot.
+    /// Slots in use.
     pub in_use: u32,
 }
 
-/// What goes on in all workspaces at one moment.
+/// The use of all workspaces at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkspaceOverview {
-    /// When this was so, by the store's clock.
+    /// The moment, by the store's clock.
     pub at: Timestamp,
-    /// How many workspaces there are; deleted ones do not count.
+    /// The number of workspaces, without deleted ones.
     pub workspaces: u64,
-    /// The requests of all of them.
+    /// The requests of all workspaces.
     pub requests: Counts,
-    /// The busiest of them.
+    /// The busiest workspaces.
     pub busiest: Vec<WorkspaceUse>,
 }
 
-/// What goes on in a workspace.
+/// The use of a workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorkspaceUse {
     /// The workspace.
     pub workspace: Workspace,
-    /// How much of its concurrency it uses.
+    /// Its slots.
     pub slots: SlotUse,
     /// Its requests.
     pub requests: Counts,

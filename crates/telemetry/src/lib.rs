@@ -1,23 +1,25 @@
-//! What Leasehold shows of itself: every metric, in one place; traces; and the ports watched from outside. Decides nothing.
+//! Metrics and traces of Leasehold, and the store and engine ports with instrumentation. Decides nothing.
 //!
-//! Whoever does something worth seeing has a [`Telemetry`]: cheap to clone, and one that nobody reads costs next to nothing.
+//! A component that records something has a [`Telemetry`]: cheap to clone, and almost free if nothing reads it.
 
 mod metrics;
 mod observed;
 mod tracer;
 
-pub use metrics::{DispatchFailure, Format, Level, Metrics, Route, Sight};
-pub use observed::{ObservedEngine, ObservedStore, StoreMetrics, Tally, observe_store};
+pub use metrics::{DispatchFailure, FloatGauge, Format, Metrics, Route, StoreSnapshot};
+pub use observed::{
+    ObservedEngine, ObservedStore, StoreEventCounters, StoreMetrics, observe_store,
+};
 pub use tracer::{InvalidEndpoint, Span, TraceOptions, Tracer};
 
 use std::sync::Arc;
 
-/// Where a process counts and traces.
+/// The metrics and the tracer of a process.
 #[derive(Clone, Default)]
 pub struct Telemetry {
-    /// What it counts.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// What it traces.
+    /// The tracer.
     pub tracer: Tracer,
 }
 

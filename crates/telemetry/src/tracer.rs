@@ -1,38 +1,38 @@
-//! Makes spans and gives them to whoever exports them. Knows no collector and nothing of what the spans tell.
+//! Creates spans and queues them for export. Knows no collector and no meaning of the spans.
 
-mod allowance;
 mod export;
+mod rate_limiter;
 mod span;
 
 pub use export::{InvalidEndpoint, TraceOptions};
 pub use span::Span;
 
 use crate::metrics::Metrics;
-use allowance::Allowance;
 use leasehold_core::TraceContext;
 use opentelemetry::InstrumentationScope;
 use opentelemetry_sdk::trace::{
     BatchSpanProcessor, IdGenerator, RandomIdGenerator, SpanData, SpanProcessor,
 };
+use rate_limiter::TraceRateLimiter;
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// Spans that wait to be exported; what comes on top is dropped, so that a collector that is away costs memory only up to here.
-const WAITING_MAX: usize = 8_192;
+/// The most spans queued for export. Further spans are dropped, which bounds the memory used while the collector is unavailable.
+const MAX_QUEUED_SPANS: usize = 8_192;
 
-/// Makes spans; a copy is the same one. One that is off makes spans that cost nothing and are seen by nobody.
+/// Creates spans; clones share one exporter. A disabled tracer creates no-op spans.
 #[derive(Clone, Default)]
 pub struct Tracer(Option<Arc<Inner>>);
 
 struct Inner {
     processor: BatchSpanProcessor,
     ids: RandomIdGenerator,
-    allowance: Allowance,
+    limiter: TraceRateLimiter,
     scope: InstrumentationScope,
     metrics: Arc<Metrics>,
-    waiting: Arc<AtomicUsize>,
+    queued: Arc<AtomicUsize>,
 }
 
 impl Inner {
@@ -42,41 +42,41 @@ impl Inner {
 }
 
 impl Tracer {
-    /// One that makes no spans.
+    /// Creates a disabled tracer.
     pub fn off() -> Self {
         Self(None)
     }
 
-    /// One that exports its spans over OTLP. Must be made inside the async runtime; connects when there is something to export.
+    /// Creates a tracer that exports its spans over OTLP. Must be called inside the async runtime; connects with the first export.
     ///
     /// # Errors
-    /// If the endpoint is none.
+    /// If the endpoint is invalid.
     pub fn export(options: &TraceOptions, metrics: Arc<Metrics>) -> Result<Self, InvalidEndpoint> {
-        let waiting = Arc::new(AtomicUsize::new(0));
-        let processor = export::processor(options, metrics.clone(), waiting.clone())?;
+        let queued = Arc::new(AtomicUsize::new(0));
+        let processor = export::processor(options, metrics.clone(), queued.clone())?;
         let scope =
             InstrumentationScope::builder("leasehold").with_version(env!("CARGO_PKG_VERSION"));
         Ok(Self(Some(Arc::new(Inner {
             processor,
             ids: RandomIdGenerator::default(),
-            allowance: Allowance::new(options.per_second),
+            limiter: TraceRateLimiter::new(options.per_second),
             scope: scope.build(),
             metrics,
-            waiting,
+            queued,
         }))))
     }
 
-    /// Whether anybody may see a span.
+    /// Returns whether the tracer is enabled.
     pub fn is_on(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Begins a span now. If its parent is recorded it is too, and if not, not; without a parent a trace begins here, if there may be another.
+    /// Begins a span now. It is recorded if its parent is; without a parent it begins a new trace, if the rate limit allows one.
     pub fn begin(&self, name: impl Into<Cow<'static, str>>, parent: Option<&TraceContext>) -> Span {
         self.begin_at(name, parent, SystemTime::now())
     }
 
-    /// As [`Tracer::begin`], with the time at which it began.
+    /// Like [`Tracer::begin`], with a given start time.
     pub fn begin_at(
         &self,
         name: impl Into<Cow<'static, str>>,
@@ -84,14 +84,14 @@ impl Tracer {
         at: SystemTime,
     ) -> Span {
         let Some(inner) = &self.0 else {
-            return Span::unseen();
+            return Span::noop();
         };
         let recorded = match parent {
             Some(parent) => parent.sampled,
-            None => inner.allowance.take(),
+            None => inner.limiter.try_acquire(),
         };
         if !recorded {
-            return Span::unseen();
+            return Span::noop();
         }
         let context = TraceContext {
             trace: parent.map_or_else(|| inner.new_trace(), |parent| parent.trace),
@@ -101,23 +101,23 @@ impl Tracer {
         Span::open(self.clone(), name.into(), context, parent, at)
     }
 
-    /// Exports what waits and makes no more spans, within this time.
+    /// Exports the queued spans within this time, then creates no more.
     pub async fn stop(&self, within: Duration) {
         let Some(inner) = self.0.clone() else {
             return;
         };
         let stopping = move || inner.processor.shutdown_with_timeout(within);
         if let Ok(Err(error)) = tokio::task::spawn_blocking(stopping).await {
-            tracing::debug!(%error, "not all spans were exported before the end");
+            tracing::debug!(%error, "some spans were not exported before shutdown");
         }
     }
 
-    fn give(&self, span: impl FnOnce(InstrumentationScope) -> SpanData) {
+    fn submit(&self, span: impl FnOnce(InstrumentationScope) -> SpanData) {
         let Some(inner) = &self.0 else {
             return;
         };
-        if inner.waiting.fetch_add(1, Ordering::Relaxed) >= WAITING_MAX {
-            inner.waiting.fetch_sub(1, Ordering::Relaxed);
+        if inner.queued.fetch_add(1, Ordering::Relaxed) >= MAX_QUEUED_SPANS {
+            inner.queued.fetch_sub(1, Ordering::Relaxed);
             inner.metrics.spans_failed(1);
             return;
         }
@@ -129,7 +129,7 @@ impl Tracer {
 mod tests {
     use super::*;
 
-    /// One whose collector is nowhere.
+    /// Returns a tracer whose collector does not exist.
     fn tracer(per_second: u32) -> Tracer {
         let options = TraceOptions {
             endpoint: "http://127.0.0.1:1".to_owned(),
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_callers_decision_is_followed_whatever_is_allowed_here() {
+    async fn caller_decides_about_sampling_regardless_of_the_rate_limit() {
         for per_second in [0, 1] {
             let tracer = tracer(per_second);
             for _ in 0..3 {
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn traces_that_begin_here_are_as_many_as_are_allowed() {
+    async fn new_traces_are_rate_limited() {
         assert!(!tracer(0).begin("flow", None).is_recorded());
         let tracer = tracer(2);
         let begun = (0..5).filter(|_| tracer.begin("flow", None).is_recorded());
@@ -171,17 +171,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_off_records_nothing() {
+    fn disabled_tracer_records_nothing() {
         let tracer = Tracer::off();
         let mut span = tracer.begin("call", Some(&caller(true)));
-        span.set("said", "nothing");
-        span.failed("nobody hears it");
+        span.set("key", "value");
+        span.failed("error");
         assert_eq!(span.context(), None);
         assert!(!span.begin("part").is_recorded());
     }
 
     #[tokio::test]
-    async fn a_stop_ends_in_its_time_though_the_collector_is_away() {
+    async fn stop_ends_in_time_without_a_collector() {
         let tracer = tracer(1);
         tracer.begin("flow", None).end();
         let stopped = tokio::time::timeout(
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_endpoint_is_refused() {
+    async fn invalid_endpoint_is_rejected() {
         let options = TraceOptions {
             endpoint: "http://no endpoint".to_owned(),
             per_second: 1,
@@ -200,7 +200,9 @@ mod tests {
         };
         let error = Tracer::export(&options, Arc::default()).err().unwrap();
         assert!(
-            error.to_string().starts_with("traces cannot be exported: "),
+            error
+                .to_string()
+                .starts_with("failed to set up trace export: "),
             "{error}"
         );
     }

@@ -1,10 +1,12 @@
-//! The activities of a graph's workflow: a call, a job to have done, a word at the end. Decides nothing about a graph.
+//! The activities of the graph workflow: an HTTP call, a job, and the end hint. Decides nothing about a graph.
 
 use crate::policy::HEARTBEAT;
-use crate::task::{self, Waiting};
+use crate::task::{self, JobWait};
 use leasehold_client::Client;
 use leasehold_engine_temporal::TemporalEngine;
-use leasehold_engine_temporal::graph_payload::{CallInput, Done, EndedInput, JobSeen, TaskInput};
+use leasehold_engine_temporal::graph_payload::{
+    CallInput, EndedInput, JobProgress, NodeResult, TaskInput,
+};
 use leasehold_outbound::Outbound;
 use std::pin::pin;
 use std::sync::Arc;
@@ -13,96 +15,97 @@ use temporalio_sdk::activities::{ActivityContext, ActivityError, activities};
 use temporalio_sdk::error::ApplicationFailure;
 use tokio_util::sync::CancellationToken;
 
-/// What the activities need.
+/// The dependencies of the activities.
 pub(crate) struct Activities {
     pub(crate) client: Client,
     pub(crate) outbound: Outbound,
-    /// Tells whether a workflow has ended.
+    /// Describes workflows.
     pub(crate) engine: TemporalEngine,
-    /// The worker is told to stop.
+    /// Cancelled when the worker stops.
     pub(crate) stop: CancellationToken,
 }
 
 #[activities]
 impl Activities {
-    /// Makes a call.
+    /// Makes an HTTP call.
     #[activity(name = "http")]
     pub(crate) async fn call(
         self: Arc<Self>,
         ctx: ActivityContext,
         input: CallInput,
-    ) -> Result<Done, ActivityError> {
+    ) -> Result<NodeResult, ActivityError> {
         let timeout = Duration::from_millis(input.timeout_ms);
         let trace = input.trace.as_deref();
         let call = self.outbound.call_traced(&input.call, timeout, trace);
-        let Some(answer) = alive(&ctx, || None, call).await else {
-            return Err(self.unwanted());
+        let Some(result) = with_heartbeats(&ctx, || None, call).await else {
+            return Err(self.cancelled_error());
         };
-        match answer {
-            Ok(output) => Ok(Done {
+        match result {
+            Ok(output) => Ok(NodeResult {
                 attempts: ctx.info().attempt,
                 job: None,
                 output: Some(output),
             }),
             Err(error) => Err(ApplicationFailure::builder(error.message)
-                .non_retryable(!error.again)
-                .maybe_next_retry_delay(error.after)
+                .non_retryable(!error.is_retryable)
+                .maybe_next_retry_delay(error.retry_after)
                 .build()
                 .into()),
         }
     }
 
-    /// Has a job done: puts it into its queue and waits for its end.
+    /// Enqueues a job and waits for its end.
     #[activity(name = "task")]
     pub(crate) async fn task(
         self: Arc<Self>,
         ctx: ActivityContext,
         input: TaskInput,
-    ) -> Result<Done, ActivityError> {
-        // An earlier attempt may have told which job it is.
-        let earlier: Option<JobSeen> = ctx.heartbeat_details().deserialize().unwrap_or_default();
-        let waiting = Waiting::new(earlier);
+    ) -> Result<NodeResult, ActivityError> {
+        // An earlier attempt may have recorded the job in its heartbeat.
+        let earlier: Option<JobProgress> =
+            ctx.heartbeat_details().deserialize().unwrap_or_default();
+        let wait = JobWait::new(earlier);
         let work = async {
             tokio::select! {
-                end = task::done(&self.client, &ctx, &input, &waiting) => end,
-                () = self.stop.cancelled() => Err(task::again("the worker stops; another goes on", None)),
+                end = task::run_job(&self.client, &ctx, &input, &wait) => end,
+                () = self.stop.cancelled() => Err(task::retryable("the worker stops; another worker continues", None)),
             }
         };
-        let end = alive(&ctx, || waiting.seen(), work).await;
+        let end = with_heartbeats(&ctx, || wait.progress(), work).await;
         match end {
             Some(end) => end,
             None => {
-                self.give_up(&input, &waiting).await;
-                Err(self.unwanted())
+                self.cancel_job(&input, &wait).await;
+                Err(self.cancelled_error())
             }
         }
     }
 
-    /// Tells the server that an execution is about to end.
+    /// Hints to the server that an execution is about to end.
     #[activity(name = "ended")]
     pub(crate) async fn ended(
         self: Arc<Self>,
         _ctx: ActivityContext,
         input: EndedInput,
     ) -> Result<(), ActivityError> {
-        // Nothing depends on it: the server looks by itself.
+        // Only a hint: the server's reconciler finds the end anyway.
         if let Err(error) = self.client.execution_ended(input.execution_id).await {
-            tracing::debug!(execution = %input.execution_id, %error, "the server was not told of an end");
+            tracing::debug!(execution = %input.execution_id, %error, "failed to send the end hint to the server");
         }
         Ok(())
     }
 
-    /// Temporal also takes an activity away that it has not heard of in time; its next attempt wants the same job. So the job is only cancelled
-    /// when the workflow has certainly ended.
-    async fn give_up(&self, input: &TaskInput, waiting: &Waiting) {
-        let Some(seen) = waiting.seen() else {
+    /// Cancels the job if the workflow has ended. Temporal also cancels an activity after a missed heartbeat, and its next attempt needs the job, so
+    /// the activity describes the workflow first.
+    async fn cancel_job(&self, input: &TaskInput, wait: &JobWait) {
+        let Some(progress) = wait.progress() else {
             return;
         };
         if self.stop.is_cancelled() || !self.has_ended(input).await {
             return;
         }
-        if let Err(error) = self.client.job_cancel(seen.job).await {
-            tracing::debug!(job = %seen.job, %error, "the job of an ended execution was not cancelled");
+        if let Err(error) = self.client.job_cancel(progress.job).await {
+            tracing::debug!(job = %progress.job, %error, "failed to cancel the job of an ended execution");
         }
     }
 
@@ -114,19 +117,19 @@ impl Activities {
         )
     }
 
-    /// Whoever has been cancelled says so; a worker that stops is no reason to give a node up.
-    fn unwanted(&self) -> ActivityError {
+    /// Returns the error of a cancelled activity. If the worker stops, the error is retryable, so that the node is not lost.
+    fn cancelled_error(&self) -> ActivityError {
         if self.stop.is_cancelled() {
-            return task::again("the worker stopped before it was done", None);
+            return task::retryable("the worker stopped before the activity was done", None);
         }
         ActivityError::cancelled()
     }
 }
 
-/// Does the work, and tells Temporal every few seconds that it goes on and how far it is; none once it is no longer wanted.
-async fn alive<T>(
+/// Runs the work and sends a heartbeat with the job's progress every few seconds. Returns `None` if the activity was cancelled.
+async fn with_heartbeats<T>(
     ctx: &ActivityContext,
-    seen: impl Fn() -> Option<JobSeen>,
+    progress: impl Fn() -> Option<JobProgress>,
     work: impl Future<Output = T>,
 ) -> Option<T> {
     let mut work = pin!(work);
@@ -135,18 +138,18 @@ async fn alive<T>(
             biased;
             done = &mut work => return Some(done),
             () = ctx.cancelled() => return None,
-            () = tokio::time::sleep(HEARTBEAT) => beat(ctx, seen()).await,
+            () = tokio::time::sleep(HEARTBEAT) => heartbeat(ctx, progress()).await,
         }
     }
 }
 
-/// What cannot be written down is not told; the next is.
-pub(crate) async fn beat(ctx: &ActivityContext, seen: Option<JobSeen>) {
-    let told = match seen {
-        Some(seen) => ctx.record_heartbeat(seen).await,
+/// Sends a heartbeat. A failed one is dropped; the next one follows.
+pub(crate) async fn heartbeat(ctx: &ActivityContext, progress: Option<JobProgress>) {
+    let sent = match progress {
+        Some(progress) => ctx.record_heartbeat(progress).await,
         None => ctx.record_heartbeat(()).await,
     };
-    if let Err(error) = told {
-        tracing::debug!(%error, "a heartbeat could not be written");
+    if let Err(error) = sent {
+        tracing::debug!(%error, "failed to send a heartbeat");
     }
 }

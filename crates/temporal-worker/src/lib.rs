@@ -1,7 +1,7 @@
-//! The worker that runs graphs on Temporal: connects, takes on what the task queue holds, drains when told to stop. What a graph does is decided in
-//! the workflow, what a node does in the activities.
+//! The Temporal worker that runs graphs: connects, polls the task queue, drains on shutdown. The workflow decides what a graph does, the activities
+//! what a node does.
 //!
-//! The only crate with Temporal's SDK. The program of it is started by `leasehold worker`.
+//! The only crate that depends on Temporal's SDK. `leasehold worker` starts its program.
 
 mod activities;
 mod policy;
@@ -14,7 +14,8 @@ mod workflow;
 use activities::Activities;
 use leasehold_client::Client;
 use leasehold_engine_temporal::{
-    GRAPH_WORKFLOW_TYPE, GraphWorkerOptions, InvalidOptions, TemporalEngine, TemporalOptions,
+    GRAPH_WORKFLOW_TYPE, GraphWorkerOptions, InvalidTemporalOptions, TemporalEngine,
+    TemporalOptions,
 };
 use leasehold_outbound::Outbound;
 use std::time::Duration;
@@ -29,24 +30,24 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 use workflow::LeaseholdGraph;
 
-/// Between two tries to reach Temporal.
-const RECONNECT: Duration = Duration::from_secs(2);
-/// Temporal hears of a call that goes on at least so often, and the call of its end as soon.
+/// Delay between connection attempts to Temporal.
+const RECONNECT_DELAY: Duration = Duration::from_secs(2);
+/// The longest interval between heartbeats to Temporal, and so the longest delay until an activity learns of its cancellation.
 const HEARTBEAT_MAX: Duration = Duration::from_secs(3);
 
-/// Why a worker cannot work.
+/// Why a graph worker cannot run.
 #[derive(Debug, Error)]
 pub enum WorkerError {
-    /// The options of the connection to Temporal.
+    /// The options of the connection are invalid.
     #[error(transparent)]
-    Options(#[from] InvalidOptions),
-    /// The workflow type is another one.
+    Options(#[from] InvalidTemporalOptions),
+    /// The configured workflow type is not the worker's.
     #[error(
-        "the worker runs graphs as the workflow type {GRAPH_WORKFLOW_TYPE}, and the settings say `{0}`"
+        "invalid temporal.graph_workflow_type `{0}`: the worker runs only {GRAPH_WORKFLOW_TYPE}"
     )]
     WorkflowType(String),
-    /// The SDK does not accept what it is given.
-    #[error("the Temporal SDK refuses to work: {0}")]
+    /// The SDK failed to start.
+    #[error("failed to start the Temporal SDK worker: {0}")]
     Sdk(String),
 }
 
@@ -60,10 +61,10 @@ pub struct GraphWorker {
 }
 
 impl GraphWorker {
-    /// Checks the options and connects to nothing. Jobs go to the server of `client`, calls are made by `outbound`.
+    /// Checks the options without connecting. Jobs go to the server of `client`, HTTP calls through `outbound`.
     ///
     /// # Errors
-    /// If the options cannot be used.
+    /// Fails if the options are invalid.
     pub fn new(
         temporal: TemporalOptions,
         options: GraphWorkerOptions,
@@ -82,12 +83,12 @@ impl GraphWorker {
         })
     }
 
-    /// Works until told to stop, waiting for Temporal where it is away. Calls under way get time to end; tasks go on with whoever is next.
+    /// Runs until `stop` is cancelled, and reconnects while Temporal is down. On shutdown running calls may finish; another worker continues the tasks.
     ///
     /// # Errors
-    /// If the SDK cannot work at all.
+    /// Fails if the SDK cannot start.
     pub async fn run(self, stop: CancellationToken) -> Result<(), WorkerError> {
-        // Workflows are bound to one thread, and this one is theirs. The runtime too, so that it outlives all the SDK has begun on it.
+        // Workflows are bound to one thread, which also owns the runtime, so that the runtime outlives all SDK tasks.
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .enable_all()
             .thread_name("graph-activities")
@@ -97,28 +98,28 @@ impl GraphWorker {
         std::thread::Builder::new()
             .name("graphs".to_owned())
             .spawn(move || {
-                let _ = ended.send(runtime.block_on(self.work(stop)));
+                let _ = ended.send(runtime.block_on(self.run_loop(stop)));
             })
             .map_err(|error| WorkerError::Sdk(error.to_string()))?;
         end.await
-            .unwrap_or_else(|_| Err(WorkerError::Sdk("its thread has ended".to_owned())))
+            .unwrap_or_else(|_| Err(WorkerError::Sdk("the worker's thread panicked".to_owned())))
     }
 
-    async fn work(self, stop: CancellationToken) -> Result<(), WorkerError> {
+    async fn run_loop(self, stop: CancellationToken) -> Result<(), WorkerError> {
         let runtime = Runtime::from_current_tokio(RuntimeOptions::default()).map_err(sdk)?;
         while !stop.is_cancelled() {
             let Some(connection) = self.connect(&stop).await? else {
                 break;
             };
             if let Err(error) = self.serve(&runtime, connection, &stop).await? {
-                tracing::warn!(%error, "Temporal does not serve this worker; trying again");
+                tracing::warn!(%error, "worker connection to Temporal failed; reconnecting");
                 pause(&stop).await;
             }
         }
         Ok(())
     }
 
-    /// The connection, as soon as there is one; none if told to stop before.
+    /// Connects, and retries until it succeeds. Returns `None` if `stop` is cancelled before.
     async fn connect(&self, stop: &CancellationToken) -> Result<Option<Connection>, WorkerError> {
         let options = sdk_connection::options(&self.temporal)?;
         let limit = self.temporal.connect_timeout;
@@ -132,12 +133,12 @@ impl GraphWorker {
                     Err(_elapsed) => format!("no connection within {limit:?}"),
                 },
             };
-            tracing::warn!(address = self.temporal.address, %error, "Temporal cannot be reached; trying again");
+            tracing::warn!(address = self.temporal.address, %error, "failed to connect to Temporal; retrying");
             pause(stop).await;
         }
     }
 
-    /// Works on one connection, which the SDK keeps up. What comes back is why it no longer could.
+    /// Runs the worker on one connection, which the SDK maintains. The inner error says why it ended.
     async fn serve(
         &self,
         runtime: &Runtime,
@@ -152,7 +153,7 @@ impl GraphWorker {
             address = self.temporal.address,
             namespace = self.temporal.namespace,
             task_queue = self.temporal.graph_task_queue,
-            "working on graphs"
+            "connected to Temporal; running graphs"
         );
         let stopping = stop.clone();
         let stopper = tokio::spawn(async move {
@@ -161,7 +162,7 @@ impl GraphWorker {
         });
         let end = worker.run().await;
         stopper.abort();
-        Ok(end.map_err(|error| leasehold_engine_temporal::chain(&error)))
+        Ok(end.map_err(|error| leasehold_engine_temporal::error_chain(&error)))
     }
 
     fn sdk_options(&self, stop: &CancellationToken) -> Result<WorkerOptions, WorkerError> {
@@ -193,7 +194,7 @@ impl GraphWorker {
 async fn pause(stop: &CancellationToken) {
     tokio::select! {
         () = stop.cancelled() => {}
-        () = tokio::time::sleep(RECONNECT) => {}
+        () = tokio::time::sleep(RECONNECT_DELAY) => {}
     }
 }
 

@@ -1,4 +1,4 @@
-//! The program that runs graphs on Temporal. `leasehold worker` reads the settings, checks them and becomes this program; it takes them as JSON from standard input.
+//! The program that runs graphs on Temporal. `leasehold worker` validates the settings and executes this program, which reads them as JSON from standard input.
 
 use anyhow::{Context, Result, bail};
 use leasehold_client::{Client, ClientOptions};
@@ -12,11 +12,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// Beyond the time to drain: for Temporal to be told.
-const LAST_WORDS: Duration = Duration::from_secs(10);
+/// Time beyond the drain timeout to report results to Temporal.
+const REPORT_TIMEOUT: Duration = Duration::from_secs(10);
 
-const STARTED_WRONGLY: &str =
-    "this program is started by `leasehold worker`, which reads the settings: run that instead";
+const START_HINT: &str =
+    "invalid standard input; run `leasehold worker`, which starts this program";
 
 fn main() -> ExitCode {
     let outcome = run();
@@ -41,22 +41,22 @@ fn run() -> Result<()> {
     tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
-        .context("the async runtime cannot be started")?
+        .context("failed to start the async runtime")?
         .block_on(work(config))
 }
 
 fn read() -> Result<WorkerConfig> {
     let mut input = std::io::stdin();
     if std::env::args_os().len() > 1 || input.is_terminal() {
-        bail!(STARTED_WRONGLY);
+        bail!(START_HINT);
     }
     let mut text = String::new();
-    input.read_to_string(&mut text).context(STARTED_WRONGLY)?;
-    let config: WorkerConfig = serde_json::from_str(&text).context(STARTED_WRONGLY)?;
+    input.read_to_string(&mut text).context(START_HINT)?;
+    let config: WorkerConfig = serde_json::from_str(&text).context(START_HINT)?;
     let version = env!("CARGO_PKG_VERSION");
     if config.version != version {
         bail!(
-            "this program is of version {version} and `leasehold` of version {}: install both of one release",
+            "version mismatch: leasehold-temporal-worker is {version}, leasehold is {}; install both from the same release",
             config.version
         );
     }
@@ -84,20 +84,17 @@ async fn work(config: WorkerConfig) -> Result<()> {
         signal = signals.stop() => signal,
         ended = &mut working => {
             ended??;
-            bail!("the worker ended by itself");
+            bail!("the worker stopped unexpectedly");
         }
     };
-    tracing::info!(
-        signal,
-        "stopping: nothing more is taken on, calls under way may end, tasks go on elsewhere"
-    );
+    tracing::info!(signal, "leasehold worker draining");
     stop.cancel();
     tokio::select! {
-        ended = tokio::time::timeout(drain_timeout + LAST_WORDS, working) => match ended {
+        ended = tokio::time::timeout(drain_timeout + REPORT_TIMEOUT, working) => match ended {
             Ok(ended) => ended??,
-            Err(_elapsed) => tracing::warn!("stopped before all was told to Temporal; it finds out by itself"),
+            Err(_elapsed) => tracing::warn!("drain timed out; Temporal will time out the unreported activities"),
         },
-        name = signals.stop() => bail!("told to stop again ({name}); left at once"),
+        name = signals.stop() => bail!("second signal ({name}); exiting without draining"),
     }
     tracing::info!("stopped");
     Ok(())

@@ -1,33 +1,33 @@
-//! How long activities may take, how often Temporal tries them again, and what their failures say. Runs nothing.
+//! The timeouts and retry policies of activities, and the texts of their failures. Runs nothing.
 
 use leasehold_core::job::JobRetry;
-use leasehold_engine_temporal::graph_payload::timed_out;
+use leasehold_engine_temporal::graph_payload::timeout_message;
 use std::time::Duration;
 use temporalio_common::RetryPolicy;
 use temporalio_common::error::{IncomingError, TimeoutType};
 use temporalio_sdk::error::ActivityExecutionError;
 use temporalio_sdk::{ActivityOptions, LocalActivityOptions, WorkflowCancellationToken};
 
-/// A worker that was killed is noticed after this.
+/// Temporal detects a killed worker after this time.
 pub(crate) const HEARTBEAT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How often an activity says that it goes on.
+/// The interval between heartbeats of an activity.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(2);
-/// A call ends by its own timeout, which says more than Temporal's; this is for one that does not.
+/// Added to a call's own timeout, whose error is clearer than Temporal's; Temporal's timeout is only a fallback.
 const GRACE: Duration = Duration::from_secs(5);
-/// Longer than any job may take: whoever has it decides, and the execution's own timeout.
+/// Longer than any job: the job's own timeout and the execution's timeout apply first.
 const TASK_TIMEOUT: Duration = Duration::from_secs(10 * 366 * 86_400);
-/// How long waiting for a server that is away may grow.
+/// The longest retry delay while the server is down.
 const TASK_RETRY_MAX: Duration = Duration::from_secs(5);
-/// Time for a word to the server.
+/// Timeout of the end hint.
 const END_TIMEOUT: Duration = Duration::from_secs(2);
 
-pub(crate) fn of_call(
+pub(crate) fn call_options(
     node: &str,
     timeout: Duration,
     retry: &JobRetry,
     nodes: &WorkflowCancellationToken,
 ) -> ActivityOptions {
-    // Temporal refuses a first wait of nothing, and a longest one below the first.
+    // Temporal rejects an initial interval of zero and a maximum below the initial interval.
     let base = retry.backoff.base.max(Duration::from_millis(1));
     let policy = RetryPolicy::builder()
         .initial_interval(base)
@@ -43,8 +43,8 @@ pub(crate) fn of_call(
         .build()
 }
 
-/// The job has its own attempts; Temporal's are for finding out about it, and never run out.
-pub(crate) fn of_task(node: &str, nodes: &WorkflowCancellationToken) -> ActivityOptions {
+/// The job has its own attempts; Temporal's attempts only poll it and are unlimited.
+pub(crate) fn task_options(node: &str, nodes: &WorkflowCancellationToken) -> ActivityOptions {
     let policy = RetryPolicy::builder()
         .initial_interval(Duration::from_millis(500))
         .maximum_interval(TASK_RETRY_MAX)
@@ -58,7 +58,7 @@ pub(crate) fn of_task(node: &str, nodes: &WorkflowCancellationToken) -> Activity
         .build()
 }
 
-pub(crate) fn of_the_end() -> LocalActivityOptions {
+pub(crate) fn end_options() -> LocalActivityOptions {
     LocalActivityOptions::builder()
         .retry_policy(RetryPolicy::builder().maximum_attempts(1).build())
         .schedule_to_close_timeout(END_TIMEOUT)
@@ -67,12 +67,12 @@ pub(crate) fn of_the_end() -> LocalActivityOptions {
         .build()
 }
 
-/// What a node's failure is told as.
-pub(crate) fn said(error: &ActivityExecutionError) -> String {
+/// Returns the error text of a failed node.
+pub(crate) fn failure_text(error: &ActivityExecutionError) -> String {
     match error.cause() {
         Some(IncomingError::Application(failure)) => failure.to_string(),
         Some(IncomingError::Timeout(timeout)) => {
-            timed_out(timeout.timeout_type() == TimeoutType::Heartbeat).to_owned()
+            timeout_message(timeout.timeout_type() == TimeoutType::Heartbeat).to_owned()
         }
         _ => error.to_string(),
     }

@@ -1,4 +1,4 @@
-//! Runs today's workflow over histories that earlier ones left: what it does must still be what it did then.
+//! Replays recorded histories with the current workflow code, which must stay deterministic.
 
 use crate::workflow::LeaseholdGraph;
 use std::path::{Path, PathBuf};
@@ -6,8 +6,8 @@ use temporalio_client::WorkflowHistory;
 use temporalio_sdk::workflow_replayer::{WorkflowReplayer, WorkflowReplayerOptions};
 
 fn histories() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
-    let entries = std::fs::read_dir(folder).unwrap();
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
+    let entries = std::fs::read_dir(directory).unwrap();
     let files = entries.map(|entry| entry.unwrap().path());
     let mut files: Vec<_> = files
         .filter(|path| path.extension().is_some_and(|end| end == "json"))
@@ -28,7 +28,7 @@ async fn replay(text: &[u8]) -> Result<(), String> {
 }
 
 #[tokio::test]
-async fn every_history_is_repeated_as_it_was() {
+async fn recorded_histories_replay() {
     let files = histories();
     assert!(files.len() >= 4, "{files:?}");
     for file in files {
@@ -39,12 +39,12 @@ async fn every_history_is_repeated_as_it_was() {
 }
 
 #[tokio::test]
-async fn a_history_of_something_else_is_noticed() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
-    let text = std::fs::read_to_string(folder.join("chain_with_delay.json")).unwrap();
-    // As if an earlier worker had known the nodes by other names.
+async fn replay_detects_a_different_history() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
+    let text = std::fs::read_to_string(directory.join("chain_with_delay.json")).unwrap();
+    // As if an earlier worker had used another activity id.
     let other = text.replace(r#""activity_id":"last""#, r#""activity_id":"other""#);
     assert_ne!(text, other);
-    let said = replay(other.as_bytes()).await.unwrap_err();
-    assert!(said.contains("nondeterministic"), "{said}");
+    let error = replay(other.as_bytes()).await.unwrap_err();
+    assert!(error.contains("nondeterministic"), "{error}");
 }

@@ -1,13 +1,17 @@
-//! How Temporal's SDK is told to connect: the options of the engine in the SDK's words.
+//! Converts the engine's connection options to those of Temporal's SDK.
 
-use leasehold_engine_temporal::{ApiKey, InvalidOptions, TemporalOptions, Tls, chain};
+use leasehold_engine_temporal::{
+    ApiKey, InvalidTemporalOptions, TemporalOptions, TemporalTls, error_chain,
+};
 use temporalio_client::errors::ClientConnectError;
 use temporalio_client::{ClientTlsOptions, ConnectionOptions, TlsOptions, Url};
 
-pub(crate) fn options(temporal: &TemporalOptions) -> Result<ConnectionOptions, InvalidOptions> {
-    // The SDK speaks plain text to an `http` address even with TLS options, so the scheme must be right.
+pub(crate) fn options(
+    temporal: &TemporalOptions,
+) -> Result<ConnectionOptions, InvalidTemporalOptions> {
+    // The SDK uses plain text for an `http` address even with TLS options, so the scheme must be correct.
     let url = Url::parse(&temporal.url()?);
-    let url = url.map_err(|_| InvalidOptions::Address(temporal.address.clone()))?;
+    let url = url.map_err(|_| InvalidTemporalOptions::Address(temporal.address.clone()))?;
     let tls = (url.scheme() == "https").then(|| sdk_tls(temporal.tls.clone().unwrap_or_default()));
     Ok(ConnectionOptions::new(url)
         .identity(&temporal.identity)
@@ -20,12 +24,12 @@ pub(crate) fn options(temporal: &TemporalOptions) -> Result<ConnectionOptions, I
                 .map(ApiKey::reveal)
                 .map(str::to_owned),
         )
-        // The balanced channel waits without end while no address answers. A plain one looks the name up whenever it connects, and says so when it cannot.
+        // The load-balanced channel waits forever while no address answers. A plain one resolves the name on each connect and returns the error.
         .dns_load_balancing(None)
         .build())
 }
 
-fn sdk_tls(tls: Tls) -> TlsOptions {
+fn sdk_tls(tls: TemporalTls) -> TlsOptions {
     let client = tls.client.map(|client| {
         ClientTlsOptions::builder()
             .client_cert(client.certificate)
@@ -39,14 +43,14 @@ fn sdk_tls(tls: Tls) -> TlsOptions {
         .build()
 }
 
-/// Why there is no connection.
+/// Returns the text of a connection error.
 pub(crate) fn explain(error: &ClientConnectError) -> String {
     match error {
         ClientConnectError::SystemInfoCallError(status) => {
             format!("{:?}: {}", status.code(), status.message())
         }
-        ClientConnectError::TonicTransportError(error) => chain(error),
-        error => chain(error),
+        ClientConnectError::TonicTransportError(error) => error_chain(error),
+        error => error_chain(error),
     }
 }
 
@@ -60,7 +64,7 @@ mod tests {
         let temporal = TemporalOptions {
             address: "10.0.0.1:7233".to_owned(),
             api_key: Some("secret".to_owned().into()),
-            tls: Some(Tls {
+            tls: Some(TemporalTls {
                 ca: Some(b"ca".to_vec()),
                 domain: Some("temporal.example".to_owned()),
                 client: Some(ClientCertificate {

@@ -1,81 +1,84 @@
-//! A task's job over HTTP: put into its queue once, waited for until it has ended. Knows no workflow.
+//! The job of a task node over HTTP: enqueued once, polled until it has ended. Knows no workflow.
 
-use crate::activities::beat;
+use crate::activities::heartbeat;
 use leasehold_client::api::Code;
 use leasehold_client::api::job::{Job, NewJob};
 use leasehold_client::api::queue::Backoff;
 use leasehold_client::{Client, ClientError};
 use leasehold_core::duration::millis;
 use leasehold_core::{JobId, JobStatus};
-use leasehold_engine_temporal::graph_payload::{Done, JobSeen, TaskInput};
+use leasehold_engine_temporal::graph_payload::{JobProgress, NodeResult, TaskInput};
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
 use temporalio_sdk::activities::{ActivityContext, ActivityError};
 use temporalio_sdk::error::ApplicationFailure;
 
-/// The first wait between two looks at a job.
-const LOOK_FIRST: Duration = Duration::from_millis(50);
-/// The longest.
-const LOOK_MAX: Duration = Duration::from_secs(1);
-/// How long a repetition finds the same job by its key, also when that has ended. It is needed only until a heartbeat has told Temporal which job it is, so this is
-/// how long all workers and servers may be away at that very moment; each key is a row that is kept for so long.
+/// The first interval between polls of a job.
+const POLL_INTERVAL_FIRST: Duration = Duration::from_millis(50);
+/// The longest interval.
+const POLL_INTERVAL_MAX: Duration = Duration::from_secs(1);
+/// How long the deduplication key finds the same job, even after it ended. Needed only until a heartbeat has recorded the job in Temporal, so this is
+/// how long all workers and servers may be down at that moment. Each key is a row in the store for that time.
 const DEDUP_WINDOW: Duration = Duration::from_secs(86_400);
 
-/// What is known of the job that is waited for.
-pub(crate) struct Waiting(Mutex<Option<JobSeen>>);
+/// The last known progress of the job.
+pub(crate) struct JobWait(Mutex<Option<JobProgress>>);
 
-impl Waiting {
-    pub(crate) fn new(earlier: Option<JobSeen>) -> Self {
+impl JobWait {
+    pub(crate) fn new(earlier: Option<JobProgress>) -> Self {
         Self(Mutex::new(earlier))
     }
 
-    pub(crate) fn seen(&self) -> Option<JobSeen> {
+    pub(crate) fn progress(&self) -> Option<JobProgress> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn see(&self, seen: JobSeen) -> bool {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        held.replace(seen) != Some(seen)
+    /// Records the progress. Returns whether it changed.
+    fn update(&self, progress: JobProgress) -> bool {
+        let mut current = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        current.replace(progress) != Some(progress)
     }
 }
 
-/// Waits for the end of the task's job, which is put into its queue unless it is there.
-pub(crate) async fn done(
+/// Enqueues the task's job, unless it is known, and polls it until it has ended.
+pub(crate) async fn run_job(
     client: &Client,
     ctx: &ActivityContext,
     input: &TaskInput,
-    waiting: &Waiting,
-) -> Result<Done, ActivityError> {
-    let job = match waiting.seen() {
-        Some(seen) => seen.job,
+    job_wait: &JobWait,
+) -> Result<NodeResult, ActivityError> {
+    let job = match job_wait.progress() {
+        Some(progress) => progress.job,
         None => enqueue(client, input).await?,
     };
-    let mut wait = LOOK_FIRST;
+    let mut wait = POLL_INTERVAL_FIRST;
     let mut attempts = 0;
     loop {
-        if waiting.see(JobSeen { job, attempts }) {
-            beat(ctx, waiting.seen()).await;
+        if job_wait.update(JobProgress { job, attempts }) {
+            heartbeat(ctx, job_wait.progress()).await;
         }
-        let seen = match client.job_get(job).await {
-            Ok(seen) => seen,
-            Err(error) if error.code() == Some(Code::NotFound) => return Err(gone(job, input)),
-            Err(error) => return Err(unreached(&error)),
+        let current = match client.job_get(job).await {
+            Ok(current) => current,
+            Err(error) if error.code() == Some(Code::NotFound) => {
+                return Err(job_missing(job, input));
+            }
+            Err(error) => return Err(server_error(&error)),
         };
-        attempts = seen.attempts;
-        match seen.status {
+        attempts = current.attempts;
+        match current.status {
             JobStatus::Completed => {
-                return Ok(Done {
+                return Ok(NodeResult {
                     attempts,
                     job: Some(job),
-                    output: seen.result,
+                    output: current.result,
                 });
             }
-            JobStatus::Failed => return Err(failed(&seen)),
+            JobStatus::Failed => return Err(job_failed(&current)),
             JobStatus::Queued | JobStatus::Running => {}
         }
         tokio::time::sleep(wait).await;
-        wait = (wait * 2).min(LOOK_MAX);
+        wait = (wait * 2).min(POLL_INTERVAL_MAX);
     }
 }
 
@@ -97,16 +100,16 @@ async fn enqueue(client: &Client, input: &TaskInput) -> Result<JobId, ActivityEr
     let trace = input.trace.as_deref();
     match client.job_enqueue_traced(&input.queue, &job, trace).await {
         Ok(enqueued) => Ok(enqueued.id),
-        Err(error) => Err(refused(&error, input)),
+        Err(error) => Err(enqueue_error(&error, input)),
     }
 }
 
-/// What the job's own retry policy has decided is final.
-fn failed(job: &Job) -> ActivityError {
+/// A permanent failure: the job's own retry policy has already been applied.
+fn job_failed(job: &Job) -> ActivityError {
     let error = job.last_error.as_deref().unwrap_or("the job failed");
     ApplicationFailure::builder(error)
         .non_retryable(true)
-        .details(JobSeen {
+        .details(JobProgress {
             job: job.id,
             attempts: job.attempts,
         })
@@ -114,37 +117,40 @@ fn failed(job: &Job) -> ActivityError {
         .into()
 }
 
-fn gone(job: JobId, input: &TaskInput) -> ActivityError {
+fn job_missing(job: JobId, input: &TaskInput) -> ActivityError {
     let queue = &input.queue;
-    never(format!(
-        "job {job} of queue `{queue}` is no longer there: its queue does not keep completed jobs, or it was pruned"
+    permanent(format!(
+        "job {job} of queue `{queue}` not found: the queue does not keep completed jobs, or the job was pruned"
     ))
 }
 
-fn refused(error: &ClientError, input: &TaskInput) -> ActivityError {
+fn enqueue_error(error: &ClientError, input: &TaskInput) -> ActivityError {
     match error.code() {
-        Some(Code::Forbidden | Code::NotFound) => never(format!(
-            "the key of `leasehold worker` does not open the queue `{}`",
+        Some(Code::Forbidden | Code::NotFound) => permanent(format!(
+            "failed to enqueue the job: the key of `leasehold worker` has no access to queue `{}`",
             input.queue
         )),
-        // What is wrong with the job itself is wrong at every attempt.
+        // An invalid job is invalid at every attempt.
         Some(Code::Invalid | Code::InvalidParameter | Code::MalformedJson | Code::BodyTooLarge) => {
-            never(format!("the queue `{}` refuses it: {error}", input.queue))
+            permanent(format!(
+                "failed to enqueue the job in queue `{}`: {error}",
+                input.queue
+            ))
         }
-        _ => unreached(error),
+        _ => server_error(error),
     }
 }
 
-fn unreached(error: &ClientError) -> ActivityError {
-    again(&error.to_string(), error.retry_after())
+fn server_error(error: &ClientError) -> ActivityError {
+    retryable(&error.to_string(), error.retry_after())
 }
 
-fn never(error: String) -> ActivityError {
+fn permanent(error: String) -> ActivityError {
     ApplicationFailure::non_retryable(error).into()
 }
 
-/// A failure after which Temporal tries again.
-pub(crate) fn again(error: &str, after: Option<Duration>) -> ActivityError {
+/// A failure that Temporal retries.
+pub(crate) fn retryable(error: &str, after: Option<Duration>) -> ActivityError {
     ApplicationFailure::builder(error)
         .maybe_next_retry_delay(after)
         .build()

@@ -1,16 +1,16 @@
-//! The workflow type that runs graphs: the core's machine, driven by activities and timers. What it does must be the same at every replay: no
-//! clock, no randomness, no order but that of the graph.
+//! The workflow type that runs graphs: the core's state machine, driven by activities and timers. It must be deterministic: no clock, no
+//! randomness, no order but that of the graph.
 
 use crate::activities::Activities;
 use crate::policy;
 use futures::FutureExt;
 use futures::future::{LocalBoxFuture, poll_fn};
 use leasehold_core::duration::millis;
-use leasehold_core::graph::{Given, GraphEvent, Machine, Work};
+use leasehold_core::graph::{GraphEvent, Machine, NodeContext, NodeWork};
 use leasehold_core::{ExecutionId, JsonText};
 use leasehold_engine_temporal::graph_payload::{
-    CallInput, Done, EndedInput, FAILED_NODE, FailedNode, Input, MEMO_PRIORITY, MEMO_TRACE,
-    TaskInput,
+    CallInput, EndedInput, FAILED_NODE, FailedNode, MEMO_PRIORITY, MEMO_TRACE, NodeResult,
+    TaskInput, WorkflowInput,
 };
 use std::collections::HashMap;
 use std::pin::pin;
@@ -23,11 +23,11 @@ use temporalio_sdk::{
 };
 use temporalio_workflow::{workflow, workflow_methods};
 
-/// Temporal refuses timers of no length.
-const SHORTEST_TIMER: Duration = Duration::from_millis(1);
+/// Temporal rejects timers of length zero.
+const MIN_TIMER: Duration = Duration::from_millis(1);
 
-/// What nodes begun together may be given together. Temporal takes no answer of more than 4 MiB; a short pause makes another of the rest.
-const ANSWER_MAX_BYTES: usize = 2 * 1024 * 1024;
+/// Maximum input size of nodes started in one workflow task. Temporal rejects a task response above 4 MiB; a short timer starts the rest in another task.
+const TASK_RESPONSE_MAX_BYTES: usize = 2 * 1024 * 1024;
 
 /// Runs a graph.
 #[workflow]
@@ -39,36 +39,38 @@ impl LeaseholdGraph {
     #[run(name = "LeaseholdGraph")]
     pub(crate) async fn run(
         ctx: &mut WorkflowContext<Self>,
-        input: Input<'static>,
+        input: WorkflowInput<'static>,
     ) -> WorkflowResult<()> {
         let execution = input.execution_id;
         let nodes = ctx.cancellation_token().child_token();
         let end = drive(ctx, input, &nodes).await;
-        // What is still open is no longer wanted.
+        // Cancels the nodes that are still running.
         nodes.cancel();
-        tell_the_end(ctx, execution).await;
+        report_end(ctx, execution).await;
         end
     }
 }
 
-/// A node that was begun, and what it will have come to.
-type Open<'a> = (usize, LocalBoxFuture<'a, Result<Done, String>>);
+/// A started node and the future of its result.
+type RunningNode<'a> = (usize, LocalBoxFuture<'a, Result<NodeResult, String>>);
 
-/// What comes next.
+/// The next event of the graph.
 enum Next {
     Cancelled,
-    Ended(usize, Result<Done, String>),
+    Ended(usize, Result<NodeResult, String>),
 }
 
 async fn drive(
     ctx: &WorkflowContext<LeaseholdGraph>,
-    input: Input<'static>,
+    input: WorkflowInput<'static>,
     nodes: &WorkflowCancellationToken,
 ) -> WorkflowResult<()> {
-    let graph = input.graph.ok_or_else(|| failure("there is no graph"))?;
+    let graph = input
+        .graph
+        .ok_or_else(|| failure("the workflow input has no graph"))?;
     let machine =
         Machine::new(graph.into_owned()).map_err(|problem| failure(&problem.to_string()))?;
-    let begin = Begin {
+    let starter = NodeStarter {
         ctx,
         machine: &machine,
         execution: input.execution_id,
@@ -77,27 +79,27 @@ async fn drive(
         nodes,
     };
     let mut outputs: HashMap<usize, JsonText> = HashMap::new();
-    let mut open: Vec<Open<'_>> = Vec::new();
+    let mut open: Vec<RunningNode<'_>> = Vec::new();
     let (mut state, mut step) = machine.begin();
     loop {
-        let given = Given {
+        let context = NodeContext {
             execution: input.execution_id,
             workspace: input.workspace_id,
             params: &input.params,
             outputs: &outputs,
         };
-        let prepared = machine.prepare(&mut state, step, &given);
+        let prepared = machine.prepare(&mut state, step, &context);
         if let Some((at, error)) = prepared.failed {
             return Err(node_failure(&machine, at, &error));
         }
-        let mut asked = 0;
+        let mut bytes = 0;
         for (at, work) in prepared.begin {
-            asked += size(&work);
-            if asked > ANSWER_MAX_BYTES {
-                asked = size(&work);
-                let _ = ctx.timer(SHORTEST_TIMER).await;
+            bytes += size(&work);
+            if bytes > TASK_RESPONSE_MAX_BYTES {
+                bytes = size(&work);
+                let _ = ctx.timer(MIN_TIMER).await;
             }
-            open.push((at, begin.node(at, work)));
+            open.push((at, starter.start(at, work)));
         }
         if prepared.end.is_some() {
             return Ok(());
@@ -114,18 +116,18 @@ async fn drive(
     }
 }
 
-/// The first node to have ended, in the order they were begun; a cancellation goes before all of them.
-async fn next(ctx: &WorkflowContext<LeaseholdGraph>, open: &mut Vec<Open<'_>>) -> Next {
+/// Returns the first ended node in start order; a cancellation takes precedence.
+async fn next(ctx: &WorkflowContext<LeaseholdGraph>, open: &mut Vec<RunningNode<'_>>) -> Next {
     let mut cancelled = pin!(ctx.cancelled());
     poll_fn(|cx| {
         if cancelled.poll_unpin(cx).is_ready() {
             return Poll::Ready(Next::Cancelled);
         }
-        for place in 0..open.len() {
-            let (at, node) = &mut open[place];
+        for index in 0..open.len() {
+            let (at, node) = &mut open[index];
             if let Poll::Ready(end) = node.poll_unpin(cx) {
                 let at = *at;
-                drop(open.remove(place));
+                drop(open.remove(index));
                 return Poll::Ready(Next::Ended(at, end));
             }
         }
@@ -134,8 +136,8 @@ async fn next(ctx: &WorkflowContext<LeaseholdGraph>, open: &mut Vec<Open<'_>>) -
     .await
 }
 
-/// What is the same for every node of an execution.
-struct Begin<'a> {
+/// The data shared by all nodes of an execution.
+struct NodeStarter<'a> {
     ctx: &'a WorkflowContext<LeaseholdGraph>,
     machine: &'a Machine,
     execution: ExecutionId,
@@ -144,12 +146,12 @@ struct Begin<'a> {
     nodes: &'a WorkflowCancellationToken,
 }
 
-impl<'a> Begin<'a> {
-    fn node(&self, at: usize, work: Work) -> LocalBoxFuture<'a, Result<Done, String>> {
+impl<'a> NodeStarter<'a> {
+    fn start(&self, at: usize, work: NodeWork) -> LocalBoxFuture<'a, Result<NodeResult, String>> {
         let id = self.machine.node(at).id();
         match work {
-            Work::Delay(length) => self.pause(id, length),
-            Work::Http {
+            NodeWork::Delay(length) => self.start_timer(id, length),
+            NodeWork::Http {
                 call,
                 retry,
                 timeout,
@@ -159,13 +161,13 @@ impl<'a> Begin<'a> {
                     timeout_ms: millis(timeout),
                     trace: self.trace.clone(),
                 };
-                let options = policy::of_call(id, timeout, &retry, self.nodes);
+                let options = policy::call_options(id, timeout, &retry, self.nodes);
                 self.ctx
                     .execute_activity(Activities::call, input, options)
-                    .map(|end| end.map_err(|error| policy::said(&error)))
+                    .map(|end| end.map_err(|error| policy::failure_text(&error)))
                     .boxed_local()
             }
-            Work::Task {
+            NodeWork::Task {
                 queue,
                 kind,
                 payload,
@@ -183,25 +185,29 @@ impl<'a> Begin<'a> {
                     timeout_ms: timeout.map(millis),
                     trace: self.trace.clone(),
                 };
-                let options = policy::of_task(id, self.nodes);
+                let options = policy::task_options(id, self.nodes);
                 self.ctx
                     .execute_activity(Activities::task, input, options)
-                    .map(|end| end.map_err(|error| policy::said(&error)))
+                    .map(|end| end.map_err(|error| policy::failure_text(&error)))
                     .boxed_local()
             }
         }
     }
 
-    /// The timer's summary tells in the history which node it is.
-    fn pause(&self, id: &str, length: Duration) -> LocalBoxFuture<'a, Result<Done, String>> {
-        let timer = TimerOptions::builder(length.max(SHORTEST_TIMER))
+    /// Starts a timer. Its summary identifies the node in the history.
+    fn start_timer(
+        &self,
+        id: &str,
+        length: Duration,
+    ) -> LocalBoxFuture<'a, Result<NodeResult, String>> {
+        let timer = TimerOptions::builder(length.max(MIN_TIMER))
             .summary(id.to_owned())
             .cancellation_token(self.nodes.clone())
             .build();
         let fired = self.ctx.timer(timer);
         fired
             .map(|end| match end {
-                TimerResult::Fired => Ok(Done {
+                TimerResult::Fired => Ok(NodeResult {
                     attempts: 1,
                     job: None,
                     output: None,
@@ -212,25 +218,25 @@ impl<'a> Begin<'a> {
     }
 }
 
-/// About how many bytes a node is given.
-fn size(work: &Work) -> usize {
+/// Returns the approximate input size of a node.
+fn size(work: &NodeWork) -> usize {
     match work {
-        Work::Task { payload, .. } => payload.as_str().len(),
-        Work::Http { call, .. } => {
+        NodeWork::Task { payload, .. } => payload.as_str().len(),
+        NodeWork::Http { call, .. } => {
             let body = call.body.as_ref().map_or(0, |body| body.as_str().len());
             let headers = call.headers.iter();
             let headers: usize = headers.map(|(name, value)| name.len() + value.len()).sum();
             call.url.len() + headers + body
         }
-        Work::Delay(_) => 0,
+        NodeWork::Delay(_) => 0,
     }
 }
 
-/// Makes whoever waits for the end look sooner. Nothing depends on it, so what becomes of it does not matter.
-async fn tell_the_end(ctx: &WorkflowContext<LeaseholdGraph>, execution_id: ExecutionId) {
+/// Hints to the server that the execution is about to end. Only a hint, so its result is ignored.
+async fn report_end(ctx: &WorkflowContext<LeaseholdGraph>, execution_id: ExecutionId) {
     let input = EndedInput { execution_id };
     let _ = ctx
-        .execute_local_activity(Activities::ended, input, policy::of_the_end())
+        .execute_local_activity(Activities::ended, input, policy::end_options())
         .await;
 }
 

@@ -1,4 +1,4 @@
-//! A store of a test's own: a PostgreSQL database, a SQLite file or SQLite in memory, migrated, and removed with its handle.
+//! A migrated store for one test: a PostgreSQL database, a SQLite file or SQLite in memory. Dropping the handle removes it.
 
 use leasehold_core::Timestamp;
 use leasehold_store::{Clock, ManualClock, Store};
@@ -14,10 +14,10 @@ use std::time::Duration;
 /// The database behind a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackendKind {
-    /// A database of the shared PostgreSQL server.
+    /// A database on the shared PostgreSQL server.
     #[cfg(feature = "postgres")]
     Postgres,
-    /// A SQLite file in a temporary folder.
+    /// A SQLite file in a temporary directory.
     #[cfg(feature = "sqlite")]
     Sqlite,
     /// SQLite in memory.
@@ -25,22 +25,22 @@ pub enum BackendKind {
     SqliteMemory,
 }
 
-/// How a [`TestBackend`] is opened. A database ignores the options of the other one.
+/// Options of a [`TestBackend`]. Each kind ignores the options of the other.
 #[derive(Clone, Debug)]
 pub struct BackendOptions {
-    /// A clock that the test moves; none for the database's own.
+    /// A manual clock; none for the database's clock.
     pub clock: Option<ManualClock>,
-    /// PostgreSQL: whether the database may have served other tests. Only for tests that leave no task behind that still writes.
+    /// PostgreSQL: whether to reuse a database of an earlier test. Only for tests that leave no task behind that still writes.
     pub reuse: bool,
-    /// PostgreSQL: connections at most.
+    /// PostgreSQL: maximum of connections.
     pub connections: usize,
-    /// PostgreSQL: how long to wait for a connection.
+    /// PostgreSQL: timeout for a connection.
     pub connect_timeout: Duration,
-    /// PostgreSQL: whether to listen for what other processes do.
+    /// PostgreSQL: whether to listen for notifications of other processes.
     pub notify: bool,
     /// PostgreSQL: `host:port` of a proxy in front of the server.
     pub proxy: Option<String>,
-    /// SQLite: connections that read.
+    /// SQLite: number of read connections.
     pub readers: usize,
 }
 
@@ -59,13 +59,13 @@ impl Default for BackendOptions {
 }
 
 impl BackendOptions {
-    /// The same with a clock that shows `start` until the test moves it.
+    /// Sets a manual clock that starts at `start`.
     #[must_use]
     pub fn clock_at(self, start: Timestamp) -> Self {
         self.clock(ManualClock::starting_at(start))
     }
 
-    /// The same with this clock.
+    /// Sets a manual clock.
     #[must_use]
     pub fn clock(self, clock: ManualClock) -> Self {
         Self {
@@ -74,37 +74,37 @@ impl BackendOptions {
         }
     }
 
-    pub(crate) fn judge(&self) -> Clock {
+    pub(crate) fn store_clock(&self) -> Clock {
         self.clock.clone().map_or(Clock::Database, Clock::Manual)
     }
 }
 
-/// Where a store keeps its data; removed when it is dropped.
+/// The storage of a store, removed when it is dropped.
 pub(crate) enum Storage {
     #[cfg(feature = "postgres")]
     Database(TestDatabase),
     #[cfg(feature = "sqlite")]
-    Folder(TempDir),
+    Directory(TempDir),
     #[cfg(feature = "sqlite")]
     Memory,
 }
 
-/// A migrated store and the database it lives in.
+/// A migrated store and its database.
 pub struct TestBackend {
     /// The store.
     pub store: Arc<dyn Store>,
-    /// The store's clock, where the test moves it.
+    /// The store's manual clock, if it has one.
     pub clock: Option<ManualClock>,
     storage: Storage,
 }
 
 impl TestBackend {
-    /// Opens a store of this kind with ordinary options.
+    /// Opens a store of this kind with default options.
     pub async fn new(kind: BackendKind) -> Self {
         Self::with(kind, BackendOptions::default()).await
     }
 
-    /// Opens a store of this kind.
+    /// Opens a store of this kind with these options.
     ///
     /// # Panics
     /// When PostgreSQL is not installed or the store cannot be opened.
@@ -124,13 +124,13 @@ impl TestBackend {
         }
     }
 
-    /// Moves the store's clock.
+    /// Advances the store's clock.
     ///
     /// # Panics
     /// When the store was opened with the database's clock.
     pub fn advance(&self, by: Duration) {
         let clock = self.clock.as_ref();
-        clock.expect("the store has a manual clock").advance(by);
+        clock.expect("the store has no manual clock").advance(by);
     }
 
     /// The PostgreSQL database.
@@ -146,15 +146,15 @@ impl TestBackend {
         }
     }
 
-    /// Another store on the same PostgreSQL database with the same clock, as another process has it.
+    /// Opens a second store on the same PostgreSQL database with the same clock, like another process.
     ///
     /// # Panics
     /// When the store is on SQLite.
     #[cfg(feature = "postgres")]
-    pub fn another_store(&self) -> Arc<dyn Store> {
+    pub fn second_store(&self) -> Arc<dyn Store> {
         let clock = self.clock.clone();
         let clock = clock.map_or(Clock::Database, Clock::Manual);
-        crate::postgres::store_by(self.database().url(), clock)
+        crate::postgres::store_with_clock(self.database().url(), clock)
     }
 
     /// The SQLite file.
@@ -164,7 +164,7 @@ impl TestBackend {
     #[cfg(feature = "sqlite")]
     pub fn file(&self) -> PathBuf {
         match &self.storage {
-            Storage::Folder(folder) => crate::sqlite::file_in(folder),
+            Storage::Directory(directory) => crate::sqlite::database_file(directory),
             _ => panic!("the store is not on a SQLite file"),
         }
     }

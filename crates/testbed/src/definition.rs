@@ -1,4 +1,4 @@
-//! Creates workspaces, definitions and versions in a store. Panics where the store refuses; knows no requests.
+//! Creates workspaces, definitions and versions in a store. Panics if the store fails; knows no requests.
 
 use leasehold_core::{DefinitionId, Plan, VersionBody, WorkspaceId};
 use leasehold_store::definition::{DefinitionCreated, NewDefinition, NewVersion, Version};
@@ -7,7 +7,7 @@ use leasehold_store::{Store, fresh_id};
 use serde_json::Value;
 use std::time::Duration;
 
-/// The body of a version that an engine's own workflow runs: type `Order`, task queue `orders`.
+/// The body of a version that is bound to a workflow of the engine: type `Order`, task queue `orders`.
 pub fn binding() -> VersionBody {
     VersionBody::Binding {
         workflow_type: "Order".to_owned(),
@@ -15,7 +15,7 @@ pub fn binding() -> VersionBody {
     }
 }
 
-/// Creates a workspace with a name of its own.
+/// Creates a workspace with a unique name.
 ///
 /// # Panics
 /// When the store fails.
@@ -33,14 +33,16 @@ pub async fn create_workspace(
     };
     match store.workspace_create(&new).await.unwrap() {
         WorkspaceCreated::Created(workspace) => workspace,
-        WorkspaceCreated::NameTaken => panic!("the fresh name {:?} is taken", new.name),
+        WorkspaceCreated::NameTaken => {
+            panic!("failed to create workspace: name {:?} is taken", new.name)
+        }
     }
 }
 
 /// Creates a definition without a version.
 ///
 /// # Panics
-/// When the store fails or refuses.
+/// When the store fails or rejects the definition.
 pub async fn create_definition(
     store: &dyn Store,
     workspace: WorkspaceId,
@@ -53,14 +55,14 @@ pub async fn create_definition(
     };
     match store.definition_create(&new).await.unwrap() {
         DefinitionCreated::Created(definition) => definition.id,
-        other => panic!("definition {name:?} was not created: {other:?}"),
+        other => panic!("failed to create definition {name:?}: {other:?}"),
     }
 }
 
 /// Publishes the next version of a definition.
 ///
 /// # Panics
-/// When the store fails or has no such definition.
+/// When the store fails or the definition is unknown.
 pub async fn publish_version(
     store: &dyn Store,
     workspace: WorkspaceId,

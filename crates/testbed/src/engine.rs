@@ -1,25 +1,27 @@
-//! An engine that starts nothing and answers what a test sets: fault injection at the engine port.
+//! A fake engine that starts nothing and returns what a test sets: fault injection at the engine port.
 
 use async_trait::async_trait;
 use leasehold_core::graph::NodeRun;
 use leasehold_core::why::EngineFacts;
 use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
-use leasehold_engine::{Description, EndedPage, Engine, Error, Result, Start, StartOutcome, Told};
+use leasehold_engine::{
+    Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StopAck,
+};
 use leasehold_server::EngineWatch;
 use std::sync::Mutex;
 
-/// What a [`TestEngine`] answers when it is asked for pollers.
+/// The number of pollers that a [`TestEngine`] reports.
 #[derive(Clone, Copy, Debug)]
 pub enum Pollers {
-    /// So many, or none where the version needs none.
+    /// This number, or none if the version needs no pollers.
     Known(Option<usize>),
-    /// No answer at all.
+    /// The call never returns.
     Silent,
-    /// An error.
+    /// The call fails.
     Broken,
 }
 
-/// An engine whose answers a test sets.
+/// An engine whose results a test sets.
 pub struct TestEngine {
     facts: Mutex<EngineFacts>,
     pollers: Mutex<Pollers>,
@@ -27,7 +29,7 @@ pub struct TestEngine {
 }
 
 impl TestEngine {
-    /// An engine of which the server believes this.
+    /// Creates an engine with this health.
     pub fn new(facts: EngineFacts) -> Self {
         Self {
             facts: Mutex::new(facts),
@@ -36,17 +38,17 @@ impl TestEngine {
         }
     }
 
-    /// Sets what the server believes of the engine.
+    /// Sets the health of the engine as the server sees it.
     pub fn set_facts(&self, facts: EngineFacts) {
         *self.facts.lock().unwrap() = facts;
     }
 
-    /// Sets the answer about the nodes of every execution.
+    /// Sets the nodes of every execution.
     pub fn set_nodes(&self, nodes: Result<Option<Vec<NodeRun>>>) {
         *self.nodes.lock().unwrap() = nodes;
     }
 
-    /// Sets the answer about pollers.
+    /// Sets the reported pollers.
     pub fn set_pollers(&self, pollers: Pollers) {
         *self.pollers.lock().unwrap() = pollers;
     }
@@ -92,12 +94,12 @@ impl Engine for TestEngine {
         Ok(Description::NotFound)
     }
 
-    async fn cancel(&self, _execution: ExecutionId, _reason: &str) -> Result<Told> {
-        Ok(Told::NotFound)
+    async fn cancel(&self, _execution: ExecutionId, _reason: &str) -> Result<StopAck> {
+        Ok(StopAck::NotFound)
     }
 
-    async fn terminate(&self, _execution: ExecutionId, _reason: &str) -> Result<Told> {
-        Ok(Told::NotFound)
+    async fn terminate(&self, _execution: ExecutionId, _reason: &str) -> Result<StopAck> {
+        Ok(StopAck::NotFound)
     }
 
     async fn ended_since(&self, _since: Timestamp, _page: Option<Vec<u8>>) -> Result<EndedPage> {

@@ -1,16 +1,16 @@
-//! What tests start from: a migrated store of their own, a workspace ready to enqueue into, a server in the test's process.
+//! Fixtures for tests: a migrated store per test, a workspace with a published definition, a server in the test process.
 //!
-//! It builds on `leasehold-testkit`, which starts servers and programs and knows none of Leasehold's crates. It is for tests
-//! only: a set-up that fails panics. A crate uses it from the tests under `tests/`; a unit test inside a crate that this one
-//! depends on would see that crate's types twice.
+//! The crate builds on `leasehold-testkit`, which starts servers and programs and depends on none of Leasehold's crates. It is
+//! for tests only: a failed set-up panics. Use it from tests under `tests/`; a unit test inside a crate that this one depends
+//! on would see that crate's types twice.
 //!
 //! | feature | adds |
 //! |---|---|
 //! | none | [`TestWorkspace`] on any store |
 //! | `postgres`, `sqlite` | `TestBackend`: PostgreSQL, a SQLite file, SQLite in memory |
-//! | `server` | `TestServer` over a backend, with keys and calls in process |
+//! | `server` | `TestServer` on a backend, with keys and in-process calls |
 //! | `client` | clients of that server |
-#![allow(clippy::unwrap_used, reason = "a set-up that fails ends the test")]
+#![allow(clippy::unwrap_used, reason = "a failed set-up fails the test")]
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod backend;

@@ -1,4 +1,4 @@
-//! PostgreSQL for tests: databases made from a migrated template, and stores on them.
+//! PostgreSQL for tests: databases copied from a migrated template, and stores on them.
 
 use crate::backend::{BackendOptions, Storage};
 use leasehold_store::{Clock, Store};
@@ -6,7 +6,7 @@ use leasehold_store_postgres::{PostgresOptions, PostgresStore, schema_checksum};
 use leasehold_testkit::{TestDatabase, TestPostgres};
 use std::sync::Arc;
 
-/// Creates a database of the shared server from the migrated template.
+/// Creates a database on the shared server from the migrated template.
 ///
 /// # Panics
 /// When PostgreSQL is not installed or the template cannot be migrated.
@@ -23,15 +23,15 @@ async fn template() -> String {
     TestPostgres::shared().template_database(&name, build).await
 }
 
-/// Opens a store with ordinary options on the database at `url`, as another process does.
+/// Opens a store with default options on the database at `url`, like another process.
 ///
 /// # Panics
-/// When the address is not PostgreSQL's.
+/// When the address is invalid.
 pub fn store(url: &str) -> Arc<dyn Store> {
-    store_by(url, Clock::Database)
+    store_with_clock(url, Clock::Database)
 }
 
-pub(crate) fn store_by(url: &str, clock: Clock) -> Arc<dyn Store> {
+pub(crate) fn store_with_clock(url: &str, clock: Clock) -> Arc<dyn Store> {
     let options = PostgresOptions {
         clock,
         ..PostgresOptions::new(url)
@@ -39,17 +39,17 @@ pub(crate) fn store_by(url: &str, clock: Clock) -> Arc<dyn Store> {
     Arc::new(PostgresStore::new(&options).unwrap())
 }
 
-/// `host:port` of the server in an address, for a proxy in front of it.
+/// Returns `host:port` of the server in a database address, for a proxy in front of it.
 ///
 /// # Panics
 /// When the address has no host.
 pub fn server_of(url: &str) -> &str {
-    let (_, authority) = url.split_once("://").expect("an address has a scheme");
+    let (_, authority) = url.split_once("://").expect("the address has no scheme");
     let authority = authority.split(['/', '?']).next().unwrap_or(authority);
     authority.rsplit('@').next().unwrap_or(authority)
 }
 
-/// The template's name changes with the schema, so that an older template is never used.
+/// Returns the template's name, which changes with the schema, so that an old template is never used.
 fn template_name() -> String {
     format!("leasehold_{:016x}", schema_checksum().cast_unsigned())
 }
@@ -66,7 +66,7 @@ pub(crate) async fn open(options: &BackendOptions) -> (Arc<dyn Store>, Storage) 
         None => database.url().to_owned(),
     };
     let options = PostgresOptions {
-        clock: options.judge(),
+        clock: options.store_clock(),
         notify: options.notify,
         max_connections: options.connections,
         connect_timeout: options.connect_timeout,

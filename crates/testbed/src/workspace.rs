@@ -1,4 +1,4 @@
-//! A workspace with a published definition, and what tests do in it through a store: enqueue, read, cancel. Knows no database.
+//! A workspace with a published definition, and helpers to enqueue, read and cancel through a store. Knows no database.
 
 use crate::definition::{binding, create_definition, create_workspace, publish_version};
 use leasehold_core::{DefinitionId, Plan, RequestId, VersionBody, VersionId, WorkspaceId};
@@ -9,10 +9,10 @@ use leasehold_store::{Store, fresh_id};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// The name under which requests are enqueued and cancelled.
+/// The author of enqueues and cancellations.
 pub const USER: &str = "user";
 
-/// A workspace with one published definition, ready to enqueue into. Its methods panic when the store fails.
+/// A workspace with one published definition. Its methods panic when the store fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TestWorkspace {
     /// The workspace.
@@ -23,16 +23,16 @@ pub struct TestWorkspace {
     pub version: VersionId,
 }
 
-/// How a [`TestWorkspace`] is made.
+/// Options of a [`TestWorkspace`].
 #[derive(Clone, Debug)]
 pub struct WorkspaceOptions {
     /// The workspace's plan.
     pub plan: Plan,
-    /// Its slots, where they are not the plan's.
+    /// The limit override; none for the limit of the plan.
     pub limit: Option<u32>,
-    /// What the definition runs.
+    /// The body of the definition's version.
     pub body: VersionBody,
-    /// How long an execution may take.
+    /// The timeout of an execution.
     pub execution_timeout: Option<Duration>,
 }
 
@@ -57,13 +57,13 @@ impl TestWorkspace {
         Self::with(store, options).await
     }
 
-    /// Creates a workspace as the options say.
+    /// Creates a workspace with these options.
     pub async fn with(store: &dyn Store, options: WorkspaceOptions) -> Self {
         let workspace = create_workspace(store, options.plan, options.limit).await;
         Self::define(store, workspace.id, options.body, options.execution_timeout).await
     }
 
-    /// Creates a definition with one version in a workspace that exists.
+    /// Creates a definition with one version in an existing workspace.
     pub async fn define(
         store: &dyn Store,
         workspace: WorkspaceId,
@@ -81,30 +81,30 @@ impl TestWorkspace {
         }
     }
 
-    /// A path of the HTTP API below the workspace's.
+    /// Returns the HTTP API path of the workspace followed by `below`.
     pub fn path(&self, below: &str) -> String {
         format!("/v1/workspaces/{}{below}", self.workspace)
     }
 
-    /// A request with ordinary options and params.
+    /// A request with default options and params.
     pub fn request(&self) -> NewRequest {
         self.request_with(json!({"order": 7}))
     }
 
-    /// A request with ordinary options.
+    /// A request with default options and these params.
     pub fn request_with(&self, params: Value) -> NewRequest {
         NewRequest::new(fresh_id(), self.definition, params)
     }
 
-    /// Enqueues these in one call and returns their ids.
+    /// Enqueues these requests in one call and returns their ids.
     pub async fn enqueue(&self, store: &dyn Store, requests: Vec<NewRequest>) -> Vec<RequestId> {
         match self.try_enqueue(store, requests).await {
             Enqueued::All(all) => all.into_iter().map(|request| request.id).collect(),
-            other => panic!("not enqueued: {other:?}"),
+            other => panic!("failed to enqueue: {other:?}"),
         }
     }
 
-    /// Enqueues these in one call, whatever comes of it.
+    /// Enqueues these requests in one call and returns the outcome.
     pub async fn try_enqueue(&self, store: &dyn Store, requests: Vec<NewRequest>) -> Enqueued {
         let enqueue = Enqueue {
             workspace: self.workspace,
@@ -114,7 +114,7 @@ impl TestWorkspace {
         store.request_enqueue(&enqueue).await.unwrap()
     }
 
-    /// Cancels a request; `force` does not wait for the engine.
+    /// Cancels a request; with `force`, terminates a running execution.
     pub async fn cancel(&self, store: &dyn Store, request: RequestId, force: bool) -> Cancelled {
         let cancel = Cancel {
             workspace: self.workspace,
@@ -125,36 +125,36 @@ impl TestWorkspace {
         store.request_cancel(&cancel).await.unwrap()
     }
 
-    /// The request as it is now.
+    /// Reads a request.
     pub async fn get(&self, store: &dyn Store, id: RequestId) -> Request {
         let found = store.request_get(self.workspace, id).await.unwrap();
         found.unwrap_or_else(|| panic!("request {id} not found"))
     }
 
-    /// The request's transitions.
+    /// Reads the timeline of a request.
     pub async fn timeline(&self, store: &dyn Store, id: RequestId) -> Vec<Event> {
         store.request_timeline(self.workspace, id).await.unwrap()
     }
 
-    /// The workspace's requests by status.
+    /// Counts the requests of the workspace by status.
     pub async fn counts(&self, store: &dyn Store) -> Counts {
         store.request_counts(self.workspace).await.unwrap()
     }
 
-    /// The workspace's limit and use.
+    /// Reads the limit and use of the workspace's slots.
     pub async fn slots(&self, store: &dyn Store) -> SlotUse {
         let slots = store.workspace_slots(self.workspace).await.unwrap();
         slots.unwrap_or_else(|| panic!("workspace {} not found", self.workspace))
     }
 
-    /// Changes the workspace.
+    /// Updates the workspace.
     pub async fn update(&self, store: &dyn Store, change: &WorkspaceChange) -> Workspace {
         let updated = store.workspace_update(self.workspace, change).await;
         let updated = updated.unwrap();
         updated.unwrap_or_else(|| panic!("workspace {} not found", self.workspace))
     }
 
-    /// Changes the workspace's slots.
+    /// Sets the limit override of the workspace.
     pub async fn set_limit(&self, store: &dyn Store, limit: u32) {
         let change = WorkspaceChange {
             limit_override: Some(Some(limit)),

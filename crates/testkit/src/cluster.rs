@@ -1,21 +1,21 @@
-//! A throwaway PostgreSQL cluster: its folder, port and settings. Speaks to the server by signals only, never by SQL.
+//! A throwaway PostgreSQL cluster: its directory, port and settings. Controls the server by signals, never by SQL.
 
 use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::account::Account;
+use crate::os_user::OsUser;
 use crate::programs::postgres_programs;
 use crate::server::{Server, ServerKind};
 
-/// Becomes the server; makes the cluster first.
+/// Initializes the cluster and runs the server.
 const POSTGRES: &str = include_str!("postgres.sh");
 
-/// A private PostgreSQL server in a folder of its own, on a free loopback port, that a test may stop, kill and restart.
+/// A private PostgreSQL server in its own directory, on a free loopback port, that a test may stop, kill and restart.
 ///
-/// It has `track_commit_timestamp` on and is as durable as a real one (`fsync` and `synchronous_commit` are on). It ends,
-/// and its folder goes, when the handle is dropped or the process ends, even by `kill -9`. All methods block the thread.
+/// `track_commit_timestamp` is on, and the server is durable (`fsync` and `synchronous_commit` are on). It stops, and its
+/// directory is removed, when the handle is dropped or the process exits, even by `kill -9`. All methods block the thread.
 pub struct Cluster {
     server: Server<Postgres>,
 }
@@ -29,10 +29,10 @@ impl ServerKind for Postgres {
     const NAME: &'static str = "PostgreSQL";
     const END_SIGNAL: &'static str = "QUIT";
 
-    fn command(&self, folder: &Path, port: u16) -> Vec<OsString> {
+    fn command(&self, directory: &Path, port: u16) -> Vec<OsString> {
         let mut command: Vec<OsString> = ["sh", "-c", POSTGRES, "sh"].map(OsString::from).into();
         command.push(self.programs.clone().into());
-        command.push(folder.join("data").into());
+        command.push(directory.join("data").into());
         let port = ("port".to_owned(), port.to_string());
         for (name, value) in std::iter::once(&port).chain(&self.settings) {
             command.push("-c".into());
@@ -41,19 +41,19 @@ impl ServerKind for Postgres {
         command
     }
 
-    /// The server writes its state into its pid file; an older server's file names another pid.
-    fn is_ready(&self, folder: &Path, _port: u16, pid: u32) -> bool {
-        let file = fs::read_to_string(folder.join("data/postmaster.pid")).unwrap_or_default();
+    /// Reads the state from the server's pid file; the file of a previous server has another pid.
+    fn is_ready(&self, directory: &Path, _port: u16, pid: u32) -> bool {
+        let file = fs::read_to_string(directory.join("data/postmaster.pid")).unwrap_or_default();
         let mut lines = file.lines();
         lines.next() == Some(pid.to_string().as_str())
             && lines.nth(6).is_some_and(|state| state.trim() == "ready")
     }
 }
 
-/// Starts a private cluster for one test; later settings win over the usual ones.
+/// Starts a private cluster for one test; `settings` override the defaults.
 ///
 /// # Panics
-/// When PostgreSQL is not installed or does not start: `cargo xtask setup` installs it.
+/// When PostgreSQL is not installed (`cargo xtask setup` installs it) or does not start.
 #[must_use]
 pub fn fresh_cluster(settings: &[(&str, &str)]) -> Cluster {
     match Cluster::start(settings) {
@@ -63,7 +63,7 @@ pub fn fresh_cluster(settings: &[(&str, &str)]) -> Cluster {
 }
 
 impl Cluster {
-    /// Makes and starts a cluster; later settings win over the usual ones.
+    /// Initializes and starts a cluster; `settings` override the defaults.
     ///
     /// # Errors
     /// When PostgreSQL is not installed or does not start; the message says what to do.
@@ -71,7 +71,7 @@ impl Cluster {
         let programs = postgres_programs().ok_or_else(|| {
             io::Error::other("PostgreSQL is not installed; run: cargo xtask setup")
         })?;
-        let mut all = usual_settings(&programs);
+        let mut all = default_settings(&programs);
         all.extend(
             settings
                 .iter()
@@ -82,7 +82,7 @@ impl Cluster {
             settings: all,
         };
         Ok(Self {
-            server: Server::start(Account::for_postgres()?, kind)?,
+            server: Server::start(OsUser::for_postgres()?, kind)?,
         })
     }
 
@@ -95,41 +95,41 @@ impl Cluster {
         )
     }
 
-    /// The process id of the server that was started last.
+    /// The process id of the current server.
     #[must_use]
     pub fn server_pid(&self) -> Option<u32> {
         self.server.pid()
     }
 
-    /// The folder that holds the cluster (`data`) and the server's messages (`log`).
+    /// The directory with the cluster (`data`) and the server's log (`log`).
     #[must_use]
-    pub fn folder(&self) -> &Path {
-        self.server.folder()
+    pub fn directory(&self) -> &Path {
+        self.server.directory()
     }
 
-    /// Stops the server in order: transactions are rolled back, everything is written (`pg_ctl stop -m fast`).
+    /// Shuts the server down cleanly: open transactions are rolled back, all data is written (`pg_ctl stop -m fast`).
     pub fn stop(&mut self) -> io::Result<()> {
         self.server.end("INT")
     }
 
-    /// Kills the server with `kill -9`, as a failing machine would; its backends follow at once.
+    /// Kills the server with `kill -9`, like a machine failure; its backends exit immediately.
     pub fn kill(&mut self) -> io::Result<()> {
         self.server.end("KILL")
     }
 
-    /// Starts a stopped or killed server again on the same data and the same port.
+    /// Starts a stopped or killed server on the same data and port.
     pub fn start_again(&mut self) -> io::Result<()> {
         self.server.start_again()
     }
 
-    /// Crashes the server (`pg_ctl stop -m immediate`) and starts it again: it recovers from its log.
+    /// Crashes the server (`pg_ctl stop -m immediate`) and starts it again; it recovers from its write-ahead log.
     pub fn restart_immediate(&mut self) -> io::Result<()> {
         self.server.end("QUIT")?;
         self.server.start_again()
     }
 }
 
-fn usual_settings(programs: &Path) -> Vec<(String, String)> {
+fn default_settings(programs: &Path) -> Vec<(String, String)> {
     let mut settings = vec![
         ("listen_addresses", "127.0.0.1"),
         ("unix_socket_directories", ""),

@@ -1,21 +1,21 @@
-//! One test's database: its name, its address, its end. Does not know what is in it.
+//! The database of one test: its name, its address and its removal. Does not know its content.
 
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use crate::postgres::try_connect;
-use crate::reuse::{Baseline, give_back};
+use crate::reuse::{Baseline, recycle};
 use crate::statement::{DATABASE_DROP, fill};
 
-const DROP_LIMIT: Duration = Duration::from_secs(30);
+const DROP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A database that belongs to one test. It is dropped with the handle, or made ready for the next test.
+/// A database that belongs to one test. Dropping the handle drops the database, or restores it for the next test.
 pub struct TestDatabase {
     server_url: String,
     name: String,
     url: String,
-    /// What it must be like for the next test; none if it is dropped.
+    /// The state to restore for the next test; none if the database is dropped instead.
     baseline: Option<Arc<Baseline>>,
 }
 
@@ -47,8 +47,8 @@ impl TestDatabase {
 }
 
 impl Drop for TestDatabase {
-    /// Best effort, since the test may have ended the server, but waited for: databases must not pile up. It runs on a
-    /// thread of its own because a runtime cannot be entered from inside another.
+    /// Ignores errors, since the test may have stopped the server, but waits, so that databases do not accumulate. Runs on
+    /// its own thread because a runtime cannot be entered from inside another.
     fn drop(&mut self) {
         let name = std::mem::take(&mut self.name);
         let server_url = std::mem::take(&mut self.server_url);
@@ -59,7 +59,7 @@ impl Drop for TestDatabase {
                 .build();
             if let Ok(runtime) = runtime {
                 let _ = runtime.block_on(async {
-                    tokio::time::timeout(DROP_LIMIT, end(&server_url, &name, baseline)).await
+                    tokio::time::timeout(DROP_TIMEOUT, remove(&server_url, &name, baseline)).await
                 });
             }
         });
@@ -67,15 +67,13 @@ impl Drop for TestDatabase {
     }
 }
 
-async fn end(
+async fn remove(
     server_url: &str,
     name: &str,
     baseline: Option<Arc<Baseline>>,
 ) -> Result<(), tokio_postgres::Error> {
     if let Some(baseline) = baseline
-        && give_back(server_url, name, &baseline)
-            .await
-            .unwrap_or(false)
+        && recycle(server_url, name, &baseline).await.unwrap_or(false)
     {
         return Ok(());
     }
@@ -86,7 +84,7 @@ async fn end(
         .await
 }
 
-/// The same server, another database; options after `?` stay.
+/// Replaces the database in a server's address; keeps the options after `?`.
 pub(crate) fn with_database(server_url: &str, name: &str) -> String {
     let (address, options) = match server_url.split_once('?') {
         Some((address, options)) => (address, format!("?{options}")),
@@ -104,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_database_of_an_address_changes() {
+    fn with_database_replaces_only_the_database() {
         for (server, expected) in [
             (
                 "postgres://postgres@127.0.0.1:5/postgres",

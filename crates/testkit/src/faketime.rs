@@ -1,32 +1,32 @@
-//! A wrong clock for a program under test, by the library of Debian's package `faketime`. Installs nothing.
+//! Clock skew for a program under test, with the library of Debian's package `faketime`. Installs nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Debian's package that has the library.
+/// The Debian package of the library.
 pub const FAKETIME_PACKAGE: &str = "faketime";
 
-/// Where libraries are; Debian has a folder below for each sort of machine.
+/// Library directories; Debian has one subdirectory per architecture.
 const LIBRARIES: [&str; 3] = ["/usr/lib", "/usr/lib64", "/usr/local/lib"];
-/// The one for programs with threads.
+/// The library for multi-threaded programs.
 const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
 
-/// Where the library is, if it is installed.
+/// Returns the path of the library if it is installed.
 #[must_use]
 pub fn faketime_library() -> Option<PathBuf> {
     LIBRARIES
         .iter()
-        .find_map(|folder| library_under(Path::new(folder)))
+        .find_map(|directory| library_under(Path::new(directory)))
 }
 
-/// Has the program believe in a clock that is wrong by so much, such as `+2h` or `-2h`.
+/// Shifts the wall clock that the program reads by `by`, such as `+2h` or `-2h`.
 ///
-/// Only what the time is becomes wrong. How it passes (the monotonic clock) stays right, as on a machine whose clock nobody set.
+/// The monotonic clock stays correct, as on a machine with a wrong wall clock.
 ///
 /// # Panics
 /// When the library is not installed: `cargo xtask setup` installs it.
-pub fn set_wrong_clock(command: &mut Command, by: &str) {
+pub fn skew_clock(command: &mut Command, by: &str) {
     let library = faketime_library().unwrap_or_else(|| {
         panic!("Debian's package {FAKETIME_PACKAGE} is not installed; run: cargo xtask setup")
     });
@@ -34,16 +34,16 @@ pub fn set_wrong_clock(command: &mut Command, by: &str) {
         .env("LD_PRELOAD", library)
         .env("FAKETIME", by)
         .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
-        // The name of the same in some versions.
+        // The name of the variable in older versions.
         .env("DONT_FAKE_MONOTONIC", "1");
 }
 
-fn library_under(folder: &Path) -> Option<PathBuf> {
-    let below = fs::read_dir(folder).ok()?.flatten();
-    [folder.to_owned()]
+fn library_under(directory: &Path) -> Option<PathBuf> {
+    let below = fs::read_dir(directory).ok()?.flatten();
+    [directory.to_owned()]
         .into_iter()
         .chain(below.map(|entry| entry.path()))
-        .map(|folder| folder.join(LIBRARY))
+        .map(|directory| directory.join(LIBRARY))
         .find(|library| library.is_file())
 }
 
@@ -52,13 +52,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_time_of_day_is_wrong() {
+    fn wall_clock_is_shifted() {
         let mut date = Command::new("date");
         date.args(["-u", "+%s"]);
-        set_wrong_clock(&mut date, "+2h");
-        let said = date.output().unwrap().stdout;
-        let wrong: u64 = String::from_utf8_lossy(&said).trim().parse().unwrap();
-        let right = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
-        assert!(wrong.abs_diff(right + 7_200) < 60, "{wrong} at {right}");
+        skew_clock(&mut date, "+2h");
+        let output = date.output().unwrap().stdout;
+        let shifted: u64 = String::from_utf8_lossy(&output).trim().parse().unwrap();
+        let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs();
+        assert!(shifted.abs_diff(now + 7_200) < 60, "{shifted} at {now}");
     }
 }

@@ -1,29 +1,29 @@
-//! A plain HTTP/1.1 connection, as light as one can be: for load, and for what no proper client would send. Knows no API.
+//! A minimal HTTP/1.1 connection for load and for invalid requests. Knows no API.
 
 use std::io;
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A connection that is kept open from call to call.
+/// A keep-alive connection.
 pub struct HttpConnection {
     stream: TcpStream,
-    /// What has arrived and was not asked for yet.
-    arrived: Vec<u8>,
+    /// Received bytes that no response has consumed yet.
+    buffer: Vec<u8>,
 }
 
-/// What came back.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HttpAnswer {
+pub struct HttpResponse {
     /// The status.
     pub status: u16,
-    /// The head as it came, names in lower case.
+    /// Status line and headers, header names in lower case.
     pub head: String,
     /// The body.
     pub body: Vec<u8>,
 }
 
-impl HttpAnswer {
+impl HttpResponse {
     /// A header's value; its name in lower case.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
@@ -47,18 +47,18 @@ impl HttpConnection {
         stream.set_nodelay(true)?;
         Ok(Self {
             stream,
-            arrived: Vec::new(),
+            buffer: Vec::new(),
         })
     }
 
-    /// Sends a call with a JSON body, if any, and waits for its answer.
+    /// Sends a request with an optional JSON body and reads the response.
     pub async fn call(
         &mut self,
         method: &str,
         path: &str,
         key: &str,
         body: Option<&[u8]>,
-    ) -> io::Result<HttpAnswer> {
+    ) -> io::Result<HttpResponse> {
         let mut call = format!(
             "{method} {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {key}\r\n"
         )
@@ -74,76 +74,76 @@ impl HttpConnection {
             call.extend_from_slice(b"\r\n");
         }
         self.send(&call).await?;
-        self.answer().await
+        self.read_response().await
     }
 
-    /// Sends these bytes, whatever they are.
+    /// Sends raw bytes.
     pub async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes).await
     }
 
-    /// Waits for the next answer. One without a length is read to the end of the connection.
-    pub async fn answer(&mut self) -> io::Result<HttpAnswer> {
+    /// Reads the next response. A response without a length ends with the connection.
+    pub async fn read_response(&mut self) -> io::Result<HttpResponse> {
         let end = loop {
-            if let Some(at) = find(&self.arrived, b"\r\n\r\n") {
+            if let Some(at) = find(&self.buffer, b"\r\n\r\n") {
                 break at + 4;
             }
             self.read_more().await?;
         };
-        let head: Vec<u8> = self.arrived.drain(..end).collect();
-        let head = lowered(&String::from_utf8_lossy(&head));
+        let head: Vec<u8> = self.buffer.drain(..end).collect();
+        let head = lower_header_names(&String::from_utf8_lossy(&head));
         let status = head.split(' ').nth(1).and_then(|text| text.parse().ok());
-        let mut answer = HttpAnswer {
+        let mut response = HttpResponse {
             status: status.ok_or_else(|| io::Error::other(format!("no status in {head:?}")))?,
             head,
             body: Vec::new(),
         };
-        match answer
+        match response
             .header("content-length")
             .and_then(|text| text.parse().ok())
         {
             Some(length) => {
-                while self.arrived.len() < length {
+                while self.buffer.len() < length {
                     self.read_more().await?;
                 }
-                answer.body = self.arrived.drain(..length).collect();
+                response.body = self.buffer.drain(..length).collect();
             }
-            None if answer.status == 204 => {}
+            None if response.status == 204 => {}
             None => {
                 while self.read_more().await.is_ok() {}
-                answer.body = std::mem::take(&mut self.arrived);
+                response.body = std::mem::take(&mut self.buffer);
             }
         }
-        Ok(answer)
+        Ok(response)
     }
 
-    /// Waits until the other side has closed the connection; what it says until then is thrown away.
-    pub async fn closed(&mut self) {
+    /// Waits until the server has closed the connection, and discards what it sends until then.
+    pub async fn wait_closed(&mut self) {
         while self.read_more().await.is_ok() {
-            self.arrived.clear();
+            self.buffer.clear();
         }
     }
 
     async fn read_more(&mut self) -> io::Result<()> {
-        let mut buffer = [0; 16 * 1024];
-        match self.stream.read(&mut buffer).await? {
+        let mut chunk = [0; 16 * 1024];
+        match self.stream.read(&mut chunk).await? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
             read => {
-                self.arrived.extend_from_slice(&buffer[..read]);
+                self.buffer.extend_from_slice(&chunk[..read]);
                 Ok(())
             }
         }
     }
 }
 
-fn find(bytes: &[u8], sought: &[u8]) -> Option<usize> {
+fn find(bytes: &[u8], pattern: &[u8]) -> Option<usize> {
     bytes
-        .windows(sought.len())
-        .position(|window| window == sought)
+        .windows(pattern.len())
+        .position(|window| window == pattern)
 }
 
-/// The head with the names of its headers in lower case, and their values as they came.
-fn lowered(head: &str) -> String {
+/// Converts the header names to lower case and leaves the values unchanged.
+fn lower_header_names(head: &str) -> String {
     let mut lines = String::with_capacity(head.len());
     for line in head.lines() {
         match line.split_once(':') {

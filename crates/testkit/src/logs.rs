@@ -1,6 +1,6 @@
-//! What was logged during a scenario. A scenario and all it spawns run on one thread, so each thread keeps its own.
+//! Captures the log lines of a test. A test and all its tasks run on one thread, so each thread has its own lines.
 
-use crate::log_events::{Documented, Seen};
+use crate::log_events::{DocumentedEvents, LogLine};
 use std::cell::RefCell;
 use std::fmt::{Debug, Write};
 use std::sync::Once;
@@ -14,37 +14,37 @@ thread_local! {
     static LINES: RefCell<Vec<Line>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Keeps what this thread logs from now on, and forgets what it logged before.
-pub fn keep() {
+/// Captures the log lines of this thread from now on, and discards earlier ones.
+pub fn capture() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Filtered here, so that the libraries' own lines cost nothing.
+        // Filters by target, so that lines of libraries cost nothing.
         let ours = Targets::new().with_target("leasehold", LevelFilter::TRACE);
         tracing_subscriber::registry()
-            .with(Keeper.with_filter(ours))
+            .with(CaptureLayer.with_filter(ours))
             .init();
     });
     LINES.with_borrow_mut(Vec::clear);
 }
 
-/// How many lines of this level hold all of these texts. A field is written as ` name=value`.
+/// Counts the lines of this level that contain all of these texts. A field is formatted as ` name=value`.
 pub fn count(level: Level, texts: &[&str]) -> usize {
     LINES.with_borrow(|lines| {
-        let fits = |line: &&Line| {
+        let matches = |line: &&Line| {
             line.level == level && texts.iter().all(|text| line.text().contains(text))
         };
-        lines.iter().filter(fits).count()
+        lines.iter().filter(matches).count()
     })
 }
 
 /// Asserts that exactly one such line was logged.
 #[track_caller]
 pub fn assert_once(level: Level, texts: &[&str]) {
-    let seen = count(level, texts);
-    assert_eq!(seen, 1, "{level} {texts:?} in\n{}", all());
+    let found = count(level, texts);
+    assert_eq!(found, 1, "{level} {texts:?} in\n{}", all());
 }
 
-/// Everything that was logged.
+/// All captured lines as one text.
 pub fn all() -> String {
     LINES.with_borrow(|lines| {
         lines.iter().fold(String::new(), |mut text, line| {
@@ -54,24 +54,30 @@ pub fn all() -> String {
     })
 }
 
-/// Asserts that whatever was logged at level info or above stands in the documentation with that level and those fields, and that
-/// whatever stands there keeps to it at every level.
+/// Asserts that every line at level info or above is documented, and that every documented event has the documented level and
+/// fields.
 #[track_caller]
-pub fn assert_documented(documented: &Documented) {
-    let wrong = LINES.with_borrow(|lines| documented.wrong(lines.iter().map(Line::seen)));
-    assert!(wrong.is_empty(), "{wrong:#?}");
+pub fn assert_documented(documented: &DocumentedEvents) {
+    let violations =
+        LINES.with_borrow(|lines| documented.violations(lines.iter().map(Line::as_log_line)));
+    assert!(violations.is_empty(), "{violations:#?}");
 }
 
-/// Asserts that this event of the documentation was logged, as it stands there.
+/// Asserts that this event was logged as documented.
 #[track_caller]
-pub fn assert_seen(documented: &Documented, event: &str) {
-    let seen = LINES.with_borrow(|lines| documented.has(lines.iter().map(Line::seen), event));
-    assert!(seen, "`{event}` is not in\n{}", all());
+pub fn assert_logged(documented: &DocumentedEvents, event: &str) {
+    let logged =
+        LINES.with_borrow(|lines| documented.contains(lines.iter().map(Line::as_log_line), event));
+    assert!(
+        logged,
+        "`{event}` was not logged; captured lines:\n{}",
+        all()
+    );
 }
 
-struct Keeper;
+struct CaptureLayer;
 
-impl<S: Subscriber> Layer<S> for Keeper {
+impl<S: Subscriber> Layer<S> for CaptureLayer {
     fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
         let mut line = Line {
             level: *event.metadata().level(),
@@ -98,8 +104,8 @@ impl Line {
         text
     }
 
-    fn seen(&self) -> Seen<'_> {
-        Seen {
+    fn as_log_line(&self) -> LogLine<'_> {
+        LogLine {
             level: self.level.as_str(),
             message: &self.message,
             fields: self.fields.iter().map(|(name, _)| *name).collect(),

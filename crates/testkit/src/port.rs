@@ -1,15 +1,15 @@
-//! Free loopback ports. Knows nothing of who listens on them.
+//! Finds free loopback ports. Binds none.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 
-/// Below the ports that systems hand out to outgoing connections, so that a server can stop and have its port back.
+/// Below the ephemeral port range, so that a server can stop and bind its port again.
 const FIRST_PORT: u16 = 20_000;
 const PORTS: u16 = 12_000;
 
-/// A port that nobody listens on now; somebody else may take it before it is used.
+/// Returns a port that is free now; another process may bind it before the caller does.
 pub(crate) fn free_port() -> io::Result<u16> {
     let offset = RandomState::new().build_hasher().finish() % u64::from(PORTS);
     (0..PORTS)

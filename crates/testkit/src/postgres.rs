@@ -1,4 +1,4 @@
-//! The PostgreSQL server that tests share, and databases on it. Does not know what is in a database.
+//! The PostgreSQL server that tests share, and databases on it. Does not know their content.
 
 use std::sync::OnceLock;
 
@@ -9,19 +9,19 @@ use crate::database::TestDatabase;
 use crate::statement::{DATABASE_CREATE, fill};
 use crate::unique::unique_name;
 
-/// Holds the address of the server to test on; `cargo xtask test` sets it.
+/// The address of the server to test on; `cargo xtask test` sets it.
 pub const SERVER_VARIABLE: &str = "LEASEHOLD_TEST_PG";
 
-/// A PostgreSQL server that tests may make databases on.
+/// A PostgreSQL server on which tests create databases.
 pub struct TestPostgres {
     url: String,
-    /// Kept for its watchdog when we started the server ourselves.
+    /// Owns the watchdog, if this process started the server.
     own: Option<Cluster>,
 }
 
 impl TestPostgres {
-    /// The server all tests of this process share: that of [`SERVER_VARIABLE`], or else a throwaway cluster that is
-    /// started at the first call and ends with the process.
+    /// Returns the server that all tests of this process share: the one at [`SERVER_VARIABLE`], or else a throwaway cluster
+    /// that the first call starts and that ends with the process.
     ///
     /// # Panics
     /// When the variable is not set and PostgreSQL is not installed: `cargo xtask setup` installs it.
@@ -39,7 +39,7 @@ impl TestPostgres {
         })
     }
 
-    /// A server at a known address, such as that of a private [`Cluster`].
+    /// The server at this address, such as a private [`Cluster`].
     #[must_use]
     pub fn at(url: impl Into<String>) -> Self {
         Self {
@@ -54,16 +54,16 @@ impl TestPostgres {
         &self.url
     }
 
-    /// The cluster behind it, when this process started it.
+    /// The cluster, if this process started it.
     #[must_use]
     pub fn own_cluster(&self) -> Option<&Cluster> {
         self.own.as_ref()
     }
 
-    /// Makes a database with a name of its own, empty or as a copy of a template, and drops it with the handle.
+    /// Creates a database with a unique name, empty or as a copy of a template. Dropping the handle drops it.
     ///
     /// # Panics
-    /// When the server cannot be reached or refuses.
+    /// When the server is unreachable or rejects the statement.
     pub async fn fresh_database(&self, template: Option<&str>) -> TestDatabase {
         let name = unique_name();
         let names = [
@@ -74,22 +74,22 @@ impl TestPostgres {
             .await
             .batch_execute(&fill(DATABASE_CREATE, &names))
             .await
-            .unwrap_or_else(|error| panic!("database {name} could not be made: {error:?}"));
+            .unwrap_or_else(|error| panic!("failed to create database {name}: {error:?}"));
         TestDatabase::new(&self.url, name)
     }
 }
 
-/// Connects without TLS; the connection is driven by a task of the current runtime and ends with the client.
+/// Connects without TLS. A task of the current runtime drives the connection until the client is dropped.
 pub(crate) async fn connect(url: &str) -> Client {
     try_connect(url)
         .await
-        .unwrap_or_else(|error| panic!("no connection to {url}: {error:?}"))
+        .unwrap_or_else(|error| panic!("failed to connect to {url}: {error:?}"))
 }
 
-/// As [`connect`], where a server may be gone.
+/// Like [`connect`], but returns the error.
 pub(crate) async fn try_connect(url: &str) -> Result<Client, tokio_postgres::Error> {
     let (client, connection) = url.parse::<Config>()?.connect(NoTls).await?;
-    // A broken connection shows in the client's own calls.
+    // A broken connection fails the client's calls.
     tokio::spawn(connection);
     Ok(client)
 }

@@ -1,4 +1,4 @@
-# Becomes a PostgreSQL server; makes its cluster first if it is not there yet.
+# Runs a PostgreSQL server; initializes the cluster first if the data directory is empty.
 #
 #   sh -c "$(cat postgres.sh)" sh PROGRAMS DATA [options for postgres]
 programs=$1

@@ -1,4 +1,4 @@
-//! A program under test as a child process: its lines, its signals, its end. Does not know which program.
+//! A program under test as a child process: its output, signals and exit status. Does not know which program.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::process::CommandExt;
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use crate::wait::wait_until;
 
-/// Kills the process when the tests' own process has ended without doing so.
+/// Kills the child when the test process has exited without doing so.
 const GUARD: &str = "read -r _ || kill -s KILL \"$1\"";
 
-/// A child process that is killed with `kill -9` when the handle is dropped, or when the tests end in any other way.
+/// A child process that is killed with `kill -9` when the handle is dropped or the test process exits.
 ///
-/// All it prints is collected line by line, and shown when the test fails. All methods block the thread, each for a bounded
+/// Its output is collected line by line and printed when the test fails. All methods block the thread, each for a bounded
 /// time.
 pub struct Process {
     name: String,
@@ -25,25 +25,25 @@ pub struct Process {
     printed: Arc<Printed>,
 }
 
-/// The lines so far, from standard output and standard error as they come.
+/// The lines of standard output and standard error so far, in order of arrival.
 #[derive(Default)]
 struct Printed {
     state: Mutex<Lines>,
-    grown: Condvar,
+    changed: Condvar,
 }
 
 #[derive(Default)]
 struct Lines {
     lines: Vec<String>,
-    /// Of the two outputs.
-    ended: u32,
+    /// How many of the two outputs have reached end-of-file.
+    closed: u32,
 }
 
 impl Process {
-    /// Starts it with its input closed and its output collected.
+    /// Starts the command with standard input closed and its output collected.
     ///
     /// # Panics
-    /// When it cannot be started.
+    /// When the program does not start.
     #[must_use]
     pub fn spawn(mut command: Command) -> Self {
         let name = command.get_program().to_string_lossy().into_owned();
@@ -52,7 +52,7 @@ impl Process {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .unwrap_or_else(|error| panic!("{name} could not be started: {error}"));
+            .unwrap_or_else(|error| panic!("failed to start {name}: {error}"));
         let printed = Arc::new(Printed::default());
         let outputs = [
             child.stdout.take().map(|pipe| read(pipe, &printed)),
@@ -68,15 +68,15 @@ impl Process {
         }
     }
 
-    /// Its process id.
+    /// The process id.
     #[must_use]
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The most memory it has held so far, in bytes; none once it has ended.
+    /// The peak resident memory so far, in bytes; none once the process has exited.
     #[must_use]
-    pub fn most_memory(&self) -> Option<u64> {
+    pub fn peak_memory(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid())).ok()?;
         let line = status
             .lines()
@@ -85,64 +85,68 @@ impl Process {
         Some(kibibytes * 1024)
     }
 
-    /// Waits until it has printed a line that fits, now or before, and returns the first such line.
+    /// Waits until the process has printed a line that matches, and returns the first such line.
     ///
     /// # Panics
-    /// With all it printed, when it ends or the time is up without such a line.
-    pub fn wait_for_line(&self, limit: Duration, fits: impl Fn(&str) -> bool) -> String {
-        let deadline = Instant::now() + limit;
+    /// With the whole output, when the process exits or `timeout` passes without such a line.
+    pub fn wait_for_line(&self, timeout: Duration, matches: impl Fn(&str) -> bool) -> String {
+        let deadline = Instant::now() + timeout;
         let mut seen = 0;
         let mut state = self.printed.lock();
         loop {
-            if let Some(line) = state.lines[seen..].iter().find(|line| fits(line)) {
+            if let Some(line) = state.lines[seen..].iter().find(|line| matches(line)) {
                 return line.clone();
             }
             seen = state.lines.len();
             let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || state.ended == 2 {
+            if left.is_zero() || state.closed == 2 {
                 drop(state);
-                panic!("{} did not print the line\n{}", self.name, self.log());
+                panic!(
+                    "{} did not print the expected line\n{}",
+                    self.name,
+                    self.log()
+                );
             }
             state = self.printed.wait(state, left);
         }
     }
 
-    /// The lines it has printed so far.
+    /// The lines printed so far.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         self.printed.lock().lines.clone()
     }
 
-    /// All it has printed so far, as one text.
+    /// The output so far, as one text.
     #[must_use]
     pub fn log(&self) -> String {
         self.lines().join("\n")
     }
 
-    /// Whether it has not ended yet; one that is stopped is running too.
+    /// Whether the process has not exited; a stopped process counts as running.
     pub fn is_running(&mut self) -> bool {
         self.try_wait().is_none()
     }
 
-    /// Holds it where it is (SIGSTOP), until [`cont`](Self::cont).
+    /// Suspends the process (SIGSTOP) until [`cont`](Self::cont).
     pub fn stop(&mut self) {
         self.signal("STOP");
     }
 
-    /// Lets it go on after [`stop`](Self::stop) (SIGCONT).
+    /// Continues the process after [`stop`](Self::stop) (SIGCONT).
     pub fn cont(&mut self) {
         self.signal("CONT");
     }
 
-    /// Asks it to end (SIGTERM); [`wait`](Self::wait) for it.
+    /// Requests termination (SIGTERM); call [`wait`](Self::wait) afterwards.
     pub fn terminate(&mut self) {
         self.signal("TERM");
     }
 
-    /// Ends it at once (`kill -9`) and waits until it is gone.
+    /// Kills the process (`kill -9`) and waits until it has exited.
     pub fn kill(&mut self) {
         if self.status.is_none() {
-            // It may have ended by itself just now, which is as good.
+            // Fails if the process has just exited by itself, which is fine.
             let _ = self.child.kill();
             if let Ok(status) = self.child.wait() {
                 self.ended(status);
@@ -150,15 +154,15 @@ impl Process {
         }
     }
 
-    /// Waits for its end and returns its status; all it printed is in the log then.
+    /// Waits until the process has exited and its output is read, and returns its status.
     ///
     /// # Panics
-    /// With all it printed, when it has not ended in that time.
-    pub fn wait(&mut self, limit: Duration) -> ExitStatus {
-        let ended = wait_until(limit, || self.try_wait().is_some());
-        assert!(ended, "{} did not end\n{}", self.name, self.log());
-        // Its own children may hold the pipes open for longer, so this is bounded too.
-        let read = wait_until(limit, || self.printed.lock().ended == 2);
+    /// With the whole output, when the process has not exited within `timeout`.
+    pub fn wait(&mut self, timeout: Duration) -> ExitStatus {
+        let exited = wait_until(timeout, || self.try_wait().is_some());
+        assert!(exited, "{} did not exit\n{}", self.name, self.log());
+        // Its own children may hold the pipes open for longer, so this wait is bounded too.
+        let read = wait_until(timeout, || self.printed.lock().closed == 2);
         assert!(read, "{} left its output open\n{}", self.name, self.log());
         for reader in self.readers.drain(..) {
             let _ = reader.join();
@@ -175,22 +179,22 @@ impl Process {
         self.status
     }
 
-    /// From here on the process id may belong to somebody else.
+    /// Dismisses the guard: from here on the process id may belong to another process.
     fn ended(&mut self, status: ExitStatus) {
         self.status = Some(status);
         if let Some(mut guard) = self.guard.take() {
-            let _ = writeln!(guard, "leave");
+            let _ = writeln!(guard, "dismiss");
         }
     }
 
     fn signal(&mut self, signal: &str) {
         if self.try_wait().is_none() {
-            // The shell's own kill: no unsafe code, and no package that may be missing.
-            let order = format!("kill -s {signal} {}", self.pid());
-            let sent = Command::new("sh").args(["-c", &order]).status();
+            // The shell's built-in kill needs no unsafe code and no package.
+            let script = format!("kill -s {signal} {}", self.pid());
+            let sent = Command::new("sh").args(["-c", &script]).status();
             assert!(
                 sent.is_ok_and(|status| status.success()),
-                "{} could not be sent {signal}",
+                "failed to send {signal} to {}",
                 self.name
             );
         }
@@ -200,7 +204,7 @@ impl Process {
 impl Drop for Process {
     #[allow(
         clippy::print_stderr,
-        reason = "the test harness shows it beside the failure"
+        reason = "the test harness prints it with the failure"
     )]
     fn drop(&mut self) {
         self.kill();
@@ -215,9 +219,9 @@ impl Printed {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, state: MutexGuard<'a, Lines>, limit: Duration) -> MutexGuard<'a, Lines> {
-        self.grown
-            .wait_timeout(state, limit)
+    fn wait<'a>(&self, state: MutexGuard<'a, Lines>, timeout: Duration) -> MutexGuard<'a, Lines> {
+        self.changed
+            .wait_timeout(state, timeout)
             .unwrap_or_else(PoisonError::into_inner)
             .0
     }
@@ -232,14 +236,14 @@ fn read(pipe: impl Read + Send + 'static, printed: &Arc<Printed>) -> JoinHandle<
             let text = String::from_utf8_lossy(&line).trim_end().to_owned();
             line.clear();
             printed.lock().lines.push(text);
-            printed.grown.notify_all();
+            printed.changed.notify_all();
         }
-        printed.lock().ended += 1;
-        printed.grown.notify_all();
+        printed.lock().closed += 1;
+        printed.changed.notify_all();
     })
 }
 
-/// A shell that outlives us just long enough to kill the child. Out of our process group: Ctrl-C must not end it first.
+/// Starts a shell that kills the child when this process exits. It has its own process group, so that Ctrl-C does not end it first.
 fn guard(pid: u32) -> io::Result<ChildStdin> {
     let mut shell = Command::new("sh")
         .args(["-c", GUARD, "sh", &pid.to_string()])
@@ -248,11 +252,11 @@ fn guard(pid: u32) -> io::Result<ChildStdin> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()?;
-    let orders = shell
+    let input = shell
         .stdin
         .take()
-        .ok_or_else(|| io::Error::other("the guard has no input"))?;
-    // It ends by itself when told to leave; waiting for it is a thread's work, so that no zombie stays.
+        .ok_or_else(|| io::Error::other("the guard shell has no standard input"))?;
+    // The shell ends when dismissed; a thread waits for it, so that no zombie remains.
     thread::spawn(move || shell.wait());
-    Ok(orders)
+    Ok(input)
 }

@@ -1,18 +1,18 @@
-//! Where PostgreSQL's own programs are on this machine, and which version they are. Starts no server.
+//! Finds PostgreSQL's programs on this machine and their version. Starts no server.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Names a folder with PostgreSQL's programs to use instead of the newest installed one (a version matrix, for example).
+/// The directory of PostgreSQL's programs, instead of the newest installed version; for example for a version matrix.
 pub const POSTGRES_BIN_VARIABLE: &str = "LEASEHOLD_TEST_PG_BIN";
 
-/// Debian keeps the server's programs out of the path, one folder a major version.
+/// Debian installs the server's programs outside PATH, in one directory per major version.
 const DEBIAN_VERSIONS: &str = "/usr/lib/postgresql";
 
-/// The folder that holds `initdb` and `postgres`: the one named by [`POSTGRES_BIN_VARIABLE`], Debian's newest, or the
-/// one in the path.
+/// Returns the directory with `initdb` and `postgres`: the value of [`POSTGRES_BIN_VARIABLE`], else Debian's newest, else
+/// the first in PATH.
 #[must_use]
 pub fn postgres_programs() -> Option<PathBuf> {
     if let Some(named) = env::var_os(POSTGRES_BIN_VARIABLE) {
@@ -20,18 +20,18 @@ pub fn postgres_programs() -> Option<PathBuf> {
     }
     newest_under(Path::new(DEBIAN_VERSIONS)).or_else(|| {
         let path = env::var_os("PATH")?;
-        env::split_paths(&path).find(|folder| is_complete(folder))
+        env::split_paths(&path).find(|directory| is_complete(directory))
     })
 }
 
-/// The version of the server in that folder, such as `15.18`.
+/// Returns the version of the server in `programs`, such as `15.18`.
 #[must_use]
 pub fn postgres_version(programs: &Path) -> Option<String> {
     let output = Command::new(programs.join("postgres"))
         .arg("--version")
         .output()
         .ok()?;
-    version_in(&String::from_utf8_lossy(&output.stdout))
+    parse_version(&String::from_utf8_lossy(&output.stdout))
 }
 
 fn newest_under(versions: &Path) -> Option<PathBuf> {
@@ -47,13 +47,13 @@ fn newest_under(versions: &Path) -> Option<PathBuf> {
         .map(|(_, programs)| programs)
 }
 
-fn is_complete(folder: &Path) -> bool {
-    folder.join("initdb").is_file() && folder.join("postgres").is_file()
+fn is_complete(directory: &Path) -> bool {
+    directory.join("initdb").is_file() && directory.join("postgres").is_file()
 }
 
-fn version_in(said: &str) -> Option<String> {
+fn parse_version(output: &str) -> Option<String> {
     // "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)"
-    said.split_whitespace().nth(2).map(str::to_owned)
+    output.split_whitespace().nth(2).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -61,25 +61,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_version_is_the_third_word() {
-        let said = "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n";
-        assert_eq!(version_in(said).as_deref(), Some("15.18"));
-        assert_eq!(version_in(""), None);
+    fn version_is_the_third_word_of_the_output() {
+        let output = "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n";
+        assert_eq!(parse_version(output).as_deref(), Some("15.18"));
+        assert_eq!(parse_version(""), None);
     }
 
     #[test]
     #[cfg(feature = "database")]
-    fn the_newest_version_is_chosen_by_number_and_only_if_complete() {
+    fn newest_complete_version_is_chosen_by_number() {
         let versions = crate::temp_dir();
         for (version, programs) in [
             ("9", &["initdb", "postgres"][..]),
             ("15", &["initdb", "postgres"]),
             ("16", &["psql"]),
         ] {
-            let folder = versions.path().join(version).join("bin");
-            fs::create_dir_all(&folder).unwrap();
+            let directory = versions.path().join(version).join("bin");
+            fs::create_dir_all(&directory).unwrap();
             for program in programs {
-                fs::write(folder.join(program), "").unwrap();
+                fs::write(directory.join(program), "").unwrap();
             }
         }
         let newest = newest_under(versions.path()).unwrap();

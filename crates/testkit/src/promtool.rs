@@ -1,28 +1,28 @@
-//! Prometheus' own checker, `promtool`, of Debian's package `prometheus`. Installs nothing, and starts no Prometheus.
+//! `promtool`, the checker of Prometheus, from Debian's package `prometheus`. Installs nothing and starts no Prometheus.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
-/// Debian's package that has it.
+/// The Debian package of promtool.
 pub const PROMTOOL_PACKAGE: &str = "prometheus";
 
 const PROGRAM: &str = "promtool";
 
-/// What it says of its version, if it is installed.
+/// Returns the first line of promtool's version, if it is installed.
 #[must_use]
 pub fn promtool_version() -> Option<String> {
     let output = Command::new(PROGRAM).arg("--version").output().ok()?;
-    // Some versions say it to standard error.
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
-    let first = said.lines().next()?.trim();
+    // Some versions print it to standard error.
+    let printed = [output.stdout, output.stderr].concat();
+    let printed = String::from_utf8_lossy(&printed);
+    let first = printed.lines().next()?.trim();
     output.status.success().then(|| first.to_owned())
 }
 
-/// What it says with these arguments and this input.
+/// Runs promtool with these arguments and this input, and returns its output.
 ///
 /// # Panics
-/// When it is not installed: `cargo xtask setup` installs it.
+/// When promtool is not installed: `cargo xtask setup` installs it.
 #[must_use]
 pub fn promtool(arguments: &[&str], input: &str) -> Output {
     let spawned = Command::new(PROGRAM)
@@ -38,24 +38,24 @@ pub fn promtool(arguments: &[&str], input: &str) -> Output {
     });
     let mut pipe = child.stdin.take();
     std::thread::scope(|scope| {
-        // Beside the reading: it may speak before it has read all. One that stops listening says why.
+        // Writes while the output is read, since promtool may print before it has read all input. A closed pipe is no error here.
         scope.spawn(move || pipe.take().map(|mut pipe| pipe.write_all(input.as_bytes())));
         child.wait_with_output()
     })
-    .unwrap_or_else(|error| panic!("{PROGRAM} could not be read: {error}"))
+    .unwrap_or_else(|error| panic!("failed to read the output of {PROGRAM}: {error}"))
 }
 
-/// Has it judge metrics in Prometheus' text format: it must find nothing at all to say.
+/// Checks metrics in Prometheus' text format; promtool must report nothing.
 ///
 /// # Panics
-/// When it finds something, or is not installed.
+/// When promtool reports a problem or is not installed.
 pub fn check_metrics(text: &str) {
     let output = promtool(&["check", "metrics"], text);
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said);
+    let report = [output.stdout, output.stderr].concat();
+    let report = String::from_utf8_lossy(&report);
     assert!(
-        output.status.success() && said.trim().is_empty(),
-        "promtool check metrics, {}:\n{said}\nof\n{text}",
+        output.status.success() && report.trim().is_empty(),
+        "promtool check metrics, {}:\n{report}\ninput:\n{text}",
         output.status
     );
 }
@@ -65,19 +65,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn good_metrics_pass() {
+    fn valid_metrics_pass() {
         check_metrics("# HELP calls_total Calls.\n# TYPE calls_total counter\ncalls_total 1\n");
     }
 
     #[test]
     #[should_panic(expected = "counter metrics should have \"_total\" suffix")]
-    fn metrics_with_bad_names_do_not() {
+    fn metric_with_invalid_name_fails() {
         check_metrics("# HELP calls Calls.\n# TYPE calls counter\ncalls 1\n");
     }
 
     #[test]
     #[should_panic(expected = "promtool check metrics")]
-    fn what_is_no_metric_does_not() {
+    fn text_without_metrics_fails() {
         check_metrics("this is no metric\n");
     }
 }

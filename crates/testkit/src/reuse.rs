@@ -1,4 +1,4 @@
-//! Databases that tests use one after the other: copying a template costs ten times as much as giving a used copy its rows back.
+//! Reuses databases across tests: restoring the rows of a used database is ten times faster than copying the template.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,42 +12,43 @@ use crate::statement::{
     IDLE_TAKE, SCHEMA_HASH,
 };
 
-/// What a copy of a template is like before its first test.
+/// The state of a template's copy before its first test.
 pub(crate) struct Baseline {
     template: String,
     schema: String,
     content: String,
 }
 
-/// By template; the same in every copy.
-static KNOWN: Mutex<Option<HashMap<String, Arc<Baseline>>>> = Mutex::new(None);
+/// Baselines by template.
+static BASELINES: Mutex<Option<HashMap<String, Arc<Baseline>>>> = Mutex::new(None);
 
 impl TestPostgres {
-    /// A database like a fresh copy of the template, which may have served other tests: it has the template's rows again. Only for tests that leave no
-    /// task behind that still writes. It is dropped instead of used again when a test failed or changed more than rows.
+    /// Returns a database with the template's schema and rows, which other tests may have used before. Only for tests that
+    /// leave no task behind that still writes. A database is dropped instead of reused if the test failed or changed the
+    /// schema.
     ///
     /// # Panics
-    /// When the server cannot be reached or refuses.
+    /// When the server is unreachable or rejects a statement.
     pub async fn reused_database(&self, template: &str) -> TestDatabase {
         let client = connect(self.url()).await;
         let idle = client
             .query_opt(IDLE_TAKE, &[&template])
             .await
-            .unwrap_or_else(|error| panic!("no idle database could be taken: {error:?}"));
+            .unwrap_or_else(|error| panic!("failed to take an idle database: {error:?}"));
         let mut database = match idle {
             Some(row) => TestDatabase::new(self.url(), row.get(0)),
             None => self.fresh_database(Some(template)).await,
         };
         let baseline = baseline(template, database.url())
             .await
-            .unwrap_or_else(|error| panic!("{} could not be read: {error:?}", database.name()));
+            .unwrap_or_else(|error| panic!("failed to read {}: {error:?}", database.name()));
         database.reuse_as(baseline);
         database
     }
 }
 
 async fn baseline(template: &str, url: &str) -> Result<Arc<Baseline>, Error> {
-    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = || BASELINES.lock().unwrap_or_else(PoisonError::into_inner);
     let found = known().as_ref().and_then(|all| all.get(template).cloned());
     if let Some(found) = found {
         return Ok(found);
@@ -69,8 +70,8 @@ async fn schema_hash(client: &Client) -> Result<String, Error> {
     Ok(client.query_one(SCHEMA_HASH, &[]).await?.get(0))
 }
 
-/// Makes the database ready for its next test. Returns false when only dropping it is safe.
-pub(crate) async fn give_back(
+/// Restores the database and adds it to the idle ones. Returns false if the schema changed, and the database must be dropped.
+pub(crate) async fn recycle(
     server_url: &str,
     name: &str,
     baseline: &Baseline,

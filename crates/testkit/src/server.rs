@@ -1,46 +1,46 @@
-//! A server in a folder of its own on a port of its own, that is stopped and started again. Does not know which server.
+//! A server with its own directory and port that tests stop and start again. Does not know which server.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::account::Account;
+use crate::os_user::OsUser;
 use crate::port::free_port;
 use crate::server_process::ServerProcess;
 
-/// A port can be taken between the choice and the start, and the last children of a killed server need a moment to go.
+/// Another process can take a port before the server binds it, and children of a killed server need time to exit.
 const START_ATTEMPTS: u32 = 5;
 
-/// What one kind of server has of its own.
+/// What differs between PostgreSQL and Temporal.
 pub(crate) trait ServerKind {
-    /// As messages call it.
+    /// The name in error messages.
     const NAME: &'static str;
-    /// The signal that ends it at once and in order, when its owner is gone.
+    /// The signal that the watchdog sends when the owner has exited.
     const END_SIGNAL: &'static str;
 
-    /// What to run.
-    fn command(&self, folder: &Path, port: u16) -> Vec<OsString>;
+    /// The command line that runs the server.
+    fn command(&self, directory: &Path, port: u16) -> Vec<OsString>;
 
-    /// Whether the server with that process id serves.
-    fn is_ready(&self, folder: &Path, port: u16, pid: u32) -> bool;
+    /// Whether the server with this process id accepts calls.
+    fn is_ready(&self, directory: &Path, port: u16, pid: u32) -> bool;
 }
 
-/// A server that ends, and whose folder goes, with the handle or with this process.
+/// A server that stops, and whose directory is removed, when the handle is dropped or this process exits.
 pub(crate) struct Server<K> {
     kind: K,
-    account: Account,
-    folder: PathBuf,
+    user: OsUser,
+    directory: PathBuf,
     port: u16,
     process: Option<ServerProcess>,
 }
 
 impl<K: ServerKind> Server<K> {
-    /// Starts it on a free port and waits until it serves.
-    pub(crate) fn start(account: Account, kind: K) -> io::Result<Self> {
+    /// Starts the server on a free port and waits until it is ready.
+    pub(crate) fn start(user: OsUser, kind: K) -> io::Result<Self> {
         let mut server = Self {
             kind,
-            account,
-            folder: account.make_folder()?,
+            user,
+            directory: user.create_directory()?,
             port: 0,
             process: None,
         };
@@ -52,42 +52,45 @@ impl<K: ServerKind> Server<K> {
         self.port
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     pub(crate) fn pid(&self) -> Option<u32> {
         self.process.as_ref().map(ServerProcess::pid)
     }
 
-    /// Ends the server with that signal; folder and port stay for the next.
+    /// Stops the server with the given signal; keeps directory and port for the next start.
     pub(crate) fn end(&mut self, signal: &str) -> io::Result<()> {
         match &mut self.process {
             Some(process) => process.stop(signal).map_err(named::<K>),
-            None => Err(named::<K>(io::Error::other("it failed to start before"))),
+            None => Err(named::<K>(io::Error::other(
+                "the server is not running: its last start failed",
+            ))),
         }
     }
 
-    /// Starts an ended server on the same folder and the same port.
+    /// Starts a stopped server in the same directory and on the same port.
     pub(crate) fn start_again(&mut self) -> io::Result<()> {
         self.launch(false)
     }
 
-    /// Starts a server on the folder, then sends the watchdog of the one before away: one always guards the folder.
+    /// Starts a server, then ends the watchdog of the previous one, so that a watchdog always guards the directory.
     fn launch(&mut self, choose_port: bool) -> io::Result<()> {
         let mut attempt = 1;
         loop {
             if choose_port {
                 self.port = free_port()?;
             }
-            let command = self.kind.command(&self.folder, self.port);
+            let command = self.kind.command(&self.directory, self.port);
             let mut process =
-                ServerProcess::start(self.account, &self.folder, K::END_SIGNAL, &command)
+                ServerProcess::start(self.user, &self.directory, K::END_SIGNAL, &command)
                     .map_err(named::<K>)?;
             if let Some(before) = self.process.take() {
-                before.leave()?;
+                before.detach()?;
             }
-            let ready = process.wait_ready(|pid| self.kind.is_ready(&self.folder, self.port, pid));
+            let ready =
+                process.wait_ready(|pid| self.kind.is_ready(&self.directory, self.port, pid));
             let error = match ready {
                 Ok(()) => {
                     self.process = Some(process);

@@ -1,4 +1,4 @@
-//! One run of a server, from its start to its end, under its watchdog. Knows signals and pipes, not settings or ports.
+//! One run of a server process under its watchdog. Knows signals and pipes, not settings or ports.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,43 +8,43 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::account::Account;
+use crate::os_user::OsUser;
 use crate::wait::wait_until;
 
 const WATCHDOG: &str = include_str!("watchdog.sh");
-const START_LIMIT: Duration = Duration::from_secs(60);
-const STOP_LIMIT: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A server and the shell that watches over it. Dropping it stops the server and removes the folder.
+/// A server process and its watchdog shell. Dropping it stops the server and removes the directory.
 pub(crate) struct ServerProcess {
-    folder: PathBuf,
+    directory: PathBuf,
     watchdog: Child,
-    /// Closed when this process ends, which is the watchdog's sign to clean up.
-    orders: Option<ChildStdin>,
-    /// Finished when the server and all its children are gone.
+    /// The watchdog cleans up when this pipe closes, which happens at the latest when this process exits.
+    stdin: Option<ChildStdin>,
+    /// Finishes when the server and all its children have exited.
     ended: JoinHandle<()>,
     server: u32,
 }
 
 impl ServerProcess {
-    /// Runs the command; `signal` is what ends it when its owner has ended.
+    /// Runs the command. The watchdog sends `signal` when this process has exited.
     pub(crate) fn start(
-        account: Account,
-        folder: &Path,
+        user: OsUser,
+        directory: &Path,
         signal: &str,
         command: &[OsString],
     ) -> io::Result<Self> {
-        let mut watchdog = account
+        let mut watchdog = user
             .command("sh")
             .args(["-c", WATCHDOG, "sh"])
-            .arg(folder)
+            .arg(directory)
             .arg(signal)
             .args(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()?;
-        let orders = watchdog.stdin.take();
+        let stdin = watchdog.stdin.take();
         let mut output = BufReader::new(
             watchdog
                 .stdout
@@ -54,19 +54,19 @@ impl ServerProcess {
         let mut first_line = String::new();
         output.read_line(&mut first_line)?;
         let ended = thread::spawn(move || {
-            // Nothing is ever written: only the end of the pipe matters.
+            // The watchdog writes nothing more: only end-of-file matters.
             let _ = output.read_to_end(&mut Vec::new());
         });
         let Ok(server) = first_line.trim().parse() else {
-            let error = failure(folder, "the watchdog did not start");
-            drop(orders);
+            let error = failure(directory, "the watchdog did not start");
+            drop(stdin);
             watchdog.wait()?;
             return Err(error);
         };
         Ok(Self {
-            folder: folder.to_owned(),
+            directory: directory.to_owned(),
             watchdog,
-            orders,
+            stdin,
             ended,
             server,
         })
@@ -77,32 +77,32 @@ impl ServerProcess {
         self.server
     }
 
-    /// Waits until the server is ready, and fails when it ends instead.
+    /// Waits until the server is ready; fails if it exits first.
     pub(crate) fn wait_ready(&self, mut is_ready: impl FnMut(u32) -> bool) -> io::Result<()> {
-        let settled = wait_until(START_LIMIT, || {
+        let settled = wait_until(START_TIMEOUT, || {
             self.ended.is_finished() || is_ready(self.server)
         });
         if settled && !self.ended.is_finished() {
             return Ok(());
         }
-        Err(failure(&self.folder, "the server did not start"))
+        Err(failure(&self.directory, "the server did not start"))
     }
 
-    /// Stops the server with that signal and waits for its end; the folder stays.
+    /// Stops the server with the given signal and waits until it has exited. Keeps the directory.
     pub(crate) fn stop(&mut self, signal: &str) -> io::Result<()> {
-        if let Some(orders) = &mut self.orders {
-            writeln!(orders, "{signal}")?;
+        if let Some(stdin) = &mut self.stdin {
+            writeln!(stdin, "{signal}")?;
         }
-        if wait_until(STOP_LIMIT, || self.ended.is_finished()) {
+        if wait_until(STOP_TIMEOUT, || self.ended.is_finished()) {
             return Ok(());
         }
-        Err(failure(&self.folder, "the server did not stop"))
+        Err(failure(&self.directory, "the server did not stop"))
     }
 
-    /// Ends the watchdog of a stopped server and leaves the folder to the next one.
-    pub(crate) fn leave(mut self) -> io::Result<()> {
-        if let Some(orders) = &mut self.orders {
-            writeln!(orders, "leave")?;
+    /// Ends the watchdog of a stopped server and keeps the directory for the next server.
+    pub(crate) fn detach(mut self) -> io::Result<()> {
+        if let Some(stdin) = &mut self.stdin {
+            writeln!(stdin, "detach")?;
         }
         Ok(())
     }
@@ -110,15 +110,15 @@ impl ServerProcess {
 
 impl Drop for ServerProcess {
     fn drop(&mut self) {
-        drop(self.orders.take());
-        // Nothing better can be done about a watchdog that cannot be waited for.
+        drop(self.stdin.take());
+        // An error here cannot be handled.
         let _ = self.watchdog.wait();
     }
 }
 
-/// An error that carries the end of the server's log: the folder is gone by the time somebody reads the message.
-fn failure(folder: &Path, what: &str) -> io::Error {
-    let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
+/// Returns an error with the end of the server's log, because the directory is removed before the message is read.
+fn failure(directory: &Path, what: &str) -> io::Error {
+    let log = fs::read_to_string(directory.join("log")).unwrap_or_default();
     let lines: Vec<&str> = log.lines().collect();
     let tail = lines[lines.len().saturating_sub(10)..].join("\n");
     io::Error::other(format!("{what}\n{tail}"))

@@ -1,4 +1,4 @@
-//! The testkit's own SQL, one file a statement. Fills in names, runs nothing.
+//! The testkit's SQL statements, one file each. Substitutes names; executes nothing.
 
 pub(crate) const DATABASE_CREATE: &str = include_str!("../sql/database/create.sql");
 pub(crate) const DATABASE_DROP: &str = include_str!("../sql/database/drop.sql");
@@ -15,10 +15,10 @@ pub(crate) const CONTENT_SET: &str = include_str!("../sql/database/content_set.s
 pub(crate) const CONTENT_RESTORE: &str = include_str!("../sql/database/content_restore.sql");
 pub(crate) const DATABASE_LOCK: &str = include_str!("../sql/database/lock.sql");
 
-/// Puts database names in the place of `{key}`: PostgreSQL takes no parameters in these statements.
+/// Replaces each `{key}` by a database name, because PostgreSQL accepts no parameters in these statements.
 ///
 /// # Panics
-/// When a name is anything but lower case letters, digits and underscores, or too long for PostgreSQL.
+/// When a name has other characters than lower case letters, digits and underscores, or is too long for PostgreSQL.
 pub(crate) fn fill(statement: &str, names: &[(&str, &str)]) -> String {
     let mut filled = statement.to_owned();
     for (key, name) in names {
@@ -44,13 +44,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_filled_in() {
+    fn names_are_substituted() {
         assert_eq!(fill("a {name} b", &[("name", "t_1")]), "a t_1 b");
     }
 
     #[test]
     #[should_panic(expected = "not a plain database name")]
-    fn anything_but_a_plain_name_is_refused() {
+    fn name_with_special_characters_panics() {
         fill("{name}", &[("name", "a; b")]);
     }
 }

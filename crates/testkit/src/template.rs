@@ -1,4 +1,4 @@
-//! Templates: databases made ready once a server and copied for every test. Does not know how one is filled.
+//! Template databases: built once per server and copied for every test. Does not know their content.
 
 use tokio_postgres::Client;
 
@@ -10,15 +10,15 @@ use crate::statement::{
 };
 
 impl TestPostgres {
-    /// Makes the template `name` unless the server has it already, and returns its name for
+    /// Builds the template `name` unless the server has it already, and returns its name for
     /// [`fresh_database`](Self::fresh_database).
     ///
-    /// `build` gets the address of an empty database and fills it. However many tests and processes ask at once, one
-    /// builds and the others wait. The template lives as long as the server: put a hash of what `build` does into the
-    /// name, so that a changed migration makes a new one. Connections that `build` leaves open are ended.
+    /// `build` gets the address of an empty database and fills it. If several tests or processes call at once, one builds and
+    /// the others wait. The template lives as long as the server: put a hash of what `build` does into the name, so that a
+    /// changed migration builds a new template. Connections that `build` leaves open are terminated.
     ///
     /// # Panics
-    /// When the server cannot be reached or refuses, or the name is not plain or longer than 54 bytes.
+    /// When the server is unreachable or rejects a statement, or the name has special characters or more than 54 bytes.
     pub async fn template_database<F, Fut>(&self, name: &str, build: F) -> String
     where
         F: FnOnce(String) -> Fut,
@@ -29,9 +29,9 @@ impl TestPostgres {
             client
                 .execute(DATABASE_LOCK, &[&name])
                 .await
-                .unwrap_or_else(|error| panic!("template {name} could not be locked: {error:?}"));
+                .unwrap_or_else(|error| panic!("failed to lock template {name}: {error:?}"));
             run(&client, IDLE_TABLE).await;
-            // Another process may have built it while we waited.
+            // Another process may have built it while this one waited for the lock.
             if !exists(&client, name).await {
                 self.build_template(&client, name, build).await;
             }
@@ -39,7 +39,7 @@ impl TestPostgres {
         name.to_owned()
     }
 
-    /// Called with the lock held. A database still called "building" is what an interrupted process left.
+    /// Builds a template; the caller holds the lock. A leftover `_building` database is from an interrupted process.
     async fn build_template<F, Fut>(&self, client: &Client, name: &str, build: F)
     where
         F: FnOnce(String) -> Fut,
@@ -53,7 +53,7 @@ impl TestPostgres {
         client
             .execute(DATABASE_DISCONNECT, &[&building])
             .await
-            .unwrap_or_else(|error| panic!("template {name} is still in use: {error:?}"));
+            .unwrap_or_else(|error| panic!("failed to disconnect template {name}: {error:?}"));
         let names = [("building", building.as_str()), ("name", name)];
         run(client, &fill(DATABASE_RENAME, &names)).await;
     }
@@ -63,7 +63,7 @@ async fn exists(client: &Client, name: &str) -> bool {
     client
         .query_one(DATABASE_EXISTS, &[&name])
         .await
-        .unwrap_or_else(|error| panic!("template {name} could not be looked up: {error:?}"))
+        .unwrap_or_else(|error| panic!("failed to look up template {name}: {error:?}"))
         .get(0)
 }
 

@@ -1,4 +1,4 @@
-//! A throwaway Temporal server: its options, its life, its own command line. Does not know what runs on it.
+//! A throwaway Temporal server: its options, start and stop, and Temporal's CLI. Does not know what runs on it.
 
 use std::ffi::OsString;
 use std::io;
@@ -8,19 +8,19 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use crate::account::Account;
+use crate::os_user::OsUser;
 use crate::server::{Server, ServerKind};
 use crate::tools::temporal_cli;
 use crate::unique::unique_name;
 use crate::wait::wait_until;
 
-/// Holds `host:port` of the Temporal server to test on; `cargo xtask test` sets it.
+/// `host:port` of the Temporal server to test on; `cargo xtask test` sets it.
 pub const TEMPORAL_VARIABLE: &str = "LEASEHOLD_TEST_TEMPORAL";
 
-const NAMESPACE_LIMIT: Duration = Duration::from_secs(30);
-/// More than two cores can ask for: a test must meet the limits it sets, not those of a development server.
+const NAMESPACE_TIMEOUT: Duration = Duration::from_secs(30);
+/// More calls than two cores can send, so that the development server's own rate limits do not affect tests.
 const NO_LIMIT: &str = "1000000";
-/// Calls a second, of a namespace and of a service; the usual values lie between 1 and 3,000.
+/// Calls per second of a namespace and of a service; the defaults lie between 1 and 3,000.
 const RATE_SETTINGS: [&str; 7] = [
     "frontend.rps",
     "frontend.namespaceRPS",
@@ -30,12 +30,12 @@ const RATE_SETTINGS: [&str; 7] = [
     "history.rps",
     "matching.rps",
 ];
-/// A server that is killed loses nothing by this, only a machine that loses power; and it is three times as fast.
+/// Three times as fast. Data survives a killed server, but not a power failure.
 const FILE_PRAGMAS: [&str; 2] = ["journal_mode=WAL", "synchronous=OFF"];
-/// What the CLI says of a workflow that is not there: all of the server that finds it has answered then.
+/// The CLI's error for an unknown workflow: it shows that the server's services answer.
 const NOT_FOUND: &str = "workflow not found";
 
-/// What a private server shall be like; in memory unless said otherwise.
+/// Options of a private server, which is in memory by default.
 #[derive(Debug, Clone, Default)]
 pub struct TemporalOptions {
     on_file: bool,
@@ -45,7 +45,7 @@ pub struct TemporalOptions {
 }
 
 impl TemporalOptions {
-    /// Keeps everything in a file, so that it is there when the server is started again.
+    /// Stores all data in a file, so that it survives a restart.
     #[must_use]
     pub fn on_file(mut self) -> Self {
         self.on_file = true;
@@ -59,14 +59,14 @@ impl TemporalOptions {
         self
     }
 
-    /// Adds a search attribute, such as `Tenant` of type `Keyword`, to all namespaces.
+    /// Adds a search attribute to all namespaces, such as `Tenant` of type `Keyword`.
     #[must_use]
     pub fn search_attribute(mut self, name: &str, of_type: &str) -> Self {
         self.search_attributes.push(format!("{name}={of_type}"));
         self
     }
 
-    /// Sets a dynamic configuration value, in JSON; it wins over the one set here by default.
+    /// Sets a dynamic configuration value, in JSON; overrides the default set here.
     #[must_use]
     pub fn setting(mut self, name: &str, value: &str) -> Self {
         self.settings.push(format!("{name}={value}"));
@@ -74,20 +74,20 @@ impl TemporalOptions {
     }
 }
 
-/// A real Temporal server for tests: Temporal's own development server, without its rate limits.
+/// A real Temporal server for tests: Temporal's development server without its rate limits.
 ///
-/// One that was started here ends, and its folder goes, when the handle is dropped or the process ends, even by `kill -9`.
+/// A server started here stops, and its directory is removed, when the handle is dropped or the process exits, even by `kill -9`.
 /// All methods block the thread.
 pub struct TestTemporal {
     address: String,
     cli: PathBuf,
-    /// None when the server is somebody else's.
+    /// None when another process started the server.
     own: Option<Server<DevServer>>,
 }
 
 impl TestTemporal {
-    /// The server all tests of this process share: that of [`TEMPORAL_VARIABLE`], or else a throwaway one in memory that
-    /// is started at the first call and ends with the process.
+    /// Returns the server that all tests of this process share: the one at [`TEMPORAL_VARIABLE`], or else a throwaway server
+    /// in memory that the first call starts and that ends with the process.
     ///
     /// # Panics
     /// When Temporal's CLI is not installed (`cargo xtask setup` installs it) or the server does not start.
@@ -106,7 +106,7 @@ impl TestTemporal {
         })
     }
 
-    /// Starts a private server on free loopback ports and waits until all its namespaces are served.
+    /// Starts a private server on free loopback ports and waits until all its namespaces are ready.
     ///
     /// # Errors
     /// When Temporal's CLI is not installed or the server does not start; the message says what to do.
@@ -114,7 +114,7 @@ impl TestTemporal {
         Self::start_with(&temporal_cli()?, options)
     }
 
-    /// The same, with the CLI that is named.
+    /// Like [`start`](Self::start), with the CLI at this path.
     ///
     /// # Errors
     /// When the server does not start.
@@ -124,7 +124,7 @@ impl TestTemporal {
             cli: cli.clone(),
             options,
         };
-        let server = Server::start(Account::ours(), kind)?;
+        let server = Server::start(OsUser::current(), kind)?;
         Ok(Self {
             address: address(server.port()),
             cli,
@@ -132,68 +132,69 @@ impl TestTemporal {
         })
     }
 
-    /// `host:port` of its gRPC service.
+    /// `host:port` of the gRPC service.
     #[must_use]
     pub fn address(&self) -> &str {
         &self.address
     }
 
-    /// The process id of the server that was started last, when it is our own.
+    /// The process id of the current server; none if another process started it.
     #[must_use]
     pub fn server_pid(&self) -> Option<u32> {
         self.own.as_ref().and_then(Server::pid)
     }
 
-    /// The folder that holds the server's messages (`log`) and its file, when it is our own.
+    /// The directory with the server's log (`log`) and database file; none if another process started the server.
     #[must_use]
-    pub fn folder(&self) -> Option<&Path> {
-        self.own.as_ref().map(Server::folder)
+    pub fn directory(&self) -> Option<&Path> {
+        self.own.as_ref().map(Server::directory)
     }
 
-    /// Stops the server in order.
+    /// Stops the server cleanly.
     pub fn stop(&mut self) -> io::Result<()> {
         self.own()?.end("TERM")
     }
 
-    /// Kills the server with `kill -9`, as a failing machine would.
+    /// Kills the server with `kill -9`, like a machine failure.
     pub fn kill(&mut self) -> io::Result<()> {
         self.own()?.end("KILL")
     }
 
-    /// Starts a stopped or killed server again on the same port and, if it has one, the same file.
+    /// Starts a stopped or killed server on the same port and, if it has one, the same file.
     pub fn start_again(&mut self) -> io::Result<()> {
         let server = self.own()?;
         server.start_again()
     }
 
-    /// Runs Temporal's CLI against this server, for example `["workflow", "list", "--output", "json"]`, and returns what it
-    /// prints.
+    /// Runs Temporal's CLI against this server, for example `["workflow", "list", "--output", "json"]`, and returns its
+    /// output.
     ///
     /// # Errors
-    /// When the CLI fails; the error is what it said.
+    /// When the CLI fails; the error has the CLI's message.
     pub fn cli(&self, arguments: &[&str]) -> io::Result<String> {
         run_cli(&self.cli, &self.address, arguments)
     }
 
-    /// Makes a namespace with a name of its own, so that tests on a shared server do not see each other's workflows.
+    /// Creates a namespace with a unique name, so that tests on a shared server do not see each other's workflows.
     ///
     /// # Panics
-    /// When the server refuses, or does not serve it in time.
+    /// When the server rejects the namespace or does not serve it in time.
     #[must_use]
     pub fn fresh_namespace(&self) -> String {
         let name = unique_name().replace('_', "-");
         self.cli(&["operator", "namespace", "create", "--namespace", &name])
-            .unwrap_or_else(|error| panic!("namespace {name} could not be made: {error}"));
+            .unwrap_or_else(|error| panic!("failed to create namespace {name}: {error}"));
         let served = || serves(&self.cli, &self.address, &name);
         assert!(
-            wait_until(NAMESPACE_LIMIT, served),
-            "namespace {name} is not served"
+            wait_until(NAMESPACE_TIMEOUT, served),
+            "namespace {name} was not ready within {NAMESPACE_TIMEOUT:?}"
         );
         name
     }
 
     fn own(&mut self) -> io::Result<&mut Server<DevServer>> {
-        let shared = || io::Error::other("this Temporal server was not started by this process");
+        let shared =
+            || io::Error::other("cannot control this Temporal server: another process started it");
         self.own.as_mut().ok_or_else(shared)
     }
 }
@@ -207,10 +208,10 @@ impl ServerKind for DevServer {
     const NAME: &'static str = "Temporal";
     const END_SIGNAL: &'static str = "KILL";
 
-    /// Its other ports are chosen by the server among the system's free ones; a collision is a failed start, and repeated.
-    fn command(&self, folder: &Path, port: u16) -> Vec<OsString> {
-        // It would keep a cluster id in the home folder otherwise.
-        let home = |variable: &str| format!("{variable}={}", folder.display());
+    /// The server chooses its other ports among the free ones; a collision fails the start, which is then retried.
+    fn command(&self, directory: &Path, port: u16) -> Vec<OsString> {
+        // The CLI stores a cluster id in the home directory.
+        let home = |variable: &str| format!("{variable}={}", directory.display());
         let mut command = vec![
             "env".into(),
             home("HOME").into(),
@@ -240,13 +241,13 @@ impl ServerKind for DevServer {
                 add(&["--sqlite-pragma", pragma]);
             }
             add(&["--db-filename"]);
-            command.push(folder.join("temporal.db").into());
+            command.push(directory.join("temporal.db").into());
         }
         command
     }
 
     fn is_ready(&self, _folder: &Path, port: u16, _pid: u32) -> bool {
-        // Cheap, and so asked first.
+        // The cheap check first.
         if TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_err() {
             return false;
         }
@@ -261,7 +262,7 @@ fn address(port: u16) -> String {
     format!("127.0.0.1:{port}")
 }
 
-/// Whether a namespace is served, down to where executions are kept.
+/// Whether a namespace is ready, including the service that stores executions.
 fn serves(cli: &Path, address: &str, namespace: &str) -> bool {
     let describe = ["workflow", "describe", "--workflow-id", "none"];
     let mut arguments = describe.to_vec();
@@ -273,15 +274,15 @@ fn run_cli(cli: &Path, address: &str, arguments: &[&str]) -> io::Result<String> 
     let output = Command::new(cli)
         .args(arguments)
         .args(["--address", address, "--command-timeout", "60s"])
-        // Somebody's own profile must not lead to somebody's own server.
+        // A developer's own profile must not redirect the CLI to another server.
         .args(["--disable-config-file", "--disable-config-env"])
         .output()?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        let asked = arguments.join(" ");
+        let error = String::from_utf8_lossy(&output.stderr);
+        let arguments = arguments.join(" ");
         return Err(io::Error::other(format!(
-            "temporal {asked}: {}",
-            said.trim()
+            "temporal {arguments}: {}",
+            error.trim()
         )));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())

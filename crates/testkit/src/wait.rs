@@ -1,11 +1,11 @@
-//! Bounded waits that poll: the only place in the tests that sleeps. Knows nothing of what is waited for.
+//! Bounded waits that poll a condition: the only code in the tests that sleeps. Knows no condition.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-const PACE: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Blocks the thread until `check` is true, and says whether it became so within `timeout`.
+/// Blocks the thread until `check` returns true; returns false after `timeout`.
 #[must_use]
 pub fn wait_until(timeout: Duration, mut check: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + timeout;
@@ -13,14 +13,14 @@ pub fn wait_until(timeout: Duration, mut check: impl FnMut() -> bool) -> bool {
         if Instant::now() >= deadline {
             return false;
         }
-        thread::sleep(PACE);
+        thread::sleep(POLL_INTERVAL);
     }
     true
 }
 
-/// Waits until `check` is true, and says whether it became so within `timeout`; a check that hangs is cut off there too.
+/// Waits until `check` returns true; returns false after `timeout`, also if `check` hangs.
 ///
-/// For what gives no signal to wait on. Not for a runtime whose clock is paused: a server does not share that clock.
+/// For conditions without a signal to wait on. Do not use it on a runtime with a paused clock: servers do not share that clock.
 #[cfg(feature = "database")]
 #[must_use]
 pub async fn eventually<F, Fut>(timeout: Duration, mut check: F) -> bool
@@ -30,7 +30,7 @@ where
 {
     let poll = async {
         while !check().await {
-            tokio::time::sleep(PACE).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
     tokio::time::timeout(timeout, poll).await.is_ok()
@@ -43,22 +43,22 @@ mod tests {
     const SHORT: Duration = Duration::from_millis(50);
 
     #[tokio::test]
-    async fn waits_end_when_the_check_holds() {
+    async fn waits_end_when_the_check_returns_true() {
         let mut calls = 0;
         assert!(wait_until(Duration::from_secs(10), || {
             calls += 1;
             calls == 3
         }));
-        let mut asked = 0;
+        let mut polls = 0;
         let third = eventually(Duration::from_secs(10), || {
-            asked += 1;
-            std::future::ready(asked == 3)
+            polls += 1;
+            std::future::ready(polls == 3)
         });
         assert!(third.await);
     }
 
     #[tokio::test]
-    async fn waits_are_bounded() {
+    async fn waits_end_at_the_timeout() {
         assert!(!wait_until(SHORT, || false));
         assert!(!eventually(SHORT, std::future::pending).await);
     }

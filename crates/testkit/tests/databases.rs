@@ -1,4 +1,4 @@
-//! Databases and templates on the shared server: made, copied once built, used again, and dropped.
+//! Databases and templates on the shared server: creation, copies, reuse and removal.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -30,7 +30,7 @@ async fn exists(name: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_database_is_made_and_dropped_even_with_a_connection_open() {
+async fn database_is_dropped_even_with_an_open_connection() {
     let database = TestPostgres::shared().fresh_database(None).await;
     let name = database.name().to_owned();
     let client = connect(database.url()).await;
@@ -41,22 +41,22 @@ async fn a_database_is_made_and_dropped_even_with_a_connection_open() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_template_is_built_once_and_copied() {
+async fn template_is_built_once_and_copied() {
     static BUILT: AtomicU32 = AtomicU32::new(0);
     let server = TestPostgres::shared();
     let name = format!("template_{}", std::process::id());
-    let ask = || {
+    let create = || {
         server.template_database(&name, |url| async move {
             BUILT.fetch_add(1, Ordering::SeqCst);
             let client = connect(&url).await;
             client.batch_execute(TABLE_CREATE).await.unwrap();
-            // Left open on purpose: an adapter's pool does not close at once either.
+            // Left open on purpose, like the pool of an adapter.
             std::mem::forget(client);
         })
     };
-    let (first, second, third) = tokio::join!(ask(), ask(), ask());
+    let (first, second, third) = tokio::join!(create(), create(), create());
     assert_eq!((&first, &second, &third), (&name, &name, &name));
-    assert_eq!(ask().await, name);
+    assert_eq!(create().await, name);
     assert_eq!(BUILT.load(Ordering::SeqCst), 1);
 
     let (one, other) = tokio::join!(
@@ -83,7 +83,7 @@ async fn seeded_template(name: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_is_used_again_has_the_templates_rows_and_sequences() {
+async fn reused_database_has_the_rows_and_sequences_of_the_template() {
     let (server, template) = (TestPostgres::shared(), seeded_template("rows").await);
     let mut names = Vec::new();
     for _ in 0..3 {
@@ -101,7 +101,7 @@ async fn a_database_that_is_used_again_has_the_templates_rows_and_sequences() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_with_a_changed_schema_is_not_used_again() {
+async fn database_with_a_changed_schema_is_not_reused() {
     let (server, template) = (TestPostgres::shared(), seeded_template("schema").await);
     let database = server.reused_database(&template).await;
     let name = database.name().to_owned();

@@ -1,4 +1,4 @@
-"""A worker with one workflow that returns its input: shows that the SDK is there and reaches the server."""
+"""A worker with one workflow that returns its input: tests that the SDK is installed and reaches the server."""
 
 import asyncio
 import sys

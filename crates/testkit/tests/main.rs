@@ -1,4 +1,4 @@
-//! The testkit on real servers and processes: one test program.
+//! Tests of the testkit with real servers and processes, linked into one test program.
 
 mod databases;
 mod processes;

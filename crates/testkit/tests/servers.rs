@@ -1,4 +1,4 @@
-//! Private servers: they survive a crash and a kill, and they end with their owner.
+//! Private servers survive crashes and end with their owner.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use tokio_postgres::{Client, NoTls};
 const TABLE_CREATE: &str = include_str!("sql/table_create.sql");
 const TABLE_COUNT: &str = include_str!("sql/table_count.sql");
 const SETTING: &str = include_str!("sql/setting.sql");
-const LIMIT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 async fn connect(url: &str) -> Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
@@ -20,7 +20,7 @@ async fn connect(url: &str) -> Client {
     client
 }
 
-async fn assert_row_is_there(cluster: &Cluster) {
+async fn assert_row_exists(cluster: &Cluster) {
     let row = connect(&cluster.url())
         .await
         .query_one(TABLE_COUNT, &[])
@@ -38,7 +38,7 @@ fn is_alive(pid: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_private_cluster_survives_a_crash_a_kill_and_a_stop() {
+async fn cluster_survives_a_crash_a_kill_and_a_stop() {
     let mut cluster = fresh_cluster(&[("max_connections", "20")]);
     let (url, first_pid) = (cluster.url(), cluster.server_pid());
     let client = connect(&url).await;
@@ -50,45 +50,45 @@ async fn a_private_cluster_survives_a_crash_a_kill_and_a_stop() {
 
     cluster.restart_immediate().unwrap();
     assert_ne!(cluster.server_pid(), first_pid);
-    assert_row_is_there(&cluster).await;
+    assert_row_exists(&cluster).await;
 
     cluster.kill().unwrap();
     assert!(tokio_postgres::connect(&url, NoTls).await.is_err());
     cluster.start_again().unwrap();
-    assert_row_is_there(&cluster).await;
+    assert_row_exists(&cluster).await;
 
     cluster.stop().unwrap();
     cluster.start_again().unwrap();
     assert_eq!(cluster.url(), url);
-    assert_row_is_there(&cluster).await;
+    assert_row_exists(&cluster).await;
 }
 
 #[test]
-fn a_dropped_cluster_leaves_nothing() {
+fn dropped_cluster_leaves_no_process_and_no_directory() {
     for stop_first in [false, true] {
         let mut cluster = fresh_cluster(&[]);
-        let folder = cluster.folder().to_owned();
+        let directory = cluster.directory().to_owned();
         let pid = cluster.server_pid().unwrap().to_string();
         if stop_first {
             cluster.stop().unwrap();
         }
         drop(cluster);
-        assert!(!folder.exists());
+        assert!(!directory.exists());
         assert!(!is_alive(&pid));
     }
 }
 
 #[test]
-fn a_server_that_cannot_start_says_why_and_leaves_nothing() {
+fn failed_start_reports_the_log() {
     let error = Cluster::start(&[("no_such_setting", "1")]).err().unwrap();
     assert!(error.to_string().contains("no_such_setting"), "{error}");
 }
 
-/// A process that holds a server of its own, as seen from outside.
+/// A process that owns a server.
 struct Holder {
     process: Child,
     server_pid: String,
-    folder: PathBuf,
+    directory: PathBuf,
 }
 
 fn start_holder() -> Holder {
@@ -104,33 +104,33 @@ fn start_holder() -> Holder {
         .unwrap();
     let mut words = line.split_whitespace();
     let server_pid = words.next().unwrap().to_owned();
-    let folder = Path::new(words.next().unwrap()).to_owned();
+    let directory = Path::new(words.next().unwrap()).to_owned();
     assert!(is_alive(&server_pid));
-    assert!(folder.exists());
+    assert!(directory.exists());
     Holder {
         process,
         server_pid,
-        folder,
+        directory,
     }
 }
 
-fn assert_all_gone(holder: &Holder) {
-    assert!(wait_until(LIMIT, || !is_alive(&holder.server_pid)));
-    assert!(wait_until(LIMIT, || !holder.folder.exists()));
+fn assert_removed(holder: &Holder) {
+    assert!(wait_until(TIMEOUT, || !is_alive(&holder.server_pid)));
+    assert!(wait_until(TIMEOUT, || !holder.directory.exists()));
 }
 
 #[test]
-fn a_server_ends_when_its_owner_is_killed() {
+fn server_ends_when_its_owner_is_killed() {
     let mut holder = start_holder();
     holder.process.kill().unwrap();
     holder.process.wait().unwrap();
-    assert_all_gone(&holder);
+    assert_removed(&holder);
 }
 
 #[test]
-fn a_shared_server_ends_when_its_owner_exits() {
+fn shared_server_ends_when_its_owner_exits() {
     let mut holder = start_holder();
     drop(holder.process.stdin.take());
     assert!(holder.process.wait().unwrap().success());
-    assert_all_gone(&holder);
+    assert_removed(&holder);
 }

@@ -1,4 +1,4 @@
-//! Temporal servers: shared and private, ended and started again, through the proxy, with a worker in Python.
+//! Temporal servers: shared and private, restarted, behind the proxy, with a Python worker.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use leasehold_testkit::{
     python_worker, temporal_cli, wait_until,
 };
 
-const LIMIT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const ECHO: [&str; 6] = [
     "--type",
     "Echo",
@@ -35,13 +35,13 @@ fn describe(server: &TestTemporal, namespace: &str, id: &str) -> std::io::Result
 }
 
 fn is_alive(pid: u32) -> bool {
-    let order = format!("kill -0 {pid} 2>/dev/null");
-    let status = Command::new("sh").args(["-c", &order]).status();
+    let script = format!("kill -0 {pid} 2>/dev/null");
+    let status = Command::new("sh").args(["-c", &script]).status();
     status.unwrap().success()
 }
 
 #[test]
-fn namespaces_on_the_shared_server_do_not_see_each_other() {
+fn namespaces_on_the_shared_server_are_isolated() {
     let server = TestTemporal::shared();
     let (one, other) = (server.fresh_namespace(), server.fresh_namespace());
     start_workflow(server, &one, "w").unwrap();
@@ -51,14 +51,14 @@ fn namespaces_on_the_shared_server_do_not_see_each_other() {
 }
 
 #[test]
-fn a_server_on_a_file_survives_a_kill_and_a_stop_on_its_port() {
+fn server_on_a_file_survives_a_kill_and_a_stop() {
     let options = TemporalOptions::default()
         .on_file()
         .namespace("tenants")
         .search_attribute("Tenant", "Keyword");
     let mut server = TestTemporal::start(options).unwrap();
     let address = server.address().to_owned();
-    start_workflow(&server, "tenants", "kept").unwrap();
+    start_workflow(&server, "tenants", "survivor").unwrap();
 
     for kill in [true, false] {
         if kill {
@@ -66,15 +66,15 @@ fn a_server_on_a_file_survives_a_kill_and_a_stop_on_its_port() {
         } else {
             server.stop().unwrap();
         }
-        assert!(describe(&server, "tenants", "kept").is_err());
+        assert!(describe(&server, "tenants", "survivor").is_err());
         server.start_again().unwrap();
         assert_eq!(server.address(), address);
-        assert!(describe(&server, "tenants", "kept").is_ok());
+        assert!(describe(&server, "tenants", "survivor").is_ok());
     }
 }
 
 #[test]
-fn servers_side_by_side_do_not_collide_and_leave_nothing() {
+fn concurrent_servers_do_not_collide_and_leave_nothing() {
     let start = || TestTemporal::start(TemporalOptions::default()).unwrap();
     let servers = std::thread::scope(|scope| {
         let starting: Vec<_> = (0..3).map(|_| scope.spawn(start)).collect();
@@ -83,62 +83,62 @@ fn servers_side_by_side_do_not_collide_and_leave_nothing() {
     });
     for server in servers {
         start_workflow(&server, "default", "w").unwrap();
-        let folder = server.folder().unwrap().to_owned();
+        let directory = server.directory().unwrap().to_owned();
         let pid = server.server_pid().unwrap();
-        assert!(folder.exists() && is_alive(pid));
+        assert!(directory.exists() && is_alive(pid));
         drop(server);
-        assert!(!folder.exists() && !is_alive(pid));
+        assert!(!directory.exists() && !is_alive(pid));
     }
 }
 
 #[test]
-fn a_server_that_cannot_start_says_why() {
+fn failed_start_reports_the_reason() {
     let options = TemporalOptions::default().search_attribute("Tenant", "NoSuchType");
     let error = TestTemporal::start(options).err().unwrap();
     assert!(error.to_string().contains("NoSuchType"), "{error}");
 }
 
 #[test]
-fn a_server_ends_when_its_owner_is_killed() {
+fn server_ends_when_its_owner_is_killed() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_testkit-hold-server"));
     command.arg("temporal").env_remove(TEMPORAL_VARIABLE);
     let mut holder = Process::spawn(command);
-    let line = holder.wait_for_line(LIMIT, |_| true);
-    let (pid, folder) = line.split_once(' ').unwrap();
-    let (pid, folder) = (pid.parse().unwrap(), Path::new(folder));
-    assert!(is_alive(pid) && folder.exists());
+    let line = holder.wait_for_line(TIMEOUT, |_| true);
+    let (pid, directory) = line.split_once(' ').unwrap();
+    let (pid, directory) = (pid.parse().unwrap(), Path::new(directory));
+    assert!(is_alive(pid) && directory.exists());
     holder.kill();
-    assert!(wait_until(LIMIT, || !is_alive(pid)));
-    assert!(wait_until(LIMIT, || !folder.exists()));
+    assert!(wait_until(TIMEOUT, || !is_alive(pid)));
+    assert!(wait_until(TIMEOUT, || !directory.exists()));
 }
 
 #[tokio::test]
-async fn a_client_of_temporal_goes_on_when_what_was_held_passes() {
+async fn temporal_client_continues_after_held_responses_arrive() {
     let server = TestTemporal::shared();
     let namespace = server.fresh_namespace();
     let proxy = FaultProxy::to(server.address()).await;
-    proxy.hold_answers();
+    proxy.hold_responses();
     let mut command = Command::new(temporal_cli().unwrap());
     command
         .args(["workflow", "start", "--workflow-id", "held"])
         .args(["--namespace", &namespace, "--address", &proxy.address()])
         .args(ECHO);
     let mut client = Process::spawn(command);
-    // The greeting of HTTP/2 is held already, so the client has not come to its start.
-    proxy.held_answers(1).await;
+    // The HTTP/2 settings are held already, so the client has not sent its start.
+    proxy.wait_for_held_responses(1).await;
     assert!(describe(server, &namespace, "held").is_err());
     proxy.pass();
-    assert!(client.wait(LIMIT).success(), "{}", client.log());
+    assert!(client.wait(TIMEOUT).success(), "{}", client.log());
     assert!(describe(server, &namespace, "held").is_ok());
 }
 
 #[test]
-fn a_python_worker_runs_a_workflow() {
+fn python_worker_runs_a_workflow() {
     let server = TestTemporal::shared();
     let namespace = server.fresh_namespace();
     let script = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/echo_worker.py"));
     let worker = python_worker(script, &[server.address(), &namespace]);
-    worker.wait_for_line(LIMIT, |line| line == "ready");
+    worker.wait_for_line(TIMEOUT, |line| line == "ready");
     start_workflow(server, &namespace, "echo").unwrap();
     let arguments = ["workflow", "result", "--workflow-id", "echo"];
     let result = server
@@ -148,14 +148,14 @@ fn a_python_worker_runs_a_workflow() {
 }
 
 #[test]
-fn a_missing_cli_is_named() {
+fn missing_cli_is_reported() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_testkit-hold-server"));
     command
         .arg("temporal")
         .env_remove(TEMPORAL_VARIABLE)
         .env(TEMPORAL_CLI_VARIABLE, "/no/such/program");
     let mut holder = Process::spawn(command);
-    assert!(!holder.wait(LIMIT).success());
+    assert!(!holder.wait(TIMEOUT).success());
     assert!(
         holder.log().contains("/no/such/program"),
         "{}",

@@ -1,8 +1,8 @@
-//! Enqueue and work in one file and one process: a worker on SQLite with typed handlers, a retry, a scheduled job and a clean stop.
+//! Enqueues and runs jobs in one process: a worker on SQLite with typed handlers, a retry, a scheduled job and a graceful shutdown.
 //!
-//! `cargo run -p leasehold-worker --example enqueue_and_work [FILE]`; without a file all is kept in memory.
+//! `cargo run -p leasehold-worker --example enqueue_and_work [FILE]`; without a file the store is in memory.
 
-#![allow(clippy::print_stdout, reason = "an example talks to people")]
+#![allow(clippy::print_stdout, reason = "an example prints its output")]
 
 use anyhow::{Context, Result};
 use leasehold_core::JsonText;
@@ -22,7 +22,7 @@ struct Welcome {
 }
 
 async fn welcome(letter: Welcome, job: JobContext) -> Result<String, JobError> {
-    // The first attempt for bob fails; his job is tried again after 100 ms.
+    // The first attempt for bob fails; the job is retried after 100 ms.
     if letter.to == "bob" && job.attempt() == 1 {
         let soon = Duration::from_millis(100);
         return Err(JobError::retry_after(soon, "the mail server is busy"));
@@ -47,11 +47,11 @@ async fn main() -> Result<()> {
     store.schema_migrate().await?;
 
     let (done, mut all_done) = mpsc::unbounded_channel();
-    let worker = Worker::of(Arc::new(StoreSource::new(store.clone())))
+    let worker = Worker::builder(Arc::new(StoreSource::new(store.clone())))
         .queue("emails")
         .concurrency(4)
         .handler("welcome", welcome)
-        // What a handler needs comes in by the closure; a closure that captures returns an async block.
+        // A closure passes dependencies to the handler; a closure that captures returns an async block.
         .handler("report", move |(): (), _: JobContext| {
             let done = done.clone();
             async move {
@@ -67,7 +67,7 @@ async fn main() -> Result<()> {
     for name in ["ada", "bob", "ada"] {
         let to = name.to_owned();
         let mut job = NewJob::new("emails", "welcome", JsonText::of(&Welcome { to })?);
-        // Nobody is welcomed twice in an hour.
+        // At most one welcome per person and hour.
         job.dedup = Some(Dedup {
             key: name.to_owned(),
             window: Some(Duration::from_secs(3600)),
@@ -80,10 +80,10 @@ async fn main() -> Result<()> {
     let enqueued = store.job_enqueue(&jobs).await?;
     println!("enqueued {enqueued:?}");
 
-    all_done.recv().await.context("the worker is gone")?;
+    all_done.recv().await.context("the worker has stopped")?;
     let stats = worker.stop().await;
     println!(
-        "{} jobs completed, {} tried again",
+        "{} jobs completed, {} retried",
         stats.completed, stats.retried
     );
     Ok(())

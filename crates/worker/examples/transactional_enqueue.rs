@@ -1,8 +1,8 @@
-//! A job that is enqueued by the transaction that writes the business row: both happen or neither. On PostgreSQL.
+//! Enqueues a job in the transaction that writes the business row: both commit or neither. Needs PostgreSQL.
 //!
 //! `DATABASE_URL=postgres://… cargo run -p leasehold-worker --example transactional_enqueue`
 
-#![allow(clippy::print_stdout, reason = "an example talks to people")]
+#![allow(clippy::print_stdout, reason = "an example prints its output")]
 
 use anyhow::{Context, Result};
 use leasehold_runtime::StoreSource;
@@ -18,7 +18,7 @@ const INSERT: &str = include_str!("sql/order_insert.sql");
 const ENQUEUE: &str = include_str!("sql/job_enqueue.sql");
 const COUNT: &str = include_str!("sql/order_count.sql");
 
-/// Takes an order, and sees to it that it is confirmed. The caller commits or rolls back.
+/// Inserts an order and enqueues its confirmation. The caller commits or rolls back.
 async fn take_order(client: &tokio_postgres::Transaction<'_>, queue: &str, id: i64) -> Result<i64> {
     client.execute(INSERT, &[&id, &"ada"]).await?;
     let payload = serde_json::json!({ "order": id });
@@ -34,7 +34,7 @@ async fn connect(url: &str) -> Result<Client> {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let url = std::env::var("DATABASE_URL").context("DATABASE_URL names no database")?;
+    let url = std::env::var("DATABASE_URL").context("DATABASE_URL is not set")?;
     let store: Arc<dyn Store> = Arc::new(PostgresStore::new(&PostgresOptions::new(&url))?);
     store.schema_migrate().await?;
     let queue = format!("orders-{}", std::process::id());
@@ -47,11 +47,11 @@ async fn main() -> Result<()> {
             Ok(())
         }
     };
-    let worker = Worker::of(Arc::new(StoreSource::new(store))).queue(&queue);
+    let worker = Worker::builder(Arc::new(StoreSource::new(store))).queue(&queue);
     let worker = worker.handler("confirm", handler).build()?.start();
 
     let mut client = connect(&url).await?;
-    // Temporary, so that nothing stays behind; a real one works the same.
+    // A temporary table, so that the example leaves nothing behind.
     client.batch_execute(TABLE).await?;
     let transaction = client.transaction().await?;
     take_order(&transaction, &queue, 1).await?;

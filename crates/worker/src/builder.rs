@@ -1,12 +1,12 @@
-//! How a worker is put together, and what is refused before it starts.
+//! The worker's builder and its checks.
 
 use crate::context::JobContext;
-use crate::desk::Desk;
 use crate::handler::Handlers;
 use crate::outcome::{IntoOutcome, JobError};
 use crate::shared::{Options, Shared};
 use crate::source::JobSource;
 use crate::worker::Worker;
+use crate::worker_state::WorkerState;
 use leasehold_core::lease;
 use leasehold_core::limits::{JOB_MAX_BATCH, QUEUE_NAME_MAX_CHARS};
 use leasehold_core::text::{self, TextProblem};
@@ -20,57 +20,57 @@ use tokio_util::sync::CancellationToken;
 /// Why a worker cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BuildError {
-    /// It has no queue.
-    #[error("a worker needs a queue")]
+    /// No queue was given.
+    #[error("failed to build the worker: no queue; add one with `queue`")]
     NoQueue,
-    /// It has no handler.
-    #[error("a worker needs a handler")]
+    /// No handler was given.
+    #[error("failed to build the worker: no handler; add one with `handler` or `default_handler`")]
     NoHandler,
-    /// Two handlers for one kind.
-    #[error("the kind `{0}` has two handlers")]
-    TwoHandlers(String),
-    /// A queue is named twice.
-    #[error("the queue `{0}` is named twice")]
-    TwoQueues(String),
-    /// A name that cannot be one.
-    #[error("the {what} `{name}` {problem}")]
-    Name {
-        /// What the name is of.
+    /// A kind has two handlers.
+    #[error("failed to build the worker: kind `{0}` has two handlers")]
+    DuplicateHandler(String),
+    /// A queue was given twice.
+    #[error("failed to build the worker: queue `{0}` was given twice")]
+    DuplicateQueue(String),
+    /// The name of a queue, a kind or the worker is invalid.
+    #[error("failed to build the worker: {what} name `{name}` {problem}")]
+    InvalidName {
+        /// `queue`, `kind` or `worker`.
         what: &'static str,
         /// The name.
         name: String,
-        /// What is wrong with it.
+        /// Why it is invalid.
         problem: TextProblem,
     },
-    /// A number of jobs that cannot work.
-    #[error("{what} must be from {least} to {most}, is {is}")]
-    Count {
-        /// What it is.
-        what: &'static str,
-        /// The least that works.
-        least: usize,
-        /// The most that works.
-        most: usize,
-        /// What was given.
-        is: usize,
+    /// A number of jobs is out of range.
+    #[error("failed to build the worker: {option} is {value}, must be from {min} to {max}")]
+    OutOfRange {
+        /// The builder's method.
+        option: &'static str,
+        /// The smallest valid value.
+        min: usize,
+        /// The largest valid value.
+        max: usize,
+        /// The value that was given.
+        value: usize,
     },
 }
 
-/// A worker to be; see [`Worker::of`].
+/// Builds a [`Worker`]; see [`Worker::builder`].
 pub struct WorkerBuilder {
     source: Arc<dyn JobSource>,
     queues: Vec<String>,
     name: Option<String>,
     concurrency: usize,
     prefetch: Option<usize>,
-    prefetch_patience: Duration,
+    prefetch_timeout: Duration,
     lease: Option<Duration>,
     poll_interval: Duration,
     drain_timeout: Duration,
     cancel_grace: Duration,
     handlers: Handlers,
     kinds: Vec<String>,
-    twice: Option<String>,
+    duplicate_handler: Option<String>,
 }
 
 impl WorkerBuilder {
@@ -81,86 +81,86 @@ impl WorkerBuilder {
             name: None,
             concurrency: 32,
             prefetch: None,
-            prefetch_patience: Duration::from_millis(250),
+            prefetch_timeout: Duration::from_millis(250),
             lease: None,
             poll_interval: Duration::from_secs(5),
             drain_timeout: Duration::from_secs(25),
             cancel_grace: Duration::from_secs(1),
             handlers: Handlers::default(),
             kinds: Vec::new(),
-            twice: None,
+            duplicate_handler: None,
         }
     }
 
-    /// A queue to claim from. Several take turns.
+    /// Adds a queue to claim from. The worker claims from several queues in turn.
     #[must_use]
     pub fn queue(mut self, name: impl Into<String>) -> Self {
         self.queues.push(name.into());
         self
     }
 
-    /// The worker's name, which no other has or had. Made from host, process and chance unless told.
+    /// Sets the worker's name, which no other worker may have or have had. Default: host name, process id and a random number.
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
     }
 
-    /// How many jobs run at once; 32 unless told.
+    /// Sets how many jobs run at once. Default: 32.
     #[must_use]
     pub fn concurrency(mut self, jobs: usize) -> Self {
         self.concurrency = jobs;
         self
     }
 
-    /// How many jobs wait in the worker's hands, claimed, beside those that run; as many unless told. With none every job that ends costs a claim.
+    /// Sets how many jobs are claimed beyond those that run. Default: the concurrency. With 0 every finished job costs a claim.
     #[must_use]
     pub fn prefetch(mut self, jobs: usize) -> Self {
         self.prefetch = Some(jobs);
         self
     }
 
-    /// How long a claimed job may wait for its turn to run; 250 ms unless told. One that waits longer is behind slow handlers: it is given back to
-    /// whoever is free, and no more are claimed ahead for a while. For handlers that slow a claim each costs nothing that matters.
+    /// Sets how long a prefetched job may wait for a runner. Default: 250 ms. After that the worker returns its prefetched jobs to the queue
+    /// and stops prefetching for a while: its handlers are slow, so a claim per job costs little in comparison.
     #[must_use]
-    pub fn prefetch_patience(mut self, patience: Duration) -> Self {
-        self.prefetch_patience = patience;
+    pub fn prefetch_timeout(mut self, timeout: Duration) -> Self {
+        self.prefetch_timeout = timeout;
         self
     }
 
-    /// How long a lease lasts, renewed every third of it; as long as the queue says unless told. Bounded to 100 ms and a day.
+    /// Sets the length of leases, renewed three times per length. Default: the queue's setting. Clamped to 100 ms … 1 day.
     #[must_use]
     pub fn lease(mut self, lease: Duration) -> Self {
         self.lease = Some(lease::bounded(lease));
         self
     }
 
-    /// How often to look for jobs though nothing rang; 5 s unless told. Only a fallback.
+    /// Sets how often to poll without a notification. Default: 5 s. Only a fallback.
     #[must_use]
     pub fn poll_interval(mut self, interval: Duration) -> Self {
         self.poll_interval = interval.max(Duration::from_millis(1));
         self
     }
 
-    /// How long a worker that stops waits for handlers that run; 25 s unless told.
+    /// Sets how long a stopping worker waits for running handlers. Default: 25 s.
     #[must_use]
     pub fn drain_timeout(mut self, timeout: Duration) -> Self {
         self.drain_timeout = timeout;
         self
     }
 
-    /// How long a handler may go on after it was cancelled because the worker stops, to save what it can; 1 s unless told.
+    /// Sets how long a handler may run after a shutdown cancelled it, to save its progress. Default: 1 s.
     #[must_use]
     pub fn cancel_grace(mut self, grace: Duration) -> Self {
         self.cancel_grace = grace;
         self
     }
 
-    /// The handler of a kind of job. The payload is read as `T`; the answer is an [`Outcome`](crate::Outcome) or anything that can be written
-    /// as JSON.
+    /// Adds the handler of a kind of job. The payload is deserialized as `T`; the handler returns an [`Outcome`](crate::Outcome) or a result
+    /// that serializes to JSON.
     ///
-    /// A payload that is no `T` fails the job for good, with an error that says so. A panic fails the attempt. A handler that blocks its thread
-    /// belongs into `tokio::task::spawn_blocking`.
+    /// A payload that is not a `T` fails the job permanently. A panic fails the attempt. Run blocking code in
+    /// `tokio::task::spawn_blocking`.
     #[must_use]
     pub fn handler<T, F, Fut, O>(mut self, kind: impl Into<String>, handler: F) -> Self
     where
@@ -171,38 +171,38 @@ impl WorkerBuilder {
     {
         let kind = kind.into();
         if !self.handlers.add(&kind, handler) {
-            self.twice = Some(kind.clone());
+            self.duplicate_handler = Some(kind.clone());
         }
         self.kinds.push(kind);
         self
     }
 
-    /// The handler of every kind that has none of its own. Without one, a job of such a kind is tried again later, maybe by a worker that knows it.
+    /// Sets the handler of every kind without its own. Without it such a job's attempt fails and is retried, perhaps by a worker that has a handler.
     #[must_use]
-    pub fn other_kinds<T, F, Fut, O>(mut self, handler: F) -> Self
+    pub fn default_handler<T, F, Fut, O>(mut self, handler: F) -> Self
     where
         T: DeserializeOwned + Send + 'static,
         F: Fn(T, JobContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, JobError>> + Send + 'static,
         O: IntoOutcome,
     {
-        self.handlers.set_other(handler);
+        self.handlers.set_default(handler);
         self
     }
 
-    /// The worker, which has not begun yet.
+    /// Builds the worker without starting it.
     ///
     /// # Errors
-    /// If something is missing, doubled or out of bounds.
+    /// Fails if an option is missing, duplicate or out of range.
     pub fn build(self) -> Result<Worker, BuildError> {
         let prefetch = self.prefetch.unwrap_or(self.concurrency);
         self.check(prefetch)?;
         let options = Options {
             queues: self.queues.into_iter().map(Arc::from).collect(),
-            name: self.name.unwrap_or_else(fresh_name).into(),
+            name: self.name.unwrap_or_else(unique_name).into(),
             concurrency: self.concurrency,
             prefetch,
-            prefetch_patience: self.prefetch_patience,
+            prefetch_timeout: self.prefetch_timeout,
             lease: self.lease,
             poll_interval: self.poll_interval,
             drain_timeout: self.drain_timeout,
@@ -210,7 +210,7 @@ impl WorkerBuilder {
         };
         Ok(Worker::new(Shared {
             source: self.source,
-            desk: Desk::new(options.concurrency, options.prefetch),
+            state: WorkerState::new(options.concurrency, options.prefetch),
             options,
             handlers: self.handlers,
             stopping: CancellationToken::new(),
@@ -225,14 +225,14 @@ impl WorkerBuilder {
         if self.handlers.is_empty() {
             return Err(BuildError::NoHandler);
         }
-        if let Some(kind) = &self.twice {
-            return Err(BuildError::TwoHandlers(kind.clone()));
+        if let Some(kind) = &self.duplicate_handler {
+            return Err(BuildError::DuplicateHandler(kind.clone()));
         }
         let queues = self.queues.iter().map(|name| ("queue", name));
         let kinds = self.kinds.iter().map(|name| ("kind", name));
         let own = self.name.iter().map(|name| ("worker", name));
         for (what, name) in queues.chain(kinds).chain(own) {
-            text::check(name, QUEUE_NAME_MAX_CHARS).map_err(|problem| BuildError::Name {
+            text::check(name, QUEUE_NAME_MAX_CHARS).map_err(|problem| BuildError::InvalidName {
                 what,
                 name: name.clone(),
                 problem,
@@ -240,19 +240,19 @@ impl WorkerBuilder {
         }
         for (index, name) in self.queues.iter().enumerate() {
             if self.queues[..index].contains(name) {
-                return Err(BuildError::TwoQueues(name.clone()));
+                return Err(BuildError::DuplicateQueue(name.clone()));
             }
         }
-        for (what, is, least) in [
+        for (option, value, min) in [
             ("concurrency", self.concurrency, 1),
             ("prefetch", prefetch, 0),
         ] {
-            if is < least || is > JOB_MAX_BATCH {
-                return Err(BuildError::Count {
-                    what,
-                    least,
-                    most: JOB_MAX_BATCH,
-                    is,
+            if value < min || value > JOB_MAX_BATCH {
+                return Err(BuildError::OutOfRange {
+                    option,
+                    min,
+                    max: JOB_MAX_BATCH,
+                    value,
                 });
             }
         }
@@ -260,8 +260,8 @@ impl WorkerBuilder {
     }
 }
 
-/// A name that no other worker has or had.
-fn fresh_name() -> String {
+/// Generates a worker name that no other worker has or had.
+fn unique_name() -> String {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let host: String = host
         .trim()
@@ -270,6 +270,6 @@ fn fresh_name() -> String {
         .take(50)
         .collect();
     let host = if host.is_empty() { "worker" } else { &host };
-    let chance = fastrand::u64(..);
-    format!("{host}-{}-{chance:016x}", std::process::id())
+    let random = fastrand::u64(..);
+    format!("{host}-{}-{random:016x}", std::process::id())
 }

@@ -1,36 +1,36 @@
-//! Looks for jobs whenever there is room for some, in every queue in turn, and sleeps while there are none. Knows nothing of what becomes of them.
+//! Claims jobs from every queue in turn while there is capacity, and sleeps while the queues are empty. Does not know how jobs end.
 
 use crate::runner;
 use crate::shared::Shared;
 use leasehold_core::job::{JobClaim, JobsClaimed};
 use leasehold_core::limits::JOB_MAX_BATCH;
-use leasehold_core::rest::{SILENCE, rest_after};
+use leasehold_core::spurious_wakeup::{QUIET_PERIOD, spurious_wakeup_delay};
 use leasehold_service::FailureStreak;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// How long a queue that met a limit is claimed from without prefetching: a limit is for what runs, not for what waits in a worker's hands.
-const LIMITED_FOR: Duration = Duration::from_secs(5);
+/// How long a queue that reached a limit is claimed from without prefetching: a limit is for running jobs, not for prefetched ones.
+const LIMIT_HOLD: Duration = Duration::from_secs(5);
 
-/// How long nothing is claimed ahead after jobs waited too long for a runner; doubles up to the second while that goes on.
-const NOT_AHEAD_FOR: Duration = Duration::from_secs(10);
-const NOT_AHEAD_FOR_AT_MOST: Duration = Duration::from_secs(300);
+/// How long prefetching stays off after jobs waited too long for a runner. Doubles up to the second value while that repeats.
+const PREFETCH_OFF: Duration = Duration::from_secs(10);
+const PREFETCH_OFF_MAX: Duration = Duration::from_secs(300);
 
 struct Claimer {
     shared: Arc<Shared>,
-    bell: watch::Receiver<u64>,
+    notifications: watch::Receiver<u64>,
     queues: Vec<Queue>,
-    /// Whose turn it is.
+    /// The index of the queue whose turn it is.
     turn: usize,
-    /// Whether whatever brings jobs rings.
-    armed: bool,
-    /// Rounds in a row that brought nothing.
-    fruitless: u32,
-    /// Until when nothing is claimed ahead, and for how long the next time.
-    not_ahead_until: Option<Instant>,
-    not_ahead_for: Duration,
+    /// Whether the source will send a notification for the next job.
+    notify_requested: bool,
+    /// Rounds in a row that returned no job.
+    empty_rounds: u32,
+    /// When prefetching starts again, and how long it stays off the next time.
+    prefetch_off_until: Option<Instant>,
+    prefetch_off_for: Duration,
     /// The shortest lease so far.
     lease: Duration,
     failures: FailureStreak,
@@ -38,41 +38,41 @@ struct Claimer {
 
 struct Queue {
     name: Arc<str>,
-    /// Whether the last look brought nothing, and nothing has happened since.
-    dry: bool,
+    /// Whether the last poll returned no job, and no notification has arrived since.
+    is_empty: bool,
     /// When its next job becomes due.
     due: Option<Instant>,
     limited_until: Option<Instant>,
 }
 
-/// What to do next.
-enum Turn {
-    Look {
+/// What the claimer does next.
+enum ClaimStep {
+    Poll {
         queue: usize,
-        room: usize,
+        capacity: usize,
     },
-    /// There is no room, in this worker or beside a limit.
-    Full,
-    /// There was nothing anywhere.
-    Dry,
+    /// The worker, or a queue's limit, has no capacity.
+    WaitForCapacity,
+    /// All queues are empty.
+    WaitForJobs,
 }
 
-/// Runs until the worker stops. A claim that is under way then is waited for: what it brings is given back.
+/// Runs until the worker stops. Waits for a claim under way; its jobs are returned to the queue.
 pub(crate) async fn run(shared: Arc<Shared>) {
     let queues = shared.options.queues.iter().map(|name| Queue {
         name: name.clone(),
-        dry: false,
+        is_empty: false,
         due: None,
         limited_until: None,
     });
     let mut claimer = Claimer {
-        bell: shared.source.bell(),
+        notifications: shared.source.subscribe(),
         queues: queues.collect(),
         turn: 0,
-        armed: false,
-        fruitless: 0,
-        not_ahead_until: None,
-        not_ahead_for: NOT_AHEAD_FOR,
+        notify_requested: false,
+        empty_rounds: 0,
+        prefetch_off_until: None,
+        prefetch_off_for: PREFETCH_OFF,
         lease: shared
             .options
             .lease
@@ -81,63 +81,67 @@ pub(crate) async fn run(shared: Arc<Shared>) {
         shared,
     };
     while !claimer.shared.stopping.is_cancelled() {
-        match claimer.turn() {
-            Turn::Look { queue, room } => claimer.look(queue, room).await,
-            Turn::Full => claimer.wait_for_room().await,
-            Turn::Dry => claimer.rest_or_sleep().await,
+        match claimer.next_step() {
+            ClaimStep::Poll { queue, capacity } => claimer.poll(queue, capacity).await,
+            ClaimStep::WaitForCapacity => claimer.wait_for_capacity().await,
+            ClaimStep::WaitForJobs => claimer.wait_for_jobs().await,
         }
     }
 }
 
 impl Claimer {
-    /// Every queue is worth a look again.
-    fn wet_all(&mut self) {
+    /// Makes the claimer poll every queue again.
+    fn mark_all_nonempty(&mut self) {
         for queue in &mut self.queues {
-            queue.dry = false;
+            queue.is_empty = false;
         }
     }
 
-    /// The next queue in turn that is worth a look.
-    fn turn(&mut self) -> Turn {
+    /// Chooses the next queue in turn that may have jobs.
+    fn next_step(&mut self) -> ClaimStep {
         let now = Instant::now();
-        let mut any_wet = false;
+        let mut all_empty = true;
         for step in 0..self.queues.len() {
             let index = (self.turn + step) % self.queues.len();
             let queue = &self.queues[index];
-            if queue.dry {
+            if queue.is_empty {
                 continue;
             }
-            any_wet = true;
-            let until = queue.limited_until.max(self.not_ahead_until);
-            let ahead = until.is_none_or(|until| now >= until);
-            let room = self.shared.desk.room(ahead);
-            if room > 0 {
+            all_empty = false;
+            let until = queue.limited_until.max(self.prefetch_off_until);
+            let prefetch = until.is_none_or(|until| now >= until);
+            let capacity = self.shared.state.claim_capacity(prefetch);
+            if capacity > 0 {
                 self.turn = (index + 1) % self.queues.len();
-                return Turn::Look {
+                return ClaimStep::Poll {
                     queue: index,
-                    room: room.min(JOB_MAX_BATCH),
+                    capacity: capacity.min(JOB_MAX_BATCH),
                 };
             }
         }
-        if any_wet { Turn::Full } else { Turn::Dry }
+        if all_empty {
+            ClaimStep::WaitForJobs
+        } else {
+            ClaimStep::WaitForCapacity
+        }
     }
 
-    async fn look(&mut self, index: usize, room: usize) {
+    async fn poll(&mut self, index: usize, capacity: usize) {
         let shared = self.shared.clone();
         let queue = self.queues[index].name.clone();
         let claim = JobClaim {
             queue: queue.to_string(),
             worker: shared.options.name.to_string(),
-            max: u32::try_from(room).unwrap_or(u32::MAX),
+            max: u32::try_from(capacity).unwrap_or(u32::MAX),
             lease: shared.options.lease,
         };
-        // Before it is sent: the leases begin later than this.
-        let asked = Instant::now();
+        // Read before the claim is sent: the leases start later than this.
+        let sent = Instant::now();
         match shared.source.claim(&claim).await {
             Ok(claimed) => {
                 self.failures.succeeded();
-                if self.looked(index, claimed, asked) {
-                    // What was started begins before the next look is sent.
+                if self.handle_claimed(index, claimed, sent) {
+                    // Lets the started jobs begin before the next claim is sent.
                     tokio::task::yield_now().await;
                 }
             }
@@ -148,37 +152,37 @@ impl Claimer {
         }
     }
 
-    /// Takes in what a look brought; says whether it was anything.
-    fn looked(&mut self, index: usize, claimed: JobsClaimed, asked: Instant) -> bool {
+    /// Applies the answer to a claim. Returns whether it contained jobs.
+    fn handle_claimed(&mut self, index: usize, claimed: JobsClaimed, sent: Instant) -> bool {
         let now = Instant::now();
         let queue = &mut self.queues[index];
         queue.due = claimed.next_due_in.map(|due| now + due);
         let name = queue.name.clone();
         if claimed.at_limit {
-            queue.limited_until = Some(now + LIMITED_FOR);
+            queue.limited_until = Some(now + LIMIT_HOLD);
         }
-        let brought = claimed.jobs.len();
-        queue.dry = brought == 0;
-        if brought > 0 {
-            self.fruitless = 0;
-            self.armed = false;
-            // The others may have got something while this one was worked on.
-            self.wet_all();
-            self.start(claimed, &name, asked);
+        let count = claimed.jobs.len();
+        queue.is_empty = count == 0;
+        if count > 0 {
+            self.empty_rounds = 0;
+            self.notify_requested = false;
+            // Jobs may have arrived in the other queues meanwhile.
+            self.mark_all_nonempty();
+            self.start(claimed, &name, sent);
         } else if claimed.at_limit {
-            self.shared.desk.give_back_waiting(&name);
+            self.shared.state.return_prefetched_of(&name);
         }
-        self.shared.desk.count(|stats| stats.looks += 1);
-        brought > 0
+        self.shared.state.count(|stats| stats.polls += 1);
+        count > 0
     }
 
-    fn start(&mut self, claimed: JobsClaimed, queue: &Arc<str>, asked: Instant) {
+    fn start(&mut self, claimed: JobsClaimed, queue: &Arc<str>, sent: Instant) {
         let shortest = claimed.jobs.iter().map(|job| job.lease).min();
-        for held in self.shared.desk.take_in(claimed.jobs, queue, asked) {
-            tokio::spawn(runner::run(self.shared.clone(), held));
+        for job in self.shared.state.add_claimed(claimed.jobs, queue, sent) {
+            tokio::spawn(runner::run(self.shared.clone(), job));
         }
         if claimed.at_limit {
-            self.shared.desk.give_back_waiting(queue);
+            self.shared.state.return_prefetched_of(queue);
         }
         if let Some(shortest) = shortest.filter(|lease| *lease < self.lease) {
             self.lease = shortest;
@@ -186,76 +190,76 @@ impl Claimer {
         }
     }
 
-    async fn wait_for_room(&mut self) {
+    async fn wait_for_capacity(&mut self) {
         let shared = self.shared.clone();
-        let waiting = shared.desk.waiting_since();
+        let prefetched = shared.state.prefetched_since();
         tokio::select! {
-            () = self.shared.desk.room.notified() => {
-                if waiting.is_some() {
-                    // They did not wait for long: claiming ahead is of use.
-                    self.not_ahead_for = NOT_AHEAD_FOR;
+            () = self.shared.state.capacity.notified() => {
+                if prefetched.is_some() {
+                    // Prefetched jobs started in time, so prefetching pays off.
+                    self.prefetch_off_for = PREFETCH_OFF;
                 }
             }
-            () = stale(&shared) => self.give_back_stale(),
+            () = prefetch_timeout(&shared) => self.return_stale(),
             () = self.shared.stopping.cancelled() => {}
         }
     }
 
-    fn give_back_stale(&mut self) {
-        // Some may have started meanwhile.
-        let waiting = self.shared.desk.waiting_since();
-        if waiting.is_some_and(|since| since.elapsed() >= self.shared.options.prefetch_patience) {
-            self.shared.desk.give_back_all_waiting();
-            self.not_ahead_until = Some(Instant::now() + self.not_ahead_for);
-            self.not_ahead_for = (self.not_ahead_for * 2).min(NOT_AHEAD_FOR_AT_MOST);
+    fn return_stale(&mut self) {
+        // Some jobs may have started meanwhile.
+        let prefetched = self.shared.state.prefetched_since();
+        if prefetched.is_some_and(|since| since.elapsed() >= self.shared.options.prefetch_timeout) {
+            self.shared.state.return_prefetched();
+            self.prefetch_off_until = Some(Instant::now() + self.prefetch_off_for);
+            self.prefetch_off_for = (self.prefetch_off_for * 2).min(PREFETCH_OFF_MAX);
         }
     }
 
-    /// Every queue is dry. Whoever is armed, and has heard nothing since, sleeps; whoever is not arms and looks once more.
-    async fn rest_or_sleep(&mut self) {
-        if self.armed && !self.bell.has_changed().unwrap_or(false) {
+    /// Sleeps if a notification is requested and none has arrived. Otherwise requests one and polls every queue once more.
+    async fn wait_for_jobs(&mut self) {
+        if self.notify_requested && !self.notifications.has_changed().unwrap_or(false) {
             return self.sleep().await;
         }
-        let rest = rest_after(self.fruitless);
-        self.fruitless = self.fruitless.saturating_add(1);
-        if !rest.is_zero() {
-            self.pause(rest).await;
+        let wait = spurious_wakeup_delay(self.empty_rounds);
+        self.empty_rounds = self.empty_rounds.saturating_add(1);
+        if !wait.is_zero() {
+            self.pause(wait).await;
         }
-        // What rang until now is covered by the look after arming.
-        self.bell.borrow_and_update();
-        self.armed = tokio::select! {
-            armed = self.shared.source.arm() => armed.unwrap_or(false),
+        // The poll after the request covers all notifications until now.
+        self.notifications.borrow_and_update();
+        self.notify_requested = tokio::select! {
+            requested = self.shared.source.arm_notification() => requested.unwrap_or(false),
             () = self.shared.stopping.cancelled() => return,
         };
-        if self.armed {
-            self.wet_all();
+        if self.notify_requested {
+            self.mark_all_nonempty();
         } else {
             self.sleep().await;
         }
     }
 
-    /// Until it rings, a job becomes due, or long enough to look without a reason.
+    /// Sleeps until a notification arrives, a job becomes due, or the poll interval has passed.
     async fn sleep(&mut self) {
         let shared = self.shared.clone();
-        let asleep = Instant::now();
-        let poll = asleep + self.shared.options.poll_interval;
+        let started = Instant::now();
+        let poll = started + self.shared.options.poll_interval;
         let due = self.queues.iter().filter_map(|queue| queue.due).min();
         tokio::select! {
-            rung = self.bell.changed() => {
-                self.armed = false;
-                if rung.is_err() {
-                    // Nobody is left to ring, so only looking helps.
+            changed = self.notifications.changed() => {
+                self.notify_requested = false;
+                if changed.is_err() {
+                    // The sender is gone, so only polling is left.
                     self.pause(self.shared.options.poll_interval).await;
                 }
             }
             () = sleep_until(due.map_or(poll, |due| due.min(poll))) => {}
-            () = stale(&shared) => self.give_back_stale(),
+            () = prefetch_timeout(&shared) => self.return_stale(),
             () = self.shared.stopping.cancelled() => {}
         }
-        if asleep.elapsed() >= SILENCE {
-            self.fruitless = 0;
+        if started.elapsed() >= QUIET_PERIOD {
+            self.empty_rounds = 0;
         }
-        self.wet_all();
+        self.mark_all_nonempty();
     }
 
     async fn pause(&self, wait: Duration) {
@@ -266,10 +270,10 @@ impl Claimer {
     }
 }
 
-/// Returns when jobs have waited too long for a runner; never if none wait.
-async fn stale(shared: &Shared) {
-    match shared.desk.waiting_since() {
-        Some(since) => sleep_until(since + shared.options.prefetch_patience).await,
+/// Returns when prefetched jobs have waited too long for a runner; never if there are none.
+async fn prefetch_timeout(shared: &Shared) {
+    match shared.state.prefetched_since() {
+        Some(since) => sleep_until(since + shared.options.prefetch_timeout).await,
         None => std::future::pending().await,
     }
 }

@@ -1,6 +1,6 @@
-//! What a handler is told of its job, and what it can say of it while it works.
+//! The context that a handler gets: the job's properties, cancellation and progress reports.
 
-use crate::held::Held;
+use crate::leased_job::LeasedJob;
 use crate::outcome::JobError;
 use crate::shared::Shared;
 use leasehold_core::limits::PAYLOAD_MAX_BYTES;
@@ -11,128 +11,128 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// What became of a report of progress.
+/// The answer to a progress report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
-    /// It is kept.
-    Kept,
-    /// The lease was lost: the handler is dropped where it waits next, and nothing it does counts.
+pub enum ProgressResult {
+    /// The store saved it.
+    Saved,
+    /// The lease is lost: the worker drops the handler at its next await, and its result does not count.
     LeaseLost,
 }
 
-/// The job that a handler works on.
+/// The job that a handler runs.
 #[derive(Clone)]
 pub struct JobContext {
-    held: Arc<Held>,
+    job: Arc<LeasedJob>,
     shared: Arc<Shared>,
     deadline: Option<Instant>,
 }
 
 impl JobContext {
-    pub(crate) fn new(held: Arc<Held>, shared: Arc<Shared>, deadline: Option<Instant>) -> Self {
+    pub(crate) fn new(job: Arc<LeasedJob>, shared: Arc<Shared>, deadline: Option<Instant>) -> Self {
         Self {
-            held,
+            job,
             shared,
             deadline,
         }
     }
 
-    /// The job's id.
+    /// Returns the job's id.
     pub fn id(&self) -> JobId {
-        self.held.job.id
+        self.job.claimed.id
     }
 
-    /// The queue it came from.
+    /// Returns the queue the job came from.
     pub fn queue(&self) -> &str {
-        &self.held.queue
+        &self.job.queue
     }
 
-    /// What sort of work it is.
+    /// Returns the job's kind, which chose the handler.
     pub fn kind(&self) -> &str {
-        &self.held.job.kind
+        &self.job.claimed.kind
     }
 
-    /// The name of the worker that has it.
+    /// Returns the name of the worker that runs the job.
     pub fn worker(&self) -> &str {
         &self.shared.options.name
     }
 
-    /// Its payload, read as another type.
+    /// Deserializes the payload.
     ///
     /// # Errors
-    /// If it is not of that type.
+    /// Fails if the payload is not of that type.
     pub fn payload<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        self.held.job.payload.read()
+        self.job.claimed.payload.read()
     }
 
-    /// Which attempt this is, from 1.
+    /// Returns the number of this attempt, from 1.
     pub fn attempt(&self) -> u32 {
-        self.held.job.attempt
+        self.job.claimed.attempt
     }
 
-    /// How many attempts there are at most.
+    /// Returns the maximum number of attempts.
     pub fn max_attempts(&self) -> u32 {
-        self.held.job.retry.max_attempts
+        self.job.claimed.retry.max_attempts
     }
 
-    /// Whether the job has failed for good if this attempt fails.
+    /// Whether the job fails permanently if this attempt fails.
     pub fn is_last_attempt(&self) -> bool {
         self.attempt() >= self.max_attempts()
     }
 
-    /// The fencing token: higher than that of every earlier owner of the job. Whatever is written outside shows it, and whoever keeps what was
-    /// written refuses a lower one than the highest it has seen.
+    /// Returns the fencing token, which is higher than that of every earlier lease on the job. Send it with every external write; the external
+    /// system must reject a token lower than the highest it has seen.
     pub fn token(&self) -> i64 {
-        self.held.job.token
+        self.job.claimed.token
     }
 
-    /// When the job was enqueued, by the store's clock.
+    /// Returns when the job was enqueued, by the store's clock.
     pub fn created_at(&self) -> Timestamp {
-        self.held.job.created_at
+        self.job.claimed.created_at
     }
 
-    /// The trace context of whoever enqueued it.
+    /// Returns the trace context of the caller that enqueued the job.
     pub fn trace_context(&self) -> Option<&str> {
-        self.held.job.trace_context.as_deref()
+        self.job.claimed.trace_context.as_deref()
     }
 
-    /// What went wrong at the last attempt.
+    /// Returns the error of the last attempt.
     pub fn last_error(&self) -> Option<&str> {
-        self.held.job.last_error.as_deref()
+        self.job.claimed.last_error.as_deref()
     }
 
-    /// What an earlier attempt reported last, if it can be read as this.
+    /// Deserializes the last progress that an earlier attempt reported.
     ///
     /// # Errors
-    /// If it was of another type.
+    /// Fails if the progress is not of that type.
     pub fn last_progress<T: DeserializeOwned>(&self) -> Result<Option<T>, serde_json::Error> {
-        self.held
-            .job
+        self.job
+            .claimed
             .progress
             .as_ref()
             .map(JsonText::read)
             .transpose()
     }
 
-    /// When the attempt counts as timed out, by this process's monotonic clock; none if it may take any time.
+    /// Returns when the attempt times out, by this process's monotonic clock; `None` without a timeout.
     pub fn deadline(&self) -> Option<Instant> {
         self.deadline
     }
 
-    /// Returns when the handler shall stop: its lease is lost, its time is up, or the worker stops and has waited long enough.
+    /// Returns when the handler must stop: the lease is lost, the attempt timed out, or the worker shuts down and its drain timeout has passed.
     ///
-    /// After a lost lease or at the deadline the handler is dropped at once, so this is for what it has set going elsewhere. After a
-    /// stop it has a short while to save what it can and answer.
+    /// After a lost lease or a timeout the worker drops the handler at once; use this in tasks that the handler has spawned. After a
+    /// shutdown the handler has the cancel grace period to save its progress and return.
     pub async fn cancelled(&self) {
-        self.held.cancel.cancelled().await;
+        self.job.cancel.cancelled().await;
     }
 
-    /// The same as a token, for tasks and threads that the handler sets going.
+    /// Returns the same signal as a token, for tasks and threads that the handler spawns.
     pub fn cancellation(&self) -> CancellationToken {
-        self.held.cancel.clone()
+        self.job.cancel.clone()
     }
 
-    /// Returns when the worker begins to stop: a long handler may save its progress and snooze, to go on elsewhere.
+    /// Returns when the worker begins to stop. A long handler can save its progress and snooze, so that another worker continues.
     pub async fn stopping(&self) {
         self.shared.stopping.cancelled().await;
     }
@@ -142,28 +142,28 @@ impl JobContext {
         self.shared.stopping.is_cancelled()
     }
 
-    /// Keeps what the handler says of its progress, for people and for the next attempt.
+    /// Saves the progress of the job, for operators and for the next attempt.
     ///
     /// # Errors
-    /// If it is no JSON, too large, or the store did not take it.
+    /// Fails if the progress does not serialize to JSON, is too large, or the store did not save it.
     pub async fn progress<T: Serialize + ?Sized>(
         &self,
         progress: &T,
-    ) -> Result<Progress, JobError> {
+    ) -> Result<ProgressResult, JobError> {
         let text = JsonText::of(progress)?;
         let bytes = text.as_str().len();
         if bytes > PAYLOAD_MAX_BYTES {
             let message = format!(
-                "the progress has {bytes} bytes of JSON, more than {PAYLOAD_MAX_BYTES} are not kept"
+                "failed to save progress: {bytes} bytes of JSON, the limit is {PAYLOAD_MAX_BYTES}"
             );
             return Err(JobError::new(message));
         }
-        let claim = self.held.claim();
-        let kept = self.shared.source.progress(self.worker(), claim, &text);
-        if kept.await? {
-            return Ok(Progress::Kept);
+        let claim = self.job.claim();
+        let saved = self.shared.source.progress(self.worker(), claim, &text);
+        if saved.await? {
+            return Ok(ProgressResult::Saved);
         }
-        self.shared.lose(&self.held, "its progress was refused");
-        Ok(Progress::LeaseLost)
+        self.shared.lose_lease(&self.job, "progress_rejected");
+        Ok(ProgressResult::LeaseLost)
     }
 }

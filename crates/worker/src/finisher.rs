@@ -1,9 +1,9 @@
-//! Writes down how claims ended: what there is at once, and what came meanwhile together after that. It never waits for company.
+//! Writes job results: at once if no write is under way, else batched in the next write. Adds no batching delay.
 
-use crate::held::Held;
+use crate::leased_job::LeasedJob;
 use crate::shared::Shared;
 use crate::source::{SourceError, SourceResult};
-use leasehold_core::job::{Again, JobEnd, JobFinish};
+use leasehold_core::job::{JobEnd, JobFinish, RetryMode};
 use leasehold_core::limits::JOB_MAX_BATCH;
 use leasehold_service::FailureStreak;
 use std::sync::Arc;
@@ -12,38 +12,40 @@ use tokio::time::{Instant, sleep};
 
 /// Runs until it is aborted.
 pub(crate) async fn run(shared: Arc<Shared>) {
-    let mut failures = FailureStreak::of("worker").action("write down how jobs ended");
+    let mut failures = FailureStreak::of("worker").action("write job results");
     loop {
-        let ends = shared.desk.ends(JOB_MAX_BATCH);
-        if ends.is_empty() {
-            shared.desk.results.notified().await;
+        let finishes = shared.state.take_finishes(JOB_MAX_BATCH);
+        if finishes.is_empty() {
+            shared.state.result_ready.notified().await;
         } else {
-            write(&shared, ends, &mut failures).await;
+            write(&shared, finishes, &mut failures).await;
         }
     }
 }
 
-/// Writes ends down in one statement, again and again while that can help.
-async fn write(shared: &Shared, mut ends: Vec<JobFinish>, failures: &mut FailureStreak) {
-    while !ends.is_empty() {
-        match send(shared, &ends).await {
-            Ok(left) if left.is_empty() => {
+/// Writes results in one statement, and retries while a retry can help.
+async fn write(shared: &Shared, mut finishes: Vec<JobFinish>, failures: &mut FailureStreak) {
+    while !finishes.is_empty() {
+        match send(shared, &finishes).await {
+            Ok(unwritten) if unwritten.is_empty() => {
                 failures.succeeded();
                 return;
             }
-            Ok(left) => {
-                let (count, all) = (left.len(), ends.len());
-                let error = format!("{count} of {all} ends were not written");
-                ends = rest(shared, left, failures.failed(&error)).await;
+            Ok(unwritten) => {
+                let (count, all) = (unwritten.len(), finishes.len());
+                let error = format!("{count} of {all} job results were not written");
+                finishes = backoff(shared, unwritten, failures.failed(&error)).await;
             }
             Err(error) if error.is_retryable() => {
-                ends = rest(shared, ends, failures.failed(&error)).await;
+                finishes = backoff(shared, finishes, failures.failed(&error)).await;
             }
-            Err(error) if ends.len() == 1 => return unwritable(shared, ends, error).await,
+            Err(error) if finishes.len() == 1 => {
+                return write_as_failure(shared, finishes, error).await;
+            }
             Err(_) => {
-                // One that cannot be written must not keep the others from it.
-                for end in ends {
-                    Box::pin(write(shared, vec![end], failures)).await;
+                // One result that the store rejects must not block the others.
+                for finish in finishes {
+                    Box::pin(write(shared, vec![finish], failures)).await;
                 }
                 return;
             }
@@ -51,61 +53,61 @@ async fn write(shared: &Shared, mut ends: Vec<JobFinish>, failures: &mut Failure
     }
 }
 
-/// Waits before these ends are sent again. Returns those whose lease can still be believed in.
-async fn rest(shared: &Shared, ends: Vec<JobFinish>, wait: Duration) -> Vec<JobFinish> {
+/// Waits before a retry. Returns the results whose lease is still valid by the local clock.
+async fn backoff(shared: &Shared, finishes: Vec<JobFinish>, wait: Duration) -> Vec<JobFinish> {
     tokio::select! {
         () = sleep(wait) => {}
-        // A worker that stops has no time to lose; the next failure rests again.
+        // A shutdown cuts this wait short; the next failure waits in full.
         () = shared.stopping.cancelled(), if !shared.stopping.is_cancelled() => {}
     }
-    still_held(shared, ends)
+    drop_expired(shared, finishes)
 }
 
-/// Sends ends once. Returns those that were not written and may be sent again.
-async fn send(shared: &Shared, ends: &[JobFinish]) -> SourceResult<Vec<JobFinish>> {
-    let answers = shared.source.finish(&shared.options.name, ends).await?;
-    let written = shared.desk.written(ends, &answers);
-    for held in written.lost {
-        say_lost(shared, &held, "its end was refused");
+/// Sends results once. Returns those that were not written and may be sent again.
+async fn send(shared: &Shared, finishes: &[JobFinish]) -> SourceResult<Vec<JobFinish>> {
+    let answers = shared.source.finish(&shared.options.name, finishes).await?;
+    let report = shared.state.record_finished(finishes, &answers);
+    for job in report.lost {
+        log_lost(shared, &job, "result_rejected");
     }
-    Ok(written.left)
+    Ok(report.unwritten)
 }
 
-/// Those whose lease can still be believed in; the others are given up.
-fn still_held(shared: &Shared, ends: Vec<JobFinish>) -> Vec<JobFinish> {
+/// Drops results whose lease has expired by the local clock. Returns the others.
+fn drop_expired(shared: &Shared, finishes: Vec<JobFinish>) -> Vec<JobFinish> {
     let now = Instant::now();
-    let (held, gone): (Vec<_>, Vec<_>) = ends.into_iter().partition(|end| {
-        let lease = shared.desk.lease(end.claim);
-        lease.is_some_and(|held| held.holds(now))
+    let (leased, expired): (Vec<_>, Vec<_>) = finishes.into_iter().partition(|finish| {
+        let job = shared.state.lease(finish.claim);
+        job.is_some_and(|job| job.is_leased(now))
     });
-    for end in &gone {
-        if let Some(held) = shared.desk.lease(end.claim) {
-            say_lost(shared, &held, "it ran out before its end was written down");
+    for finish in &expired {
+        if let Some(job) = shared.state.lease(finish.claim) {
+            log_lost(shared, &job, "expired_before_result_written");
         }
     }
-    shared.desk.given_up(&gone);
-    held
+    shared.state.drop_finishes(&expired);
+    leased
 }
 
-/// An end that the store will never take (a result that no column holds): written down as a failure that says so.
-async fn unwritable(shared: &Shared, mut ends: Vec<JobFinish>, error: SourceError) {
-    if let Some(end) = ends.first_mut() {
-        tracing::error!(job = %end.claim.job, %error, "the end of a job cannot be written down; it counts as failed");
-        end.end = JobEnd::Failed {
-            error: format!("its end cannot be written down: {error}"),
-            again: Again::Policy,
+/// Fails the attempt of a job whose result the store rejects permanently (for example a value that no column holds).
+async fn write_as_failure(shared: &Shared, mut finishes: Vec<JobFinish>, error: SourceError) {
+    if let Some(finish) = finishes.first_mut() {
+        tracing::error!(job = %finish.claim.job, %error, "store rejected the job result; attempt counts as failed");
+        finish.end = JobEnd::Failed {
+            error: format!("the store rejected the job result: {error}"),
+            retry_mode: RetryMode::Policy,
         };
     }
-    match send(shared, &ends).await {
-        Ok(left) => shared.desk.given_up(&left),
+    match send(shared, &finishes).await {
+        Ok(unwritten) => shared.state.drop_finishes(&unwritten),
         Err(error) => {
-            tracing::error!(%error, "nor can that be written down; its lease runs out by itself");
-            shared.desk.given_up(&ends);
+            tracing::error!(%error, "failed to write the failure of a rejected job result; lease will expire");
+            shared.state.drop_finishes(&finishes);
         }
     }
 }
 
-fn say_lost(shared: &Shared, held: &Held, why: &'static str) {
-    tracing::warn!(job = %held.job.id, queue = %held.queue, kind = held.job.kind, token = held.job.token,
-        attempt = held.job.attempt, worker = %shared.options.name, why, "lease lost; what the handler answered is dropped");
+fn log_lost(shared: &Shared, job: &LeasedJob, reason: &'static str) {
+    tracing::warn!(job = %job.claimed.id, queue = %job.queue, kind = job.claimed.kind, token = job.claimed.token,
+        attempt = job.claimed.attempt, worker = %shared.options.name, reason, "lease lost; job result dropped");
 }

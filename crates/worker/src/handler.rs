@@ -1,4 +1,4 @@
-//! Handlers by kind of job, with their types erased: payload in, end out.
+//! The registry of type-erased handlers by job kind.
 
 use crate::context::JobContext;
 use crate::outcome::{self, IntoOutcome, JobError, Outcome};
@@ -10,16 +10,16 @@ use std::sync::Arc;
 
 type Handler = Arc<dyn Fn(JobContext) -> BoxFuture<'static, JobEnd> + Send + Sync>;
 
-/// Which handler works on which kind.
+/// The handlers of a worker, by kind.
 #[derive(Clone, Default)]
 pub(crate) struct Handlers {
     by_kind: HashMap<String, Handler>,
-    /// For every kind that has none of its own.
-    other: Option<Handler>,
+    /// The handler of all other kinds.
+    default: Option<Handler>,
 }
 
 impl Handlers {
-    /// Adds a handler; false if the kind has one.
+    /// Adds a handler. Returns false if the kind had one.
     pub(crate) fn add<T, F, Fut, O>(&mut self, kind: &str, handler: F) -> bool
     where
         T: DeserializeOwned + Send + 'static,
@@ -27,30 +27,30 @@ impl Handlers {
         Fut: Future<Output = Result<O, JobError>> + Send + 'static,
         O: IntoOutcome,
     {
-        let earlier = self.by_kind.insert(kind.to_owned(), erased(handler));
-        earlier.is_none()
+        let previous = self.by_kind.insert(kind.to_owned(), erased(handler));
+        previous.is_none()
     }
 
     /// Sets the handler of all other kinds.
-    pub(crate) fn set_other<T, F, Fut, O>(&mut self, handler: F)
+    pub(crate) fn set_default<T, F, Fut, O>(&mut self, handler: F)
     where
         T: DeserializeOwned + Send + 'static,
         F: Fn(T, JobContext) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<O, JobError>> + Send + 'static,
         O: IntoOutcome,
     {
-        self.other = Some(erased(handler));
+        self.default = Some(erased(handler));
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.by_kind.is_empty() && self.other.is_none()
+        self.by_kind.is_empty() && self.default.is_none()
     }
 
-    /// Works on the job.
+    /// Runs the handler of the kind.
     pub(crate) fn call(&self, kind: &str, context: JobContext) -> BoxFuture<'static, JobEnd> {
-        match self.by_kind.get(kind).or(self.other.as_ref()) {
+        match self.by_kind.get(kind).or(self.default.as_ref()) {
             Some(handler) => handler(context),
-            None => Box::pin(std::future::ready(outcome::failed(unknown(kind)))),
+            None => Box::pin(std::future::ready(outcome::failed(no_handler(kind)))),
         }
     }
 }
@@ -68,7 +68,7 @@ where
         Box::pin(async move {
             let answer = match context.payload::<T>() {
                 Ok(payload) => handler(payload, context).await,
-                Err(error) => return outcome::failed(unreadable(&error)),
+                Err(error) => return outcome::failed(invalid_payload(&error)),
             };
             outcome::end(answer.and_then(into_outcome))
         })
@@ -79,12 +79,12 @@ fn into_outcome<O: IntoOutcome>(answer: O) -> Result<Outcome, JobError> {
     answer.into_outcome()
 }
 
-/// For good: the payload never changes, so neither would the answer. The job stays to be looked at, and can be enqueued anew.
-fn unreadable(error: &serde_json::Error) -> JobError {
-    JobError::permanent(format!("the payload cannot be read: {error}"))
+/// A permanent error: a retry would read the same payload. The failed job stays in the store, where an operator can inspect and redrive it.
+fn invalid_payload(error: &serde_json::Error) -> JobError {
+    JobError::permanent(format!("failed to deserialize the payload: {error}"))
 }
 
-/// Tried again: while workers are replaced one by one, some know a kind and some do not yet.
-fn unknown(kind: &str) -> JobError {
-    JobError::new(format!("this worker has no handler for the kind `{kind}`"))
+/// A retryable error: during a rolling deployment only some workers have the new handler.
+fn no_handler(kind: &str) -> JobError {
+    JobError::new(format!("this worker has no handler for kind `{kind}`"))
 }

@@ -1,15 +1,15 @@
-//! The worker runtime: claims jobs, runs their handlers, keeps the leases alive, writes down what came of each. Asks a
-//! [`JobSource`] for everything; knows no store, no HTTP and nothing of requests.
+//! The worker runtime: claims jobs, runs their handlers, renews the leases and writes the results. Makes all calls through a
+//! [`JobSource`]; knows no store, no HTTP and no requests.
 //!
 //! ```no_run
 //! # async fn example(source: std::sync::Arc<dyn leasehold_worker::JobSource>) -> Result<(), leasehold_worker::BuildError> {
 //! use leasehold_worker::{JobContext, Worker};
 //!
-//! let worker = Worker::of(source)
+//! let worker = Worker::builder(source)
 //!     .queue("emails")
 //!     .handler("welcome", async |to: String, job: JobContext| {
-//!         // Whatever is done outside shows `job.token()`, which is higher for every later owner of the job.
-//!         Ok(format!("sent to {to} at attempt {}", job.attempt()))
+//!         // Send `job.token()` with external writes: every later lease on the job has a higher token.
+//!         Ok(format!("sent to {to} in attempt {}", job.attempt()))
 //!     })
 //!     .build()?;
 //! let running = worker.start();
@@ -20,27 +20,27 @@
 //! # }
 //! ```
 //!
-//! Inside, four sorts of task share one desk: the *claimer* looks for jobs, *runners* run handlers (one for each that runs at once), the
-//! *finisher* writes down ends, many in one statement, and the *heart* renews all leases. Only the worker's monotonic clock is read, and only to know
-//! when a lease must have run out; whether it did is the store's word alone.
+//! Four kinds of task share one `WorkerState`: the *claimer* polls for jobs, *runners* run handlers (one per concurrent job), the
+//! *finisher* writes results in batches, and the *heartbeat* task renews all leases. The worker reads only its monotonic clock, and only to
+//! detect an expired lease early; the store decides whether a lease is valid.
 
 mod builder;
 mod claimer;
 mod context;
-mod desk;
 mod finisher;
 mod handler;
-mod heart;
-mod held;
+mod heartbeat;
+mod leased_job;
 mod outcome;
 mod runner;
 mod shared;
 mod source;
 mod stats;
 mod worker;
+mod worker_state;
 
 pub use builder::{BuildError, WorkerBuilder};
-pub use context::{JobContext, Progress};
+pub use context::{JobContext, ProgressResult};
 pub use outcome::{IntoOutcome, JobError, Outcome};
 pub use source::{JobSource, SourceError, SourceResult};
 pub use stats::Stats;

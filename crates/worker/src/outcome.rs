@@ -1,51 +1,52 @@
-//! What a handler answers: done with a result, later, or an error that says whether to try again. Knows no job and no store.
+//! What a handler returns: a result, a snooze, or an error with its retry policy. Knows no job and no store.
 
 use leasehold_core::JsonText;
-use leasehold_core::job::{Again, JobEnd, bounded_wait};
+use leasehold_core::job::{JobEnd, RetryMode, bounded_wait};
 use leasehold_core::limits::PAYLOAD_MAX_BYTES;
 use serde::Serialize;
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-/// How a handler ended without an error.
+/// The outcome of a handler that did not fail.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// The job is completed.
     Done {
-        /// What it came to, if anything.
+        /// The result, if any.
         result: Option<JsonText>,
     },
-    /// Not now: again after so long, and this was no attempt.
+    /// The job runs again after this wait; this run does not count as an attempt.
     Snooze(Duration),
 }
 
 impl Outcome {
-    /// Completed, with this result.
+    /// Completes the job with this result.
     ///
     /// # Errors
-    /// If the result cannot be written as JSON.
+    /// Fails if the result does not serialize to JSON.
     pub fn done<T: Serialize + ?Sized>(result: &T) -> Result<Self, JobError> {
-        let text = JsonText::of(result)
-            .map_err(|error| JobError::permanent(format!("the result is no JSON: {error}")))?;
+        let text = JsonText::of(result).map_err(|error| {
+            JobError::permanent(format!("failed to serialize the result to JSON: {error}"))
+        })?;
         Ok(Self::Done {
-            // Null is what a handler without a result answers.
+            // A handler without a result returns null.
             result: (text.as_str() != "null").then_some(text),
         })
     }
 
-    /// Not now, but after so long.
+    /// Runs the job again after this wait.
     pub fn snooze(wait: Duration) -> Self {
         Self::Snooze(wait)
     }
 }
 
-/// What a handler may answer: an [`Outcome`], or anything that can be written as JSON, which is the result then.
+/// What a handler may return: an [`Outcome`], or a value that serializes to JSON and becomes the result.
 pub trait IntoOutcome {
-    /// What it means.
+    /// Converts the value.
     ///
     /// # Errors
-    /// If the result cannot be written as JSON.
+    /// Fails if the result does not serialize to JSON.
     fn into_outcome(self) -> Result<Outcome, JobError>;
 }
 
@@ -61,75 +62,75 @@ impl<T: Serialize> IntoOutcome for T {
     }
 }
 
-/// Why an attempt failed, and whether the job is tried again.
+/// Why an attempt failed, and whether the job is retried.
 ///
-/// Every error can become one by `?`; it is then tried again as the job's retry policy says.
+/// `?` converts every error into one; the job's retry policy then decides.
 #[derive(Clone, PartialEq, Eq)]
 pub struct JobError {
     message: String,
-    again: Again,
+    retry_mode: RetryMode,
 }
 
 impl JobError {
-    /// Tried again as the job's retry policy says.
+    /// Creates an error that is retried by the job's retry policy.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
-            again: Again::Policy,
+            retry_mode: RetryMode::Policy,
         }
     }
 
-    /// Not tried again.
+    /// Creates an error that fails the job permanently.
     pub fn permanent(message: impl Into<String>) -> Self {
         Self::new(message).permanently()
     }
 
-    /// Tried again after so long, unless its attempts are used up.
+    /// Creates an error that is retried after this wait, unless no attempts are left.
     pub fn retry_after(wait: Duration, message: impl Into<String>) -> Self {
         Self {
-            again: Again::After(bounded_wait(wait)),
+            retry_mode: RetryMode::After(bounded_wait(wait)),
             ..Self::new(message)
         }
     }
 
-    /// The same, but not tried again.
+    /// Makes the error permanent.
     #[must_use]
     pub fn permanently(self) -> Self {
         Self {
-            again: Again::Never,
+            retry_mode: RetryMode::Never,
             ..self
         }
     }
 
-    /// What went wrong.
+    /// Returns the error's text.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Whether the job is tried again.
-    pub fn again(&self) -> Again {
-        self.again
+    /// Returns whether and when the job is retried.
+    pub fn retry_mode(&self) -> RetryMode {
+        self.retry_mode
     }
 }
 
 impl fmt::Debug for JobError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} (again: {:?})", self.message, self.again)
+        write!(f, "{} (retry: {:?})", self.message, self.retry_mode)
     }
 }
 
 impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for JobError {
-    /// The error and all that caused it.
+    /// Joins the texts of the error and its causes.
     fn from(error: E) -> Self {
         let error = error.into();
         let mut message = error.to_string();
         let mut cause = error.source();
         while let Some(error) = cause {
-            let said = error.to_string();
+            let text = error.to_string();
             // Some errors repeat their cause in their own text.
-            if !message.contains(&said) {
+            if !message.contains(&text) {
                 message.push_str(": ");
-                message.push_str(&said);
+                message.push_str(&text);
             }
             cause = error.source();
         }
@@ -137,15 +138,14 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for JobError {
     }
 }
 
-/// How a claim ended whose handler answered this.
-pub(crate) fn end(answer: Result<Outcome, JobError>) -> JobEnd {
-    match answer {
+/// Converts a handler's return value to the end of its claim.
+pub(crate) fn end(returned: Result<Outcome, JobError>) -> JobEnd {
+    match returned {
         Ok(Outcome::Done { result: Some(text) }) if text.as_str().len() > PAYLOAD_MAX_BYTES => {
             let bytes = text.as_str().len();
-            let message = format!(
-                "the result has {bytes} bytes of JSON, more than {PAYLOAD_MAX_BYTES} are not kept"
-            );
-            // The work is done; doing it again would bring the same.
+            let message =
+                format!("the result has {bytes} bytes of JSON, the limit is {PAYLOAD_MAX_BYTES}");
+            // A retry would return the same result.
             failed(JobError::permanent(message))
         }
         Ok(Outcome::Done { result }) => JobEnd::Completed { result },
@@ -154,11 +154,11 @@ pub(crate) fn end(answer: Result<Outcome, JobError>) -> JobEnd {
     }
 }
 
-/// A failed attempt.
+/// Converts an error to the end of a claim.
 pub(crate) fn failed(error: JobError) -> JobEnd {
     JobEnd::Failed {
         error: error.message,
-        again: error.again,
+        retry_mode: error.retry_mode,
     }
 }
 
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_no_result_and_anything_else_is_one() {
+    fn unit_is_no_result_and_other_values_are() {
         assert_eq!(().into_outcome().unwrap(), Outcome::Done { result: None });
         let Outcome::Done { result: Some(text) } = vec![1, 2].into_outcome().unwrap() else {
             panic!("no result");
@@ -176,23 +176,26 @@ mod tests {
     }
 
     #[test]
-    fn an_error_tells_its_causes_once() {
+    fn error_text_contains_each_cause_once() {
         #[derive(Debug, thiserror::Error)]
         #[error("the letter was not sent")]
-        struct Unsent(#[source] std::io::Error);
-        let error = JobError::from(Unsent(std::io::Error::other("no stamp")));
+        struct SendError(#[source] std::io::Error);
+        let error = JobError::from(SendError(std::io::Error::other("no stamp")));
         assert_eq!(error.message(), "the letter was not sent: no stamp");
-        assert_eq!(error.again(), Again::Policy);
-        assert_eq!(JobError::from("no").permanently().again(), Again::Never);
+        assert_eq!(error.retry_mode(), RetryMode::Policy);
+        assert_eq!(
+            JobError::from("no").permanently().retry_mode(),
+            RetryMode::Never
+        );
     }
 
     #[test]
-    fn a_result_that_is_too_large_fails_for_good() {
+    fn too_large_result_fails_permanently() {
         let end = end("x".repeat(PAYLOAD_MAX_BYTES).into_outcome());
-        let JobEnd::Failed { error, again } = end else {
-            panic!("kept");
+        let JobEnd::Failed { error, retry_mode } = end else {
+            panic!("accepted");
         };
         assert!(error.contains("bytes of JSON"), "{error}");
-        assert_eq!(again, Again::Never);
+        assert_eq!(retry_mode, RetryMode::Never);
     }
 }

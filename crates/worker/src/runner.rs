@@ -1,7 +1,7 @@
-//! Runs handlers, one after the other: each runner is one of the jobs that run at once. A panic, a late or a lost job ends the attempt, not the runner.
+//! Runs handlers, one job after the other. A worker has one runner per concurrent job. A panic, a timeout or a lost lease ends the attempt, not the runner.
 
 use crate::context::JobContext;
-use crate::held::{Fate, Held};
+use crate::leased_job::{LeasedJob, StopState};
 use crate::outcome::{JobError, failed};
 use crate::shared::Shared;
 use futures::FutureExt;
@@ -12,76 +12,76 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
 
-/// Works on a job, then on whatever waits, until nothing does.
-pub(crate) async fn run(shared: Arc<Shared>, mut held: Arc<Held>) {
+/// Runs a job, then prefetched jobs until there are none.
+pub(crate) async fn run(shared: Arc<Shared>, mut job: Arc<LeasedJob>) {
     loop {
-        let end = attempt(&shared, &held).await;
-        match shared.desk.next(&held, end) {
-            Some(next) => held = next,
+        let end = attempt(&shared, &job).await;
+        match shared.state.next(&job, end) {
+            Some(next) => job = next,
             None => return,
         }
-        // Handlers that never wait must not keep everything else from running.
+        // Handlers that never await must not starve other tasks.
         tokio::task::coop::consume_budget().await;
     }
 }
 
-/// How the attempt ended; none if that does not count.
-async fn attempt(shared: &Arc<Shared>, held: &Arc<Held>) -> Option<JobEnd> {
-    // A process that stood still, or waited long for its claim, must not start what others may have by now. Nothing was begun, so where
-    // the store knows better and the lease holds, it is given back.
-    if !held.holds(Instant::now()) {
-        return Some(JobEnd::GivenBack);
+/// Runs one attempt. Returns how it ended, or `None` if the lease was lost and the end does not count.
+async fn attempt(shared: &Arc<Shared>, job: &Arc<LeasedJob>) -> Option<JobEnd> {
+    // A process that was suspended, or waited long for its claim, must not start a job that another worker may hold. No work has begun, so
+    // the job is returned; the store rejects the return if the lease is lost.
+    if !job.is_leased(Instant::now()) {
+        return Some(JobEnd::Returned);
     }
-    let end = match AssertUnwindSafe(watch(shared, held)).catch_unwind().await {
+    let end = match AssertUnwindSafe(watch(shared, job)).catch_unwind().await {
         Ok(end) => end,
         Err(panic) => {
-            // Whatever the handler has set going elsewhere stops too.
-            held.cancel.cancel();
-            shared.desk.count(|stats| stats.panicked += 1);
+            // Cancels the tasks that the handler has spawned.
+            job.cancel.cancel();
+            shared.state.count(|stats| stats.panicked += 1);
             Some(failed(JobError::new(format!(
                 "panicked: {}",
-                said(&*panic)
+                panic_message(&*panic)
             ))))
         }
     };
-    if held.fate() == Fate::Lost {
+    if job.stop_state() == StopState::LeaseLost {
         return None;
     }
-    if let Some(JobEnd::Failed { error, again }) = &end {
-        tracing::debug!(job = %held.job.id, queue = %held.queue, kind = held.job.kind, attempt = held.job.attempt,
-            ?again, error, "attempt failed");
+    if let Some(JobEnd::Failed { error, retry_mode }) = &end {
+        tracing::debug!(job = %job.claimed.id, queue = %job.queue, kind = job.claimed.kind, attempt = job.claimed.attempt,
+            ?retry_mode, error, "attempt failed");
     }
     end
 }
 
-/// Runs the handler until it answers, is told to stop, or its time is up. It is dropped here, inside the net for panics.
-async fn watch(shared: &Arc<Shared>, held: &Arc<Held>) -> Option<JobEnd> {
-    let timeout = held.job.timeout;
+/// Runs the handler until it returns, is cancelled, or times out. Drops the handler here, where panics are caught.
+async fn watch(shared: &Arc<Shared>, job: &Arc<LeasedJob>) -> Option<JobEnd> {
+    let timeout = job.claimed.timeout;
     let deadline = timeout.map(|timeout| Instant::now() + timeout);
-    let context = JobContext::new(held.clone(), shared.clone(), deadline);
-    let mut work = shared.handlers.call(&held.job.kind, context);
+    let context = JobContext::new(job.clone(), shared.clone(), deadline);
+    let mut work = shared.handlers.call(&job.claimed.kind, context);
     tokio::select! {
         biased;
         end = &mut work => return Some(end),
-        () = held.cancel.cancelled() => {}
-        () = until(deadline) => return Some(timed_out(shared, held, timeout)),
+        () = job.cancel.cancelled() => {}
+        () = until(deadline) => return Some(timed_out(shared, job, timeout)),
     }
-    match held.fate() {
-        // Somebody else may be at it already, so not a moment longer.
-        Fate::Lost => None,
-        // Its lease is still held: what it manages to finish counts.
-        Fate::Kept | Fate::Stopped => tokio::select! {
+    match job.stop_state() {
+        // Another worker may run the job already, so the handler gets no grace period.
+        StopState::LeaseLost => None,
+        // The lease is still valid: a result within the grace period counts.
+        StopState::Active | StopState::Stopping => tokio::select! {
             biased;
             end = &mut work => Some(end),
-            () = until(deadline) => Some(timed_out(shared, held, timeout)),
-            () = sleep(shared.options.cancel_grace) => Some(JobEnd::GivenBack),
+            () = until(deadline) => Some(timed_out(shared, job, timeout)),
+            () = sleep(shared.options.cancel_grace) => Some(JobEnd::Returned),
         },
     }
 }
 
-fn timed_out(shared: &Shared, held: &Held, timeout: Option<Duration>) -> JobEnd {
-    held.cancel.cancel();
-    shared.desk.count(|stats| stats.timed_out += 1);
+fn timed_out(shared: &Shared, job: &LeasedJob, timeout: Option<Duration>) -> JobEnd {
+    job.cancel.cancel();
+    shared.state.count(|stats| stats.timed_out += 1);
     let timeout = timeout.unwrap_or_default();
     failed(JobError::new(format!("timed out after {timeout:?}")))
 }
@@ -93,13 +93,12 @@ async fn until(at: Option<Instant>) {
     }
 }
 
-/// What a panic said.
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     if let Some(text) = panic.downcast_ref::<&str>() {
         text
     } else if let Some(text) = panic.downcast_ref::<String>() {
         text
     } else {
-        "without a message"
+        "no message"
     }
 }

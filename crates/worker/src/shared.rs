@@ -1,22 +1,22 @@
-//! What all tasks of one worker have in common.
+//! The data that all tasks of one worker share.
 
-use crate::desk::Desk;
 use crate::handler::Handlers;
-use crate::held::Held;
+use crate::leased_job::LeasedJob;
 use crate::source::JobSource;
+use crate::worker_state::WorkerState;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-/// How a worker works; the builder's methods say what each is.
+/// A worker's options; the builder's methods describe each.
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
     pub(crate) queues: Vec<Arc<str>>,
     pub(crate) name: Arc<str>,
     pub(crate) concurrency: usize,
     pub(crate) prefetch: usize,
-    pub(crate) prefetch_patience: Duration,
+    pub(crate) prefetch_timeout: Duration,
     pub(crate) lease: Option<Duration>,
     pub(crate) poll_interval: Duration,
     pub(crate) drain_timeout: Duration,
@@ -27,19 +27,19 @@ pub(crate) struct Shared {
     pub(crate) source: Arc<dyn JobSource>,
     pub(crate) options: Options,
     pub(crate) handlers: Handlers,
-    pub(crate) desk: Desk,
+    pub(crate) state: WorkerState,
     /// Cancelled when the worker begins to stop.
     pub(crate) stopping: CancellationToken,
-    /// Tells the heart that a lease is shorter than those before.
+    /// Notifies the heartbeat task of a lease shorter than all before.
     pub(crate) shorter_lease: Notify,
 }
 
 impl Shared {
-    /// The store said that the lease is lost, or it must have run out.
-    pub(crate) fn lose(&self, held: &Held, why: &'static str) {
-        if self.desk.lose(held) {
-            tracing::warn!(job = %held.job.id, queue = %held.queue, kind = held.job.kind, token = held.job.token,
-                attempt = held.job.attempt, worker = %self.options.name, why, "lease lost; the handler is stopped and its result dropped");
+    /// Cancels the handler of a job whose lease the store rejected, or whose lease expired by the local clock.
+    pub(crate) fn lose_lease(&self, job: &LeasedJob, reason: &'static str) {
+        if self.state.lose_lease(job) {
+            tracing::warn!(job = %job.claimed.id, queue = %job.queue, kind = job.claimed.kind, token = job.claimed.token,
+                attempt = job.claimed.attempt, worker = %self.options.name, reason, "lease lost; handler cancelled");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Where a worker gets its jobs from and tells what became of them: a small port of its own, so that a worker need not sit beside the database.
+//! The port through which a worker claims, renews and finishes jobs, so that a worker does not need a database connection.
 
 use async_trait::async_trait;
 use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
@@ -7,29 +7,29 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::watch;
 
-/// What an answer of a source brings.
+/// The result of a call to a [`JobSource`].
 pub type SourceResult<T> = Result<T, SourceError>;
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// Why a source did not do what a worker asked for. Its text is the cause's.
+/// Why a call to a source failed. Displays as its cause.
 #[derive(Debug, Error)]
 pub enum SourceError {
-    /// The source cannot be reached or asks for another try; the call may have taken effect. The worker repeats it.
+    /// The source is unreachable or asks for a retry; the call may have taken effect. The worker retries it.
     #[error(transparent)]
     Unavailable(Cause),
-    /// The source never accepts this call. The worker does not repeat it.
+    /// The source never accepts this call. The worker does not retry it.
     #[error(transparent)]
     Rejected(Cause),
 }
 
 impl SourceError {
-    /// An error that the same call may not meet later.
+    /// Creates an error that the worker retries.
     pub fn unavailable(cause: impl Into<Cause>) -> Self {
         Self::Unavailable(cause.into())
     }
 
-    /// An error that every repetition of the call meets.
+    /// Creates an error that the worker does not retry.
     pub fn rejected(cause: impl Into<Cause>) -> Self {
         Self::Rejected(cause.into())
     }
@@ -43,13 +43,13 @@ impl SourceError {
     }
 }
 
-/// What a worker needs of the WorkQueue. What each call promises is said at the store's method of the same name.
+/// The WorkQueue calls that a worker makes. The store's method of the same name documents the guarantees of each.
 #[async_trait]
 pub trait JobSource: Send + Sync + 'static {
-    /// Takes jobs, each under a lease.
+    /// Claims jobs, each under a lease.
     async fn claim(&self, claim: &JobClaim) -> SourceResult<JobsClaimed>;
 
-    /// Extends leases; answers which of them are still held.
+    /// Extends leases. Returns the jobs whose lease is still held.
     async fn renew(
         &self,
         worker: &str,
@@ -57,10 +57,10 @@ pub trait JobSource: Send + Sync + 'static {
         lease: Duration,
     ) -> SourceResult<Vec<JobId>>;
 
-    /// Ends claims; answers are in the order asked.
+    /// Finishes jobs. Returns one answer per finish, in the same order.
     async fn finish(&self, worker: &str, finishes: &[JobFinish]) -> SourceResult<Vec<JobFinished>>;
 
-    /// Keeps what a worker says of its progress; false if the lease is lost.
+    /// Saves the progress of a job. Returns false if the lease is lost.
     async fn progress(
         &self,
         worker: &str,
@@ -68,10 +68,10 @@ pub trait JobSource: Send + Sync + 'static {
         progress: &JsonText,
     ) -> SourceResult<bool>;
 
-    /// Says that the worker is about to sleep until the bell changes. False where nothing promises that it will; then the worker looks from time to
-    /// time.
-    async fn arm(&self) -> SourceResult<bool>;
+    /// Requests a notification for the next job, before the worker sleeps. Returns false if the source cannot guarantee one; the worker
+    /// then polls at its poll interval.
+    async fn arm_notification(&self) -> SourceResult<bool>;
 
-    /// A number that changes when there may be a job to claim.
-    fn bell(&self) -> watch::Receiver<u64>;
+    /// Subscribes to notifications: a number that changes when there may be a job to claim.
+    fn subscribe(&self) -> watch::Receiver<u64>;
 }

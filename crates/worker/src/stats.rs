@@ -1,32 +1,32 @@
-//! What a worker has done, in numbers.
+//! Counters of one worker.
 
-/// What became of the jobs a worker claimed.
+/// How the jobs that a worker claimed ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Jobs claimed.
     pub claimed: u64,
-    /// Claims that ended with the job completed.
+    /// Jobs completed.
     pub completed: u64,
-    /// Claims that ended with the job failed for good.
+    /// Jobs failed permanently.
     pub failed: u64,
-    /// Attempts that failed, and whose job is tried again.
+    /// Failed attempts whose job is retried.
     pub retried: u64,
-    /// Claims whose handler wants the job later.
+    /// Jobs snoozed by their handler.
     pub snoozed: u64,
-    /// Claims given back: not started, or stopped in the middle of a shutdown.
-    pub given_back: u64,
-    /// Claims whose lease was lost; whatever was done for them does not count.
+    /// Jobs returned to the queue: not started, or cancelled by a shutdown.
+    pub returned: u64,
+    /// Jobs whose lease was lost; their results do not count.
     pub lost: u64,
-    /// Attempts whose handler panicked; they are also under `failed` or `retried`.
+    /// Attempts whose handler panicked; also counted in `failed` or `retried`.
     pub panicked: u64,
-    /// Attempts that took too long; they are also under `failed` or `retried`.
+    /// Attempts that timed out; also counted in `failed` or `retried`.
     pub timed_out: u64,
-    /// Handlers that would not stop when the worker did; their leases run out by themselves.
+    /// Handlers still running when the worker stopped; their leases expire.
     pub abandoned: u64,
-    /// Claims whose end could not be written down before the worker stopped; their leases run out by themselves.
+    /// Results not written before the worker stopped; their leases expire.
     pub unwritten: u64,
-    /// Statements that wrote down ends.
-    pub finishes: u64,
-    /// Looks for jobs.
-    pub looks: u64,
+    /// Finish calls, each of which writes a batch of results.
+    pub finish_calls: u64,
+    /// Claim calls that were answered.
+    pub polls: u64,
 }

@@ -1,10 +1,10 @@
-//! A worker's life: its tasks are started together, and stopped so that nothing is lost and little is done twice.
+//! Starts a worker's tasks and drains them on shutdown, so that no job is lost and few run twice.
 
 use crate::builder::WorkerBuilder;
 use crate::shared::Shared;
 use crate::source::JobSource;
 use crate::stats::Stats;
-use crate::{claimer, finisher, heart};
+use crate::{claimer, finisher, heartbeat};
 use futures::FutureExt;
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
@@ -15,17 +15,17 @@ use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-/// For writing down the last ends to a store that may not answer.
-const LAST_WORDS: Duration = Duration::from_secs(5);
-/// Beyond the grace of a cancelled handler: for its runner to notice.
-const NOTICE: Duration = Duration::from_millis(500);
+/// Limit on writing the last results to a store that may not answer.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time beyond the cancel grace period for the runners to exit.
+const CANCEL_MARGIN: Duration = Duration::from_millis(500);
 
-/// Claims jobs from queues and runs their handlers. See the crate for an example.
+/// Claims jobs from queues and runs their handlers. The crate's documentation has an example.
 pub struct Worker {
     shared: Arc<Shared>,
 }
 
-/// A worker that runs beside its owner. Dropped, it stops by itself, unwatched.
+/// A worker that runs in the background. Dropping the handle stops the worker without waiting for it.
 #[must_use = "a handle that is dropped stops its worker"]
 pub struct WorkerHandle {
     shared: Arc<Shared>,
@@ -34,8 +34,8 @@ pub struct WorkerHandle {
 }
 
 impl Worker {
-    /// A worker for the jobs of a source.
-    pub fn of(source: Arc<dyn JobSource>) -> WorkerBuilder {
+    /// Returns a builder of a worker for the jobs of a source.
+    pub fn builder(source: Arc<dyn JobSource>) -> WorkerBuilder {
         WorkerBuilder::new(source)
     }
 
@@ -45,43 +45,43 @@ impl Worker {
         }
     }
 
-    /// The worker's name.
+    /// Returns the worker's name.
     pub fn name(&self) -> &str {
         &self.shared.options.name
     }
 
-    /// Works until `stop` returns, then drains: nothing more is claimed, what was not started is given back at once, handlers that run may finish until the
-    /// drain timeout and are cancelled then. A cancelled one that stops is given back, which is no attempt, though it may have begun to
-    /// have effects, as after any crash. One that does not stop keeps its lease until that runs out.
+    /// Runs until `stop` returns, then drains: the worker stops claiming, returns prefetched jobs at once, lets running handlers finish until the
+    /// drain timeout, and then cancels them. A job whose handler stops is returned to the queue. That does not count as an attempt, but the
+    /// handler may have had effects, as after a crash. A handler that does not stop keeps its lease until it expires.
     ///
-    /// Dropped before its end it stops at once, and leases run out by themselves.
+    /// Dropping the future stops the worker at once; its leases expire.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Stats {
         let shared = self.shared;
-        tracing::info!(worker = %shared.options.name, queues = ?shared.options.queues, concurrency = shared.options.concurrency, "worker is running");
+        tracing::info!(worker = %shared.options.name, queues = ?shared.options.queues, concurrency = shared.options.concurrency, "worker started");
         let (panicked, mut panics) = mpsc::unbounded_channel();
         let claimer = guarded(claimer::run(shared.clone()), &panicked);
         let finisher = guarded(finisher::run(shared.clone()), &panicked);
-        let heart = guarded(heart::run(shared.clone()), &panicked);
-        let ends = [&claimer, &finisher, &heart].map(JoinHandle::abort_handle);
-        let _end = End {
+        let heartbeat = guarded(heartbeat::run(shared.clone()), &panicked);
+        let tasks = [&claimer, &finisher, &heartbeat].map(JoinHandle::abort_handle);
+        let _abort = AbortOnDrop {
             shared: shared.clone(),
-            ends,
+            tasks,
         };
-        let broken = tokio::select! {
+        let panic = tokio::select! {
             () = stop => None,
             panic = panics.recv() => panic,
         };
         drain(&shared, claimer).await;
-        if let Some(panic) = broken {
-            // A fault of the worker's own: better loud than a process that works no more.
+        if let Some(panic) = panic {
+            // A bug in the worker: panic rather than keep a process that runs no jobs.
             std::panic::resume_unwind(panic);
         }
-        let stats = shared.desk.stats();
-        tracing::info!(worker = %shared.options.name, ?stats, "worker has stopped");
+        let stats = shared.state.stats();
+        tracing::info!(worker = %shared.options.name, ?stats, "worker stopped");
         stats
     }
 
-    /// Starts it beside the caller.
+    /// Starts the worker in the background.
     pub fn start(self) -> WorkerHandle {
         let stop = CancellationToken::new();
         let shared = self.shared.clone();
@@ -95,17 +95,17 @@ impl Worker {
 }
 
 impl WorkerHandle {
-    /// The worker's name.
+    /// Returns the worker's name.
     pub fn name(&self) -> &str {
         &self.shared.options.name
     }
 
-    /// What it has done so far.
+    /// Returns the worker's counters so far.
     pub fn stats(&self) -> Stats {
-        self.shared.desk.stats()
+        self.shared.state.stats()
     }
 
-    /// Stops it as [`Worker::run`] says, and tells what it has done.
+    /// Drains the worker as [`Worker::run`] describes, and returns its counters.
     pub async fn stop(mut self) -> Stats {
         self.stop.cancel();
         match self.task.take() {
@@ -125,26 +125,26 @@ impl Drop for WorkerHandle {
     }
 }
 
-/// However the worker's life ends, its tasks and handlers do not outlive it.
-struct End {
+/// Aborts the worker's tasks and handlers when [`Worker::run`] ends, panics or is dropped.
+struct AbortOnDrop {
     shared: Arc<Shared>,
-    ends: [AbortHandle; 3],
+    tasks: [AbortHandle; 3],
 }
 
-impl Drop for End {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.shared.stopping.cancel();
-        self.shared.desk.stop();
-        for end in &self.ends {
-            end.abort();
+        self.shared.state.stop();
+        for task in &self.tasks {
+            task.abort();
         }
-        for held in self.shared.desk.leases() {
-            held.lose();
+        for job in self.shared.state.leases() {
+            job.mark_lost();
         }
     }
 }
 
-/// Starts a task whose panic is told.
+/// Spawns a task and sends its panic to `panicked`.
 fn guarded(
     task: impl Future<Output = ()> + Send + 'static,
     panicked: &mpsc::UnboundedSender<Box<dyn Any + Send>>,
@@ -160,49 +160,49 @@ fn guarded(
 async fn drain(shared: &Shared, claimer: JoinHandle<()>) {
     let deadline = Instant::now() + shared.options.drain_timeout;
     shared.stopping.cancel();
-    shared.desk.stop();
-    tracing::info!(worker = %shared.options.name, running = shared.desk.running(), "worker stops: no more is claimed, what runs may finish");
-    // A claim under way brings jobs that must be given back. It ends after this; one that hangs does not keep us.
-    let claimer_ends = deadline.max(Instant::now() + LAST_WORDS);
+    shared.state.stop();
+    tracing::info!(worker = %shared.options.name, running = shared.state.running(), "worker draining");
+    // The jobs of a claim under way must be returned. A claim that hangs does not block the shutdown.
+    let claimer_ends = deadline.max(Instant::now() + FLUSH_TIMEOUT);
     let (_, ()) = tokio::join!(
         timeout_at(claimer_ends, claimer),
-        no_runners(shared, deadline)
+        wait_for_runners(shared, deadline)
     );
-    if shared.desk.running() > 0 {
-        for held in shared.desk.leases() {
-            held.stop();
+    if shared.state.running() > 0 {
+        for job in shared.state.leases() {
+            job.stop();
         }
-        no_runners(
+        wait_for_runners(
             shared,
-            Instant::now() + shared.options.cancel_grace + NOTICE,
+            Instant::now() + shared.options.cancel_grace + CANCEL_MARGIN,
         )
         .await;
     }
-    let abandoned = shared.desk.running() as u64;
+    let abandoned = shared.state.running() as u64;
     if abandoned > 0 {
-        tracing::warn!(worker = %shared.options.name, abandoned, "handlers do not stop; their leases run out by themselves");
+        tracing::warn!(worker = %shared.options.name, abandoned, "handlers did not stop in time; their leases will expire");
     }
-    let written = timeout(LAST_WORDS, async {
-        while shared.desk.unwritten() > 0 {
-            shared.desk.quiet.notified().await;
+    let flush = timeout(FLUSH_TIMEOUT, async {
+        while shared.state.unwritten() > 0 {
+            shared.state.idle.notified().await;
         }
     });
-    let _ = written.await;
-    let unwritten = shared.desk.unwritten() as u64;
+    let _ = flush.await;
+    let unwritten = shared.state.unwritten() as u64;
     if unwritten > 0 {
-        tracing::warn!(worker = %shared.options.name, unwritten, "ends could not be written down; their leases run out by themselves");
+        tracing::warn!(worker = %shared.options.name, unwritten, "failed to write job results before the shutdown; their leases will expire");
     }
-    shared.desk.count(|stats| {
+    shared.state.count(|stats| {
         stats.abandoned = abandoned;
         stats.unwritten = unwritten;
     });
 }
 
-/// Waits until no handler runs, or the deadline.
-async fn no_runners(shared: &Shared, deadline: Instant) {
+/// Waits until no handler runs, or until the deadline.
+async fn wait_for_runners(shared: &Shared, deadline: Instant) {
     let none = async {
-        while shared.desk.running() > 0 {
-            shared.desk.quiet.notified().await;
+        while shared.state.running() > 0 {
+            shared.state.idle.notified().await;
         }
     };
     let _ = timeout_at(deadline, none).await;

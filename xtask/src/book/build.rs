@@ -11,7 +11,7 @@ use mdbook_driver::book::{BookItem, Chapter};
 use super::pages::{BOOK, FOLDER_LIST};
 use super::rewrite::rewrite_links;
 
-/// Builds the book of the repository at `root` into `folder`.
+/// Builds the book of the repository at `root` into the directory `folder`.
 pub(super) fn build(root: &Path, folder: &Path) -> Result<()> {
     let mut book = MDBook::load(root).context("book.toml")?;
     book.config.build.build_dir = folder.to_owned();
@@ -33,7 +33,7 @@ pub(super) fn build(root: &Path, folder: &Path) -> Result<()> {
     book.build().context("mdBook")
 }
 
-/// Lists the pages of a README's folder in it, each with its first line, and adds them as chapters below it.
+/// Lists the pages of a README's directory in it and adds them as chapters.
 fn add_folder(root: &Path, readme: &mut Chapter) -> Result<()> {
     let source = readme.source_path.clone().context("a README has a path")?;
     let below = source.parent().unwrap_or(Path::new(""));

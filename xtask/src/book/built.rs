@@ -1,21 +1,24 @@
-//! Whether the links of the built book lead to pages and places that were built. Knows HTML as mdBook writes it, nothing of Markdown.
+//! Checks that the links of the built book lead to existing pages and anchors. Knows the HTML of mdBook, no Markdown.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs;
-use std::path::Path;
+#[cfg(feature = "book")]
+use std::{fs, path::Path};
 
+#[cfg(feature = "book")]
 use anyhow::{Context, Result};
 
 use super::pages::{is_elsewhere, resolve};
 
-/// What leads nowhere, a line each.
+/// The broken links, one per line.
+#[cfg(feature = "book")]
 pub(super) fn check(folder: &Path) -> Result<Vec<String>> {
     let mut files = BTreeMap::new();
     collect(folder, "", &mut files)?;
     Ok(broken(&files))
 }
 
-/// The files of the book; those that are no pages have no text.
+/// The files of the book; only pages have a text.
+#[cfg(feature = "book")]
 fn collect(folder: &Path, below: &str, files: &mut BTreeMap<String, String>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
         let entry = entry?;
@@ -45,7 +48,7 @@ fn broken(files: &BTreeMap<String, String>) -> Vec<String> {
             let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
             let there = resolve(page, path).and_then(|file| ids.get(file.as_str()));
             if !there.is_some_and(|ids| anchor.is_empty() || ids.contains(anchor)) {
-                broken.push(format!("{page}: `{target}` leads nowhere in the book"));
+                broken.push(format!("{page}: `{target}` is a broken link in the book"));
             }
         }
     }
@@ -64,15 +67,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_or_a_place_that_was_not_built_is_found() {
+    fn missing_page_or_anchor_is_found() {
         let page = "<a href=\"b.html#two\">x</a> <a href=\"c.html\">x</a> <a href=\"b.html#one\">x</a> <a href=\"https://e.example\">x</a>";
         let files = [("a.html", page), ("b.html", "<h1 id=\"one\">x</h1>")]
             .map(|(path, text)| (path.to_owned(), text.to_owned()));
         assert_eq!(
             broken(&files.into()),
             [
-                "a.html: `b.html#two` leads nowhere in the book",
-                "a.html: `c.html` leads nowhere in the book"
+                "a.html: `b.html#two` is a broken link in the book",
+                "a.html: `c.html` is a broken link in the book"
             ]
         );
     }

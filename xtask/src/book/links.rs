@@ -1,4 +1,4 @@
-//! What a page of Markdown points at, and what in it can be pointed at. Pure; knows nothing of files.
+//! Links and anchors of a Markdown page. Pure; knows no files.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -8,9 +8,9 @@ use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
 /// A link or an image.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Link {
-    /// As it is written.
+    /// The target as written.
     pub(crate) target: String,
-    /// Where the target is in the text; where it cannot be told, the whole link.
+    /// The byte range of the target, or of the whole link.
     pub(crate) at: Range<usize>,
 }
 
@@ -30,14 +30,14 @@ pub(crate) fn links(text: &str) -> Vec<Link> {
 
 fn place(text: &str, link: &Range<usize>, target: &str) -> Range<usize> {
     let written = &text[link.clone()];
-    // The target of a link is behind its words, which may have the same text in them.
+    // The target follows the link text, which may contain the same string.
     match written.rfind(target).filter(|_| !target.is_empty()) {
         Some(at) => link.start + at..link.start + at + target.len(),
         None => link.clone(),
     }
 }
 
-/// What `#…` may name: an id for each heading, made as the book and GitHub make it.
+/// The anchors of the headings, as mdBook and GitHub generate them.
 pub(crate) fn anchors(text: &str) -> HashSet<String> {
     let mut found = HashSet::new();
     let mut seen: HashMap<String, usize> = HashMap::new();
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn the_place_of_a_target_is_the_target() {
+    fn range_of_a_target_is_the_target() {
         let text = "see [c.md](c.md), and\n[more](d.md) <https://e.example>\n";
         for link in links(text) {
             assert_eq!(text[link.at.clone()], link.target);

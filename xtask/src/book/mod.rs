@@ -14,7 +14,7 @@ use anyhow::Result;
 use crate::{tidy, workspace};
 pub(crate) use pages::check;
 
-/// Whether all links lead somewhere, in the files and in the book that was made of them.
+/// Returns whether all links are valid, in the sources and in the built book.
 pub(crate) fn run() -> Result<bool> {
     let findings = check(&tidy::texts(&workspace::root())?);
     for finding in &findings {

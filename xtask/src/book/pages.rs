@@ -1,15 +1,15 @@
-//! Whether every link between the files of the repository leads somewhere, and whether the book has every page. Pure: sees paths and texts.
+//! Checks links between files and that the book lists every page. Pure: works on paths and texts.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::links::{Link, anchors, links};
 use crate::tidy::{Finding, line_of};
 
-/// Where the book's pages are.
+/// The directory of the book's pages.
 pub(crate) const BOOK: &str = "docs/";
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// What is wrong with the links of every page. The texts are of all files, by their paths below the root; what is no text has none.
+/// Findings for all pages. `texts` has every file by path; binary files have no text.
 pub(crate) fn check(texts: &BTreeMap<String, Option<String>>) -> Vec<Finding> {
     let pages = || {
         texts.iter().filter_map(|(path, text)| {
@@ -46,16 +46,16 @@ impl Known<'_> {
         }
         let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
         let Some(file) = resolve(page, path) else {
-            return Some(format!("`{target}` leads out of the repository"));
+            return Some(format!("`{target}` points outside the repository"));
         };
         if !self.is_there(&file) {
             return Some(format!(
-                "`{target}` leads nowhere: there is no {file}; correct the link or add the file"
+                "`{target}` is a broken link: {file} does not exist; fix the link or add the file"
             ));
         }
         match self.anchors.get(file.as_str()) {
             Some(anchors) if !anchor.is_empty() && !anchors.contains(anchor) => Some(format!(
-                "`{target}` leads nowhere: {file} has no heading with the id `{anchor}`"
+                "`{target}` is a broken link: {file} has no heading with the id `{anchor}`"
             )),
             _ => None,
         }
@@ -69,10 +69,10 @@ impl Known<'_> {
     }
 }
 
-/// A README with this line lists the pages of its folder. `cargo xtask book` puts the list in its place, and a chapter for each page below the README.
+/// A README with this line lists the pages of its directory. `cargo xtask book` replaces it by the list and adds a chapter per page.
 pub(crate) const FOLDER_LIST: &str = "<!-- the pages of this folder -->";
 
-/// Whether the README of the page's folder lists the page, and the summary the README.
+/// Whether the README of the page's directory lists the page, and the summary lists the README.
 fn is_in_folder_list(
     path: &str,
     texts: &BTreeMap<String, Option<String>>,
@@ -86,7 +86,7 @@ fn is_in_folder_list(
     listed.contains(&readme) && text.is_some_and(|text| text.contains(FOLDER_LIST))
 }
 
-/// Pages of the book that neither its summary nor the README of their folder lists: nobody would find them.
+/// Pages that neither the summary nor a README lists.
 fn left_out(texts: &BTreeMap<String, Option<String>>) -> Vec<Finding> {
     let Some(Some(summary)) = texts.get(SUMMARY) else {
         return Vec::new();
@@ -104,14 +104,14 @@ fn left_out(texts: &BTreeMap<String, Option<String>>) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether a target is no matter of this repository.
+/// Whether a target is external.
 pub(crate) fn is_elsewhere(target: &str) -> bool {
     ["https://", "http://", "mailto:"]
         .iter()
         .any(|scheme| target.starts_with(scheme))
 }
 
-/// The path below the root that a page's relative link names; none if it leads out of it.
+/// Resolves a relative link; `None` if it points outside the repository.
 pub(crate) fn resolve(page: &str, link: &str) -> Option<String> {
     if link.is_empty() {
         return Some(page.to_owned());
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_a_file_a_folder_or_a_heading_is_well() {
+    fn links_to_files_directories_and_headings_are_valid() {
         let page =
             "# One\n[a](b.md#two) [b](#one) [c](../examples/) [d](../x.rs) [e](https://e.example)";
         let files = [
@@ -160,14 +160,14 @@ mod tests {
     }
 
     #[test]
-    fn a_link_to_nowhere_is_found_with_its_line() {
+    fn broken_link_is_found_with_its_line() {
         let findings = found(&[("docs/a.md", "# One\n\n[a](c.md)\n")]);
         assert_eq!(findings.len(), 1, "{findings:?}");
-        assert!(findings[0].starts_with("docs/a.md:3: `c.md` leads nowhere"));
+        assert!(findings[0].starts_with("docs/a.md:3: `c.md` is a broken link"));
     }
 
     #[test]
-    fn a_missing_heading_is_found() {
+    fn missing_heading_is_found() {
         for link in ["[a](#two)", "[a](b.md#two)"] {
             let findings = found(&[("a.md", link), ("b.md", "# One")]);
             assert_eq!(findings.len(), 1, "{findings:?}");
@@ -176,16 +176,16 @@ mod tests {
     }
 
     #[test]
-    fn a_link_out_of_the_repository_is_found() {
+    fn link_out_of_the_repository_is_found() {
         for link in ["../a", "/etc/passwd", "docs/../../a"] {
             let findings = found(&[("README.md", &format!("[a]({link})"))]);
             assert_eq!(findings.len(), 1, "{findings:?}");
-            assert!(findings[0].contains("leads out of the repository"));
+            assert!(findings[0].contains("points outside the repository"));
         }
     }
 
     #[test]
-    fn a_page_that_the_summary_does_not_name_is_found() {
+    fn unlisted_page_is_found() {
         let files = [
             ("docs/SUMMARY.md", "- [a](a.md)"),
             ("docs/a.md", "# A"),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_in_a_folder_list_needs_no_line_in_the_summary() {
+    fn page_in_a_directory_list_needs_no_summary_line() {
         let list = format!("# A\n\n{FOLDER_LIST}\n");
         let files = [
             ("docs/SUMMARY.md", "- [a](a/README.md)"),

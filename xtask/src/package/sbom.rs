@@ -1,4 +1,4 @@
-//! The bill of materials of the programs, as CycloneDX 1.6: every crate that is built into them, from what `cargo metadata` says. Pure.
+//! The SBOM of the programs as CycloneDX 1.6: every linked crate, from `cargo metadata`. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -60,10 +60,12 @@ pub(super) fn of(metadata: &[u8], programs: &[&str], target: &str) -> Result<Str
 }
 
 fn list(value: &Value) -> Result<&Vec<Value>> {
-    value.as_array().context("cargo metadata has another form")
+    value
+        .as_array()
+        .context("unexpected format of cargo metadata")
 }
 
-/// A dependency of kind null is a normal one.
+/// A normal dependency has kind null.
 fn is_built_in(dependency: &Value) -> bool {
     let kinds = dependency["dep_kinds"].as_array();
     kinds.is_some_and(|kinds| kinds.iter().any(|kind| kind["kind"].is_null()))
@@ -89,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_built_in_is_listed_and_what_tests_use_is_not() {
+    fn lists_linked_crates_without_dev_dependencies() {
         let package = |id: &str| json!({"id": id, "name": id, "version": "1.0.0", "license": "MIT/Apache-2.0"});
         let dependency = |id: &str, kind: Value| json!({"pkg": id, "dep_kinds": [{"kind": kind}]});
         let packages = ["leasehold", "serde", "proptest", "stranger"].map(package);

@@ -3,9 +3,9 @@
 use super::finding::Finding;
 
 const OURS: &str = "leasehold-";
-/// The binary's package, in the room `cli`; it has no room's name.
+/// The binary's package, in the crate directory `cli`.
 const BINARY: &str = "leasehold";
-/// What brings IO, a clock or a protocol with it: nothing for the pure core.
+/// Crates with IO, a clock or a protocol: forbidden in the pure core.
 const NOT_FOR_CORE: [&str; 8] = [
     "tokio",
     "tokio-postgres",
@@ -16,16 +16,16 @@ const NOT_FOR_CORE: [&str; 8] = [
     "temporalio-client",
     "temporalio-sdk",
 ];
-/// Temporal's SDK takes minutes to compile: it is in the worker's program alone.
+/// Temporal's SDK takes minutes to compile: only the worker program uses it.
 const SDK: &str = "temporalio-";
 const USES_SDK: &str = "temporal-worker";
-/// What speaks gRPC, and the one room that does.
+/// gRPC crates, and the one crate that may use them.
 const GRPC: [&str; 2] = ["tonic", "prost"];
 const SPEAKS_GRPC: &str = "engine-temporal";
-/// The engine that is tested over every store.
+/// The engine that is tested on every store.
 const RUNS_IN_STORES: &str = "engine-embedded";
 const PORTS: [&str; 2] = ["store", "engine"];
-/// For tests only, except among themselves and in the tools.
+/// Test-only crates.
 const DEV_ONLY: [&str; 4] = [
     "testbed",
     "testkit",
@@ -33,7 +33,7 @@ const DEV_ONLY: [&str; 4] = [
     "engine-conformance",
 ];
 
-/// Whether a dependency is built into what is shipped, or only into tests.
+/// Whether a dependency is shipped or test-only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Use {
     Build,
@@ -41,7 +41,7 @@ enum Use {
 }
 
 pub(super) fn point_inwards(path: &str, text: &str) -> Vec<Finding> {
-    let Some(room) = path
+    let Some(crate_name) = path
         .strip_prefix("crates/")
         .and_then(|below| below.strip_suffix("/Cargo.toml"))
     else {
@@ -51,91 +51,104 @@ pub(super) fn point_inwards(path: &str, text: &str) -> Vec<Finding> {
         .into_iter()
         .filter_map(|(line, used, dependency)| {
             let reason = match used {
-                Use::Build => forbidden(room, &dependency),
-                Use::Test => forbidden_in_tests(room, &dependency),
+                Use::Build => forbidden(crate_name, &dependency),
+                Use::Test => forbidden_in_tests(crate_name, &dependency),
             }?;
-            let message = format!("{room} must not depend on {dependency}: {reason}");
+            let message = format!("{crate_name} must not depend on {dependency}: {reason}");
             Some(Finding::new(path, line, message))
         })
         .collect()
 }
 
-/// Why this room may not have that dependency.
-fn forbidden(room: &str, dependency: &str) -> Option<&'static str> {
+/// The reason why this crate may not have that dependency.
+fn forbidden(crate_name: &str, dependency: &str) -> Option<&'static str> {
     if dependency == BINARY {
-        return Some("the binary sees everything, and nobody sees it");
+        return Some("no crate may depend on the binary");
     }
     if dependency == format!("{OURS}{USES_SDK}") {
-        return Some("the worker's program is started, not linked: it brings Temporal's SDK");
+        return Some(
+            "the worker program is started, not linked, because it contains Temporal's SDK",
+        );
     }
     let Some(other) = dependency.strip_prefix(OURS) else {
-        return forbidden_of_others(room, dependency);
+        return forbidden_of_others(crate_name, dependency);
     };
-    if DEV_ONLY.contains(&other) && !DEV_ONLY.contains(&room) {
+    if DEV_ONLY.contains(&other) && !DEV_ONLY.contains(&crate_name) {
         return Some("that crate is for tests: use [dev-dependencies]");
     }
     let inwards = other == "core" || PORTS.contains(&other);
-    match room {
-        "core" => Some("the core stands alone"),
+    match crate_name {
+        "core" => Some("core depends on no other crate"),
         "testkit" => Some("the testkit knows none of our crates, so that all can use it"),
-        "testbed" => (other.ends_with("-conformance") || other.starts_with("engine-"))
-            .then_some("the suites and the tests of engines use the test bed, not the other way round"),
-        "store" | "engine" => (other != "core").then_some("a port sees the core only"),
-        "ops" | "telemetry" => (!inwards).then_some("it sees the core and the ports only"),
+        "testbed" => (other.ends_with("-conformance") || other.starts_with("engine-")).then_some(
+            "the suites and the tests of engines use the test bed, not the other way round",
+        ),
+        "store" | "engine" => (other != "core").then_some("a port depends on core only"),
+        "ops" | "telemetry" => (!inwards).then_some("it depends on core and the ports only"),
         "runtime" => (!inwards && !["service", "telemetry", "worker"].contains(&other))
-            .then_some("it sees the core, the ports, the telemetry, and the shapes of services and workers only"),
-        "worker" => (!["core", "service"].contains(&other))
-            .then_some("it sees the core and the shape of a service only"),
-        "api" | "service" => (other != "core").then_some("it sees the core only"),
-        "client" => (!["api", "core", "worker"].contains(&other))
-            .then_some("it sees the API's JSON and the worker, and the server by HTTP only"),
-        "console" => (!["api", "client", "core", "worker"].contains(&other))
-            .then_some("it sees the core, the worker and the client, and the server by HTTP only"),
-        "server" => (!inwards && !["api", "ops", "service", "telemetry"].contains(&other))
-            .then_some("it sees the core, the ports, ops, the telemetry, the shape of a service and the API's JSON only"),
-        RUNS_IN_STORES => (!inwards && !["outbound", "worker"].contains(&other))
-            .then_some("it sees the core, the ports, and what works on its nodes: the worker and the calls"),
-        "process" => Some("it sees none of our crates"),
-        USES_SDK => (!["client", "core", "engine", "engine-temporal", "outbound", "process"].contains(&other))
-            .then_some("it sees the core, the engine it works for, and what its activities call: the server by HTTP and the world"),
-        _ if is_adapter(room) => {
-            (!inwards).then_some("an adapter sees the core and the ports, never another adapter")
+            .then_some("it depends on core, the ports, telemetry, service and worker only"),
+        "worker" => {
+            (!["core", "service"].contains(&other)).then_some("it depends on core and service only")
         }
+        "api" | "service" => (other != "core").then_some("it depends on core only"),
+        "client" => (!["api", "core", "worker"].contains(&other))
+            .then_some("it depends on api and worker only; it reaches the server over HTTP"),
+        "console" => (!["api", "client", "core", "worker"].contains(&other)).then_some(
+            "it depends on core, worker and client only; it reaches the server over HTTP",
+        ),
+        "server" => (!inwards && !["api", "ops", "service", "telemetry"].contains(&other))
+            .then_some("it depends on core, the ports, ops, telemetry, service and api only"),
+        RUNS_IN_STORES => (!inwards && !["outbound", "worker"].contains(&other))
+            .then_some("it depends on core, the ports, worker and outbound only"),
+        "process" => Some("it depends on none of our crates"),
+        USES_SDK => (![
+            "client",
+            "core",
+            "engine",
+            "engine-temporal",
+            "outbound",
+            "process",
+        ]
+        .contains(&other))
+        .then_some("it depends on core, engine-temporal, client and outbound only"),
+        _ if is_adapter(crate_name) => (!inwards)
+            .then_some("an adapter depends on core and the ports, never on another adapter"),
         _ => None,
     }
 }
 
-/// Tests are free to bring what they need, with two exceptions: the testkit, and adapters beside each other, unless one is the other's ground.
-fn forbidden_in_tests(room: &str, dependency: &str) -> Option<&'static str> {
+/// Dev-dependencies are free, with two exceptions: the testkit, and adapters among each other unless one is tested on the other.
+fn forbidden_in_tests(crate_name: &str, dependency: &str) -> Option<&'static str> {
     let other = dependency.strip_prefix(OURS)?;
-    if room == "testkit" {
-        return Some("the testkit knows none of our crates, also not in its tests");
+    if crate_name == "testkit" {
+        return Some("the testkit depends on none of our crates, also in its tests");
     }
-    let own_ground = room == RUNS_IN_STORES && other.starts_with("store-");
-    (is_adapter(room) && is_adapter(other) && !own_ground)
-        .then_some("an adapter never sees another, also not in its tests")
+    let own_ground = crate_name == RUNS_IN_STORES && other.starts_with("store-");
+    (is_adapter(crate_name) && is_adapter(other) && !own_ground)
+        .then_some("an adapter never depends on another, also in its tests")
 }
 
-fn forbidden_of_others(room: &str, dependency: &str) -> Option<&'static str> {
-    if room == "core" && NOT_FOR_CORE.contains(&dependency) {
+fn forbidden_of_others(crate_name: &str, dependency: &str) -> Option<&'static str> {
+    if crate_name == "core" && NOT_FOR_CORE.contains(&dependency) {
         return Some("the core is pure");
     }
-    if dependency.starts_with(SDK) && room != USES_SDK {
+    if dependency.starts_with(SDK) && crate_name != USES_SDK {
         return Some(
-            "temporal-worker alone uses Temporal's SDK, so that nothing else waits for it to compile",
+            "only temporal-worker uses Temporal's SDK, because it takes minutes to compile",
         );
     }
     let speaks = GRPC.iter().any(|start| dependency.starts_with(start));
-    // The testkit's receiver of traces speaks gRPC too.
-    (speaks && ![SPEAKS_GRPC, "testkit"].contains(&room))
-        .then_some("engine-temporal alone speaks gRPC")
+    // The testkit's OTLP receiver uses gRPC too.
+    (speaks && ![SPEAKS_GRPC, "testkit"].contains(&crate_name))
+        .then_some("only engine-temporal uses gRPC")
 }
 
-fn is_adapter(room: &str) -> bool {
-    !DEV_ONLY.contains(&room) && (room.starts_with("store-") || room.starts_with("engine-"))
+fn is_adapter(crate_name: &str) -> bool {
+    !DEV_ONLY.contains(&crate_name)
+        && (crate_name.starts_with("store-") || crate_name.starts_with("engine-"))
 }
 
-/// The packages a crate is built and tested with, by line.
+/// The dependencies of a manifest, by line.
 fn dependencies(manifest: &str) -> Vec<(usize, Use, String)> {
     let mut section = String::new();
     let mut found = Vec::new();
@@ -183,18 +196,18 @@ fn renamed(value: &str) -> Option<&str> {
 mod tests {
     use super::*;
 
-    fn found(room: &str, section: &str, dependency: &str) -> usize {
+    fn found(crate_name: &str, section: &str, dependency: &str) -> usize {
         let manifest =
             format!("[package]\nname = \"x\"\n[{section}]\n{dependency}.workspace = true\n");
-        point_inwards(&format!("crates/{room}/Cargo.toml"), &manifest).len()
+        point_inwards(&format!("crates/{crate_name}/Cargo.toml"), &manifest).len()
     }
 
     #[test]
-    fn every_wrong_direction_is_found() {
+    fn wrong_dependencies_are_found() {
         for dependency in NOT_FOR_CORE {
             assert_eq!(found("core", "dependencies", dependency), 1, "{dependency}");
         }
-        for (room, dependency) in [
+        for (crate_name, dependency) in [
             ("core", "leasehold-store"),
             ("store", "leasehold-ops"),
             ("engine", "leasehold-store"),
@@ -244,14 +257,14 @@ mod tests {
             ("testkit", "leasehold-testbed"),
             ("testkit", "leasehold-core"),
         ] {
-            let count = found(room, "dependencies", dependency);
-            assert_eq!(count, 1, "{room} on {dependency}");
+            let count = found(crate_name, "dependencies", dependency);
+            assert_eq!(count, 1, "{crate_name} on {dependency}");
         }
     }
 
     #[test]
-    fn the_right_direction_is_fine() {
-        for (room, dependency) in [
+    fn right_dependencies_are_allowed() {
+        for (crate_name, dependency) in [
             ("core", "uuid"),
             ("store", "leasehold-core"),
             ("engine", "leasehold-core"),
@@ -291,14 +304,14 @@ mod tests {
             ("testbed", "leasehold-server"),
             ("testbed", "leasehold-client"),
         ] {
-            let count = found(room, "dependencies", dependency);
-            assert_eq!(count, 0, "{room} on {dependency}");
+            let count = found(crate_name, "dependencies", dependency);
+            assert_eq!(count, 0, "{crate_name} on {dependency}");
         }
     }
 
     #[test]
-    fn tests_are_free_except_that_adapters_and_the_testkit_stay_apart() {
-        for (room, dependency, count) in [
+    fn dev_dependencies_are_free_except_adapters_and_testkit() {
+        for (crate_name, dependency, count) in [
             ("core", "tokio", 0),
             ("core", "leasehold-testkit", 0),
             ("store-postgres", "leasehold-store-conformance", 0),
@@ -316,8 +329,8 @@ mod tests {
             ("engine-embedded", "leasehold-engine-temporal", 1),
             ("testkit", "leasehold-store", 1),
         ] {
-            let seen = found(room, "dev-dependencies", dependency);
-            assert_eq!(seen, count, "{room} on {dependency}");
+            let seen = found(crate_name, "dev-dependencies", dependency);
+            assert_eq!(seen, count, "{crate_name} on {dependency}");
         }
     }
 

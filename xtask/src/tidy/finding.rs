@@ -1,4 +1,4 @@
-//! One violation of a rule, and where it is.
+//! A violation of a rule and its location.
 
 use std::fmt;
 
@@ -31,7 +31,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The line, counted from 1, of a place in a text.
+/// The line of a byte offset, from 1.
 pub(crate) fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes()[..at]
         .iter()

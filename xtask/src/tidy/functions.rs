@@ -1,4 +1,4 @@
-//! The length of functions, by counting braces in what is code.
+//! Limits the length of functions, by counting braces in code.
 
 use super::finding::{Finding, line_of};
 use super::rust_text::{is_word, take_apart};
@@ -26,14 +26,14 @@ pub(super) fn not_too_long(path: &str, text: &str) -> Vec<Finding> {
         let first = line_of(&code, at);
         let lines = line_of(&code, closing_brace(&code, open)) - first + 1;
         if !name.is_empty() && lines > MOST_LINES {
-            let message = format!("fn {name} has {lines} lines; a function stops at {MOST_LINES}");
+            let message = format!("fn {name} has {lines} lines; the limit is {MOST_LINES}");
             findings.push(Finding::new(path, first, message));
         }
     }
     findings
 }
 
-/// Where the body opens; a declaration in a trait has none.
+/// The start of the body; a trait declaration has none.
 fn body(code: &str, start: usize) -> Option<usize> {
     let mut depth = 0_i32;
     for (at, c) in code[start..].char_indices() {
@@ -48,7 +48,7 @@ fn body(code: &str, start: usize) -> Option<usize> {
     None
 }
 
-/// Where the brace that opens here is closed, or the end.
+/// The end of the block that starts here.
 pub(super) fn closing_brace(code: &str, open: usize) -> usize {
     let mut depth = 0_i32;
     for (at, c) in code[open..].char_indices() {

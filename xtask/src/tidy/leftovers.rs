@@ -1,14 +1,14 @@
-//! What must not stay behind in a commit: unfinished places, ignored tests, paths of somebody's machine.
+//! Finds leftovers: placeholders, ignored tests, paths of one machine.
 
 use super::finding::Finding;
 use super::rust_text::{is_word, take_apart};
 
-/// In code they are placeholders; in strings and comments they are only words.
+/// Placeholders in code; allowed in strings and comments.
 const CODE: [&str; 3] = ["todo!(", "unimplemented!(", "#[ignore"];
-/// Notes to oneself, wherever they stand. Written in two halves so as not to find themselves.
+/// Notes, forbidden everywhere. Written in two halves so that the rule does not find itself.
 const NOTES: [&str; 2] = [concat!("FIX", "ME"), concat!("XX", "X")];
 const NOTED_IN: [&str; 4] = [".rs", ".sql", ".toml", ".ci/run"];
-/// Folders that exist on one machine only.
+/// Directories of one machine.
 const PLACES: [&str; 2] = [concat!("/wo", "rk/"), concat!("/fa", "rm/")];
 
 pub(super) fn nothing_unfinished(path: &str, text: &str) -> Vec<Finding> {
@@ -33,7 +33,7 @@ pub(super) fn nothing_unfinished(path: &str, text: &str) -> Vec<Finding> {
 }
 
 pub(super) fn no_path_of_one_machine(path: &str, text: &str) -> Vec<Finding> {
-    // After a word, a dot or a brace it is part of another path, an address or a route.
+    // After a word, a dot or a brace it is part of another path, a URL or a route.
     let begins = |before: char| !is_word(before) && !".-~}/".contains(before);
     occurrences(text, &PLACES, begins)
         .into_iter()
@@ -41,7 +41,7 @@ pub(super) fn no_path_of_one_machine(path: &str, text: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// Each place where one of the texts begins at a boundary, by line.
+/// The matches at a word boundary, by line.
 fn occurrences<'a>(
     text: &str,
     wanted: &[&'a str],

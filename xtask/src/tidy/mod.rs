@@ -1,4 +1,4 @@
-//! The house rules that neither the compiler nor clippy knows. Walks the files; the rules are pure, one file a kind.
+//! The project rules that neither the compiler nor clippy checks. Walks the files; the rules are pure, one file per topic.
 
 mod dependencies;
 mod finding;
@@ -11,6 +11,7 @@ mod shape;
 mod sleeps;
 mod sql_files;
 mod sql_strings;
+mod words;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,10 +22,10 @@ use anyhow::{Context, Result};
 use crate::{book, workspace};
 pub(crate) use finding::{Finding, line_of};
 
-/// A rule sees a path below the root (with `/`) and the text, and picks the files it is about by itself.
+/// A rule gets a path below the root (with `/`) and the text, and selects its files itself.
 type Rule = fn(&str, &str) -> Vec<Finding>;
 
-const RULES: [Rule; 13] = [
+const RULES: [Rule; 14] = [
     shape::not_too_long,
     shape::opens_with_its_purpose,
     sql_strings::no_sql_in_code,
@@ -38,12 +39,13 @@ const RULES: [Rule; 13] = [
     dependencies::point_inwards,
     names::say_something,
     routes::only_read_the_store,
+    words::not_retired,
 ];
 
-/// Build products and history; everything else is ours, hidden or not.
+/// Build output and history; the rules apply to everything else, hidden or not.
 const NOT_OURS: [&str; 2] = ["target", ".git"];
 
-/// Whether the whole repository keeps the rules; prints where it does not.
+/// Returns whether the repository follows the rules; prints every finding.
 pub(crate) fn run() -> Result<bool> {
     let texts = texts(&workspace::root())?;
     let mut findings = Vec::new();
@@ -60,7 +62,7 @@ pub(crate) fn run() -> Result<bool> {
     Ok(findings.is_empty())
 }
 
-/// Every file below the root, by its path; what is not text has no lines to check.
+/// Every text file below the root, by path.
 pub(crate) fn texts(root: &Path) -> Result<BTreeMap<String, Option<String>>> {
     let mut paths = Vec::new();
     collect(root, "", &mut paths)?;
@@ -106,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_planted_violation_is_found_through_the_whole_list() {
+    fn violations_of_several_rules_are_found() {
         let findings = check("crates/core/src/helpers.rs", "fn main() {}\n");
         let messages: Vec<String> = findings.iter().map(ToString::to_string).collect();
         assert_eq!(messages.len(), 2, "{messages:?}");

@@ -1,4 +1,4 @@
-//! Names of files and folders that say nothing, and so attract everything.
+//! Forbids file and directory names that say nothing.
 
 use super::finding::Finding;
 
@@ -12,7 +12,7 @@ pub(super) fn say_something(path: &str, _text: &str) -> Vec<Finding> {
             Finding::new(
                 path,
                 1,
-                format!("the name `{stem}` does not say what belongs here"),
+                format!("the name `{stem}` does not describe its contents"),
             )
         })
         .collect()

@@ -1,11 +1,11 @@
-//! Routes change nothing themselves: what changes something is an operation of `ops`, where every caller finds the same checks. Routes may read the store.
+//! Routes may read the store but not write it: writes belong to operations of `ops`, which contain the checks.
 
 use super::finding::{Finding, line_of};
 use super::rust_text::{is_word, take_apart};
 
 const ROUTES: &str = "crates/server/src/routes/";
 
-/// How the names of store methods that only read end; `clone` is of the handle.
+/// Suffixes of store methods that only read; `clone` is of the handle.
 const READS: [&str; 10] = [
     "clone", "counts", "find", "get", "limit", "list", "now", "overview", "slots", "timeline",
 ];
@@ -45,7 +45,7 @@ mod tests {
         for call in [
             "state.store.key_revoke(id).await",
             "state\n    .store\n    .job_limit_set(3)",
-            "let store = &*state.store;\nstore.wake_ring(wake)",
+            "let store = &*state.store;\nstore.notify(wake)",
         ] {
             assert_eq!(only_read_the_store(PATH, call).len(), 1, "{call}");
         }

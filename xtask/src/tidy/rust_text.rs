@@ -1,13 +1,13 @@
-//! Tells code, comments and string literals of a Rust file apart, well enough for the rules. Pure; not a parser.
+//! Separates code, comments and string literals of a Rust file, well enough for the rules. Pure; not a parser.
 
-/// A Rust file taken apart.
+/// The parts of a Rust file.
 pub(super) struct RustText {
-    /// The text with comments, strings and characters blanked out; every line stays where it was.
+    /// The text with comments, strings and characters blanked out; lines stay in place.
     pub(super) code: String,
     pub(super) strings: Vec<StringLiteral>,
 }
 
-/// What stands between the quotes, escapes as written, and the line where it begins.
+/// The content of a string literal, escapes as written, and its line.
 pub(super) struct StringLiteral {
     pub(super) line: usize,
     pub(super) content: String,
@@ -89,7 +89,7 @@ pub(super) fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// How a string begins, and so how it ends.
+/// The delimiters of a string.
 struct Opening {
     /// Of prefix, hashes and quote.
     length: usize,
@@ -115,7 +115,7 @@ fn string_at(rest: &str) -> Option<Opening> {
     })
 }
 
-/// Where an unescaped quote ends the body.
+/// The end of the body: the first unescaped quote.
 fn escaped_end(body: &str, quote: char) -> usize {
     let mut escaped = false;
     for (at, c) in body.char_indices() {
@@ -129,7 +129,7 @@ fn escaped_end(body: &str, quote: char) -> usize {
     body.len()
 }
 
-/// The length of a character literal here; a lifetime is none.
+/// The length of a character literal here; lifetimes are none.
 fn character_length(rest: &str) -> Option<usize> {
     let body = rest.strip_prefix('\'')?;
     let mut characters = body.char_indices();

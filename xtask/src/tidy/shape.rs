@@ -9,8 +9,7 @@ pub(super) fn not_too_long(path: &str, text: &str) -> Vec<Finding> {
     if !path.ends_with(".rs") || lines <= MOST_LINES {
         return Vec::new();
     }
-    let message =
-        format!("{lines} lines; a file stops at {MOST_LINES}: split it by what it is about");
+    let message = format!("{lines} lines; the limit is {MOST_LINES}: split the file by topic");
     vec![Finding::new(path, MOST_LINES + 1, message)]
 }
 
@@ -21,7 +20,7 @@ pub(super) fn opens_with_its_purpose(path: &str, text: &str) -> Vec<Finding> {
     vec![Finding::new(
         path,
         1,
-        "does not open with a `//!` sentence: what it is for and what it must not know",
+        "does not start with a `//!` sentence: its purpose and what it must not know",
     )]
 }
 
@@ -38,7 +37,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_its_sentence_is_found() {
+    fn file_without_purpose_is_found() {
         for text in ["", "use std::io;\n", "\n//! Late.\n", "//!\n"] {
             assert_eq!(
                 opens_with_its_purpose("bench/src/b.rs", text).len(),

@@ -5,9 +5,9 @@ use super::functions::closing_brace;
 use super::rust_text::{is_word, take_apart};
 
 const SLEEPS: [&str; 2] = ["sleep(", "sleep_until("];
-/// The one crate whose waits may sleep.
+/// The only crate that may sleep.
 const MAY_SLEEP: &str = "crates/testkit/src/";
-/// Crates that are all tests, though their paths do not say so.
+/// Crates that consist of tests, though their paths do not show it.
 const ALL_TESTS: [&str; 2] = ["crates/store-conformance/", "crates/engine-conformance/"];
 
 pub(super) fn none_in_tests(path: &str, text: &str) -> Vec<Finding> {
@@ -35,7 +35,7 @@ fn is_test_file(path: &str) -> bool {
     ALL_TESTS.iter().any(|start| path.starts_with(start)) || path.contains("tests")
 }
 
-/// What stands in braces after `#[cfg(test)]` and its like.
+/// The blocks after `#[cfg(test)]`.
 fn test_modules(code: &str) -> Vec<(usize, usize)> {
     ["#[cfg(test)]", "#[cfg(all(test"]
         .into_iter()

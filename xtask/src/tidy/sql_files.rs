@@ -1,4 +1,4 @@
-//! The stores' `.sql` files: one statement each, with a first line that says what it is for.
+//! The stores' `.sql` files: one statement each, with a first line that describes it.
 
 use super::finding::{Finding, line_of};
 
@@ -14,7 +14,7 @@ pub(super) fn says_what_it_is_for(path: &str, text: &str) -> Vec<Finding> {
     vec![Finding::new(
         path,
         1,
-        "does not begin with a `-- ` line that says what it is for",
+        "does not start with a `-- ` line that describes it",
     )]
 }
 
@@ -24,16 +24,16 @@ pub(super) fn one_statement(path: &str, text: &str) -> Vec<Finding> {
     }
     match statements(text).as_slice() {
         [_] => Vec::new(),
-        [] => vec![Finding::new(path, 1, "holds no statement")],
+        [] => vec![Finding::new(path, 1, "contains no statement")],
         [_, second, ..] => vec![Finding::new(
             path,
             line_of(text, *second),
-            "holds a second statement: one statement a file",
+            "contains more than one statement",
         )],
     }
 }
 
-/// A statement's own list names its columns: with `*` a column that a newer program adds breaks the plans an older one has prepared.
+/// Forbids `SELECT *`: a column that a newer program adds would break prepared plans of an older one.
 pub(super) fn names_its_columns(path: &str, text: &str) -> Vec<Finding> {
     if !is_operation(path) {
         return Vec::new();
@@ -56,13 +56,13 @@ pub(super) fn names_its_columns(path: &str, text: &str) -> Vec<Finding> {
     found.map(finding).collect()
 }
 
-/// Files in `crates/*/sql/`; migrations and fixtures live elsewhere and may hold many statements.
+/// Files in `crates/*/sql/`; migrations and fixtures may contain many statements.
 fn is_operation(path: &str) -> bool {
     let mut parts = path.split('/');
     path.ends_with(".sql") && parts.next() == Some("crates") && parts.nth(1) == Some("sql")
 }
 
-/// Where each statement begins: what stands between semicolons, comments and blanks left out.
+/// The start of each statement, without comments and blanks.
 fn statements(text: &str) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut inside = false;
@@ -95,7 +95,7 @@ fn comment_length(rest: &str) -> Option<usize> {
     None
 }
 
-/// The length of a quoted piece, in which semicolons do not count: 'text', "name", $tag$body$tag$.
+/// The length of a quoted part, in which semicolons do not count: 'text', "name", $tag$body$tag$.
 fn quoted_length(rest: &str) -> Option<usize> {
     let quote = if rest.starts_with(['\'', '"']) {
         &rest[..1]
@@ -121,7 +121,7 @@ mod tests {
     const PATH: &str = "crates/store-postgres/sql/request/claim.sql";
 
     #[test]
-    fn a_file_without_its_sentence_is_found() {
+    fn file_without_description_is_found() {
         for text in [
             "VALUES (1);\n",
             "--\nVALUES (1);\n",
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn none_or_a_second_statement_is_found() {
+    fn missing_or_second_statement_is_found() {
         let found = one_statement(
             PATH,
             "-- Why; because.\nVALUES (1);\n\n-- And.\nVALUES (2);\n",
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_semicolon_in_quotes_or_comments_ends_nothing() {
+    fn semicolons_in_quotes_and_comments_do_not_count() {
         for text in [
             "-- A;\nSELECT ';', 'it''s;', \";\", $1, $2 -- ;\n /* ; */ FROM a;\n-- ;\n",
             "-- A.\nCREATE FUNCTION f() AS $body$ BEGIN a; b; END; $body$;\n",
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_at_the_top_of_a_statement_is_found() {
+    fn select_star_is_found() {
         for word in ["SELECT", "RETURNING"] {
             let text = format!("-- Why.\n{word} * FROM a\n");
             assert_eq!(names_its_columns(PATH, &text)[0].line(), 2);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn migrations_may_hold_many() {
+    fn migrations_may_contain_many_statements() {
         let text = "VALUES (1); VALUES (2);";
         assert_eq!(
             one_statement("crates/store-postgres/migrations/0001_a.sql", text),

@@ -1,4 +1,4 @@
-//! SQL belongs in `.sql` files: finds string literals in Rust code that begin like a statement.
+//! SQL belongs in `.sql` files: finds string literals in Rust code that start like a statement.
 
 use super::finding::Finding;
 use super::rust_text::take_apart;
@@ -33,7 +33,7 @@ pub(super) fn no_sql_in_code(path: &str, text: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// Upper case only, and more than the word alone: `"DELETE"` is also a method of HTTP.
+/// Upper case, and more than the keyword: `"DELETE"` is also an HTTP method.
 fn is_statement(content: &str) -> bool {
     let content = skip_blank(content);
     STATEMENTS.iter().any(|statement| {
@@ -44,7 +44,7 @@ fn is_statement(content: &str) -> bool {
     })
 }
 
-/// Skips white space, as it is or written as an escape.
+/// Skips white space, literal or escaped.
 fn skip_blank(content: &str) -> &str {
     let mut content = content;
     loop {

@@ -1,4 +1,4 @@
-//! The alerts: judged and tried by promtool; each has its page, its page names commands and series that exist, and so do the rules.
+//! The alerts: checked and tested by promtool; each has a runbook, whose commands and series exist.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ pub(crate) const RULES: &str = "packaging/prometheus/leasehold.rules.yml";
 const TESTS: &str = "packaging/prometheus/leasehold.rules.test.yml";
 const RUNBOOKS: &str = "docs/operations/runbooks";
 
-/// Every rule of a kind: `alert` or `record`.
+/// The rules of a kind: `alert` or `record`.
 pub(crate) fn rules(kind: &str) -> Vec<Value> {
     let file = documents(&text(RULES)).remove(0);
     let groups = file["groups"].as_array().unwrap().iter();
@@ -28,7 +28,7 @@ fn names(kind: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The rules and their tests side by side, the rules changed.
+/// Writes changed rules beside their tests.
 fn tried(rules: &str) -> crate::Outcome {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("leasehold.rules.yml"), rules).unwrap();
@@ -39,27 +39,27 @@ fn tried(rules: &str) -> crate::Outcome {
 
 #[test]
 fn prometheus_accepts_the_rules() {
-    promtool(&["check", "rules", path(RULES).to_str().unwrap()]).must_be_well();
+    promtool(&["check", "rules", path(RULES).to_str().unwrap()]).must_succeed();
 }
 
 #[test]
-fn each_alert_fires_and_ends_as_its_tests_say() {
-    tried(&text(RULES)).must_be_well();
+fn alert_tests_pass() {
+    tried(&text(RULES)).must_succeed();
 }
 
 #[test]
-fn a_threshold_that_was_moved_is_noticed() {
+fn changed_threshold_fails_the_tests() {
     for (part, other) in [
         ("> 3600", "> 3601"),
         ("> 0.05", "> 0.5"),
         ("for: 20m", "for: 1m"),
     ] {
-        tried(&with(&text(RULES), part, other)).must_be_refused("FAILED");
+        tried(&with(&text(RULES), part, other)).must_fail_with("FAILED");
     }
 }
 
 #[test]
-fn the_tests_fire_every_alert_and_see_it_silent_before_and_after() {
+fn every_alert_is_tested_firing_and_silent() {
     let file = documents(&text(TESTS)).remove(0);
     let mut fired = BTreeSet::new();
     for test in file["tests"].as_array().unwrap() {
@@ -77,13 +77,13 @@ fn the_tests_fire_every_alert_and_see_it_silent_before_and_after() {
 }
 
 #[test]
-fn prometheus_accepts_the_ways_to_scrape() {
+fn prometheus_accepts_the_scrape_configs() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("leasehold.key"), "lh_admin_x").unwrap();
     fs::write(folder.path().join("leasehold.rules.yml"), text(RULES)).unwrap();
     let file = folder.path().join("prometheus.yml");
     fs::write(&file, text("packaging/prometheus/prometheus.yml")).unwrap();
-    promtool(&["check", "config", file.to_str().unwrap()]).must_be_well();
+    promtool(&["check", "config", file.to_str().unwrap()]).must_succeed();
     let compose = path("packaging/compose/observe/prometheus.yml");
     let arguments = [
         "check",
@@ -91,18 +91,18 @@ fn prometheus_accepts_the_ways_to_scrape() {
         "--syntax-only",
         compose.to_str().unwrap(),
     ];
-    promtool(&arguments).must_be_well();
+    promtool(&arguments).must_succeed();
     let broken = with(
         &text("packaging/prometheus/prometheus.yml"),
         "targets",
         "target",
     );
     fs::write(&file, broken).unwrap();
-    promtool(&["check", "config", file.to_str().unwrap()]).must_be_refused("target");
+    promtool(&["check", "config", file.to_str().unwrap()]).must_fail_with("target");
 }
 
 #[test]
-fn every_series_that_a_rule_names_is_there() {
+fn rules_use_known_series() {
     for rule in [rules("alert"), rules("record")].concat() {
         let unknown = unknown(rule["expr"].as_str().unwrap());
         assert!(unknown.is_empty(), "{rule}: {unknown:?}");
@@ -110,7 +110,7 @@ fn every_series_that_a_rule_names_is_there() {
 }
 
 #[test]
-fn every_alert_has_its_page_and_every_page_its_alert() {
+fn alerts_and_runbooks_match() {
     let overview = text("docs/operations/alerts.md");
     let mut pages = BTreeSet::new();
     for rule in rules("alert") {
@@ -141,22 +141,22 @@ fn capital(word: &str) -> String {
 }
 
 #[test]
-fn every_page_says_what_it_means_how_to_look_what_to_do_whom_to_ask_and_when_it_is_over() {
+fn runbooks_have_all_sections() {
     for (name, page) in runbooks() {
         let headings: Vec<&str> = page.lines().filter(|l| l.starts_with("## ")).collect();
         let expected = [
-            "## What it means",
-            "## How to look",
-            "## What to do",
+            "## Meaning",
+            "## Diagnose",
+            "## Fix",
             "## Escalate",
-            "## It is over when",
+            "## Resolved when",
         ];
         assert_eq!(headings, expected, "{name}");
     }
 }
 
 #[test]
-fn every_query_of_a_page_is_one_and_names_series_that_are_there() {
+fn runbook_queries_are_valid() {
     let mut queries = Vec::new();
     for (_, page) in runbooks() {
         queries.extend(blocks(&page, "promql"));
@@ -166,7 +166,7 @@ fn every_query_of_a_page_is_one_and_names_series_that_are_there() {
 }
 
 #[test]
-fn every_command_of_a_page_is_there() {
+fn runbook_commands_exist() {
     let reference = text("docs/reference/cli.md");
     let mut seen = 0;
     for (name, page) in runbooks() {
@@ -185,7 +185,7 @@ fn every_command_of_a_page_is_there() {
     assert!(seen > 30);
 }
 
-/// Whether these words are a command that has none below it.
+/// Whether these words are a command without subcommands.
 fn is_command(reference: &str, words: &[&str]) -> bool {
     let heading = format!("## leasehold {}", words.join(" "));
     reference.contains(&format!("{heading}\n")) && !reference.contains(&format!("{heading} "))
@@ -199,7 +199,7 @@ fn runbooks() -> Vec<(String, String)> {
         .collect()
 }
 
-/// The lines of the blocks of code of a kind.
+/// The lines of the code blocks of a kind.
 fn blocks(page: &str, kind: &str) -> Vec<String> {
     let fence = format!("```{kind}\n");
     let blocks = page.split(&fence).skip(1);

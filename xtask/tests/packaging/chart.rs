@@ -1,4 +1,4 @@
-//! The chart: judged by Helm, and what it renders to by the schemas of Kubernetes; and what must hold of every pod.
+//! The chart: linted by Helm, rendered manifests checked by the Kubernetes schemas, and rules for every pod.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::{Outcome, path, run, text, with};
 
 const CHART: &str = "packaging/helm/leasehold";
 const STORE: &str = "store.existingSecret=store";
-/// Everything that can be asked for, at once.
+/// Values that enable every feature.
 const ALL: [&str; 10] = [
     STORE,
     "settings.engine.kind=temporal",
@@ -25,7 +25,7 @@ const ALL: [&str; 10] = [
     "networkPolicy.enabled=true",
     "migrate.existingSecret=owner",
 ];
-/// The oldest that the chart claims, and the newest that is known.
+/// The oldest supported Kubernetes version and the newest known one.
 const KUBERNETES: [&str; 2] = ["1.25", "1.37"];
 
 fn helm(verb: &[&str], values: &[&str]) -> Outcome {
@@ -38,7 +38,7 @@ fn helm(verb: &[&str], values: &[&str]) -> Outcome {
 }
 
 fn rendered(values: &[&str]) -> String {
-    helm(&["template", "prod"], values).must_be_well()
+    helm(&["template", "prod"], values).must_succeed()
 }
 
 fn validate(rendered: &str, version: &str) -> Outcome {
@@ -56,7 +56,7 @@ fn of_kind(rendered: &str, kind: &str) -> Vec<Value> {
     documents
 }
 
-/// Every container of a pod, first those that prepare it.
+/// The containers of a pod, init containers first.
 fn containers(deployment: &Value) -> Vec<&Value> {
     let pod = &deployment["spec"]["template"]["spec"];
     let all = ["initContainers", "containers"].map(|list| pod[list].as_array());
@@ -65,38 +65,38 @@ fn containers(deployment: &Value) -> Vec<&Value> {
 
 #[test]
 fn helm_accepts_the_chart() {
-    helm(&["lint", "--strict"], &[STORE]).must_be_well();
-    helm(&["lint", "--strict"], &ALL).must_be_well();
+    helm(&["lint", "--strict"], &[STORE]).must_succeed();
+    helm(&["lint", "--strict"], &ALL).must_succeed();
 }
 
 #[test]
-fn helm_refuses_a_value_or_a_section_that_does_not_exist() {
+fn helm_rejects_unknown_values() {
     let lint = |wrong| helm(&["lint", "--strict"], &[STORE, wrong]);
-    lint("replcas=3").must_be_refused("property replcas is not allowed");
-    lint("settings.dispatsh.batch_size=3").must_be_refused("property dispatsh is not allowed");
-    lint("settings.dispatch.batch_size.most=3").must_be_refused("settings.dispatch.batch_size");
+    lint("replcas=3").must_fail_with("property replcas is not allowed");
+    lint("settings.dispatsh.batch_size=3").must_fail_with("property dispatsh is not allowed");
+    lint("settings.dispatch.batch_size.most=3").must_fail_with("settings.dispatch.batch_size");
 }
 
 #[test]
-fn kubernetes_accepts_what_it_renders_to() {
+fn rendered_manifests_are_valid() {
     for values in [&[STORE][..], &ALL[..]] {
         let rendered = rendered(values);
         for version in KUBERNETES {
-            validate(&rendered, version).must_be_well();
+            validate(&rendered, version).must_succeed();
         }
     }
 }
 
 #[test]
-fn kubernetes_refuses_a_broken_manifest() {
+fn invalid_manifest_is_rejected() {
     let broken = with(&rendered(&[STORE]), "readinessProbe:", "readynessProbe:");
-    validate(&broken, KUBERNETES[1]).must_be_refused("'readynessProbe' was unexpected");
+    validate(&broken, KUBERNETES[1]).must_fail_with("'readynessProbe' was unexpected");
 }
 
 #[test]
-fn what_it_cannot_do_without_is_asked_for_by_name() {
+fn required_values_are_named() {
     let template = |values: &[&str]| helm(&["template", "prod"], values);
-    template(&[]).must_be_refused("store.existingSecret: name a Secret that holds the URL");
+    template(&[]).must_fail_with("store.existingSecret: name a Secret that holds the URL");
     let elsewhere = [
         ("settings.store.url=postgres://x", "store.existingSecret"),
         ("settings.worker.key=lh_worker_x", "worker.existingSecret"),
@@ -104,12 +104,12 @@ fn what_it_cannot_do_without_is_asked_for_by_name() {
         ("settings.server.listen=0.0.0.0:1", "Service"),
     ];
     for (value, place) in elsewhere {
-        template(&[STORE, value]).must_be_refused(place);
+        template(&[STORE, value]).must_fail_with(place);
     }
 }
 
 #[test]
-fn every_section_has_its_name_in_the_schema_of_values_and_no_other_has() {
+fn values_schema_has_exactly_the_setting_sections() {
     let schema: Value =
         serde_json::from_str(&text(&format!("{CHART}/values.schema.json"))).unwrap();
     let sections = names(&schema["properties"]["settings"]["properties"]);
@@ -121,7 +121,7 @@ fn every_section_has_its_name_in_the_schema_of_values_and_no_other_has() {
 }
 
 #[test]
-fn settings_reach_the_file_as_they_were_given() {
+fn settings_are_rendered_into_the_file() {
     let maps = of_kind(&rendered(&ALL), "ConfigMap");
     let file = maps[0]["data"]["leasehold.toml"].as_str().unwrap();
     let expected = "\
@@ -140,7 +140,7 @@ address = \"temporal:7233\"
 }
 
 #[test]
-fn a_changed_setting_replaces_the_pods() {
+fn changed_setting_restarts_the_pods() {
     let sum = |values: &[&str]| {
         let deployments = of_kind(&rendered(values), "Deployment");
         let annotations = &deployments[0]["spec"]["template"]["metadata"]["annotations"];
@@ -175,7 +175,7 @@ fn no_pod_runs_as_root_or_writes_to_its_image() {
 }
 
 #[test]
-fn no_secret_is_written_into_a_manifest() {
+fn manifests_contain_no_secrets() {
     for document in documents(&rendered(&ALL)) {
         assert_ne!(document["kind"], "Secret");
         if document["kind"] != "Deployment" {
@@ -193,7 +193,7 @@ fn no_secret_is_written_into_a_manifest() {
 }
 
 #[test]
-fn workers_come_with_temporal_and_their_key_alone() {
+fn workers_need_temporal_and_a_key() {
     let kinds = |values: &[&str]| of_kind(&rendered(values), "Deployment").len();
     assert_eq!(kinds(&[STORE]), 1);
     assert_eq!(kinds(&[STORE, "worker.existingSecret=worker"]), 1);
@@ -202,7 +202,7 @@ fn workers_come_with_temporal_and_their_key_alone() {
 }
 
 #[test]
-fn the_schema_is_changed_before_a_server_starts_and_never_by_it() {
+fn migration_runs_before_the_server() {
     let server = |values: &[&str]| of_kind(&rendered(values), "Deployment").remove(0);
     let migrating = server(&[STORE, "migrate.existingSecret=owner"]);
     let containers = containers(&migrating);
@@ -219,7 +219,7 @@ fn the_schema_is_changed_before_a_server_starts_and_never_by_it() {
 }
 
 #[test]
-fn kubernetes_waits_longer_than_the_program_drains() {
+fn termination_grace_exceeds_the_drain_timeout() {
     let values = &documents(&text(&format!("{CHART}/values.yaml")))[0];
     let pause = values["preStopSeconds"].as_u64().unwrap();
     let waits = values["terminationGracePeriodSeconds"].as_u64().unwrap();
@@ -240,7 +240,7 @@ fn kubernetes_waits_longer_than_the_program_drains() {
 }
 
 #[test]
-fn the_chart_is_of_the_version_of_the_program() {
+fn chart_version_equals_the_program_version() {
     let chart = &documents(&text(&format!("{CHART}/Chart.yaml")))[0];
     let version = env!("CARGO_PKG_VERSION");
     assert_eq!(chart["appVersion"], version);

@@ -1,4 +1,4 @@
-//! The compose file: its schema, and that what its services name is there.
+//! The compose file: its schema and references.
 
 use leasehold_testkit::{CHECK_JSONSCHEMA, TEMPORAL_CLI};
 use serde_json::Value;
@@ -23,18 +23,18 @@ fn compose() -> Value {
 }
 
 #[test]
-fn the_compose_file_keeps_to_the_schema() {
-    lint(&text(FILE)).must_be_well();
+fn compose_file_matches_the_schema() {
+    lint(&text(FILE)).must_succeed();
 }
 
 #[test]
-fn the_schema_refuses_a_broken_one() {
+fn schema_rejects_an_invalid_file() {
     let broken = with(&text(FILE), "depends_on:", "depend_on:");
-    lint(&broken).must_be_refused("'depend_on' was unexpected");
+    lint(&broken).must_fail_with("'depend_on' was unexpected");
 }
 
 #[test]
-fn what_a_service_names_is_there() {
+fn references_of_services_exist() {
     let compose = compose();
     let services = compose["services"].as_object().unwrap();
     assert_eq!(
@@ -74,20 +74,20 @@ fn what_a_service_names_is_there() {
 }
 
 #[test]
-fn every_secret_is_one_that_the_script_makes() {
+fn script_creates_every_secret() {
     let script = text("packaging/compose/make-secrets.sh");
     for (name, secret) in compose()["secrets"].as_object().unwrap() {
         let file = secret["file"].as_str().unwrap();
         let made = format!("> {}", file.strip_prefix("./").unwrap());
         assert!(
             script.contains(&made),
-            "{name}: the script does not make {file}"
+            "{name}: the script does not create {file}"
         );
     }
 }
 
 #[test]
-fn only_this_machine_can_connect() {
+fn ports_are_published_on_loopback_only() {
     let compose = compose();
     for (name, service) in compose["services"].as_object().unwrap() {
         for port in texts(&service["ports"]) {
@@ -97,7 +97,7 @@ fn only_this_machine_can_connect() {
 }
 
 #[test]
-fn every_image_is_of_one_version() {
+fn images_are_pinned() {
     let compose = compose();
     for (name, service) in compose["services"].as_object().unwrap() {
         let image = service["image"].as_str().unwrap();

@@ -1,4 +1,4 @@
-//! The dashboard of Grafana: its structure, where its panels lie, and that every query is one and names series that are there.
+//! The Grafana dashboard: structure, layout and queries.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,10 @@ fn panels(dashboard: &Value) -> &Vec<Value> {
 }
 
 #[test]
-fn it_can_be_imported_anywhere() {
+fn dashboard_is_portable() {
     let dashboard = dashboard();
     assert!(dashboard["schemaVersion"].as_u64().unwrap() >= 39);
-    assert!(dashboard["id"].is_null(), "Grafana gives it one");
+    assert!(dashboard["id"].is_null(), "Grafana assigns the id");
     let variables = dashboard["templating"]["list"].as_array().unwrap();
     let known: Vec<&str> = variables
         .iter()
@@ -49,7 +49,7 @@ fn it_can_be_imported_anywhere() {
 }
 
 #[test]
-fn every_panel_has_an_id_and_a_place_of_its_own() {
+fn panels_have_unique_ids_and_do_not_overlap() {
     let dashboard = dashboard();
     let mut ids = BTreeSet::new();
     let mut taken = BTreeSet::new();
@@ -61,14 +61,14 @@ fn every_panel_has_an_id_and_a_place_of_its_own() {
         assert!(left + width <= 24, "{panel}");
         for x in left..left + width {
             for y in top..top + height {
-                assert!(taken.insert((x, y)), "{panel} lies on another");
+                assert!(taken.insert((x, y)), "{panel} overlaps another panel");
             }
         }
     }
 }
 
 #[test]
-fn every_row_has_its_panels_and_the_rows_are_what_an_operator_asks_in_turn() {
+fn rows_have_panels_in_order() {
     let dashboard = dashboard();
     let mut rows: Vec<(&str, usize)> = Vec::new();
     for panel in panels(&dashboard) {
@@ -80,7 +80,7 @@ fn every_row_has_its_panels_and_the_rows_are_what_an_operator_asks_in_turn() {
     }
     let titles: Vec<&str> = rows.iter().map(|(title, _)| *title).collect();
     let expected = [
-        "Are we well",
+        "Health",
         "Requests",
         "Workspaces",
         "Dispatch",
@@ -95,7 +95,7 @@ fn every_row_has_its_panels_and_the_rows_are_what_an_operator_asks_in_turn() {
 }
 
 #[test]
-fn every_query_is_one_and_names_series_that_are_there() {
+fn queries_are_valid() {
     let dashboard = dashboard();
     let targets = panels(&dashboard)
         .iter()

@@ -9,13 +9,13 @@ pub(crate) fn documents(text: &str) -> Vec<Value> {
     serde_json::from_slice(&json).unwrap()
 }
 
-/// The texts of a list, or none where there is no list.
+/// The strings of a list; empty if it is no list.
 pub(crate) fn texts(list: &Value) -> Vec<&str> {
     let list = list.as_array().map(Vec::as_slice).unwrap_or_default();
     list.iter().map(|entry| entry.as_str().unwrap()).collect()
 }
 
-/// The names of an object's members, or none where there is no object.
+/// The keys of an object; empty if it is no object.
 pub(crate) fn names(object: &Value) -> Vec<&str> {
     let members = object.as_object().into_iter().flatten();
     members.map(|(name, _)| name.as_str()).collect()

@@ -1,4 +1,4 @@
-//! The files that GitHub reads: workflows, forms for issues, dependency updates. Their schemas come with the checker.
+//! The files that GitHub reads: workflows, issue forms, dependency updates. The checker includes their schemas.
 
 use leasehold_testkit::CHECK_JSONSCHEMA;
 use std::path::Path;
@@ -13,28 +13,28 @@ fn check(schema: &str, file: &Path) -> Outcome {
 }
 
 #[test]
-fn every_file_has_the_form_that_github_reads() {
+fn files_match_their_schemas() {
     for workflow in WORKFLOWS {
-        check("vendor.github-workflows", &path(workflow)).must_be_well();
+        check("vendor.github-workflows", &path(workflow)).must_succeed();
     }
     for form in ["bug", "feature"] {
         let file = path(&format!(".github/ISSUE_TEMPLATE/{form}.yml"));
-        check("vendor.github-issue-forms", &file).must_be_well();
+        check("vendor.github-issue-forms", &file).must_succeed();
     }
-    check("vendor.dependabot", &path(".github/dependabot.yml")).must_be_well();
+    check("vendor.dependabot", &path(".github/dependabot.yml")).must_succeed();
 }
 
 #[test]
-fn a_broken_workflow_is_refused() {
+fn invalid_workflow_is_rejected() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("ci.yml");
     let broken = with(&text(WORKFLOWS[0]), "runs-on:", "run-on:");
     std::fs::write(&file, broken).unwrap();
-    check("vendor.github-workflows", &file).must_be_refused("run-on");
+    check("vendor.github-workflows", &file).must_fail_with("run-on");
 }
 
 #[test]
-fn workflows_call_what_people_call() {
+fn workflows_use_the_developer_commands() {
     assert!(text(WORKFLOWS[0]).contains("run: .ci/run\n"));
     assert!(text(WORKFLOWS[1]).contains("run: cargo xtask package\n"));
     assert!(text(WORKFLOWS[1]).contains("file: packaging/docker/Dockerfile\n"));

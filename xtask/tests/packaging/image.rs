@@ -1,4 +1,4 @@
-//! The image: its Dockerfile, what goes into it, and how its health is asked for.
+//! The image: its Dockerfile, build context and health check.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -20,56 +20,56 @@ fn lint(dockerfile: &str) -> Outcome {
 
 #[test]
 fn hadolint_accepts_the_dockerfile() {
-    lint(&text(DOCKERFILE)).must_be_well();
+    lint(&text(DOCKERFILE)).must_succeed();
 }
 
 #[test]
-fn hadolint_refuses_a_broken_one() {
+fn hadolint_rejects_an_invalid_file() {
     let good = text(DOCKERFILE);
     let unknown = with(&good, "STOPSIGNAL", "STOPSIGN");
-    lint(&unknown).must_be_refused("unexpected 'S'");
+    lint(&unknown).must_fail_with("unexpected 'S'");
     let unpinned = with(&good, "debian:bookworm-slim", "debian");
-    lint(&unpinned).must_be_refused("DL3006");
+    lint(&unpinned).must_fail_with("DL3006");
 }
 
 #[test]
-fn the_image_is_built_with_the_rust_that_the_workspace_asks_for() {
+fn image_uses_the_rust_version_of_the_workspace() {
     let manifest = text("Cargo.toml");
     let mut lines = manifest.lines();
     let wanted = lines.find_map(|line| line.strip_prefix("rust-version = \""));
     let wanted = wanted.unwrap().trim_end_matches('"');
     let from = format!("FROM rust:{wanted}-bookworm AS build");
-    assert!(text(DOCKERFILE).contains(&from), "it should say: {from}");
+    assert!(text(DOCKERFILE).contains(&from), "missing: {from}");
 }
 
 #[test]
-fn the_image_has_both_programs_in_one_folder() {
+fn image_has_both_programs_in_one_directory() {
     let dockerfile = text(DOCKERFILE);
     let built = "cargo build --profile dist --locked -p leasehold -p leasehold-temporal-worker";
-    assert!(dockerfile.contains(built), "it should say: {built}");
+    assert!(dockerfile.contains(built), "missing: {built}");
     let copied = "COPY --from=build /out/ /usr/local/bin/";
-    assert!(dockerfile.contains(copied), "it should say: {copied}");
+    assert!(dockerfile.contains(copied), "missing: {copied}");
 }
 
 #[test]
-fn nothing_that_the_build_needs_is_kept_out_of_the_image() {
+fn build_context_contains_all_sources() {
     let ignored = text(".dockerignore");
     let ignored: Vec<_> = ignored
         .lines()
         .filter(|line| !line.starts_with('#') && !line.is_empty())
         .collect();
     let mut git = Command::new("git");
-    let files = run(git.arg("-C").arg(path("")).args(["ls-files", "--cached"])).must_be_well();
+    let files = run(git.arg("-C").arg(path("")).args(["ls-files", "--cached"])).must_succeed();
     assert!(files.lines().count() > 100, "these are not all: {files}");
     for file in files.lines() {
         let kept_out = ignored.iter().any(|pattern| matches(pattern, file));
-        assert!(!kept_out, "{file} is kept out by .dockerignore");
+        assert!(!kept_out, ".dockerignore excludes {file}");
     }
     assert!(matches("**/*.db", "some/store.db") && matches("**/target", "target/debug/leasehold"));
     assert!(!matches("**/target", "crates/targets/x.rs") && matches(".git", ".git/config"));
 }
 
-/// As Docker reads the few forms that our file has: a path from the root, or `**/` and a name with at most one star.
+/// Matches the patterns of our .dockerignore: a path from the root, or `**/` and a name with at most one star.
 fn matches(pattern: &str, file: &str) -> bool {
     let Some(name) = pattern.strip_prefix("**/") else {
         return file == pattern || file.starts_with(&format!("{pattern}/"));
@@ -84,7 +84,7 @@ fn matches(pattern: &str, file: &str) -> bool {
     })
 }
 
-/// The status of the health check, asked of a server that answers so.
+/// The result of the health check against a server with this answer.
 fn health(answer: &'static str) -> Outcome {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -104,7 +104,7 @@ fn health(answer: &'static str) -> Outcome {
     outcome
 }
 
-/// Runs the Dockerfile's own health check, on another port.
+/// Runs the Dockerfile's health check on another port.
 fn check(port: u16) -> Outcome {
     let dockerfile = text(DOCKERFILE);
     let mut lines = dockerfile.lines();
@@ -116,11 +116,11 @@ fn check(port: u16) -> Outcome {
 }
 
 #[test]
-fn the_health_check_tells_a_ready_server_from_one_that_is_not() {
-    health("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").must_be_well();
-    assert!(!health("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n").well);
+fn health_check_detects_an_unready_server() {
+    health("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").must_succeed();
+    assert!(!health("HTTP/1.1 503 Service Unavailable\r\ncontent-length: 0\r\n\r\n").success);
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = free.local_addr().unwrap().port();
     drop(free);
-    check(port).must_be_refused("Connection refused");
+    check(port).must_fail_with("Connection refused");
 }

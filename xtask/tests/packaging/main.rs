@@ -1,5 +1,5 @@
-//! Checks the files under `packaging/` with the linters of their kind, each of which must also refuse a broken one, and the names of settings in them.
-//! Knows no server: whether the program does what its settings say is tested elsewhere.
+//! Checks the files under `packaging/` with linters, each of which must also reject an invalid file, and the settings in them.
+//! Knows no server; the tests of the program cover its behaviour.
 #![allow(clippy::unwrap_used)]
 
 mod alerts;
@@ -26,16 +26,16 @@ fn path(below_root: &str) -> PathBuf {
         .join(below_root)
 }
 
-/// What a file of the repository holds.
+/// Reads a file of the repository.
 fn text(below_root: &str) -> String {
     let path = path(below_root);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What a command came to.
+/// The result of a command.
 struct Outcome {
-    well: bool,
-    /// Both streams.
+    success: bool,
+    /// Standard output and standard error.
     said: String,
 }
 
@@ -46,33 +46,33 @@ fn run(command: &mut Command) -> Outcome {
     let mut said = String::from_utf8_lossy(&output.stdout).into_owned();
     said.push_str(&String::from_utf8_lossy(&output.stderr));
     Outcome {
-        well: output.status.success(),
+        success: output.status.success(),
         said,
     }
 }
 
-/// What Prometheus' checker comes to.
+/// Runs promtool.
 fn promtool(arguments: &[&str]) -> Outcome {
     let output = leasehold_testkit::promtool(arguments, "");
     let said = [output.stdout, output.stderr].concat();
     Outcome {
-        well: output.status.success(),
+        success: output.status.success(),
         said: String::from_utf8_lossy(&said).into_owned(),
     }
 }
 
 impl Outcome {
     #[track_caller]
-    fn must_be_well(self) -> String {
-        assert!(self.well, "{}", self.said);
+    fn must_succeed(self) -> String {
+        assert!(self.success, "{}", self.said);
         self.said
     }
 
-    /// Refused, and for this reason: a linter that cannot run refuses everything.
+    /// Asserts a rejection for this reason; a linter that cannot run also fails.
     #[track_caller]
-    fn must_be_refused(self, because: &str) {
+    fn must_fail_with(self, because: &str) {
         assert!(
-            !self.well,
+            !self.success,
             "it should have been refused because of `{because}`"
         );
         assert!(
@@ -83,9 +83,9 @@ impl Outcome {
     }
 }
 
-/// Replaces a part that must be there.
+/// Replaces a part that must exist.
 #[track_caller]
 fn with(text: &str, part: &str, other: &str) -> String {
-    assert!(text.contains(part), "`{part}` is not there");
+    assert!(text.contains(part), "`{part}` not found");
     text.replace(part, other)
 }

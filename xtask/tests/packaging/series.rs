@@ -1,4 +1,4 @@
-//! Which series there are, by the generated reference and the recording rules; and whether queries are queries and name only those.
+//! The known series, from the metrics reference and the recording rules; checks that queries are valid and use only those.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,7 +6,7 @@ use std::fs;
 use crate::alerts::rules;
 use crate::{promtool, text};
 
-/// How the names of our series begin; others are Prometheus' own.
+/// Prefixes of our series.
 const OURS: [&str; 6] = [
     "queue_",
     "leasehold_",
@@ -16,14 +16,14 @@ const OURS: [&str; 6] = [
     "process_",
 ];
 
-/// The names of the query's series that nobody makes.
+/// The unknown series of a query.
 pub(crate) fn unknown(query: &str) -> Vec<String> {
     let known = known();
     let named = named(query).into_iter();
     named.filter(|name| !known.contains(name)).collect()
 }
 
-/// Asserts that each query can be read, and that what it names is there.
+/// Asserts that each query is valid and uses only known series.
 #[track_caller]
 pub(crate) fn assert_queries(queries: &[String]) {
     let mut file = "groups:\n  - name: queries\n    rules:\n".to_owned();
@@ -36,10 +36,10 @@ pub(crate) fn assert_queries(queries: &[String]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("queries.yml");
     fs::write(&path, file).unwrap();
-    promtool(&["check", "rules", path.to_str().unwrap()]).must_be_well();
+    promtool(&["check", "rules", path.to_str().unwrap()]).must_succeed();
 }
 
-/// What a process shows, and what the rules make of it.
+/// The series of a process and of the recording rules.
 fn known() -> BTreeSet<String> {
     let mut known = BTreeSet::new();
     for line in text("docs/reference/metrics.md").lines() {
@@ -62,7 +62,7 @@ fn known() -> BTreeSet<String> {
     known
 }
 
-/// Our names in a query, without what stands in braces.
+/// Our series in a query, without label matchers.
 fn named(query: &str) -> BTreeSet<String> {
     let mut depth = 0;
     let outside: String = query
@@ -84,7 +84,7 @@ fn named(query: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_misspelt_series_is_noticed() {
+fn misspelt_series_is_found() {
     let query = r#"sum by (job) (rate(queue_items_dispached_total{reason!="x"}[5m])) / leasehold_workspaces"#;
     assert_eq!(unknown(query), ["queue_items_dispached_total"]);
     // A histogram is no series by itself.

@@ -1,4 +1,4 @@
-//! The settings that there are, by their documentation, which a test of the program keeps complete; and that no package names another.
+//! Checks that packages use only documented settings. A test of the program keeps the documentation complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -19,25 +19,25 @@ pub(crate) fn settings() -> BTreeMap<String, String> {
     let settings: BTreeMap<_, _> = rows.collect();
     assert!(
         settings.len() > 100,
-        "the page's tables could not be read: {settings:?}"
+        "cannot read the tables of the page: {settings:?}"
     );
     settings
 }
 
-/// The default of a length of time in whole seconds, such as `20s`.
+/// A default duration in whole seconds, such as `20s`.
 pub(crate) fn seconds(setting: &str) -> Duration {
     let default = settings().remove(setting).unwrap();
     let number = default.strip_suffix('s').unwrap();
     Duration::from_secs(number.parse().unwrap())
 }
 
-/// The setting that a variable names.
+/// The setting of a variable.
 fn setting_of(variable: &str) -> String {
     let name = variable.strip_prefix(PREFIX).unwrap();
     name.to_lowercase().replace("__", ".")
 }
 
-/// Every variable of settings that a text names.
+/// The setting variables in a text.
 fn variables(text: &str) -> BTreeSet<&str> {
     let name = |c: char| c.is_ascii_uppercase() || c == '_';
     text.match_indices(PREFIX)
@@ -45,7 +45,7 @@ fn variables(text: &str) -> BTreeSet<&str> {
             let rest = &text[at..];
             &rest[..rest.find(|c| !name(c)).unwrap_or(rest.len())]
         })
-        // The prefix alone is a word about variables.
+        // The prefix alone is no variable.
         .filter(|variable| variable.len() > PREFIX.len())
         .collect()
 }
@@ -71,14 +71,14 @@ fn every_variable_in_a_package_is_a_setting() {
             let setting = setting_of(variable);
             assert!(
                 settings.contains_key(&setting),
-                "{file}: {variable}: there is no setting {setting}"
+                "{file}: {variable}: unknown setting {setting}"
             );
         }
     }
 }
 
 #[test]
-fn a_variable_is_read_as_its_setting() {
+fn variable_maps_to_its_setting() {
     let text = "LEASEHOLD__STORE__URL=x LEASEHOLD__DATA_DIR: y (LEASEHOLD__…)";
     let named: Vec<_> = variables(text).into_iter().map(setting_of).collect();
     assert_eq!(named, ["data_dir", "store.url"]);

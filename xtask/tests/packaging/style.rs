@@ -1,10 +1,10 @@
-//! How the YAML of the packages is written.
+//! The style of the YAML files.
 
 use leasehold_testkit::YAMLLINT;
 
 use crate::{Outcome, path, run};
 
-/// Templates are no YAML before they are rendered.
+/// Templates are not YAML before rendering.
 const FILES: [&str; 15] = [
     ".github/ISSUE_TEMPLATE/bug.yml",
     ".github/ISSUE_TEMPLATE/feature.yml",
@@ -32,14 +32,14 @@ fn lint(file: &std::path::Path) -> Outcome {
 #[test]
 fn yamllint_accepts_each_file() {
     for file in FILES {
-        lint(&path(file)).must_be_well();
+        lint(&path(file)).must_succeed();
     }
 }
 
 #[test]
-fn yamllint_refuses_a_name_that_is_given_twice() {
+fn yamllint_rejects_duplicate_keys() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("twice.yaml");
     std::fs::write(&file, "replicas: 1\nreplicas: 2\n").unwrap();
-    lint(&file).must_be_refused("duplication of key \"replicas\"");
+    lint(&file).must_fail_with("duplication of key \"replicas\"");
 }

@@ -1,4 +1,4 @@
-//! The units for systemd, judged by systemd itself, and the user that they run as.
+//! The systemd units, checked by systemd-analyze, and their user.
 
 use std::fs;
 use std::process::Command;
@@ -9,14 +9,14 @@ use crate::{Outcome, run, text, with};
 
 const PROGRAM: &str = "/usr/local/bin/leasehold";
 const UNITS: [&str; 2] = ["leasehold.service", "leasehold-worker.service"];
-/// Of systemd's hundred points of exposure. Network and its own files are what is left.
+/// Maximum exposure level of `systemd-analyze security`, in tenths. The rest is network and its own files.
 const EXPOSURE: &str = "--threshold=20";
 
 fn unit(name: &str) -> String {
     text(&format!("packaging/systemd/{name}"))
 }
 
-/// What `systemd-analyze` says to a unit whose program is one that is here.
+/// Verifies a unit with an existing program.
 fn analyze(name: &str, unit: &str, arguments: &[&str]) -> Outcome {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(name);
@@ -26,7 +26,7 @@ fn analyze(name: &str, unit: &str, arguments: &[&str]) -> Outcome {
 }
 
 fn verify(name: &str, unit: &str) -> Outcome {
-    // Without the second it says what is wrong and is content all the same.
+    // Without the second flag it only warns.
     analyze(name, unit, &["verify", "--recursive-errors=no", "--man=no"])
 }
 
@@ -38,44 +38,44 @@ fn security(name: &str, unit: &str) -> Outcome {
 fn value<'a>(unit: &'a str, key: &str) -> &'a str {
     let mut lines = unit.lines();
     let found = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
-    found.unwrap_or_else(|| panic!("there is no {key}"))
+    found.unwrap_or_else(|| panic!("missing {key}"))
 }
 
 #[test]
 fn systemd_accepts_each_unit() {
     for name in UNITS {
-        let said = verify(name, &unit(name)).must_be_well();
+        let said = verify(name, &unit(name)).must_succeed();
         assert!(said.is_empty(), "{name}: {said}");
     }
 }
 
 #[test]
-fn systemd_refuses_a_unit_with_a_misspelt_key() {
+fn systemd_rejects_a_misspelt_key() {
     for name in UNITS {
         let broken = with(&unit(name), "RestartSec=", "RestartSecs=");
-        verify(name, &broken).must_be_refused("Unknown key 'RestartSecs'");
+        verify(name, &broken).must_fail_with("Unknown key 'RestartSecs'");
     }
 }
 
 #[test]
-fn each_unit_is_locked_up() {
+fn units_are_sandboxed() {
     for name in UNITS {
-        security(name, &unit(name)).must_be_well();
+        security(name, &unit(name)).must_succeed();
     }
 }
 
 #[test]
-fn a_unit_that_may_do_anything_is_found_out() {
+fn unit_without_sandbox_is_found() {
     for name in UNITS {
         let open = with(&unit(name), "SystemCallFilter=", "#");
         let open = with(&open, "CapabilityBoundingSet=", "#");
         let open = with(&open, "ProtectSystem=strict", "ProtectSystem=no");
-        security(name, &open).must_be_refused("Overall exposure level");
+        security(name, &open).must_fail_with("Overall exposure level");
     }
 }
 
 #[test]
-fn systemd_waits_longer_than_the_program_drains() {
+fn stop_timeout_exceeds_the_drain_timeout() {
     let drains = [
         ("leasehold.service", "server.drain_timeout", 5),
         ("leasehold.service", "dispatch.drain_timeout", 5),
@@ -95,23 +95,23 @@ fn systemd_waits_longer_than_the_program_drains() {
 }
 
 #[test]
-fn what_another_start_cannot_mend_is_not_started_again() {
+fn permanent_errors_do_not_restart() {
     assert_eq!(
         value(&unit(UNITS[0]), "RestartPreventExitStatus"),
         "2 9",
-        "a wrong setting, and a schema that is too new"
+        "invalid settings and a newer schema"
     );
     assert_eq!(value(&unit(UNITS[1]), "RestartPreventExitStatus"), "2 4");
 }
 
 #[test]
-fn the_user_of_the_units_is_made() {
+fn sysusers_creates_the_user() {
     let root = tempfile::tempdir().unwrap();
     fs::create_dir(root.path().join("etc")).unwrap();
     let file = root.path().join("leasehold.conf");
     fs::write(&file, text("packaging/systemd/leasehold.sysusers")).unwrap();
     let mut command = Command::new("systemd-sysusers");
-    let said = run(command.arg("--root").arg(root.path()).arg(&file)).must_be_well();
+    let said = run(command.arg("--root").arg(root.path()).arg(&file)).must_succeed();
     let users = fs::read_to_string(root.path().join("etc/passwd")).unwrap();
     for name in UNITS {
         let user = format!("{}:", value(&unit(name), "User"));

@@ -1,4 +1,4 @@
-//! The first key survives a crash at every step, is readable by its owner only, and is made once.
+//! The administrator key survives a crash at every step, is readable by its owner only, and is created once.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -8,36 +8,36 @@ use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use std::os::unix::fs::PermissionsExt;
 use tempfile::TempDir;
 
-struct Place {
-    folder: TempDir,
+struct TestEnv {
+    dir: TempDir,
     store: SqliteStore,
 }
 
-impl Place {
+impl TestEnv {
     async fn new() -> Self {
-        let folder = leasehold_testkit::temp_dir();
-        let path = folder.path().join("leasehold.db");
+        let dir = leasehold_testkit::temp_dir();
+        let path = dir.path().join("leasehold.db");
         let store = SqliteStore::open(&path, &SqliteOptions::default()).unwrap();
         store.schema_migrate().await.unwrap();
-        Self { folder, store }
+        Self { dir, store }
     }
 
     fn data(&self) -> PathBuf {
-        self.folder.path().join("data")
+        self.dir.path().join("data")
     }
 
-    fn file(&self) -> SafeFile {
-        SafeFile::new(&self.data(), FILE)
+    fn file(&self) -> AtomicFile {
+        AtomicFile::new(&self.data(), FILE)
     }
 
     async fn ensure(&self) -> AdminKey {
         ensure(&self.store, &self.data()).await.unwrap()
     }
 
-    /// The key in the file opens everything, and it is the only one.
-    async fn assert_well(&self) {
+    /// Asserts that the file contains the only key and that it is valid.
+    async fn assert_one_valid_key(&self) {
         let text = self.file().read().unwrap().unwrap();
-        assert!(opens_all(&self.store, &text).await.unwrap());
+        assert!(is_admin_key(&self.store, &text).await.unwrap());
         assert_eq!(self.file().read_draft().unwrap(), None);
         assert_eq!(self.keys().await, 1);
     }
@@ -56,76 +56,76 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test]
-async fn the_first_start_makes_a_key_for_its_owner_only_and_the_second_keeps_it() {
-    let place = Place::new().await;
-    let path = place.data().join(FILE);
-    assert_eq!(place.ensure().await, AdminKey::Made(path.clone()));
-    place.assert_well().await;
-    assert_eq!((mode(&path), mode(&place.data())), (0o600, 0o700));
-    let first = place.file().read().unwrap();
-    assert_eq!(place.ensure().await, AdminKey::Kept(path));
-    assert_eq!(place.file().read().unwrap(), first);
-    place.assert_well().await;
+async fn first_start_creates_a_key_and_the_second_reuses_it() {
+    let env = TestEnv::new().await;
+    let path = env.data().join(FILE);
+    assert_eq!(env.ensure().await, AdminKey::Created(path.clone()));
+    env.assert_one_valid_key().await;
+    assert_eq!((mode(&path), mode(&env.data())), (0o600, 0o700));
+    let first = env.file().read().unwrap();
+    assert_eq!(env.ensure().await, AdminKey::Existing(path));
+    assert_eq!(env.file().read().unwrap(), first);
+    env.assert_one_valid_key().await;
 }
 
 #[tokio::test]
-async fn a_crash_before_the_store_knows_the_key_costs_nothing() {
-    let place = Place::new().await;
+async fn crash_before_the_store_knows_the_key() {
+    let env = TestEnv::new().await;
     let draft = AdminDraft::new("doomed").unwrap();
-    place.file().write_draft(&line(draft.secret())).unwrap();
-    assert!(matches!(place.ensure().await, AdminKey::Made(_)));
-    place.assert_well().await;
-    assert_ne!(place.file().read().unwrap(), Some(line(draft.secret())));
+    env.file().write_draft(&line(draft.secret())).unwrap();
+    assert!(matches!(env.ensure().await, AdminKey::Created(_)));
+    env.assert_one_valid_key().await;
+    assert_ne!(env.file().read().unwrap(), Some(line(draft.secret())));
 }
 
 #[tokio::test]
-async fn a_crash_in_the_middle_of_writing_costs_nothing() {
-    let place = Place::new().await;
-    place.file().write_draft("lh_adm").unwrap();
-    assert!(matches!(place.ensure().await, AdminKey::Made(_)));
-    place.assert_well().await;
+async fn crash_while_writing_the_key() {
+    let env = TestEnv::new().await;
+    env.file().write_draft("lh_adm").unwrap();
+    assert!(matches!(env.ensure().await, AdminKey::Created(_)));
+    env.assert_one_valid_key().await;
 }
 
 #[tokio::test]
-async fn a_crash_after_the_store_knows_the_key_locks_nobody_out() {
-    let place = Place::new().await;
+async fn crash_after_the_store_knows_the_key() {
+    let env = TestEnv::new().await;
     let draft = AdminDraft::new("doomed").unwrap();
-    place.file().write_draft(&line(draft.secret())).unwrap();
-    assert!(draft.create_first(&place.store).await.unwrap());
-    assert!(matches!(place.ensure().await, AdminKey::Kept(_)));
-    place.assert_well().await;
-    assert_eq!(place.file().read().unwrap(), Some(line(draft.secret())));
+    env.file().write_draft(&line(draft.secret())).unwrap();
+    assert!(draft.create_first(&env.store).await.unwrap());
+    assert!(matches!(env.ensure().await, AdminKey::Existing(_)));
+    env.assert_one_valid_key().await;
+    assert_eq!(env.file().read().unwrap(), Some(line(draft.secret())));
 }
 
 #[tokio::test]
-async fn an_instance_that_was_not_the_first_keeps_no_key() {
-    let place = Place::new().await;
+async fn later_instance_stores_no_key() {
+    let env = TestEnv::new().await;
     let other = AdminDraft::new("the first instance").unwrap();
-    assert!(other.create_first(&place.store).await.unwrap());
-    assert_eq!(place.ensure().await, AdminKey::Elsewhere);
-    assert!(!place.data().exists());
+    assert!(other.create_first(&env.store).await.unwrap());
+    assert_eq!(env.ensure().await, AdminKey::Missing);
+    assert!(!env.data().exists());
 }
 
 #[tokio::test]
-async fn when_every_key_is_revoked_the_next_start_makes_another() {
-    let place = Place::new().await;
-    place.ensure().await;
-    let text = place.file().read().unwrap().unwrap();
+async fn start_with_all_keys_revoked_creates_a_new_key() {
+    let env = TestEnv::new().await;
+    env.ensure().await;
+    let text = env.file().read().unwrap().unwrap();
     let hash = Secret::parse(text.trim()).unwrap().hash();
-    let key = place.store.key_find(&hash).await.unwrap().unwrap();
-    place.store.key_revoke(key.id).await.unwrap();
-    assert!(matches!(place.ensure().await, AdminKey::Made(_)));
-    assert_ne!(place.file().read().unwrap(), Some(text));
+    let key = env.store.key_find(&hash).await.unwrap().unwrap();
+    env.store.key_revoke(key.id).await.unwrap();
+    assert!(matches!(env.ensure().await, AdminKey::Created(_)));
+    assert_ne!(env.file().read().unwrap(), Some(text));
 }
 
 #[tokio::test]
-async fn whoever_lost_the_key_gets_another_and_a_stale_file_is_told_from_a_good_one() {
-    let place = Place::new().await;
-    place.ensure().await;
-    std::fs::write(place.data().join(FILE), "what was this?\n").unwrap();
-    assert!(matches!(place.ensure().await, AdminKey::Stale(_)));
-    let path = make(&place.store, &place.data()).await.unwrap();
+async fn admin_key_command_replaces_an_invalid_file() {
+    let env = TestEnv::new().await;
+    env.ensure().await;
+    std::fs::write(env.data().join(FILE), "not a key\n").unwrap();
+    assert!(matches!(env.ensure().await, AdminKey::Invalid(_)));
+    let path = create(&env.store, &env.data()).await.unwrap();
     assert_eq!(mode(&path), 0o600);
-    assert_eq!(place.ensure().await, AdminKey::Kept(path));
-    assert_eq!(place.keys().await, 2);
+    assert_eq!(env.ensure().await, AdminKey::Existing(path));
+    assert_eq!(env.keys().await, 2);
 }

@@ -1,7 +1,10 @@
-//! `leasehold config check`: all that is wrong, one a line, also what only a start would find.
+//! `leasehold config check`: prints every problem on one line, including those that only a start would find.
 
 use crate::print;
-use crate::settings::{Kind, Origin, Origins, Problem, Problems, Read, Settings, known};
+use crate::settings::{
+    LoadedSettings, Origin, Origins, SettingKind, SettingProblem, SettingProblems, Settings,
+    registry,
+};
 use crate::{engine, store};
 use anyhow::{Result, bail};
 use leasehold_client::{Client, ClientOptions};
@@ -15,43 +18,43 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 pub(super) fn run(file: Option<&PathBuf>, json: bool) -> Result<()> {
-    let found = match Settings::read(file.map(PathBuf::as_path), &[]) {
-        Err(Problems(problems)) => Err(problems),
-        Ok(read) => match beyond(&read) {
-            problems if problems.is_empty() => Ok(read),
+    let found = match Settings::load(file.map(PathBuf::as_path), &[]) {
+        Err(SettingProblems(problems)) => Err(problems),
+        Ok(loaded) => match deep_check(&loaded) {
+            problems if problems.is_empty() => Ok(loaded),
             problems => Err(problems),
         },
     };
     match found {
-        Ok(read) if json => {
-            drop(read);
+        Ok(loaded) if json => {
+            drop(loaded);
             print::json(&Value::Array(Vec::new()))
         }
-        Ok(read) => print::text(&format!("{}\n", well(file, &read.origins))),
+        Ok(loaded) => print::text(&format!("{}\n", summary(file, &loaded.origins))),
         Err(problems) => {
             if json {
-                print::json(&problems.iter().map(Problem::json).collect())?;
+                print::json(&problems.iter().map(SettingProblem::json).collect())?;
             } else {
-                tell(&problems);
+                print_problems(&problems);
             }
             let count = problems.len();
             let are = if count == 1 { "problem" } else { "problems" };
             bail!(Failure::usage(format!(
-                "{count} {are} in the settings; `leasehold config example` says what each setting is for"
+                "{count} {are} in the settings; `leasehold config example` describes every setting"
             )))
         }
     }
 }
 
-fn tell(problems: &[Problem]) {
+fn print_problems(problems: &[SettingProblem]) {
     for problem in problems {
-        // Whoever closed it does not want to know.
+        // A closed standard error is not a failure.
         let _ = writeln!(std::io::stderr(), "{}", clean(&problem.to_string()));
     }
 }
 
-/// What was read, in a line.
-fn well(file: Option<&PathBuf>, origins: &Origins) -> String {
+/// One line about the valid settings.
+fn summary(file: Option<&PathBuf>, origins: &Origins) -> String {
     let counted = |count: usize, what: &str| {
         let s = if count == 1 { "" } else { "s" };
         format!("{count} {what}{s}")
@@ -65,62 +68,60 @@ fn well(file: Option<&PathBuf>, origins: &Origins) -> String {
     };
     match file {
         Some(file) => format!(
-            "{}: {}{by_variable}, all well",
+            "{}: {}{by_variable}, valid",
             file.display(),
             counted(written, "setting")
         ),
-        None if variables == 0 => {
-            "no file and no variables: everything is as by default".to_owned()
-        }
-        None => format!("no file{by_variable}, all well"),
+        None if variables == 0 => "no file and no variables; all defaults".to_owned(),
+        None => format!("no file{by_variable}, valid"),
     }
 }
 
-/// What only a start would find: files that cannot be read, texts that cannot be used.
-pub(crate) fn beyond(read: &Read) -> Vec<Problem> {
-    let mut found = Found {
-        origins: &read.origins,
+/// Finds problems that only a start would find: unreadable files, invalid certificates and keys.
+pub(crate) fn deep_check(loaded: &LoadedSettings) -> Vec<SettingProblem> {
+    let mut checker = SettingsChecker {
+        origins: &loaded.origins,
         problems: Vec::new(),
     };
-    found.files(&read.settings);
-    // What rests on files is looked at only if they are there.
-    if found.problems.is_empty() {
-        found.server(&read.settings);
-        found.store(&read.settings);
-        found.temporal(&read.settings);
-        found.worker(&read.settings);
+    checker.files(&loaded.settings);
+    // Checks the contents only if all files are readable.
+    if checker.problems.is_empty() {
+        checker.server(&loaded.settings);
+        checker.store(&loaded.settings);
+        checker.temporal(&loaded.settings);
+        checker.worker(&loaded.settings);
     }
-    found.problems
+    checker.problems
 }
 
-struct Found<'a> {
+struct SettingsChecker<'a> {
     origins: &'a Origins,
-    problems: Vec<Problem>,
+    problems: Vec<SettingProblem>,
 }
 
-impl Found<'_> {
-    fn wrong(&mut self, key: &str, message: String) {
-        let problem = Problem::about(self.origins, key, &[], message);
+impl SettingsChecker<'_> {
+    fn add(&mut self, key: &str, message: String) {
+        let problem = SettingProblem::about(self.origins, key, &[], message);
         self.problems.push(problem);
     }
 
-    /// Every file that a setting names can be read; what should be PEM looks like it.
+    /// Checks that every file of a setting is readable, and that PEM files look like PEM.
     fn files(&mut self, settings: &Settings) {
         let tree = serde_json::to_value(settings).unwrap_or_default();
-        for known in known::all() {
-            let place = tree.pointer(&format!("/{}", known.key.replace('.', "/")));
-            let Some(name) = place.and_then(Value::as_str) else {
+        for spec in registry::all() {
+            let pointer = tree.pointer(&format!("/{}", spec.key.replace('.', "/")));
+            let Some(name) = pointer.and_then(Value::as_str) else {
                 continue;
             };
-            if !matches!(known.kind, Kind::File) {
+            if !matches!(spec.kind, SettingKind::File) {
                 continue;
             }
-            let wrong = match known.key {
-                "data_dir" => not_a_folder(Path::new(name)),
-                key => unreadable(Path::new(name), key.contains("tls")),
+            let wrong = match spec.key {
+                "data_dir" => not_a_directory(Path::new(name)),
+                key => file_problem(Path::new(name), key.contains("tls")),
             };
             if let Some(message) = wrong {
-                self.wrong(known.key, message);
+                self.add(spec.key, message);
             }
         }
     }
@@ -137,10 +138,10 @@ impl Found<'_> {
                 setting,
                 file,
                 problem,
-            }) => self.wrong(setting, format!("{} {problem}", file.display())),
-            Err(TlsError::Pair(error)) => self.wrong(
+            }) => self.add(setting, format!("{} {problem}", file.display())),
+            Err(TlsError::Pair(error)) => self.add(
                 "server.tls_certificate_file",
-                format!("must go with the key in server.tls_key_file: {error}"),
+                format!("must match the key in server.tls_key_file: {error}"),
             ),
         }
     }
@@ -149,12 +150,15 @@ impl Found<'_> {
         if let Some(file) = store::sqlite_file(settings) {
             if file.is_dir() {
                 let file = file.display();
-                self.wrong("store.url", format!("must name a file, {file} is a folder"));
+                self.add(
+                    "store.url",
+                    format!("must be a file, {file} is a directory"),
+                );
             }
             return;
         }
         if let Err((key, message)) = store::postgres(settings) {
-            self.wrong(key, message);
+            self.add(key, message);
         }
     }
 
@@ -162,7 +166,7 @@ impl Found<'_> {
         let made = engine::temporal_options(&settings.temporal, "leasehold")
             .and_then(|options| Ok(TemporalEngine::new(options)?));
         if let Err(error) = made {
-            self.wrong("temporal.address", format!("{error:#}"));
+            self.add("temporal.address", format!("{error:#}"));
         }
     }
 
@@ -172,8 +176,8 @@ impl Found<'_> {
             let text = fs::read_to_string(file).unwrap_or_default();
             if Secret::parse(text.trim()).is_none() {
                 let file = file.display();
-                let must = "must hold a key of Leasehold's and nothing else";
-                self.wrong("worker.key_file", format!("{must}, {file} does not"));
+                let must = "must contain only a Leasehold API key";
+                self.add("worker.key_file", format!("{must}, {file} does not"));
             }
         }
         let options = ClientOptions {
@@ -184,30 +188,30 @@ impl Found<'_> {
             ..ClientOptions::default()
         };
         if let Err(error) = Client::with(&worker.server, "none", ClientOptions::default()) {
-            self.wrong("worker.server", error.to_string());
+            self.add("worker.server", error.to_string());
         } else if let Err(error) = Client::with(&worker.server, "none", options) {
-            self.wrong("worker.tls_ca_file", error.to_string());
+            self.add("worker.tls_ca_file", error.to_string());
         }
     }
 }
 
-fn not_a_folder(path: &Path) -> Option<String> {
+fn not_a_directory(path: &Path) -> Option<String> {
     let there = path.exists() && !path.is_dir();
-    there.then(|| format!("must be a folder, {} is a file", path.display()))
+    there.then(|| format!("must be a directory, {} is a file", path.display()))
 }
 
-fn unreadable(path: &Path, pem: bool) -> Option<String> {
-    let shown = path.display();
+fn file_problem(path: &Path, pem: bool) -> Option<String> {
+    let name = path.display();
     match fs::read(path) {
         Err(error) => Some(format!(
-            "must name a file that can be read, {shown} cannot: {error}"
+            "must be a readable file: cannot read {name}: {error}"
         )),
-        Ok(bytes) if pem && !bytes.windows(BEGIN.len()).any(|part| part == BEGIN) => Some(format!(
-            "must name a PEM file, {shown} holds something else"
-        )),
+        Ok(bytes) if pem && !bytes.windows(BEGIN.len()).any(|part| part == BEGIN) => {
+            Some(format!("must be a PEM file, {name} is not"))
+        }
         Ok(_) => None,
     }
 }
 
-/// What every PEM file has.
+/// The marker of a PEM file.
 const BEGIN: &[u8] = b"-----BEGIN ";

@@ -1,26 +1,24 @@
-//! The settings in effect, for reading: secrets hidden, and where each comes from that is not as by default.
+//! The effective settings for display: secrets hidden, with the source of every non-default value.
 
-use crate::settings::{Kind, Read, known};
+use crate::settings::{LoadedSettings, SettingKind, registry};
 use crate::store;
 use serde_json::{Map, Value, json};
 
-/// As TOML.
-pub(super) fn toml(read: &Read) -> String {
-    let tree = serde_json::to_value(&read.settings).unwrap_or_default();
-    let mut text =
-        "# The settings in effect. What is not as by default says where it comes from.\n"
-            .to_owned();
+/// Renders TOML.
+pub(super) fn toml(loaded: &LoadedSettings) -> String {
+    let tree = serde_json::to_value(&loaded.settings).unwrap_or_default();
+    let mut text = "# Effective settings. Non-default values name their source.\n".to_owned();
     let mut current = "";
-    for known in known::all() {
-        let section = known::section(known.key);
+    for spec in registry::all() {
+        let section = registry::section(spec.key);
         if section != current {
             text.push_str(&format!("\n[{section}]\n"));
             current = section;
         }
-        let name = known.key.rsplit('.').next().unwrap_or_default();
-        let from = read.origins.get(known.key);
+        let name = spec.key.rsplit('.').next().unwrap_or_default();
+        let from = loaded.origins.get(spec.key);
         let from = from.map_or(String::new(), |origin| format!("  # {origin}"));
-        match shown(known, &tree) {
+        match redacted(spec, &tree) {
             Value::Null => text.push_str(&format!("# {name} is not set\n")),
             value => text.push_str(&format!("{name} = {}{from}\n", written(&value))),
         }
@@ -28,39 +26,41 @@ pub(super) fn toml(read: &Read) -> String {
     text
 }
 
-/// As JSON.
-pub(super) fn json(read: &Read) -> Value {
-    let tree = serde_json::to_value(&read.settings).unwrap_or_default();
+/// Renders JSON.
+pub(super) fn json(loaded: &LoadedSettings) -> Value {
+    let tree = serde_json::to_value(&loaded.settings).unwrap_or_default();
     let mut settings = Map::new();
-    for known in known::all() {
-        let value = shown(known, &tree);
-        match known.key.split_once('.') {
+    for spec in registry::all() {
+        let value = redacted(spec, &tree);
+        match spec.key.split_once('.') {
             Some((section, name)) => {
                 let section = settings.entry(section).or_insert_with(|| json!({}));
                 section[name] = value;
             }
-            None => drop(settings.insert(known.key.to_owned(), value)),
+            None => drop(settings.insert(spec.key.to_owned(), value)),
         }
     }
-    let from = read
+    let from = loaded
         .origins
         .iter()
         .map(|(key, origin)| (key.clone(), origin.to_string().into()));
     json!({ "settings": settings, "from": from.collect::<Map<_, _>>() })
 }
 
-/// The value, or what may be seen of it.
-fn shown(known: &known::Known, tree: &Value) -> Value {
-    let place = format!("/{}", known.key.replace('.', "/"));
-    let value = tree.pointer(&place).cloned().unwrap_or_default();
-    match (known.kind, value.as_str()) {
-        (Kind::Secret(_), Some(url)) if known.key == "store.url" => store::shown(url).into(),
-        (Kind::Secret(_), Some(_)) => "***".into(),
+/// The value with secrets hidden.
+fn redacted(spec: &registry::SettingSpec, tree: &Value) -> Value {
+    let pointer = format!("/{}", spec.key.replace('.', "/"));
+    let value = tree.pointer(&pointer).cloned().unwrap_or_default();
+    match (spec.kind, value.as_str()) {
+        (SettingKind::Secret(_), Some(url)) if spec.key == "store.url" => {
+            store::redacted_url(url).into()
+        }
+        (SettingKind::Secret(_), Some(_)) => "***".into(),
         _ => value,
     }
 }
 
-/// A value as TOML has it.
+/// A value in TOML syntax.
 pub(super) fn written(value: &Value) -> String {
     match value {
         Value::Array(list) => {

@@ -1,14 +1,14 @@
-//! What settings must be to each other. Each alone has been found in order by now.
+//! Checks settings against each other, after each one is valid alone.
 
 use super::Settings;
-use super::source::{Origins, Problem};
+use super::source::{Origins, SettingProblem};
 
-/// A setting, those that have a part in it, and what it must be.
-type Wrong = (&'static str, &'static [&'static str], String);
+/// The invalid setting, the related settings, and the rule.
+type Violation = (&'static str, &'static [&'static str], String);
 
 impl Settings {
-    /// Everything that does not go together.
-    pub(super) fn check(&self, origins: &Origins) -> Vec<Problem> {
+    /// Returns every violated rule.
+    pub(super) fn check(&self, origins: &Origins) -> Vec<SettingProblem> {
         let wrong = [
             self.start_timeout(),
             self.forget_after(),
@@ -34,24 +34,24 @@ impl Settings {
         ];
         let wrong = wrong.into_iter().flatten();
         wrong
-            .map(|(key, others, message)| Problem::about(origins, key, others, message))
+            .map(|(key, others, message)| SettingProblem::about(origins, key, others, message))
             .collect()
     }
 
-    fn start_timeout(&self) -> Option<Wrong> {
+    fn start_timeout(&self) -> Option<Violation> {
         let start = self.dispatch.start_timeout;
         let connect = self.temporal.connect_timeout;
         let call = self.temporal.call_timeout;
         (start.0 <= connect.0 + call.0).then(|| {
             let message = format!(
-                "must be longer than temporal.connect_timeout ({connect}) and temporal.call_timeout ({call}) together, which pass first, is {start}"
+                "must be longer than temporal.connect_timeout ({connect}) plus temporal.call_timeout ({call}), is {start}"
             );
             let others: &[_] = &["temporal.call_timeout", "temporal.connect_timeout"];
             ("dispatch.start_timeout", others, message)
         })
     }
 
-    fn forget_after(&self) -> Option<Wrong> {
+    fn forget_after(&self) -> Option<Violation> {
         let (interval, forget) = (self.instance.interval, self.instance.forget_after);
         (forget.0 <= interval.0).then(|| {
             let message =
@@ -61,8 +61,8 @@ impl Settings {
         })
     }
 
-    /// Else the largest batch that is allowed would never fit.
-    fn bodies(&self) -> Option<Wrong> {
+    /// The largest allowed batch must fit.
+    fn bodies(&self) -> Option<Violation> {
         let (batch, all) = (self.server.batch_max_bytes, self.server.bodies_max_bytes);
         (all < batch).then(|| {
             let message = format!("must be at least server.batch_max_bytes ({batch}), is {all}");
@@ -71,27 +71,27 @@ impl Settings {
         })
     }
 
-    fn temporal_address(&self) -> Option<Wrong> {
+    fn temporal_address(&self) -> Option<Violation> {
         let temporal = &self.temporal;
         let tls = temporal.tls
             || temporal.tls_ca_file.is_some()
             || temporal.tls_domain.is_some()
             || temporal.tls_certificate_file.is_some();
         (tls && temporal.address.starts_with("http://")).then(|| {
-            let message = "must be https://… or host:port where TLS is set, is an http:// address";
+            let message = "must be https://… or host:port if TLS is set, is an http:// address";
             let others: &[_] = &["temporal.tls"];
             ("temporal.address", others, message.to_owned())
         })
     }
 }
 
-/// A certificate and its key are of no use alone.
-fn pair(certificate: (&'static str, bool), key: (&'static str, bool)) -> Option<Wrong> {
+/// A certificate and its key must be set together.
+fn pair(certificate: (&'static str, bool), key: (&'static str, bool)) -> Option<Violation> {
     let (alone, other) = match (certificate, key) {
         ((certificate, true), (key, false)) => (certificate, key),
         ((certificate, false), (key, true)) => (key, certificate),
         _ => return None,
     };
-    let message = format!("must have {other} beside it: the two go together");
+    let message = format!("must be set together with {other}");
     Some((alone, &[], message))
 }

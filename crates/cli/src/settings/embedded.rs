@@ -1,55 +1,55 @@
-//! The settings of the embedded engine, and how they become its options. Their defaults are its own.
+//! The settings of the embedded engine. Their defaults are the engine's own.
 
-use super::Span;
-use super::known::{ANY, Known, SECOND, TICK, count, time};
+use super::HumanDuration;
+use super::registry::{ANY, SECOND, SettingSpec, TICK, count, time};
 use leasehold_core::limits::JOB_MAX_BATCH;
-use leasehold_engine_embedded::RunnerOptions;
-use leasehold_runtime::SettlerOptions;
+use leasehold_engine_embedded::NodeRunnerOptions;
+use leasehold_runtime::TimeoutSweeperOptions;
 use serde::{Deserialize, Serialize};
 
-/// What each setting of `[embedded]` may be.
-pub(super) const EMBEDDED: &[Known] = &[
+/// The settings of `[embedded]` and their allowed values.
+pub(super) const EMBEDDED: &[SettingSpec] = &[
     count("embedded.concurrency", 1, JOB_MAX_BATCH as u64),
     time("embedded.lease", SECOND),
     time("embedded.settle_interval", TICK),
     time("embedded.drain_timeout", ANY),
 ];
 
-/// How this process works on the calls and pauses of graphs, and ends those that time has ended.
+/// Node runners and timeouts of the embedded engine.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct EmbeddedSettings {
     pub(crate) concurrency: usize,
-    pub(crate) lease: Span,
-    pub(crate) settle_interval: Span,
-    pub(crate) drain_timeout: Span,
+    pub(crate) lease: HumanDuration,
+    pub(crate) settle_interval: HumanDuration,
+    pub(crate) drain_timeout: HumanDuration,
 }
 
 impl Default for EmbeddedSettings {
     fn default() -> Self {
-        let options = RunnerOptions::default();
+        let options = NodeRunnerOptions::default();
         Self {
             concurrency: options.concurrency,
-            lease: Span(options.lease),
-            settle_interval: Span(SettlerOptions::default().interval),
-            drain_timeout: Span(options.drain_timeout),
+            lease: HumanDuration(options.lease),
+            settle_interval: HumanDuration(TimeoutSweeperOptions::default().interval),
+            drain_timeout: HumanDuration(options.drain_timeout),
         }
     }
 }
 
 impl EmbeddedSettings {
-    pub(crate) fn options(&self) -> RunnerOptions {
-        RunnerOptions {
+    pub(crate) fn options(&self) -> NodeRunnerOptions {
+        NodeRunnerOptions {
             concurrency: self.concurrency,
             lease: self.lease.0,
             drain_timeout: self.drain_timeout.0,
         }
     }
 
-    pub(super) fn settler(&self) -> SettlerOptions {
-        SettlerOptions {
+    pub(super) fn timeout_sweeper(&self) -> TimeoutSweeperOptions {
+        TimeoutSweeperOptions {
             interval: self.settle_interval.0,
-            ..SettlerOptions::default()
+            ..TimeoutSweeperOptions::default()
         }
     }
 }

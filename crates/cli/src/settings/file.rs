@@ -1,11 +1,11 @@
-//! Settings from a TOML file, each with its line. Does not know which settings there are, only which sections.
+//! Reads settings from a TOML file, each with its line. Knows the sections, not the settings.
 
-use super::source::{Given, Origin, Problem, Raw};
+use super::source::{Origin, RawSetting, RawValue, SettingProblem};
 use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
-/// What a file sets. A file that cannot be read to its end sets nothing, and each line that is in the way is a problem.
-pub(super) fn read(file: &Path, problems: &mut Vec<Problem>) -> Vec<Given> {
+/// Reads a file. If it cannot be parsed, returns no settings and one problem per invalid line.
+pub(super) fn read(file: &Path, problems: &mut Vec<SettingProblem>) -> Vec<RawSetting> {
     let at = |line| Origin::File {
         file: file.to_owned(),
         line,
@@ -13,8 +13,8 @@ pub(super) fn read(file: &Path, problems: &mut Vec<Problem>) -> Vec<Given> {
     let bytes = match std::fs::read(file) {
         Ok(bytes) => bytes,
         Err(error) => {
-            let message = format!("the configuration file cannot be read: {error}");
-            problems.push(Problem::new(at(None), "", message));
+            let message = format!("cannot read the configuration file: {error}");
+            problems.push(SettingProblem::new(at(None), "", message));
             return Vec::new();
         }
     };
@@ -22,8 +22,8 @@ pub(super) fn read(file: &Path, problems: &mut Vec<Problem>) -> Vec<Given> {
         Ok(text) => text,
         Err(error) => {
             let line = line(&bytes, error.valid_up_to());
-            let message = "must be text in UTF-8, is something else here";
-            problems.push(Problem::new(at(Some(line)), "", message));
+            let message = "must be UTF-8 text";
+            problems.push(SettingProblem::new(at(Some(line)), "", message));
             return Vec::new();
         }
     };
@@ -35,36 +35,36 @@ pub(super) fn read(file: &Path, problems: &mut Vec<Problem>) -> Vec<Given> {
         });
         let mut last = 0;
         for (line, message) in wrong {
-            // What follows on the same line follows from the first.
+            // Reports only the first error of a line.
             if line != last {
-                let message = format!("this is no TOML: {message}");
-                problems.push(Problem::new(at(Some(line)), "", message));
+                let message = format!("invalid TOML: {message}");
+                problems.push(SettingProblem::new(at(Some(line)), "", message));
             }
             last = line;
         }
         return Vec::new();
     }
     let mut found = Vec::new();
-    let mut reading = Reading {
+    let mut reader = TableReader {
         bytes: &bytes,
         found: &mut found,
     };
-    reading.table("", table.get_ref());
+    reader.table("", table.get_ref());
     found.sort_by_key(|(line, ..)| *line);
-    let given = found.into_iter().map(|(line, key, raw)| Given {
+    let settings = found.into_iter().map(|(line, key, raw)| RawSetting {
         key,
         raw,
         origin: at(Some(line)),
     });
-    given.collect()
+    settings.collect()
 }
 
-struct Reading<'a> {
+struct TableReader<'a> {
     bytes: &'a [u8],
-    found: &'a mut Vec<(usize, String, Raw)>,
+    found: &'a mut Vec<(usize, String, RawValue)>,
 }
 
-impl Reading<'_> {
+impl TableReader<'_> {
     fn table(&mut self, above: &str, table: &DeTable<'_>) {
         for (name, value) in table {
             let line = line(self.bytes, name.span().start);
@@ -73,28 +73,30 @@ impl Reading<'_> {
                 above => format!("{above}.{}", name.get_ref()),
             };
             match value.get_ref() {
-                // A section that does not exist is one problem, not one for each thing in it.
-                DeValue::Table(inner) if super::known::is_section(&key) => self.table(&key, inner),
+                // An unknown section is one problem, not one per setting in it.
+                DeValue::Table(inner) if super::registry::is_section(&key) => {
+                    self.table(&key, inner)
+                }
                 other => self.found.push((line, key, raw(other))),
             }
         }
     }
 }
 
-fn raw(value: &DeValue<'_>) -> Raw {
+fn raw(value: &DeValue<'_>) -> RawValue {
     match value {
-        DeValue::String(text) => Raw::Text(text.to_string()),
+        DeValue::String(text) => RawValue::Text(text.to_string()),
         DeValue::Integer(number) => i128::from_str_radix(number.as_str(), number.radix())
-            .map_or(Raw::Other("a number that is far too large"), Raw::Whole),
-        DeValue::Float(_) => Raw::Other("a number with a fraction"),
-        DeValue::Boolean(yes) => Raw::YesNo(*yes),
-        DeValue::Datetime(_) => Raw::Other("a date or a time of day"),
-        DeValue::Array(list) => Raw::List(list.iter().map(|one| raw(one.get_ref())).collect()),
-        DeValue::Table(_) => Raw::Other("a section"),
+            .map_or(RawValue::Other("a number out of range"), RawValue::Integer),
+        DeValue::Float(_) => RawValue::Other("a fraction"),
+        DeValue::Boolean(yes) => RawValue::Bool(*yes),
+        DeValue::Datetime(_) => RawValue::Other("a date or time"),
+        DeValue::Array(list) => RawValue::List(list.iter().map(|one| raw(one.get_ref())).collect()),
+        DeValue::Table(_) => RawValue::Other("a section"),
     }
 }
 
-/// The line that has this byte, from 1.
+/// The line of a byte offset, from 1.
 fn line(bytes: &[u8], at: usize) -> usize {
     let before = bytes.get(..at).unwrap_or(bytes);
     before.iter().filter(|byte| **byte == b'\n').count() + 1

@@ -1,19 +1,19 @@
-//! The settings of `http` nodes, whoever makes their calls.
+//! The settings of `http` nodes, for the server and the worker.
 
-use super::kind::Kind;
-use super::known::{Known, of};
+use super::kind::SettingKind;
+use super::registry::{SettingSpec, of};
 use anyhow::{Context, Result};
 use leasehold_outbound::OutboundOptions;
 use serde::{Deserialize, Serialize};
 
-/// What each setting of `[http_nodes]` may be.
-pub(super) const HTTP_NODES: &[Known] = &[of("http_nodes.allow", Kind::Allowed)];
+/// The settings of `[http_nodes]` and their allowed values.
+pub(super) const HTTP_NODES: &[SettingSpec] = &[of("http_nodes.allow", SettingKind::Allowed)];
 
-/// What `http` nodes may call.
+/// Targets of `http` nodes.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct HttpNodeSettings {
-    /// Addresses, networks and names that may be called although they are not public.
+    /// Non-public addresses, networks and names that may be called.
     pub(crate) allow: Vec<String>,
 }
 

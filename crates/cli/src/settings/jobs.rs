@@ -1,21 +1,21 @@
-//! The settings of what looks after jobs, and of how long ends are kept.
+//! The settings of the job sweeper and of retention.
 
-use super::Span;
-use super::known::{Known, SECOND, TICK, count, kept, time};
+use super::HumanDuration;
+use super::registry::{SECOND, SettingSpec, TICK, count, retention, time};
 use leasehold_runtime::{JobSweeperOptions, LockOptions, PrunerOptions};
 use serde::{Deserialize, Serialize};
 
-/// What each setting of `[jobs]` may be.
-pub(super) const JOBS: &[Known] = &[
+/// The settings of `[jobs]` and their allowed values.
+pub(super) const JOBS: &[SettingSpec] = &[
     time("jobs.sweep_interval", TICK),
     count("jobs.sweep_batch", 1, 10_000),
 ];
 
-/// How jobs of dead workers are taken back.
+/// The job sweeper, which requeues jobs with expired leases.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct JobSettings {
-    pub(crate) sweep_interval: Span,
+    pub(crate) sweep_interval: HumanDuration,
     pub(crate) sweep_batch: u32,
 }
 
@@ -23,7 +23,7 @@ impl Default for JobSettings {
     fn default() -> Self {
         let options = JobSweeperOptions::default();
         Self {
-            sweep_interval: Span(options.interval),
+            sweep_interval: HumanDuration(options.interval),
             sweep_batch: options.batch,
         }
     }
@@ -38,35 +38,35 @@ impl JobSettings {
     }
 }
 
-/// What each setting of `[retention]` may be.
-pub(super) const RETENTION: &[Known] = &[
-    kept("retention.completed"),
-    kept("retention.failed"),
+/// The settings of `[retention]` and their allowed values.
+pub(super) const RETENTION: &[SettingSpec] = &[
+    retention("retention.completed"),
+    retention("retention.failed"),
     time("retention.interval", TICK),
     count("retention.batch", 1, 10_000),
     time("retention.lock_at_most_for", SECOND),
 ];
 
-/// How long requests and jobs are kept after their end.
+/// Retention of finished requests and jobs.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RetentionSettings {
-    pub(crate) completed: Span,
-    pub(crate) failed: Span,
-    pub(crate) interval: Span,
+    pub(crate) completed: HumanDuration,
+    pub(crate) failed: HumanDuration,
+    pub(crate) interval: HumanDuration,
     pub(crate) batch: u32,
-    pub(crate) lock_at_most_for: Span,
+    pub(crate) lock_at_most_for: HumanDuration,
 }
 
 impl Default for RetentionSettings {
     fn default() -> Self {
         let options = PrunerOptions::default();
         Self {
-            completed: Span(options.completed),
-            failed: Span(options.failed),
-            interval: Span(options.interval),
+            completed: HumanDuration(options.completed),
+            failed: HumanDuration(options.failed),
+            interval: HumanDuration(options.interval),
             batch: options.batch,
-            lock_at_most_for: Span(options.lock.at_most_for),
+            lock_at_most_for: HumanDuration(options.lock.at_most_for),
         }
     }
 }

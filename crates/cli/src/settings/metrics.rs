@@ -1,16 +1,16 @@
-//! What is shown to whoever scrapes.
+//! The settings of metrics.
 
-use super::known::{Known, count};
+use super::registry::{SettingSpec, count};
 use serde::{Deserialize, Serialize};
 
-/// What each setting of `[metrics]` may be.
-pub(super) const METRICS: &[Known] = &[count("metrics.workspaces", 0, 1_000)];
+/// The settings of `[metrics]` and their allowed values.
+pub(super) const METRICS: &[SettingSpec] = &[count("metrics.workspaces", 0, 1_000)];
 
-/// How metrics are shown.
+/// Metrics.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct MetricSettings {
-    /// How many workspaces have series of their own.
+    /// Number of workspaces with their own series.
     pub(crate) workspaces: usize,
 }
 

@@ -1,53 +1,53 @@
-//! Every setting of the server: defaults, then a file, then the environment, then flags. `docs/operations/settings.md` says why each is as it is.
+//! Every setting. Sources: defaults, file, environment, flags; later ones override earlier ones. `docs/operations/settings.md` describes each.
 
 mod check;
 mod embedded;
 mod file;
 mod http_nodes;
+mod human_duration;
 mod jobs;
 mod kind;
-pub(crate) mod known;
+mod load;
 mod metrics;
-mod read;
+pub(crate) mod registry;
 mod runtime;
 mod server;
 mod source;
-mod span;
 mod traces;
 mod variables;
 mod worker;
 
 pub(crate) use embedded::EmbeddedSettings;
 pub(crate) use http_nodes::HttpNodeSettings;
+pub(crate) use human_duration::HumanDuration;
 pub(crate) use jobs::{JobSettings, RetentionSettings};
-pub(crate) use kind::Kind;
+pub(crate) use kind::SettingKind;
+pub(crate) use load::{Flag, LoadedSettings};
 pub(crate) use metrics::MetricSettings;
-pub(crate) use read::{Flag, Read};
 pub(crate) use runtime::{
     CancelSettings, DispatchSettings, DriftSettings, FollowSettings, RecoverySettings,
     SweepSettings,
 };
 pub(crate) use server::{InstanceSettings, ServerSettings};
-pub(crate) use source::{Origin, Origins, Problem, Problems};
-pub(crate) use span::Span;
+pub(crate) use source::{Origin, Origins, SettingProblem, SettingProblems};
 pub(crate) use traces::TraceSettings;
 pub(crate) use worker::WorkerSettings;
 
-use known::{ANY, Known, TICK, count, file, of, optional, time};
 use leasehold_process::logging::LogFormat;
 use leasehold_runtime::RuntimeOptions;
+use registry::{ANY, SettingSpec, TICK, count, file, of, optional, time};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What each setting of no section may be.
-const DATA_DIR: &[Known] = &[of("data_dir", Kind::File)];
+/// The top-level settings and their allowed values.
+const DATA_DIR: &[SettingSpec] = &[of("data_dir", SettingKind::File)];
 
-/// All of them.
+/// All settings.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Settings {
-    /// For what this instance keeps itself: the administrator's key, and everything unless another store is named.
+    /// Directory for the administrator key and, by default, the SQLite store.
     pub(crate) data_dir: PathBuf,
     pub(crate) server: ServerSettings,
     pub(crate) instance: InstanceSettings,
@@ -97,38 +97,39 @@ impl Default for Settings {
     }
 }
 
-/// What each setting of `[store]` may be.
-const STORE: &[Known] = &[
+/// The settings of `[store]` and their allowed values.
+const STORE: &[SettingSpec] = &[
     optional(
         "store.url",
-        Kind::Secret(kind::store),
+        SettingKind::Secret(kind::store),
         "postgres://leasehold@db/leasehold",
     ),
     file("store.tls_ca_file", "/etc/leasehold/postgres-ca.pem"),
-    of("store.migrate", Kind::YesNo),
+    of("store.migrate", SettingKind::Bool),
     count("store.max_connections", 1, 1_000),
-    of("store.notify", Kind::YesNo),
+    of("store.notify", SettingKind::Bool),
     time("store.patience", ANY),
 ];
 
-/// Where everything is kept.
+/// The store.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct StoreSettings {
-    /// A file in the data folder if none is given.
+    /// A file in the data directory if not set.
     pub(crate) url: Option<String>,
     pub(crate) tls_ca_file: Option<PathBuf>,
-    /// Whether a start brings the schema up to date by itself.
+    /// Whether a start applies pending migrations.
     pub(crate) migrate: bool,
+    /// The pool size for PostgreSQL.
     pub(crate) max_connections: usize,
     pub(crate) notify: bool,
-    pub(crate) patience: Span,
+    pub(crate) patience: HumanDuration,
 }
 
 impl std::fmt::Debug for StoreSettings {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("StoreSettings")
-            .field("url", &self.url.as_deref().map(crate::store::shown))
+            .field("url", &self.url.as_deref().map(crate::store::redacted_url))
             .field("tls_ca_file", &self.tls_ca_file)
             .field("migrate", &self.migrate)
             .field("max_connections", &self.max_connections)
@@ -146,22 +147,22 @@ impl Default for StoreSettings {
             migrate: true,
             max_connections: 10,
             notify: true,
-            patience: Span(Duration::from_secs(30)),
+            patience: HumanDuration(Duration::from_secs(30)),
         }
     }
 }
 
-/// What each setting of `[engine]` may be.
-const ENGINE: &[Known] = &[
-    of("engine.kind", Kind::OneOf(&["embedded", "temporal"])),
-    of("engine.enabled", Kind::YesNo),
+/// The settings of `[engine]` and their allowed values.
+const ENGINE: &[SettingSpec] = &[
+    of("engine.kind", SettingKind::OneOf(&["embedded", "temporal"])),
+    of("engine.enabled", SettingKind::Bool),
     count("engine.breaker_threshold", 1, 10_000),
     count("engine.breaker_ramp_from", 1, 10_000),
     time("engine.probe_interval", TICK),
     time("engine.probe_interval_when_open", TICK),
 ];
 
-/// What executions are started in.
+/// The workflow engine and its circuit breaker.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct EngineSettings {
@@ -169,15 +170,15 @@ pub(crate) struct EngineSettings {
     pub(crate) enabled: bool,
     pub(crate) breaker_threshold: u32,
     pub(crate) breaker_ramp_from: u32,
-    pub(crate) probe_interval: Span,
-    pub(crate) probe_interval_when_open: Span,
+    pub(crate) probe_interval: HumanDuration,
+    pub(crate) probe_interval_when_open: HumanDuration,
 }
 
-/// The engines there are.
+/// The workflow engines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EngineKind {
-    /// This process itself: it runs graphs on the WorkQueue, with no other server.
+    /// Runs graphs in this process on the WorkQueue.
     #[default]
     Embedded,
     /// A Temporal server.
@@ -192,21 +193,21 @@ impl Default for EngineSettings {
             enabled: true,
             breaker_threshold: options.breaker.threshold,
             breaker_ramp_from: options.breaker.ramp_from,
-            probe_interval: Span(options.prober.interval),
-            probe_interval_when_open: Span(options.prober.interval_when_open),
+            probe_interval: HumanDuration(options.prober.interval),
+            probe_interval_when_open: HumanDuration(options.prober.interval_when_open),
         }
     }
 }
 
-/// What each setting of `[temporal]` may be.
-const TEMPORAL: &[Known] = &[
-    of("temporal.address", Kind::Text(kind::temporal)),
-    of("temporal.namespace", Kind::Text(kind::short)),
-    of("temporal.tls", Kind::YesNo),
+/// The settings of `[temporal]` and their allowed values.
+const TEMPORAL: &[SettingSpec] = &[
+    of("temporal.address", SettingKind::Text(kind::temporal)),
+    of("temporal.namespace", SettingKind::Text(kind::short)),
+    of("temporal.tls", SettingKind::Bool),
     file("temporal.tls_ca_file", "/etc/leasehold/temporal-ca.pem"),
     optional(
         "temporal.tls_domain",
-        Kind::Text(kind::short),
+        SettingKind::Text(kind::short),
         "temporal.example.com",
     ),
     file(
@@ -216,16 +217,19 @@ const TEMPORAL: &[Known] = &[
     file("temporal.tls_key_file", "/etc/leasehold/temporal.key"),
     optional(
         "temporal.api_key",
-        Kind::Secret(kind::visible),
-        "the key that Temporal Cloud gave you",
+        SettingKind::Secret(kind::visible),
+        "your Temporal Cloud API key",
     ),
-    of("temporal.graph_workflow_type", Kind::Text(kind::short)),
-    of("temporal.graph_task_queue", Kind::Text(kind::short)),
+    of(
+        "temporal.graph_workflow_type",
+        SettingKind::Text(kind::short),
+    ),
+    of("temporal.graph_task_queue", SettingKind::Text(kind::short)),
     time("temporal.connect_timeout", TICK),
     time("temporal.call_timeout", TICK),
 ];
 
-/// How to reach Temporal.
+/// The connection to Temporal.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct TemporalSettings {
@@ -239,8 +243,8 @@ pub(crate) struct TemporalSettings {
     pub(crate) api_key: Option<String>,
     pub(crate) graph_workflow_type: String,
     pub(crate) graph_task_queue: String,
-    pub(crate) connect_timeout: Span,
-    pub(crate) call_timeout: Span,
+    pub(crate) connect_timeout: HumanDuration,
+    pub(crate) call_timeout: HumanDuration,
 }
 
 impl std::fmt::Debug for TemporalSettings {
@@ -266,19 +270,19 @@ impl Default for TemporalSettings {
             api_key: None,
             graph_workflow_type: options.graph_workflow_type,
             graph_task_queue: options.graph_task_queue,
-            connect_timeout: Span(options.connect_timeout),
-            call_timeout: Span(options.call_timeout),
+            connect_timeout: HumanDuration(options.connect_timeout),
+            call_timeout: HumanDuration(options.call_timeout),
         }
     }
 }
 
-/// What each setting of `[log]` may be.
-const LOG: &[Known] = &[
-    of("log.level", Kind::Text(kind::level)),
-    of("log.format", Kind::OneOf(&["text", "json"])),
+/// The settings of `[log]` and their allowed values.
+const LOG: &[SettingSpec] = &[
+    of("log.level", SettingKind::Text(kind::level)),
+    of("log.format", SettingKind::OneOf(&["text", "json"])),
 ];
 
-/// What is logged, and how.
+/// Logging.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LogSettings {
@@ -296,13 +300,13 @@ impl Default for LogSettings {
 }
 
 impl Settings {
-    /// Where everything is kept.
+    /// The URL of the store.
     pub(crate) fn store_url(&self) -> String {
         let in_folder = || format!("sqlite:{}", self.data_dir.join("leasehold.db").display());
         self.store.url.clone().unwrap_or_else(in_folder)
     }
 
-    /// The options of the services.
+    /// The options of the background services.
     pub(crate) fn runtime(&self, owner: &str) -> RuntimeOptions {
         let mut options = RuntimeOptions::new(owner);
         options.dispatch = self.engine.enabled;
@@ -312,15 +316,15 @@ impl Settings {
         options.prober.interval_when_open = self.engine.probe_interval_when_open.0;
         options.dispatcher = self.dispatch.options(owner);
         options.recoverer = self.recovery.options();
-        options.follower = self.follow.options();
-        options.sweeper = self.sweep.options();
-        options.auditor = self.drift.options();
+        options.reconciler = self.follow.options();
+        options.full_sweep = self.sweep.options();
+        options.drift_checker = self.drift.options();
         options.canceller = self.cancel.options();
         options.job_sweeper = self.jobs.options();
         let embedded = self.engine.kind == EngineKind::Embedded;
-        options.settler = embedded.then(|| self.embedded.settler());
+        options.timeout_sweeper = embedded.then(|| self.embedded.timeout_sweeper());
         options.pruner = self.retention.options();
-        options.beacon = self.instance.options();
+        options.heartbeat = self.instance.options();
         options
     }
 }

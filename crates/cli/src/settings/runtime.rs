@@ -1,20 +1,23 @@
-//! The settings of the services, and how they become their options. Their defaults are the services' own.
+//! The settings of the background services. Their defaults are the services' own.
 
-use super::Span;
-use super::kind::Kind;
-use super::known::{ANY, Known, SECOND, TICK, count, of, time};
+use super::HumanDuration;
+use super::kind::SettingKind;
+use super::registry::{ANY, SECOND, SettingSpec, TICK, count, of, time};
 use leasehold_core::limits::CLAIM_MAX_BATCH;
 use leasehold_core::retry::Backoff;
 use leasehold_runtime::{
-    AuditorOptions, CancellerOptions, DispatchMode, DispatcherOptions, FollowerOptions,
-    LockOptions, RecovererOptions, SweeperOptions,
+    CancellerOptions, DispatchMode, DispatcherOptions, DriftCheckerOptions, FullSweepOptions,
+    LockOptions, ReconcilerOptions, RecovererOptions,
 };
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// What each setting of `[dispatch]` may be.
-pub(super) const DISPATCH: &[Known] = &[
-    of("dispatch.mode", Kind::OneOf(&["exclusive", "parallel"])),
+/// The settings of `[dispatch]` and their allowed values.
+pub(super) const DISPATCH: &[SettingSpec] = &[
+    of(
+        "dispatch.mode",
+        SettingKind::OneOf(&["exclusive", "parallel"]),
+    ),
     count("dispatch.batch_size", 1, CLAIM_MAX_BATCH as u64),
     count("dispatch.concurrency", 1, 10_000),
     time("dispatch.poll_interval", TICK),
@@ -30,33 +33,33 @@ pub(super) const DISPATCH: &[Known] = &[
     time("dispatch.drain_timeout", ANY),
 ];
 
-/// How requests are admitted and started.
+/// The dispatcher.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct DispatchSettings {
     pub(crate) mode: Mode,
     pub(crate) batch_size: u32,
     pub(crate) concurrency: usize,
-    pub(crate) poll_interval: Span,
-    pub(crate) linger: Span,
-    pub(crate) claim_lease: Span,
-    pub(crate) start_timeout: Span,
+    pub(crate) poll_interval: HumanDuration,
+    pub(crate) linger: HumanDuration,
+    pub(crate) claim_lease: HumanDuration,
+    pub(crate) start_timeout: HumanDuration,
     pub(crate) max_attempts: u32,
-    pub(crate) backoff_base: Span,
-    pub(crate) backoff_max: Span,
-    pub(crate) lock_at_most_for: Span,
-    pub(crate) lock_at_least_for: Span,
-    pub(crate) lock_retry: Span,
-    pub(crate) drain_timeout: Span,
+    pub(crate) backoff_base: HumanDuration,
+    pub(crate) backoff_max: HumanDuration,
+    pub(crate) lock_at_most_for: HumanDuration,
+    pub(crate) lock_at_least_for: HumanDuration,
+    pub(crate) lock_retry: HumanDuration,
+    pub(crate) drain_timeout: HumanDuration,
 }
 
-/// Whether dispatchers of several instances work at the same time.
+/// Whether the dispatchers of several instances run at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Mode {
-    /// At most one is active.
+    /// One active dispatcher.
     Exclusive,
-    /// All are.
+    /// All dispatchers are active.
     Parallel,
 }
 
@@ -67,17 +70,17 @@ impl Default for DispatchSettings {
             mode: Mode::Exclusive,
             batch_size: options.batch_size,
             concurrency: options.concurrency,
-            poll_interval: Span(options.poll_interval),
-            linger: Span(options.linger),
-            claim_lease: Span(options.claim_lease),
-            start_timeout: Span(options.start_timeout),
+            poll_interval: HumanDuration(options.poll_interval),
+            linger: HumanDuration(options.linger),
+            claim_lease: HumanDuration(options.claim_lease),
+            start_timeout: HumanDuration(options.start_timeout),
             max_attempts: options.max_attempts,
-            backoff_base: Span(options.backoff.base),
-            backoff_max: Span(options.backoff.max),
-            lock_at_most_for: Span(options.lock.at_most_for),
-            lock_at_least_for: Span(options.lock.at_least_for),
-            lock_retry: Span(options.lock_retry),
-            drain_timeout: Span(options.drain_timeout),
+            backoff_base: HumanDuration(options.backoff.base),
+            backoff_max: HumanDuration(options.backoff.max),
+            lock_at_most_for: HumanDuration(options.lock.at_most_for),
+            lock_at_least_for: HumanDuration(options.lock.at_least_for),
+            lock_retry: HumanDuration(options.lock_retry),
+            drain_timeout: HumanDuration(options.drain_timeout),
         }
     }
 }
@@ -112,32 +115,32 @@ impl DispatchSettings {
     }
 }
 
-/// What each setting of `[recovery]` may be.
-pub(super) const RECOVERY: &[Known] = &[
+/// The settings of `[recovery]` and their allowed values.
+pub(super) const RECOVERY: &[SettingSpec] = &[
     time("recovery.interval", TICK),
     count("recovery.batch", 1, 10_000),
     time("recovery.lock_at_most_for", SECOND),
     time("recovery.lock_at_least_for", ANY),
 ];
 
-/// How expired claims are taken back.
+/// The recoverer, which releases expired claims.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RecoverySettings {
-    pub(crate) interval: Span,
+    pub(crate) interval: HumanDuration,
     pub(crate) batch: u32,
-    pub(crate) lock_at_most_for: Span,
-    pub(crate) lock_at_least_for: Span,
+    pub(crate) lock_at_most_for: HumanDuration,
+    pub(crate) lock_at_least_for: HumanDuration,
 }
 
 impl Default for RecoverySettings {
     fn default() -> Self {
         let options = RecovererOptions::default();
         Self {
-            interval: Span(options.interval),
+            interval: HumanDuration(options.interval),
             batch: options.batch,
-            lock_at_most_for: Span(options.lock.at_most_for),
-            lock_at_least_for: Span(options.lock.at_least_for),
+            lock_at_most_for: HumanDuration(options.lock.at_most_for),
+            lock_at_least_for: HumanDuration(options.lock.at_least_for),
         }
     }
 }
@@ -156,8 +159,8 @@ impl RecoverySettings {
     }
 }
 
-/// What each setting of `[follow]` may be.
-pub(super) const FOLLOW: &[Known] = &[
+/// The settings of `[follow]` and their allowed values.
+pub(super) const FOLLOW: &[SettingSpec] = &[
     time("follow.interval", TICK),
     time("follow.overlap", ANY),
     time("follow.wide_overlap", ANY),
@@ -167,37 +170,37 @@ pub(super) const FOLLOW: &[Known] = &[
     time("follow.lock_at_most_for", SECOND),
 ];
 
-/// How ended executions are found.
+/// The reconciler, which finds finished executions.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct FollowSettings {
-    pub(crate) interval: Span,
-    pub(crate) overlap: Span,
-    pub(crate) wide_overlap: Span,
-    pub(crate) wide_interval: Span,
-    pub(crate) catch_up: Span,
+    pub(crate) interval: HumanDuration,
+    pub(crate) overlap: HumanDuration,
+    pub(crate) wide_overlap: HumanDuration,
+    pub(crate) wide_interval: HumanDuration,
+    pub(crate) catch_up: HumanDuration,
     pub(crate) concurrency: usize,
-    pub(crate) lock_at_most_for: Span,
+    pub(crate) lock_at_most_for: HumanDuration,
 }
 
 impl Default for FollowSettings {
     fn default() -> Self {
-        let options = FollowerOptions::default();
+        let options = ReconcilerOptions::default();
         Self {
-            interval: Span(options.interval),
-            overlap: Span(options.overlap),
-            wide_overlap: Span(options.wide_overlap),
-            wide_interval: Span(options.wide_interval),
-            catch_up: Span(options.catch_up),
+            interval: HumanDuration(options.interval),
+            overlap: HumanDuration(options.overlap),
+            wide_overlap: HumanDuration(options.wide_overlap),
+            wide_interval: HumanDuration(options.wide_interval),
+            catch_up: HumanDuration(options.catch_up),
             concurrency: options.concurrency,
-            lock_at_most_for: Span(options.lock.at_most_for),
+            lock_at_most_for: HumanDuration(options.lock.at_most_for),
         }
     }
 }
 
 impl FollowSettings {
-    pub(super) fn options(&self) -> FollowerOptions {
-        FollowerOptions {
+    pub(super) fn options(&self) -> ReconcilerOptions {
+        ReconcilerOptions {
             interval: self.interval.0,
             overlap: self.overlap.0,
             wide_overlap: self.wide_overlap.0,
@@ -212,8 +215,8 @@ impl FollowSettings {
     }
 }
 
-/// What each setting of `[sweep]` may be.
-pub(super) const SWEEP: &[Known] = &[
+/// The settings of `[sweep]` and their allowed values.
+pub(super) const SWEEP: &[SettingSpec] = &[
     time("sweep.interval", TICK),
     count("sweep.rate", 1, 1_000),
     count("sweep.concurrency", 1, 1_000),
@@ -222,35 +225,35 @@ pub(super) const SWEEP: &[Known] = &[
     time("sweep.lock_at_most_for", SECOND),
 ];
 
-/// How open executions are swept.
+/// The full sweep over open executions.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SweepSettings {
-    pub(crate) interval: Span,
+    pub(crate) interval: HumanDuration,
     pub(crate) rate: u32,
     pub(crate) concurrency: usize,
-    pub(crate) lost_after: Span,
+    pub(crate) lost_after: HumanDuration,
     pub(crate) lost_at_most: usize,
-    pub(crate) lock_at_most_for: Span,
+    pub(crate) lock_at_most_for: HumanDuration,
 }
 
 impl Default for SweepSettings {
     fn default() -> Self {
-        let options = SweeperOptions::default();
+        let options = FullSweepOptions::default();
         Self {
-            interval: Span(options.interval),
+            interval: HumanDuration(options.interval),
             rate: options.rate,
             concurrency: options.concurrency,
-            lost_after: Span(options.lost_after),
+            lost_after: HumanDuration(options.lost_after),
             lost_at_most: options.lost_at_most,
-            lock_at_most_for: Span(options.lock.at_most_for),
+            lock_at_most_for: HumanDuration(options.lock.at_most_for),
         }
     }
 }
 
 impl SweepSettings {
-    pub(super) fn options(&self) -> SweeperOptions {
-        SweeperOptions {
+    pub(super) fn options(&self) -> FullSweepOptions {
+        FullSweepOptions {
             interval: self.interval.0,
             rate: self.rate,
             concurrency: self.concurrency,
@@ -260,60 +263,60 @@ impl SweepSettings {
                 at_most_for: self.lock_at_most_for.0,
                 at_least_for: Duration::ZERO,
             },
-            ..SweeperOptions::default()
+            ..FullSweepOptions::default()
         }
     }
 }
 
-/// What each setting of `[drift]` may be.
-pub(super) const DRIFT: &[Known] = &[
+/// The settings of `[drift]` and their allowed values.
+pub(super) const DRIFT: &[SettingSpec] = &[
     time("drift.interval", TICK),
     time("drift.lock_at_most_for", SECOND),
 ];
 
-/// How drift is looked for.
+/// The drift check.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct DriftSettings {
-    pub(crate) interval: Span,
-    pub(crate) lock_at_most_for: Span,
+    pub(crate) interval: HumanDuration,
+    pub(crate) lock_at_most_for: HumanDuration,
 }
 
 impl Default for DriftSettings {
     fn default() -> Self {
-        let options = AuditorOptions::default();
+        let options = DriftCheckerOptions::default();
         Self {
-            interval: Span(options.interval),
-            lock_at_most_for: Span(options.lock.at_most_for),
+            interval: HumanDuration(options.interval),
+            lock_at_most_for: HumanDuration(options.lock.at_most_for),
         }
     }
 }
 
 impl DriftSettings {
-    pub(super) fn options(&self) -> AuditorOptions {
-        AuditorOptions {
+    pub(super) fn options(&self) -> DriftCheckerOptions {
+        DriftCheckerOptions {
             interval: self.interval.0,
             lock: LockOptions {
                 at_most_for: self.lock_at_most_for.0,
                 at_least_for: Duration::ZERO,
             },
-            ..AuditorOptions::default()
+            ..DriftCheckerOptions::default()
         }
     }
 }
 
-/// What each setting of `[cancel]` may be.
-pub(super) const CANCEL: &[Known] = &[
+/// The settings of `[cancel]` and their allowed values.
+pub(super) const CANCEL: &[SettingSpec] = &[
     time("cancel.interval", TICK),
     count("cancel.batch", 1, 1_000),
     count("cancel.concurrency", 1, 1_000),
 ];
 
-/// How cancellations are delivered.
+/// The canceller.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct CancelSettings {
-    pub(crate) interval: Span,
+    pub(crate) interval: HumanDuration,
     pub(crate) batch: u32,
     pub(crate) concurrency: usize,
 }
@@ -322,7 +325,7 @@ impl Default for CancelSettings {
     fn default() -> Self {
         let options = CancellerOptions::default();
         Self {
-            interval: Span(options.interval),
+            interval: HumanDuration(options.interval),
             batch: options.batch,
             concurrency: options.concurrency,
         }

@@ -1,17 +1,17 @@
-//! The settings of the HTTP API and of what an instance says of itself, and how they become options. Their defaults are the server's own.
+//! The settings of the HTTP API and of the instance heartbeat. Their defaults are the server's own.
 
-use super::Span;
-use super::kind::{self, Kind};
-use super::known::{ANY, Known, MIB, SECOND, TICK, count, file, of, time};
-use leasehold_runtime::BeaconOptions;
+use super::HumanDuration;
+use super::kind::{self, SettingKind};
+use super::registry::{ANY, MIB, SECOND, SettingSpec, TICK, count, file, of, time};
+use leasehold_runtime::HeartbeatOptions;
 use leasehold_server::ServerOptions;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What each setting of `[server]` may be.
-pub(super) const SERVER: &[Known] = &[
-    of("server.listen", Kind::Text(kind::listen)),
+/// The settings of `[server]` and their allowed values.
+pub(super) const SERVER: &[SettingSpec] = &[
+    of("server.listen", SettingKind::Text(kind::listen)),
     file("server.tls_certificate_file", "/etc/leasehold/server.pem"),
     file("server.tls_key_file", "/etc/leasehold/server.key"),
     count("server.body_max_bytes", 1024, 1024 * MIB),
@@ -23,7 +23,7 @@ pub(super) const SERVER: &[Known] = &[
     time("server.header_timeout", TICK),
     count("server.header_max_bytes", 8192, MIB),
     time("server.idle_timeout", TICK),
-    // A quiet stream of changes speaks every fifteen seconds, and has twice this time.
+    // An idle change stream sends a keep-alive every 15 s and may take twice this time.
     time("server.write_timeout", Duration::from_secs(10)),
     count("server.max_connections", 1, 1_000_000),
     count("server.calls_max", 1, 1_000_000),
@@ -36,7 +36,7 @@ pub(super) const SERVER: &[Known] = &[
     time("server.drain_timeout", ANY),
 ];
 
-/// Where the API listens, and what it takes upon itself.
+/// Listen address and limits of the API.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ServerSettings {
@@ -45,12 +45,12 @@ pub(crate) struct ServerSettings {
     pub(crate) tls_key_file: Option<PathBuf>,
     pub(crate) body_max_bytes: usize,
     pub(crate) batch_max_bytes: usize,
-    pub(crate) body_timeout: Span,
-    pub(crate) request_timeout: Span,
-    pub(crate) claim_wait_max: Span,
-    pub(crate) header_timeout: Span,
-    pub(crate) idle_timeout: Span,
-    pub(crate) write_timeout: Span,
+    pub(crate) body_timeout: HumanDuration,
+    pub(crate) request_timeout: HumanDuration,
+    pub(crate) claim_wait_max: HumanDuration,
+    pub(crate) header_timeout: HumanDuration,
+    pub(crate) idle_timeout: HumanDuration,
+    pub(crate) write_timeout: HumanDuration,
     pub(crate) header_max_bytes: usize,
     pub(crate) max_connections: usize,
     pub(crate) calls_max: usize,
@@ -60,8 +60,8 @@ pub(crate) struct ServerSettings {
     pub(crate) backlog_max: u64,
     pub(crate) rate_per_second: u32,
     pub(crate) rate_burst: u32,
-    pub(crate) key_fresh_for: Span,
-    pub(crate) drain_timeout: Span,
+    pub(crate) key_fresh_for: HumanDuration,
+    pub(crate) drain_timeout: HumanDuration,
 }
 
 impl Default for ServerSettings {
@@ -73,12 +73,12 @@ impl Default for ServerSettings {
             tls_key_file: None,
             body_max_bytes: options.body_max_bytes,
             batch_max_bytes: options.batch_max_bytes,
-            body_timeout: Span(options.body_timeout),
-            request_timeout: Span(options.request_timeout),
-            claim_wait_max: Span(options.claim_wait_max),
-            header_timeout: Span(options.header_timeout),
-            idle_timeout: Span(options.idle_timeout),
-            write_timeout: Span(options.write_timeout),
+            body_timeout: HumanDuration(options.body_timeout),
+            request_timeout: HumanDuration(options.request_timeout),
+            claim_wait_max: HumanDuration(options.claim_wait_max),
+            header_timeout: HumanDuration(options.header_timeout),
+            idle_timeout: HumanDuration(options.idle_timeout),
+            write_timeout: HumanDuration(options.write_timeout),
             header_max_bytes: options.header_max_bytes,
             max_connections: options.max_connections,
             calls_max: options.calls_max,
@@ -88,8 +88,8 @@ impl Default for ServerSettings {
             backlog_max: options.backlog_max,
             rate_per_second: options.rate_per_second,
             rate_burst: options.rate_burst,
-            key_fresh_for: Span(options.key_fresh_for),
-            drain_timeout: Span(options.drain_timeout),
+            key_fresh_for: HumanDuration(options.key_fresh_for),
+            drain_timeout: HumanDuration(options.drain_timeout),
         }
     }
 }
@@ -120,36 +120,36 @@ impl ServerSettings {
     }
 }
 
-/// What each setting of `[instance]` may be.
-pub(super) const INSTANCE: &[Known] = &[
+/// The settings of `[instance]` and their allowed values.
+pub(super) const INSTANCE: &[SettingSpec] = &[
     time("instance.interval", Duration::from_millis(100)),
     time("instance.forget_after", SECOND),
 ];
 
-/// How an instance shows that it lives.
+/// The heartbeat of an instance.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct InstanceSettings {
-    pub(crate) interval: Span,
-    pub(crate) forget_after: Span,
+    pub(crate) interval: HumanDuration,
+    pub(crate) forget_after: HumanDuration,
 }
 
 impl Default for InstanceSettings {
     fn default() -> Self {
-        let options = BeaconOptions::default();
+        let options = HeartbeatOptions::default();
         Self {
-            interval: Span(options.interval),
-            forget_after: Span(options.forget_after),
+            interval: HumanDuration(options.interval),
+            forget_after: HumanDuration(options.forget_after),
         }
     }
 }
 
 impl InstanceSettings {
-    pub(super) fn options(&self) -> BeaconOptions {
-        BeaconOptions {
+    pub(super) fn options(&self) -> HeartbeatOptions {
+        HeartbeatOptions {
             interval: self.interval.0,
             forget_after: self.forget_after.0,
-            ..BeaconOptions::default()
+            ..HeartbeatOptions::default()
         }
     }
 }

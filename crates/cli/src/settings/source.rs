@@ -1,34 +1,34 @@
-//! Where a setting comes from, and what is wrong with one. Knows no setting by name.
+//! Raw settings, their sources, and problems. Knows no setting by name.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
-/// What was written for a setting.
+/// An unparsed value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Raw {
-    /// As a variable or a flag has it: it becomes what the setting wants.
-    Word(String),
-    /// A text in quotes.
+pub(crate) enum RawValue {
+    /// From a variable or a flag: parsed as the setting's kind.
+    Untyped(String),
+    /// A string.
     Text(String),
-    /// A whole number.
-    Whole(i128),
+    /// An integer.
+    Integer(i128),
     /// True or false.
-    YesNo(bool),
+    Bool(bool),
     /// A list.
-    List(Vec<Raw>),
-    /// What no setting is, in words.
+    List(Vec<RawValue>),
+    /// A type that no setting has, in words.
     Other(&'static str),
 }
 
-/// Where something was written.
+/// The source of a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// In a file; lines count from 1, and none is the file as a whole.
+    /// A file and a line from 1; `None` is the whole file.
     File { file: PathBuf, line: Option<usize> },
-    /// In a variable of this name.
+    /// An environment variable.
     Variable(String),
-    /// In this flag.
+    /// A flag.
     Flag(&'static str),
 }
 
@@ -46,29 +46,29 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A setting as somebody wrote it.
+/// An unparsed setting.
 #[derive(Clone, Debug)]
-pub(crate) struct Given {
+pub(crate) struct RawSetting {
     pub(crate) key: String,
-    pub(crate) raw: Raw,
+    pub(crate) raw: RawValue,
     pub(crate) origin: Origin,
 }
 
-/// Where each setting that is not left at its default comes from.
+/// The source of every non-default setting.
 pub(crate) type Origins = BTreeMap<String, Origin>;
 
-/// What is wrong with a setting, and where.
+/// A problem with a setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
-    /// None if it is a matter of defaults.
+pub(crate) struct SettingProblem {
+    /// `None` if only defaults are involved.
     pub(crate) origin: Option<Origin>,
-    /// Empty if it is no setting's.
+    /// Empty if the problem concerns no single setting.
     pub(crate) key: String,
-    /// What is allowed, and what is there instead.
+    /// The rule and the actual value.
     pub(crate) message: String,
 }
 
-impl Problem {
+impl SettingProblem {
     pub(crate) fn new(origin: Origin, key: &str, message: impl Into<String>) -> Self {
         Self {
             origin: Some(origin),
@@ -77,7 +77,7 @@ impl Problem {
         }
     }
 
-    /// Of a setting that others have a part in: it is where the first of them was written that was.
+    /// A problem of related settings; the location is the first of them that was set.
     pub(crate) fn about(
         origins: &Origins,
         key: &str,
@@ -92,7 +92,7 @@ impl Problem {
         }
     }
 
-    /// For programs.
+    /// The problem as JSON.
     pub(crate) fn json(&self) -> serde_json::Value {
         let (file, line, from) = match &self.origin {
             Some(Origin::File { file, line }) => (Some(file), *line, None),
@@ -109,9 +109,9 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for SettingProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // A variable and a flag name their setting, unless the problem is another's.
+        // A variable or flag already names its setting, unless the problem concerns another one.
         let named = match &self.origin {
             Some(origin @ Origin::File { .. }) => {
                 write!(f, "{origin}: ")?;
@@ -134,15 +134,15 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong; at least one thing.
+/// One or more problems.
 #[derive(Clone, Debug)]
-pub(crate) struct Problems(pub(crate) Vec<Problem>);
+pub(crate) struct SettingProblems(pub(crate) Vec<SettingProblem>);
 
-impl fmt::Display for Problems {
-    /// One line: the first, and how to see the others.
+impl fmt::Display for SettingProblems {
+    /// Prints the first problem and how to list the others, on one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(first) = self.0.first() else {
-            return f.write_str("the settings are wrong");
+            return f.write_str("invalid settings");
         };
         write!(f, "{first}")?;
         let more = self.0.len() - 1;
@@ -152,14 +152,14 @@ impl fmt::Display for Problems {
                 _ => None,
             });
             let file = file.unwrap_or_default();
-            let are = if more == 1 { "is" } else { "are" };
+            let noun = if more == 1 { "problem" } else { "problems" };
             write!(
                 f,
-                " ({more} more {are} wrong: `leasehold config check{file}` lists all)"
+                " ({more} more {noun}; list all with `leasehold config check{file}`)"
             )?;
         }
         Ok(())
     }
 }
 
-impl std::error::Error for Problems {}
+impl std::error::Error for SettingProblems {}

@@ -1,15 +1,19 @@
-//! What settings accept, and that their documentation knows them all.
+//! Tests of parsing settings, and of their documentation.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
 
-fn read(text: &str) -> Result<Settings, Problems> {
+fn read(text: &str) -> Result<Settings, SettingProblems> {
     read_with(text, &[], &[])
 }
 
-fn read_with(text: &str, variables: &[(&str, &str)], flags: &[Flag]) -> Result<Settings, Problems> {
-    let folder = leasehold_testkit::temp_dir();
-    let file = folder.path().join("leasehold.toml");
+fn read_with(
+    text: &str,
+    variables: &[(&str, &str)],
+    flags: &[Flag],
+) -> Result<Settings, SettingProblems> {
+    let dir = leasehold_testkit::temp_dir();
+    let file = dir.path().join("leasehold.toml");
     std::fs::write(&file, text).unwrap();
     let variables = variables.iter();
     let variables = variables.map(|(name, value)| (name.into(), value.into()));
@@ -17,10 +21,10 @@ fn read_with(text: &str, variables: &[(&str, &str)], flags: &[Flag]) -> Result<S
 }
 
 #[test]
-fn an_empty_file_gives_the_defaults_of_the_services() {
+fn empty_file_gives_the_defaults_of_the_services() {
     let settings = read("").unwrap();
     let defaults = RuntimeOptions {
-        settler: Some(leasehold_runtime::SettlerOptions::default()),
+        timeout_sweeper: Some(leasehold_runtime::TimeoutSweeperOptions::default()),
         ..RuntimeOptions::new("me")
     };
     let options = settings.runtime("me");
@@ -33,7 +37,7 @@ fn an_empty_file_gives_the_defaults_of_the_services() {
 }
 
 #[test]
-fn a_file_sets_what_it_names_a_variable_goes_before_it_and_a_flag_before_both() {
+fn variables_override_the_file_and_flags_override_both() {
     let settings = read_with(
         "[dispatch]\nbatch_size = 10\npoll_interval = \"250ms\"\nmode = \"parallel\"\nconcurrency = 3\n",
         &[
@@ -54,7 +58,7 @@ fn a_file_sets_what_it_names_a_variable_goes_before_it_and_a_flag_before_both() 
 }
 
 #[test]
-fn every_setting_is_known_by_name_and_its_default_is_allowed() {
+fn every_setting_is_registered_and_its_default_is_valid() {
     let all = serde_json::to_value(Settings::default()).unwrap();
     let mut names: Vec<String> = Vec::new();
     for (section, value) in all.as_object().unwrap() {
@@ -63,33 +67,35 @@ fn every_setting_is_known_by_name_and_its_default_is_allowed() {
             None => names.push(section.clone()),
         }
     }
-    let mut known: Vec<&str> = known::all().map(|known| known.key).collect();
+    let mut known: Vec<&str> = registry::all().map(|spec| spec.key).collect();
     known.sort_unstable();
     names.sort_unstable();
     assert_eq!(names, known);
-    for known in known::all() {
-        let place = format!("/{}", known.key.replace('.', "/"));
-        let default = all.pointer(&place).unwrap();
-        assert_eq!(default.is_null(), known.example.is_some(), "{}", known.key);
+    for spec in registry::all() {
+        let pointer = format!("/{}", spec.key.replace('.', "/"));
+        let default = all.pointer(&pointer).unwrap();
+        assert_eq!(default.is_null(), spec.example.is_some(), "{}", spec.key);
         let raw = match default {
-            serde_json::Value::String(text) => source::Raw::Text(text.clone()),
+            serde_json::Value::String(text) => source::RawValue::Text(text.clone()),
             serde_json::Value::Number(number) => {
-                source::Raw::Whole(number.as_u64().unwrap().into())
+                source::RawValue::Integer(number.as_u64().unwrap().into())
             }
-            serde_json::Value::Bool(yes) => source::Raw::YesNo(*yes),
-            serde_json::Value::Array(list) if list.is_empty() => source::Raw::List(Vec::new()),
+            serde_json::Value::Bool(yes) => source::RawValue::Bool(*yes),
+            serde_json::Value::Array(list) if list.is_empty() => source::RawValue::List(Vec::new()),
             other => {
-                assert!(other.is_null(), "{}: {other}", known.key);
+                assert!(other.is_null(), "{}: {other}", spec.key);
                 continue;
             }
         };
-        assert_eq!(known.kind.read(&raw).as_ref(), Ok(default), "{}", known.key);
+        assert_eq!(spec.kind.read(&raw).as_ref(), Ok(default), "{}", spec.key);
     }
 }
 
 #[test]
-fn each_section_is_known_in_one_piece() {
-    let mut sections: Vec<&str> = known::all().map(|one| known::section(one.key)).collect();
+fn sections_are_contiguous() {
+    let mut sections: Vec<&str> = registry::all()
+        .map(|one| registry::section(one.key))
+        .collect();
     sections.dedup();
     let count = sections.len();
     sections.sort_unstable();
@@ -98,7 +104,7 @@ fn each_section_is_known_in_one_piece() {
 }
 
 #[test]
-fn the_page_of_settings_has_a_line_for_each_with_its_default() {
+fn documentation_lists_every_setting_with_its_default() {
     let page = include_str!("../../../../docs/operations/settings.md");
     let all = serde_json::to_value(Settings::default()).unwrap();
     let mut settings = Vec::new();
@@ -120,16 +126,16 @@ fn the_page_of_settings_has_a_line_for_each_with_its_default() {
         let line = page
             .lines()
             .find(|line| line.starts_with(&format!("| `{name}` |")));
-        let line = line.unwrap_or_else(|| panic!("{name} is not on the page"));
+        let line = line.unwrap_or_else(|| panic!("{name} is not documented"));
         assert!(
             line.contains(&format!("`{shown}`")),
-            "{name} is {shown} by default: {line}"
+            "default of {name} is {shown}: {line}"
         );
     }
 }
 
 #[test]
-fn a_variable_is_taken_as_it_is_written() {
+fn variables_are_parsed_as_the_kind_of_their_setting() {
     let settings = read_with(
         "",
         &[
@@ -151,7 +157,7 @@ fn a_variable_is_taken_as_it_is_written() {
 }
 
 #[test]
-fn settings_that_are_logged_say_no_password() {
+fn debug_output_hides_passwords() {
     let settings = read("[store]\nurl = \"postgres://me:hunter2@db/x\"\n").unwrap();
     let text = format!("{settings:?}");
     assert!(text.contains("postgres://me:***@db/x"), "{text}");

@@ -1,25 +1,25 @@
-//! The settings of traces, and how they become the tracer's options.
+//! The settings of tracing.
 
-use super::kind::{self, Kind};
-use super::known::{Known, count, optional};
+use super::kind::{self, SettingKind};
+use super::registry::{SettingSpec, count, optional};
 use leasehold_telemetry::TraceOptions;
 use serde::{Deserialize, Serialize};
 
-/// What each setting of `[traces]` may be.
-pub(super) const TRACES: &[Known] = &[
+/// The settings of `[traces]` and their allowed values.
+pub(super) const TRACES: &[SettingSpec] = &[
     optional(
         "traces.endpoint",
-        Kind::Text(kind::collector),
+        SettingKind::Text(kind::collector),
         "http://127.0.0.1:4317",
     ),
     count("traces.per_second", 0, 1_000_000),
 ];
 
-/// Whether and where traces are exported.
+/// Trace export.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct TraceSettings {
-    /// None are made if it is not set.
+    /// Tracing is off if not set.
     pub(crate) endpoint: Option<String>,
     pub(crate) per_second: u32,
 }
@@ -34,7 +34,7 @@ impl Default for TraceSettings {
 }
 
 impl TraceSettings {
-    /// For this instance; none if nothing is traced.
+    /// The tracer's options; `None` if tracing is off.
     pub(crate) fn options(&self, instance: &str) -> Option<TraceOptions> {
         Some(TraceOptions {
             endpoint: self.endpoint.clone()?,

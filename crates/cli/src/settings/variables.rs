@@ -1,15 +1,15 @@
-//! Settings from variables: `LEASEHOLD__DISPATCH__BATCH_SIZE` is `dispatch.batch_size`. Does not know which settings there are.
+//! Reads settings from environment variables: `LEASEHOLD__DISPATCH__BATCH_SIZE` is `dispatch.batch_size`. Knows no setting by name.
 
-use super::source::{Given, Origin, Problem, Raw};
+use super::source::{Origin, RawSetting, RawValue, SettingProblem};
 use std::ffi::OsString;
 
 const PREFIX: &str = "LEASEHOLD__";
 
-/// What the variables set. They are taken as they are written: `007` stays a text where a text is wanted.
+/// Reads the variables. Values stay untyped: `007` is a string where the setting is a string.
 pub(super) fn read(
     variables: impl Iterator<Item = (OsString, OsString)>,
-    problems: &mut Vec<Problem>,
-) -> Vec<Given> {
+    problems: &mut Vec<SettingProblem>,
+) -> Vec<RawSetting> {
     let mut all = Vec::new();
     for (name, value) in variables {
         let Some((name, key)) = name.to_str().and_then(|name| Some((name, key(name)?))) else {
@@ -17,24 +17,20 @@ pub(super) fn read(
         };
         let origin = Origin::Variable(name.to_owned());
         match value.into_string() {
-            Ok(text) => all.push(Given {
+            Ok(text) => all.push(RawSetting {
                 key,
-                raw: Raw::Word(text),
+                raw: RawValue::Untyped(text),
                 origin,
             }),
-            Err(_) => problems.push(Problem::new(
-                origin,
-                &key,
-                "must be text in UTF-8, is something else",
-            )),
+            Err(_) => problems.push(SettingProblem::new(origin, &key, "must be UTF-8 text")),
         }
     }
-    // The environment has no order of its own; what goes before what must not change from start to start.
-    all.sort_by_key(|given| given.origin.to_string());
+    // Sorted, because the order of the environment is not stable.
+    all.sort_by_key(|setting| setting.origin.to_string());
     all
 }
 
-/// The setting that a variable of this name is for.
+/// The key of a variable.
 pub(super) fn key(name: &str) -> Option<String> {
     let (prefix, rest) = name.split_at_checked(PREFIX.len())?;
     prefix

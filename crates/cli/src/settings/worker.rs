@@ -1,19 +1,19 @@
 //! The settings of `leasehold worker`.
 
-use super::Span;
-use super::kind::{self, Kind};
-use super::known::{ANY, Known, count, file, of, optional, time};
+use super::HumanDuration;
+use super::kind::{self, SettingKind};
+use super::registry::{ANY, SettingSpec, count, file, of, optional, time};
 use leasehold_engine_temporal::GraphWorkerOptions;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What each setting of `[worker]` may be.
-pub(super) const WORKER: &[Known] = &[
-    of("worker.server", Kind::Text(kind::server)),
+/// The settings of `[worker]` and their allowed values.
+pub(super) const WORKER: &[SettingSpec] = &[
+    of("worker.server", SettingKind::Text(kind::server)),
     optional(
         "worker.key",
-        Kind::Secret(kind::key),
-        "the key, which begins with lh_worker_",
+        SettingKind::Secret(kind::key),
+        "a key that starts with lh_worker_",
     ),
     file("worker.key_file", "/etc/leasehold/worker.key"),
     file("worker.tls_ca_file", "/etc/leasehold/server-ca.pem"),
@@ -21,7 +21,7 @@ pub(super) const WORKER: &[Known] = &[
     time("worker.drain_timeout", ANY),
 ];
 
-/// Which server the worker works for, and how much it takes upon itself.
+/// Server, key and limits of the worker.
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct WorkerSettings {
@@ -30,11 +30,11 @@ pub(crate) struct WorkerSettings {
     pub(crate) key_file: Option<PathBuf>,
     pub(crate) tls_ca_file: Option<PathBuf>,
     pub(crate) concurrency: usize,
-    pub(crate) drain_timeout: Span,
+    pub(crate) drain_timeout: HumanDuration,
 }
 
 impl std::fmt::Debug for WorkerSettings {
-    /// Without the key.
+    /// Omits the key.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WorkerSettings")
             .field("server", &self.server)
@@ -52,7 +52,7 @@ impl Default for WorkerSettings {
             key_file: None,
             tls_ca_file: None,
             concurrency: options.concurrency,
-            drain_timeout: Span(options.drain_timeout),
+            drain_timeout: HumanDuration(options.drain_timeout),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The URL of a store as it may be shown. Opens nothing.
+//! Redacts the password in the URL of a store. Opens nothing.
 
-/// The URL without its password and its query. Where the password cannot be told from the rest for sure, only the scheme.
-pub(crate) fn shown(url: &str) -> String {
+/// The URL without password and query. Only the scheme if the password cannot be located reliably.
+pub(crate) fn redacted_url(url: &str) -> String {
     if url.starts_with("sqlite:") {
         return url.to_owned();
     }
@@ -15,24 +15,24 @@ pub(crate) fn shown(url: &str) -> String {
 }
 
 fn without_password(rest: &str) -> Option<String> {
-    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-    // The `?` may be a password's, not the one that begins the query.
+    let (host, query) = rest.split_once('?').unwrap_or((rest, ""));
+    // The `?` may be part of the password.
     if query.contains('@') {
         return None;
     }
-    let (user, place) = match place.rsplit_once('@') {
-        Some((user, place)) => (Some(user), place),
-        None => (None, place),
+    let (user, host) = match host.rsplit_once('@') {
+        Some((user, host)) => (Some(user), host),
+        None => (None, host),
     };
-    let hosts = place.split('/').next().unwrap_or_default();
-    // A user and a password look like a host and a port where the host was forgotten.
+    let hosts = host.split('/').next().unwrap_or_default();
+    // Without a host, user and password look like host and port.
     if !hosts.split(',').all(is_host) {
         return None;
     }
     Some(match user.map(|user| user.split_once(':').ok_or(user)) {
-        Some(Ok((name, _password))) => format!("{name}:***@{place}"),
-        Some(Err(name)) => format!("{name}@{place}"),
-        None => place.to_owned(),
+        Some(Ok((name, _password))) => format!("{name}:***@{host}"),
+        Some(Err(name)) => format!("{name}@{host}"),
+        None => host.to_owned(),
     })
 }
 
@@ -40,9 +40,9 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
-/// A name or an address, and a port if there is any.
+/// A host name or address with an optional port.
 fn is_host(text: &str) -> bool {
-    // An address of IPv6 has colons of its own, in brackets.
+    // An IPv6 address has colons inside brackets.
     let after_brackets = text.rsplit(']').next().unwrap_or(text);
     match after_brackets.split_once(':') {
         Some((_, port)) => port.bytes().all(|byte| byte.is_ascii_digit()),
@@ -52,10 +52,10 @@ fn is_host(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::shown;
+    use super::redacted_url;
 
     #[test]
-    fn a_shown_url_has_no_password() {
+    fn redacted_url_has_no_password() {
         let cases = [
             (
                 "postgres://me:secret@db:5432/x",
@@ -81,12 +81,12 @@ mod tests {
             ("sqlite://some/f?le@1.db", "sqlite://some/f?le@1.db"),
         ];
         for (url, expected) in cases {
-            assert_eq!(shown(url), expected);
+            assert_eq!(redacted_url(url), expected);
         }
     }
 
     #[test]
-    fn a_url_whose_password_is_anywhere_shows_its_scheme_at_most() {
+    fn ambiguous_url_shows_only_its_scheme() {
         let cases = [
             ("postgres://me:hunter2?x@db/y", "postgres://…"),
             ("postgres://me:hunter2?x?y@db/y", "postgres://…"),
@@ -103,7 +103,7 @@ mod tests {
             ("host=db password=hunter2", "…"),
         ];
         for (url, expected) in cases {
-            assert_eq!(shown(url), expected, "{url}");
+            assert_eq!(redacted_url(url), expected, "{url}");
         }
     }
 }

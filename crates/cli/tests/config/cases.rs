@@ -1,6 +1,6 @@
-//! Files of settings that are wrong, each with the answer that names it. Knows no program.
+//! Invalid configuration files and the expected message for each. Knows no program.
 
-/// A file, the line that is wrong, its key, and what is allowed.
+/// A file, the line of the problem, its key, and a part of the message.
 pub(crate) type Case = (&'static str, usize, &'static str, &'static str);
 
 pub(crate) const NUMBERS_AND_TIMES: &[Case] = &[
@@ -26,13 +26,13 @@ pub(crate) const NUMBERS_AND_TIMES: &[Case] = &[
         "[dispatch]\nbatch_size = 1.5\n",
         2,
         "dispatch.batch_size",
-        "must be a whole number from 1 to 1000, is a number with a fraction",
+        "must be an integer from 1 to 1000, is a fraction",
     ),
     (
         "[dispatch]\nbatch_size = \"10\"\n",
         2,
         "dispatch.batch_size",
-        "must be a whole number from 1 to 1000, is `10`",
+        "must be an integer from 1 to 1000, is `10`",
     ),
     (
         "[server]\nheader_max_bytes = 100\n",
@@ -68,13 +68,13 @@ pub(crate) const NUMBERS_AND_TIMES: &[Case] = &[
         "[retention]\nfailed = \"-1h\"\n",
         2,
         "retention.failed",
-        "must be a length of time",
+        "must be a duration",
     ),
     (
         "[log]\nlevel = 07:32:00\n",
         2,
         "log.level",
-        "must be a text, is a date or a time of day",
+        "must be a string, is a date or time",
     ),
 ];
 
@@ -113,19 +113,19 @@ pub(crate) const WORDS: &[Case] = &[
         "[server]\nlisten = \"7777\"\n",
         2,
         "server.listen",
-        "with a port such as 127.0.0.1:7777, is `7777`",
+        "must be host:port, such as 127.0.0.1:7777, is `7777`",
     ),
     (
         "[store]\nurl = \"mysql://me:hush@db/x\"\n",
         2,
         "store.url",
-        "must be `sqlite:` and a file, or `postgres://",
+        "must be `sqlite:FILE` or `postgres://",
     ),
     (
         "[store]\nurl = \"postgres://me:hush@db/x?sslmode=maybe\"\n",
         2,
         "store.url",
-        "must have an sslmode that is one of disable, prefer, require, verify-ca, verify-full",
+        "sslmode must be one of disable, prefer, require, verify-ca, verify-full",
     ),
     (
         "[temporal]\naddress = \"ftp://x\"\n",
@@ -143,7 +143,7 @@ pub(crate) const WORDS: &[Case] = &[
         "[temporal]\napi_key = \"hush hush\"\n",
         2,
         "temporal.api_key",
-        "must consist of visible ASCII characters",
+        "must be one or more visible ASCII characters",
     ),
     (
         "[worker]\nserver = \"localhost\"\n",
@@ -155,13 +155,13 @@ pub(crate) const WORDS: &[Case] = &[
         "[worker]\nkey = \"hush\"\n",
         2,
         "worker.key",
-        "begins with lh_worker_",
+        "starts with lh_worker_",
     ),
     (
         "[http_nodes]\nallow = [\"10.0.0.0/99\"]\n",
         2,
         "http_nodes.allow",
-        "no network like 10.0.0.0/8",
+        "a network like 10.0.0.0/8",
     ),
     (
         "[http_nodes]\nallow = [7]\n",
@@ -173,7 +173,7 @@ pub(crate) const WORDS: &[Case] = &[
         "data_dir = \"\"\n",
         1,
         "data_dir",
-        "must be the name of a file, is empty",
+        "must be the path of a file, is empty",
     ),
 ];
 
@@ -237,7 +237,7 @@ pub(crate) const NAMES: &[Case] = &[
         "[dispatch.batch_size]\nvalue = 1\n",
         1,
         "dispatch.batch_size",
-        "must be a whole number from 1 to 1000, is a section",
+        "must be an integer from 1 to 1000, is a section",
     ),
     (
         "dispatch = { batch_size = 0 }\n",
@@ -252,7 +252,7 @@ pub(crate) const TOGETHER: &[Case] = &[
         "[dispatch]\nstart_timeout = \"1s\"\n",
         2,
         "dispatch.start_timeout",
-        "must be longer than temporal.connect_timeout (5s) and temporal.call_timeout (10s)",
+        "must be longer than temporal.connect_timeout (5s) plus temporal.call_timeout (10s)",
     ),
     (
         "[temporal]\ncall_timeout = \"1h\"\n",
@@ -276,13 +276,13 @@ pub(crate) const TOGETHER: &[Case] = &[
         "[server]\ntls_key_file = \"key.pem\"\n",
         2,
         "server.tls_key_file",
-        "must have server.tls_certificate_file beside it",
+        "must be set together with server.tls_certificate_file",
     ),
     (
         "[temporal]\ntls_certificate_file = \"a.pem\"\n",
         2,
         "temporal.tls_certificate_file",
-        "must have temporal.tls_key_file beside it",
+        "must be set together with temporal.tls_key_file",
     ),
     (
         "[temporal]\naddress = \"http://x:1\"\ntls = true\n",
@@ -297,54 +297,54 @@ pub(crate) const FILES: &[Case] = &[
         "[server]\ntls_certificate_file = \"nowhere.pem\"\ntls_key_file = \"pem\"\n",
         2,
         "server.tls_certificate_file",
-        "must name a file that can be read, nowhere.pem cannot",
+        "must be a readable file: cannot read nowhere.pem",
     ),
     (
         "[store]\nurl = \"postgres://db/x\"\ntls_ca_file = \"text\"\n",
         3,
         "store.tls_ca_file",
-        "must name a PEM file, text holds something else",
+        "must be a PEM file, text is not",
     ),
     (
         "[store]\nurl = \"postgres://db/x\"\ntls_ca_file = \"pem\"\n",
         3,
         "store.tls_ca_file",
-        "the authority for TLS",
+        "CA certificate",
     ),
     (
         "[server]\ntls_certificate_file = \"pem\"\ntls_key_file = \"pem\"\n",
         3,
         "server.tls_key_file",
-        "pem has no key in PEM",
+        "pem contains no PEM key",
     ),
     (
         "[temporal]\ntls_ca_file = \".\"\n",
         2,
         "temporal.tls_ca_file",
-        "must name a file that can be read",
+        "must be a readable file",
     ),
     (
         "[worker]\nkey_file = \"text\"\n",
         2,
         "worker.key_file",
-        "must hold a key of Leasehold's",
+        "must contain only a Leasehold API key",
     ),
     (
         "[worker]\ntls_ca_file = \"text\"\n",
         2,
         "worker.tls_ca_file",
-        "must name a PEM file",
+        "must be a PEM file",
     ),
     (
         "[store]\nurl = \"sqlite:.\"\n",
         2,
         "store.url",
-        "must name a file, . is a folder",
+        "must be a file, . is a directory",
     ),
     (
         "data_dir = \"text\"\n",
         1,
         "data_dir",
-        "must be a folder, text is a file",
+        "must be a directory, text is a file",
     ),
 ];

@@ -1,6 +1,6 @@
-//! `leasehold doctor`, by the real program: what it finds in healthy and in sick installations, and the code it ends with.
+//! `leasehold doctor` as a process: findings and exit codes for healthy and faulty installations.
 
-use crate::program::{Ended, Folder, PATIENCE};
+use crate::program::{CommandEnv, CommandOutput, TIMEOUT};
 use leasehold_core::Plan;
 use leasehold_store::workspace::NewWorkspace;
 use leasehold_store::{Store, fresh_id};
@@ -11,9 +11,9 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use tokio_postgres::{Client, NoTls};
 
-/// What it found, by check: the verdict and what was said.
-fn findings(ended: &Ended) -> BTreeMap<String, (String, String)> {
-    let all: Value = serde_json::from_str(&ended.stdout).unwrap();
+/// The findings by check: verdict and text.
+fn findings(output: &CommandOutput) -> BTreeMap<String, (String, String)> {
+    let all: Value = serde_json::from_str(&output.stdout).unwrap();
     let text = |one: &Value, name: &str| one[name].as_str().unwrap().to_owned();
     let each = all["findings"].as_array().unwrap().iter();
     each.inspect(|one| assert_eq!(one["todo"].is_null(), one["verdict"] == "ok", "{one}"))
@@ -26,32 +26,35 @@ fn findings(ended: &Ended) -> BTreeMap<String, (String, String)> {
         .collect()
 }
 
-/// Runs it, and asserts that all is well but for these.
-fn examined(folder: &Folder, flags: &[&str], sick: &[(&str, &str)]) -> BTreeMap<String, String> {
-    let ended = folder.run(&[&["doctor", "-o", "json"], flags].concat());
-    let found = findings(&ended);
-    for (check, verdict) in sick {
+/// Runs doctor and asserts that every check is ok except `faults`.
+fn assert_findings(
+    env: &CommandEnv,
+    flags: &[&str],
+    faults: &[(&str, &str)],
+) -> BTreeMap<String, String> {
+    let output = env.run(&[&["doctor", "-o", "json"], flags].concat());
+    let found = findings(&output);
+    for (check, verdict) in faults {
         assert_eq!(found[*check].0, *verdict, "{check}: {found:#?}");
     }
     for (check, (verdict, says)) in &found {
-        let expected = sick.iter().any(|(name, _)| name == check);
+        let expected = faults.iter().any(|(name, _)| name == check);
         assert!(expected || verdict == "ok", "{check} {verdict}: {says}");
     }
-    let problem = sick.iter().any(|(_, verdict)| *verdict == "problem");
-    assert_eq!(ended.code, i32::from(problem), "{ended:?}");
+    let problem = faults.iter().any(|(_, verdict)| *verdict == "problem");
+    assert_eq!(output.code, i32::from(problem), "{output:?}");
     found
         .into_iter()
         .map(|(check, (_, says))| (check, says))
         .collect()
 }
 
-const ALONE: (&str, &str) = ("instances", "warning");
+const NO_INSTANCE: (&str, &str) = ("instances", "warning");
 
-async fn postgres(folder: &Folder) -> (TestDatabase, Client) {
+async fn postgres(env: &CommandEnv) -> (TestDatabase, Client) {
     let database = TestPostgres::shared().fresh_database(None).await;
-    folder
-        .run(&["migrate", "up", "--store", database.url()])
-        .well();
+    env.run(&["migrate", "up", "--store", database.url()])
+        .success();
     let client = connected(&database).await;
     (database, client)
 }
@@ -74,16 +77,16 @@ async fn workspace(store: &dyn Store) {
 }
 
 #[test]
-fn a_healthy_file_and_no_file_yet() {
-    let folder = Folder::new();
-    let found = examined(&folder, &[], &[("store", "warning")]);
+fn sqlite_file_missing_and_healthy() {
+    let env = CommandEnv::new();
+    let found = assert_findings(&env, &[], &[("store", "warning")]);
     assert!(
-        found["store"].starts_with("there is none yet: "),
+        found["store"].starts_with("sqlite:") && found["store"].ends_with("does not exist yet"),
         "{found:?}"
     );
-    assert!(!folder.path("leasehold-data").exists());
-    folder.run(&["migrate", "up"]).well();
-    let found = examined(&folder, &[], &[ALONE]);
+    assert!(!env.path("leasehold-data").exists());
+    env.run(&["migrate", "up"]).success();
+    let found = assert_findings(&env, &[], &[NO_INSTANCE]);
     for check in [
         "settings",
         "schema",
@@ -96,42 +99,42 @@ fn a_healthy_file_and_no_file_yet() {
     ] {
         assert!(found.contains_key(check), "{check}: {found:?}");
     }
-    let shown = folder.run(&["doctor"]).well().stdout;
+    let shown = env.run(&["doctor"]).success().stdout;
     assert!(shown.starts_with("ok      settings"), "{shown}");
     assert!(shown.contains("warning instances"), "{shown}");
     assert!(shown.contains("→ start `leasehold serve`"), "{shown}");
 }
 
 #[test]
-fn settings_that_are_wrong_are_told_all_at_once() {
-    let folder = Folder::new();
-    folder.write("bad.toml", "nonsense = 1\n[drift]\ninterval = \"soon\"\n");
-    let ended = folder.run(&["doctor", "--config", "bad.toml"]);
-    assert_eq!(ended.code, 1, "{ended:?}");
+fn all_invalid_settings_are_reported() {
+    let env = CommandEnv::new();
+    env.write("bad.toml", "nonsense = 1\n[drift]\ninterval = \"soon\"\n");
+    let output = env.run(&["doctor", "--config", "bad.toml"]);
+    assert_eq!(output.code, 1, "{output:?}");
     assert_eq!(
-        ended.stdout.matches("problem settings").count(),
+        output.stdout.matches("problem settings").count(),
         2,
-        "{ended:?}"
+        "{output:?}"
     );
-    assert!(ended.error().contains("2 problems"), "{ended:?}");
+    assert!(output.error().contains("2 problems"), "{output:?}");
 }
 
 #[test]
-fn a_schema_that_is_not_there_yet_is_told_and_nothing_more_is_asked() {
-    let folder = Folder::new();
-    std::fs::create_dir(folder.path("leasehold-data")).unwrap();
-    folder.write("leasehold-data/leasehold.db", "");
-    let found = examined(&folder, &[], &[("schema", "warning")]);
+fn missing_schema_skips_the_remaining_checks() {
+    let env = CommandEnv::new();
+    std::fs::create_dir(env.path("leasehold-data")).unwrap();
+    env.write("leasehold-data/leasehold.db", "");
+    let found = assert_findings(&env, &[], &[("schema", "warning")]);
     assert!(found["schema"].contains("0001_workspaces"), "{found:?}");
     assert!(!found.contains_key("drift"), "{found:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn postgres_healthy_and_sick() {
-    let folder = Folder::new();
-    let (database, client) = postgres(&folder).await;
+async fn postgres_healthy_and_faulty() {
+    let env = CommandEnv::new();
+    let (database, client) = postgres(&env).await;
     let flags = ["--store", database.url()];
-    let found = examined(&folder, &flags, &[ALONE]);
+    let found = assert_findings(&env, &flags, &[NO_INSTANCE]);
     assert!(found["database"].starts_with("PostgreSQL "), "{found:?}");
     assert!(found.contains_key("connections"), "{found:?}");
 
@@ -140,43 +143,47 @@ async fn postgres_healthy_and_sick() {
         .await
         .unwrap();
     let row = client
-        .query_one(include_str!("sql/doctor_look.sql"), &[])
+        .query_one(include_str!("sql/doctor_read.sql"), &[])
         .await
         .unwrap();
     let pid: i32 = row.get(0);
-    let found = examined(&folder, &flags, &[ALONE]);
+    let found = assert_findings(&env, &flags, &[NO_INSTANCE]);
     assert!(
         found["snapshots"].contains(&format!("session {pid} ")),
         "{found:?}"
     );
-    // Another role does not see how old it is, and must not take that for well.
+    // Another role cannot see the age and must warn.
     let other = connected(&database).await;
     let role = include_str!("sql/doctor_plain_role.sql");
     other.batch_execute(role).await.unwrap();
     let plain = database.url().replace("postgres@", "leasehold_plain@");
     assert_ne!(plain, database.url());
-    let unseen = [ALONE, ("snapshots", "warning")];
-    let found = examined(&folder, &["--store", &plain], &unseen);
+    let unseen = [NO_INSTANCE, ("snapshots", "warning")];
+    let found = assert_findings(&env, &["--store", &plain], &unseen);
     assert!(found["snapshots"].contains("other roles"), "{found:?}");
     client.batch_execute("ROLLBACK").await.unwrap();
 
     let off = include_str!("sql/doctor_no_sync.sql").replace("{database}", database.name());
     client.batch_execute(&off).await.unwrap();
-    examined(&folder, &flags, &[ALONE, ("durability", "warning")]);
+    assert_findings(&env, &flags, &[NO_INSTANCE, ("durability", "warning")]);
 
     client
         .batch_execute(include_str!("sql/doctor_no_vacuum.sql"))
         .await
         .unwrap();
-    let sick = [ALONE, ("durability", "warning"), ("autovacuum", "problem")];
-    let found = examined(&folder, &flags, &sick);
+    let faults = [
+        NO_INSTANCE,
+        ("durability", "warning"),
+        ("autovacuum", "problem"),
+    ];
+    let found = assert_findings(&env, &flags, &faults);
     assert!(found["autovacuum"].contains("request_event"), "{found:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn drift_that_somebody_planted_is_a_problem_and_stays() {
-    let folder = Folder::new();
-    let (database, client) = postgres(&folder).await;
+async fn drift_is_reported_and_not_repaired() {
+    let env = CommandEnv::new();
+    let (database, client) = postgres(&env).await;
     workspace(&PostgresStore::new(&PostgresOptions::new(database.url())).unwrap()).await;
     client
         .batch_execute(include_str!("sql/doctor_full_postgres.sql"))
@@ -184,21 +191,21 @@ async fn drift_that_somebody_planted_is_a_problem_and_stays() {
         .unwrap();
     let flags = ["--store", database.url()];
     for _ in 0..2 {
-        let found = examined(&folder, &flags, &[ALONE, ("drift", "problem")]);
+        let found = assert_findings(&env, &flags, &[NO_INSTANCE, ("drift", "problem")]);
         assert!(
             found["drift"].starts_with("1 slot_without_execution"),
             "{found:?}"
         );
     }
 
-    folder.run(&["migrate", "up"]).well();
-    let file = folder.path("leasehold-data/leasehold.db");
+    env.run(&["migrate", "up"]).success();
+    let file = env.path("leasehold-data/leasehold.db");
     workspace(&SqliteStore::open(&file, &SqliteOptions::default()).unwrap()).await;
-    let hand = rusqlite::Connection::open(&file).unwrap();
-    hand.execute(include_str!("sql/doctor_full_sqlite.sql"), [])
+    let sql = rusqlite::Connection::open(&file).unwrap();
+    sql.execute(include_str!("sql/doctor_full_sqlite.sql"), [])
         .unwrap();
-    drop(hand);
-    let found = examined(&folder, &[], &[ALONE, ("drift", "problem")]);
+    drop(sql);
+    let found = assert_findings(&env, &[], &[NO_INSTANCE, ("drift", "problem")]);
     assert!(
         found["drift"].starts_with("1 slot_without_execution"),
         "{found:?}"
@@ -208,45 +215,45 @@ async fn drift_that_somebody_planted_is_a_problem_and_stays() {
 #[tokio::test(flavor = "multi_thread")]
 async fn temporal_up_and_down() {
     let address = TestTemporal::shared().address().to_owned();
-    for (address, sick) in [
-        (address.as_str(), vec![ALONE]),
-        ("127.0.0.1:1", vec![ALONE, ("engine", "problem")]),
+    for (address, faults) in [
+        (address.as_str(), vec![NO_INSTANCE]),
+        ("127.0.0.1:1", vec![NO_INSTANCE, ("engine", "problem")]),
     ] {
-        let folder = Folder::new()
+        let env = CommandEnv::new()
             .variable("LEASEHOLD__ENGINE__KIND", "temporal")
             .variable("LEASEHOLD__TEMPORAL__ADDRESS", address);
-        folder.run(&["migrate", "up"]).well();
-        let found = examined(&folder, &[], &sick);
+        env.run(&["migrate", "up"]).success();
+        let found = assert_findings(&env, &[], &faults);
         assert!(found["engine"].starts_with("temporal "), "{found:?}");
     }
 }
 
 #[test]
-fn a_database_that_is_not_there_is_a_problem() {
-    let folder = Folder::new();
+fn unreachable_database_is_a_problem() {
+    let env = CommandEnv::new();
     let flags = ["--store", "postgres://nobody@127.0.0.1:1/nothing"];
-    let found = examined(&folder, &flags, &[("store", "problem")]);
-    assert!(found["store"].contains("does not answer"), "{found:?}");
+    let found = assert_findings(&env, &flags, &[("store", "problem")]);
+    assert!(found["store"].starts_with("cannot reach "), "{found:?}");
 }
 
 #[test]
-fn a_server_that_owns_the_file_is_asked() {
-    let folder = Folder::new();
-    let mut serve = folder.spawn(&["serve", "--listen", "127.0.0.1:0"]);
-    serve.wait_for_line(PATIENCE, |line| line.contains("leasehold is running"));
-    let found = examined(&folder, &[], &[]);
+fn running_server_that_owns_the_file_is_queried() {
+    let env = CommandEnv::new();
+    let mut serve = env.spawn(&["serve", "--listen", "127.0.0.1:0"]);
+    serve.wait_for_line(TIMEOUT, |line| line.contains("leasehold is running"));
+    let found = assert_findings(&env, &[], &[]);
     assert!(
         found["store"].contains("in use by a running server"),
         "{found:?}"
     );
     assert!(found["instances"].starts_with("1 alive: "), "{found:?}");
     assert!(found["engine"].contains("embedded"), "{found:?}");
-    std::fs::remove_file(folder.path("leasehold-data/admin.key")).unwrap();
-    let found = examined(&folder, &[], &[("server", "problem")]);
+    std::fs::remove_file(env.path("leasehold-data/admin.key")).unwrap();
+    let found = assert_findings(&env, &[], &[("server", "problem")]);
     assert!(
-        found["server"].contains("no administrator's key"),
+        found["server"].contains("no administrator key"),
         "{found:?}"
     );
     serve.terminate();
-    assert!(serve.wait(PATIENCE).success(), "{}", serve.log());
+    assert!(serve.wait(TIMEOUT).success(), "{}", serve.log());
 }

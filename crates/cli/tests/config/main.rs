@@ -1,4 +1,4 @@
-//! `leasehold config`, `leasehold doctor`, `leasehold migrate` and the edges of `leasehold serve`, by the real program: what it says, and the code it ends with.
+//! `leasehold config`, `doctor`, `migrate` and the errors of `serve`, run as processes: their output and exit codes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -6,7 +6,7 @@ mod cases;
 mod doctor;
 mod edges;
 mod example;
+mod invalid_files;
 mod migrate;
+mod print;
 mod program;
-mod shown;
-mod wrong_files;

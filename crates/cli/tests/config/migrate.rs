@@ -1,73 +1,72 @@
-//! `leasehold migrate`, and what a start does with a schema that is not its own.
+//! `leasehold migrate`, and starting with a schema of another version.
 
-use crate::program::{Ended, Folder};
+use crate::program::{CommandEnv, CommandOutput};
 use leasehold_testkit::{TestDatabase, TestPostgres};
 use serde_json::Value;
 use tokio_postgres::SimpleQueryMessage;
 
-/// The last that this program knows; the same on every store.
+/// The last migration of this program; the same on every store.
 fn last() -> &'static leasehold_store::Migration {
     leasehold_store_sqlite::MIGRATIONS.last().unwrap()
 }
 
-fn states(ended: &Ended) -> Vec<String> {
-    let all: Vec<Value> = serde_json::from_str(&ended.stdout).unwrap();
+fn states(output: &CommandOutput) -> Vec<String> {
+    let all: Vec<Value> = serde_json::from_str(&output.stdout).unwrap();
     let state = |one: &Value| one["state"].as_str().unwrap().to_owned();
     all.iter().map(state).collect()
 }
 
-/// A place to migrate, by the flag that names it.
-async fn walk_through(folder: &Folder, store: &str) {
-    let run = |verb: &[&str]| {
-        let arguments = [&["migrate"], verb, &["--store", store]].concat();
-        folder.run(&arguments)
+/// Migrates a store by hand, step by step.
+async fn migrate_by_hand(env: &CommandEnv, store: &str) {
+    let run = |action: &[&str]| {
+        let arguments = [&["migrate"], action, &["--store", store]].concat();
+        env.run(&arguments)
     };
-    let status = run(&["status", "-o", "json"]).well();
+    let status = run(&["status", "-o", "json"]).success();
     let pending = states(&status);
     assert!(
         pending.len() >= 13 && pending.iter().all(|state| state == "pending"),
         "{status:?}"
     );
-    let printed = run(&["print"]).well().stdout;
+    let printed = run(&["print"]).success().stdout;
     assert!(
         printed.contains(last().name) && printed.contains("CREATE"),
         "{printed}"
     );
-    let refused = folder.run(&["admin-key", "--store", store, "--config", "by_hand.toml"]);
-    assert_eq!(refused.code, 2, "{refused:?}");
+    let output = env.run(&["admin-key", "--store", store, "--config", "by_hand.toml"]);
+    assert_eq!(output.code, 2, "{output:?}");
     assert!(
-        refused.error().contains("lacks migration 0001_workspaces"),
-        "{refused:?}"
+        output
+            .error()
+            .contains("migration 0001_workspaces is pending"),
+        "{output:?}"
     );
     assert!(
-        refused
-            .error()
-            .ends_with("run `leasehold migrate up` first"),
-        "{refused:?}"
+        output.error().ends_with("run `leasehold migrate up` first"),
+        "{output:?}"
     );
 
-    let up = run(&["up"]).well().stdout;
+    let up = run(&["up"]).success().stdout;
     assert!(up.starts_with("applied  0001_workspaces\n"), "{up}");
     assert_eq!(up.lines().count(), pending.len(), "{up}");
-    let up = run(&["up"]).well().stdout;
+    let up = run(&["up"]).success().stdout;
     assert!(up.contains("is up to date; nothing to apply"), "{up}");
-    assert_eq!(run(&["up", "-o", "json"]).well().stdout, "[]\n");
-    let status = run(&["status"]).well().stdout;
+    assert_eq!(run(&["up", "-o", "json"]).success().stdout, "[]\n");
+    let status = run(&["status"]).success().stdout;
     assert!(
         status.lines().all(|line| line.starts_with("applied  ")),
         "{status}"
     );
-    let printed = run(&["print"]).well().stdout;
+    let printed = run(&["print"]).success().stdout;
     assert!(
         printed.starts_with("-- ") && !printed.contains("CREATE"),
         "{printed}"
     );
-    folder
-        .run(&["admin-key", "--store", store, "--config", "by_hand.toml"])
-        .well();
+    env.run(&["admin-key", "--store", store, "--config", "by_hand.toml"])
+        .success();
 }
 
-fn refuses_what_is_newer(folder: &Folder, store: &str) {
+fn assert_newer_schema_is_refused(env: &CommandEnv, store: &str) {
     for arguments in [
         ["migrate", "up", "--store", store, "--config", "quick.toml"],
         [
@@ -87,49 +86,49 @@ fn refuses_what_is_newer(folder: &Folder, store: &str) {
             "by_hand.toml",
         ],
     ] {
-        let ended = folder.run(&arguments);
-        assert_eq!(ended.code, 9, "{ended:?}");
+        let output = env.run(&arguments);
+        assert_eq!(output.code, 9, "{output:?}");
         assert_eq!(
-            ended.error(),
+            output.error(),
             format!(
-                "the store's schema is newer than this program: it has migration 999, this knows {}; run the newer leasehold, or restore a backup from before",
+                "the store's schema is newer than this program: migration 999, this program knows {}; run the newer leasehold, or restore an older backup",
                 last().number
             )
         );
     }
-    let status = folder
+    let status = env
         .run(&["migrate", "status", "--store", store, "-o", "json"])
-        .well();
+        .success();
     let newer = states(&status).into_iter().filter(|state| state == "newer");
     assert_eq!(newer.count(), 1, "{status:?}");
 }
 
-fn place() -> Folder {
-    let folder = Folder::new();
-    folder.write("by_hand.toml", "[store]\nmigrate = false\n");
-    folder.write("quick.toml", "[store]\npatience = \"0s\"\n");
-    folder
+fn env_with_configs() -> CommandEnv {
+    let env = CommandEnv::new();
+    env.write("by_hand.toml", "[store]\nmigrate = false\n");
+    env.write("quick.toml", "[store]\npatience = \"0s\"\n");
+    env
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_sqlite_file_is_migrated_by_hand_and_a_newer_one_is_refused() {
-    let folder = place();
+async fn sqlite_is_migrated_by_hand_and_a_newer_schema_is_refused() {
+    let env = env_with_configs();
     let store = "sqlite:some/where.db";
-    let status = folder.run(&["migrate", "status", "--store", store]).well();
+    let status = env.run(&["migrate", "status", "--store", store]).success();
     assert!(
         status.stdout.starts_with("pending  0001_workspaces\n"),
         "{status:?}"
     );
-    assert!(!folder.path("some").exists(), "asking makes nothing");
-    walk_through(&folder, store).await;
-    let file = rusqlite::Connection::open(folder.path("some/where.db")).unwrap();
+    assert!(!env.path("some").exists(), "status creates nothing");
+    migrate_by_hand(&env, store).await;
+    let file = rusqlite::Connection::open(env.path("some/where.db")).unwrap();
     file.execute_batch(include_str!("sql/newer_sqlite.sql"))
         .unwrap();
     drop(file);
-    refuses_what_is_newer(&folder, store);
+    assert_newer_schema_is_refused(&env, store);
 }
 
-/// Runs SQL as a person would, and returns the first column of what it gives.
+/// Runs SQL and returns the first column of the result.
 async fn by_hand(database: &TestDatabase, sql: &str) -> Vec<String> {
     let (client, connection) = tokio_postgres::connect(database.url(), tokio_postgres::NoTls)
         .await
@@ -146,15 +145,15 @@ async fn by_hand(database: &TestDatabase, sql: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_postgres_database_is_migrated_by_hand_and_a_newer_one_is_refused() {
+async fn postgres_is_migrated_by_hand_and_a_newer_schema_is_refused() {
     let database = TestPostgres::shared().fresh_database(None).await;
-    let folder = place();
-    walk_through(&folder, database.url()).await;
+    let env = env_with_configs();
+    migrate_by_hand(&env, database.url()).await;
     by_hand(&database, include_str!("sql/newer_postgres.sql")).await;
-    refuses_what_is_newer(&folder, database.url());
+    assert_newer_schema_is_refused(&env, database.url());
 }
 
-/// The release that a function's file says.
+/// The release in the header of a function file.
 fn release_of(file: &str) -> &str {
     let mut lines = file.lines();
     lines
@@ -163,40 +162,42 @@ fn release_of(file: &str) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn functions_of_a_newer_program_are_kept_and_lost_ones_are_named() {
+async fn newer_functions_are_kept_and_missing_ones_are_reported() {
     let database = TestPostgres::shared().fresh_database(None).await;
-    let folder = place();
+    let env = env_with_configs();
     let store = database.url();
-    let run = |arguments: &[&str]| folder.run(&[arguments, &["--store", store]].concat());
-    run(&["migrate", "up"]).well();
+    let run = |arguments: &[&str]| env.run(&[arguments, &["--store", store]].concat());
+    run(&["migrate", "up"]).success();
 
     by_hand(&database, include_str!("sql/function_newer.sql")).await;
     let body = include_str!("sql/function_body.sql");
     let newer = by_hand(&database, body).await;
-    let up = run(&["migrate", "up"]).well().stdout;
+    let up = run(&["migrate", "up"]).success().stdout;
     assert!(up.contains("is up to date; nothing to apply"), "{up}");
     assert_eq!(by_hand(&database, body).await, newer);
-    let status = run(&["migrate", "status"]).well().stdout;
+    let status = run(&["migrate", "status"]).success().stdout;
     let has = |line: &str| status.lines().any(|one| one == line);
     assert!(has("newer    leasehold_uuid7 release 999"), "{status}");
     assert!(has("newer    leasehold_uuid8 release 1"), "{status}");
-    run(&["admin-key", "--config", "by_hand.toml"]).well();
+    run(&["admin-key", "--config", "by_hand.toml"]).success();
 
     by_hand(&database, include_str!("sql/function_lost.sql")).await;
     let release = release_of(include_str!(
         "../../../store-postgres/sql/functions/leasehold_uuid7.sql"
     ));
-    let status = run(&["migrate", "status"]).well().stdout;
+    let status = run(&["migrate", "status"]).success().stdout;
     let pending = format!("pending  leasehold_uuid7 release {release}\n");
     assert!(status.contains(&pending), "{status}");
-    let doctor = run(&["doctor"]).well().stdout;
+    let doctor = run(&["doctor"]).success().stdout;
     let lacks = format!("lacks release {release} of function leasehold_uuid7");
     assert!(doctor.contains(&lacks), "{doctor}");
-    let refused = run(&["admin-key", "--config", "by_hand.toml"]);
-    assert_eq!(refused.code, 2, "{refused:?}");
-    let lacks = format!("{lacks}, and store.migrate is false: run `leasehold migrate up` first");
-    assert!(refused.error().ends_with(&lacks), "{refused:?}");
-    let up = run(&["migrate", "up"]).well().stdout;
+    let output = run(&["admin-key", "--config", "by_hand.toml"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    let pending = format!(
+        "release {release} of function leasehold_uuid7 is pending and store.migrate is false; run `leasehold migrate up` first"
+    );
+    assert!(output.error().ends_with(&pending), "{output:?}");
+    let up = run(&["migrate", "up"]).success().stdout;
     assert_eq!(up, format!("applied  leasehold_uuid7 release {release}\n"));
-    run(&["admin-key", "--config", "by_hand.toml"]).well();
+    run(&["admin-key", "--config", "by_hand.toml"]).success();
 }

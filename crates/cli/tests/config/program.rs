@@ -1,37 +1,37 @@
-//! The program under test, run to its end in a folder of its own. Knows no case.
+//! Runs the program under test in its own directory. Knows no case.
 
 use leasehold_testkit::{Process, TempDir, temp_dir};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// Long enough for a slow machine; what is waited for comes much sooner.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Generous for slow machines; conditions hold much sooner.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A folder, and the variables that commands in it have.
-pub(crate) struct Folder {
-    folder: TempDir,
+/// A directory and environment variables for commands.
+pub(crate) struct CommandEnv {
+    dir: TempDir,
     variables: Vec<(String, String)>,
 }
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct CommandOutput {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Folder {
+impl CommandEnv {
     pub(crate) fn new() -> Self {
         Self {
-            folder: temp_dir(),
+            dir: temp_dir(),
             variables: Vec::new(),
         }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.dir.path().join(name)
     }
 
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> &Self {
@@ -48,37 +48,37 @@ impl Folder {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
         command
             .args(arguments)
-            .current_dir(self.folder.path())
-            // Somebody's own settings must not lead to somebody's own servers.
+            .current_dir(self.dir.path())
+            // Excludes settings of the developer's environment.
             .env_clear()
             .envs(self.variables.iter().cloned());
         command
     }
 
-    /// Runs a command that ends by itself.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Ended {
+    /// Runs a command to its end.
+    pub(crate) fn run(&self, arguments: &[&str]) -> CommandOutput {
         let output = self.command(arguments).output().unwrap();
-        Ended {
+        CommandOutput {
             code: output.status.code().unwrap(),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
     }
 
-    /// Starts a command that may go on.
+    /// Starts a command in the background.
     pub(crate) fn spawn(&self, arguments: &[&str]) -> Process {
         Process::spawn(self.command(arguments))
     }
 }
 
-impl Ended {
-    /// It ended well.
-    pub(crate) fn well(self) -> Self {
+impl CommandOutput {
+    /// Asserts exit code 0.
+    pub(crate) fn success(self) -> Self {
         assert_eq!(self.code, 0, "{self:?}");
         self
     }
 
-    /// The one line it ended with, without `error: `.
+    /// The error line without `error: `.
     pub(crate) fn error(&self) -> &str {
         let lines: Vec<&str> = self
             .stderr

@@ -1,4 +1,4 @@
-//! How a command finds its server, its key and its workspace.
+//! How a command finds its server, key and workspace.
 
 use crate::cli_env::{CliEnv, program, run};
 use leasehold_testkit::temp_dir;
@@ -9,89 +9,89 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 
 #[test]
-fn in_the_servers_folder_and_below_nothing_needs_to_be_said() {
-    let ground = CliEnv::new();
-    let below = ground.folder().join("a/b");
+fn no_flags_needed_in_the_servers_directory_and_below() {
+    let env = CliEnv::new();
+    let below = env.dir().join("a/b");
     fs::create_dir_all(&below).unwrap();
-    for folder in [ground.folder(), &below] {
-        let said = run(program(folder, &["key", "me", "-o", "json"]), "");
-        assert_eq!(said.code, 0, "{said:?}");
-        assert!(said.out.contains("\"kind\": \"admin\""), "{said:?}");
+    for dir in [env.dir(), &below] {
+        let output = run(program(dir, &["key", "me", "-o", "json"]), "");
+        assert_eq!(output.code, 0, "{output:?}");
+        assert!(output.out.contains("\"kind\": \"admin\""), "{output:?}");
     }
 }
 
 #[test]
-fn elsewhere_the_folder_or_the_address_and_a_key_are_named() {
-    let ground = CliEnv::new();
+fn flags_and_variables_name_server_and_key() {
+    let env = CliEnv::new();
     let elsewhere = temp_dir();
-    let folder = ground.folder().join("leasehold-data");
-    let folder = folder.to_str().unwrap();
-    let key_file = format!("{folder}/admin.key");
+    let dir = env.dir().join("leasehold-data");
+    let dir = dir.to_str().unwrap();
+    let key_file = format!("{dir}/admin.key");
     for arguments in [
-        vec!["key", "--data-dir", folder, "me"],
-        vec!["key", "me", "--data-dir", folder],
+        vec!["key", "--data-dir", dir, "me"],
+        vec!["key", "me", "--data-dir", dir],
         vec![
             "key",
             "me",
             "--server",
-            &ground.address(),
+            &env.address(),
             "--key-file",
             &key_file,
         ],
     ] {
-        let said = run(program(elsewhere.path(), &arguments), "");
-        assert_eq!(said.code, 0, "{arguments:?}: {said:?}");
+        let output = run(program(elsewhere.path(), &arguments), "");
+        assert_eq!(output.code, 0, "{arguments:?}: {output:?}");
     }
     let variables = [
-        vec![("LEASEHOLD__DATA_DIR", folder.to_owned())],
+        vec![("LEASEHOLD__DATA_DIR", dir.to_owned())],
         vec![
-            ("LEASEHOLD_SERVER", ground.address()),
-            ("LEASEHOLD_KEY", ground.key()),
+            ("LEASEHOLD_SERVER", env.address()),
+            ("LEASEHOLD_KEY", env.key()),
         ],
         vec![
-            ("LEASEHOLD_SERVER", ground.address()),
+            ("LEASEHOLD_SERVER", env.address()),
             ("LEASEHOLD_KEY_FILE", key_file),
         ],
     ];
     for variables in variables {
         let mut command = program(elsewhere.path(), &["key", "me"]);
         command.envs(variables.iter().map(|(name, value)| (name, value)));
-        let said = run(command, "");
-        assert_eq!(said.code, 0, "{variables:?}: {said:?}");
+        let output = run(command, "");
+        assert_eq!(output.code, 0, "{variables:?}: {output:?}");
     }
 }
 
-/// Takes whatever comes and answers nothing of use; what came is told when it is over.
-fn eavesdropper() -> (SocketAddr, Arc<Mutex<Vec<u8>>>) {
+/// A server that records what it receives.
+fn recording_server() -> (SocketAddr, Arc<Mutex<Vec<u8>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (address, heard) = (
+    let (address, received) = (
         listener.local_addr().unwrap(),
         Arc::new(Mutex::new(Vec::new())),
     );
-    let hearing = heard.clone();
+    let sink = received.clone();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let mut head = [0; 4096];
             let read = stream.read(&mut head).unwrap_or(0);
-            hearing.lock().unwrap().extend_from_slice(&head[..read]);
+            sink.lock().unwrap().extend_from_slice(&head[..read]);
             let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}");
         }
     });
-    (address, heard)
+    (address, received)
 }
 
 #[test]
-fn a_key_that_was_found_goes_to_its_own_server_and_nowhere_else() {
-    let ground = CliEnv::new();
-    let (ear, heard) = eavesdropper();
-    // An address that is not said to be this machine's, though it leads here.
-    let mapped = format!("http://[::ffff:127.0.0.1]:{}", ear.port());
-    let said = ground.says(&format!("key me --server {mapped}"));
-    assert_eq!(said.code, 4, "{said:?}");
-    // Behind a proxy the way to one's own machine does not lead through it.
-    let proxy = format!("http://{ear}");
-    let said = ground.says_with(
+fn local_key_is_sent_only_to_its_own_server() {
+    let env = CliEnv::new();
+    let (recorder, received) = recording_server();
+    // A loopback address in a form that does not count as local.
+    let mapped = format!("http://[::ffff:127.0.0.1]:{}", recorder.port());
+    let output = env.run(&format!("key me --server {mapped}"));
+    assert_eq!(output.code, 4, "{output:?}");
+    // Local connections bypass the proxy.
+    let proxy = format!("http://{recorder}");
+    let output = env.run_with_env(
         "key me",
         &[
             ("http_proxy", &proxy),
@@ -99,88 +99,87 @@ fn a_key_that_was_found_goes_to_its_own_server_and_nowhere_else() {
             ("all_proxy", &proxy),
         ],
     );
-    assert_eq!(said.code, 0, "{said:?}");
-    let heard = heard.lock().unwrap().clone();
-    let heard = String::from_utf8_lossy(&heard);
-    assert!(heard.contains("/healthz"), "nobody was there: {heard}");
-    assert!(!heard.contains("lh_admin_"), "{heard}");
+    assert_eq!(output.code, 0, "{output:?}");
+    let received = received.lock().unwrap().clone();
+    let received = String::from_utf8_lossy(&received);
+    assert!(
+        received.contains("/healthz"),
+        "no call was received: {received}"
+    );
+    assert!(!received.contains("lh_admin_"), "{received}");
 }
 
 #[test]
-fn a_variable_that_holds_nothing_is_not_taken_for_the_administrators_key() {
-    let ground = CliEnv::new();
+fn empty_key_variable_is_an_error() {
+    let env = CliEnv::new();
     for name in ["LEASEHOLD_KEY", "LEASEHOLD_KEY_FILE"] {
-        let said = ground.says_with("key me", &[(name, "")]);
-        assert_eq!(said.code, 4, "{said:?}");
-        assert!(said.err.contains(name), "{said:?}");
+        let output = env.run_with_env("key me", &[(name, "")]);
+        assert_eq!(output.code, 4, "{output:?}");
+        assert!(output.err.contains(name), "{output:?}");
     }
 }
 
 #[test]
-fn a_folder_that_others_can_fill_leads_nowhere() {
-    let ground = CliEnv::new();
-    let (ear, heard) = eavesdropper();
+fn world_writable_data_directory_is_ignored() {
+    let env = CliEnv::new();
+    let (recorder, received) = recording_server();
     let elsewhere = temp_dir();
     let planted = elsewhere.path().join("leasehold-data");
     fs::create_dir(&planted).unwrap();
-    fs::write(planted.join("address"), format!("http://{ear}\n")).unwrap();
+    fs::write(planted.join("address"), format!("http://{recorder}\n")).unwrap();
     fs::set_permissions(&planted, fs::Permissions::from_mode(0o777)).unwrap();
     let mut command = program(elsewhere.path(), &["key", "me"]);
-    command.env("LEASEHOLD_KEY", ground.key());
+    command.env("LEASEHOLD_KEY", env.key());
     assert_ne!(run(command, "").code, 0);
-    assert!(heard.lock().unwrap().is_empty());
+    assert!(received.lock().unwrap().is_empty());
 }
 
 #[test]
-fn a_workspace_is_named_by_name_or_id_or_by_its_key() {
-    let ground = CliEnv::new();
-    ground.ok("workspace create acme --plan enterprise --limit 7");
-    let acme = ground.ok("workspace get acme -o json");
+fn workspace_is_found_by_name_id_or_key() {
+    let env = CliEnv::new();
+    env.ok("workspace create acme --plan enterprise --limit 7");
+    let acme = env.ok("workspace get acme -o json");
     let acme: serde_json::Value = serde_json::from_str(&acme).unwrap();
     let id = acme["workspace"]["id"].as_str().unwrap();
     assert_eq!(acme["slots"]["limit"], 7);
-    ground.file(
+    env.file(
         "pause.json",
         r#"{"nodes": [{"id": "p", "type": "delay", "milliseconds": 1}]}"#,
     );
-    ground.ok("definition publish pause pause.json -w acme");
-    assert!(ground.ok("definition list -w acme").contains("pause"));
+    env.ok("definition publish pause pause.json -w acme");
+    assert!(env.ok("definition list -w acme").contains("pause"));
     assert!(
-        ground
-            .ok(&format!("definition list -w {id}"))
+        env.ok(&format!("definition list -w {id}"))
             .contains("pause")
     );
-    assert!(!ground.ok("definition list").contains("pause"));
-    let of_acme = [("LEASEHOLD_WORKSPACE", "acme")];
+    assert!(!env.ok("definition list").contains("pause"));
+    let with_workspace = [("LEASEHOLD_WORKSPACE", "acme")];
     assert!(
-        ground
-            .says_with("definition list", &of_acme)
+        env.run_with_env("definition list", &with_workspace)
             .out
             .contains("pause")
     );
-    // A workspace's key needs no name for it, and sees nothing else.
-    let key = ground.ok("key create acme --for-workspace acme");
+    // A workspace key implies its workspace and sees nothing else.
+    let key = env.ok("key create acme --for-workspace acme");
     let with_key = [("LEASEHOLD_KEY", key.as_str())];
     assert!(
-        ground
-            .says_with("definition list", &with_key)
+        env.run_with_env("definition list", &with_key)
             .out
             .contains("pause")
     );
     assert!(
-        ground
-            .says_with("definition list -w acme", &with_key)
+        env.run_with_env("definition list -w acme", &with_key)
             .out
             .contains("pause")
     );
-    let enqueued = ground.says_with("request enqueue pause", &with_key);
+    let enqueued = env.run_with_env("request enqueue pause", &with_key);
     let request = enqueued.out.trim();
-    let watched = ground.says_with(&format!("request watch {request}"), &with_key);
+    let watched = env.run_with_env(&format!("request watch {request}"), &with_key);
     assert_eq!(watched.code, 0, "{watched:?}");
-    // An administrator finds a request wherever it is.
-    let found = ground.ok(&format!("request get {request}"));
+    // An administrator need not name the workspace of a request.
+    let found = env.ok(&format!("request get {request}"));
     assert!(found.contains("workspace   acme"), "{found}");
-    // A workspace that is gone is not found by its name.
-    ground.ok("workspace delete acme");
-    assert_eq!(ground.says("definition list -w acme").code, 3);
+    // A deleted workspace is not found by name.
+    env.ok("workspace delete acme");
+    assert_eq!(env.run("definition list -w acme").code, 3);
 }

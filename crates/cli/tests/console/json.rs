@@ -1,19 +1,19 @@
-//! Every command that prints something prints it as JSON if asked, and nothing beside it.
+//! `-o json` prints one JSON document and nothing else, for every command.
 
 use crate::cli_env::CliEnv;
 
 #[test]
-fn every_answer_is_one_json_document_and_has_no_colours() {
-    let ground = CliEnv::new();
-    ground.publish_pause("pause", 1);
-    let request = ground.ok("request enqueue pause");
-    ground.ok(&format!("request watch {request}"));
+fn json_output_is_one_document_without_colours() {
+    let env = CliEnv::new();
+    env.publish_pause("pause", 1);
+    let request = env.ok("request enqueue pause");
+    env.ok(&format!("request watch {request}"));
     let about: serde_json::Value =
-        serde_json::from_str(&ground.ok(&format!("request get {request} -o json"))).unwrap();
+        serde_json::from_str(&env.ok(&format!("request get {request} -o json"))).unwrap();
     let execution = about["execution"].as_str().unwrap();
-    let job = ground.ok("job enqueue letters a");
+    let job = env.ok("job enqueue letters a");
     let key: serde_json::Value =
-        serde_json::from_str(&ground.ok("key create k --admin -o json")).unwrap();
+        serde_json::from_str(&env.ok("key create k --admin -o json")).unwrap();
     let key = key["key"]["id"].as_str().unwrap();
     let commands = [
         "workspace list".to_owned(),
@@ -61,20 +61,20 @@ fn every_answer_is_one_json_document_and_has_no_colours() {
         "top --once".to_owned(),
     ];
     for words in commands {
-        let said = ground.says(&format!("{words} -o json --color always"));
-        assert_eq!(said.code, 0, "{words}: {said:?}");
-        let parsed = serde_json::from_str::<serde_json::Value>(&said.out);
-        assert!(parsed.is_ok(), "{words}: {said:?}");
-        assert!(!said.out.contains('\u{1b}'), "{words}: {said:?}");
+        let output = env.run(&format!("{words} -o json --color always"));
+        assert_eq!(output.code, 0, "{words}: {output:?}");
+        let parsed = serde_json::from_str::<serde_json::Value>(&output.out);
+        assert!(parsed.is_ok(), "{words}: {output:?}");
+        assert!(!output.out.contains('\u{1b}'), "{words}: {output:?}");
     }
 }
 
 #[test]
-fn colours_are_for_terminals_unless_asked_for() {
-    let ground = CliEnv::new();
-    ground.publish_pause("pause", 1);
-    ground.ok("request enqueue pause --watch");
-    assert!(!ground.ok("request list").contains('\u{1b}'));
-    assert!(ground.ok("request list --color always").contains('\u{1b}'));
-    assert!(!ground.ok("request list --color never").contains('\u{1b}'));
+fn colours_need_a_terminal_or_the_flag() {
+    let env = CliEnv::new();
+    env.publish_pause("pause", 1);
+    env.ok("request enqueue pause --watch");
+    assert!(!env.ok("request list").contains('\u{1b}'));
+    assert!(env.ok("request list --color always").contains('\u{1b}'));
+    assert!(!env.ok("request list --color never").contains('\u{1b}'));
 }

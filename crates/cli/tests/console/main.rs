@@ -1,4 +1,4 @@
-//! The client commands as processes, against a real server: what they print, how they end, and how they find their way.
+//! The client commands as processes against a real server: output, exit codes, and how they find the server.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,5 +15,5 @@ mod work;
 
 use std::time::Duration;
 
-/// Long enough for a slow machine; what is waited for comes much sooner.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Generous for slow machines; conditions hold much sooner.
+const TIMEOUT: Duration = Duration::from_secs(60);

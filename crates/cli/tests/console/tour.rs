@@ -1,20 +1,20 @@
-//! The commands of the README, of the quick start and of the examples, run line by line as a reader would, in a folder that looks like a fresh clone.
+//! Runs the commands of the README, the quick start and the examples as a reader would, in a directory like a fresh clone.
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 use crate::cli_env::program;
 use leasehold_testkit::{Process, TempDir, temp_dir};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How readers start the program before it is on their path.
+/// How the pages start the program.
 const FROM_SOURCE: &str = "cargo run --release --";
-/// Where pages say that it listens; a test takes a port that is free.
-const USUAL: &str = "127.0.0.1:7777";
+/// The address on the pages; the test uses a free port.
+const DOCUMENTED_ADDRESS: &str = "127.0.0.1:7777";
 
-/// A block of commands, and how it is to be run.
+/// A code block and mode to run it.
 #[derive(Debug, PartialEq)]
 struct Block {
-    how: String,
+    mode: String,
     text: String,
 }
 
@@ -25,7 +25,7 @@ fn repository() -> PathBuf {
         .unwrap()
 }
 
-/// The blocks of a page that are commands.
+/// The shell blocks of a page.
 fn blocks(page: &str) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     let mut open = false;
@@ -33,13 +33,13 @@ fn blocks(page: &str) -> Vec<Block> {
         match line.strip_prefix("```") {
             Some(info) if !open => {
                 open = true;
-                let how = if info.starts_with("sh") {
+                let mode = if info.starts_with("sh") {
                     info
                 } else {
                     "other"
                 };
                 blocks.push(Block {
-                    how: how.to_owned(),
+                    mode: mode.to_owned(),
                     text: String::new(),
                 });
             }
@@ -52,20 +52,20 @@ fn blocks(page: &str) -> Vec<Block> {
             None => {}
         }
     }
-    blocks.retain(|block| block.how != "other");
+    blocks.retain(|block| block.mode != "other");
     blocks
 }
 
-/// A folder with what commands refer to.
+/// A directory with the examples.
 fn clone() -> TempDir {
-    let folder = temp_dir();
+    let dir = temp_dir();
     let examples = repository().join("examples");
-    std::os::unix::fs::symlink(examples, folder.path().join("examples")).unwrap();
-    folder
+    std::os::unix::fs::symlink(examples, dir.path().join("examples")).unwrap();
+    dir
 }
 
-/// Starts the server that the first block starts; says where it listens.
-fn serve(folder: &Path, block: &Block) -> (Process, String) {
+/// Starts the server of the first block; returns its address.
+fn serve(dir: &Path, block: &Block) -> (Process, String) {
     let command = block
         .text
         .lines()
@@ -78,58 +78,58 @@ fn serve(folder: &Path, block: &Block) -> (Process, String) {
         .unwrap()
         .split_whitespace()
         .collect();
-    let mut command = program(folder, &arguments);
+    let mut command = program(dir, &arguments);
     for variable in before.split_whitespace() {
         let (name, value) = variable.split_once('=').unwrap();
         command.env(name, value);
     }
     command.env("LEASEHOLD__SERVER__LISTEN", "127.0.0.1:0");
     let serve = Process::spawn(command);
-    serve.wait_for_line(PATIENCE, |line| line.contains("leasehold is running"));
-    let address = std::fs::read_to_string(folder.join("leasehold-data/address")).unwrap();
+    serve.wait_for_line(TIMEOUT, |line| line.contains("leasehold is running"));
+    let address = std::fs::read_to_string(dir.join("leasehold-data/address")).unwrap();
     let address = address.trim().trim_start_matches("http://").to_owned();
     (serve, address)
 }
 
-/// Runs every block of a page in one shell, as a reader would; returns what was printed.
-fn follow(page: &str) -> String {
-    let folder = clone();
+/// Runs every block of a page in one shell; returns the output.
+fn run_page(page: &str) -> String {
+    let dir = clone();
     let page = std::fs::read_to_string(repository().join(page)).unwrap();
     let mut server: Option<(Process, String)> = None;
-    // A second server in the same folder takes the first one's place.
-    let mut said = String::new();
+    // A second `serve` block replaces the first server.
+    let mut output = String::new();
     let mut script = String::new();
     for block in blocks(&page) {
-        match block.how.as_str() {
+        match block.mode.as_str() {
             "sh serve" => {
                 if let Some((mut process, address)) = server.take() {
-                    said.push_str(&shell(folder.path(), &script, &address));
+                    output.push_str(&shell(dir.path(), &script, &address));
                     script.clear();
                     end(&mut process);
                 }
-                server = Some(serve(folder.path(), &block));
+                server = Some(serve(dir.path(), &block));
             }
             "sh background" => {
                 script.push_str(&format!("( {} ) &\n", block.text.trim()));
             }
             "sh" => script.push_str(&block.text),
             "sh norun" => {}
-            other => panic!("nobody knows how to run a block `{other}`"),
+            other => panic!("unknown block mode `{other}`"),
         }
     }
     let (mut process, address) = server.unwrap();
-    said.push_str(&shell(folder.path(), &script, &address));
+    output.push_str(&shell(dir.path(), &script, &address));
     end(&mut process);
-    said
+    output
 }
 
 fn end(serve: &mut Process) {
     serve.terminate();
-    assert!(serve.wait(PATIENCE).success(), "{}", serve.log());
+    assert!(serve.wait(TIMEOUT).success(), "{}", serve.log());
 }
 
-fn shell(folder: &Path, script: &str, address: &str) -> String {
-    let script = script.replace(USUAL, address);
+fn shell(dir: &Path, script: &str, address: &str) -> String {
+    let script = script.replace(DOCUMENTED_ADDRESS, address);
     let program = Path::new(env!("CARGO_BIN_EXE_leasehold")).parent().unwrap();
     let path = std::env::var("PATH").unwrap();
     let output = Command::new("bash")
@@ -137,7 +137,7 @@ fn shell(folder: &Path, script: &str, address: &str) -> String {
             "-c",
             &format!("set -eu\ntrap 'kill $(jobs -p) 2>/dev/null || true' EXIT\nset -x\n{script}"),
         ])
-        .current_dir(folder)
+        .current_dir(dir)
         .env_clear()
         .env("PATH", format!("{}:{path}", program.display()))
         .output()
@@ -151,14 +151,14 @@ fn shell(folder: &Path, script: &str, address: &str) -> String {
 }
 
 #[test]
-fn the_tour_of_the_readme_works_line_by_line() {
-    let said = follow("README.md");
-    // The one of four commands, and the one with a worker.
-    assert_eq!(said.matches("COMPLETED  after").count(), 2, "{said}");
+fn readme_commands_work() {
+    let output = run_page("README.md");
+    // The first workflow, and the one with a worker.
+    assert_eq!(output.matches("COMPLETED  after").count(), 2, "{output}");
 }
 
 #[test]
-fn the_first_workflow_of_the_readme_takes_four_commands() {
+fn first_workflow_of_the_readme_takes_four_commands() {
     let page = std::fs::read_to_string(repository().join("README.md")).unwrap();
     let blocks = blocks(&page);
     let first = blocks
@@ -166,7 +166,7 @@ fn the_first_workflow_of_the_readme_takes_four_commands() {
         .find(|block| block.text.contains("request watch"))
         .unwrap();
     let commands = first.text.split("\nEOT\n").flat_map(|part| {
-        // What a file is made of is no command.
+        // The content of a here-document is no command.
         if part.contains("<<") {
             part.lines().take(1).collect::<Vec<_>>()
         } else {
@@ -178,14 +178,14 @@ fn the_first_workflow_of_the_readme_takes_four_commands() {
 }
 
 #[test]
-fn the_quick_start_works_line_by_line() {
-    let said = follow("docs/quick-start.md");
+fn quick_start_commands_work() {
+    let output = run_page("docs/quick-start.md");
     for part in ["refused with exit code 2", "ended with exit code 7"] {
-        assert!(said.contains(part), "{part}\n{said}");
+        assert!(output.contains(part), "{part}\n{output}");
     }
 }
 
 #[test]
-fn the_examples_work_line_by_line() {
-    follow("examples/README.md");
+fn example_commands_work() {
+    run_page("examples/README.md");
 }

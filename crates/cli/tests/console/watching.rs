@@ -1,26 +1,26 @@
-//! `leasehold request watch`: to the end, whatever that is, and through a restart.
+//! `leasehold request watch`: to the end of the request, and through a restart of the server.
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 use crate::cli_env::{CliEnv, program};
 use leasehold_testkit::Process;
 
 #[test]
-fn it_ends_with_0_when_the_request_completes_and_with_7_when_it_fails() {
-    let ground = CliEnv::new();
-    ground.publish_pause("pause", 300);
-    let said = ground.says("request enqueue pause --watch");
-    assert_eq!(said.code, 0, "{said:?}");
+fn exits_with_0_on_completion_and_7_on_failure() {
+    let env = CliEnv::new();
+    env.publish_pause("pause", 300);
+    let output = env.run("request enqueue pause --watch");
+    assert_eq!(output.code, 0, "{output:?}");
     for word in [
         "PENDING",
         "DISPATCHED",
         "pause  completed",
         "COMPLETED  after",
     ] {
-        assert!(said.out.contains(word), "{word}: {said:?}");
+        assert!(output.out.contains(word), "{word}: {output:?}");
     }
-    ground.publish_task("task", "letters");
-    let request = ground.ok("request enqueue task");
-    let work = ground.says_all(&[
+    env.publish_task("task", "letters");
+    let request = env.ok("request enqueue task");
+    let work = env.run_args(&[
         "job",
         "work",
         "letters",
@@ -31,10 +31,10 @@ fn it_ends_with_0_when_the_request_completes_and_with_7_when_it_fails() {
         "echo no paper >&2; exit 3",
     ]);
     assert_eq!(work.code, 0, "{work:?}");
-    let said = ground.says(&format!("request watch {request}"));
-    assert_eq!(said.code, 7, "{said:?}");
-    assert!(said.out.contains("FAILED"), "{said:?}");
-    let line = said.err.lines().last().unwrap();
+    let output = env.run(&format!("request watch {request}"));
+    assert_eq!(output.code, 7, "{output:?}");
+    assert!(output.out.contains("FAILED"), "{output:?}");
+    let line = output.err.lines().last().unwrap();
     for word in [
         "error: ",
         "execution_failed",
@@ -46,32 +46,32 @@ fn it_ends_with_0_when_the_request_completes_and_with_7_when_it_fails() {
 }
 
 #[test]
-fn it_goes_on_when_the_server_was_killed_and_came_back() {
-    let mut ground = CliEnv::new();
-    ground.publish_task("task", "letters");
-    let request = ground.ok("request enqueue task");
-    let watch = program(ground.folder(), &["request", "watch", &request]);
+fn continues_after_a_server_restart() {
+    let mut env = CliEnv::new();
+    env.publish_task("task", "letters");
+    let request = env.ok("request enqueue task");
+    let watch = program(env.dir(), &["request", "watch", &request]);
     let mut watch = Process::spawn(watch);
-    watch.wait_for_line(PATIENCE, |line| line.contains("work  running"));
-    ground.restart(|| {
-        watch.wait_for_line(PATIENCE, |line| line.contains("the server does not answer"));
+    watch.wait_for_line(TIMEOUT, |line| line.contains("work  running"));
+    env.restart(|| {
+        watch.wait_for_line(TIMEOUT, |line| line.contains("server unreachable"));
     });
-    watch.wait_for_line(PATIENCE, |line| line.contains("the server answers again"));
-    let work = ground.says_all(&["job", "work", "letters", "--once", "--", "true"]);
+    watch.wait_for_line(TIMEOUT, |line| line.contains("server is reachable again"));
+    let work = env.run_args(&["job", "work", "letters", "--once", "--", "true"]);
     assert_eq!(work.code, 0, "{work:?}");
-    assert!(watch.wait(PATIENCE).success(), "{}", watch.log());
+    assert!(watch.wait(TIMEOUT).success(), "{}", watch.log());
     let log = watch.log();
     assert_eq!(log.matches("DISPATCHED").count(), 1, "{log}");
     assert!(log.contains("COMPLETED  after"), "{log}");
 }
 
 #[test]
-fn for_programs_every_step_is_a_line_of_json() {
-    let ground = CliEnv::new();
-    ground.publish_pause("pause", 1);
-    let said = ground.says("request enqueue pause --watch -o json");
-    assert_eq!(said.code, 0, "{said:?}");
-    let steps: Vec<serde_json::Value> = said
+fn json_output_is_one_line_per_transition() {
+    let env = CliEnv::new();
+    env.publish_pause("pause", 1);
+    let output = env.run("request enqueue pause --watch -o json");
+    assert_eq!(output.code, 0, "{output:?}");
+    let steps: Vec<serde_json::Value> = output
         .out
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())

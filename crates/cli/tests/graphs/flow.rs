@@ -1,4 +1,4 @@
-//! A graph of ten nodes of every sort, and its executions. Knows no process.
+//! A graph of ten nodes of every type, and its executions. Knows no process.
 
 use leasehold_client::Client;
 use leasehold_client::api::definition::{NewDefinition, NewVersion};
@@ -9,14 +9,14 @@ use leasehold_core::{Plan, VersionBody, WorkspaceId};
 use leasehold_engine_conformance::LocalServer;
 use serde_json::{Value, json};
 
-/// Where workers find the tasks.
+/// Queue of the tasks.
 pub(crate) const QUEUE: &str = "tasks";
-/// Tasks of the graph.
+/// Number of tasks in the graph.
 pub(crate) const TASKS: usize = 5;
-/// Nodes of the graph.
+/// Number of nodes in the graph.
 pub(crate) const NODES: usize = 10;
 
-/// A call, then two tasks beside a pause, a task, a call beside a pause, and two tasks with a pause between them.
+/// `http`, then two tasks beside a `delay`, a task, `http` beside a `delay`, and two tasks with a `delay` between them.
 fn graph(calls: &LocalServer) -> Value {
     let retry = json!({"max_attempts": 1000, "base_ms": 50, "max_ms": 500});
     let task = |id: &str| json!({"id": id, "type": "task", "queue": QUEUE, "kind": "work", "input": id, "retry": retry});
@@ -38,7 +38,7 @@ fn graph(calls: &LocalServer) -> Value {
     })
 }
 
-/// So many executions of it to be, in a workspace where all may run at once.
+/// Enqueues `count` executions in a workspace without an effective limit.
 pub(crate) async fn enqueue(client: &Client, calls: &LocalServer, count: usize) -> WorkspaceId {
     let new = NewWorkspace {
         name: "crash".to_owned(),
@@ -66,7 +66,7 @@ pub(crate) async fn enqueue(client: &Client, calls: &LocalServer, count: usize) 
     workspace
 }
 
-/// The secret of a key for workers of its tasks.
+/// Creates a worker key for the queue.
 pub(crate) async fn worker_key(client: &Client) -> String {
     let new = NewKey {
         name: "worker".to_owned(),

@@ -1,19 +1,15 @@
-//! `leasehold serve` runs graphs by itself, and is killed again and again while it does: at random, and at each step of finishing a node.
+//! `leasehold serve` runs graphs while it is killed repeatedly: at random times, and at each step of finishing a node.
 //!
-//! Some nodes are calls, some are pauses, some are done by workers over HTTP, and workers die too. What is kept is judged when all is over.
+//! The graph has `http`, `delay` and `task` nodes; workers over HTTP die too. The test checks the store at the end.
 
 #![allow(clippy::unwrap_used)]
-#![allow(
-    clippy::print_stdout,
-    reason = "numbers that were measured are shown beside the test"
-)]
+#![allow(clippy::print_stdout, reason = "prints measurements")]
 
-mod crew;
+mod assertions;
 mod flow;
-mod judgement;
 mod server;
+mod workers;
 
-use crew::Crew;
 use fastrand::Rng;
 use leasehold_client::Client;
 use leasehold_core::WorkspaceId;
@@ -21,11 +17,12 @@ use leasehold_engine_conformance::LocalServer;
 use leasehold_testkit::{TestPostgres, eventually, temp_dir};
 use server::Server;
 use std::time::{Duration, Instant};
+use workers::WorkerPool;
 
-/// Long enough for a slow machine; what is waited for comes much sooner.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Generous for slow machines; conditions hold much sooner.
+const TIMEOUT: Duration = Duration::from_secs(120);
 const EXECUTIONS: usize = 500;
-/// Every step inside finishing a node. The last ones come when executions end, which is late.
+/// Failpoints inside `job_finish`. The last ones are reached only when executions finish.
 const STEPS: [&str; 6] = [
     "begun",
     "ended",
@@ -36,62 +33,62 @@ const STEPS: [&str; 6] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_at_every_step_all_executions_end_on_sqlite() {
-    let folder = temp_dir();
-    let url = format!("sqlite:{}", folder.path().join("leasehold.db").display());
-    trial(&url).await;
+async fn all_executions_complete_despite_crashes_on_sqlite() {
+    let dir = temp_dir();
+    let url = format!("sqlite:{}", dir.path().join("leasehold.db").display());
+    run_with_crashes(&url).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn killed_at_every_step_all_executions_end_on_postgres() {
+async fn all_executions_complete_despite_crashes_on_postgres() {
     let database = TestPostgres::shared().fresh_database(None).await;
-    trial(database.url()).await;
+    run_with_crashes(database.url()).await;
 }
 
-async fn trial(store: &str) {
-    let begun = Instant::now();
+async fn run_with_crashes(store: &str) {
+    let started = Instant::now();
     let calls = LocalServer::start().await;
     let mut server = Server::new(store);
     server.start(None);
     let client = server.admin();
     let workspace = flow::enqueue(&client, &calls, EXECUTIONS).await;
     let worker_key = flow::worker_key(&client).await;
-    let mut crew = Crew::new(server.url(), &worker_key);
-    disturb(&mut server, &mut crew).await;
+    let mut pool = WorkerPool::new(server.url(), &worker_key);
+    crash_repeatedly(&mut server, &mut pool).await;
     until_completed(&client, workspace).await;
-    let took = begun.elapsed();
-    crew.leave().await;
+    let took = started.elapsed();
+    pool.stop().await;
     server.stop();
-    let kept = judgement::open(store).await;
-    judgement::all_ended_well(&*kept, workspace, EXECUTIONS).await;
-    let (done, tasks) = (crew.done(), EXECUTIONS * flow::TASKS);
+    let store_after = assertions::open(store).await;
+    assertions::assert_all_completed(&*store_after, workspace, EXECUTIONS).await;
+    let (done, tasks) = (pool.done(), EXECUTIONS * flow::TASKS);
     println!(
-        "{EXECUTIONS} executions with {} kills in {took:?}; {} of {tasks} tasks were done again",
+        "{EXECUTIONS} executions with {} kills in {took:?}; {} of {tasks} tasks were repeated",
         2 * STEPS.len(),
         done - tasks,
     );
 }
 
-/// Kills the server at random, and at each step of the next life after that. It is restarted each time; now and then a worker dies too.
-async fn disturb(server: &mut Server, crew: &mut Crew) {
+/// Kills the server at a random time, restarts it with a failpoint, and restarts it again; also kills workers.
+async fn crash_repeatedly(server: &mut Server, pool: &mut WorkerPool) {
     let mut rng = Rng::with_seed(6);
     let slice = EXECUTIONS * flow::TASKS / (2 * STEPS.len());
     for (round, step) in STEPS.into_iter().enumerate() {
         let more = rng.usize(1..=slice);
-        crew.until_done(crew.done() + more).await;
+        pool.until_done(pool.done() + more).await;
         server.kill();
         let times = rng.u32(1..=20);
         server.start(Some(&format!("job_finish/{step}:{times}")));
         server.until_dead(step);
         server.start(None);
         if round % 2 == 0 {
-            crew.one_dies();
+            pool.kill_one();
         }
     }
 }
 
 async fn until_completed(client: &Client, workspace: WorkspaceId) {
-    let done = eventually(PATIENCE, async || {
+    let done = eventually(TIMEOUT, async || {
         let state = client.workspace_get(workspace).await;
         state.is_ok_and(|state| state.requests.completed == EXECUTIONS as u64)
     });

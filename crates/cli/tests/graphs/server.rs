@@ -1,6 +1,6 @@
-//! The server under test: always at the same address, killed and started again. Knows no graph.
+//! The server under test: always at the same address, killed and restarted. Knows no graph.
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 use leasehold_client::Client;
 use leasehold_testkit::{Process, TempDir, temp_dir};
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use tokio::task::block_in_place;
 
 const RUNNING: &str = "leasehold is running";
 
-/// Crashes heal in a second or two, so that tests need not wait for the defaults.
+/// Short leases, so that the test need not wait for the defaults.
 const SETTINGS: [(&str, &str); 10] = [
     ("HTTP_NODES__ALLOW", "127.0.0.1"),
     ("EMBEDDED__LEASE", "1s"),
@@ -32,7 +32,7 @@ pub(crate) struct Server {
 
 impl Server {
     pub(crate) fn new(store: &str) -> Self {
-        // Below the ports that systems hand out to outgoing connections, so that it gets it back after each kill.
+        // Below the ephemeral port range, so that the port is free again after each kill.
         let port = (0..1_000)
             .map(|_| fastrand::u16(20_000..32_000))
             .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok());
@@ -48,14 +48,14 @@ impl Server {
         format!("http://{}", self.address)
     }
 
-    /// A client with the administrator's key.
+    /// An administrator client.
     pub(crate) fn admin(&self) -> Client {
         let key = std::fs::read_to_string(self.data.path().join("admin.key")).unwrap();
         Client::new(&self.url(), key.trim()).unwrap()
     }
 
-    /// Starts it, to die at that place if one is given.
-    pub(crate) fn start(&mut self, dies_at: Option<&str>) {
+    /// Starts the server, with a failpoint if given.
+    pub(crate) fn start(&mut self, failpoint: Option<&str>) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
         command
             .args(["serve", "--store", &self.store, "--listen", &self.address])
@@ -65,12 +65,12 @@ impl Server {
         for (name, value) in SETTINGS {
             command.env(format!("LEASEHOLD__{name}"), value);
         }
-        if let Some(place) = dies_at {
-            command.env(leasehold_store::failpoint::VARIABLE, place);
+        if let Some(failpoint) = failpoint {
+            command.env(leasehold_store::failpoint::VARIABLE, failpoint);
         }
         let process = Process::spawn(command);
-        if dies_at.is_none() {
-            block_in_place(|| process.wait_for_line(PATIENCE, |line| line.contains(RUNNING)));
+        if failpoint.is_none() {
+            block_in_place(|| process.wait_for_line(TIMEOUT, |line| line.contains(RUNNING)));
         }
         self.process = Some(process);
     }
@@ -79,23 +79,23 @@ impl Server {
         self.process.as_mut().unwrap()
     }
 
-    /// kill -9.
+    /// Sends SIGKILL.
     pub(crate) fn kill(&mut self) {
         block_in_place(|| self.process().kill());
     }
 
-    /// Waits until it has died at its place.
-    pub(crate) fn until_dead(&mut self, place: &str) {
-        let status = block_in_place(|| self.process().wait(PATIENCE));
-        assert!(!status.success(), "it ended well at {place}");
+    /// Waits until the failpoint has killed it.
+    pub(crate) fn until_dead(&mut self, step: &str) {
+        let status = block_in_place(|| self.process().wait(TIMEOUT));
+        assert!(!status.success(), "exited successfully at {step}");
         let log = self.process().log();
-        assert!(!log.contains("error: "), "it did not die at {place}: {log}");
+        assert!(!log.contains("error: "), "did not crash at {step}: {log}");
     }
 
-    /// SIGTERM; it must end well.
+    /// Sends SIGTERM and asserts a successful exit.
     pub(crate) fn stop(&mut self) {
         self.process().terminate();
-        let status = block_in_place(|| self.process().wait(PATIENCE));
+        let status = block_in_place(|| self.process().wait(TIMEOUT));
         assert!(status.success(), "{status}\n{}", self.process().log());
     }
 }

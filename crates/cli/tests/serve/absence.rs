@@ -1,9 +1,9 @@
-//! Temporal is away while requests keep coming. First by name, so that it runs beside all the others.
+//! A Temporal outage while requests keep arriving. Its name sorts first, so that it runs beside all others.
 
 use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
 use crate::temporal::{self, Namespace};
-use crate::{PATIENCE, blocking, database};
+use crate::{TIMEOUT, blocking, database};
 use leasehold_core::Timestamp;
 use leasehold_testkit::{TemporalOptions, TestTemporal, sized};
 use serde_json::json;
@@ -12,49 +12,52 @@ use tokio::time::interval;
 
 const PACE: Duration = Duration::from_millis(250);
 
-/// Enqueues one after the other until so much time has passed on the database's clock. Returns when it began.
-async fn load(site: &OrderWorkspace, length: Duration) -> Timestamp {
+/// Enqueues at a constant rate for `length` on the database's clock. Returns the start time.
+async fn load(workspace: &OrderWorkspace, length: Duration) -> Timestamp {
     let mut pace = interval(PACE);
-    let mut begun = None;
+    let mut started = None;
     loop {
         pace.tick().await;
-        let id = site.enqueue(json!({"do": "wait"})).await;
-        let now = site.get(id).await.created_at;
-        let begun = *begun.get_or_insert(now);
-        if now.duration_since(begun) >= length.try_into().unwrap() {
-            return begun;
+        let id = workspace.enqueue(json!({"do": "wait"})).await;
+        let now = workspace.get(id).await.created_at;
+        let started = *started.get_or_insert(now);
+        if now.duration_since(started) >= length.try_into().unwrap() {
+            return started;
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn temporal_that_is_away_costs_no_request_anything() {
+async fn temporal_outage_fails_no_request() {
     let database = database::fresh().await;
     let mut server =
         blocking(|| TestTemporal::start(TemporalOptions::default().on_file())).unwrap();
     let mut serve = Program::new(database.url(), server.address(), "default").start();
     let pid = serve.pid();
-    let site = OrderWorkspace::new(database::store(database.url()), 100_000).await;
-    load(&site, Duration::from_secs(3)).await;
-    site.until("dispatched before", |counts| {
-        counts.pending + counts.claimed == 0
-    })
-    .await;
-    let before = site.counts().await.dispatched;
+    let workspace = OrderWorkspace::new(database::store(database.url()), 100_000).await;
+    load(&workspace, Duration::from_secs(3)).await;
+    workspace
+        .until("dispatched before", |counts| {
+            counts.pending + counts.claimed == 0
+        })
+        .await;
+    let before = workspace.counts().await.dispatched;
 
     blocking(|| server.stop()).unwrap();
-    load(&site, Duration::from_secs(sized(20, 120))).await;
-    let counts = site.counts().await;
+    load(&workspace, Duration::from_secs(sized(20, 120))).await;
+    let counts = workspace.counts().await;
     assert_eq!(counts.dispatched, before, "{counts:?}");
     assert_eq!(counts.failed, 0, "{counts:?}");
-    assert!(program::lines(&serve, "the engine is unavailable") > 0);
+    assert!(program::lines(&serve, "engine unavailable; dispatch paused") > 0);
 
     blocking(|| server.start_again()).unwrap();
-    let back = load(&site, Duration::from_secs(3)).await;
+    let back = load(&workspace, Duration::from_secs(3)).await;
     let all = |counts: &leasehold_store::request::Counts| counts.pending + counts.claimed == 0;
-    site.until_for(PATIENCE * 2, "dispatched after", all).await;
+    workspace
+        .until_for(TIMEOUT * 2, "dispatched after", all)
+        .await;
 
-    let requests = site.all().await;
+    let requests = workspace.all().await;
     assert!(requests.len() as u64 > before);
     for request in &requests {
         assert_eq!(request.dispatch_failures, 0, "{request:?}");

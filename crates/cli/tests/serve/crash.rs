@@ -1,6 +1,6 @@
-//! The process is killed at the worst moments of a start. Judged by Temporal's own histories, not by our tables.
+//! The process is killed at critical moments of a start. Checks Temporal's histories.
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 use crate::database::{self, server_of};
 use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
@@ -9,17 +9,17 @@ use leasehold_core::{ExecutionId, RequestStatus};
 use leasehold_testkit::{FaultProxy, Process, TestDatabase, eventually};
 use serde_json::json;
 
-/// Executions at once; fewer than there are requests.
+/// Concurrent executions; fewer than requests.
 const LIMIT: u32 = 2;
 const REQUESTS: usize = 6;
 
-/// A process between two proxies, and one workspace.
+/// A process behind two fault proxies, and one workspace.
 struct CrashEnv {
     database: TestDatabase,
     namespace: Namespace<'static>,
     to_temporal: FaultProxy,
     to_postgres: FaultProxy,
-    site: OrderWorkspace,
+    workspace: OrderWorkspace,
     serve: Process,
 }
 
@@ -33,54 +33,54 @@ impl CrashEnv {
         let url = database.url().replace(server, &to_postgres.address());
         let serve = Program::new(&url, &to_temporal.address(), &namespace.name)
             .quick()
-            .set("log.level", program::TELLING)
+            .set("log.level", program::VERBOSE)
             .start();
-        let site = OrderWorkspace::new(database::store(database.url()), LIMIT).await;
-        // It has taken its lock and found its way to Temporal.
-        program::said(&serve, program::WORKS, 1).await;
-        program::said(&serve, program::CONNECTED, 1).await;
+        let workspace = OrderWorkspace::new(database::store(database.url()), LIMIT).await;
+        // The process holds the dispatch lock and is connected to Temporal.
+        program::wait_for_lines(&serve, program::LOCK_ACQUIRED, 1).await;
+        program::wait_for_lines(&serve, program::CONNECTED, 1).await;
         Self {
             database,
             namespace,
             to_temporal,
             to_postgres,
-            site,
+            workspace,
             serve,
         }
     }
 
     async fn enqueue(&self) {
-        self.site
+        self.workspace
             .enqueue_many(REQUESTS, &json!({"do": "nap", "seconds": 0.2}))
             .await;
     }
 
-    /// The executions of what is claimed, once the process is about to send their starts.
+    /// The executions of the claimed requests, once the process is about to start them.
     async fn sending(&self) -> Vec<ExecutionId> {
-        self.site
+        self.workspace
             .until("claimed", |counts| counts.claimed == u64::from(LIMIT))
             .await;
-        program::said(&self.serve, "Dispatching queue item", LIMIT as usize).await;
-        let requests = self.site.all().await.into_iter();
+        program::wait_for_lines(&self.serve, "Dispatching queue item", LIMIT as usize).await;
+        let requests = self.workspace.all().await.into_iter();
         requests.filter_map(|request| request.execution).collect()
     }
 
     async fn known_to_temporal(&self, executions: &[ExecutionId]) {
-        let known = eventually(PATIENCE, async || {
+        let known = eventually(TIMEOUT, async || {
             executions.iter().all(|id| self.namespace.knows(*id))
         });
-        assert!(known.await, "Temporal has not heard of {executions:?}");
+        assert!(known.await, "Temporal does not know {executions:?}");
     }
 
-    /// Whatever is under way stays as it is, and nothing was written down.
+    /// Kills the process; asserts that no result was written.
     async fn kill(&mut self) {
         self.serve.kill();
-        let counts = self.site.counts().await;
+        let counts = self.workspace.counts().await;
         assert_eq!(counts.claimed, u64::from(LIMIT), "{counts:?}");
         assert_eq!(counts.dispatched, 0, "{counts:?}");
     }
 
-    /// Another process goes on, and everything ends well.
+    /// Starts another process and asserts that everything completes.
     async fn restart_and_check(&self, claimed: &[ExecutionId]) {
         let mut serve = Program::new(
             self.database.url(),
@@ -89,22 +89,22 @@ impl CrashEnv {
         )
         .quick()
         .start();
-        self.site
+        self.workspace
             .until("dispatched again", |counts| {
                 counts.dispatched == u64::from(LIMIT)
             })
             .await;
-        // What the dead process had sent and the network has kept arrives now.
+        // Delivers what the dead process had sent.
         self.to_temporal.pass();
         self.known_to_temporal(claimed).await;
         let _worker = self.namespace.worker();
-        self.site
+        self.workspace
             .until("all completed", |counts| {
                 counts.completed == REQUESTS as u64
             })
             .await;
 
-        let requests = self.site.all().await;
+        let requests = self.workspace.all().await;
         assert_eq!(requests.len(), REQUESTS);
         for request in &requests {
             assert_eq!(request.status, RequestStatus::Completed, "{request:?}");
@@ -112,55 +112,55 @@ impl CrashEnv {
         }
         let runs = self.namespace.closed_runs(REQUESTS).await;
         temporal::assert_one_run_each(&runs, requests.iter().map(|request| request.execution));
-        let open = temporal::most_open(&runs, self.site.workspace);
+        let open = temporal::max_open(&runs, self.workspace.workspace);
         assert_eq!(open, LIMIT as usize, "{runs:?}");
         let kept = requests.iter().filter_map(|request| request.execution);
         assert_eq!(
             kept.filter(|id| claimed.contains(id)).count(),
             claimed.len()
         );
-        assert_eq!(self.site.slots().await.in_use, 0);
+        assert_eq!(self.workspace.slots().await.in_use, 0);
         program::stop(&mut serve);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_after_the_claim_and_before_temporal_heard_of_it() {
+async fn killed_between_claim_and_start() {
     let mut env = CrashEnv::new().await;
     env.to_temporal.hold_requests();
     env.enqueue().await;
     let claimed = env.sending().await;
-    env.to_temporal.held_requests(1).await;
+    env.to_temporal.wait_for_held_requests(1).await;
     env.kill().await;
     assert!(!claimed.iter().any(|id| env.namespace.knows(*id)));
     env.restart_and_check(&claimed).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_after_temporal_accepted_and_before_its_answer_arrived() {
+async fn killed_between_start_and_its_answer() {
     let mut env = CrashEnv::new().await;
-    env.to_temporal.hold_answers();
+    env.to_temporal.hold_responses();
     env.enqueue().await;
     let claimed = env.sending().await;
     env.known_to_temporal(&claimed).await;
-    env.to_temporal.held_answers(1).await;
+    env.to_temporal.wait_for_held_responses(1).await;
     env.kill().await;
     env.restart_and_check(&claimed).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_after_the_answer_and_before_it_was_written_down() {
+async fn killed_between_answer_and_commit() {
     let mut env = CrashEnv::new().await;
-    env.to_temporal.hold_answers();
+    env.to_temporal.hold_responses();
     env.enqueue().await;
     let claimed = env.sending().await;
     env.known_to_temporal(&claimed).await;
     env.to_postgres.hold_requests();
     env.to_temporal.pass();
-    program::said(&env.serve, "start answered", LIMIT as usize).await;
-    env.to_postgres.held_requests(1).await;
+    program::wait_for_lines(&env.serve, "start answered", LIMIT as usize).await;
+    env.to_postgres.wait_for_held_requests(1).await;
     env.kill().await;
-    // What it wanted to write is lost with it.
+    // Its pending writes are lost.
     env.to_postgres.cut();
     env.restart_and_check(&claimed).await;
 }

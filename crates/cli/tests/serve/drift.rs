@@ -1,9 +1,9 @@
-//! Drift planted in the database of a running server: a scrape shows that it was seen and repaired, within one interval.
+//! Drift in the database of a running server is detected and repaired within one interval.
 
 use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
 use crate::temporal::Namespace;
-use crate::{PATIENCE, database};
+use crate::{TIMEOUT, database};
 use leasehold_core::RequestStatus;
 use leasehold_testkit::{HttpConnection, eventually};
 use serde_json::json;
@@ -11,22 +11,22 @@ use std::future::ready;
 use std::time::{Duration, Instant};
 use tokio_postgres::NoTls;
 
-/// An end that is older is drift.
+/// An execution that ended longer ago is drift.
 const GRACE: Duration = Duration::from_secs(11);
 const TRIGGERS_OFF: &str = include_str!("sql/drift_triggers_off.sql");
 const FULL: &str = include_str!("sql/drift_full.sql");
 const REQUEST_BACK: &str = include_str!("sql/drift_request_back.sql");
 const EXECUTION_BACK: &str = include_str!("sql/drift_execution_back.sql");
 
-/// What a scrape of the program says of drift of this kind that was repaired.
+/// The `repaired` counter of this kind.
 async fn repaired(program: &Program, kind: &str) -> f64 {
     let read = |name: &str| std::fs::read_to_string(program.file(name)).unwrap();
     let (url, key) = (
         read("leasehold-data/address"),
         read("leasehold-data/admin.key"),
     );
-    let place = url.strip_prefix("http://").unwrap().trim_end();
-    let mut connection = HttpConnection::open(place.parse().unwrap()).await.unwrap();
+    let server = url.strip_prefix("http://").unwrap().trim_end();
+    let mut connection = HttpConnection::open(server.parse().unwrap()).await.unwrap();
     let answer = connection.call("GET", "/metrics", key.trim(), None).await;
     let text = answer.unwrap().text();
     let series = format!("leasehold_capacity_drift_repaired_total{{kind=\"{kind}\"}} ");
@@ -37,55 +37,59 @@ async fn repaired(program: &Program, kind: &str) -> f64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_somebody_planted_is_seen_and_repaired_by_a_running_server() {
+async fn running_server_repairs_drift() {
     let (database, namespace) = (database::fresh().await, Namespace::fresh());
     let program = Program::new(database.url(), namespace.address(), &namespace.name)
         .quick()
         .set("drift.interval", "500ms")
         .set("sweep.interval", "500ms");
     let mut serve = program.start();
-    let site = OrderWorkspace::new(database::store(database.url()), 1).await;
-    let (hand, connection) = tokio_postgres::connect(database.url(), NoTls)
+    let workspace = OrderWorkspace::new(database::store(database.url()), 1).await;
+    let (sql, connection) = tokio_postgres::connect(database.url(), NoTls)
         .await
         .unwrap();
     tokio::spawn(connection);
-    hand.batch_execute(TRIGGERS_OFF).await.unwrap();
+    sql.batch_execute(TRIGGERS_OFF).await.unwrap();
 
-    // A slot that nobody holds: nothing would ever be served there.
+    // A workspace marked as full without executions would never be served.
     assert_eq!(repaired(&program, "slot_without_execution").await, 0.0);
-    let full = hand.execute(FULL, &[&site.workspace.0]).await;
+    let full = sql.execute(FULL, &[&workspace.workspace.0]).await;
     assert_eq!(full.unwrap(), 1);
-    let seen = eventually(PATIENCE, async || {
+    let repaired_slot = eventually(TIMEOUT, async || {
         repaired(&program, "slot_without_execution").await >= 1.0
     });
-    assert!(seen.await, "{}", serve.log());
+    assert!(repaired_slot.await, "{}", serve.log());
 
-    // Ended in Temporal, and put back to DISPATCHED here.
-    let id = site.enqueue(json!({})).await;
+    // Ended in Temporal, and reset to DISPATCHED here.
+    let id = workspace.enqueue(json!({})).await;
     let is = async |status| {
-        let request = site.store.request_get(site.workspace, id).await;
+        let request = workspace.store.request_get(workspace.workspace, id).await;
         request.unwrap().unwrap().status == status
     };
-    let dispatched = eventually(PATIENCE, async || is(RequestStatus::Dispatched).await);
+    let dispatched = eventually(TIMEOUT, async || is(RequestStatus::Dispatched).await);
     assert!(dispatched.await, "{}", serve.log());
-    let request = site.store.request_get(site.workspace, id).await.unwrap();
+    let request = workspace
+        .store
+        .request_get(workspace.workspace, id)
+        .await
+        .unwrap();
     let execution = request.unwrap().execution.unwrap();
     namespace.terminate(execution, "stop");
     let ended = Instant::now();
-    let failed = eventually(PATIENCE, async || is(RequestStatus::Failed).await);
+    let failed = eventually(TIMEOUT, async || is(RequestStatus::Failed).await);
     assert!(failed.await, "{}", serve.log());
     let before = repaired(&program, "ended_in_engine").await;
-    // So long ago that nobody can say it was just being noticed.
-    let old = eventually(PATIENCE, || ready(ended.elapsed() > GRACE));
+    // Older than the grace period.
+    let old = eventually(TIMEOUT, || ready(ended.elapsed() > GRACE));
     assert!(old.await);
-    assert_eq!(hand.execute(REQUEST_BACK, &[&id.0]).await.unwrap(), 1);
-    let back = hand.execute(EXECUTION_BACK, &[&execution.0]).await;
+    assert_eq!(sql.execute(REQUEST_BACK, &[&id.0]).await.unwrap(), 1);
+    let back = sql.execute(EXECUTION_BACK, &[&execution.0]).await;
     assert_eq!(back.unwrap(), 1);
-    let late = eventually(PATIENCE, async || {
+    let late = eventually(TIMEOUT, async || {
         repaired(&program, "ended_in_engine").await > before
     });
     assert!(late.await, "{}", serve.log());
-    let failed = eventually(PATIENCE, async || is(RequestStatus::Failed).await);
+    let failed = eventually(TIMEOUT, async || is(RequestStatus::Failed).await);
     assert!(failed.await, "{}", serve.log());
     program::stop(&mut serve);
 }

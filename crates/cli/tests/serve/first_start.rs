@@ -1,17 +1,17 @@
-//! `leasehold serve` with nothing said: what it makes, what it says, who gets in, and that it keeps it.
+//! `leasehold serve` with defaults: files, greeting, key, and restart.
 
 use crate::program::{self, Program};
-use crate::{PATIENCE, blocking};
-use leasehold_testkit::{HttpAnswer, HttpConnection, Process};
+use crate::{TIMEOUT, blocking};
+use leasehold_testkit::{HttpConnection, HttpResponse, Process};
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 const KEY_FILE: &str = "leasehold-data/admin.key";
 
-/// Where it says that it listens.
+/// The address in the greeting.
 pub(crate) fn address(serve: &Process) -> SocketAddr {
-    let line = serve.wait_for_line(PATIENCE, |line| line.trim().starts_with("listens "));
+    let line = serve.wait_for_line(TIMEOUT, |line| line.trim().starts_with("listens "));
     let (_, rest) = line.split_once("http://").unwrap();
     rest.split_whitespace().next().unwrap().parse().unwrap()
 }
@@ -21,7 +21,7 @@ pub(crate) fn key(program: &Program) -> String {
     text.trim().to_owned()
 }
 
-async fn get(serve: &Process, path: &str, key: &str) -> HttpAnswer {
+async fn get(serve: &Process, path: &str, key: &str) -> HttpResponse {
     let mut connection = HttpConnection::open(address(serve)).await.unwrap();
     connection.call("GET", path, key, None).await.unwrap()
 }
@@ -31,22 +31,22 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn with_nothing_said_it_serves_from_a_file_and_says_how_to_get_in() {
+async fn default_start_creates_a_store_and_a_key() {
     let program = Program::bare();
     let mut serve = program.start();
-    // The greeting's last line; it is read beside the log.
-    serve.wait_for_line(PATIENCE, |line| line.trim().starts_with("try "));
-    let said = serve.log();
+    // The last line of the greeting, which is read beside the log.
+    serve.wait_for_line(TIMEOUT, |line| line.trim().starts_with("command "));
+    let output = serve.log();
     for part in [
         "sqlite:leasehold-data/leasehold.db",
         "leasehold-data/admin.key",
         "graphs run in this process",
-        "made now",
+        "created (administrator)",
         "leasehold workspace list  (in another terminal)",
     ] {
-        assert!(said.contains(part), "{part:?} is not said:\n{said}");
+        assert!(output.contains(part), "{part:?} is missing:\n{output}");
     }
-    assert!(!said.contains("others can reach"), "{said}");
+    assert!(!output.contains("without TLS"), "{output}");
     let key = key(&program);
     assert_eq!(mode(&program.file("leasehold-data")), 0o700);
     assert_eq!(mode(&program.file(KEY_FILE)), 0o600);
@@ -54,28 +54,32 @@ async fn with_nothing_said_it_serves_from_a_file_and_says_how_to_get_in() {
     assert_eq!(get(&serve, "/v1/me", "wrong").await.status, 401);
     assert_eq!(get(&serve, "/readyz", "").await.status, 200);
     let instances = get(&serve, "/v1/instances", &key).await.text();
-    let place = format!("\"listens\":\"{}\"", address(&serve));
-    assert!(instances.contains(&place), "{instances}");
+    let listens = format!("\"listens\":\"{}\"", address(&serve));
+    assert!(instances.contains(&listens), "{instances}");
     program::stop(&mut serve);
 
-    // Another start keeps the key and makes none.
-    let mut again = program.start();
+    // The second start reuses the key.
+    let mut restarted = program.start();
     assert_eq!(self::key(&program), key);
-    assert!(!again.log().contains("made now"), "{}", again.log());
-    assert_eq!(get(&again, "/v1/me", &key).await.status, 200);
-    program::stop(&mut again);
-    for process in [&serve, &again] {
+    assert!(
+        !restarted.log().contains("created (administrator)"),
+        "{}",
+        restarted.log()
+    );
+    assert_eq!(get(&restarted, "/v1/me", &key).await.status, 200);
+    program::stop(&mut restarted);
+    for process in [&serve, &restarted] {
         assert!(!process.log().contains(&key), "the key is logged");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_way_to_get_in_that_it_names_works() {
+async fn curl_command_of_the_greeting_works() {
     let program = Program::bare();
     let mut serve = program.start();
-    let line = serve.wait_for_line(PATIENCE, |line| line.trim().starts_with("get in "));
-    let (_, command) = line.split_once("get in").unwrap();
-    // The shell fills in the key; a stand-in for curl shows what it would have sent.
+    let line = serve.wait_for_line(TIMEOUT, |line| line.trim().starts_with("try it "));
+    let (_, command) = line.split_once("try it").unwrap();
+    // A shell function replaces curl and prints its arguments.
     let shown = std::process::Command::new("sh")
         .args([
             "-c",
@@ -93,13 +97,13 @@ async fn the_way_to_get_in_that_it_names_works() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whoever_lost_the_key_makes_another_while_the_server_is_stopped() {
+async fn admin_key_command_needs_a_stopped_server() {
     let program = Program::bare();
     let mut serve = program.start();
     let first = key(&program);
-    let make = program.clone().command("admin-key");
-    let mut refused = make.spawn();
-    assert_eq!(blocking(|| refused.wait(PATIENCE)).code(), Some(8));
+    let admin_key = program.clone().command("admin-key");
+    let mut refused = admin_key.spawn();
+    assert_eq!(blocking(|| refused.wait(TIMEOUT)).code(), Some(8));
     assert!(
         refused.log().contains("is in use by process"),
         "{}",
@@ -108,12 +112,16 @@ async fn whoever_lost_the_key_makes_another_while_the_server_is_stopped() {
     assert_eq!(key(&program), first);
     program::stop(&mut serve);
 
-    let mut made = make.spawn();
-    assert!(blocking(|| made.wait(PATIENCE)).success(), "{}", made.log());
+    let mut created = admin_key.spawn();
+    assert!(
+        blocking(|| created.wait(TIMEOUT)).success(),
+        "{}",
+        created.log()
+    );
     let second = key(&program);
     assert_ne!(second, first);
     assert_eq!(mode(&program.file(KEY_FILE)), 0o600);
-    assert!(!made.log().contains(&second));
+    assert!(!created.log().contains(&second));
     let mut serve = program.start();
     for key in [&first, &second] {
         assert_eq!(get(&serve, "/v1/me", key).await.status, 200);
@@ -122,7 +130,7 @@ async fn whoever_lost_the_key_makes_another_while_the_server_is_stopped() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_ends_well_while_callers_are_connected() {
+async fn stops_gracefully_with_open_connections() {
     let program = Program::bare().set("server.drain_timeout", "500ms");
     let mut serve = program.start();
     let (address, key) = (address(&serve), key(&program));
@@ -132,7 +140,7 @@ async fn it_ends_well_while_callers_are_connected() {
         200
     );
     let silent = HttpConnection::open(address).await.unwrap();
-    // The body of this one never comes.
+    // This body never arrives.
     let mut stuck = HttpConnection::open(address).await.unwrap();
     let head = format!(
         "POST /v1/workspaces HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {key}\r\n\
@@ -140,15 +148,15 @@ async fn it_ends_well_while_callers_are_connected() {
     );
     stuck.send(head.as_bytes()).await.unwrap();
     program::stop(&mut serve);
-    idle.closed().await;
-    stuck.closed().await;
+    idle.wait_closed().await;
+    stuck.wait_closed().await;
     drop(silent);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_address_that_others_can_reach_without_tls_is_warned_of() {
+async fn warns_about_a_non_loopback_address_without_tls() {
     let mut serve = Program::bare().set("server.listen", "0.0.0.0:0").start();
-    let said = serve.log();
-    assert!(said.contains("others can reach"), "{said}");
+    let output = serve.log();
+    assert!(output.contains("without TLS"), "{output}");
     program::stop(&mut serve);
 }

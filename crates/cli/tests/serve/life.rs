@@ -1,8 +1,8 @@
-//! Fifteen requests with every end there is, from the queue to Temporal and back. Does not know which store or process serves them.
+//! Fifteen requests with every possible end, from the queue to Temporal and back. Independent of store and process.
 
 use crate::order_workspace::OrderWorkspace;
 use crate::temporal::{self, Namespace, Run, workflow_id};
-use crate::{PATIENCE, blocking};
+use crate::{TIMEOUT, blocking};
 use leasehold_core::graph::Graph;
 use leasehold_core::{ExecutionId, FailureReason, RequestId, RequestStatus, VersionBody};
 use leasehold_store::request::Request;
@@ -12,11 +12,11 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// How many requests [`enqueue`] makes.
+/// Number of requests of [`enqueue`].
 pub(crate) const REQUESTS: usize = 15;
 
-/// A request of this test, and how it must end.
-pub(crate) struct Lived {
+/// A request and its expected end.
+pub(crate) struct ExpectedRequest {
     pub(crate) id: RequestId,
     defined: TestWorkspace,
     kind: Kind,
@@ -41,7 +41,7 @@ impl Kind {
         }
     }
 
-    /// As Temporal calls its end.
+    /// The end in Temporal's words.
     fn closed_as(self) -> &'static str {
         match self {
             Kind::Completes | Kind::IsGraph => "COMPLETED",
@@ -52,7 +52,7 @@ impl Kind {
         }
     }
 
-    /// Why it fails, and what its error says.
+    /// The expected failure reason and error text.
     fn failure(self) -> Option<(FailureReason, &'static str)> {
         match self {
             Kind::Completes | Kind::IsGraph => None,
@@ -75,11 +75,11 @@ fn graph() -> Graph {
     serde_json::from_value(document).unwrap()
 }
 
-/// Enqueues them all in one call.
-pub(crate) async fn enqueue(site: &OrderWorkspace) -> Vec<Lived> {
-    let graph = site.define(VersionBody::Graph(graph()), None).await;
+/// Enqueues all requests in one call.
+pub(crate) async fn enqueue(workspace: &OrderWorkspace) -> Vec<ExpectedRequest> {
+    let graph = workspace.define(VersionBody::Graph(graph()), None).await;
     let limit = Some(Duration::from_secs(3));
-    let limited = site.define(leasehold_testbed::binding(), limit).await;
+    let limited = workspace.define(leasehold_testbed::binding(), limit).await;
     let mut kinds = vec![Kind::Completes; 7];
     kinds.extend([Kind::Fails; 3]);
     kinds.extend([Kind::IsGraph; 2]);
@@ -88,36 +88,38 @@ pub(crate) async fn enqueue(site: &OrderWorkspace) -> Vec<Lived> {
     let defined = kinds.iter().map(|kind| match kind {
         Kind::IsGraph => graph,
         Kind::TimesOut => limited,
-        _ => site.order,
+        _ => workspace.order,
     });
     let defined: Vec<TestWorkspace> = defined.collect();
-    let asked = kinds.iter().zip(&defined);
-    let asked = asked.map(|(kind, defined)| (defined.definition, kind.params()));
-    let ids = site.enqueue_all(asked.collect()).await;
-    let lived = ids.into_iter().zip(defined).zip(kinds);
-    lived
-        .map(|((id, defined), kind)| Lived { id, defined, kind })
+    let requests = kinds.iter().zip(&defined);
+    let requests = requests.map(|(kind, defined)| (defined.definition, kind.params()));
+    let ids = workspace.enqueue_all(requests.collect()).await;
+    let request_case = ids.into_iter().zip(defined).zip(kinds);
+    request_case
+        .map(|((id, defined), kind)| ExpectedRequest { id, defined, kind })
         .collect()
 }
 
-/// Waits until all were dispatched, and looks at Temporal: one workflow each, and no other.
+/// Waits until all are dispatched; asserts one workflow per request in Temporal.
 pub(crate) async fn assert_started(
-    site: &OrderWorkspace,
+    workspace: &OrderWorkspace,
     namespace: &Namespace<'_>,
-    all: &[Lived],
+    all: &[ExpectedRequest],
 ) {
-    for lived in all {
-        let request = site.dispatched(lived.id).await;
-        let by = site.moved_by(lived.id, RequestStatus::Dispatched).await;
+    for request_case in all {
+        let request = workspace.dispatched(request_case.id).await;
+        let by = workspace
+            .actors_of(request_case.id, RequestStatus::Dispatched)
+            .await;
         assert_eq!(by.len(), 1, "{request:?}");
     }
     let runs = namespace.all_runs(all.len()).await;
-    let requests = site.all().await;
+    let requests = workspace.all().await;
     temporal::assert_one_run_each(&runs, requests.iter().map(|request| request.execution));
-    for lived in all {
-        let execution = execution_of(site, lived).await;
+    for request_case in all {
+        let execution = execution_of(workspace, request_case).await;
         let run = run_of(&runs, execution);
-        let expected = match lived.kind {
+        let expected = match request_case.kind {
             Kind::IsGraph => ("LeaseholdGraph", "leasehold"),
             _ => ("Order", "orders"),
         };
@@ -126,85 +128,94 @@ pub(crate) async fn assert_started(
             expected
         );
         let mut memo = json!({
-            "workspaceId": site.workspace,
-            "workflowDefinitionId": lived.defined.definition,
-            "requestId": lived.id,
+            "workspaceId": workspace.workspace,
+            "workflowDefinitionId": request_case.defined.definition,
+            "requestId": request_case.id,
         });
-        if lived.kind == Kind::IsGraph {
+        if request_case.kind == Kind::IsGraph {
             memo["priority"] = json!(0);
         }
         assert_eq!(run.memo.fields, memo);
     }
 }
 
-/// Brings each to its end: by the worker, by its time limit, by Temporal's command line. Waits until all have ended here.
-pub(crate) async fn end(site: &OrderWorkspace, namespace: &Namespace<'_>, all: &[Lived]) {
+/// Ends each execution: by the worker, by timeout, or by the Temporal CLI. Waits until all have finished.
+pub(crate) async fn end(
+    workspace: &OrderWorkspace,
+    namespace: &Namespace<'_>,
+    all: &[ExpectedRequest],
+) {
     let worker = namespace.worker();
-    for lived in all {
-        let execution = execution_of(site, lived).await;
-        match lived.kind {
+    for request_case in all {
+        let execution = execution_of(workspace, request_case).await;
+        match request_case.kind {
             Kind::IsTerminated => namespace.terminate(execution, "out of stock"),
             Kind::IsCancelled => namespace.cancel(execution),
             _ => {}
         }
     }
-    site.until("all ended", |counts| {
-        counts.completed + counts.failed == all.len() as u64
-    })
-    .await;
-    for lived in all {
-        assert_given(site, &worker, lived).await;
+    workspace
+        .until("all ended", |counts| {
+            counts.completed + counts.failed == all.len() as u64
+        })
+        .await;
+    for request_case in all {
+        assert_worker_input(workspace, &worker, request_case).await;
     }
 }
 
-/// What a worker that somebody else wrote is given.
-async fn assert_given(site: &OrderWorkspace, worker: &Process, lived: &Lived) {
-    let execution = execution_of(site, lived).await;
-    let may_end_unseen = matches!(lived.kind, Kind::IsTerminated | Kind::TimesOut);
+/// Asserts the input that a worker receives.
+async fn assert_worker_input(
+    workspace: &OrderWorkspace,
+    worker: &Process,
+    request_case: &ExpectedRequest,
+) {
+    let execution = execution_of(workspace, request_case).await;
+    let may_end_unseen = matches!(request_case.kind, Kind::IsTerminated | Kind::TimesOut);
     if may_end_unseen && !worker.log().contains(&execution.to_string()) {
         return;
     }
     let line = blocking(|| {
-        worker.wait_for_line(PATIENCE, |line| {
+        worker.wait_for_line(TIMEOUT, |line| {
             line.starts_with("given ") && line.contains(&execution.to_string())
         })
     });
     let given: Value = serde_json::from_str(line.trim_start_matches("given ")).unwrap();
-    let (node_ids, graph) = match lived.kind {
+    let (node_ids, graph) = match request_case.kind {
         Kind::IsGraph => (json!(["first", "second"]), json!(graph())),
         _ => (json!([]), Value::Null),
     };
     let expected = json!({
         "executionId": execution,
-        "workspaceId": site.workspace,
-        "workflowDefinitionId": lived.defined.definition,
-        "workflowVersionId": lived.defined.version,
+        "workspaceId": workspace.workspace,
+        "workflowDefinitionId": request_case.defined.definition,
+        "workflowVersionId": request_case.defined.version,
         "nodeIds": node_ids,
-        "params": lived.kind.params(),
+        "params": request_case.kind.params(),
         "graph": graph,
     });
     assert_eq!(given, expected);
 }
 
-/// Every request ended as it must, every slot is free, and Temporal agrees. Returns the requests and their runs.
+/// Asserts the end of every request, free slots, and agreement with Temporal. Returns requests and runs.
 pub(crate) async fn assert_ended(
-    site: &OrderWorkspace,
+    workspace: &OrderWorkspace,
     namespace: &Namespace<'_>,
-    all: &[Lived],
+    all: &[ExpectedRequest],
 ) -> Vec<(Request, Run)> {
     let runs = namespace.closed_runs(all.len()).await;
-    let requests = site.all().await;
+    let requests = workspace.all().await;
     temporal::assert_one_run_each(&runs, requests.iter().map(|request| request.execution));
     let mut requests: HashMap<RequestId, Request> = requests
         .into_iter()
         .map(|request| (request.id, request))
         .collect();
     let mut ended = Vec::new();
-    for lived in all {
-        let request = requests.remove(&lived.id).unwrap();
+    for request_case in all {
+        let request = requests.remove(&request_case.id).unwrap();
         let error = request.last_error.clone().unwrap_or_default();
         assert_eq!(request.dispatch_failures, 0);
-        match lived.kind.failure() {
+        match request_case.kind.failure() {
             None => {
                 assert_eq!(request.status, RequestStatus::Completed, "{request:?}");
                 assert_eq!(request.last_error, None);
@@ -212,19 +223,22 @@ pub(crate) async fn assert_ended(
             Some((reason, text)) => {
                 assert_eq!(request.status, RequestStatus::Failed, "{request:?}");
                 assert_eq!(request.failure_reason, Some(reason), "{request:?}");
-                assert!(error.contains(text), "{error:?} does not say {text:?}");
+                assert!(error.contains(text), "{error:?} does not contain {text:?}");
             }
         }
         let run = run_of(&runs, request.execution.unwrap()).clone();
-        assert!(run.status.ends_with(lived.kind.closed_as()), "{run:?}");
+        assert!(
+            run.status.ends_with(request_case.kind.closed_as()),
+            "{run:?}"
+        );
         ended.push((request, run));
     }
-    assert_eq!(site.slots().await.in_use, 0);
+    assert_eq!(workspace.slots().await.in_use, 0);
     ended
 }
 
-async fn execution_of(site: &OrderWorkspace, lived: &Lived) -> ExecutionId {
-    site.get(lived.id).await.execution.unwrap()
+async fn execution_of(workspace: &OrderWorkspace, request_case: &ExpectedRequest) -> ExecutionId {
+    workspace.get(request_case.id).await.execution.unwrap()
 }
 
 fn run_of(runs: &[Run], execution: ExecutionId) -> &Run {

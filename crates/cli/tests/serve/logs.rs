@@ -1,18 +1,18 @@
-//! What the program logs, as machines read it: every line is an object, and every event is as its page says.
+//! The JSON log: every line is an object, and every event matches docs/operations/logs.md.
 
 use crate::first_start::{address, key};
 use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
 use crate::temporal::Namespace;
-use crate::{PATIENCE, database};
-use leasehold_testkit::log_events::{Documented, Seen};
+use crate::{TIMEOUT, database};
+use leasehold_testkit::log_events::{DocumentedEvents, LogLine};
 use leasehold_testkit::{HttpConnection, Process, eventually};
 use serde_json::{Map, Value, json};
 
-/// What every line has beside its fields.
+/// Keys of every line.
 const ALWAYS: [&str; 4] = ["timestamp", "level", "message", "target"];
 
-/// The events of the design documents that need no fault; the others are shown by the scenarios of dispatch.
+/// Events of the requirements that occur without faults; dispatch tests cover the others.
 const EVENTS: [&str; 9] = [
     "Enqueueing workflow",
     "Enqueued execution",
@@ -25,11 +25,11 @@ const EVENTS: [&str; 9] = [
     "execution ended",
 ];
 
-fn page() -> Documented {
-    Documented::read(include_str!("../../../../docs/operations/logs.md"))
+fn page() -> DocumentedEvents {
+    DocumentedEvents::parse(include_str!("../../../../docs/operations/logs.md"))
 }
 
-/// The program's own lines.
+/// The lines of our own crates.
 fn objects(serve: &Process) -> Vec<Map<String, Value>> {
     let lines = serve.lines().into_iter();
     let objects = lines.filter(|line| line.starts_with('{')).map(|line| {
@@ -45,9 +45,9 @@ fn is_ours(object: &Map<String, Value>) -> bool {
     object["target"].as_str().unwrap().starts_with("leasehold")
 }
 
-fn seen(object: &Map<String, Value>) -> Seen<'_> {
+fn log_line(object: &Map<String, Value>) -> LogLine<'_> {
     let names = object.keys().map(String::as_str);
-    Seen {
+    LogLine {
         level: object["level"].as_str().unwrap(),
         message: object["message"].as_str().unwrap(),
         fields: names.filter(|name| !ALWAYS.contains(name)).collect(),
@@ -64,7 +64,7 @@ async fn post(serve: &Process, program: &Program, path: &str, body: &Value) -> u
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_event_of_a_day_is_one_object_with_the_level_and_fields_of_its_page() {
+async fn events_match_their_documentation() {
     let database = database::fresh().await;
     let namespace = Namespace::fresh();
     let program = Program::new(database.url(), namespace.address(), &namespace.name)
@@ -72,42 +72,48 @@ async fn every_event_of_a_day_is_one_object_with_the_level_and_fields_of_its_pag
         .set("log.format", "json")
         .quick();
     let mut serve = program.start();
-    let site = OrderWorkspace::new(database::store(database.url()), 2).await;
-    let requests = format!("/v1/workspaces/{}/requests", site.workspace);
-    let one = json!({"definition": site.order.definition, "params": {"do": "wait"}});
+    let workspace = OrderWorkspace::new(database::store(database.url()), 2).await;
+    let requests = format!("/v1/workspaces/{}/requests", workspace.workspace);
+    let one = json!({"definition": workspace.order.definition, "params": {"do": "wait"}});
     assert_eq!(post(&serve, &program, &requests, &one).await, 201);
-    site.until("dispatched", |counts| counts.dispatched == 1)
+    workspace
+        .until("dispatched", |counts| counts.dispatched == 1)
         .await;
-    let first = site.all().await[0].clone();
+    let first = workspace.all().await[0].clone();
     let more = json!({"requests": [one, one, one]});
     let batch = format!("{requests}/batch");
     assert_eq!(post(&serve, &program, &batch, &more).await, 200);
-    program::said(&serve, "\"Workspace at capacity\"", 1).await;
-    // It ends, the next takes its slot, and the last is left without its workspace.
+    program::wait_for_lines(&serve, "\"Workspace at capacity\"", 1).await;
+    // The first ends, the next takes its slot, and the last loses its workspace.
     namespace.terminate(first.execution.unwrap(), "enough");
-    site.until("next", |counts| {
-        counts.dispatched == 2 && counts.failed == 1
-    })
-    .await;
-    site.store.workspace_delete(site.workspace).await.unwrap();
-    program::said(&serve, "\"Workspace not found\"", 1).await;
+    workspace
+        .until("next", |counts| {
+            counts.dispatched == 2 && counts.failed == 1
+        })
+        .await;
+    workspace
+        .store
+        .workspace_delete(workspace.workspace)
+        .await
+        .unwrap();
+    program::wait_for_lines(&serve, "\"Workspace not found\"", 1).await;
 
     let page = page();
-    let all_there = eventually(PATIENCE, async || {
+    let all_there = eventually(TIMEOUT, async || {
         let objects = objects(&serve);
-        let is_there = |event: &&str| page.has(objects.iter().map(seen), event);
+        let is_there = |event: &&str| page.contains(objects.iter().map(log_line), event);
         EVENTS.iter().all(is_there)
     });
     assert!(all_there.await, "{}", serve.log());
     program::stop(&mut serve);
     let objects = objects(&serve);
-    assert_eq!(page.wrong(objects.iter().map(seen)), [""; 0]);
+    assert_eq!(page.violations(objects.iter().map(log_line)), [""; 0]);
     assert!(
-        page.has(objects.iter().map(seen), "stopped"),
-        "the last line is not lost"
+        page.contains(objects.iter().map(log_line), "stopped"),
+        "the last line is missing"
     );
 
-    // One request can be followed by its id from the queue to its end.
+    // The id of a request appears in all its events.
     let id = first.id.to_string();
     let its: Vec<&str> = objects
         .iter()

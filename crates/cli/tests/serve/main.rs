@@ -1,12 +1,9 @@
-//! `leasehold serve` as a process, against a real PostgreSQL and a real Temporal: what it does, and what it survives.
+//! `leasehold serve` as a process against a real PostgreSQL and a real Temporal: normal operation and faults.
 //!
-//! The tests look from outside: at the database, at Temporal through its own command line, and at the process itself.
+//! The tests observe from outside: the database, Temporal through its CLI, and the process.
 
 #![allow(clippy::unwrap_used)]
-#![allow(
-    clippy::print_stdout,
-    reason = "numbers that were measured are shown beside the test"
-)]
+#![allow(clippy::print_stdout, reason = "prints measurements")]
 
 mod absence;
 mod crash;
@@ -34,10 +31,10 @@ mod traces;
 
 use std::time::Duration;
 
-/// Long enough for a slow machine; what is waited for comes much sooner.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Generous for slow machines; conditions hold much sooner.
+const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Runs what blocks its thread without holding up the others.
+/// Runs blocking code without blocking the runtime.
 fn blocking<T>(work: impl FnOnce() -> T) -> T {
     tokio::task::block_in_place(work)
 }

@@ -1,9 +1,9 @@
-//! Each metric moves as it is described, and no other with it: the process is scraped before and after what happens to it.
+//! Metrics change as documented: scrapes before and after each scenario.
 
 use crate::database::{self, server_of};
 use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
-use crate::scrape::{Scrape, Scraped, moves};
+use crate::scrape::{Scrape, ScrapeTarget, moves};
 use crate::temporal::Namespace;
 use leasehold_testkit::{FaultProxy, TestDatabase};
 use serde_json::json;
@@ -11,7 +11,7 @@ use tokio_postgres::NoTls;
 
 const STEAL_LOCK: &str = include_str!("sql/steal_lock.sql");
 
-/// Whatever tells of requests, leases and locks. Not here is what moves by itself: cycles, renewals, calls and their times.
+/// Metrics of requests, leases and locks. Excludes those that change by themselves: cycles, renewals, calls and durations.
 const WATCHED: &[&str] = &[
     "queue_processing_batch_size_count",
     "queue_processing_batch_size_sum",
@@ -34,13 +34,13 @@ const WATCHED: &[&str] = &[
     "capacity_drift",
 ];
 
-/// A process on PostgreSQL and Temporal, to be scraped.
+/// A process on PostgreSQL and Temporal.
 struct MetricsEnv {
     database: TestDatabase,
     namespace: Namespace<'static>,
-    site: OrderWorkspace,
+    workspace: OrderWorkspace,
     serve: leasehold_testkit::Process,
-    scraped: Scraped,
+    scraped: ScrapeTarget,
 }
 
 impl MetricsEnv {
@@ -54,8 +54,8 @@ impl MetricsEnv {
         let program = Program::new(database.url(), namespace.address(), &namespace.name).quick();
         let program = set(program.set("sweep.interval", "1h"));
         let serve = program.start();
-        let site = OrderWorkspace::new(database::store(database.url()), limit).await;
-        let scraped = Scraped::new(&program, &serve);
+        let workspace = OrderWorkspace::new(database::store(database.url()), limit).await;
+        let scraped = ScrapeTarget::new(&program, &serve);
         scraped
             .until("working", |now| {
                 let held = "leasehold_lock_held{lock=\"processExecutionQueue\"}";
@@ -65,25 +65,28 @@ impl MetricsEnv {
         Self {
             database,
             namespace,
-            site,
+            workspace,
             serve,
             scraped,
         }
     }
 
-    /// Enqueues one order after the other's like, all in one call of the API.
+    /// Enqueues one order per params, in one call.
     async fn enqueue(&self, params: &[serde_json::Value]) {
-        let definition = self.site.order.definition;
+        let definition = self.workspace.order.definition;
         let requests = params.iter();
         let requests = requests.map(|params| json!({"definition": definition, "params": params}));
         let body = json!({"requests": requests.collect::<Vec<_>>()});
-        let path = format!("/v1/workspaces/{}/requests/batch", self.site.workspace);
+        let path = format!("/v1/workspaces/{}/requests/batch", self.workspace.workspace);
         self.scraped.post(&path, &body).await;
     }
 
-    /// A series of the workspace.
+    /// The name of a series of the workspace.
     fn of_workspace(&self, name: &str) -> String {
-        format!("{name}{{workspace=\"workspace {}\"}}", self.site.workspace)
+        format!(
+            "{name}{{workspace=\"workspace {}\"}}",
+            self.workspace.workspace
+        )
     }
 }
 
@@ -91,7 +94,7 @@ fn wait() -> serde_json::Value {
     json!({"do": "wait"})
 }
 
-/// Three run, and all is well.
+/// Asserts the gauges with three running executions.
 fn assert_gauges(env: &MetricsEnv, started: &Scrape) {
     assert_eq!(started.of("leasehold_requests{status=\"dispatched\"}"), 3.0);
     assert_eq!(
@@ -113,17 +116,18 @@ fn assert_gauges(env: &MetricsEnv, started: &Scrape) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn three_requests_that_are_started_and_end_move_what_they_should() {
+async fn three_requests_change_the_request_metrics() {
     let mut env = MetricsEnv::new(100).await;
-    let before = env.scraped.look().await;
+    let before = env.scraped.scrape().await;
     let params = [
         json!({"do": "complete"}),
         json!({"do": "complete"}),
         json!({"do": "fail"}),
     ];
     env.enqueue(&params).await;
-    let site = &env.site;
-    site.until("dispatched", |counts| counts.dispatched == 3)
+    let workspace = &env.workspace;
+    workspace
+        .until("dispatched", |counts| counts.dispatched == 3)
         .await;
     let started = env.scraped.until("counted", |now| {
         now.of("queue_processing_duration_seconds_count")
@@ -152,7 +156,8 @@ async fn three_requests_that_are_started_and_end_move_what_they_should() {
     assert_gauges(&env, &started);
 
     let _worker = env.namespace.worker();
-    site.until("ended", |counts| counts.completed + counts.failed == 3)
+    workspace
+        .until("ended", |counts| counts.completed + counts.failed == 3)
         .await;
     let ended = env.scraped.until("counted", |now| {
         now.of("leasehold_requests_finished_total{status=\"failed\"}") > 0.0
@@ -174,12 +179,12 @@ async fn three_requests_that_are_started_and_end_move_what_they_should() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_workspace_that_becomes_full_with_more_waiting_is_counted_once() {
+async fn full_workspace_is_counted_once() {
     let mut env = MetricsEnv::new(2).await;
-    let before = env.scraped.look().await;
+    let before = env.scraped.scrape().await;
     env.enqueue(&[wait(), wait(), wait(), wait(), wait()]).await;
     let full = |counts: &leasehold_store::request::Counts| counts.dispatched == 2;
-    env.site.until("full", full).await;
+    env.workspace.until("full", full).await;
     let after = env.scraped.until("counted", |now| {
         now.of("queue_processing_duration_seconds_count")
             > before.of("queue_processing_duration_seconds_count")
@@ -220,8 +225,8 @@ async fn a_workspace_that_becomes_full_with_more_waiting_is_counted_once() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_refused_start_is_counted_as_tried_again_and_then_as_failed() {
-    // Orders need Temporal, so the embedded engine refuses them.
+async fn rejected_start_is_counted_as_retry_and_then_as_failure() {
+    // Orders are bindings, so the embedded engine rejects them.
     let mut env = MetricsEnv::with(2, |program| {
         program
             .set("engine.kind", "embedded")
@@ -229,9 +234,11 @@ async fn a_refused_start_is_counted_as_tried_again_and_then_as_failed() {
             .set("dispatch.backoff_base", "100ms")
     })
     .await;
-    let before = env.scraped.look().await;
+    let before = env.scraped.scrape().await;
     env.enqueue(&[wait()]).await;
-    env.site.until("failed", |counts| counts.failed == 1).await;
+    env.workspace
+        .until("failed", |counts| counts.failed == 1)
+        .await;
     let after = env.scraped.until("counted", |now| {
         now.of("queue_processing_duration_seconds_count") > 1.0
             && now.of("leasehold_requests{status=\"failed\"}") > 0.0
@@ -264,7 +271,7 @@ async fn a_refused_start_is_counted_as_tried_again_and_then_as_failed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_engine_that_is_away_costs_tries_and_no_request() {
+async fn engine_outage_costs_attempts_but_no_request() {
     let namespace = Namespace::fresh();
     let proxy = FaultProxy::to(namespace.address()).await;
     let mut env = MetricsEnv::with(100, |program| {
@@ -275,11 +282,11 @@ async fn an_engine_that_is_away_costs_tries_and_no_request() {
             .set("engine.probe_interval_when_open", "100ms")
             .set("dispatch.backoff_base", "100ms")
             .set("dispatch.backoff_max", "200ms")
-            .set("log.level", program::TELLING)
+            .set("log.level", program::VERBOSE)
     })
     .await;
-    program::said(&env.serve, program::CONNECTED, 1).await;
-    let before = env.scraped.look().await;
+    program::wait_for_lines(&env.serve, program::CONNECTED, 1).await;
+    let before = env.scraped.scrape().await;
     assert_eq!(before.of("leasehold_engine_up"), 1.0);
     proxy.refuse();
     proxy.cut();
@@ -336,30 +343,33 @@ async fn an_engine_that_is_away_costs_tries_and_no_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_killed_dispatcher_had_claimed_is_counted_by_who_takes_it_back() {
+async fn recovered_claims_are_counted_by_the_recovering_process() {
     let database = database::fresh().await;
     let namespace = Namespace::fresh();
     let proxy = FaultProxy::to(namespace.address()).await;
     let dead = Program::new(database.url(), &proxy.address(), &namespace.name)
         .quick()
-        .set("log.level", program::TELLING);
+        .set("log.level", program::VERBOSE);
     let mut killed = dead.start();
-    program::said(&killed, program::WORKS, 1).await;
-    program::said(&killed, program::CONNECTED, 1).await;
-    let site = OrderWorkspace::new(database::store(database.url()), 2).await;
+    program::wait_for_lines(&killed, program::LOCK_ACQUIRED, 1).await;
+    program::wait_for_lines(&killed, program::CONNECTED, 1).await;
+    let workspace = OrderWorkspace::new(database::store(database.url()), 2).await;
     proxy.hold_requests();
-    site.enqueue_many(2, &wait()).await;
-    site.until("claimed", |counts| counts.claimed == 2).await;
-    program::said(&killed, "Dispatching queue item", 2).await;
+    workspace.enqueue_many(2, &wait()).await;
+    workspace
+        .until("claimed", |counts| counts.claimed == 2)
+        .await;
+    program::wait_for_lines(&killed, "Dispatching queue item", 2).await;
     killed.kill();
 
-    // In the same folder, so that it is the same key.
+    // The same directory, so the same key.
     let program = dead
         .set("temporal.address", namespace.address())
         .set("log.level", "info");
     let mut serve = program.start();
-    let scraped = Scraped::new(&program, &serve);
-    site.until("dispatched", |counts| counts.dispatched == 2)
+    let scraped = ScrapeTarget::new(&program, &serve);
+    workspace
+        .until("dispatched", |counts| counts.dispatched == 2)
         .await;
     let after = scraped.until("counted", |now| {
         now.of("queue_items_dispatched_total") > 1.0
@@ -374,7 +384,7 @@ async fn what_a_killed_dispatcher_had_claimed_is_counted_by_who_takes_it_back() 
         after.of("leasehold_lease_losses_total{kind=\"request\"}"),
         0.0
     );
-    // Being taken back counts as an attempt.
+    // A recovery counts as an attempt.
     assert_eq!(after.of("leasehold_dispatch_attempts_count"), 2.0);
     assert_eq!(after.of("leasehold_dispatch_attempts_sum"), 4.0);
     assert_eq!(
@@ -386,12 +396,12 @@ async fn what_a_killed_dispatcher_had_claimed_is_counted_by_who_takes_it_back() 
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stolen_lock_is_counted_as_lost_and_its_holder_as_refused() {
+async fn stolen_lock_is_counted_as_lost() {
     let mut env = MetricsEnv::new(2).await;
     let held = "leasehold_lock_held{lock=\"processExecutionQueue\"}";
     let lost = "leasehold_lock_losses_total{lock=\"processExecutionQueue\"}";
     let refused = "shedlock_acquisition_failures{lock=\"processExecutionQueue\"}";
-    let before = env.scraped.look().await;
+    let before = env.scraped.scrape().await;
     assert_eq!((before.of(held), before.of(lost)), (1.0, 0.0));
 
     let (client, connection) = tokio_postgres::connect(env.database.url(), NoTls)
@@ -399,13 +409,13 @@ async fn a_stolen_lock_is_counted_as_lost_and_its_holder_as_refused() {
         .unwrap();
     tokio::spawn(connection);
     assert_eq!(client.execute(STEAL_LOCK, &[]).await.unwrap(), 1);
-    let robbed = env
+    let stolen = env
         .scraped
-        .until("robbed", |now| now.of(refused) > before.of(refused));
-    let robbed = robbed.await;
-    assert_eq!(robbed.of(held), 0.0);
+        .until("stolen", |now| now.of(refused) > before.of(refused));
+    let stolen = stolen.await;
+    assert_eq!(stolen.of(held), 0.0);
     let expected = moves([(lost, 1.0)]);
-    assert_eq!(robbed.since(&before, WATCHED), expected);
+    assert_eq!(stolen.since(&before, WATCHED), expected);
 
     let back = env.scraped.until("back", |now| now.of(held) > 0.0).await;
     assert_eq!(back.since(&before, WATCHED), expected);
@@ -418,7 +428,7 @@ async fn a_stolen_lock_is_counted_as_lost_and_its_holder_as_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_that_is_away_is_left_out_and_the_rest_is_shown() {
+async fn store_outage_omits_only_store_metrics() {
     let database = database::fresh().await;
     let namespace = Namespace::fresh();
     let server = server_of(database.url());
@@ -426,7 +436,7 @@ async fn a_store_that_is_away_is_left_out_and_the_rest_is_shown() {
     let url = database.url().replace(server, &proxy.address());
     let program = Program::new(&url, namespace.address(), &namespace.name);
     let mut serve = program.start();
-    let scraped = Scraped::new(&program, &serve);
+    let scraped = ScrapeTarget::new(&program, &serve);
     let before = scraped
         .until("up", |now| now.of("leasehold_store_up") > 0.0)
         .await;

@@ -1,6 +1,6 @@
-//! The order flow of `examples/` on a server with nothing said but that it may call the shop: as its page tells a newcomer to try it.
+//! The order example of `examples/` on a server that may call the shop.
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 use crate::program::{self, Program};
 use leasehold_testkit::{HttpConnection, Process, eventually};
 use serde_json::{Value, json};
@@ -26,13 +26,13 @@ impl Shop {
         serde_json::from_str(&answer.text()).unwrap()
     }
 
-    async fn made(&self, path: &str, body: Value) -> String {
-        let made = self.call("POST", path, Some(&body)).await;
-        made["id"].as_str().unwrap().to_owned()
+    async fn create(&self, path: &str, body: Value) -> String {
+        let created = self.call("POST", path, Some(&body)).await;
+        created["id"].as_str().unwrap().to_owned()
     }
 }
 
-/// The shop on a free port, and the graph that calls it there.
+/// Starts the shop on a free port; returns the graph that calls it.
 fn shop(address: SocketAddr, key: &str) -> (Process, Value) {
     let mut command = Command::new("python3");
     command
@@ -40,16 +40,16 @@ fn shop(address: SocketAddr, key: &str) -> (Process, Value) {
         .args([&format!("http://{address}"), "0"])
         .env("LEASEHOLD_KEY", key);
     let shop = Process::spawn(command);
-    let line = shop.wait_for_line(PATIENCE, |line| line.contains("the shop listens"));
-    let place = line.split_whitespace().last().unwrap();
+    let line = shop.wait_for_line(TIMEOUT, |line| line.contains("the shop listens"));
+    let address_part = line.split_whitespace().last().unwrap();
     let graph = std::fs::read_to_string(Path::new(ORDER).join("graph.json")).unwrap();
     assert!(graph.contains("127.0.0.1:8099"));
-    let graph = graph.replace("127.0.0.1:8099", place);
+    let graph = graph.replace("127.0.0.1:8099", address_part);
     (shop, serde_json::from_str(&graph).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_order_flow_of_the_examples_runs_to_its_end() {
+async fn order_example_completes() {
     let program = Program::bare().set("http_nodes.allow", "127.0.0.1");
     let mut serve = program.start();
     let address = crate::first_start::address(&serve);
@@ -57,29 +57,29 @@ async fn the_order_flow_of_the_examples_runs_to_its_end() {
     let (_shop, graph) = shop(address, &key);
     let shop = Shop { address, key };
     let workspace = shop
-        .made("/v1/workspaces", json!({ "name": "shop", "plan": "PRO" }))
+        .create("/v1/workspaces", json!({ "name": "shop", "plan": "PRO" }))
         .await;
     let at = |below: &str| format!("/v1/workspaces/{workspace}{below}");
     let definition = shop
-        .made(&at("/definitions"), json!({ "name": "order" }))
+        .create(&at("/definitions"), json!({ "name": "order" }))
         .await;
     let versions = at(&format!("/definitions/{definition}/versions"));
-    shop.made(&versions, json!({ "body": { "graph": graph } }))
+    shop.create(&versions, json!({ "body": { "graph": graph } }))
         .await;
     let order = json!({ "definition": definition, "params": { "order": 7, "item": "teapot" } });
-    let request = shop.made(&at("/requests"), order).await;
+    let request = shop.create(&at("/requests"), order).await;
     let path = at(&format!("/requests/{request}"));
-    let ended = eventually(PATIENCE, async || {
-        let shown = shop.call("GET", &path, None).await;
-        assert_ne!(shown["status"], "FAILED", "{shown}");
-        shown["status"] == "COMPLETED"
+    let ended = eventually(TIMEOUT, async || {
+        let request_state = shop.call("GET", &path, None).await;
+        assert_ne!(request_state["status"], "FAILED", "{request_state}");
+        request_state["status"] == "COMPLETED"
     });
     assert!(ended.await, "{}", serve.log());
-    let shown = shop.call("GET", &path, None).await;
-    let execution = shown["execution"].as_str().unwrap();
+    let request_state = shop.call("GET", &path, None).await;
+    let execution = request_state["execution"].as_str().unwrap();
     let graph = at(&format!("/executions/{execution}/graph"));
     let nodes = shop.call("GET", &graph, None).await["nodes"].clone();
-    let came_to = |at: usize| {
+    let output_of = |at: usize| {
         (
             nodes[at]["id"].as_str().unwrap(),
             nodes[at]["output"].clone(),
@@ -87,20 +87,23 @@ async fn the_order_flow_of_the_examples_runs_to_its_end() {
     };
     assert_eq!(nodes[0]["output"]["body"]["price"], 30, "{nodes}");
     assert_eq!(
-        came_to(1),
+        output_of(1),
         (
             "charge",
             json!({ "done": "charge", "order": 7, "amount": 30 })
         )
     );
     assert_eq!(
-        came_to(2),
+        output_of(2),
         (
             "reserve",
             json!({ "done": "reserve", "item": "teapot", "shelf": "t" })
         )
     );
-    assert_eq!(came_to(4), ("ship", json!({ "done": "ship", "order": 7 })));
+    assert_eq!(
+        output_of(4),
+        ("ship", json!({ "done": "ship", "order": 7 }))
+    );
     for node in nodes.as_array().unwrap() {
         assert_eq!(
             (&node["state"], &node["attempts"]),
@@ -112,7 +115,7 @@ async fn the_order_flow_of_the_examples_runs_to_its_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_with_another_engine_is_refused_while_executions_are_open() {
+async fn other_engine_is_refused_while_executions_are_open() {
     let program = Program::bare();
     let mut serve = program.start();
     let shop = Shop {
@@ -120,25 +123,25 @@ async fn a_server_with_another_engine_is_refused_while_executions_are_open() {
         key: crate::first_start::key(&program),
     };
     let workspace = json!({ "name": "shop", "plan": "FREE" });
-    let workspace = shop.made("/v1/workspaces", workspace).await;
+    let workspace = shop.create("/v1/workspaces", workspace).await;
     let at = |below: &str| format!("/v1/workspaces/{workspace}{below}");
     let name = json!({ "name": "order" });
-    let definition = shop.made(&at("/definitions"), name).await;
+    let definition = shop.create(&at("/definitions"), name).await;
     let versions = at(&format!("/definitions/{definition}/versions"));
     let graph = json!({ "nodes": [{ "id": "a", "type": "task", "queue": "nobody" }] });
     let version = json!({ "body": { "graph": graph } });
-    shop.made(&versions, version).await;
+    shop.create(&versions, version).await;
     let order = json!({ "definition": definition, "params": {} });
-    let request = shop.made(&at("/requests"), order).await;
+    let request = shop.create(&at("/requests"), order).await;
     let path = at(&format!("/requests/{request}"));
-    let dispatched = eventually(PATIENCE, async || {
+    let dispatched = eventually(TIMEOUT, async || {
         shop.call("GET", &path, None).await["status"] == "DISPATCHED"
     });
     assert!(dispatched.await, "{}", serve.log());
     program::stop(&mut serve);
     let mut other = program.clone().flag("--engine=temporal").spawn();
-    assert_eq!(crate::blocking(|| other.wait(PATIENCE)).code(), Some(2));
-    let said = other.log();
-    assert!(said.contains("runs in the embedded engine"), "{said}");
-    assert!(said.contains("--engine embedded"), "{said}");
+    assert_eq!(crate::blocking(|| other.wait(TIMEOUT)).code(), Some(2));
+    let log = other.log();
+    assert!(log.contains("is open in the embedded engine"), "{log}");
+    assert!(log.contains("--engine embedded"), "{log}");
 }

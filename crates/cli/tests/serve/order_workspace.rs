@@ -1,6 +1,6 @@
-//! A workspace with a definition, and what a user does with it: enqueue, look, wait. Knows no process and no Temporal.
+//! A workspace with a definition and user actions: enqueue, read, wait. Knows no process and no Temporal.
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 use leasehold_core::{DefinitionId, RequestId, RequestStatus, VersionBody, WorkspaceId};
 use leasehold_ops::{EnqueueError, Enqueuer};
 use leasehold_store::change::Event;
@@ -24,7 +24,7 @@ pub(crate) struct OrderWorkspace {
 }
 
 impl OrderWorkspace {
-    /// A new workspace that may have `limit` executions at once.
+    /// Creates a workspace with this limit.
     pub(crate) async fn new(store: Arc<dyn Store>, limit: u32) -> Self {
         let order = TestWorkspace::new(&*store, limit).await;
         Self {
@@ -48,7 +48,7 @@ impl OrderWorkspace {
         self.enqueue_many(1, &params).await[0]
     }
 
-    /// Enqueues so many orders in one call.
+    /// Enqueues `count` orders in one call.
     pub(crate) async fn enqueue_many(&self, count: usize, params: &Value) -> Vec<RequestId> {
         let all = (0..count).map(|_| (self.order.definition, params.clone()));
         self.enqueue_all(all.collect()).await
@@ -63,7 +63,7 @@ impl OrderWorkspace {
         self.try_enqueue(requests).await.unwrap()
     }
 
-    /// Enqueues an order under a key, and fails as the store does.
+    /// Enqueues an order with an idempotency key; returns errors.
     pub(crate) async fn enqueue_once(
         &self,
         key: &str,
@@ -121,9 +121,9 @@ impl OrderWorkspace {
         self.order.counts(&*self.store).await
     }
 
-    /// The same from a database that has only just come back.
-    pub(crate) async fn counts_again(&self) -> Counts {
-        self.until("asked again", |_| true).await;
+    /// The counts after the database has restarted.
+    pub(crate) async fn counts_after_restart(&self) -> Counts {
+        self.until("reachable again", |_| true).await;
         self.counts().await
     }
 
@@ -135,23 +135,23 @@ impl OrderWorkspace {
         self.order.timeline(&*self.store, id).await
     }
 
-    /// Waits until the workspace's requests are so; a database that is away is asked again.
-    pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&Counts) -> bool) {
-        self.until_for(PATIENCE, what, is_so).await;
+    /// Waits until the counts satisfy the condition; retries while the database is unreachable.
+    pub(crate) async fn until(&self, what: &str, condition: impl Fn(&Counts) -> bool) {
+        self.until_for(TIMEOUT, what, condition).await;
     }
 
-    /// The same with a patience of its own.
+    /// Like `until`, with its own timeout.
     pub(crate) async fn until_for(
         &self,
-        patience: Duration,
+        timeout: Duration,
         what: &str,
-        is_so: impl Fn(&Counts) -> bool,
+        condition: impl Fn(&Counts) -> bool,
     ) {
-        let seen = eventually(patience, async || {
+        let held = eventually(timeout, async || {
             let counts = self.store.request_counts(self.workspace).await;
-            counts.is_ok_and(|counts| is_so(&counts))
+            counts.is_ok_and(|counts| condition(&counts))
         });
-        if !seen.await {
+        if !held.await {
             panic!(
                 "not {what}: {:?}",
                 self.store.request_counts(self.workspace).await
@@ -159,17 +159,15 @@ impl OrderWorkspace {
         }
     }
 
-    /// Waits until the request has been dispatched, now or before, and returns it.
+    /// Waits until the request has been dispatched and returns it.
     pub(crate) async fn dispatched(&self, id: RequestId) -> Request {
-        let seen = eventually(PATIENCE, async || {
-            self.get(id).await.dispatched_at.is_some()
-        });
-        assert!(seen.await, "not dispatched: {:?}", self.get(id).await);
+        let held = eventually(TIMEOUT, async || self.get(id).await.dispatched_at.is_some());
+        assert!(held.await, "not dispatched: {:?}", self.get(id).await);
         self.get(id).await
     }
 
-    /// Who moved the request to that status, in order.
-    pub(crate) async fn moved_by(&self, id: RequestId, to: RequestStatus) -> Vec<String> {
+    /// The actors of the transitions to this status, in order.
+    pub(crate) async fn actors_of(&self, id: RequestId, to: RequestStatus) -> Vec<String> {
         let timeline = self.timeline(id).await.into_iter();
         timeline
             .filter(|event| event.to == to)

@@ -1,4 +1,4 @@
-//! Two processes that both dispatch, and a queue with thousands of requests.
+//! Two processes dispatch thousands of requests in parallel.
 
 use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program, is_of};
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 const WORKSPACES: usize = 10;
 const LONG: Duration = Duration::from_secs(300);
 
-/// Requests of a workspace.
-fn each() -> usize {
+/// Requests per workspace.
+fn requests_per_workspace() -> usize {
     sized(100, 500)
 }
 
-/// Every change there was.
+/// All changes.
 async fn changes(store: &dyn Store) -> Vec<Event> {
     let mut all = Vec::new();
     let mut start = ChangeStart::Oldest;
@@ -34,7 +34,7 @@ async fn changes(store: &dyn Store) -> Vec<Event> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn requests_are_started_once_each_by_two_processes() {
+async fn two_processes_start_each_request_once() {
     let database = database::fresh().await;
     let server = blocking(|| TestTemporal::start(TemporalOptions::default())).unwrap();
     let namespace = Namespace::named(&server, "default");
@@ -42,23 +42,33 @@ async fn requests_are_started_once_each_by_two_processes() {
     let program = Program::new(database.url(), namespace.address(), &namespace.name)
         .set("dispatch.mode", "parallel");
     let (mut first, mut second) = (program.start(), program.start());
-    let begun = Instant::now();
-    let mut sites = Vec::new();
+    let started = Instant::now();
+    let mut workspaces = Vec::new();
     for _ in 0..WORKSPACES {
-        let site = OrderWorkspace::new(store.clone(), each() as u32).await;
-        site.enqueue_many(each(), &json!({"do": "wait"})).await;
-        sites.push(site);
+        let workspace = OrderWorkspace::new(store.clone(), requests_per_workspace() as u32).await;
+        workspace
+            .enqueue_many(requests_per_workspace(), &json!({"do": "wait"}))
+            .await;
+        workspaces.push(workspace);
     }
-    for site in &sites {
-        let all = |counts: &leasehold_store::request::Counts| counts.dispatched == each() as u64;
-        site.until_for(LONG, "all dispatched", all).await;
+    for workspace in &workspaces {
+        let all = |counts: &leasehold_store::request::Counts| {
+            counts.dispatched == requests_per_workspace() as u64
+        };
+        workspace.until_for(LONG, "all dispatched", all).await;
     }
-    println!("{} starts took {:?}", WORKSPACES * each(), begun.elapsed());
+    println!(
+        "{} starts took {:?}",
+        WORKSPACES * requests_per_workspace(),
+        started.elapsed()
+    );
 
-    let runs = namespace.all_runs(WORKSPACES * each()).await;
+    let runs = namespace
+        .all_runs(WORKSPACES * requests_per_workspace())
+        .await;
     let mut executions = Vec::new();
-    for site in &sites {
-        let requests = site.all().await;
+    for workspace in &workspaces {
+        let requests = workspace.all().await;
         assert!(
             requests
                 .iter()
@@ -74,7 +84,7 @@ async fn requests_are_started_once_each_by_two_processes() {
         .filter(|event| event.to == RequestStatus::Dispatched)
         .map(|event| event.by.as_str())
         .collect();
-    assert_eq!(dispatched.len(), WORKSPACES * each());
+    assert_eq!(dispatched.len(), WORKSPACES * requests_per_workspace());
     let shares = [&first, &second].map(|process| {
         let by_it = dispatched.iter().filter(|by| is_of(process, by));
         by_it.count()

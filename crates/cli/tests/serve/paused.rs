@@ -1,4 +1,4 @@
-//! A process that is stopped between claim and start, and continued when others have done its work.
+//! A process is paused between claim and start, and continues after others have taken over.
 
 use crate::database;
 use crate::order_workspace::OrderWorkspace;
@@ -12,15 +12,15 @@ use serde_json::json;
 const LIMIT: u32 = 3;
 const REQUESTS: usize = 6;
 
-/// The steps of requests that a process made for their start. Following their ends is another matter: whoever has that lock does it.
-async fn steps_of(
+/// The transitions to start requests that a process made. Excludes completions, which any reconciler may write.
+async fn transitions_of(
     process: &Process,
-    site: &OrderWorkspace,
+    workspace: &OrderWorkspace,
     ids: &[RequestId],
 ) -> Vec<RequestStatus> {
     let mut steps = Vec::new();
     for id in ids {
-        let timeline = site.timeline(*id).await.into_iter();
+        let timeline = workspace.timeline(*id).await.into_iter();
         steps.extend(
             timeline
                 .filter(|event| is_of(process, &event.by))
@@ -32,54 +32,60 @@ async fn steps_of(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_stopped_between_claim_and_start_writes_nothing_when_it_continues() {
+async fn process_paused_between_claim_and_start_writes_nothing() {
     let database = database::fresh().await;
     let namespace = Namespace::fresh();
     let proxy = FaultProxy::to(namespace.address()).await;
     let mut paused = Program::new(database.url(), &proxy.address(), &namespace.name)
         .quick()
-        .set("log.level", program::TELLING)
+        .set("log.level", program::VERBOSE)
         .start();
-    program::said(&paused, program::WORKS, 1).await;
-    program::said(&paused, program::CONNECTED, 1).await;
+    program::wait_for_lines(&paused, program::LOCK_ACQUIRED, 1).await;
+    program::wait_for_lines(&paused, program::CONNECTED, 1).await;
     let mut other = Program::new(database.url(), namespace.address(), &namespace.name)
         .quick()
         .start();
 
     proxy.hold_requests();
-    let site = OrderWorkspace::new(database::store(database.url()), LIMIT).await;
-    let all = site
+    let workspace = OrderWorkspace::new(database::store(database.url()), LIMIT).await;
+    let all = workspace
         .enqueue_many(REQUESTS, &json!({"do": "nap", "seconds": 0.2}))
         .await;
-    site.until("claimed", |counts| counts.claimed == u64::from(LIMIT))
+    workspace
+        .until("claimed", |counts| counts.claimed == u64::from(LIMIT))
         .await;
-    program::said(&paused, "Dispatching queue item", LIMIT as usize).await;
-    proxy.held_requests(1).await;
+    program::wait_for_lines(&paused, "Dispatching queue item", LIMIT as usize).await;
+    proxy.wait_for_held_requests(1).await;
     paused.stop();
     let claimed = [RequestStatus::Claimed; LIMIT as usize];
-    assert_eq!(steps_of(&paused, &site, &all).await, claimed);
+    assert_eq!(transitions_of(&paused, &workspace, &all).await, claimed);
     let cancelled = all[0];
-    assert!(matches!(site.cancel(cancelled).await, Cancelled::Wished(_)));
+    assert!(matches!(
+        workspace.cancel(cancelled).await,
+        Cancelled::Requested(_)
+    ));
 
-    // The one that was cancelled makes room for one more.
-    site.until("resolved by the other", |counts| {
-        counts.failed == 1 && counts.dispatched == u64::from(LIMIT)
-    })
-    .await;
+    // The cancelled request frees a slot.
+    workspace
+        .until("resolved by the other", |counts| {
+            counts.failed == 1 && counts.dispatched == u64::from(LIMIT)
+        })
+        .await;
     proxy.pass();
     paused.cont();
-    program::said(&paused, "claim lost", LIMIT as usize - 1).await;
+    program::wait_for_lines(&paused, "claim lost", LIMIT as usize - 1).await;
     let _worker = namespace.worker();
-    site.until("all ended", |counts| {
-        counts.completed == REQUESTS as u64 - 1
-    })
-    .await;
+    workspace
+        .until("all ended", |counts| {
+            counts.completed == REQUESTS as u64 - 1
+        })
+        .await;
 
-    assert_eq!(steps_of(&paused, &site, &all).await, claimed);
-    let ended = site.get(cancelled).await;
+    assert_eq!(transitions_of(&paused, &workspace, &all).await, claimed);
+    let ended = workspace.get(cancelled).await;
     assert_eq!(ended.status, RequestStatus::Failed);
     assert_eq!(ended.failure_reason, Some(FailureReason::Cancelled));
-    let requests = site.all().await;
+    let requests = workspace.all().await;
     assert!(
         requests
             .iter()
@@ -87,9 +93,9 @@ async fn a_process_stopped_between_claim_and_start_writes_nothing_when_it_contin
     );
     let runs = namespace.closed_runs(REQUESTS).await;
     temporal::assert_one_run_each(&runs, requests.iter().map(|request| request.execution));
-    let open = temporal::most_open(&runs, site.workspace);
+    let open = temporal::max_open(&runs, workspace.workspace);
     assert!(open <= LIMIT as usize, "{open} were open at once: {runs:?}");
-    assert_eq!(site.slots().await.in_use, 0);
+    assert_eq!(workspace.slots().await.in_use, 0);
     program::stop(&mut paused);
     program::stop(&mut other);
 }

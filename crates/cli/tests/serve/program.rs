@@ -1,50 +1,50 @@
-//! The process under test: its settings, its start, its end. Knows no database.
+//! The process under test: settings, start and stop. Knows no database.
 
-use crate::{PATIENCE, blocking};
+use crate::{TIMEOUT, blocking};
 use leasehold_testkit::{Process, TempDir, temp_dir};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 
-/// The line that says that it has begun.
+/// Log message of a started server.
 const RUNNING: &str = "leasehold is running";
 
-/// In the line that says, at level debug, that it is the one that dispatches.
-pub(crate) const WORKS: &str = "lock acquired lock=\"processExecutionQueue\"";
+/// Debug message: this process holds the dispatch lock.
+pub(crate) const LOCK_ACQUIRED: &str = "lock acquired lock=\"processExecutionQueue\"";
 
-/// In the line that says, at level debug, that Temporal has answered: calls can be held up from now on, and the connection is not.
+/// Debug message: connected to Temporal. Later faults affect calls, not the connection.
 pub(crate) const CONNECTED: &str = "connected to Temporal";
 
-/// A level at which both are said.
-pub(crate) const TELLING: &str = "info,leasehold_runtime=debug,leasehold_engine_temporal=debug";
+/// Log level that includes both messages.
+pub(crate) const VERBOSE: &str = "info,leasehold_runtime=debug,leasehold_engine_temporal=debug";
 
-/// `leasehold serve` with settings, to be started once or more often.
+/// `leasehold serve` with settings; can be started several times.
 #[derive(Clone)]
 pub(crate) struct Program {
     command: &'static str,
     variables: Vec<(String, String)>,
     flags: Vec<String>,
-    folder: Arc<TempDir>,
+    dir: Arc<TempDir>,
 }
 
 impl Program {
-    /// With everything as it is by default, in an empty folder of its own and on a free port.
+    /// Default settings, in an empty directory and on a free port.
     pub(crate) fn bare() -> Self {
         Self {
             command: "serve",
             variables: Vec::new(),
             flags: Vec::new(),
-            folder: Arc::new(temp_dir()),
+            dir: Arc::new(temp_dir()),
         }
         .set("server.listen", "127.0.0.1:0")
     }
 
-    /// With Temporal.
+    /// With the Temporal engine.
     pub(crate) fn temporal() -> Self {
         Self::bare().set("engine.kind", "temporal")
     }
 
-    /// On this database and this namespace.
+    /// With this database and namespace.
     pub(crate) fn new(store: &str, temporal: &str, namespace: &str) -> Self {
         Self::temporal()
             .set("store.url", store)
@@ -52,7 +52,7 @@ impl Program {
             .set("temporal.namespace", namespace)
     }
 
-    /// Sets `section.name` by its variable; the last one counts.
+    /// Sets `section.name` by its variable; the last call wins.
     pub(crate) fn set(mut self, name: &str, value: &str) -> Self {
         let variable = format!("LEASEHOLD__{}", name.replace('.', "__").to_uppercase());
         self.variables.push((variable, value.to_owned()));
@@ -64,7 +64,7 @@ impl Program {
         self
     }
 
-    /// Crashes heal in seconds, so that tests need not wait for the defaults.
+    /// Short leases and intervals, so that tests need not wait for the defaults.
     pub(crate) fn quick(self) -> Self {
         self.set("dispatch.claim_lease", "2s")
             .set("dispatch.lock_at_most_for", "2s")
@@ -76,58 +76,58 @@ impl Program {
             .set("sweep.lock_at_most_for", "2s")
     }
 
-    /// The same settings for another of the program's commands.
+    /// Runs another command with the same settings.
     pub(crate) fn command(mut self, command: &'static str) -> Self {
         self.command = command;
         self
     }
 
-    /// Something in the folder that it runs in.
+    /// A path in the working directory.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.dir.path().join(name)
     }
 
-    /// Starts it, whatever comes of it.
+    /// Starts the process without waiting.
     pub(crate) fn spawn(&self) -> Process {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
         command
             .arg(self.command)
             .args(&self.flags)
-            .current_dir(self.folder.path())
-            // Somebody's own settings must not lead to somebody's own servers.
+            .current_dir(self.dir.path())
+            // Excludes settings of the developer's environment.
             .env_clear()
             .envs(self.variables.iter().cloned());
         Process::spawn(command)
     }
 
-    /// Starts it and waits until it runs.
+    /// Starts the process and waits until it runs.
     pub(crate) fn start(&self) -> Process {
         let process = self.spawn();
-        blocking(|| process.wait_for_line(PATIENCE, |line| line.contains(RUNNING)));
+        blocking(|| process.wait_for_line(TIMEOUT, |line| line.contains(RUNNING)));
         process
     }
 }
 
-/// The name it signs with, which has its process id in it.
+/// Whether `by` is the instance id of the process, which contains its pid.
 pub(crate) fn is_of(process: &Process, by: &str) -> bool {
     by.contains(&format!("-{}-", process.pid()))
 }
 
-/// Waits until so many lines have that text.
-pub(crate) async fn said(process: &Process, text: &str, times: usize) {
-    let seen = leasehold_testkit::eventually(PATIENCE, async || lines(process, text) >= times);
-    assert!(seen.await, "did not say {text:?} {times} times");
+/// Waits until `times` log lines contain `text`.
+pub(crate) async fn wait_for_lines(process: &Process, text: &str, times: usize) {
+    let logged = leasehold_testkit::eventually(TIMEOUT, async || lines(process, text) >= times);
+    assert!(logged.await, "did not log {text:?} {times} times");
 }
 
-/// How many lines have that text so far.
+/// Number of log lines that contain `text`.
 pub(crate) fn lines(process: &Process, text: &str) -> usize {
     let lines = process.lines();
     lines.iter().filter(|line| line.contains(text)).count()
 }
 
-/// Asks it to stop and waits for its end, which must be a good one.
+/// Sends SIGTERM and asserts a successful exit.
 pub(crate) fn stop(process: &mut Process) {
     process.terminate();
-    let status = blocking(|| process.wait(PATIENCE));
+    let status = blocking(|| process.wait(TIMEOUT));
     assert!(status.success(), "{status}\n{}", process.log());
 }

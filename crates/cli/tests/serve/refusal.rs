@@ -1,16 +1,16 @@
-//! Settings that cannot work are refused with one clear line; what may come right by itself is waited for.
+//! Invalid settings are rejected with one line; conditions that may improve are waited for.
 
 use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
 use crate::temporal::Namespace;
-use crate::{PATIENCE, blocking, database};
+use crate::{TIMEOUT, blocking, database};
 use leasehold_testkit::TestTemporal;
 use serde_json::json;
 
-/// The one line it ends with.
-fn refused(program: &Program) -> String {
+/// Runs the program and returns its error line.
+fn error_line(program: &Program) -> String {
     let mut process = program.spawn();
-    let status = blocking(|| process.wait(PATIENCE));
+    let status = blocking(|| process.wait(TIMEOUT));
     let log = process.log();
     assert!(!status.success(), "{log}");
     let errors: Vec<&str> = log
@@ -22,10 +22,10 @@ fn refused(program: &Program) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn settings_that_cannot_work_are_named() {
-    // If it were not refused, it should do no harm.
-    let folder = leasehold_testkit::temp_dir();
-    let url = format!("sqlite:{}/leasehold.db", folder.path().display());
+async fn invalid_settings_are_named() {
+    // Harmless if it were accepted.
+    let dir = leasehold_testkit::temp_dir();
+    let url = format!("sqlite:{}/leasehold.db", dir.path().display());
     let bare = Program::temporal().set("store.url", &url);
     let cases = [
         (bare.clone().flag("--stoer"), "--stoer"),
@@ -33,12 +33,12 @@ async fn settings_that_cannot_work_are_named() {
         (bare.clone().flag("--config").flag("none.toml"), "none.toml"),
         (
             bare.clone().set("store.url", "mysql://somewhere/db"),
-            "LEASEHOLD__STORE__URL: must be `sqlite:`",
+            "LEASEHOLD__STORE__URL: must be `sqlite:FILE`",
         ),
         (
             bare.clone()
                 .set("store.url", "postgres://me@db/x?sslmode=maybe"),
-            "LEASEHOLD__STORE__URL: must have an sslmode that is one of",
+            "LEASEHOLD__STORE__URL: sslmode must be one of",
         ),
         (
             bare.clone().set("dispatch.batch", "10"),
@@ -63,36 +63,36 @@ async fn settings_that_cannot_work_are_named() {
         ),
     ];
     for (program, named) in cases {
-        let line = refused(&program);
-        assert!(line.contains(named), "{line:?} does not name {named:?}");
+        let line = error_line(&program);
+        assert!(line.contains(named), "{line:?} does not contain {named:?}");
     }
     for (name, value) in [
         ("temporal.address", "not an address"),
         ("temporal.tls_certificate_file", "alone.pem"),
         ("temporal.namespace", " "),
     ] {
-        let line = refused(&bare.clone().set(name, value));
+        let line = error_line(&bare.clone().set(name, value));
         assert!(line.contains("LEASEHOLD__TEMPORAL__"), "{line}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn settings_of_the_server_that_cannot_work_are_named() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let taken = taken.local_addr().unwrap().to_string();
+async fn invalid_server_settings_are_named() {
+    let in_use = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let in_use = in_use.local_addr().unwrap().to_string();
     let embedded = Program::bare();
     for (program, named) in [
         (
             embedded.clone().set("server.listen", "7777"),
-            "LEASEHOLD__SERVER__LISTEN: must be an address with a port",
+            "LEASEHOLD__SERVER__LISTEN: must be host:port",
         ),
         (
-            embedded.clone().set("server.listen", &taken),
-            taken.as_str(),
+            embedded.clone().set("server.listen", &in_use),
+            in_use.as_str(),
         ),
         (
             embedded.clone().set("server.tls_key_file", "key.pem"),
-            "must have server.tls_certificate_file beside it: the two go together",
+            "must be set together with server.tls_certificate_file",
         ),
         (
             embedded
@@ -110,27 +110,27 @@ async fn settings_of_the_server_that_cannot_work_are_named() {
                 .clone()
                 .set("store.tls_ca_file", "none.pem")
                 .set("store.url", "postgres://db/x"),
-            "store.tls_ca_file: none.pem",
+            "store.tls_ca_file: cannot read none.pem",
         ),
         (
             embedded.clone().flag("--temporal-address").flag("db:1"),
-            "need --engine temporal",
+            "require --engine temporal",
         ),
         (
             embedded.clone().flag("--data-dir").flag("/proc/nowhere"),
             "/proc/nowhere",
         ),
     ] {
-        let line = refused(&program);
-        assert!(line.contains(named), "{line:?} does not name {named:?}");
+        let line = error_line(&program);
+        assert!(line.contains(named), "{line:?} does not contain {named:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_does_not_come_is_waited_for_and_then_named_without_its_password() {
+async fn unreachable_database_is_named_without_its_password() {
     let database = database::fresh().await;
-    let (_, place) = database.url().split_once('@').unwrap();
-    let (server, _) = place.split_once('/').unwrap();
+    let (_, host) = database.url().split_once('@').unwrap();
+    let (server, _) = host.split_once('/').unwrap();
     for url in [
         "postgres://me:hush-hush@127.0.0.1:1/db".to_owned(),
         format!("postgres://postgres:hush-hush@{server}/no_such_database"),
@@ -138,7 +138,7 @@ async fn a_database_that_does_not_come_is_waited_for_and_then_named_without_its_
         let program = Program::temporal()
             .set("store.url", &url)
             .set("store.patience", "1500ms");
-        let line = refused(&program);
+        let line = error_line(&program);
         assert!(
             line.contains("postgres:***@") || line.contains("me:***@"),
             "{line}"
@@ -148,21 +148,21 @@ async fn a_database_that_does_not_come_is_waited_for_and_then_named_without_its_
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_namespace_that_is_missing_is_waited_for() {
+async fn missing_namespace_is_waited_for() {
     let database = database::fresh().await;
     let server = blocking(TestTemporal::shared);
-    // A name that no other test has.
+    // A unique name.
     let name = format!("late-{}", database.name().replace('_', "-"));
     let mut serve = Program::new(database.url(), server.address(), &name).start();
-    program::said(&serve, "the engine is unavailable", 1).await;
+    program::wait_for_lines(&serve, "engine unavailable; dispatch paused", 1).await;
     let log = serve.log();
     assert!(log.contains(&name), "{log}");
-    let site = OrderWorkspace::new(database::store(database.url()), 10).await;
-    let id = site.enqueue(json!({"do": "wait"})).await;
+    let workspace = OrderWorkspace::new(database::store(database.url()), 10).await;
+    let id = workspace.enqueue(json!({"do": "wait"})).await;
 
     let create = ["operator", "namespace", "create", "--namespace", &name];
     blocking(|| server.cli(&create)).unwrap();
-    let request = site.dispatched(id).await;
+    let request = workspace.dispatched(id).await;
     assert_eq!(request.dispatch_failures, 0);
     let namespace = Namespace::named(server, &name);
     assert!(namespace.knows(request.execution.unwrap()));

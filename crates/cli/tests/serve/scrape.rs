@@ -1,24 +1,24 @@
-//! What a process says at `/metrics`, read as Prometheus reads it, and what has moved between two looks. Judges only that promtool has nothing to say.
+//! Scrapes `/metrics` as Prometheus does and compares two scrapes. Also runs promtool.
 
 use crate::first_start::{address, key};
 use crate::program::Program;
-use crate::{PATIENCE, blocking};
+use crate::{TIMEOUT, blocking};
 use leasehold_testkit::{HttpConnection, Process, check_metrics, eventually};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-/// One process, to be looked at again and again.
-pub(crate) struct Scraped {
+/// A process to scrape.
+pub(crate) struct ScrapeTarget {
     address: SocketAddr,
     key: String,
 }
 
-/// Every series with its value.
+/// The values of all series.
 #[derive(Clone, Debug)]
 pub(crate) struct Scrape(BTreeMap<String, f64>);
 
-impl Scraped {
+impl ScrapeTarget {
     pub(crate) fn new(program: &Program, process: &Process) -> Self {
         Self {
             address: address(process),
@@ -26,8 +26,8 @@ impl Scraped {
         }
     }
 
-    /// What it says now.
-    pub(crate) async fn look(&self) -> Scrape {
+    /// Scrapes the process.
+    pub(crate) async fn scrape(&self) -> Scrape {
         let text = self.text().await;
         blocking(|| check_metrics(&text));
         let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -48,7 +48,7 @@ impl Scraped {
         answer.0
     }
 
-    /// What it says to one who asks for OpenMetrics.
+    /// Scrapes in OpenMetrics format.
     pub(crate) async fn open_metrics(&self) -> String {
         let key = &self.key;
         let call = format!(
@@ -56,7 +56,7 @@ impl Scraped {
         );
         let mut connection = HttpConnection::open(self.address).await.unwrap();
         connection.send(call.as_bytes()).await.unwrap();
-        let answer = connection.answer().await.unwrap();
+        let answer = connection.read_response().await.unwrap();
         assert_eq!(answer.status, 200, "{}", answer.text());
         let kind = answer.header("content-type").unwrap();
         assert_eq!(
@@ -66,7 +66,7 @@ impl Scraped {
         answer.text()
     }
 
-    /// Calls the API, which must do what is asked.
+    /// Calls the API and asserts success.
     pub(crate) async fn post(&self, path: &str, body: &Value) {
         self.call("POST", path, Some(body)).await;
     }
@@ -83,18 +83,18 @@ impl Scraped {
         (answer.text(), answer.head)
     }
 
-    /// Looks until it says so; the last look.
-    pub(crate) async fn until(&self, what: &str, is_so: impl Fn(&Scrape) -> bool) -> Scrape {
-        let seen = eventually(PATIENCE, async || is_so(&self.look().await));
-        let so = seen.await;
-        let last = self.look().await;
-        assert!(so, "not {what}: {last:#?}");
+    /// Scrapes until the condition holds; returns the last scrape.
+    pub(crate) async fn until(&self, what: &str, condition: impl Fn(&Scrape) -> bool) -> Scrape {
+        let held = eventually(TIMEOUT, async || condition(&self.scrape().await));
+        let held = held.await;
+        let last = self.scrape().await;
+        assert!(held, "not {what}: {last:#?}");
         last
     }
 }
 
 impl Scrape {
-    /// The value of a series that is there.
+    /// The value of an existing series.
     pub(crate) fn of(&self, series: &str) -> f64 {
         let found = self.0.get(series);
         *found.unwrap_or_else(|| panic!("{series} is not in {self:#?}"))
@@ -104,7 +104,7 @@ impl Scrape {
         self.0.contains_key(series)
     }
 
-    /// By how much the series of these metrics have moved since then; those that have not are left out.
+    /// The changes of these metrics since `before`, without unchanged series.
     pub(crate) fn since(&self, before: &Scrape, metrics: &[&str]) -> BTreeMap<String, f64> {
         let watched = self.0.iter().filter(|(series, _)| {
             let name = series.split('{').next().unwrap();
@@ -118,7 +118,7 @@ impl Scrape {
     }
 }
 
-/// What [`Scrape::since`] must say.
+/// Expected result of [`Scrape::since`].
 pub(crate) fn moves<const N: usize>(moves: [(&str, f64); N]) -> BTreeMap<String, f64> {
     moves.map(|(series, by)| (series.to_owned(), by)).into()
 }

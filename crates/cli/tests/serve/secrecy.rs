@@ -1,4 +1,4 @@
-//! What must not stand in a log, however much is logged.
+//! Secrets and payloads never appear in the log, at any level.
 
 use crate::database;
 use crate::first_start::{address, key};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 const PASSWORD: &str = "hush-hush-password";
 const API_KEY: &str = "hush-hush-api-key";
 const PAYLOAD: &str = "hush-hush-payload";
-/// In every secret of these tests.
+/// Part of every secret in these tests.
 const MARK: &str = "hush";
 
 const CONSTRAINT_ADD: &str = include_str!("sql/constraint_add.sql");
@@ -40,8 +40,8 @@ impl Caller {
         (answer.status, body)
     }
 
-    /// Bodies that cannot be read, keys that open nothing, headers that nobody asked for.
-    async fn misbehave(&mut self, path: &str) {
+    /// Sends invalid bodies, invalid keys and unexpected headers.
+    async fn send_invalid_calls(&mut self, path: &str) {
         for body in [
             &b"{\"params\": {\"card\": \"hush-hush"[..],
             b"\"hush-hush\"",
@@ -62,12 +62,12 @@ impl Caller {
         }
         let strange = "GET /v1/me?hush=hush HTTP/1.1\r\nhost: hush\r\ncookie: hush\r\n\r\n";
         self.connection.send(strange.as_bytes()).await.unwrap();
-        self.connection.answer().await.unwrap();
+        self.connection.read_response().await.unwrap();
     }
 }
 
-/// Asserts that no line has the mark, nor the administrator's key.
-fn assert_silent(serve: &Process, key: &str) {
+/// Asserts that no line contains the mark or the administrator key.
+fn assert_no_leak(serve: &Process, key: &str) {
     let leaks: Vec<String> = serve
         .lines()
         .into_iter()
@@ -82,69 +82,63 @@ fn assert_silent(serve: &Process, key: &str) {
 async fn no_password_api_key_or_payload_is_logged_even_at_trace() {
     let database = database::fresh().await;
     let namespace = Namespace::fresh();
-    // This server lets everybody in, so it takes any password; Temporal's takes any key.
+    // The test servers accept any password and any API key.
     let url = database
         .url()
         .replace("postgres@", &format!("postgres:{PASSWORD}@"));
     assert!(url.contains(PASSWORD));
     let temporal = format!("http://{}", namespace.address());
-    // One folder for both: the key is made once.
+    // Both formats share a directory, so the key is created once.
     let program = Program::new(&url, &temporal, &namespace.name)
         .set("temporal.api_key", API_KEY)
         .set("log.level", "trace");
     for format in ["text", "json"] {
         let program = program.clone().set("log.format", format);
         let mut serve = program.start();
-        let site = OrderWorkspace::new(database::store(database.url()), 10).await;
+        let workspace = OrderWorkspace::new(database::store(database.url()), 10).await;
         let mut caller = Caller::new(&serve, &program).await;
-        let requests = format!("/v1/workspaces/{}/requests", site.workspace);
-        let new = json!({"definition": site.order.definition, "idempotency_key": "hush-hush-key",
+        let requests = format!("/v1/workspaces/{}/requests", workspace.workspace);
+        let new = json!({"definition": workspace.order.definition, "idempotency_key": "hush-hush-key",
             "params": {"do": "wait", "card": PAYLOAD}});
         assert_eq!(caller.post(&requests, &new).await.0, 201);
         let mut other = new.clone();
         other["params"] = json!({"card": "hush-hush-other"});
         assert_eq!(caller.post(&requests, &other).await.0, 409);
-        caller.misbehave(&requests).await;
-        let id = site.all().await[0].id;
-        let request = site.dispatched(id).await;
+        caller.send_invalid_calls(&requests).await;
+        let id = workspace.all().await[0].id;
+        let request = workspace.dispatched(id).await;
         namespace.terminate(request.execution.unwrap(), "enough");
-        site.until("ended", |counts| counts.failed == 1).await;
+        workspace.until("ended", |counts| counts.failed == 1).await;
         program::stop(&mut serve);
-        assert_silent(&serve, &caller.key);
+        assert_no_leak(&serve, &caller.key);
         assert!(program::lines(&serve, "Dispatched execution") > 0);
     }
 }
 
-/// PostgreSQL puts the whole row into the details of an error, and params are in it.
+/// PostgreSQL puts the whole row, including params, into the details of an error.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_row_that_the_database_refuses_is_not_logged() {
+async fn rejected_row_is_not_logged() {
     let database = database::fresh().await;
     let namespace = Namespace::fresh();
     let program = Program::new(database.url(), namespace.address(), &namespace.name)
         .set("log.level", "trace");
     let mut serve = program.start();
-    let site = OrderWorkspace::new(database::store(database.url()), 10).await;
-    let (hand, connection) = tokio_postgres::connect(database.url(), tokio_postgres::NoTls)
+    let workspace = OrderWorkspace::new(database::store(database.url()), 10).await;
+    let (sql, connection) = tokio_postgres::connect(database.url(), tokio_postgres::NoTls)
         .await
         .unwrap();
     tokio::spawn(connection);
-    hand.batch_execute(CONSTRAINT_ADD).await.unwrap();
+    sql.batch_execute(CONSTRAINT_ADD).await.unwrap();
     let mut caller = Caller::new(&serve, &program).await;
-    let requests = format!("/v1/workspaces/{}/requests", site.workspace);
-    let new =
-        json!({"definition": site.order.definition, "priority": 13, "params": {"card": PAYLOAD}});
+    let requests = format!("/v1/workspaces/{}/requests", workspace.workspace);
+    let new = json!({"definition": workspace.order.definition, "priority": 13, "params": {"card": PAYLOAD}});
     assert_eq!(caller.post(&requests, &new).await.0, 500);
     program::stop(&mut serve);
-    assert_silent(&serve, &caller.key);
-    assert_eq!(
-        program::lines(&serve, "a call failed"),
-        1,
-        "{}",
-        serve.log()
-    );
+    assert_no_leak(&serve, &caller.key);
+    assert_eq!(program::lines(&serve, "call failed"), 1, "{}", serve.log());
     assert!(
         program::lines(&serve, "by_hand") > 0,
-        "it says which constraint"
+        "the constraint is named"
     );
 }
 
@@ -161,14 +155,14 @@ async fn no_payload_or_result_of_a_job_or_a_node_is_logged_even_at_trace() {
             .await;
         let workspace = format!("/v1/workspaces/{}", workspace["id"].as_str().unwrap());
         let definitions = format!("{workspace}/definitions");
-        let (_, made) = caller.post(&definitions, &json!({"name": "order"})).await;
-        let definition = made["id"].as_str().unwrap();
+        let (_, created) = caller.post(&definitions, &json!({"name": "order"})).await;
+        let definition = created["id"].as_str().unwrap();
         let graph = json!({"nodes": [{"id": "a", "type": "task", "queue": "letters", "input": {"note": PAYLOAD, "all": {"$from": "/params/card"}}}], "edges": []});
         let versions = format!("{definitions}/{definition}/versions");
-        let (status, said) = caller
+        let (status, response) = caller
             .post(&versions, &json!({"body": {"graph": graph}}))
             .await;
-        assert_eq!(status, 201, "{said}");
+        assert_eq!(status, 201, "{response}");
         let new = json!({"definition": definition, "params": {"card": PAYLOAD}});
         let requests = format!("{workspace}/requests");
         let (status, request) = caller.post(&requests, &new).await;
@@ -177,7 +171,7 @@ async fn no_payload_or_result_of_a_job_or_a_node_is_logged_even_at_trace() {
             json!({"kind": "letter", "payload": {"card": PAYLOAD}, "dedup_key": "hush-hush-key"});
         let jobs = "/v1/queues/letters/jobs";
         assert_eq!(caller.post(jobs, &plain).await.0, 201);
-        caller.misbehave(jobs).await;
+        caller.send_invalid_calls(jobs).await;
         let mut done = 0;
         while done < 2 {
             let claim = json!({"worker": "w", "max": 10, "wait_ms": 5_000});
@@ -189,13 +183,13 @@ async fn no_payload_or_result_of_a_job_or_a_node_is_logged_even_at_trace() {
                     json!({"worker": "w", "id": id, "token": token, "progress": {"at": PAYLOAD}});
                 caller.post("/v1/jobs/progress", &seen).await;
                 let finish = json!({"worker": "w", "finishes": [{"id": id, "token": token, "outcome": "completed", "result": {"sum": PAYLOAD}}]});
-                let (status, said) = caller.post("/v1/jobs/finish", &finish).await;
-                assert_eq!(status, 200, "{said}");
+                let (status, response) = caller.post("/v1/jobs/finish", &finish).await;
+                assert_eq!(status, 200, "{response}");
                 done += 1;
             }
         }
-        program::said(&serve, "execution ended", 1).await;
+        program::wait_for_lines(&serve, "execution ended", 1).await;
         program::stop(&mut serve);
-        assert_silent(&serve, &caller.key);
+        assert_no_leak(&serve, &caller.key);
     }
 }

@@ -1,4 +1,4 @@
-//! Two processes of which one works: the other takes over when it is killed, and at once when it is stopped.
+//! Two processes in exclusive mode: the standby takes over after a kill, and at once after a stop.
 
 use crate::database;
 use crate::order_workspace::OrderWorkspace;
@@ -9,22 +9,22 @@ use leasehold_testkit::Process;
 use serde_json::json;
 use std::time::Duration;
 
-/// `dispatch.lock_at_most_for`, which is left at its default here.
+/// Default of `dispatch.lock_at_most_for`.
 const LOCK: Duration = Duration::from_secs(15);
-/// What is allowed on top when the holder was killed.
+/// Extra time after a kill.
 const MORE: Duration = Duration::from_secs(5);
 
-/// Has a request dispatched, and says by whom.
-async fn dispatched_by(site: &OrderWorkspace) -> (RequestId, String) {
-    let id = site.enqueue(json!({"do": "wait"})).await;
-    site.dispatched(id).await;
-    let by = site.moved_by(id, RequestStatus::Dispatched).await;
+/// Dispatches a request and returns the dispatching instance.
+async fn dispatched_by(workspace: &OrderWorkspace) -> (RequestId, String) {
+    let id = workspace.enqueue(json!({"do": "wait"})).await;
+    workspace.dispatched(id).await;
+    let by = workspace.actors_of(id, RequestStatus::Dispatched).await;
     (id, by[0].clone())
 }
 
-/// How long after `before` was dispatched `after` was, by the database's clock.
-async fn gap(site: &OrderWorkspace, before: RequestId, after: RequestId) -> Duration {
-    let (before, after) = (site.get(before).await, site.get(after).await);
+/// Time between the dispatch of `before` and `after`, by the database's clock.
+async fn gap(workspace: &OrderWorkspace, before: RequestId, after: RequestId) -> Duration {
+    let (before, after) = (workspace.get(before).await, workspace.get(after).await);
     let gap = after
         .dispatched_at
         .unwrap()
@@ -33,39 +33,36 @@ async fn gap(site: &OrderWorkspace, before: RequestId, after: RequestId) -> Dura
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_two_processes_one_works_and_the_other_takes_over() {
+async fn standby_process_takes_over() {
     let database = database::fresh().await;
     let namespace = Namespace::fresh();
     let program = Program::new(database.url(), namespace.address(), &namespace.name);
-    let site = OrderWorkspace::new(database::store(database.url()), 1000).await;
+    let workspace = OrderWorkspace::new(database::store(database.url()), 1000).await;
     let mut first = program.start();
-    let (_, by) = dispatched_by(&site).await;
+    let (_, by) = dispatched_by(&workspace).await;
     assert!(is_of(&first, &by), "{by}");
     let mut second = program.start();
     let mut last = None;
     for _ in 0..10 {
-        let (id, by) = dispatched_by(&site).await;
-        assert!(is_of(&first, &by), "two of them work: {by}");
+        let (id, by) = dispatched_by(&workspace).await;
+        assert!(is_of(&first, &by), "two processes dispatch: {by}");
         last = Some(id);
     }
 
     program::stop(&mut first);
-    let (next, by) = dispatched_by(&site).await;
+    let (next, by) = dispatched_by(&workspace).await;
     assert!(is_of(&second, &by), "{by}");
-    let stopped = gap(&site, last.unwrap(), next).await;
-    // A lock that was not given back lasts for two thirds of its time at least.
-    assert!(
-        stopped < LOCK / 2,
-        "the lock was not given back: {stopped:?}"
-    );
+    let stopped = gap(&workspace, last.unwrap(), next).await;
+    // An unreleased lock lasts for at least two thirds of its lease.
+    assert!(stopped < LOCK / 2, "the lock was not released: {stopped:?}");
 
     let third: Process = program.start();
-    let (last, by) = dispatched_by(&site).await;
+    let (last, by) = dispatched_by(&workspace).await;
     assert!(is_of(&second, &by), "{by}");
     second.kill();
-    let (next, by) = dispatched_by(&site).await;
+    let (next, by) = dispatched_by(&workspace).await;
     assert!(is_of(&third, &by), "{by}");
-    let killed = gap(&site, last, next).await;
+    let killed = gap(&workspace, last, next).await;
     assert!(killed <= LOCK + MORE, "{killed:?}");
     println!("taken over {stopped:?} after SIGTERM, {killed:?} after kill -9");
 }

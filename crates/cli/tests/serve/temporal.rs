@@ -1,6 +1,6 @@
-//! What Temporal says through its own command line: which workflows there are, when each began and ended. Knows no store.
+//! Reads workflows from Temporal through its CLI. Knows no store.
 
-use crate::{PATIENCE, blocking};
+use crate::{TIMEOUT, blocking};
 use leasehold_core::{ExecutionId, Timestamp, WorkspaceId};
 use leasehold_testkit::{Process, TestTemporal, eventually, python_worker};
 use serde::Deserialize;
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::future::ready;
 use std::path::Path;
 
-/// A namespace of a Temporal server, seen from outside.
+/// A Temporal namespace.
 pub(crate) struct Namespace<'a> {
     pub(crate) server: &'a TestTemporal,
     pub(crate) name: String,
@@ -50,20 +50,20 @@ pub(crate) fn workflow_id(execution: ExecutionId) -> String {
 }
 
 impl Namespace<'static> {
-    /// A new one on the server that tests share.
+    /// Creates a namespace on the shared server.
     pub(crate) fn fresh() -> Self {
         Self::on(blocking(TestTemporal::shared))
     }
 }
 
 impl<'a> Namespace<'a> {
-    /// A new one on this server.
+    /// Creates a namespace on this server.
     pub(crate) fn on(server: &'a TestTemporal) -> Self {
         let name = blocking(|| server.fresh_namespace());
         Self { server, name }
     }
 
-    /// One that is there.
+    /// An existing namespace.
     pub(crate) fn named(server: &'a TestTemporal, name: &str) -> Self {
         let name = name.to_owned();
         Self { server, name }
@@ -91,19 +91,19 @@ impl<'a> Namespace<'a> {
             .collect()
     }
 
-    /// Every run, once there are so many that have closed: lists come a little late.
+    /// All runs, once `count` have closed; the list lags slightly.
     pub(crate) async fn closed_runs(&self, count: usize) -> Vec<Run> {
         self.runs_when(count, |run| run.close_time.is_some()).await
     }
 
-    /// Every run, once there are so many.
+    /// All runs, once there are `count`.
     pub(crate) async fn all_runs(&self, count: usize) -> Vec<Run> {
         self.runs_when(count, |_| true).await
     }
 
     async fn runs_when(&self, count: usize, fits: impl Fn(&Run) -> bool) -> Vec<Run> {
         let mut runs = Vec::new();
-        let complete = eventually(PATIENCE, || {
+        let complete = eventually(TIMEOUT, || {
             runs = self.runs();
             ready(runs.iter().filter(|run| fits(run)).count() >= count)
         });
@@ -111,7 +111,7 @@ impl<'a> Namespace<'a> {
         runs
     }
 
-    /// Whether it knows the execution; by id, so it need not be listed yet.
+    /// Whether Temporal knows the execution; by id, so it need not be listed yet.
     pub(crate) fn knows(&self, execution: ExecutionId) -> bool {
         let id = workflow_id(execution);
         let answer = self.cli(&["workflow", "describe", "--workflow-id", &id]);
@@ -122,15 +122,15 @@ impl<'a> Namespace<'a> {
         }
     }
 
-    /// The trace that a workflow was handed, in the header that Temporal's interceptors read, as the first event of its history says it.
-    pub(crate) fn handed_trace(&self, execution: ExecutionId) -> Value {
+    /// The trace context in the header of a workflow's first event.
+    pub(crate) fn trace_context_of(&self, execution: ExecutionId) -> Value {
         let id = workflow_id(execution);
         let show = ["workflow", "show", "--workflow-id", &id, "--output", "json"];
         let history: Value = serde_json::from_str(&self.cli(&show).unwrap()).unwrap();
         let started = &history["events"][0]["workflowExecutionStartedEventAttributes"];
         let payload = &started["header"]["fields"]["_tracer-data"];
         let data = payload["data"].as_str();
-        let data = data.unwrap_or_else(|| panic!("there is no trace in {started}"));
+        let data = data.unwrap_or_else(|| panic!("no trace context in {started}"));
         serde_json::from_slice::<Value>(&from_base64(data)).unwrap()["traceparent"].clone()
     }
 
@@ -147,37 +147,37 @@ impl<'a> Namespace<'a> {
             .unwrap();
     }
 
-    /// A worker made with Temporal's Python SDK, when it has begun to work.
+    /// Starts a worker with Temporal's Python SDK.
     pub(crate) fn worker(&self) -> Process {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let script = folder.join("tests/serve/worker.py");
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let script = dir.join("tests/serve/worker.py");
         let worker = python_worker(&script, &[self.address(), &self.name]);
-        blocking(|| worker.wait_for_line(PATIENCE, |line| line == "ready"));
+        blocking(|| worker.wait_for_line(TIMEOUT, |line| line == "ready"));
         worker
     }
 }
 
-/// What the command line shows of payloads that it does not read itself.
+/// Decodes base64 payloads of the CLI.
 fn from_base64(text: &str) -> Vec<u8> {
     let alphabet: Vec<char> = ('A'..='Z')
         .chain('a'..='z')
         .chain('0'..='9')
         .chain(['+', '/'])
         .collect();
-    let (mut bits, mut held, mut bytes) = (0u32, 0u32, Vec::new());
+    let (mut bits, mut bit_count, mut bytes) = (0u32, 0u32, Vec::new());
     for letter in text.trim_end_matches('=').chars() {
         let value = alphabet.iter().position(|known| *known == letter).unwrap();
         bits = (bits << 6) | u32::try_from(value).unwrap();
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push(u8::try_from((bits >> held) & 0xff).unwrap());
+        bit_count += 6;
+        if bit_count >= 8 {
+            bit_count -= 8;
+            bytes.push(u8::try_from((bits >> bit_count) & 0xff).unwrap());
         }
     }
     bytes
 }
 
-/// Every execution has one workflow with one run, and there is no other.
+/// Asserts exactly one run per execution.
 pub(crate) fn assert_one_run_each(
     runs: &[Run],
     executions: impl IntoIterator<Item = Option<ExecutionId>>,
@@ -192,8 +192,8 @@ pub(crate) fn assert_one_run_each(
     assert_eq!(runs.len(), expected.len(), "a workflow ran twice: {runs:?}");
 }
 
-/// The most workflows of a workspace that were open at one moment, by Temporal's own times.
-pub(crate) fn most_open(runs: &[Run], workspace: WorkspaceId) -> usize {
+/// The maximum number of concurrently open workflows of a workspace, by Temporal's timestamps.
+pub(crate) fn max_open(runs: &[Run], workspace: WorkspaceId) -> usize {
     let workspace = Value::String(workspace.to_string());
     let mut changes = Vec::new();
     for run in runs {
@@ -202,7 +202,7 @@ pub(crate) fn most_open(runs: &[Run], workspace: WorkspaceId) -> usize {
             changes.extend(run.close_time.map(|at| (at, -1)));
         }
     }
-    // What closes at the same moment as another begins goes first.
+    // At equal times, closing sorts before starting.
     changes.sort();
     let mut open = 0i64;
     let counts = changes.into_iter().map(|(_, change)| {

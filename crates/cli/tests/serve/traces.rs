@@ -1,10 +1,10 @@
-//! The traces that a process exports, as a collector gets them: one trace from the caller's span to the engine.
+//! The exported traces: one trace from the caller's span to the engine.
 
 use crate::first_start::{address, key};
 use crate::order_workspace::OrderWorkspace;
 use crate::program::{self, Program};
 use crate::temporal::Namespace;
-use crate::{PATIENCE, blocking, database};
+use crate::{TIMEOUT, blocking, database};
 use leasehold_client::Client;
 use leasehold_client::api::definition::{NewDefinition, NewVersion};
 use leasehold_client::api::workspace::NewWorkspace;
@@ -21,14 +21,14 @@ fn traceparent(flags: &str) -> String {
     format!("00-{TRACE}-{SPAN}-{flags}")
 }
 
-/// Enqueues one request over HTTP as a caller who traces.
+/// Enqueues a request over HTTP with a trace context.
 async fn enqueue(
     serve: &Process,
     program: &Program,
-    site: &OrderWorkspace,
+    workspace: &OrderWorkspace,
     trace: &str,
 ) -> RequestId {
-    let (workspace, definition) = (site.workspace, site.order.definition);
+    let (workspace, definition) = (workspace.workspace, workspace.order.definition);
     enqueue_in(serve, program, workspace, definition, trace).await
 }
 
@@ -49,10 +49,10 @@ async fn enqueue_in(
     );
     let mut connection = HttpConnection::open(address(serve)).await.unwrap();
     connection.send(call.as_bytes()).await.unwrap();
-    let answer = connection.answer().await.unwrap();
+    let answer = connection.read_response().await.unwrap();
     assert_eq!(answer.status, 201, "{}", answer.text());
-    let made: Value = serde_json::from_slice(&answer.body).unwrap();
-    serde_json::from_value(made["id"].clone()).unwrap()
+    let created: Value = serde_json::from_slice(&answer.body).unwrap();
+    serde_json::from_value(created["id"].clone()).unwrap()
 }
 
 async fn metrics(serve: &Process, program: &Program) -> String {
@@ -62,7 +62,7 @@ async fn metrics(serve: &Process, program: &Program) -> String {
     answer.unwrap().text()
 }
 
-/// The spans below one, names in alphabetical order, each level further in.
+/// The span tree below `parent`, sorted by name and indented.
 fn tree(spans: &[ReceivedSpan], parent: &str, depth: usize) -> Vec<String> {
     let mut below: Vec<&ReceivedSpan> = spans.iter().filter(|s| s.parent == parent).collect();
     below.sort_by(|one, other| one.name.cmp(&other.name));
@@ -86,15 +86,15 @@ fn named<'a>(spans: &'a [ReceivedSpan], name: &str) -> &'a ReceivedSpan {
     found[0]
 }
 
-/// The trace once the request's part of it has come.
-fn whole(receiver: &OtlpReceiver) -> Vec<ReceivedSpan> {
+/// The trace, once the spans of the request have arrived.
+fn wait_for_trace(receiver: &OtlpReceiver) -> Vec<ReceivedSpan> {
     let has = |spans: &[ReceivedSpan], name: &str| {
         spans
             .iter()
             .any(|span| span.trace == TRACE && span.name == name)
     };
     blocking(|| {
-        receiver.wait_for(PATIENCE, |spans| {
+        receiver.wait_for(TIMEOUT, |spans| {
             has(spans, "step:process_item")
                 && has(spans, "POST /v1/workspaces/{workspace}/requests")
         })
@@ -129,7 +129,7 @@ fn sorted(mut lines: Vec<String>) -> Vec<String> {
     lines
 }
 
-/// Every span lies within its parent, as far as both are known here.
+/// Asserts that spans lie within their parents.
 fn assert_nested(spans: &[ReceivedSpan]) {
     for span in spans {
         assert!(span.from <= span.to, "{span:?}");
@@ -145,12 +145,12 @@ fn assert_nested(spans: &[ReceivedSpan]) {
     }
 }
 
-/// The batch's own trace, which the request's part points at.
+/// The trace of the batch, which the item span links to.
 fn assert_linked(receiver: &OtlpReceiver, item: &ReceivedSpan) -> ReceivedSpan {
     let (trace, id) = item.links[0].clone();
     assert_ne!(trace, TRACE);
     let came = |spans: &[ReceivedSpan]| spans.iter().any(|span| span.id == id);
-    blocking(|| receiver.wait_for(PATIENCE, came));
+    blocking(|| receiver.wait_for(TIMEOUT, came));
     let batch = receiver.trace(&trace);
     let flow = named(&batch, "flow:queue_processing");
     assert_eq!((&flow.id, flow.parent.as_str()), (&id, ""));
@@ -163,7 +163,7 @@ fn assert_linked(receiver: &OtlpReceiver, item: &ReceivedSpan) -> ReceivedSpan {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_trace_leads_from_the_callers_span_to_the_workflow() {
+async fn trace_covers_caller_to_workflow() {
     let receiver = OtlpReceiver::start();
     let database = database::fresh().await;
     let namespace = Namespace::fresh();
@@ -171,15 +171,18 @@ async fn one_trace_leads_from_the_callers_span_to_the_workflow() {
         .set("traces.endpoint", &receiver.endpoint())
         .set("log.level", "debug");
     let mut serve = program.start();
-    let site = OrderWorkspace::new(database::store(database.url()), 10).await;
-    let id = enqueue(&serve, &program, &site, &traceparent("01")).await;
-    let request = site.dispatched(id).await;
-    let spans = whole(&receiver);
+    let workspace = OrderWorkspace::new(database::store(database.url()), 10).await;
+    let id = enqueue(&serve, &program, &workspace, &traceparent("01")).await;
+    let request = workspace.dispatched(id).await;
+    let spans = wait_for_trace(&receiver);
 
-    let seen = tree(&spans, SPAN, 0);
-    assert_eq!(seen[0], "POST /v1/workspaces/{workspace}/requests (server)");
+    let actual = tree(&spans, SPAN, 0);
+    assert_eq!(
+        actual[0],
+        "POST /v1/workspaces/{workspace}/requests (server)"
+    );
     let start = "      temporal:start_workflow (client)";
-    assert_eq!(sorted(seen), expected(start), "{spans:#?}");
+    assert_eq!(sorted(actual), expected(start), "{spans:#?}");
     assert_eq!(spans.len(), expected(start).len());
     assert_nested(&spans);
     let call = named(&spans, "POST /v1/workspaces/{workspace}/requests");
@@ -199,8 +202,11 @@ async fn one_trace_leads_from_the_callers_span_to_the_workflow() {
     let execution: ExecutionId = request.execution.unwrap();
     for (name, value) in [
         ("leasehold.request", id.to_string()),
-        ("leasehold.workspace", site.workspace.to_string()),
-        ("leasehold.definition", site.order.definition.to_string()),
+        ("leasehold.workspace", workspace.workspace.to_string()),
+        (
+            "leasehold.definition",
+            workspace.order.definition.to_string(),
+        ),
         ("leasehold.execution", execution.to_string()),
         ("leasehold.attempt", "1".to_owned()),
         ("leasehold.outcome", "dispatched".to_owned()),
@@ -209,10 +215,13 @@ async fn one_trace_leads_from_the_callers_span_to_the_workflow() {
     }
     let flow = assert_linked(&receiver, item);
 
-    // What is kept is the call's place, and what Temporal was given is the start's.
+    // The store has the context of the call, Temporal that of the start.
     assert_eq!(request.trace_context, Some(call.traceparent()));
-    let begun = named(&spans, "temporal:start_workflow");
-    assert_eq!(namespace.handed_trace(execution), begun.traceparent());
+    let start_span = named(&spans, "temporal:start_workflow");
+    assert_eq!(
+        namespace.trace_context_of(execution),
+        start_span.traceparent()
+    );
 
     program::stop(&mut serve);
     let batch = receiver.trace(&flow.trace);
@@ -223,17 +232,17 @@ async fn one_trace_leads_from_the_callers_span_to_the_workflow() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_tree_comes_from_the_embedded_engine_and_its_jobs_go_on_with_the_trace() {
+async fn embedded_engine_and_its_jobs_continue_the_trace() {
     let receiver = OtlpReceiver::start();
     // On a SQLite file.
     let program = Program::bare().set("traces.endpoint", &receiver.endpoint());
     let mut serve = program.start();
     let url = format!("http://{}", address(&serve));
     let client = Client::new(&url, &key(&program)).unwrap();
-    let (workspace, definition) = with_a_task(&client).await;
+    let (workspace, definition) = create_task_definition(&client).await;
     let trace = traceparent("01");
     enqueue_in(&serve, &program, workspace, definition, &trace).await;
-    let spans = whole(&receiver);
+    let spans = wait_for_trace(&receiver);
     let start = "      engine:start";
     assert_eq!(sorted(tree(&spans, SPAN, 0)), expected(start), "{spans:#?}");
     assert_linked(&receiver, named(&spans, "step:process_item"));
@@ -252,8 +261,8 @@ async fn the_same_tree_comes_from_the_embedded_engine_and_its_jobs_go_on_with_th
     assert!(!all.contains(&key), "a key was exported");
 }
 
-/// A workspace with a definition of one task.
-async fn with_a_task(client: &Client) -> (WorkspaceId, DefinitionId) {
+/// Creates a workspace and a definition with one task.
+async fn create_task_definition(client: &Client) -> (WorkspaceId, DefinitionId) {
     let new = NewWorkspace {
         name: "traced".to_owned(),
         plan: Plan::Pro,
@@ -276,39 +285,39 @@ async fn with_a_task(client: &Client) -> (WorkspaceId, DefinitionId) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_caller_does_not_record_is_not_recorded_here() {
+async fn unsampled_trace_is_not_recorded() {
     let receiver = OtlpReceiver::start();
     let database = database::fresh().await;
     let namespace = Namespace::fresh();
     let program = Program::new(database.url(), namespace.address(), &namespace.name)
         .set("traces.endpoint", &receiver.endpoint());
     let mut serve = program.start();
-    let site = OrderWorkspace::new(database::store(database.url()), 10).await;
+    let workspace = OrderWorkspace::new(database::store(database.url()), 10).await;
     let unrecorded = traceparent("00");
-    let id = enqueue(&serve, &program, &site, &unrecorded).await;
-    let request = site.dispatched(id).await;
+    let id = enqueue(&serve, &program, &workspace, &unrecorded).await;
+    let request = workspace.dispatched(id).await;
     assert_eq!(request.trace_context.as_deref(), Some(&*unrecorded));
-    let handed = namespace.handed_trace(request.execution.unwrap());
-    assert_eq!(handed, *unrecorded);
+    let propagated = namespace.trace_context_of(request.execution.unwrap());
+    assert_eq!(propagated, *unrecorded);
     program::stop(&mut serve);
-    // All has been exported now: the batch, and nothing of the caller's.
+    // Everything is exported: the batch, and nothing of the caller's trace.
     named(&receiver.spans(), "flow:queue_processing");
     assert!(receiver.trace(TRACE).is_empty(), "{:?}", receiver.spans());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn where_nothing_is_traced_the_callers_trace_is_kept_and_handed_on() {
+async fn disabled_tracing_still_propagates_the_trace_context() {
     let database = database::fresh().await;
     let namespace = Namespace::fresh();
     let program = Program::new(database.url(), namespace.address(), &namespace.name);
     let mut serve = program.start();
-    let site = OrderWorkspace::new(database::store(database.url()), 10).await;
+    let workspace = OrderWorkspace::new(database::store(database.url()), 10).await;
     let sent = traceparent("01");
-    let id = enqueue(&serve, &program, &site, &sent).await;
-    let request = site.dispatched(id).await;
+    let id = enqueue(&serve, &program, &workspace, &sent).await;
+    let request = workspace.dispatched(id).await;
     assert_eq!(request.trace_context.as_deref(), Some(&*sent));
-    let handed = namespace.handed_trace(request.execution.unwrap());
-    assert_eq!(handed, *sent);
+    let propagated = namespace.trace_context_of(request.execution.unwrap());
+    assert_eq!(propagated, *sent);
     program::stop(&mut serve);
 }
 
@@ -318,14 +327,14 @@ fn free_address() -> SocketAddr {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_collector_that_is_away_is_said_once_and_costs_nothing_but_spans() {
+async fn collector_outage_is_logged_once_and_drops_only_spans() {
     let collector = free_address();
     let database = database::fresh().await;
     let namespace = Namespace::fresh();
     let program = Program::new(database.url(), namespace.address(), &namespace.name)
         .set("traces.endpoint", &format!("http://{collector}"));
     let mut serve = program.start();
-    let site = OrderWorkspace::new(database::store(database.url()), 10).await;
+    let workspace = OrderWorkspace::new(database::store(database.url()), 10).await;
     let dropped = |text: &str| {
         let line = text
             .lines()
@@ -334,25 +343,25 @@ async fn a_collector_that_is_away_is_said_once_and_costs_nothing_but_spans() {
     };
     let mut before = 0;
     for _ in 0..2 {
-        let id = enqueue(&serve, &program, &site, &traceparent("01")).await;
-        site.dispatched(id).await;
-        let more = eventually(PATIENCE, async || {
+        let id = enqueue(&serve, &program, &workspace, &traceparent("01")).await;
+        workspace.dispatched(id).await;
+        let more = eventually(TIMEOUT, async || {
             dropped(&metrics(&serve, &program).await) > before + 10
         });
         assert!(more.await, "no spans are counted as failed");
         before = dropped(&metrics(&serve, &program).await);
     }
     assert_eq!(
-        program::lines(&serve, "traces cannot be exported"),
+        program::lines(&serve, "trace export failed"),
         1,
         "{}",
         serve.log()
     );
 
     let receiver = OtlpReceiver::at(collector);
-    let id = enqueue(&serve, &program, &site, &traceparent("01")).await;
-    site.dispatched(id).await;
-    whole(&receiver);
-    program::said(&serve, "traces are exported again", 1).await;
+    let id = enqueue(&serve, &program, &workspace, &traceparent("01")).await;
+    workspace.dispatched(id).await;
+    wait_for_trace(&receiver);
+    program::wait_for_lines(&serve, "trace export recovered", 1).await;
     program::stop(&mut serve);
 }

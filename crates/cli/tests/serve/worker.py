@@ -1,4 +1,4 @@
-"""A worker with Temporal's own SDK. What its workflows do is said by the params of their request.
+"""A worker with Temporal's own SDK. The params of the request control the workflow.
 
     worker.py ADDRESS NAMESPACE
 """
@@ -14,7 +14,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 
 async def do(given: dict) -> str:
-    # A test reads from this what a user's worker is given. One write, since workflows run on several threads.
+    # Tests read this line. One write, because workflows run on several threads.
     sys.stdout.write("given " + json.dumps(given) + "\n")
     params = given["params"]
     if params["do"] == "fail":

@@ -1,10 +1,11 @@
-//! Every call about workspaces, keys, queues, jobs and the server itself, there and back.
+//! Round trips of every call about workspaces, keys, queues, jobs and the server.
 
 use crate::counting_server::{CountingServer, QUEUE};
 use futures::TryStreamExt;
 use leasehold_client::api::Code;
 use leasehold_client::api::job::{
-    Claim, Finish, FinishMany, FinishState, NewJob, NewJobs, Outcome, Progress, Renew,
+    ClaimOptions, Finish, FinishBatch, FinishState, JobOutcome, LeaseRenewal, NewJob, NewJobs,
+    ProgressReport,
 };
 use leasehold_client::api::key::{NewKey, Scope};
 use leasehold_client::api::overview::EngineHealth;
@@ -15,12 +16,12 @@ use leasehold_core::{JobStatus, JsonText, Plan};
 use leasehold_testbed::BackendKind;
 
 on_both!(
-    workspaces_go_there_and_back,
-    keys_are_made_used_and_revoked,
-    queues_and_jobs_go_there_and_back,
-    a_job_is_claimed_renewed_reported_on_and_finished,
-    lists_are_read_to_their_end,
-    the_server_speaks_of_itself,
+    workspace_calls_round_trip,
+    keys_are_created_used_and_revoked,
+    queue_and_job_calls_round_trip,
+    job_is_claimed_renewed_and_finished_with_progress,
+    lists_are_read_to_the_last_page,
+    server_info_calls_answer,
 );
 
 fn code(error: ClientError) -> Code {
@@ -30,17 +31,17 @@ fn code(error: ClientError) -> Code {
     }
 }
 
-async fn workspaces_go_there_and_back(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
-    let client = &ground.client;
+async fn workspace_calls_round_trip(on: BackendKind) {
+    let server = CountingServer::new(on).await;
+    let client = &server.client;
     let new = NewWorkspace {
         name: "acme".to_owned(),
         plan: Plan::Pro,
         max_concurrent_executions: None,
     };
-    let made = client.workspace_create(&new).await.unwrap();
+    let created = client.workspace_create(&new).await.unwrap();
     assert_eq!(
-        (made.name.as_str(), made.max_concurrent_executions),
+        (created.name.as_str(), created.max_concurrent_executions),
         ("acme", 5)
     );
     let taken = client.workspace_create(&new).await.unwrap_err();
@@ -50,47 +51,50 @@ async fn workspaces_go_there_and_back(on: BackendKind) {
         paused: Some(true),
         ..WorkspaceChange::default()
     };
-    let changed = client.workspace_update(made.id, &change).await.unwrap();
+    let changed = client.workspace_update(created.id, &change).await.unwrap();
     assert!(changed.paused && changed.overridden);
-    let state = client.workspace_get(made.id).await.unwrap();
+    let state = client.workspace_get(created.id).await.unwrap();
     assert_eq!((state.slots.limit, &state.workspace), (7, &changed));
     let found = client.workspace_find("acme").await.unwrap();
     assert_eq!(found, Some(state.workspace));
     assert_eq!(client.workspace_find("a & b?").await.unwrap(), None);
-    client.workspace_delete(made.id).await.unwrap();
+    client.workspace_delete(created.id).await.unwrap();
     assert_eq!(client.workspace_find("acme").await.unwrap(), None);
-    let gone = client.workspace_get(made.id).await.unwrap_err();
+    let gone = client.workspace_get(created.id).await.unwrap_err();
     assert_eq!(code(gone), Code::NotFound);
 }
 
-async fn keys_are_made_used_and_revoked(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
+async fn keys_are_created_used_and_revoked(on: BackendKind) {
+    let server = CountingServer::new(on).await;
     let new = NewKey {
         name: "mail workers".to_owned(),
         scope: Scope::Worker {
             queues: vec![QUEUE.to_owned()],
         },
     };
-    let made = ground.client.key_create(&new).await.unwrap();
-    let address = format!("http://{}/", ground.address);
-    let worker = Client::new(&address, &made.secret).unwrap();
-    assert_eq!(worker.key_me().await.unwrap(), made.key);
-    assert_eq!(ground.client.key_get(made.key.id).await.unwrap(), made.key);
-    assert_eq!(ground.client.key_list().all().await.unwrap().len(), 2);
+    let created = server.client.key_create(&new).await.unwrap();
+    let address = format!("http://{}/", server.address);
+    let worker = Client::new(&address, &created.secret).unwrap();
+    assert_eq!(worker.key_me().await.unwrap(), created.key);
+    assert_eq!(
+        server.client.key_get(created.key.id).await.unwrap(),
+        created.key
+    );
+    assert_eq!(server.client.key_list().all().await.unwrap().len(), 2);
     let forbidden = worker.key_list().all().await.unwrap_err();
     assert_eq!(code(forbidden), Code::Forbidden);
-    let revoked = ground.client.key_revoke(made.key.id).await.unwrap();
+    let revoked = server.client.key_revoke(created.key.id).await.unwrap();
     assert!(revoked.revoked_at.is_some());
     let refused = worker.key_me().await.unwrap_err();
     assert!(!refused.is_retryable());
     assert_eq!(code(refused), Code::Unauthenticated);
-    let shown = format!("{worker:?} {made:?}");
-    assert!(!shown.contains(&made.secret), "{shown}");
+    let shown = format!("{worker:?} {created:?}");
+    assert!(!shown.contains(&created.secret), "{shown}");
 }
 
-async fn queues_and_jobs_go_there_and_back(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
-    let client = &ground.client;
+async fn queue_and_job_calls_round_trip(on: BackendKind) {
+    let server = CountingServer::new(on).await;
+    let client = &server.client;
     let name = "e mails/ä?";
     let change = QueueChange {
         limit: Some(Some(3)),
@@ -140,12 +144,12 @@ async fn queues_and_jobs_go_there_and_back(on: BackendKind) {
     assert_eq!(client.job_limit().await.unwrap(), Some(9));
 }
 
-async fn a_job_is_claimed_renewed_reported_on_and_finished(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
-    let client = ground.worker_client().await;
+async fn job_is_claimed_renewed_and_finished_with_progress(on: BackendKind) {
+    let server = CountingServer::new(on).await;
+    let client = server.worker_client().await;
     let new = NewJob::new("welcome", JsonText::of("ada").unwrap());
     let id = client.job_enqueue(QUEUE, &new).await.unwrap().id;
-    let claim = Claim {
+    let claim = ClaimOptions {
         worker: "w".to_owned(),
         max: 5,
         lease_ms: Some(60_000),
@@ -154,7 +158,7 @@ async fn a_job_is_claimed_renewed_reported_on_and_finished(on: BackendKind) {
     let claimed = client.job_claim(QUEUE, &claim).await.unwrap();
     let job = &claimed.jobs[0];
     assert_eq!((job.id, job.attempt, job.lease_ms), (id, 1, 60_000));
-    let renew = Renew {
+    let renew = LeaseRenewal {
         worker: "w".to_owned(),
         claims: vec![leasehold_client::api::job::JobRef {
             id,
@@ -163,19 +167,19 @@ async fn a_job_is_claimed_renewed_reported_on_and_finished(on: BackendKind) {
         lease_ms: 60_000,
     };
     assert_eq!(client.job_renew(&renew).await.unwrap(), [id]);
-    let progress = Progress {
+    let progress = ProgressReport {
         worker: "w".to_owned(),
         id,
         token: job.token,
         progress: JsonText::of(&50).unwrap(),
     };
     assert!(client.job_progress(&progress).await.unwrap());
-    let finish = FinishMany {
+    let finish = FinishBatch {
         worker: "w".to_owned(),
         finishes: vec![Finish {
             id,
             token: job.token,
-            outcome: Outcome::Completed,
+            outcome: JobOutcome::Completed,
             result: Some(JsonText::of("sent").unwrap()),
             error: None,
             retry: None,
@@ -189,16 +193,16 @@ async fn a_job_is_claimed_renewed_reported_on_and_finished(on: BackendKind) {
     assert_eq!(job.result.unwrap().as_str(), "\"sent\"");
 }
 
-async fn lists_are_read_to_their_end(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
+async fn lists_are_read_to_the_last_page(on: BackendKind) {
+    let server = CountingServer::new(on).await;
     let jobs = vec![NewJob::new("a", JsonText::default()); 25];
-    let jobs = ground
+    let jobs = server
         .client
         .job_enqueue_many(QUEUE, &NewJobs { jobs })
         .await;
     let mut ids: Vec<i64> = jobs.unwrap().iter().map(|job| job.id.0).collect();
     ids.reverse();
-    let list = ground.client.job_list(QUEUE, None).limit(10);
+    let list = server.client.job_list(QUEUE, None).limit(10);
     let page = list.page(None).await.unwrap();
     assert_eq!(page.items.len(), 10);
     let page = list.page(page.next.as_deref()).await.unwrap();
@@ -212,9 +216,9 @@ async fn lists_are_read_to_their_end(on: BackendKind) {
     assert_eq!(listed, ids);
 }
 
-async fn the_server_speaks_of_itself(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
-    let client = &ground.client;
+async fn server_info_calls_answer(on: BackendKind) {
+    let server = CountingServer::new(on).await;
+    let client = &server.client;
     client.healthy().await.unwrap();
     client.ready().await.unwrap();
     assert_eq!(client.lock_list().await.unwrap(), []);
@@ -231,7 +235,7 @@ async fn the_server_speaks_of_itself(on: BackendKind) {
     );
     let metrics = client.metrics().await.unwrap();
     assert!(metrics.contains("leasehold_http_requests"), "{metrics}");
-    ground.stop.cancel();
+    server.stop.cancel();
     let stopping = client.ready().await.unwrap_err();
     assert!(stopping.is_retryable());
 }

@@ -1,4 +1,4 @@
-//! The stream of changes in the client: it goes on by itself where it was, and misses and repeats nothing.
+//! The client's change stream: it resumes after a lost connection without gaps or repetitions.
 
 use crate::counting_server::CountingServer;
 use leasehold_client::Client;
@@ -13,12 +13,12 @@ use leasehold_testkit::FaultProxy;
 use serde_json::json;
 
 on_both!(
-    changes_come_as_they_happen,
-    a_stream_that_breaks_goes_on_where_it_was,
-    a_stream_that_is_refused_says_why,
+    changes_arrive_as_they_happen,
+    broken_stream_resumes_at_its_cursor,
+    rejected_stream_returns_the_problem,
 );
 
-async fn site(ground: &CountingServer) -> (WorkspaceId, DefinitionId) {
+async fn workspace_and_definition(server: &CountingServer) -> (WorkspaceId, DefinitionId) {
     let workspace = fresh_id();
     let new = NewWorkspace {
         id: workspace,
@@ -26,14 +26,14 @@ async fn site(ground: &CountingServer) -> (WorkspaceId, DefinitionId) {
         plan: Plan::Free,
         limit_override: None,
     };
-    ground.store.workspace_create(&new).await.unwrap();
+    server.store.workspace_create(&new).await.unwrap();
     let definition = fresh_id();
     let new = NewDefinition {
         id: definition,
         workspace,
         name: "order".to_owned(),
     };
-    ground.store.definition_create(&new).await.unwrap();
+    server.store.definition_create(&new).await.unwrap();
     let new = NewVersion {
         id: fresh_id(),
         workspace,
@@ -45,16 +45,16 @@ async fn site(ground: &CountingServer) -> (WorkspaceId, DefinitionId) {
         params_schema: None,
         execution_timeout: None,
     };
-    ground.store.version_publish(&new).await.unwrap();
+    server.store.version_publish(&new).await.unwrap();
     (workspace, definition)
 }
 
 async fn enqueue(
-    ground: &CountingServer,
+    server: &CountingServer,
     (workspace, definition): (WorkspaceId, DefinitionId),
 ) -> RequestId {
     let new = NewRequest::new(definition, json!({}));
-    ground
+    server
         .client
         .request_enqueue(workspace, &new)
         .await
@@ -62,55 +62,55 @@ async fn enqueue(
         .id
 }
 
-async fn changes_come_as_they_happen(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
-    let site = site(&ground).await;
-    let before = enqueue(&ground, site).await;
-    let mut stream = ground.client.changes(Some(site.0));
+async fn changes_arrive_as_they_happen(on: BackendKind) {
+    let server = CountingServer::new(on).await;
+    let ids = workspace_and_definition(&server).await;
+    let before = enqueue(&server, ids).await;
+    let mut stream = server.client.changes(Some(ids.0));
     stream.begin().await.unwrap();
-    let after = enqueue(&ground, site).await;
+    let after = enqueue(&server, ids).await;
     let change = stream.next().await.unwrap();
     assert_eq!(
         (change.event.request, change.event.to),
         (after, RequestStatus::Pending)
     );
-    let mut all = ground.client.changes(None).from_oldest();
+    let mut all = server.client.changes(None).from_oldest();
     assert_eq!(all.next().await.unwrap().event.request, before);
     assert_eq!(all.next().await.unwrap().event.request, after);
-    let mut later = ground.client.changes(None).after(change.cursor);
-    let last = enqueue(&ground, site).await;
+    let mut later = server.client.changes(None).after(change.cursor);
+    let last = enqueue(&server, ids).await;
     assert_eq!(later.next().await.unwrap().event.request, last);
 }
 
-async fn a_stream_that_breaks_goes_on_where_it_was(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
-    let site = site(&ground).await;
-    let proxy = FaultProxy::to(&ground.address.to_string()).await;
-    let client = Client::new(&format!("http://{}", proxy.address()), &ground.admin).unwrap();
+async fn broken_stream_resumes_at_its_cursor(on: BackendKind) {
+    let server = CountingServer::new(on).await;
+    let ids = workspace_and_definition(&server).await;
+    let proxy = FaultProxy::to(&server.address.to_string()).await;
+    let client = Client::new(&format!("http://{}", proxy.address()), &server.admin).unwrap();
     let mut stream = client.changes(None);
     stream.begin().await.unwrap();
-    let (mut put, mut seen) = (Vec::new(), Vec::new());
+    let (mut enqueued, mut seen) = (Vec::new(), Vec::new());
     for round in 0..6 {
         proxy.cut();
         for _ in 0..3 {
-            put.push(enqueue(&ground, site).await);
+            enqueued.push(enqueue(&server, ids).await);
         }
-        // Not always to the end of what there is.
-        while seen.len() + round % 2 < put.len() {
+        // Sometimes leaves a change unread.
+        while seen.len() + round % 2 < enqueued.len() {
             seen.push(stream.next().await.unwrap().event.request);
         }
     }
-    while seen.len() < put.len() {
+    while seen.len() < enqueued.len() {
         seen.push(stream.next().await.unwrap().event.request);
     }
-    assert_eq!(seen, put);
+    assert_eq!(seen, enqueued);
 }
 
-async fn a_stream_that_is_refused_says_why(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
-    let unknown = ground.client.changes(None).after("nowhere").next().await;
+async fn rejected_stream_returns_the_problem(on: BackendKind) {
+    let server = CountingServer::new(on).await;
+    let unknown = server.client.changes(None).after("nowhere").next().await;
     assert_eq!(unknown.unwrap_err().code(), Some(Code::InvalidParameter));
-    let worker = ground.worker_client().await;
+    let worker = server.worker_client().await;
     let forbidden = worker.changes(None).next().await;
     assert_eq!(forbidden.unwrap_err().code(), Some(Code::Forbidden));
 }

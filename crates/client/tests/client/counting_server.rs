@@ -1,6 +1,6 @@
-//! A server on a socket of its own that counts the calls it gets, and a client with an administrator's key.
+//! A server on its own socket that counts calls, and a client with an administrator key.
 
-use crate::PATIENCE;
+use crate::WAIT_TIMEOUT;
 use axum::Router;
 use axum::extract::Request;
 use axum::middleware::{Next, from_fn};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 pub(crate) const QUEUE: &str = "emails";
 
-/// A [`TestServer`] without an engine, on a socket, with its calls counted.
+/// A [`TestServer`] without an engine, on a socket, that counts calls.
 pub(crate) struct CountingServer {
     pub(crate) client: Client,
     pub(crate) address: SocketAddr,
@@ -48,23 +48,23 @@ impl CountingServer {
         }
     }
 
-    /// A client with a key of this scope.
+    /// Creates a client with a key of this scope.
     pub(crate) async fn client_for(&self, scope: KeyScope) -> Client {
         self.server.client(self.address, scope).await
     }
 
-    /// A client with a key for workers of the queue.
+    /// Creates a client with a worker key for [`QUEUE`].
     pub(crate) async fn worker_client(&self) -> Client {
         let queues = vec![QUEUE.to_owned()];
         self.client_for(KeyScope::Worker { queues }).await
     }
 
-    /// How many calls the server has got so far.
+    /// Returns the number of calls so far.
     pub(crate) fn calls(&self) -> usize {
         self.calls.begun.load(Ordering::SeqCst)
     }
 
-    /// How many calls are under way, those that wait among them.
+    /// Returns the number of unanswered calls, waiting claims included.
     pub(crate) fn under_way(&self) -> usize {
         self.calls() - self.calls.ended.load(Ordering::SeqCst)
     }
@@ -75,14 +75,14 @@ impl CountingServer {
     }
 }
 
-/// The calls that a server got.
+/// The counters of a server's calls.
 #[derive(Default)]
 struct Calls {
     begun: AtomicUsize,
     ended: AtomicUsize,
 }
 
-/// One of them, until it is answered or its caller has gone.
+/// One call, until it is answered or the caller disconnects.
 struct Call(Arc<Calls>);
 
 impl Drop for Call {
@@ -96,14 +96,14 @@ fn counted(app: Router, calls: Arc<Calls>) -> Router {
         calls.begun.fetch_add(1, Ordering::SeqCst);
         let call = Call(calls.clone());
         async move {
-            let _until_answered = call;
+            let _call = call;
             next.run(request).await
         }
     }))
 }
 
-/// Waits until it is so.
+/// Waits until `check` returns true.
 pub(crate) async fn until(what: &str, check: impl AsyncFn() -> bool) {
-    let seen = eventually(PATIENCE, || check()).await;
-    assert!(seen, "in vain waited until {what}");
+    let seen = eventually(WAIT_TIMEOUT, || check()).await;
+    assert!(seen, "timed out waiting until {what}");
 }

@@ -1,8 +1,8 @@
-//! The client and the worker over HTTP against a real server on a real socket, on both stores.
+//! Tests of the client and the HTTP worker against a real server on a socket, on both stores.
 
 #![allow(clippy::unwrap_used)]
 
-/// Makes a test of each scenario on both stores.
+/// Defines a test of each scenario per store.
 macro_rules! on_both {
     ($($scenario:ident),* $(,)?) => {
         mod postgres {
@@ -31,10 +31,10 @@ mod worker;
 
 use std::time::Duration;
 
-/// Long enough for a slow machine; what is waited for comes much sooner.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Limit on waiting for an expected event; long enough for a slow machine.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 async fn bounded(scenario: impl Future<Output = ()>) {
     let over = tokio::time::timeout(Duration::from_secs(100), scenario).await;
-    assert!(over.is_ok(), "it hangs");
+    assert!(over.is_ok(), "the test timed out");
 }

@@ -1,6 +1,6 @@
-//! The worker in Python and the one in Rust, each a process, draw from one queue; one of them is killed in the middle.
+//! A Python and a Rust worker process share one queue; the test kills one of them while it runs jobs.
 
-use crate::PATIENCE;
+use crate::WAIT_TIMEOUT;
 use crate::counting_server::{CountingServer, QUEUE, until};
 use leasehold_client::api::job::{Job, NewJob, NewJobs};
 use leasehold_core::{JobId, JobStatus, JsonText};
@@ -13,14 +13,14 @@ use std::process::Command;
 use tokio::task::block_in_place;
 
 const JOBS: usize = 1_000;
-/// How many the victim has done when it is killed.
-const MIDDLE: usize = 100;
+/// Jobs that the killed worker has completed before.
+const KILL_AFTER: usize = 100;
 const LEASE_MS: &str = "2000";
 const WORK_SECONDS: &str = "0.004";
 
-/// What both workers answer.
+/// The job result of both workers.
 #[derive(Deserialize)]
-struct Answer {
+struct JobResult {
     payload: usize,
     by: String,
 }
@@ -36,18 +36,18 @@ struct Child {
 }
 
 impl Child {
-    /// Whether a worker of this name is it: the name has the process's id in it.
+    /// Whether this is the name of the process's worker: the name contains the process id.
     fn is(&self, worker: &str) -> bool {
         worker.contains(&format!("-{}-", self.process.pid()))
     }
 }
 
-async fn start(ground: &CountingServer, language: Language) -> Child {
+async fn start(server: &CountingServer, language: Language) -> Child {
     let mut command = match language {
         Language::Python => {
             let mut python = Command::new("python3");
             let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/worker.py");
-            // No cache beside the script, which lies in the source tree.
+            // No bytecode cache in the source tree.
             python.args(["-B", "-u"]).arg(script);
             python
         }
@@ -55,9 +55,9 @@ async fn start(ground: &CountingServer, language: Language) -> Child {
     };
     let queues = vec![QUEUE.to_owned()];
     let scope = leasehold_core::key::KeyScope::Worker { queues };
-    let key = ground.key(scope).await;
+    let key = server.key(scope).await;
     command
-        .arg(format!("http://{}", ground.address))
+        .arg(format!("http://{}", server.address))
         .arg(QUEUE)
         .env("LEASEHOLD_KEY", key)
         .env("LEASE_MS", LEASE_MS)
@@ -67,28 +67,28 @@ async fn start(ground: &CountingServer, language: Language) -> Child {
     }
 }
 
-async fn enqueue(ground: &CountingServer, count: usize) {
+async fn enqueue(server: &CountingServer, count: usize) {
     let job = |number: usize| NewJob::new("welcome", JsonText::of(&number).unwrap());
     let jobs = (0..count).map(job).collect();
-    let jobs = ground
+    let jobs = server
         .client
         .job_enqueue_many(QUEUE, &NewJobs { jobs })
         .await;
     assert!(jobs.unwrap().iter().all(|job| job.inserted));
 }
 
-async fn jobs(ground: &CountingServer, status: JobStatus) -> Vec<Job> {
-    let list = ground.client.job_list(QUEUE, Some(status)).limit(1_000);
+async fn jobs(server: &CountingServer, status: JobStatus) -> Vec<Job> {
+    let list = server.client.job_list(QUEUE, Some(status)).limit(1_000);
     list.all().await.unwrap()
 }
 
-fn answer(job: &Job) -> Answer {
+fn job_result(job: &Job) -> JobResult {
     job.result.as_ref().unwrap().read().unwrap()
 }
 
-/// What the child has in its hands now.
-async fn held_by(ground: &CountingServer, child: &Child) -> BTreeSet<JobId> {
-    let running = jobs(ground, JobStatus::Running).await;
+/// Returns the jobs that the child has leased.
+async fn held_by(server: &CountingServer, child: &Child) -> BTreeSet<JobId> {
+    let running = jobs(server, JobStatus::Running).await;
     let own = |job: &Job| child.is(job.claimed_by.as_deref().unwrap_or_default());
     running
         .iter()
@@ -97,58 +97,61 @@ async fn held_by(ground: &CountingServer, child: &Child) -> BTreeSet<JobId> {
         .collect()
 }
 
-/// Kills it when it has done some and has others in its hands; returns which.
-async fn kill_in_the_middle(ground: &CountingServer, victim: &mut Child) -> BTreeSet<JobId> {
-    until("the victim is in the middle", async || {
-        let done = jobs(ground, JobStatus::Completed).await;
-        done.iter().filter(|job| victim.is(&answer(job).by)).count() >= MIDDLE
+/// Kills the process when it has completed some jobs and leased others. Returns the leased ones.
+async fn kill_while_running(server: &CountingServer, victim: &mut Child) -> BTreeSet<JobId> {
+    until("the victim has completed some jobs", async || {
+        let done = jobs(server, JobStatus::Completed).await;
+        done.iter()
+            .filter(|job| victim.is(&job_result(job).by))
+            .count()
+            >= KILL_AFTER
     })
     .await;
     loop {
-        // It cannot finish or claim anything between the look and its end.
+        // Suspended, it cannot finish or claim a job between the read and the kill.
         block_in_place(|| victim.process.stop());
-        // Nor do calls that it had sent before change anything later.
+        // Calls sent before have been answered.
         until("no call is under way", async || {
-            ground.under_way() <= ground.state.waiting_claims()
+            server.under_way() <= server.state.waiting_claims()
         })
         .await;
-        let held = held_by(ground, victim).await;
+        let held = held_by(server, victim).await;
         if !held.is_empty() {
             block_in_place(|| victim.process.kill());
             return held;
         }
         block_in_place(|| victim.process.cont());
         until("the victim has jobs", async || {
-            !held_by(ground, victim).await.is_empty()
+            !held_by(server, victim).await.is_empty()
         })
         .await;
     }
 }
 
-async fn one_killed_in_the_middle_loses_nothing(on: BackendKind, killed: Language) {
-    let ground = CountingServer::new(on).await;
-    enqueue(&ground, JOBS).await;
+async fn killed_worker_loses_no_job(on: BackendKind, killed: Language) {
+    let server = CountingServer::new(on).await;
+    enqueue(&server, JOBS).await;
     let (mut python, mut rust) = (
-        start(&ground, Language::Python).await,
-        start(&ground, Language::Rust).await,
+        start(&server, Language::Python).await,
+        start(&server, Language::Rust).await,
     );
     let (victim, survivor) = match killed {
         Language::Python => (&mut python, &mut rust),
         Language::Rust => (&mut rust, &mut python),
     };
-    let held = kill_in_the_middle(&ground, victim).await;
+    let held = kill_while_running(&server, victim).await;
     until("all are completed", async || {
-        jobs(&ground, JobStatus::Completed).await.len() == JOBS
+        jobs(&server, JobStatus::Completed).await.len() == JOBS
     })
     .await;
-    let done = jobs(&ground, JobStatus::Completed).await;
-    let payloads: BTreeSet<usize> = done.iter().map(|job| answer(job).payload).collect();
+    let done = jobs(&server, JobStatus::Completed).await;
+    let payloads: BTreeSet<usize> = done.iter().map(|job| job_result(job).payload).collect();
     assert_eq!(payloads, (0..JOBS).collect());
     let mut taken_over = 0;
     for job in &done {
-        let by = answer(job).by;
+        let by = job_result(job).by;
         assert!(victim.is(&by) || survivor.is(&by), "{by}");
-        // What the victim had sent before it was stopped may still have arrived after the look.
+        // A call that the victim sent before may have been answered after the read.
         if held.contains(&job.id) && survivor.is(&by) {
             assert!(job.attempts >= 2, "job {} was claimed once", job.id);
             taken_over += 1;
@@ -156,9 +159,9 @@ async fn one_killed_in_the_middle_loses_nothing(on: BackendKind, killed: Languag
     }
     assert!(taken_over > 0, "the survivor took over none of {held:?}");
     block_in_place(|| survivor.process.terminate());
-    let status = block_in_place(|| survivor.process.wait(PATIENCE));
+    let status = block_in_place(|| survivor.process.wait(WAIT_TIMEOUT));
     assert!(status.success(), "{status}");
-    let counts = ground.client.queue_counts(QUEUE).await.unwrap();
+    let counts = server.client.queue_counts(QUEUE).await.unwrap();
     assert_eq!(
         (counts.running, counts.failed, counts.completed),
         (0, 0, JOBS as u64)
@@ -167,52 +170,55 @@ async fn one_killed_in_the_middle_loses_nothing(on: BackendKind, killed: Languag
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn python_killed_on_postgres() {
-    one_killed_in_the_middle_loses_nothing(BackendKind::Postgres, Language::Python).await;
+    killed_worker_loses_no_job(BackendKind::Postgres, Language::Python).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn python_killed_on_sqlite() {
-    one_killed_in_the_middle_loses_nothing(BackendKind::Sqlite, Language::Python).await;
+    killed_worker_loses_no_job(BackendKind::Sqlite, Language::Python).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rust_killed_on_postgres() {
-    one_killed_in_the_middle_loses_nothing(BackendKind::Postgres, Language::Rust).await;
+    killed_worker_loses_no_job(BackendKind::Postgres, Language::Rust).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn rust_killed_on_sqlite() {
-    one_killed_in_the_middle_loses_nothing(BackendKind::Sqlite, Language::Rust).await;
+    killed_worker_loses_no_job(BackendKind::Sqlite, Language::Rust).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_python_worker_that_is_told_to_stop_gives_back_what_it_did_not_start() {
-    let ground = CountingServer::new(BackendKind::Sqlite).await;
-    let mut python = start(&ground, Language::Python).await;
-    ground.until_waiting().await;
-    enqueue(&ground, JOBS).await;
-    until("it works", async || {
-        !held_by(&ground, &python).await.is_empty()
+async fn terminated_python_worker_returns_unstarted_jobs() {
+    let server = CountingServer::new(BackendKind::Sqlite).await;
+    let mut python = start(&server, Language::Python).await;
+    server.until_waiting().await;
+    enqueue(&server, JOBS).await;
+    until("the worker runs jobs", async || {
+        !held_by(&server, &python).await.is_empty()
     })
     .await;
     block_in_place(|| python.process.terminate());
-    let status = block_in_place(|| python.process.wait(PATIENCE));
+    let status = block_in_place(|| python.process.wait(WAIT_TIMEOUT));
     assert!(status.success(), "{status}");
-    let counts = ground.client.queue_counts(QUEUE).await.unwrap();
+    let counts = server.client.queue_counts(QUEUE).await.unwrap();
     assert_eq!((counts.running, counts.failed), (0, 0));
     assert!(counts.ready > 0);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_python_worker_that_waits_stops_at_once_and_leaves_nothing_leased() {
-    let ground = CountingServer::new(BackendKind::Sqlite).await;
-    let mut python = start(&ground, Language::Python).await;
-    ground.until_waiting().await;
+async fn waiting_python_worker_stops_at_once_without_leases() {
+    let server = CountingServer::new(BackendKind::Sqlite).await;
+    let mut python = start(&server, Language::Python).await;
+    server.until_waiting().await;
     block_in_place(|| python.process.terminate());
-    let status = block_in_place(|| python.process.wait(PATIENCE / 2));
+    let status = block_in_place(|| python.process.wait(WAIT_TIMEOUT / 2));
     assert!(status.success(), "{status}");
-    until("nobody waits", async || ground.state.waiting_claims() == 0).await;
-    enqueue(&ground, 1).await;
-    let counts = ground.client.queue_counts(QUEUE).await.unwrap();
+    until("no claim waits", async || {
+        server.state.waiting_claims() == 0
+    })
+    .await;
+    enqueue(&server, 1).await;
+    let counts = server.client.queue_counts(QUEUE).await.unwrap();
     assert_eq!(counts.ready, 1);
 }

@@ -1,9 +1,11 @@
-//! Every call about definitions, requests, dead letters and executions, there and back.
+//! Round trips of every call about definitions, requests, dead letters and executions.
 
 use crate::counting_server::CountingServer;
 use leasehold_client::api::Code;
 use leasehold_client::api::definition::{Definition, NewDefinition, NewVersion};
-use leasehold_client::api::request::{Cancel, CancelState, NewRequest, NewRequests, RedriveMany};
+use leasehold_client::api::request::{
+    CancelOptions, CancelState, NewRequest, NewRequests, RedriveMany,
+};
 use leasehold_client::api::why::Reason;
 use leasehold_client::api::workspace::{NewWorkspace, Workspace};
 use leasehold_client::{Client, RequestFilter};
@@ -14,10 +16,10 @@ use serde_json::json;
 use std::time::Duration;
 
 on_both!(
-    definitions_and_versions_go_there_and_back,
-    requests_go_there_and_back,
+    definition_and_version_calls_round_trip,
+    request_calls_round_trip,
     failed_requests_are_redriven,
-    executions_are_listed_and_shown,
+    executions_are_listed_and_read,
 );
 
 async fn workspace(client: &Client) -> Workspace {
@@ -29,7 +31,7 @@ async fn workspace(client: &Client) -> Workspace {
     client.workspace_create(&new).await.unwrap()
 }
 
-async fn site(client: &Client) -> (Workspace, Definition) {
+async fn workspace_and_definition(client: &Client) -> (Workspace, Definition) {
     let workspace = workspace(client).await;
     let new = NewDefinition {
         name: "order".to_owned(),
@@ -48,12 +50,12 @@ async fn site(client: &Client) -> (Workspace, Definition) {
     (workspace, definition)
 }
 
-async fn definitions_and_versions_go_there_and_back(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
-    let client = &ground.client;
-    let (workspace, made) = site(client).await;
+async fn definition_and_version_calls_round_trip(on: BackendKind) {
+    let server = CountingServer::new(on).await;
+    let client = &server.client;
+    let (workspace, created) = workspace_and_definition(client).await;
     let versions = client
-        .version_list(workspace.id, made.id)
+        .version_list(workspace.id, created.id)
         .all()
         .await
         .unwrap();
@@ -63,7 +65,10 @@ async fn definitions_and_versions_go_there_and_back(on: BackendKind) {
         .await
         .unwrap();
     assert_eq!(shown, versions[0]);
-    let definition = client.definition_get(workspace.id, made.id).await.unwrap();
+    let definition = client
+        .definition_get(workspace.id, created.id)
+        .await
+        .unwrap();
     assert_eq!(definition.current_version, Some(versions[0].id));
     let all = client.definition_list(workspace.id).all().await.unwrap();
     let find = async |name| client.definition_find(workspace.id, name).await.unwrap();
@@ -71,20 +76,20 @@ async fn definitions_and_versions_go_there_and_back(on: BackendKind) {
     assert_eq!(find("parcel").await, None);
     assert_eq!(all, [definition]);
     client
-        .definition_delete(workspace.id, made.id)
+        .definition_delete(workspace.id, created.id)
         .await
         .unwrap();
     let gone = client
-        .definition_get(workspace.id, made.id)
+        .definition_get(workspace.id, created.id)
         .await
         .unwrap_err();
     assert_eq!(gone.code(), Some(Code::NotFound));
 }
 
-async fn requests_go_there_and_back(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
-    let client = &ground.client;
-    let (workspace, definition) = site(client).await;
+async fn request_calls_round_trip(on: BackendKind) {
+    let server = CountingServer::new(on).await;
+    let client = &server.client;
+    let (workspace, definition) = workspace_and_definition(client).await;
     let mut new = NewRequest::new(definition.id, json!({"n": 1}));
     new.idempotency_key = Some("one".to_owned());
     let first = client.request_enqueue(workspace.id, &new).await.unwrap();
@@ -107,8 +112,8 @@ async fn requests_go_there_and_back(on: BackendKind) {
         (RequestStatus::Pending, &json!({"n": 1}))
     );
     assert_eq!(client.request_find(first.id).await.unwrap(), request);
-    let nobodys = client.request_find(leasehold_store::fresh_id()).await;
-    assert_eq!(nobodys.unwrap_err().code(), Some(Code::NotFound));
+    let unknown = client.request_find(leasehold_store::fresh_id()).await;
+    assert_eq!(unknown.unwrap_err().code(), Some(Code::NotFound));
     let timeline = client
         .request_timeline(workspace.id, first.id)
         .await
@@ -121,11 +126,11 @@ async fn requests_go_there_and_back(on: BackendKind) {
     assert_eq!(why.reason, Reason::NoEngine);
 
     let cancelled = client
-        .request_cancel(workspace.id, first.id, Cancel::default())
+        .request_cancel(workspace.id, first.id, CancelOptions::default())
         .await;
     assert_eq!(cancelled.unwrap().state, CancelState::Cancelled);
     let again = client
-        .request_cancel(workspace.id, first.id, Cancel::default())
+        .request_cancel(workspace.id, first.id, CancelOptions::default())
         .await;
     assert_eq!(again.unwrap_err().code(), Some(Code::AlreadyFinished));
     let filter = RequestFilter {
@@ -148,14 +153,14 @@ async fn requests_go_there_and_back(on: BackendKind) {
 }
 
 async fn failed_requests_are_redriven(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
-    let client = &ground.client;
-    let (workspace, definition) = site(client).await;
+    let server = CountingServer::new(on).await;
+    let client = &server.client;
+    let (workspace, definition) = workspace_and_definition(client).await;
     let new = NewRequest::new(definition.id, json!({}));
     let mut failed = Vec::new();
     for _ in 0..3 {
         let id = client.request_enqueue(workspace.id, &new).await.unwrap().id;
-        let cancelled = client.request_cancel(workspace.id, id, Cancel::default());
+        let cancelled = client.request_cancel(workspace.id, id, CancelOptions::default());
         cancelled.await.unwrap();
         failed.push(id);
     }
@@ -183,10 +188,10 @@ async fn failed_requests_are_redriven(on: BackendKind) {
     assert_eq!(rest, failed[1..]);
 }
 
-async fn executions_are_listed_and_shown(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
-    let client = &ground.client;
-    let (workspace, definition) = site(client).await;
+async fn executions_are_listed_and_read(on: BackendKind) {
+    let server = CountingServer::new(on).await;
+    let client = &server.client;
+    let (workspace, definition) = workspace_and_definition(client).await;
     let new = NewRequest::new(definition.id, json!({}));
     let request = client.request_enqueue(workspace.id, &new).await.unwrap();
     let claim = Claim {
@@ -195,7 +200,7 @@ async fn executions_are_listed_and_shown(on: BackendKind) {
         lease: Duration::from_secs(60),
         lock: None,
     };
-    ground.store.request_claim(&claim).await.unwrap();
+    server.store.request_claim(&claim).await.unwrap();
     let running = client.execution_list(workspace.id, Some(ExecutionStatus::Running));
     let running = running.all().await.unwrap();
     assert_eq!((running.len(), running[0].request), (1, request.id));
@@ -205,9 +210,9 @@ async fn executions_are_listed_and_shown(on: BackendKind) {
         .unwrap();
     assert_eq!(shown, running[0]);
     assert_eq!(client.execution_find(shown.id).await.unwrap(), shown);
-    let nobodys = client.execution_find(leasehold_store::fresh_id()).await;
-    assert_eq!(nobodys.unwrap_err().code(), Some(Code::NotFound));
-    // What it runs is a binding, which has no nodes.
+    let unknown = client.execution_find(leasehold_store::fresh_id()).await;
+    assert_eq!(unknown.unwrap_err().code(), Some(Code::NotFound));
+    // The version is a binding, which has no nodes.
     let graph = client
         .execution_graph(workspace.id, shown.id)
         .await

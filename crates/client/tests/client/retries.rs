@@ -1,10 +1,10 @@
-//! What is tried again and what is not, how long that takes at most, and what is said of it.
+//! Retries, timeouts and error texts of the client.
 
 use crate::counting_server::{CountingServer, QUEUE};
 use axum::Router;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
-use leasehold_client::api::job::{Claim, NewJob};
+use leasehold_client::api::job::{ClaimOptions, NewJob};
 use leasehold_client::api::{Code, Problem};
 use leasehold_client::{Client, ClientError, ClientOptions};
 use leasehold_core::JsonText;
@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::net::TcpListener;
 
-/// A server in front of nothing: it answers the first calls with this, and counts.
-async fn answering(status: u16, body: String) -> (String, Arc<AtomicUsize>) {
+/// A stub server that answers every call with this response, and counts the calls.
+async fn stub_server(status: u16, body: String) -> (String, Arc<AtomicUsize>) {
     let calls = Arc::new(AtomicUsize::new(0));
     let count = calls.clone();
     let app = Router::new().fallback(async move || {
@@ -32,14 +32,14 @@ async fn answering(status: u16, body: String) -> (String, Arc<AtomicUsize>) {
 }
 
 fn problem(code: Code) -> (u16, String) {
-    let problem = Problem::new(code, "so it is");
+    let problem = Problem::new(code, "stub");
     (problem.status, serde_json::to_string(&problem).unwrap())
 }
 
 #[tokio::test]
-async fn what_only_reads_is_tried_again_and_what_changes_something_is_not() {
+async fn only_idempotent_calls_are_retried() {
     let (status, body) = problem(Code::StoreUnavailable);
-    let (address, calls) = answering(status, body).await;
+    let (address, calls) = stub_server(status, body).await;
     let client = Client::new(&address, "key").unwrap();
     let error = client.key_me().await.unwrap_err();
     assert_eq!(
@@ -49,7 +49,7 @@ async fn what_only_reads_is_tried_again_and_what_changes_something_is_not() {
     assert_eq!(calls.swap(0, Ordering::SeqCst), 4);
     let job = NewJob::new("a", JsonText::default());
     client.job_enqueue(QUEUE, &job).await.unwrap_err();
-    let claim = Claim {
+    let claim = ClaimOptions {
         worker: "w".to_owned(),
         max: 1,
         lease_ms: None,
@@ -60,9 +60,9 @@ async fn what_only_reads_is_tried_again_and_what_changes_something_is_not() {
 }
 
 #[tokio::test]
-async fn what_no_repetition_helps_is_not_tried_again() {
+async fn permanent_errors_are_not_retried() {
     let (status, body) = problem(Code::Unauthenticated);
-    let (address, calls) = answering(status, body).await;
+    let (address, calls) = stub_server(status, body).await;
     let client = Client::new(&address, "key").unwrap();
     let error = client.key_me().await.unwrap_err();
     assert!(!error.is_retryable());
@@ -70,12 +70,12 @@ async fn what_no_repetition_helps_is_not_tried_again() {
 }
 
 #[tokio::test]
-async fn the_wait_that_the_server_asks_for_is_kept() {
+async fn retry_after_is_honoured() {
     let problem = Problem::new(Code::RateLimited, "slower").retry_after(1);
     let body = serde_json::to_string(&problem).unwrap();
-    let (address, calls) = answering(429, body).await;
+    let (address, calls) = stub_server(429, body).await;
     let options = ClientOptions {
-        tries: 2,
+        max_attempts: 2,
         ..ClientOptions::default()
     };
     let client = Client::with(&address, "key", options).unwrap();
@@ -87,60 +87,60 @@ async fn the_wait_that_the_server_asks_for_is_kept() {
 }
 
 #[tokio::test]
-async fn what_is_no_leasehold_is_said_to_be_none() {
-    let (address, _) = answering(200, "<html>hello</html>".to_owned()).await;
+async fn response_of_another_server_is_unexpected() {
+    let (address, _) = stub_server(200, "<html>hello</html>".to_owned()).await;
     let client = Client::new(&address, "key").unwrap();
     let error = client.key_me().await.unwrap_err();
     assert!(matches!(error, ClientError::Unexpected(_)), "{error:?}");
-    let (address, _) = answering(418, "teapot".to_owned()).await;
+    let (address, _) = stub_server(418, "teapot".to_owned()).await;
     let client = Client::new(&address, "key").unwrap();
     let error = client.key_me().await.unwrap_err();
     assert!(error.to_string().contains("teapot"), "{error}");
 }
 
 #[tokio::test]
-async fn addresses_and_keys_that_cannot_be_used_are_refused_at_once() {
+async fn invalid_addresses_and_keys_are_rejected() {
     for (address, key) in [
         ("localhost:1", "key"),
         ("ftp://localhost", "key"),
         ("http://", "key"),
         ("http://localhost", "a\nb"),
     ] {
-        let refused = Client::new(address, key).unwrap_err();
-        assert!(matches!(refused, ClientError::Setup(_)), "{refused:?}");
+        let error = Client::new(address, key).unwrap_err();
+        assert!(matches!(error, ClientError::Setup(_)), "{error:?}");
     }
     let options = ClientOptions {
         ca_pem: Some(b"-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----".to_vec()),
         ..ClientOptions::default()
     };
-    let refused = Client::with("https://localhost", "key", options).unwrap_err();
-    assert!(matches!(refused, ClientError::Setup(_)), "{refused:?}");
+    let error = Client::with("https://localhost", "key", options).unwrap_err();
+    assert!(matches!(error, ClientError::Setup(_)), "{error:?}");
 }
 
 #[tokio::test]
-async fn a_server_that_does_not_answer_is_not_waited_for_for_ever() {
-    let ground = CountingServer::new(BackendKind::Sqlite).await;
-    let proxy = FaultProxy::to(&ground.address.to_string()).await;
-    proxy.hold_answers();
+async fn call_times_out_without_an_answer() {
+    let server = CountingServer::new(BackendKind::Sqlite).await;
+    let proxy = FaultProxy::to(&server.address.to_string()).await;
+    proxy.hold_responses();
     let options = ClientOptions {
         timeout: Duration::from_millis(200),
-        tries: 1,
+        max_attempts: 1,
         ..ClientOptions::default()
     };
     let address = format!("http://{}", proxy.address());
-    let client = Client::with(&address, &ground.admin, options).unwrap();
+    let client = Client::with(&address, &server.admin, options).unwrap();
     let error = client.key_me().await.unwrap_err();
     assert!(matches!(error, ClientError::Unreachable(_)), "{error:?}");
     assert!(error.is_retryable());
-    assert!(!error.to_string().contains(&ground.admin));
+    assert!(!error.to_string().contains(&server.admin));
 }
 
 #[tokio::test]
-async fn what_reads_survives_a_connection_that_breaks() {
-    let ground = CountingServer::new(BackendKind::Sqlite).await;
-    let proxy = FaultProxy::to(&ground.address.to_string()).await;
+async fn read_call_survives_a_broken_connection() {
+    let server = CountingServer::new(BackendKind::Sqlite).await;
+    let proxy = FaultProxy::to(&server.address.to_string()).await;
     let address = format!("http://{}", proxy.address());
-    let client = Client::new(&address, &ground.admin).unwrap();
+    let client = Client::new(&address, &server.admin).unwrap();
     client.key_me().await.unwrap();
     proxy.cut();
     client.key_me().await.unwrap();

@@ -1,6 +1,6 @@
-//! A worker over HTTP: the same handlers and the same promises as beside a store, however far away that is.
+//! The worker over HTTP: the same handlers and guarantees as with a store.
 
-use crate::PATIENCE;
+use crate::WAIT_TIMEOUT;
 use crate::counting_server::{CountingServer, QUEUE, until};
 use leasehold_client::api::job::{Job, NewJob, NewJobs};
 use leasehold_client::api::queue::{Backoff, QueueChange};
@@ -8,7 +8,7 @@ use leasehold_client::{Client, HttpSource};
 use leasehold_core::{JobId, JobStatus, JsonText};
 use leasehold_testbed::BackendKind;
 use leasehold_testkit::FaultProxy;
-use leasehold_worker::{JobContext, JobError, Outcome, Progress, Worker, WorkerBuilder};
+use leasehold_worker::{JobContext, JobError, Outcome, ProgressResult, Worker, WorkerBuilder};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,44 +16,44 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Notify, Semaphore};
 
 on_both!(
-    jobs_are_completed_failed_snoozed_and_panicked_as_beside_a_store,
-    a_job_that_comes_while_the_worker_sleeps_is_begun_at_once,
-    an_idle_worker_makes_one_call_and_waits,
-    jobs_of_several_queues_come_to_one_worker,
-    a_lost_lease_stops_its_handler,
-    leases_are_kept_alive,
-    a_drain_gives_back_what_was_not_started_and_ends_at_once,
-    a_worker_that_stops_while_it_waits_leaves_nothing_leased,
-    a_worker_goes_on_when_its_server_was_away,
+    http_worker_handles_all_outcomes,
+    job_enqueued_while_the_worker_sleeps_starts_at_once,
+    idle_worker_makes_one_call_and_waits,
+    one_worker_runs_jobs_of_several_queues,
+    lost_lease_cancels_the_handler,
+    leases_are_renewed,
+    drain_returns_prefetched_jobs_and_ends_at_once,
+    worker_stopped_while_waiting_leaves_no_lease,
+    worker_resumes_after_a_server_outage,
 );
 
 const NEVER: Duration = Duration::from_secs(3600);
 
 fn worker(client: Client) -> WorkerBuilder {
-    Worker::of(Arc::new(HttpSource::new(client)))
+    Worker::builder(Arc::new(HttpSource::new(client)))
         .queue(QUEUE)
         .poll_interval(NEVER)
 }
 
-async fn enqueue(ground: &CountingServer, queue: &str, kind: &str, count: usize) -> Vec<JobId> {
+async fn enqueue(server: &CountingServer, queue: &str, kind: &str, count: usize) -> Vec<JobId> {
     let job = |number: usize| NewJob::new(kind, JsonText::of(&number).unwrap());
     let jobs = (0..count).map(job).collect();
-    let jobs = ground
+    let jobs = server
         .client
         .job_enqueue_many(queue, &NewJobs { jobs })
         .await;
     jobs.unwrap().iter().map(|job| job.id).collect()
 }
 
-async fn until_is(ground: &CountingServer, id: JobId, status: JobStatus) -> Job {
+async fn until_is(server: &CountingServer, id: JobId, status: JobStatus) -> Job {
     let what = format!("job {id} is {status}");
-    let job = async || ground.client.job_get(id).await.unwrap();
+    let job = async || server.client.job_get(id).await.unwrap();
     until(&what, async || job().await.status == status).await;
     job().await
 }
 
-async fn jobs_are_completed_failed_snoozed_and_panicked_as_beside_a_store(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
+async fn http_worker_handles_all_outcomes(on: BackendKind) {
+    let server = CountingServer::new(on).await;
     let change = QueueChange {
         max_attempts: Some(2),
         backoff: Some(Backoff {
@@ -64,14 +64,17 @@ async fn jobs_are_completed_failed_snoozed_and_panicked_as_beside_a_store(on: Ba
         }),
         ..QueueChange::default()
     };
-    ground.client.queue_update(QUEUE, &change).await.unwrap();
+    server.client.queue_update(QUEUE, &change).await.unwrap();
     let snoozes = Arc::new(AtomicUsize::new(0));
     let handler = move |payload: Value, job: JobContext| {
         let snoozes = snoozes.clone();
         async move {
             match payload.as_str().unwrap() {
                 "completes" => {
-                    assert_eq!(job.progress(&json!({"at": 1})).await?, Progress::Kept);
+                    assert_eq!(
+                        job.progress(&json!({"at": 1})).await?,
+                        ProgressResult::Saved
+                    );
                     Outcome::done(&json!({"attempt": job.attempt()}))
                 }
                 "fails" => Err(JobError::new("no route")),
@@ -83,7 +86,7 @@ async fn jobs_are_completed_failed_snoozed_and_panicked_as_beside_a_store(on: Ba
             }
         }
     };
-    let started = worker(ground.worker_client().await)
+    let started = worker(server.worker_client().await)
         .handler("do", handler)
         .build()
         .unwrap()
@@ -91,17 +94,17 @@ async fn jobs_are_completed_failed_snoozed_and_panicked_as_beside_a_store(on: Ba
     let mut ids = Vec::new();
     for what in ["completes", "fails", "snoozes", "panics"] {
         let new = NewJob::new("do", JsonText::of(what).unwrap());
-        ids.push(ground.client.job_enqueue(QUEUE, &new).await.unwrap().id);
+        ids.push(server.client.job_enqueue(QUEUE, &new).await.unwrap().id);
     }
-    let completed = until_is(&ground, ids[0], JobStatus::Completed).await;
+    let completed = until_is(&server, ids[0], JobStatus::Completed).await;
     assert_eq!(completed.result.unwrap().as_str(), r#"{"attempt":1}"#);
-    let failed = until_is(&ground, ids[1], JobStatus::Failed).await;
+    let failed = until_is(&server, ids[1], JobStatus::Failed).await;
     assert_eq!(
         (failed.attempts, failed.last_error.as_deref()),
         (2, Some("no route"))
     );
-    until_is(&ground, ids[2], JobStatus::Completed).await;
-    let panicked = until_is(&ground, ids[3], JobStatus::Failed).await;
+    until_is(&server, ids[2], JobStatus::Completed).await;
+    let panicked = until_is(&server, ids[3], JobStatus::Failed).await;
     assert!(panicked.last_error.unwrap().contains("out of cheese"));
     let stats = started.stop().await;
     assert_eq!((stats.completed, stats.failed, stats.retried), (2, 2, 2));
@@ -112,88 +115,91 @@ fn quick(client: Client) -> WorkerBuilder {
     worker(client).handler("quick", async |_: Value, _: JobContext| Ok(()))
 }
 
-async fn a_job_that_comes_while_the_worker_sleeps_is_begun_at_once(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
-    let started = quick(ground.worker_client().await).build().unwrap().start();
+async fn job_enqueued_while_the_worker_sleeps_starts_at_once(on: BackendKind) {
+    let server = CountingServer::new(on).await;
+    let started = quick(server.worker_client().await).build().unwrap().start();
     for _ in 0..5 {
-        ground.until_waiting().await;
+        server.until_waiting().await;
         let begun = Instant::now();
-        let ids = enqueue(&ground, QUEUE, "quick", 1).await;
-        until_is(&ground, ids[0], JobStatus::Completed).await;
-        assert!(begun.elapsed() < PATIENCE / 3, "{:?}", begun.elapsed());
+        let ids = enqueue(&server, QUEUE, "quick", 1).await;
+        until_is(&server, ids[0], JobStatus::Completed).await;
+        assert!(begun.elapsed() < WAIT_TIMEOUT / 3, "{:?}", begun.elapsed());
     }
     assert_eq!(started.stop().await.completed, 5);
 }
 
-async fn an_idle_worker_makes_one_call_and_waits(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
-    let client = ground.worker_client().await;
+async fn idle_worker_makes_one_call_and_waits(on: BackendKind) {
+    let server = CountingServer::new(on).await;
+    let client = server.worker_client().await;
     let idle = quick(client).poll_interval(Duration::from_millis(10));
     let started = idle.build().unwrap().start();
-    ground.until_waiting().await;
-    let before = ground.calls();
-    until("it has looked often", async || started.stats().looks > 20).await;
-    assert_eq!(ground.calls(), before);
+    server.until_waiting().await;
+    let before = server.calls();
+    until("the worker has polled often", async || {
+        started.stats().polls > 20
+    })
+    .await;
+    assert_eq!(server.calls(), before);
     started.stop().await;
 }
 
-async fn jobs_of_several_queues_come_to_one_worker(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
+async fn one_worker_runs_jobs_of_several_queues(on: BackendKind) {
+    let server = CountingServer::new(on).await;
     let queues: Vec<String> = (0..3).map(|n| format!("queue-{n}")).collect();
-    let builder = Worker::of(Arc::new(HttpSource::new(ground.client.clone())));
+    let builder = Worker::builder(Arc::new(HttpSource::new(server.client.clone())));
     let builder = queues
         .iter()
         .fold(builder, |builder, queue| builder.queue(queue));
     let builder = builder.handler("quick", async |_: Value, _: JobContext| Ok(()));
     let started = builder.poll_interval(NEVER).build().unwrap().start();
     for round in 0..3 {
-        until("it waits for all", async || {
-            ground.state.waiting_claims() == 3
+        until("claims wait for all queues", async || {
+            server.state.waiting_claims() == 3
         })
         .await;
         let mut ids = Vec::new();
         for queue in &queues[round..] {
-            ids.extend(enqueue(&ground, queue, "quick", 5).await);
+            ids.extend(enqueue(&server, queue, "quick", 5).await);
         }
         for id in ids {
-            until_is(&ground, id, JobStatus::Completed).await;
+            until_is(&server, id, JobStatus::Completed).await;
         }
     }
     assert_eq!(started.stop().await.completed, 30);
 }
 
-/// Tells when it is dropped.
-struct Told(Arc<Notify>);
+/// Notifies when it is dropped.
+struct DropSignal(Arc<Notify>);
 
-impl Drop for Told {
+impl Drop for DropSignal {
     fn drop(&mut self) {
         self.0.notify_one();
     }
 }
 
-async fn a_lost_lease_stops_its_handler(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
+async fn lost_lease_cancels_the_handler(on: BackendKind) {
+    let server = CountingServer::new(on).await;
     let (begun, stopped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (begins, stops) = (begun.clone(), stopped.clone());
     let handler = move |_: Value, _: JobContext| {
-        let stops = Told(stops.clone());
+        let stops = DropSignal(stops.clone());
         begins.notify_one();
         async move {
-            let _until_dropped = stops;
+            let _signal = stops;
             std::future::pending::<()>().await;
             Ok("too late")
         }
     };
-    let started = worker(ground.worker_client().await)
+    let started = worker(server.worker_client().await)
         .lease(Duration::from_millis(600))
         .handler("do", handler)
         .build()
         .unwrap()
         .start();
-    let id = enqueue(&ground, QUEUE, "do", 1).await[0];
+    let id = enqueue(&server, QUEUE, "do", 1).await[0];
     begun.notified().await;
-    // Another process gives it to nobody: the lease is ended behind the worker's back.
-    let held = ground.store.job_get(id).await.unwrap().unwrap();
+    // Ends the lease in the store without the worker's knowledge.
+    let held = server.store.job_get(id).await.unwrap().unwrap();
     let end = leasehold_core::job::JobFinish {
         claim: leasehold_core::job::JobRef {
             job: id,
@@ -202,15 +208,15 @@ async fn a_lost_lease_stops_its_handler(on: BackendKind) {
         end: leasehold_core::job::JobEnd::Completed { result: None },
     };
     let owner = held.claimed_by.unwrap();
-    ground.store.job_finish(&owner, &[end]).await.unwrap();
+    server.store.job_finish(&owner, &[end]).await.unwrap();
     stopped.notified().await;
     let stats = started.stop().await;
     assert_eq!((stats.lost, stats.completed), (1, 0));
-    assert_eq!(ground.client.job_get(id).await.unwrap().result, None);
+    assert_eq!(server.client.job_get(id).await.unwrap().result, None);
 }
 
-async fn leases_are_kept_alive(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
+async fn leases_are_renewed(on: BackendKind) {
+    let server = CountingServer::new(on).await;
     let (go, wait) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let (goes, waits) = (go.clone(), wait.clone());
     let handler = move |_: Value, _: JobContext| {
@@ -221,29 +227,29 @@ async fn leases_are_kept_alive(on: BackendKind) {
             Ok(())
         }
     };
-    let started = worker(ground.worker_client().await)
+    let started = worker(server.worker_client().await)
         .lease(Duration::from_millis(900))
         .handler("do", handler)
         .build()
         .unwrap()
         .start();
-    let id = enqueue(&ground, QUEUE, "do", 1).await[0];
+    let id = enqueue(&server, QUEUE, "do", 1).await[0];
     wait.acquire().await.unwrap().forget();
-    let first = ground.client.job_get(id).await.unwrap().lease_expires_at;
+    let first = server.client.job_get(id).await.unwrap().lease_expires_at;
     until("the lease was renewed twice", async || {
-        let now = ground.store.now().await.unwrap();
+        let now = server.store.now().await.unwrap();
         first.unwrap() < now
     })
     .await;
-    let job = ground.client.job_get(id).await.unwrap();
+    let job = server.client.job_get(id).await.unwrap();
     assert_eq!((job.status, job.attempts), (JobStatus::Running, 1));
     go.add_permits(1);
-    until_is(&ground, id, JobStatus::Completed).await;
+    until_is(&server, id, JobStatus::Completed).await;
     assert_eq!(started.stop().await.lost, 0);
 }
 
-async fn a_drain_gives_back_what_was_not_started_and_ends_at_once(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
+async fn drain_returns_prefetched_jobs_and_ends_at_once(on: BackendKind) {
+    let server = CountingServer::new(on).await;
     let begun = Arc::new(AtomicUsize::new(0));
     let count = begun.clone();
     let handler = move |_: Value, job: JobContext| {
@@ -253,62 +259,71 @@ async fn a_drain_gives_back_what_was_not_started_and_ends_at_once(on: BackendKin
             Ok(())
         }
     };
-    let ids = enqueue(&ground, QUEUE, "do", 6).await;
-    let started = worker(ground.worker_client().await)
+    let ids = enqueue(&server, QUEUE, "do", 6).await;
+    let started = worker(server.worker_client().await)
         .concurrency(2)
         .prefetch(8)
-        .prefetch_patience(NEVER)
+        .prefetch_timeout(NEVER)
         .handler("do", handler)
         .build()
         .unwrap()
         .start();
     until("all are claimed", async || started.stats().claimed == 6).await;
-    until("two have begun", async || begun.load(Ordering::SeqCst) == 2).await;
-    let stats = tokio::time::timeout(PATIENCE, started.stop())
+    until("two have started", async || {
+        begun.load(Ordering::SeqCst) == 2
+    })
+    .await;
+    let stats = tokio::time::timeout(WAIT_TIMEOUT, started.stop())
         .await
         .unwrap();
-    assert_eq!((stats.completed, stats.given_back), (2, 4));
+    assert_eq!((stats.completed, stats.returned), (2, 4));
     assert_eq!((stats.lost, stats.unwritten), (0, 0));
     for id in &ids[2..] {
-        let job = ground.client.job_get(*id).await.unwrap();
+        let job = server.client.job_get(*id).await.unwrap();
         assert_eq!((job.status, job.attempts), (JobStatus::Queued, 0));
     }
 }
 
-async fn a_worker_that_stops_while_it_waits_leaves_nothing_leased(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
+async fn worker_stopped_while_waiting_leaves_no_lease(on: BackendKind) {
+    let server = CountingServer::new(on).await;
     for _ in 0..5 {
-        let started = quick(ground.worker_client().await).build().unwrap().start();
-        ground.until_waiting().await;
-        let stopping = tokio::time::timeout(PATIENCE, started.stop());
-        let (stats, ids) = tokio::join!(stopping, enqueue(&ground, QUEUE, "quick", 1));
+        let started = quick(server.worker_client().await).build().unwrap().start();
+        server.until_waiting().await;
+        let stopping = tokio::time::timeout(WAIT_TIMEOUT, started.stop());
+        let (stats, ids) = tokio::join!(stopping, enqueue(&server, QUEUE, "quick", 1));
         assert_eq!(stats.unwrap().lost, 0);
-        until("nobody waits", async || ground.state.waiting_claims() == 0).await;
-        let id = ids[0];
-        until("the job is done, or free", async || {
-            ground.client.job_get(id).await.unwrap().status != JobStatus::Running
+        until("no claim waits", async || {
+            server.state.waiting_claims() == 0
         })
         .await;
-        let _ = ground.client.job_cancel(id).await;
+        let id = ids[0];
+        until("the job is done, or free", async || {
+            server.client.job_get(id).await.unwrap().status != JobStatus::Running
+        })
+        .await;
+        let _ = server.client.job_cancel(id).await;
     }
 }
 
-async fn a_worker_goes_on_when_its_server_was_away(on: BackendKind) {
-    let ground = CountingServer::new(on).await;
-    let proxy = FaultProxy::to(&ground.address.to_string()).await;
+async fn worker_resumes_after_a_server_outage(on: BackendKind) {
+    let server = CountingServer::new(on).await;
+    let proxy = FaultProxy::to(&server.address.to_string()).await;
     let queues = vec![QUEUE.to_owned()];
     let scope = leasehold_core::key::KeyScope::Worker { queues };
-    let key = ground.key(scope).await;
+    let key = server.key(scope).await;
     let client = Client::new(&format!("http://{}", proxy.address()), &key).unwrap();
     let started = quick(client).build().unwrap().start();
-    ground.until_waiting().await;
+    server.until_waiting().await;
     proxy.refuse();
     proxy.cut();
-    until("nobody waits", async || ground.state.waiting_claims() == 0).await;
-    let ids = enqueue(&ground, QUEUE, "quick", 20).await;
+    until("no claim waits", async || {
+        server.state.waiting_claims() == 0
+    })
+    .await;
+    let ids = enqueue(&server, QUEUE, "quick", 20).await;
     proxy.accept_again();
     for id in ids {
-        until_is(&ground, id, JobStatus::Completed).await;
+        until_is(&server, id, JobStatus::Completed).await;
     }
     assert_eq!(started.stop().await.completed, 20);
 }

@@ -1,8 +1,8 @@
-//! Asks for what the rhythm says, when it says so. A server that is away or full is no reason to end; a workspace that somebody deleted is left alone.
+//! Enqueues requests at the rate of the load profile. Ignores an unreachable or overloaded server; drops the stream of a deleted workspace.
 
-use super::cast::NOISY;
-use super::rhythm::Rhythm;
-use super::stage::Stream;
+use super::fixtures::NOISY;
+use super::load_profile::LoadProfile;
+use super::setup::RequestStream;
 use leasehold_client::api::Code;
 use leasehold_client::api::request::{NewRequest, NewRequests};
 use leasehold_client::{Client, ClientError};
@@ -10,39 +10,42 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-/// With so many waiting a workspace asks for no more: the demo may run for days, paused workspaces and all.
-const ENOUGH: u64 = 1_000;
+/// Above this backlog a workspace enqueues nothing, so that the demo can run for days with paused workspaces.
+const MAX_PENDING: u64 = 1_000;
 
-pub(super) struct Load {
+pub(super) struct LoadGenerator {
     client: Client,
-    streams: Vec<Stream>,
-    rhythm: Rhythm,
+    streams: Vec<RequestStream>,
+    profile: LoadProfile,
 }
 
-/// A stream and when it is its turn.
-struct Next {
-    stream: Stream,
+/// A stream and the time of its next request.
+struct ScheduledStream {
+    stream: RequestStream,
     at: Instant,
 }
 
-impl Load {
-    pub(super) fn new(client: Client, streams: Vec<Stream>, rhythm: Rhythm) -> Self {
+impl LoadGenerator {
+    pub(super) fn new(client: Client, streams: Vec<RequestStream>, profile: LoadProfile) -> Self {
         Self {
             client,
             streams,
-            rhythm,
+            profile,
         }
     }
 
-    /// Until told to stop, or until nothing is left to ask for.
+    /// Runs until stopped.
     pub(super) async fn run(mut self, stop: CancellationToken) {
-        let begun = Instant::now();
+        let started = Instant::now();
         let streams = std::mem::take(&mut self.streams);
-        let mut all: Vec<Next> = streams
+        let mut all: Vec<ScheduledStream> = streams
             .into_iter()
             .map(|stream| {
-                // Everybody asks for something at once, so that there is something to see.
-                Next { stream, at: begun }
+                // Every stream starts at once, so that the screen is not empty.
+                ScheduledStream {
+                    stream,
+                    at: started,
+                }
             })
             .collect();
         while let Some(next) = all.iter_mut().min_by_key(|next| next.at) {
@@ -51,49 +54,49 @@ impl Load {
                 () = stop.cancelled() => return,
             }
             let (stream, at) = (next.stream, next.at);
-            let (count, gap) = self.turn(&stream, at - begun);
-            // Later than planned is not made up for: a server that was away is not flooded.
+            let (count, gap) = self.next_batch(&stream, at - started);
+            // Missed requests are not made up for, so that a restarted server is not flooded.
             next.at = at.max(Instant::now()) + gap;
-            let asked = tokio::select! {
-                asked = self.ask(&stream, count) => asked,
+            let enqueued = tokio::select! {
+                enqueued = self.enqueue(&stream, count) => enqueued,
                 () = stop.cancelled() => return,
             };
-            if let Err(error) = asked
-                && gone(&error)
+            if let Err(error) = enqueued
+                && is_permanent(&error)
             {
                 all.retain(|next| next.stream.definition != stream.definition);
             }
         }
-        // Whoever watches may have deleted everything; the demo goes on all the same.
+        // Every workspace was deleted; the demo keeps running.
         stop.cancelled().await;
     }
 
-    /// How many to ask for now, and how long to wait after that.
-    fn turn(&mut self, stream: &Stream, now: Duration) -> (usize, Duration) {
+    /// The number of requests to enqueue now, and the wait after them.
+    fn next_batch(&mut self, stream: &RequestStream, now: Duration) -> (usize, Duration) {
         if stream.name == NOISY {
-            return self.rhythm.burst();
+            return self.profile.burst();
         }
-        (1, self.rhythm.gap(stream.each_second, now))
+        (1, self.profile.gap(stream.rate_per_second, now))
     }
 
-    async fn ask(&mut self, stream: &Stream, count: usize) -> Result<(), ClientError> {
+    async fn enqueue(&mut self, stream: &RequestStream, count: usize) -> Result<(), ClientError> {
         let state = self.client.workspace_get(stream.workspace).await?;
-        if state.requests.pending >= ENOUGH {
+        if state.requests.pending >= MAX_PENDING {
             return Ok(());
         }
         let mut requests = Vec::with_capacity(count);
         for _ in 0..count {
-            let params = self.rhythm.params(stream.kind);
+            let params = self.profile.params(stream.kind);
             requests.push(NewRequest::new(stream.definition, params));
         }
         let new = NewRequests { requests };
-        let asked = self.client.request_enqueue_many(stream.workspace, &new);
-        asked.await.map(drop)
+        let enqueued = self.client.request_enqueue_many(stream.workspace, &new);
+        enqueued.await.map(drop)
     }
 }
 
-/// Whether there is nothing left to ask for.
-fn gone(error: &ClientError) -> bool {
+/// Whether the stream can never succeed again.
+fn is_permanent(error: &ClientError) -> bool {
     matches!(
         error.code(),
         Some(Code::NotFound | Code::NotPublished | Code::Invalid)

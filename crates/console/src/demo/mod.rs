@@ -1,34 +1,34 @@
-//! `leasehold demo`, the client's side: four workspaces, their definitions, workers, and a load that one can watch. Knows the server by HTTP only.
+//! The client side of `leasehold demo`: four workspaces, their definitions, workers and load. Talks to the server over HTTP only.
 //!
-//! `sparrow` is small, `acme` middling and `globex` large. `magpie` is the noisy neighbour: now and then it asks for hundreds at once, and the others
-//! go on as if it were not there.
+//! `sparrow` is small, `acme` medium and `globex` large. `magpie` is the noisy neighbour: it enqueues bursts of hundreds of requests, which do not slow
+//! down the others.
 
-mod cast;
-mod hands;
+mod fixtures;
 mod load;
-mod rhythm;
-mod stage;
+mod load_profile;
+mod setup;
+mod workers;
 
+use crate::command_error::CommandResult;
 use crate::exit::{Exit, Failure};
 use crate::session::Session;
-use crate::trouble::Outcome;
-use hands::Hands;
 use leasehold_client::Client;
-use load::Load;
-use rhythm::Rhythm;
+use load::LoadGenerator;
+use load_profile::LoadProfile;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
+use workers::DemoWorkers;
 
-/// How the demo is played.
+/// Parameters of the demo's load.
 #[derive(Clone, Copy, Debug)]
 pub struct DemoOptions {
-    /// The same seed asks for the same.
+    /// Seed of the random load; the same seed gives the same load.
     pub seed: u64,
-    /// How long a day lasts: the load rises in the morning and falls in the evening.
+    /// Length of a simulated day; the load follows a daily wave.
     pub day: Duration,
-    /// How often the noisy neighbour makes its noise.
+    /// Time between two bursts of the noisy neighbour.
     pub noise: Duration,
-    /// How many requests it asks for then.
+    /// Requests per burst.
     pub burst: usize,
 }
 
@@ -43,40 +43,48 @@ impl Default for DemoOptions {
     }
 }
 
-/// A demo that is set up and has not begun.
+/// A demo that is set up and not running yet.
 pub struct Demo {
     client: Client,
-    load: Load,
+    load: LoadGenerator,
 }
 
 impl Demo {
-    /// Makes the workspaces, definitions and queues that are not there yet. What is there is used as it is.
+    /// Creates the missing workspaces, definitions and queues. Leaves existing ones unchanged.
     ///
     /// # Errors
-    /// If the server does not answer or refuses something, or the key is not an administrator's.
+    /// Fails if the server is unreachable or rejects a call, or the key is not an administrator key.
     pub async fn prepare(session: &Session, options: DemoOptions) -> Result<Self, Failure> {
-        let outcome: Outcome<Self> = async {
-            let streams = stage::set(&session.client).await?;
+        let outcome: CommandResult<Self> = async {
+            let streams = setup::create_missing(&session.client).await?;
             Ok(Self {
                 client: session.client.clone(),
-                load: Load::new(session.client.clone(), streams, Rhythm::new(options)),
+                load: LoadGenerator::new(
+                    session.client.clone(),
+                    streams,
+                    LoadProfile::new(options),
+                ),
             })
         }
         .await;
-        let unread = || Failure::new(Exit::Failed, "standard output was closed");
-        session.told(outcome)?.ok_or_else(unread)
+        let closed = || Failure::new(Exit::Failed, "standard output was closed");
+        session.finish(outcome)?.ok_or_else(closed)
     }
 
-    /// Plays it until told to stop: workers work, and requests are asked for. What is in hand then is finished or given back.
+    /// Runs the workers and the load until stopped. Running jobs finish or return to the queue.
     ///
     /// # Errors
-    /// If the workers cannot be put together.
-    pub async fn play(self, stop: CancellationToken) -> Result<(), Failure> {
-        let broken =
-            |error: String| Failure::new(Exit::Failed, format!("the demo's workers: {error}"));
-        let hands = Hands::start(&self.client).map_err(broken)?;
+    /// Fails if a worker cannot be built.
+    pub async fn run(self, stop: CancellationToken) -> Result<(), Failure> {
+        let failure = |error: String| {
+            Failure::new(
+                Exit::Failed,
+                format!("cannot start the demo workers: {error}"),
+            )
+        };
+        let workers = DemoWorkers::start(&self.client).map_err(failure)?;
         self.load.run(stop).await;
-        hands.stop().await;
+        workers.stop().await;
         Ok(())
     }
 }

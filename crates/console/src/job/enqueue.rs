@@ -1,9 +1,9 @@
 //! `leasehold job enqueue`: one job from flags, or many from a file of JSON lines.
 
-use crate::bulk::{Bulk, Lines};
+use crate::bulk::{BulkProgress, JsonLines};
+use crate::command_error::CommandResult;
 use crate::input;
 use crate::session::Session;
-use crate::trouble::Outcome;
 use clap::Args;
 use leasehold_client::api::job::{NewJob, NewJobs};
 use leasehold_core::duration::millis;
@@ -12,21 +12,21 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What to work on.
+/// Flags of `leasehold job enqueue`.
 #[derive(Args, Clone, Debug)]
 pub struct EnqueueJob {
-    /// The queue; it is made if it is not there.
+    /// Queue name; the queue is created if it does not exist.
     queue: String,
-    /// What sort of work it is; workers find their handler by it.
+    /// Job kind; workers select the handler by it.
     #[arg(required_unless_present = "from")]
     kind: Option<String>,
-    /// What to work on, as JSON.
+    /// Payload as JSON.
     #[arg(long, value_name = "JSON", conflicts_with = "payload_file")]
     payload: Option<String>,
-    /// The same from a file, or `-`.
+    /// File with the payload as JSON; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     payload_file: Option<PathBuf>,
-    /// Higher goes first, from -1000 to 1000.
+    /// Priority from -1000 to 1000; higher is claimed first.
     #[arg(
         long,
         value_name = "N",
@@ -35,30 +35,30 @@ pub struct EnqueueJob {
         value_parser = clap::value_parser!(i16).range(-1000..=1000)
     )]
     priority: i16,
-    /// Not before this moment, as 2026-11-16T09:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = input::moment, conflicts_with = "after")]
+    /// Earliest start time, such as 2026-11-16T09:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = input::timestamp, conflicts_with = "after")]
     at: Option<Timestamp>,
-    /// Not before so long from now, as 10m.
-    #[arg(long = "in", id = "after", value_name = "TIME", value_parser = input::span)]
+    /// Delay before the earliest start, such as 10m.
+    #[arg(long = "in", id = "after", value_name = "TIME", value_parser = input::duration)]
     after: Option<Duration>,
-    /// A deduplication key: the same call again is the same job, until it has ended.
+    /// Deduplication key: a repeated call returns the same job until it finishes.
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// How often it is tried, instead of as the queue says.
+    /// Maximum number of attempts [default: the queue's].
     #[arg(long, value_name = "N")]
     max_attempts: Option<u32>,
-    /// How long an attempt may take, instead of as the queue says.
-    #[arg(long, value_name = "TIME", value_parser = input::span)]
+    /// Timeout of one attempt, such as 5m [default: the queue's].
+    #[arg(long, value_name = "TIME", value_parser = input::duration)]
     timeout: Option<Duration>,
-    /// Enqueue one job a line of this file: JSON objects as the API takes them (kind, payload, priority, …); `-` is standard input.
+    /// Enqueue one job per line of this file: JSON objects as in the API (kind, payload, priority, …); `-` for standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["kind", "payload", "payload_file", "priority", "at", "after", "key", "max_attempts", "timeout"])]
     from: Option<PathBuf>,
 }
 
 impl EnqueueJob {
-    pub(super) async fn run(self, session: &Session) -> Outcome {
+    pub(super) async fn run(self, session: &Session) -> CommandResult {
         if let Some(file) = &self.from {
-            return many(session, &self.queue, Lines::open(file)?).await;
+            return many(session, &self.queue, JsonLines::open(file)?).await;
         }
         let payload = input::document::<Value>(
             "payload",
@@ -86,22 +86,22 @@ impl EnqueueJob {
         let done = if enqueued.inserted {
             "enqueued"
         } else {
-            "there already, by its key"
+            "already exists (same deduplication key)"
         };
         Ok(out.line(format!(
-            "job {id} is {done}; `leasehold job get {id}` shows what becomes of it"
+            "job {id} {done}; show it with `leasehold job get {id}`"
         ))?)
     }
 }
 
-async fn many(session: &Session, queue: &str, lines: Lines) -> Outcome {
-    let mut bulk = Bulk::new("enqueued", lines.bytes());
+async fn many(session: &Session, queue: &str, lines: JsonLines) -> CommandResult {
+    let mut bulk = BulkProgress::new("enqueued", lines.bytes());
     for batch in lines.batches() {
-        let batch = bulk.stopped(batch)?;
-        let jobs = bulk.stopped(batch.read(|job: NewJob| job))?;
+        let batch = bulk.with_progress(batch)?;
+        let jobs = bulk.with_progress(batch.read(|job: NewJob| job))?;
         let sent = NewJobs { jobs };
         let answers = session.client.job_enqueue_many(queue, &sent).await;
-        let answers = bulk.stopped(answers.map_err(|error| session.failure(error)))?;
+        let answers = bulk.with_progress(answers.map_err(|error| session.failure(error)))?;
         if session.out.is_json() {
             for answer in &answers {
                 session.out.json_line(answer)?;

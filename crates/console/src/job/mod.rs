@@ -1,59 +1,59 @@
-//! `leasehold job`: enqueueing and looking at jobs, and working on them with any program.
+//! `leasehold job`: enqueues, shows and cancels jobs, and runs a worker with any program.
 
 mod enqueue;
 mod work;
 
-use crate::command::Act;
+use crate::command::Execute;
+use crate::command_error::{CommandResult, OrNotFound};
+use crate::display;
 use crate::input;
 use crate::listing::Listing;
 use crate::output::clean;
 use crate::scope::WorkspaceFlag;
 use crate::session::Session;
-use crate::shown;
-use crate::trouble::{OrMissing, Outcome};
 use clap::Subcommand;
 use enqueue::EnqueueJob;
 use leasehold_client::api::job::Job;
 use leasehold_core::{JobId, JobStatus};
-use work::Work;
+use work::WorkArgs;
 
-/// What to do with jobs.
+/// Subcommands of `leasehold job`.
 #[derive(Subcommand, Clone, Debug)]
 pub enum JobAction {
-    /// Puts a job into a queue; with --from, many.
+    /// Enqueue a job; with --from, many jobs.
     Enqueue(EnqueueJob),
-    /// Shows a job.
+    /// Show a job.
     Get {
-        /// Its id.
+        /// Job id.
         id: JobId,
     },
-    /// Lists jobs, newest first.
+    /// List jobs, newest first.
     List {
-        /// Only those of this queue.
+        /// Only jobs of this queue.
         queue: Option<String>,
-        /// Only those in this status.
+        /// Only jobs in this status.
         #[arg(long, value_parser = input::job_status(), ignore_case = true)]
         status: Option<JobStatus>,
         #[command(flatten)]
         listing: Listing,
     },
-    /// Cancels a job that no worker has.
+    /// Cancel a job that no worker has claimed.
     Cancel {
-        /// Its id.
+        /// Job id.
         id: JobId,
     },
-    /// Works on the jobs of a queue with a program of yours: a worker in any language.
+    /// Run a worker that starts a program for each job of a queue: a worker in any language.
     ///
-    /// For each job the program is started anew: the payload is its standard input, what it prints is the result (as JSON if it is JSON, else as text), an exit
-    /// code other than 0 fails the attempt with the last lines of its standard error. LEASEHOLD_JOB_ID, LEASEHOLD_JOB_KIND, LEASEHOLD_JOB_QUEUE and LEASEHOLD_JOB_ATTEMPT
-    /// tell it more, TRACEPARENT in which trace it is. The lease is kept alive meanwhile; a program whose lease is lost is killed.
-    Work(Work),
+    /// The program reads the payload from standard input and prints the result to standard output (stored as JSON if it is valid JSON, else as a string). An exit
+    /// code other than 0 fails the attempt; the end of standard error becomes the error message. The variables LEASEHOLD_JOB_ID, LEASEHOLD_JOB_KIND, LEASEHOLD_JOB_QUEUE,
+    /// LEASEHOLD_JOB_ATTEMPT and TRACEPARENT describe the job. The worker renews the lease while the program runs, and kills the program if the lease is lost.
+    Work(WorkArgs),
 }
 
-const LOOK: &str = "job list";
+const LIST_COMMAND: &str = "job list";
 
-impl Act for JobAction {
-    async fn act(self, session: &Session, _: &WorkspaceFlag) -> Outcome {
+impl Execute for JobAction {
+    async fn execute(self, session: &Session, _: &WorkspaceFlag) -> CommandResult {
         match self {
             Self::Enqueue(enqueue) => enqueue.run(session).await,
             Self::Work(work) => work.run(session).await,
@@ -64,15 +64,18 @@ impl Act for JobAction {
             } => list(session, queue.as_deref(), status, listing).await,
             Self::Get { id } => {
                 let job = session.client.job_get(id).await;
-                print(session, &job.or_missing(|| format!("job {id}"), LOOK)?)
+                print(
+                    session,
+                    &job.or_not_found(|| format!("job {id}"), LIST_COMMAND)?,
+                )
             }
             Self::Cancel { id } => {
                 let job = session.client.job_cancel(id).await;
-                let job = job.or_missing(|| format!("job {id}"), LOOK)?;
+                let job = job.or_not_found(|| format!("job {id}"), LIST_COMMAND)?;
                 if session.out.is_json() {
                     return Ok(session.out.json(&job)?);
                 }
-                Ok(session.out.line(format!("job {id} is cancelled"))?)
+                Ok(session.out.line(format!("cancelled job {id}"))?)
             }
         }
     }
@@ -83,17 +86,17 @@ async fn list(
     queue: Option<&str>,
     status: Option<JobStatus>,
     listing: Listing,
-) -> Outcome {
+) -> CommandResult {
     let headings = [
         "ID",
         "QUEUE",
         "KIND",
         "STATUS",
-        "TRIES",
+        "ATTEMPTS",
         "ENQUEUED",
         "LAST ERROR",
     ];
-    let none = "there are no such jobs; `leasehold job enqueue QUEUE KIND` makes one";
+    let none = "no matching jobs; enqueue one with `leasehold job enqueue QUEUE KIND`";
     let list = match queue {
         Some(queue) => session.client.job_list(queue, status),
         None => session.client.job_list_all(status),
@@ -103,17 +106,17 @@ async fn list(
             job.id.to_string(),
             clean(&job.queue),
             clean(&job.kind),
-            shown::job_status(&session.out, job.status),
+            display::job_status(&session.out, job.status),
             format!("{}/{}", job.attempts, job.max_attempts),
-            shown::age(job.created_at, jiff::Timestamp::now()),
-            shown::cut(job.last_error.as_deref().unwrap_or_default()),
+            display::age(job.created_at, jiff::Timestamp::now()),
+            display::truncate(job.last_error.as_deref().unwrap_or_default()),
         ]
     };
     let rows = async |items: &[Job]| Ok(items.iter().map(row).collect());
     listing.print(session, list, &headings, none, rows).await
 }
 
-fn print(session: &Session, job: &Job) -> Outcome {
+fn print(session: &Session, job: &Job) -> CommandResult {
     let out = &session.out;
     if out.is_json() {
         return Ok(out.json(job)?);
@@ -128,31 +131,37 @@ fn print(session: &Session, job: &Job) -> Outcome {
         ("job", job.id.to_string()),
         ("queue", clean(&job.queue)),
         ("kind", clean(&job.kind)),
-        ("status", shown::job_status(out, job.status)),
+        ("status", display::job_status(out, job.status)),
         ("error", text(&job.last_error)),
         (
             "execution",
             job.execution.map(|id| id.to_string()).unwrap_or_default(),
         ),
         ("priority", job.priority.to_string()),
-        ("tries", format!("{} of {}", job.attempts, job.max_attempts)),
+        (
+            "attempts",
+            format!("{} of {}", job.attempts, job.max_attempts),
+        ),
         (
             "timeout",
-            job.timeout_ms.map(shown::length).unwrap_or_default(),
+            job.timeout_ms.map(display::duration).unwrap_or_default(),
         ),
         ("key", text(&job.dedup_key)),
         ("worker", text(&job.claimed_by)),
-        ("lease until", shown::maybe(job.lease_expires_at)),
-        ("enqueued", shown::moment(job.created_at)),
+        (
+            "lease expires",
+            display::optional_timestamp(job.lease_expires_at),
+        ),
+        ("enqueued", display::timestamp(job.created_at)),
         (
             "not before",
             if job.run_at > job.created_at {
-                shown::moment(job.run_at)
+                display::timestamp(job.run_at)
             } else {
                 String::new()
             },
         ),
-        ("ended", shown::maybe(job.finished_at)),
+        ("finished", display::optional_timestamp(job.finished_at)),
         ("payload", clean(job.payload.as_str())),
         ("progress", json(&job.progress)),
         ("result", json(&job.result)),

@@ -1,11 +1,11 @@
-//! `leasehold job work`: a worker whose handler is a program that is started for each job.
+//! `leasehold job work`: a worker that starts a program for each job.
 
+use crate::command_error::CommandResult;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::listing::note;
 use crate::output::clean;
 use crate::session::Session;
-use crate::trouble::Outcome;
 use clap::Args;
 use leasehold_client::HttpSource;
 use leasehold_client::api::key::Scope;
@@ -22,31 +22,31 @@ use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-/// How much of what a program said of its failure is kept.
+/// Maximum length of the error message taken from standard error.
 const ERROR_MAX_CHARS: usize = 1_000;
 
-/// What to work on, and with what.
+/// Flags of `leasehold job work`.
 #[derive(Args, Clone, Debug)]
-pub struct Work {
-    /// The queue.
+pub struct WorkArgs {
+    /// Queue name.
     queue: String,
-    /// How many jobs at once.
+    /// Maximum number of concurrent jobs.
     #[arg(long, value_name = "N", default_value_t = 1)]
     concurrency: usize,
-    /// How long a lease lasts, instead of as the queue says.
-    #[arg(long, value_name = "TIME", value_parser = input::span)]
+    /// Lease duration, such as 30s [default: the queue's].
+    #[arg(long, value_name = "TIME", value_parser = input::duration)]
     lease: Option<Duration>,
-    /// Work on one job, and end.
+    /// Run one job and exit.
     #[arg(long, conflicts_with = "concurrency")]
     once: bool,
-    /// The program and its arguments.
+    /// Program and its arguments.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
-impl Work {
-    pub(super) async fn run(self, session: &Session) -> Outcome {
-        // A wrong key, a server that is not there: told at once, not by a worker that waits for ever.
+impl WorkArgs {
+    pub(super) async fn run(self, session: &Session) -> CommandResult {
+        // Fails at once on an invalid key or an unreachable server; the worker itself would retry forever.
         self.check_key(session).await?;
         if let Some(program) = self.command.first() {
             find_program(program)?;
@@ -64,10 +64,10 @@ impl Work {
             }
         };
         let source = HttpSource::new(session.client.clone());
-        let mut worker = Worker::of(Arc::new(source))
+        let mut worker = Worker::builder(Arc::new(source))
             .queue(&self.queue)
             .concurrency(self.concurrency)
-            .other_kinds(handler);
+            .default_handler(handler);
         if once {
             worker = worker.prefetch(0);
         }
@@ -79,67 +79,67 @@ impl Work {
             .map_err(|error| Failure::usage(error.to_string()))?;
         if !once {
             let text = format!(
-                "working on {}; Ctrl-C ends it when its jobs are done, within 25 s",
+                "worker for queue {} is running; Ctrl-C stops it after its running jobs finish (at most 25 s)",
                 self.queue
             );
             note(&text);
         }
-        let told = told_to_stop()?;
+        let signal = shutdown_signal()?;
         let until = async move {
             tokio::select! {
                 () = stop.cancelled() => {}
-                () = told => {}
+                () = signal => {}
             }
         };
         let stats = worker.run(until).await;
         let (completed, failed, retried) = (stats.completed, stats.failed, stats.retried);
-        let text = format!("{completed} completed, {failed} failed, {retried} to be tried again");
+        let text = format!("{completed} completed, {failed} failed, {retried} retried");
         note(&text);
         Ok(())
     }
 }
 
-impl Work {
-    /// A worker that may not have a single job would wait for ever.
-    async fn check_key(&self, session: &Session) -> Outcome {
-        let opens = match &session.me().await?.scope {
+impl WorkArgs {
+    /// Fails if the key has no access to the queue; the worker itself would wait forever.
+    async fn check_key(&self, session: &Session) -> CommandResult {
+        let has_access = match &session.me().await?.scope {
             Scope::Admin => true,
             Scope::Worker { queues } => queues.contains(&self.queue),
             Scope::Workspace { .. } => false,
         };
-        if opens {
+        if has_access {
             return Ok(());
         }
         let message = format!(
-            "the key does not open the queue `{0}`; `leasehold key create NAME --for-queue {0}` makes one that does",
+            "access denied: this key has no access to queue `{0}`; create one with `leasehold key create NAME --for-queue {0}`",
             clean(&self.queue)
         );
         Err(Failure::new(Exit::Denied, message).into())
     }
 }
 
-/// A program that is not there would use up the attempts of every job.
+/// Fails if the program does not exist; else every job would use up its attempts.
 fn find_program(program: &str) -> Result<(), Failure> {
-    let there = |file: &Path| {
+    let is_executable = |file: &Path| {
         file.metadata()
-            .is_ok_and(|about| about.is_file() && about.mode() & 0o111 != 0)
+            .is_ok_and(|metadata| metadata.is_file() && metadata.mode() & 0o111 != 0)
     };
     let found = if program.contains('/') {
-        there(Path::new(program))
+        is_executable(Path::new(program))
     } else {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).any(|folder| there(&folder.join(program)))
+        std::env::split_paths(&path).any(|dir| is_executable(&dir.join(program)))
     };
     if found {
         return Ok(());
     }
     Err(Failure::usage(format!(
-        "there is no program `{}` that can be run",
+        "program `{}` not found or not executable",
         clean(program)
     )))
 }
 
-fn told_to_stop() -> std::io::Result<impl Future<Output = ()>> {
+fn shutdown_signal() -> std::io::Result<impl Future<Output = ()>> {
     let (mut interrupt, mut terminate) = (
         signal(SignalKind::interrupt())?,
         signal(SignalKind::terminate())?,
@@ -152,10 +152,10 @@ fn told_to_stop() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Dropped when the lease is lost or the worker leaves, and the program ends with it.
+/// Runs the program for one job. The worker drops this future when the lease is lost; that kills the program.
 async fn run(command: &[String], payload: &Value, job: &JobContext) -> Result<Value, JobError> {
     let [program, arguments @ ..] = command else {
-        return Err(JobError::permanent("no program is named"));
+        return Err(JobError::permanent("no program given"));
     };
     let mut child = Command::new(program)
         .args(arguments)
@@ -163,35 +163,36 @@ async fn run(command: &[String], payload: &Value, job: &JobContext) -> Result<Va
         .env("LEASEHOLD_JOB_KIND", job.kind())
         .env("LEASEHOLD_JOB_QUEUE", job.queue())
         .env("LEASEHOLD_JOB_ATTEMPT", job.attempt().to_string())
-        // Never the worker's own: the program goes on with the job's trace, or with none.
+        // The program continues the job's trace, never the worker's own.
         .env_remove("TRACEPARENT")
         .envs(job.trace_context().map(|trace| ("TRACEPARENT", trace)))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        // A group of its own: Ctrl-C at the terminal is for the worker, which lets it finish.
+        // A separate process group: Ctrl-C reaches only the worker, which lets the program finish.
         .process_group(0)
         .spawn()
-        .map_err(|error| JobError::new(format!("{program} cannot be started: {error}")))?;
-    let group = Group::of(&child);
+        .map_err(|error| JobError::new(format!("cannot start {program}: {error}")))?;
+    let group = ProcessGroup::of(&child);
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let text = serde_json::to_vec(payload)?;
     let feed = async move {
         if let Some(mut stdin) = stdin {
-            // A program that does not read its input is free not to.
+            // A program may ignore its input.
             let _ = stdin.write_all(&text).await;
         }
     };
     let end = async move {
         let status = child.wait().await;
-        // What it left behind would keep its output open.
+        // Kills leftover child processes, which would keep the output open.
         drop(group);
         status
     };
-    let (status, out, err, ()) = tokio::join!(end, whole(stdout), whole(stderr), feed);
-    let status = status.map_err(|error| JobError::new(format!("{program} was lost: {error}")))?;
+    let (status, out, err, ()) = tokio::join!(end, read_all(stdout), read_all(stderr), feed);
+    let status =
+        status.map_err(|error| JobError::new(format!("cannot wait for {program}: {error}")))?;
     if !status.success() {
-        return Err(JobError::new(failed(&err, status)));
+        return Err(JobError::new(failure_message(&err, status)));
     }
     let text = String::from_utf8_lossy(&out);
     let text = text.trim();
@@ -201,27 +202,27 @@ async fn run(command: &[String], payload: &Value, job: &JobContext) -> Result<Va
     Ok(serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned())))
 }
 
-/// A program and whatever it started. Dropped, all of them are gone: after the program's own end only what it has left behind.
-struct Group(Option<Pid>);
+/// The process group of a program. Dropping it kills every process of the group that still runs.
+struct ProcessGroup(Option<Pid>);
 
-impl Group {
+impl ProcessGroup {
     fn of(child: &Child) -> Self {
         let number = child.id().and_then(|number| i32::try_from(number).ok());
         Self(number.and_then(Pid::from_raw))
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if let Some(group) = self.0 {
-            // Nobody may be left, which is as well.
+            // Fails if no process is left.
             let _ = kill_process_group(group, Signal::KILL);
         }
     }
 }
 
-/// All that comes, as far as it comes.
-async fn whole(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
+/// Reads a stream to its end or first error.
+async fn read_all(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     let mut read = Vec::new();
     if let Some(mut from) = from {
         let _ = from.read_to_end(&mut read).await;
@@ -229,13 +230,13 @@ async fn whole(from: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
     read
 }
 
-fn failed(stderr: &[u8], status: std::process::ExitStatus) -> String {
-    let said = String::from_utf8_lossy(stderr);
-    let said = said.trim();
-    let skipped = said.chars().count().saturating_sub(ERROR_MAX_CHARS);
-    let said: String = said.chars().skip(skipped).collect();
-    if said.is_empty() {
+fn failure_message(stderr: &[u8], status: std::process::ExitStatus) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    let text = text.trim();
+    let skipped = text.chars().count().saturating_sub(ERROR_MAX_CHARS);
+    let text: String = text.chars().skip(skipped).collect();
+    if text.is_empty() {
         return status.to_string();
     }
-    format!("{status}: {said}")
+    format!("{status}: {text}")
 }

@@ -1,13 +1,13 @@
 //! `leasehold request enqueue`: one request from flags, or many from a file of JSON lines.
 
 use super::watch;
-use crate::bulk::{Bulk, Lines};
+use crate::bulk::{BulkProgress, JsonLines};
+use crate::command_error::CommandResult;
 use crate::exit::Failure;
 use crate::input;
 use crate::listing::note;
 use crate::scope::WorkspaceFlag;
 use crate::session::Session;
-use crate::trouble::Outcome;
 use clap::Args;
 use leasehold_client::api::request::{NewRequest, NewRequests};
 use leasehold_core::duration::millis;
@@ -17,18 +17,18 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What to ask for.
+/// Flags of `leasehold request enqueue`.
 #[derive(Args, Clone, Debug)]
 pub struct Enqueue {
-    /// What to run, by name or id.
+    /// Definition name or id.
     definition: String,
-    /// What to run it with, as JSON.
+    /// Params as JSON.
     #[arg(long, value_name = "JSON", conflicts_with = "params_file")]
     params: Option<String>,
-    /// The same from a file, or `-`.
+    /// File with the params as JSON; `-` for standard input.
     #[arg(long, value_name = "FILE")]
     params_file: Option<PathBuf>,
-    /// Higher goes first, from -1000 to 1000.
+    /// Priority from -1000 to 1000; higher is admitted first.
     #[arg(
         long,
         value_name = "N",
@@ -37,27 +37,27 @@ pub struct Enqueue {
         value_parser = clap::value_parser!(i16).range(-1000..=1000)
     )]
     priority: i16,
-    /// Not before this moment, as 2026-11-16T09:00:00Z.
-    #[arg(long, value_name = "TIME", value_parser = input::moment, conflicts_with = "after")]
+    /// Earliest start time, such as 2026-11-16T09:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = input::timestamp, conflicts_with = "after")]
     at: Option<Timestamp>,
-    /// Not before so long from now by this machine's clock, as 10m.
-    #[arg(long = "in", id = "after", value_name = "TIME", value_parser = input::span)]
+    /// Delay before the earliest start, such as 10m; uses this machine's clock.
+    #[arg(long = "in", id = "after", value_name = "TIME", value_parser = input::duration)]
     after: Option<Duration>,
-    /// An idempotency key: the same call again is the same request.
+    /// Idempotency key: a repeated call returns the same request.
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// How long that key holds; without it, as long as the request is kept.
-    #[arg(long, value_name = "TIME", value_parser = input::span, requires = "key")]
+    /// Validity of the idempotency key, such as 24h [default: as long as the request is stored].
+    #[arg(long, value_name = "TIME", value_parser = input::duration, requires = "key")]
     window: Option<Duration>,
-    /// Watch it until it has ended.
+    /// Watch the request until it finishes.
     #[arg(long)]
     watch: bool,
-    /// Enqueue one request a line of this file: JSON objects with params, priority, run_at, idempotency_key; `-` is standard input.
+    /// Enqueue one request per line of this file: JSON objects with params, priority, run_at, idempotency_key, dedupe_window_ms; `-` for standard input.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["params", "params_file", "priority", "at", "after", "key", "watch"])]
     from: Option<PathBuf>,
 }
 
-/// A line of a file.
+/// One line of the `--from` file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -71,8 +71,8 @@ struct Line {
 }
 
 impl Enqueue {
-    pub(super) async fn run(self, session: &Session, scope: &WorkspaceFlag) -> Outcome {
-        // What is written wrong is told before anything is asked of the server.
+    pub(super) async fn run(self, session: &Session, scope: &WorkspaceFlag) -> CommandResult {
+        // Validates the input before the first call.
         let params = input::document(
             "params",
             self.params.as_deref(),
@@ -81,12 +81,12 @@ impl Enqueue {
         let workspace = scope.id(session).await?;
         let definition = session.definition(workspace, &self.definition).await?;
         if let Some(file) = &self.from {
-            return many(session, workspace, definition, Lines::open(file)?).await;
+            return many(session, workspace, definition, JsonLines::open(file)?).await;
         }
         let mut new = NewRequest::new(definition, params.unwrap_or(Value::Null));
         new.priority = self.priority;
         new.run_at = match self.after {
-            Some(after) => Some(later(after)?),
+            Some(after) => Some(run_at_after(after)?),
             None => self.at,
         };
         new.idempotency_key = self.key;
@@ -94,29 +94,29 @@ impl Enqueue {
         let enqueued = session.client.request_enqueue(workspace, &new).await?;
         if self.watch {
             note(&format!("request {}", enqueued.id));
-            return watch::until_it_ends(session, workspace, enqueued.id).await;
+            return watch::watch_to_end(session, workspace, enqueued.id).await;
         }
         let done = if enqueued.inserted {
             "enqueued"
         } else {
-            "there already, by its key"
+            "already exists (same idempotency key)"
         };
-        told(session, enqueued.id, &enqueued, done)
+        print_enqueued(session, enqueued.id, &enqueued, done)
     }
 }
 
-fn later(after: Duration) -> Result<Timestamp, Failure> {
+fn run_at_after(after: Duration) -> Result<Timestamp, Failure> {
     let at = jiff::Timestamp::now().checked_add(after);
-    at.map_err(|_| Failure::usage("--in: that is too far away"))
+    at.map_err(|_| Failure::usage("--in: the time is out of range"))
 }
 
-/// The id alone where a program reads it, a sentence for people.
-pub(super) fn told(
+/// Prints only the id if standard output is not a terminal, else a sentence.
+pub(super) fn print_enqueued(
     session: &Session,
     id: RequestId,
     answer: &impl Serialize,
     done: &str,
-) -> Outcome {
+) -> CommandResult {
     let out = &session.out;
     if out.is_json() {
         return Ok(out.json(answer)?);
@@ -125,7 +125,7 @@ pub(super) fn told(
         return Ok(out.line(id.to_string())?);
     }
     Ok(out.line(format!(
-        "request {id} is {done}; `leasehold request watch {id}` shows what becomes of it"
+        "request {id} {done}; follow it with `leasehold request watch {id}`"
     ))?)
 }
 
@@ -133,11 +133,11 @@ async fn many(
     session: &Session,
     workspace: WorkspaceId,
     definition: DefinitionId,
-    lines: Lines,
-) -> Outcome {
-    let mut bulk = Bulk::new("enqueued", lines.bytes());
+    lines: JsonLines,
+) -> CommandResult {
+    let mut bulk = BulkProgress::new("enqueued", lines.bytes());
     for batch in lines.batches() {
-        let batch = bulk.stopped(batch)?;
+        let batch = bulk.with_progress(batch)?;
         let requests = batch.read(|line: Line| NewRequest {
             definition,
             params: line.params,
@@ -146,10 +146,10 @@ async fn many(
             idempotency_key: line.idempotency_key,
             dedupe_window_ms: line.dedupe_window_ms,
         });
-        let requests = bulk.stopped(requests)?;
+        let requests = bulk.with_progress(requests)?;
         let sent = NewRequests { requests };
         let answers = session.client.request_enqueue_many(workspace, &sent).await;
-        let answers = bulk.stopped(answers.map_err(|error| session.failure(error)))?;
+        let answers = bulk.with_progress(answers.map_err(|error| session.failure(error)))?;
         if session.out.is_json() {
             for answer in &answers {
                 session.out.json_line(answer)?;

@@ -1,89 +1,89 @@
-//! `leasehold request`: enqueueing, looking at, watching, cancelling and redriving requests.
+//! `leasehold request`: enqueues, shows, watches, cancels and redrives requests.
 
 mod enqueue;
 mod watch;
 
-use crate::command::Act;
+use crate::command::Execute;
+use crate::command_error::{CommandResult, OrNotFound};
+use crate::display;
 use crate::input;
 use crate::listing::Listing;
 use crate::output::clean;
-use crate::scope::{Names, WorkspaceFlag};
+use crate::scope::{NameCache, WorkspaceFlag};
 use crate::session::Session;
-use crate::shown;
-use crate::trouble::{OrMissing, Outcome};
 use clap::{Args, Subcommand};
 use enqueue::Enqueue;
 use leasehold_client::RequestFilter;
-use leasehold_client::api::request::{Cancel, CancelState, Request};
+use leasehold_client::api::request::{CancelOptions, CancelState, Request};
 use leasehold_core::{FailureReason, RequestId, RequestStatus, WorkspaceId};
 
-/// What to do with requests.
+/// Subcommands of `leasehold request`.
 #[derive(Subcommand, Clone, Debug)]
 pub enum RequestAction {
-    /// Asks to run a definition; with --from, many times.
+    /// Enqueue a request to run a definition; with --from, many requests.
     Enqueue(Enqueue),
-    /// Shows a request.
+    /// Show a request.
     Get {
-        /// Its id.
+        /// Request id.
         id: RequestId,
     },
-    /// Lists requests, newest first.
+    /// List requests, newest first.
     List(ListRequests),
-    /// Shows every step of a request and of its nodes as it happens, until it has ended.
+    /// Print every transition of a request and its nodes until it finishes.
     ///
-    /// Exits with 0 if it completed, with 7 if it failed.
+    /// Exits with 0 if the request completed, with 7 if it failed.
     Watch {
-        /// Its id.
+        /// Request id.
         id: RequestId,
     },
-    /// Says why a request is not running now, and how many go before it.
+    /// Explain why a request is not running, and how many requests are ahead of it.
     Why {
-        /// Its id.
+        /// Request id.
         id: RequestId,
     },
-    /// Lists every transition of a request, with who did it.
+    /// List every transition of a request and its actor.
     Timeline {
-        /// Its id.
+        /// Request id.
         id: RequestId,
     },
-    /// Cancels a request: at once if it waits, through the engine if it runs.
+    /// Cancel a request: immediately if it is pending, through the engine if it runs.
     Cancel {
-        /// Its id.
+        /// Request id.
         id: RequestId,
-        /// Ends a running execution without asking it.
+        /// Terminate a running execution without letting it clean up.
         #[arg(long)]
         force: bool,
     },
-    /// Enqueues a failed request anew; the failed one stays as it is.
+    /// Enqueue a copy of a failed request; the failed request stays unchanged.
     Redrive {
-        /// Its id.
+        /// Request id.
         id: RequestId,
     },
 }
 
-/// Which requests to list.
+/// Flags of `leasehold request list`.
 #[derive(Args, Clone, Debug)]
 pub struct ListRequests {
-    /// Only those in this status.
+    /// Only requests in this status.
     #[arg(long, value_parser = input::request_status(), ignore_case = true)]
     status: Option<RequestStatus>,
-    /// Only those of this definition, by name or id.
+    /// Only requests of this definition, by name or id.
     #[arg(long, value_name = "NAME|ID", conflicts_with = "all_workspaces")]
     definition: Option<String>,
-    /// Only those that failed for this reason.
+    /// Only requests that failed for this reason.
     #[arg(long, value_parser = input::reason(), ignore_case = true)]
     reason: Option<FailureReason>,
-    /// Those of all workspaces; for administrators.
+    /// Include all workspaces (requires an administrator key).
     #[arg(long, short = 'A')]
     all_workspaces: bool,
     #[command(flatten)]
     listing: Listing,
 }
 
-pub(crate) const LOOK: &str = "request list";
+pub(crate) const LIST_COMMAND: &str = "request list";
 
-impl Act for RequestAction {
-    async fn act(self, session: &Session, scope: &WorkspaceFlag) -> Outcome {
+impl Execute for RequestAction {
+    async fn execute(self, session: &Session, scope: &WorkspaceFlag) -> CommandResult {
         match self {
             Self::Enqueue(enqueue) => enqueue.run(session, scope).await,
             Self::List(list) => list.run(session, scope).await,
@@ -94,7 +94,7 @@ impl Act for RequestAction {
             }
             Self::Watch { id } => {
                 let workspace = scope.of_request(session, id).await?;
-                watch::until_it_ends(session, workspace, id).await
+                watch::watch_to_end(session, workspace, id).await
             }
             Self::Why { id } => why(session, scope.of_request(session, id).await?, id).await,
             Self::Timeline { id } => {
@@ -106,28 +106,33 @@ impl Act for RequestAction {
             Self::Redrive { id } => {
                 let workspace = scope.of_request(session, id).await?;
                 let redriven = session.client.request_redrive(workspace, id).await;
-                let redriven = redriven.or_missing(|| format!("request {id}"), LOOK)?;
-                enqueue::told(session, redriven.request, &redriven, "enqueued anew")
+                let redriven = redriven.or_not_found(|| format!("request {id}"), LIST_COMMAND)?;
+                enqueue::print_enqueued(
+                    session,
+                    redriven.request,
+                    &redriven,
+                    "enqueued as a redrive",
+                )
             }
         }
     }
 }
 
-async fn read(session: &Session, workspace: WorkspaceId, id: RequestId) -> Outcome<Request> {
+async fn read(session: &Session, workspace: WorkspaceId, id: RequestId) -> CommandResult<Request> {
     let request = session.client.request_get(workspace, id).await;
-    request.or_missing(|| format!("request {id}"), LOOK)
+    request.or_not_found(|| format!("request {id}"), LIST_COMMAND)
 }
 
-async fn print(session: &Session, request: &Request) -> Outcome {
+async fn print(session: &Session, request: &Request) -> CommandResult {
     let out = &session.out;
     if out.is_json() {
         return Ok(out.json(request)?);
     }
-    let mut names = Names::default();
+    let mut names = NameCache::default();
     let id = |id: Option<String>| id.unwrap_or_default();
     Ok(out.fields(vec![
         ("request", request.id.to_string()),
-        ("status", shown::request_status(out, request.status)),
+        ("status", display::request_status(out, request.status)),
         (
             "reason",
             id(request.failure_reason.map(|reason| reason.to_string())),
@@ -158,25 +163,31 @@ async fn print(session: &Session, request: &Request) -> Outcome {
             "redrive of",
             id(request.redrive_of.map(|of| of.to_string())),
         ),
-        ("enqueued", shown::moment(request.created_at)),
+        ("enqueued", display::timestamp(request.created_at)),
         (
             "not before",
             if request.run_at > request.created_at {
-                shown::moment(request.run_at)
+                display::timestamp(request.run_at)
             } else {
                 String::new()
             },
         ),
-        ("claimed", shown::maybe(request.claimed_at)),
-        ("dispatched", shown::maybe(request.dispatched_at)),
-        ("cancelled", shown::maybe(request.cancel_requested_at)),
-        ("ended", shown::maybe(request.finished_at)),
-        ("params", clean(&shown::value(&request.params))),
+        ("claimed", display::optional_timestamp(request.claimed_at)),
+        (
+            "dispatched",
+            display::optional_timestamp(request.dispatched_at),
+        ),
+        (
+            "cancel requested",
+            display::optional_timestamp(request.cancel_requested_at),
+        ),
+        ("finished", display::optional_timestamp(request.finished_at)),
+        ("params", clean(&display::value(&request.params))),
     ])?)
 }
 
 impl ListRequests {
-    async fn run(self, session: &Session, scope: &WorkspaceFlag) -> Outcome {
+    async fn run(self, session: &Session, scope: &WorkspaceFlag) -> CommandResult {
         let mut filter = RequestFilter {
             status: self.status,
             definition: None,
@@ -191,7 +202,7 @@ impl ListRequests {
             }
             session.client.request_list(workspace, filter)
         };
-        let none = "there are no such requests; `leasehold request enqueue DEFINITION` makes one";
+        let none = "no matching requests; enqueue one with `leasehold request enqueue DEFINITION`";
         let all = self.all_workspaces;
         let rows = async |items: &[Request]| rows(session, items, all).await;
         self.listing
@@ -209,7 +220,7 @@ const HEADINGS: [&str; 7] = [
     "ENQUEUED",
     "LAST ERROR",
 ];
-const OF_ONE: [&str; 6] = [
+const WORKSPACE_HEADINGS: [&str; 6] = [
     "ID",
     "STATUS",
     "DEFINITION",
@@ -219,21 +230,25 @@ const OF_ONE: [&str; 6] = [
 ];
 
 pub(crate) fn headings(all_workspaces: bool) -> &'static [&'static str] {
-    if all_workspaces { &HEADINGS } else { &OF_ONE }
+    if all_workspaces {
+        &HEADINGS
+    } else {
+        &WORKSPACE_HEADINGS
+    }
 }
 
-/// How requests look in a list.
+/// Table rows of requests.
 pub(crate) async fn rows(
     session: &Session,
     items: &[Request],
     all_workspaces: bool,
-) -> Outcome<Vec<Vec<String>>> {
-    let (mut names, now) = (Names::default(), jiff::Timestamp::now());
+) -> CommandResult<Vec<Vec<String>>> {
+    let (mut names, now) = (NameCache::default(), jiff::Timestamp::now());
     let mut rows = Vec::new();
     for request in items {
         let mut row = vec![
             request.id.to_string(),
-            shown::request_status(&session.out, request.status),
+            display::request_status(&session.out, request.status),
         ];
         if all_workspaces {
             row.push(clean(&names.workspace(session, request.workspace).await));
@@ -241,26 +256,26 @@ pub(crate) async fn rows(
         row.extend([
             clean(&names.definition(session, request).await),
             request.priority.to_string(),
-            shown::age(request.created_at, now),
-            wrong(request),
+            display::age(request.created_at, now),
+            last_error(request),
         ]);
         rows.push(row);
     }
     Ok(rows)
 }
 
-fn wrong(request: &Request) -> String {
+fn last_error(request: &Request) -> String {
     let error = request.last_error.as_deref().unwrap_or_default();
     match request.failure_reason {
         Some(reason) if error.is_empty() => reason.to_string(),
-        Some(reason) => shown::cut(&format!("{reason}: {error}")),
-        None => shown::cut(error),
+        Some(reason) => display::truncate(&format!("{reason}: {error}")),
+        None => display::truncate(error),
     }
 }
 
-async fn why(session: &Session, workspace: WorkspaceId, id: RequestId) -> Outcome {
+async fn why(session: &Session, workspace: WorkspaceId, id: RequestId) -> CommandResult {
     let why = session.client.request_why(workspace, id).await;
-    let why = why.or_missing(|| format!("request {id}"), LOOK)?;
+    let why = why.or_not_found(|| format!("request {id}"), LIST_COMMAND)?;
     let out = &session.out;
     if out.is_json() {
         return Ok(out.json(&why)?);
@@ -268,7 +283,7 @@ async fn why(session: &Session, workspace: WorkspaceId, id: RequestId) -> Outcom
     out.line(clean(&why.explanation))?;
     let ahead = why.ahead.map(|ahead| match (why.more_ahead, ahead) {
         (true, most) => format!("more than {most}"),
-        (false, 0) => "none: it is the next of its workspace".to_owned(),
+        (false, 0) => "none: next in its workspace".to_owned(),
         (false, few) => few.to_string(),
     });
     let also = why.also.iter().filter_map(|reason| {
@@ -280,14 +295,14 @@ async fn why(session: &Session, workspace: WorkspaceId, id: RequestId) -> Outcom
     let start = start.map(|at| {
         format!(
             "{}, {}",
-            shown::age(at, jiff::Timestamp::now()),
-            shown::moment(at)
+            display::age(at, jiff::Timestamp::now()),
+            display::timestamp(at)
         )
     });
     let fields = vec![
         ("ahead", ahead.unwrap_or_default()),
         ("also", also.join(", ")),
-        ("may start", start.unwrap_or_default()),
+        ("estimated start", start.unwrap_or_default()),
     ];
     if fields.iter().all(|(_, value)| value.is_empty()) {
         return Ok(());
@@ -295,37 +310,42 @@ async fn why(session: &Session, workspace: WorkspaceId, id: RequestId) -> Outcom
     Ok(out.fields(fields)?)
 }
 
-async fn timeline(session: &Session, workspace: WorkspaceId, id: RequestId) -> Outcome {
+async fn timeline(session: &Session, workspace: WorkspaceId, id: RequestId) -> CommandResult {
     let events = session.client.request_timeline(workspace, id).await;
-    let events = events.or_missing(|| format!("request {id}"), LOOK)?;
+    let events = events.or_not_found(|| format!("request {id}"), LIST_COMMAND)?;
     let out = &session.out;
     if out.is_json() {
         return Ok(out.json(&events)?);
     }
     let rows = events.iter().map(|event| {
         vec![
-            shown::moment(event.at),
-            shown::request_status(out, event.to),
+            display::timestamp(event.at),
+            display::request_status(out, event.to),
             clean(&event.by),
-            shown::cut(event.reason.as_deref().unwrap_or_default()),
+            display::truncate(event.reason.as_deref().unwrap_or_default()),
         ]
     });
-    Ok(out.table(&["AT", "TO", "BY", "WHY"], rows.collect())?)
+    Ok(out.table(&["AT", "TO", "BY", "REASON"], rows.collect())?)
 }
 
-async fn cancel(session: &Session, workspace: WorkspaceId, id: RequestId, force: bool) -> Outcome {
+async fn cancel(
+    session: &Session,
+    workspace: WorkspaceId,
+    id: RequestId,
+    force: bool,
+) -> CommandResult {
     let cancelled = session
         .client
-        .request_cancel(workspace, id, Cancel { force })
+        .request_cancel(workspace, id, CancelOptions { force })
         .await;
-    let cancelled = cancelled.or_missing(|| format!("request {id}"), LOOK)?;
+    let cancelled = cancelled.or_not_found(|| format!("request {id}"), LIST_COMMAND)?;
     if session.out.is_json() {
         return Ok(session.out.json(&cancelled)?);
     }
     let line = match cancelled.state {
-        CancelState::Cancelled => format!("request {id} is cancelled"),
+        CancelState::Cancelled => format!("cancelled request {id}"),
         CancelState::Cancelling => {
-            format!("request {id} is being cancelled; `leasehold request watch {id}` shows its end")
+            format!("cancelling request {id}; follow it with `leasehold request watch {id}`")
         }
     };
     Ok(session.out.line(line)?)

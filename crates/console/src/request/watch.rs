@@ -1,13 +1,13 @@
-//! `leasehold request watch`: every step of a request and its nodes as it is seen, until it has ended. Lives through a restart of the server.
+//! `leasehold request watch`: polls a request and prints every transition until it finishes. Retries while the server restarts.
 
-use super::LOOK;
-use crate::execution::came_to;
+use super::LIST_COMMAND;
+use crate::command_error::{CommandError, CommandResult, OrNotFound};
+use crate::display;
+use crate::execution::node_outcome;
 use crate::exit::{Exit, Failure};
 use crate::listing::note;
 use crate::output::clean;
 use crate::session::Session;
-use crate::shown;
-use crate::trouble::{OrMissing, Outcome, Trouble};
 use leasehold_client::ClientError;
 use leasehold_client::api::change::Event;
 use leasehold_client::api::execution::ExecutionNode;
@@ -18,66 +18,66 @@ use std::collections::HashMap;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How often it is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(400);
+/// Time between two polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(400);
 
-/// What was told already.
+/// What was printed already.
 #[derive(Default)]
-struct Told {
+struct WatchState {
     events: usize,
     nodes: HashMap<String, NodeState>,
-    away: bool,
+    unreachable: bool,
 }
 
-/// Tells until it has ended.
-pub(super) async fn until_it_ends(
+/// Prints transitions until the request finishes.
+pub(super) async fn watch_to_end(
     session: &Session,
     workspace: WorkspaceId,
     id: RequestId,
-) -> Outcome {
-    let mut told = Told::default();
+) -> CommandResult {
+    let mut state = WatchState::default();
     loop {
-        match look(session, workspace, id, &mut told).await {
-            Ok(Some(request)) => return ended(session, &request),
+        match poll(session, workspace, id, &mut state).await {
+            Ok(Some(request)) => return print_end(session, &request),
             Ok(None) => {}
-            // It was there: it comes back, and the request with it.
-            Err(Trouble::Client(error)) if error.is_retryable() && told.events > 0 => {
-                away(&error, &mut told);
+            // The server answered before: wait for its restart.
+            Err(CommandError::Client(error)) if error.is_retryable() && state.events > 0 => {
+                note_unreachable(&error, &mut state);
             }
-            Err(trouble) => return Err(trouble),
+            Err(error) => return Err(error),
         }
-        sleep(LOOK_EVERY).await;
+        sleep(POLL_INTERVAL).await;
     }
 }
 
-async fn look(
+async fn poll(
     session: &Session,
     workspace: WorkspaceId,
     id: RequestId,
-    told: &mut Told,
-) -> Outcome<Option<Request>> {
-    // Read before its steps, so that none of them is missing when it has ended.
+    state: &mut WatchState,
+) -> CommandResult<Option<Request>> {
+    // Reads the request before its timeline, so that the timeline of a finished request is complete.
     let request = session.client.request_get(workspace, id).await;
-    let request = request.or_missing(|| format!("request {id}"), LOOK)?;
+    let request = request.or_not_found(|| format!("request {id}"), LIST_COMMAND)?;
     let events = session.client.request_timeline(workspace, id).await?;
-    if std::mem::take(&mut told.away) {
-        note("the server answers again");
+    if std::mem::take(&mut state.unreachable) {
+        note("server is reachable again");
     }
     let (last, before): (Vec<&Event>, Vec<&Event>) = events
         .iter()
-        .skip(told.events)
+        .skip(state.events)
         .partition(|event| is_end(event.to));
     for event in before {
-        step(session, event)?;
+        print_event(session, event)?;
     }
     if let Some(execution) = request.execution {
-        nodes(session, workspace, execution, told).await?;
+        print_nodes(session, workspace, execution, state).await?;
     }
     let is_over = is_end(request.status);
     if is_over || last.is_empty() {
-        told.events = events.len();
+        state.events = events.len();
     } else {
-        told.events = events.len() - last.len();
+        state.events = events.len() - last.len();
     }
     Ok(is_over.then_some(request))
 }
@@ -86,65 +86,72 @@ fn is_end(status: RequestStatus) -> bool {
     matches!(status, RequestStatus::Completed | RequestStatus::Failed)
 }
 
-fn step(session: &Session, event: &Event) -> Outcome {
+fn print_event(session: &Session, event: &Event) -> CommandResult {
     let out = &session.out;
     if out.is_json() {
         return Ok(out.json_line(event)?);
     }
     let reason = event.reason.as_deref().unwrap_or_default();
-    let status = shown::request_status(out, event.to);
+    let status = display::request_status(out, event.to);
     let line = format!(
         "{}  {status}  {}",
-        shown::clock(event.at),
-        shown::cut(reason)
+        display::time_of_day(event.at),
+        display::truncate(reason)
     );
     Ok(out.line(line.trim_end())?)
 }
 
-/// Nodes whose state is not the one that was told.
-async fn nodes(
+/// Prints the nodes whose state changed.
+async fn print_nodes(
     session: &Session,
     workspace: WorkspaceId,
     execution: ExecutionId,
-    told: &mut Told,
-) -> Outcome {
+    state: &mut WatchState,
+) -> CommandResult {
     let graph = session.client.execution_graph(workspace, execution).await;
     let nodes = match graph {
         Ok(graph) => graph.nodes,
-        // Its engine does not answer, or knows nothing of it yet: the request itself says enough.
+        // The engine does not answer or does not know the execution yet; the request's own transitions suffice.
         Err(ClientError::Problem(_)) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
     for node in nodes {
-        let before = told.nodes.insert(node.id.clone(), node.state);
+        let before = state.nodes.insert(node.id.clone(), node.state);
         if before != Some(node.state) && node.state != NodeState::Waiting {
-            node_step(session, &node)?;
+            print_node(session, &node)?;
         }
     }
     Ok(())
 }
 
-fn node_step(session: &Session, node: &ExecutionNode) -> Outcome {
+fn print_node(session: &Session, node: &ExecutionNode) -> CommandResult {
     let out = &session.out;
     if out.is_json() {
         return Ok(out.json_line(&serde_json::json!({ "node": node }))?);
     }
     let at = node.finished_at.or(node.started_at);
-    let at = at.map_or_else(|| " ".repeat(8), shown::clock);
-    let state = shown::node_state(out, node.state);
-    let line = format!("{at}    {}  {state}  {}", clean(&node.id), came_to(node));
+    let at = at.map_or_else(|| " ".repeat(8), display::time_of_day);
+    let state = display::node_state(out, node.state);
+    let line = format!(
+        "{at}    {}  {state}  {}",
+        clean(&node.id),
+        node_outcome(node)
+    );
     Ok(out.line(line.trim_end())?)
 }
 
-fn ended(session: &Session, request: &Request) -> Outcome {
+fn print_end(session: &Session, request: &Request) -> CommandResult {
     let out = &session.out;
     let failed = request.status == RequestStatus::Failed;
     if out.is_json() {
         out.json_line(&serde_json::json!({ "request": request }))?;
     } else {
         let at = request.finished_at.unwrap_or(request.created_at);
-        let (clock, took) = (shown::clock(at), shown::took(request.created_at, at));
-        let status = shown::request_status(out, request.status);
+        let (clock, took) = (
+            display::time_of_day(at),
+            display::elapsed(request.created_at, at),
+        );
+        let status = display::request_status(out, request.status);
         out.line(format!("{clock}  {status}  after {took}"))?;
     }
     if !failed {
@@ -153,17 +160,15 @@ fn ended(session: &Session, request: &Request) -> Outcome {
     let id = request.id;
     let reason = request.failure_reason;
     let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
-    let error = clean(request.last_error.as_deref().unwrap_or("it failed"));
+    let error = clean(request.last_error.as_deref().unwrap_or("no error message"));
     let message = format!(
-        "request {id} failed{reason}: {error}; `leasehold request redrive {id}` tries it again"
+        "request {id} failed{reason}: {error}; retry it with `leasehold request redrive {id}`"
     );
     Err(Failure::new(Exit::RequestFailed, message).into())
 }
 
-fn away(error: &ClientError, told: &mut Told) {
-    if !std::mem::replace(&mut told.away, true) {
-        note(&format!(
-            "the server does not answer ({error}); waiting for it"
-        ));
+fn note_unreachable(error: &ClientError, state: &mut WatchState) {
+    if !std::mem::replace(&mut state.unreachable, true) {
+        note(&format!("server unreachable ({error}); retrying"));
     }
 }

@@ -1,20 +1,20 @@
-//! Figures, bars and names in so many columns. Knows how wide letters are, and nothing else.
+//! Formats numbers, bars and names to a width in terminal columns.
 
 use crate::output::clean;
 use ratatui::style::Style;
 use ratatui::text::Span;
 
 const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// What is shown for what is not known.
+/// Placeholder for an unknown value.
 pub(crate) const UNKNOWN: &str = "–";
 
-/// How many columns a text takes.
+/// Width of a text in terminal columns.
 pub(crate) fn width(text: &str) -> usize {
     Span::raw(text).width()
 }
 
-/// At most so many columns of a text, with … where something was left out.
-pub(crate) fn cut(text: &str, columns: usize) -> String {
+/// Truncates a text to `columns`, ending in `…`.
+pub(crate) fn truncate(text: &str, columns: usize) -> String {
     let text = clean(text);
     if width(&text) <= columns {
         return text;
@@ -34,7 +34,7 @@ pub(crate) fn cut(text: &str, columns: usize) -> String {
     kept
 }
 
-/// A count with a mark every three digits; from a hundred million on in millions.
+/// Formats a count with thousands separators; from 100 million on in millions.
 pub(crate) fn count(number: u64) -> String {
     if number >= 100_000_000 {
         return format!("{}M", grouped(number / 1_000_000));
@@ -54,7 +54,7 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// So many a second, as precise as is of use.
+/// Formats a rate per second.
 pub(crate) fn rate(rate: Option<f64>) -> String {
     match rate {
         None => UNKNOWN.to_owned(),
@@ -63,7 +63,7 @@ pub(crate) fn rate(rate: Option<f64>) -> String {
     }
 }
 
-/// How much of a limit is used, as a bar. Something used shows, and only a full one is full.
+/// Draws the used share of a limit as a bar: empty only at 0, full only at the limit.
 pub(crate) fn bar(used: u32, limit: u32, columns: usize) -> String {
     let (used, limit) = (used as usize, limit as usize);
     let filled = match (used, limit) {
@@ -75,7 +75,7 @@ pub(crate) fn bar(used: u32, limit: u32, columns: usize) -> String {
     format!("{}{}", "█".repeat(filled), "░".repeat(columns - filled))
 }
 
-/// The last values as a row of columns of different height, the newest on the right.
+/// Draws the last values as a sparkline, newest on the right.
 pub(crate) fn sparkline(values: impl DoubleEndedIterator<Item = f64>, columns: usize) -> String {
     let mut last: Vec<f64> = values.rev().take(columns).collect();
     last.reverse();
@@ -95,8 +95,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_cut_by_what_they_take_on_the_screen() {
-        for (text, columns, shown) in [
+    fn truncate_counts_terminal_columns() {
+        for (text, columns, expected) in [
             ("acme", 4, "acme"),
             ("acme-long", 5, "acme…"),
             ("株式会社", 8, "株式会社"),
@@ -107,15 +107,15 @@ mod tests {
             ("abc", 0, ""),
             ("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}…"),
         ] {
-            let cut = cut(text, columns);
-            assert_eq!(cut, shown);
+            let cut = truncate(text, columns);
+            assert_eq!(cut, expected);
             assert!(width(&cut) <= columns, "{cut} is wider than {columns}");
         }
     }
 
     #[test]
-    fn figures_are_short_and_exact_while_they_can_be() {
-        for (number, shown) in [
+    fn counts_and_rates_are_formatted() {
+        for (number, expected) in [
             (0, "0"),
             (999, "999"),
             (1_000, "1,000"),
@@ -123,22 +123,22 @@ mod tests {
             (1_234_567_890, "1,234M"),
             (u64::MAX, "18,446,744,073,709M"),
         ] {
-            assert_eq!(count(number), shown);
+            assert_eq!(count(number), expected);
         }
-        for (value, shown) in [
+        for (value, expected) in [
             (None, "–"),
             (Some(0.0), "0.0"),
             (Some(99.94), "99.9"),
             (Some(99.95), "100"),
             (Some(12_345.6), "12,346"),
         ] {
-            assert_eq!(rate(value), shown);
+            assert_eq!(rate(value), expected);
         }
     }
 
     #[test]
-    fn a_bar_is_empty_only_when_nothing_runs_and_full_only_at_the_limit() {
-        for (used, limit, shown) in [
+    fn bar_is_empty_only_at_zero_and_full_only_at_the_limit() {
+        for (used, limit, expected) in [
             (0, 20, "░░░░░░░░"),
             (1, 20, "█░░░░░░░"),
             (10, 20, "████░░░░"),
@@ -148,12 +148,12 @@ mod tests {
             (0, 0, "░░░░░░░░"),
             (1, 0, "████████"),
         ] {
-            assert_eq!(bar(used, limit, 8), shown, "{used} of {limit}");
+            assert_eq!(bar(used, limit, 8), expected, "{used} of {limit}");
         }
     }
 
     #[test]
-    fn a_sparkline_is_as_high_as_its_highest() {
+    fn sparkline_scales_to_its_highest_value() {
         let values = [0.0, 1.0, 2.0, 4.0, 8.0];
         assert_eq!(sparkline(values.into_iter(), 10), " ▁▂▄█");
         assert_eq!(sparkline(values.into_iter(), 2), "▄█");

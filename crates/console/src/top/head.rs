@@ -1,10 +1,10 @@
-//! The lines above the tables: which server, how it and its engine are, and the figures of all workspaces.
+//! The header of the screen: server, engine state, and totals of all workspaces.
 
-use super::figures::{count, cut, rate, sparkline, width};
-use super::look::Look;
-use super::model::{Away, Model};
+use super::figures::{count, rate, sparkline, truncate, width};
+use super::model::{Model, ServerOutage};
+use super::theme::Theme;
 use super::view::View;
-use crate::shown::{clock, length};
+use crate::display::{duration, time_of_day};
 use leasehold_client::api::instance::Instance;
 use leasehold_client::api::overview::{EngineHealth, EngineState};
 use ratatui::style::Style;
@@ -12,87 +12,95 @@ use ratatui::text::{Line, Span};
 use std::collections::BTreeSet;
 
 const GAP: usize = 3;
-/// A shorter sparkline says nothing.
+/// Minimum width of the sparkline.
 const SPARKLINE_MIN: usize = 8;
 
-/// All of them, in so many columns.
-pub(crate) fn lines(model: &Model, view: &View, look: Look, columns: usize) -> Vec<Line<'static>> {
+/// The header lines.
+pub(crate) fn lines(
+    model: &Model,
+    view: &View,
+    theme: Theme,
+    columns: usize,
+) -> Vec<Line<'static>> {
     let mut lines = vec![
-        title(model, view, look, columns),
-        state(model, look, columns),
+        title(model, view, theme, columns),
+        state(model, theme, columns),
     ];
     lines.push(Line::default());
-    lines.extend(figures(model, look, columns));
+    lines.extend(figures(model, theme, columns));
     lines
 }
 
-fn title(model: &Model, view: &View, look: Look, columns: usize) -> Line<'static> {
-    let at = model.overview.as_ref().map(|overview| clock(overview.at));
+fn title(model: &Model, view: &View, theme: Theme, columns: usize) -> Line<'static> {
+    let at = model
+        .overview
+        .as_ref()
+        .map(|overview| time_of_day(overview.at));
     let at = at.map(|at| format!("{at} UTC")).unwrap_or_default();
     let frozen = if view.frozen { "frozen  " } else { "" };
-    let room = columns.saturating_sub(width(&at) + frozen.len() + 2);
-    let name = cut("Leasehold", room);
-    let server = cut(&model.server, room.saturating_sub(width(&name) + 2));
+    let available = columns.saturating_sub(width(&at) + frozen.len() + 2);
+    let name = truncate("Leasehold", available);
+    let server = truncate(&model.server, available.saturating_sub(width(&name) + 2));
     let left = vec![
-        Span::styled(name, look.strong()),
+        Span::styled(name, theme.bold()),
         Span::raw("  "),
         Span::raw(server),
     ];
     let right = vec![
-        Span::styled(frozen, look.warn()),
-        Span::styled(at, look.quiet()),
+        Span::styled(frozen, theme.warn()),
+        Span::styled(at, theme.dim()),
     ];
-    apart(left, right, columns)
+    justify(left, right, columns)
 }
 
-/// How the server is, else how its engine is.
-fn state(model: &Model, look: Look, columns: usize) -> Line<'static> {
-    if let Some(away) = &model.away {
-        return Line::styled(cut(&absence(away), columns), look.loud());
+/// The outage of the server, else the state of the engine.
+fn state(model: &Model, theme: Theme, columns: usize) -> Line<'static> {
+    if let Some(outage) = &model.outage {
+        return Line::styled(truncate(&outage_line(outage), columns), theme.alert());
     }
     let Some(overview) = &model.overview else {
         return Line::default();
     };
-    let (words, style) = engine(&overview.engine, look);
+    let (words, style) = engine(&overview.engine, theme);
     let about = instances(&model.instances);
-    let room = columns.saturating_sub(width(&about) + 2);
-    if room < width(&words) {
-        // How the engine is matters more than how many there are.
-        return Line::styled(cut(&words, columns), style);
+    let available = columns.saturating_sub(width(&about) + 2);
+    if available < width(&words) {
+        // The engine state takes precedence over the instances.
+        return Line::styled(truncate(&words, columns), style);
     }
     let left = vec![Span::styled(words, style)];
-    apart(left, vec![Span::styled(about, look.quiet())], columns)
+    justify(left, vec![Span::styled(about, theme.dim())], columns)
 }
 
-fn absence(away: &Away) -> String {
-    let millis = away.tried.duration_since(away.since).as_millis();
+fn outage_line(outage: &ServerOutage) -> String {
+    let millis = outage.tried.duration_since(outage.since).as_millis();
     let seconds = u64::try_from(millis / 1_000).unwrap_or_default();
     let for_long = if seconds > 0 {
-        format!(" for {},", length(seconds * 1_000))
+        format!(" for {},", duration(seconds * 1_000))
     } else {
         String::new()
     };
-    let since = clock(away.since);
+    let since = time_of_day(outage.since);
     format!(
-        "no answer{for_long} since {since} UTC; trying again ({})",
-        away.why
+        "server unreachable{for_long} since {since} UTC; retrying ({})",
+        outage.why
     )
 }
 
-fn engine(engine: &EngineState, look: Look) -> (String, Style) {
+fn engine(engine: &EngineState, theme: Theme) -> (String, Style) {
     let name = &engine.name;
     match engine.state {
-        EngineHealth::Well => (format!("engine {name}: well"), look.good()),
+        EngineHealth::Well => (format!("engine {name}: up"), theme.good()),
         EngineHealth::Down => {
-            let why = engine.error.as_deref().unwrap_or("it does not answer");
-            let text = format!("engine {name}: down, nothing is admitted until it is back ({why})");
-            (text, look.loud())
+            let why = engine.error.as_deref().unwrap_or("no response");
+            let text = format!("engine {name}: down, dispatch paused until it recovers ({why})");
+            (text, theme.alert())
         }
         EngineHealth::NotDispatchedHere => {
-            let text = format!("engine {name}: this instance starts nothing, another may");
-            (text, look.warn())
+            let text = format!("engine {name}: dispatch disabled on this instance");
+            (text, theme.warn())
         }
-        EngineHealth::None => ("no engine: nothing is started".to_owned(), look.warn()),
+        EngineHealth::None => ("no engine: dispatch disabled".to_owned(), theme.warn()),
     }
 }
 
@@ -107,50 +115,50 @@ fn instances(instances: &[Instance]) -> String {
     }
 }
 
-fn figures(model: &Model, look: Look, columns: usize) -> Vec<Line<'static>> {
+fn figures(model: &Model, theme: Theme, columns: usize) -> Vec<Line<'static>> {
     let Some(overview) = &model.overview else {
         return Vec::new();
     };
     let requests = overview.requests;
     let failed = if requests.failed > 0 {
-        look.bad()
+        theme.bad()
     } else {
-        look.strong()
+        theme.bold()
     };
     let counts = [
-        ("waiting", count(requests.pending), look.strong()),
-        ("starting", count(requests.claimed), look.strong()),
-        ("running", count(requests.dispatched), look.busy()),
-        ("completed", count(requests.completed), look.good()),
+        ("waiting", count(requests.pending), theme.bold()),
+        ("starting", count(requests.claimed), theme.bold()),
+        ("running", count(requests.dispatched), theme.busy()),
+        ("completed", count(requests.completed), theme.good()),
         ("failed", count(requests.failed), failed),
     ];
-    let mut lines = flow(counts, look, columns);
+    let mut lines = flow(counts, theme, columns);
     let rates = model.rates();
     let each = |part: fn(&super::Rates) -> f64| match &rates {
         Some(rates) => format!("{}/s", rate(Some(part(rates)))),
         None => rate(None),
     };
     let rates = [
-        ("starts", each(|rates| rates.admitted), look.plain()),
-        ("completed", each(|rates| rates.completed), look.plain()),
-        ("failed", each(|rates| rates.failed), look.plain()),
+        ("starts", each(|rates| rates.admitted), theme.plain()),
+        ("completed", each(|rates| rates.completed), theme.plain()),
+        ("failed", each(|rates| rates.failed), theme.plain()),
     ];
-    lines.extend(flow(rates, look, columns));
+    lines.extend(flow(rates, theme, columns));
     if let Some(last) = lines.last_mut() {
-        let room = columns.saturating_sub(last.width() + GAP);
-        if room >= SPARKLINE_MIN {
-            let line = sparkline(model.completions(), room.min(60));
+        let available = columns.saturating_sub(last.width() + GAP);
+        if available >= SPARKLINE_MIN {
+            let line = sparkline(model.completions(), available.min(60));
             last.push_span(Span::raw(" ".repeat(GAP)));
-            last.push_span(Span::styled(line, look.good()));
+            last.push_span(Span::styled(line, theme.good()));
         }
     }
     lines
 }
 
-/// Words with figures, as many in a line as fit.
+/// Lays out labels with figures, as many per line as fit.
 fn flow<const N: usize>(
     items: [(&'static str, String, Style); N],
-    look: Look,
+    theme: Theme,
     columns: usize,
 ) -> Vec<Line<'static>> {
     let mut lines: Vec<Line<'static>> = Vec::new();
@@ -163,7 +171,7 @@ fn flow<const N: usize>(
             _ => lines.push(Line::default()),
         }
         if let Some(line) = lines.last_mut() {
-            line.push_span(Span::styled(word, look.quiet()));
+            line.push_span(Span::styled(word, theme.dim()));
             line.push_span(Span::raw(" "));
             line.push_span(Span::styled(figure, style));
         }
@@ -171,8 +179,8 @@ fn flow<const N: usize>(
     lines
 }
 
-/// Something on the left, something on the right.
-fn apart(left: Vec<Span<'static>>, right: Vec<Span<'static>>, columns: usize) -> Line<'static> {
+/// Aligns `left` to the left and `right` to the right edge.
+fn justify(left: Vec<Span<'static>>, right: Vec<Span<'static>>, columns: usize) -> Line<'static> {
     let taken: usize = left.iter().chain(&right).map(Span::width).sum();
     let mut spans = left;
     spans.push(Span::raw(" ".repeat(columns.saturating_sub(taken))));

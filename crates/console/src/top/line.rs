@@ -1,17 +1,21 @@
-//! What goes on in one line, for logs and for terminals that cannot be drawn on.
+//! The activity of the server on one line, for logs and dumb terminals.
 
-use super::figures::{count, cut, rate};
+use super::figures::{count, rate, truncate};
 use super::model::Model;
 use super::view::View;
-use crate::shown::clock;
+use crate::display::time_of_day;
 
-/// More workspaces than these are not told of.
+/// Maximum number of workspaces on the line.
 const WORKSPACES: usize = 6;
 const NAME_MAX: usize = 20;
 
-pub(super) fn of(model: &Model) -> String {
-    if let Some(away) = &model.away {
-        return format!("no answer since {} UTC: {}", clock(away.since), away.why);
+pub(super) fn summary(model: &Model) -> String {
+    if let Some(outage) = &model.outage {
+        return format!(
+            "server unreachable since {} UTC: {}",
+            time_of_day(outage.since),
+            outage.why
+        );
     }
     let Some(overview) = &model.overview else {
         return String::new();
@@ -19,7 +23,7 @@ pub(super) fn of(model: &Model) -> String {
     let requests = overview.requests;
     let mut text = format!(
         "{}  waiting {}  running {}  completed {}",
-        clock(overview.at),
+        time_of_day(overview.at),
         count(requests.pending),
         count(requests.claimed + requests.dispatched),
         count(requests.completed),
@@ -30,7 +34,7 @@ pub(super) fn of(model: &Model) -> String {
     text.push_str(&format!("  failed {}", count(requests.failed)));
     let by_name = View::by_name();
     for state in by_name.workspaces(model).into_iter().take(WORKSPACES) {
-        let name = cut(&state.workspace.name, NAME_MAX);
+        let name = truncate(&state.workspace.name, NAME_MAX);
         let (used, limit) = (state.slots.in_use, state.slots.limit);
         text.push_str(&format!("  {name} {used}/{limit}"));
         if state.requests.pending > 0 {

@@ -1,14 +1,14 @@
-//! The loop: keys, looks and signals come in, pictures go out. Decides nothing.
+//! The event loop of `top`: receives keys, poll results and signals, and draws the screen. Contains no display logic.
 
-use super::look::Look;
 use super::model::Model;
 use super::page;
-use super::poll::{self, News};
+use super::poll::{self, PollResult};
 use super::screen::Screen;
-use super::view::{View, Wish};
+use super::theme::Theme;
+use super::view::{View, ViewAction};
+use crate::command_error::CommandResult;
 use crate::exit::{Exit, Failure};
 use crate::session::Session;
-use crate::trouble::Outcome;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use rustix::process::{Signal as Name, kill_current_process_group};
 use std::io;
@@ -21,22 +21,26 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// How soon the thread that reads keys notices that it is not wanted any more.
-const NOTICE: Duration = Duration::from_millis(100);
-/// Nobody can stop a process whose parent does not wait for it; then it goes on after this.
-const STOPPED: Duration = Duration::from_millis(500);
+/// How often the key thread checks whether it should stop.
+const KEY_POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How long to wait for SIGCONT. A process whose parent does not handle stopped children never stops; it continues after this time.
+const RESUME_TIMEOUT: Duration = Duration::from_millis(500);
 
-pub(super) async fn run(session: &Session, every: Duration, stop: CancellationToken) -> Outcome {
+pub(super) async fn run(
+    session: &Session,
+    every: Duration,
+    stop: CancellationToken,
+) -> CommandResult {
     let mut model = Model::new(&session.server);
-    let first = poll::look(&session.client).await?;
-    model.take(first.overview, first.instances);
+    let first = poll::fetch(&session.client).await?;
+    model.update(first.overview, first.instances);
     let mut signals = Signals::listen()?;
-    let (sender, mut news) = mpsc::channel(1);
+    let (sender, mut results) = mpsc::channel(1);
     let poller = tokio::spawn(poll::run(session.client.clone(), every, sender));
-    let mut keys = Keys::listen();
-    let mut top = Live {
+    let mut keys = KeyReader::listen();
+    let mut top = TopApp {
         screen: Screen::open()?,
-        look: Look::new(session.out.has_colors()),
+        theme: Theme::new(session.out.has_colors()),
         model,
         frozen: None,
         view: View::default(),
@@ -46,22 +50,22 @@ pub(super) async fn run(session: &Session, every: Duration, stop: CancellationTo
             break Err(error.into());
         }
         tokio::select! {
-            item = news.recv() => match item {
-                Some(item) => top.hear(item),
-                // It ends only by breaking.
+            item = results.recv() => match item {
+                Some(item) => top.handle_poll(item),
+                // The poller crashed.
                 None => break Ok(()),
             },
             event = keys.next() => match event {
-                Ok(event) => match top.obey(&event) {
-                    Wish::Stay => {}
-                    Wish::Quit => break Ok(()),
-                    Wish::Suspend => signals.suspend(&mut top.screen).await,
+                Ok(event) => match top.handle_event(&event) {
+                    ViewAction::Continue => {}
+                    ViewAction::Quit => break Ok(()),
+                    ViewAction::Suspend => signals.suspend(&mut top.screen).await,
                 },
-                Err(error) => break Err(unread(&error).into()),
+                Err(error) => break Err(key_failure(&error).into()),
             },
-            told = signals.next() => match told {
-                Told::End => break Ok(()),
-                Told::GoOn => if let Err(error) = top.screen.ensure(true) {
+            event = signals.next() => match event {
+                SignalEvent::Terminate => break Ok(()),
+                SignalEvent::Resume => if let Err(error) = top.screen.ensure(true) {
                     break Err(error.into());
                 },
             },
@@ -74,60 +78,62 @@ pub(super) async fn run(session: &Session, every: Duration, stop: CancellationTo
     end
 }
 
-struct Live {
+struct TopApp {
     screen: Screen,
-    look: Look,
+    theme: Theme,
     model: Model,
-    /// What is shown while it is frozen.
+    /// The model on the screen while the display is frozen.
     frozen: Option<Box<Model>>,
     view: View,
 }
 
-impl Live {
+impl TopApp {
     fn draw(&mut self) -> io::Result<()> {
         self.screen.ensure(false)?;
         let model = self.frozen.as_deref().unwrap_or(&self.model);
-        let (view, look) = (&self.view, self.look);
+        let (view, theme) = (&self.view, self.theme);
         let drawn = self
             .screen
             .terminal
-            .draw(|frame| page::draw(frame, model, view, look));
+            .draw(|frame| page::draw(frame, model, view, theme));
         drawn.map(drop)
     }
 
-    fn hear(&mut self, news: News) {
-        match news {
-            News::Seen(seen) => self.model.take(seen.overview, seen.instances),
-            News::Lost { why, at } => self.model.lost(&why, at),
+    fn handle_poll(&mut self, result: PollResult) {
+        match result {
+            PollResult::Snapshot(snapshot) => {
+                self.model.update(snapshot.overview, snapshot.instances)
+            }
+            PollResult::Failed { why, at } => self.model.record_failure(&why, at),
         }
         self.view
-            .bound(self.frozen.as_deref().unwrap_or(&self.model));
+            .clamp_scroll(self.frozen.as_deref().unwrap_or(&self.model));
     }
 
-    fn obey(&mut self, event: &Event) -> Wish {
+    fn handle_event(&mut self, event: &Event) -> ViewAction {
         let Event::Key(key) = event else {
-            return Wish::Stay;
+            return ViewAction::Continue;
         };
         if key.kind == KeyEventKind::Release {
-            return Wish::Stay;
+            return ViewAction::Continue;
         }
         let model = self.frozen.as_deref().unwrap_or(&self.model);
-        let wish = self.view.press(*key, model);
+        let action = self.view.press(*key, model);
         match (self.view.frozen, self.frozen.is_some()) {
             (true, false) => self.frozen = Some(Box::new(self.model.clone())),
             (false, true) => self.frozen = None,
             _ => {}
         }
-        wish
+        action
     }
 }
 
-/// What the system tells a program at a terminal.
+/// The signals of a terminal program.
 struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
-    go_on: Signal,
+    resume: Signal,
 }
 
 impl Signals {
@@ -136,50 +142,50 @@ impl Signals {
             terminate: signal(SignalKind::terminate())?,
             interrupt: signal(SignalKind::interrupt())?,
             hang_up: signal(SignalKind::hangup())?,
-            go_on: signal(SignalKind::from_raw(Name::CONT.as_raw()))?,
+            resume: signal(SignalKind::from_raw(Name::CONT.as_raw()))?,
         })
     }
 
-    async fn next(&mut self) -> Told {
+    async fn next(&mut self) -> SignalEvent {
         tokio::select! {
-            _ = self.terminate.recv() => Told::End,
-            _ = self.interrupt.recv() => Told::End,
-            _ = self.hang_up.recv() => Told::End,
-            _ = self.go_on.recv() => Told::GoOn,
+            _ = self.terminate.recv() => SignalEvent::Terminate,
+            _ = self.interrupt.recv() => SignalEvent::Terminate,
+            _ = self.hang_up.recv() => SignalEvent::Terminate,
+            _ = self.resume.recv() => SignalEvent::Resume,
         }
     }
 
-    /// Stops the program as Ctrl-Z does elsewhere, and returns when it goes on.
+    /// Stops the process as Ctrl-Z does, and returns after SIGCONT.
     async fn suspend(&mut self, screen: &mut Screen) {
-        screen.lend();
+        screen.release();
         if kill_current_process_group(Name::TSTP).is_ok() {
-            let _ = timeout(STOPPED, self.go_on.recv()).await;
+            let _ = timeout(RESUME_TIMEOUT, self.resume.recv()).await;
         }
     }
 }
 
-/// What a signal asks for.
-enum Told {
-    End,
-    /// The program was stopped, and whoever did may have changed the terminal.
-    GoOn,
+/// What a signal requests.
+enum SignalEvent {
+    Terminate,
+    /// SIGCONT: the terminal may have been changed while the process was stopped.
+    Resume,
 }
 
-/// A thread that reads keys: reading a terminal blocks.
-struct Keys {
+/// A thread that reads key events, because reading a terminal blocks.
+struct KeyReader {
     events: mpsc::Receiver<io::Result<Event>>,
-    unwanted: Arc<AtomicBool>,
+    stopped: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Keys {
+impl KeyReader {
     fn listen() -> Self {
         let (sender, events) = mpsc::channel(16);
-        let unwanted = Arc::new(AtomicBool::new(false));
-        let until = unwanted.clone();
+        let stopped = Arc::new(AtomicBool::new(false));
+        let until = stopped.clone();
         let thread = tokio::task::spawn_blocking(move || {
             while !until.load(Ordering::SeqCst) {
-                let event = match event::poll(NOTICE) {
+                let event = match event::poll(KEY_POLL_INTERVAL) {
                     Ok(false) => continue,
                     Ok(true) => event::read(),
                     Err(error) => Err(error),
@@ -192,19 +198,19 @@ impl Keys {
         });
         Self {
             events,
-            unwanted,
+            stopped,
             thread: Some(thread),
         }
     }
 
     async fn next(&mut self) -> io::Result<Event> {
-        let closed = || io::Error::other("the terminal was closed");
+        let closed = || io::Error::other("terminal closed");
         self.events.recv().await.ok_or_else(closed)?
     }
 
-    /// Ends the thread, so that what is typed next is for whoever comes next.
+    /// Stops the thread, so that it does not consume the input of the next program.
     async fn end(mut self) {
-        self.unwanted.store(true, Ordering::SeqCst);
+        self.stopped.store(true, Ordering::SeqCst);
         self.events.close();
         if let Some(thread) = self.thread.take() {
             let _ = thread.await;
@@ -212,16 +218,15 @@ impl Keys {
     }
 }
 
-impl Drop for Keys {
-    /// Whoever drops the loop must not wait for a key.
+impl Drop for KeyReader {
+    /// Stops the thread without waiting for it.
     fn drop(&mut self) {
-        self.unwanted.store(true, Ordering::SeqCst);
+        self.stopped.store(true, Ordering::SeqCst);
     }
 }
 
-fn unread(error: &io::Error) -> Failure {
-    let message = format!(
-        "the terminal's keys cannot be read: {error}; --once prints one picture without them"
-    );
+fn key_failure(error: &io::Error) -> Failure {
+    let message =
+        format!("cannot read keys from the terminal: {error}; use --once to print one snapshot");
     Failure::new(Exit::Failed, message)
 }

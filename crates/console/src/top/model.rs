@@ -1,4 +1,4 @@
-//! What is known of the server: the last look at it, and how fast things went since the looks before. Pure: no clock, no server, no terminal.
+//! The state that `top` shows: the last overview and rates from previous overviews. Pure: no clock, no server, no terminal.
 
 use leasehold_client::api::instance::Instance;
 use leasehold_client::api::overview::Overview;
@@ -7,39 +7,39 @@ use leasehold_core::{Timestamp, WorkspaceId};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-/// Rates are told over so long: shorter jumps about, longer hides what changed.
+/// Window of the rates.
 const WINDOW: Duration = Duration::from_secs(10);
-/// More of the past than any terminal is wide.
+/// Length of the sparkline's history; wider than any terminal.
 const HISTORY: usize = 512;
 
-/// What is known.
+/// The state of `top`.
 #[derive(Clone, Debug)]
 pub struct Model {
     pub(crate) server: String,
     pub(crate) overview: Option<Overview>,
     pub(crate) instances: Vec<Instance>,
-    pub(crate) away: Option<Away>,
+    pub(crate) outage: Option<ServerOutage>,
     samples: VecDeque<Sample>,
     completions: VecDeque<f64>,
 }
 
-/// A server that does not answer.
+/// An outage of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Away {
+pub(crate) struct ServerOutage {
     pub(crate) since: Timestamp,
-    /// The last time it was tried.
+    /// Time of the last failed poll.
     pub(crate) tried: Timestamp,
     pub(crate) why: String,
 }
 
-/// How many a second.
+/// Requests per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
-    /// Admitted. Those that were cancelled before their turn are in it too: the counts do not tell them apart.
+    /// Admitted; includes requests that were cancelled while pending.
     pub admitted: f64,
-    /// Ended well.
+    /// Completed.
     pub completed: f64,
-    /// Ended otherwise.
+    /// Failed.
     pub failed: f64,
 }
 
@@ -51,27 +51,27 @@ struct Sample {
 }
 
 impl Model {
-    /// Nothing is known yet.
+    /// Creates an empty model.
     pub fn new(server: impl Into<String>) -> Self {
         Self {
             server: server.into(),
             overview: None,
             instances: Vec::new(),
-            away: None,
+            outage: None,
             samples: VecDeque::new(),
             completions: VecDeque::new(),
         }
     }
 
-    /// The server answered.
-    pub fn take(&mut self, overview: Overview, instances: Vec<Instance>) {
-        self.away = None;
+    /// Applies a successful poll.
+    pub fn update(&mut self, overview: Overview, instances: Vec<Instance>) {
+        self.outage = None;
         self.instances = instances;
         let sample = Sample::of(&overview);
         self.overview = Some(overview);
         if let Some(last) = self.samples.back() {
             if sample.at < last.at {
-                // Another store, or its clock was set back: nothing before can be compared.
+                // Another store, or its clock was set back: drop the incomparable history.
                 self.samples.clear();
                 self.completions.clear();
             } else if sample.at == last.at {
@@ -86,28 +86,28 @@ impl Model {
         self.forget();
     }
 
-    /// The server did not answer.
-    pub fn lost(&mut self, why: &str, at: Timestamp) {
-        let since = self.away.as_ref().map_or(at, |away| away.since);
-        self.away = Some(Away {
+    /// Records a failed poll.
+    pub fn record_failure(&mut self, why: &str, at: Timestamp) {
+        let since = self.outage.as_ref().map_or(at, |outage| outage.since);
+        self.outage = Some(ServerOutage {
             since,
             tried: at,
             why: why.to_owned(),
         });
     }
 
-    /// How fast requests of all workspaces go; none before the second look.
+    /// Rates of all workspaces; `None` before the second poll.
     pub fn rates(&self) -> Option<Rates> {
         rates(self.samples.iter().map(|sample| (sample.at, sample.all)))
     }
 
-    /// The same of one workspace.
+    /// Rates of one workspace.
     pub fn rates_of(&self, workspace: WorkspaceId) -> Option<Rates> {
         let samples = self.samples.iter();
         rates(samples.filter_map(|sample| Some((sample.at, *sample.workspaces.get(&workspace)?))))
     }
 
-    /// Completions a second between looks, oldest first.
+    /// Completions per second between polls, oldest first.
     pub(crate) fn completions(&self) -> impl DoubleEndedIterator<Item = f64> {
         self.completions.iter().copied()
     }
@@ -116,7 +116,7 @@ impl Model {
         let Some(newest) = self.samples.back().map(|sample| sample.at) else {
             return;
         };
-        // One look before the window is kept, so that there are always two to compare.
+        // Keeps one sample before the window, so that there are always two to compare.
         while let Some(second) = self.samples.get(1)
             && self.samples.len() > 2
             && seconds(second.at, newest) >= WINDOW.as_secs_f64()
@@ -142,7 +142,7 @@ impl Sample {
     }
 }
 
-/// Steps are added up one by one: pruning takes from the counts, and only the step in which it did is lost.
+/// Sums the differences between consecutive samples. Pruning lowers the counts; only the step with the pruning is lost.
 fn rates(samples: impl IntoIterator<Item = (Timestamp, RequestCounts)>) -> Option<Rates> {
     let mut samples = samples.into_iter();
     let (first, mut before) = samples.next()?;
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
     use leasehold_client::api::overview::{EngineHealth, EngineState};
 
-    fn look(seconds: f64, completed: u64, failed: u64, running: u64) -> Overview {
+    fn overview(seconds: f64, completed: u64, failed: u64, running: u64) -> Overview {
         let start: Timestamp = "2026-11-16T12:00:00Z".parse().unwrap();
         Overview {
             at: start + Duration::from_secs_f64(seconds),
@@ -198,44 +198,44 @@ mod tests {
         }
     }
 
-    fn after(looks: &[Overview]) -> Model {
+    fn after(overviews: &[Overview]) -> Model {
         let mut model = Model::new("here");
-        for look in looks {
-            model.take(look.clone(), Vec::new());
+        for overview in overviews {
+            model.update(overview.clone(), Vec::new());
         }
         model
     }
 
     #[test]
-    fn there_are_no_rates_before_the_second_look() {
+    fn no_rates_before_the_second_poll() {
         assert_eq!(after(&[]).rates(), None);
-        assert_eq!(after(&[look(0.0, 5, 0, 0)]).rates(), None);
-        // The server answers with the same look for a second.
+        assert_eq!(after(&[overview(0.0, 5, 0, 0)]).rates(), None);
+        // The server caches the overview for a second.
         assert_eq!(
-            after(&[look(0.0, 5, 0, 0), look(0.0, 5, 0, 0)]).rates(),
+            after(&[overview(0.0, 5, 0, 0), overview(0.0, 5, 0, 0)]).rates(),
             None
         );
     }
 
     #[test]
-    fn rates_are_of_the_last_ten_seconds() {
-        let model = after(&[look(0.0, 0, 0, 0), look(2.0, 10, 2, 8)]);
+    fn rates_cover_the_last_ten_seconds() {
+        let model = after(&[overview(0.0, 0, 0, 0), overview(2.0, 10, 2, 8)]);
         let rates = model.rates().unwrap();
         assert_eq!(
             (rates.completed, rates.failed, rates.admitted),
             (5.0, 1.0, 10.0)
         );
-        let mut looks = vec![look(0.0, 0, 0, 0), look(2.0, 1_000, 0, 0)];
-        looks.extend((2..10).map(|at| look(f64::from(at) * 2.0, 1_000, 0, 0)));
-        assert_eq!(after(&looks).rates().unwrap().completed, 0.0);
+        let mut overviews = vec![overview(0.0, 0, 0, 0), overview(2.0, 1_000, 0, 0)];
+        overviews.extend((2..10).map(|at| overview(f64::from(at) * 2.0, 1_000, 0, 0)));
+        assert_eq!(after(&overviews).rates().unwrap().completed, 0.0);
     }
 
     #[test]
-    fn pruning_makes_no_rate_negative_and_hides_one_step_only() {
+    fn pruning_never_makes_rates_negative_and_hides_one_step() {
         let model = after(&[
-            look(0.0, 500, 9, 0),
-            look(2.0, 520, 9, 0),
-            look(4.0, 100, 0, 0),
+            overview(0.0, 500, 9, 0),
+            overview(2.0, 520, 9, 0),
+            overview(4.0, 100, 0, 0),
         ]);
         let rates = model.rates().unwrap();
         assert_eq!((rates.completed, rates.failed), (5.0, 0.0));
@@ -243,38 +243,38 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_back_begins_anew() {
+    fn clock_set_back_resets_the_rates() {
         let model = after(&[
-            look(100.0, 500, 0, 0),
-            look(102.0, 520, 0, 0),
-            look(50.0, 530, 0, 0),
+            overview(100.0, 500, 0, 0),
+            overview(102.0, 520, 0, 0),
+            overview(50.0, 530, 0, 0),
         ]);
         assert_eq!(model.rates(), None);
         assert_eq!(model.completions().count(), 0);
     }
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn history_is_bounded() {
         let mut model = Model::new("here");
         for second in 0..2_000 {
-            model.take(look(f64::from(second), 0, 0, 0), Vec::new());
+            model.update(overview(f64::from(second), 0, 0, 0), Vec::new());
         }
         assert!(model.samples.len() <= 12, "{}", model.samples.len());
         assert_eq!(model.completions().count(), HISTORY);
     }
 
     #[test]
-    fn a_server_is_away_since_the_first_look_that_failed() {
-        let mut model = after(&[look(0.0, 0, 0, 0)]);
+    fn outage_starts_at_the_first_failed_poll() {
+        let mut model = after(&[overview(0.0, 0, 0, 0)]);
         let at = |second: i64| Timestamp::from_second(second).unwrap();
-        model.lost("one", at(10));
-        model.lost("two", at(20));
-        let away = model.away.clone().unwrap();
+        model.record_failure("one", at(10));
+        model.record_failure("two", at(20));
+        let outage = model.outage.clone().unwrap();
         assert_eq!(
-            (away.since, away.tried, away.why.as_str()),
+            (outage.since, outage.tried, outage.why.as_str()),
             (at(10), at(20), "two")
         );
-        model.take(look(30.0, 0, 0, 0), Vec::new());
-        assert_eq!(model.away, None);
+        model.update(overview(30.0, 0, 0, 0), Vec::new());
+        assert_eq!(model.outage, None);
     }
 }

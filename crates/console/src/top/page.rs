@@ -1,75 +1,80 @@
-//! The whole picture: the head, the tables, the keys. Knows how much room each gets, and nothing of what they say.
+//! The layout of the screen: header, tables and key bar.
 
-use super::figures::{cut, width};
-use super::look::Look;
+use super::figures::{truncate, width};
 use super::model::Model;
-use super::tables::{self, Room};
+use super::tables::{self, TableArea};
+use super::theme::Theme;
 use super::view::{Focus, View};
 use super::{head, help};
 use ratatui::Frame;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-/// From here on the tables stand side by side.
+/// From this width on the tables are side by side.
 const WIDE: usize = 130;
 const BETWEEN: usize = 4;
 
-/// Draws it on a terminal.
-pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model, view: &View, look: Look) {
-    let area = frame.area();
-    let (columns, rows) = (usize::from(area.width), usize::from(area.height));
-    let mut lines = head::lines(model, view, look, columns);
+/// Draws the screen.
+pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model, view: &View, theme: Theme) {
+    let screen = frame.area();
+    let (columns, rows) = (usize::from(screen.width), usize::from(screen.height));
+    let mut lines = head::lines(model, view, theme, columns);
     lines.push(Line::default());
     let left = rows.saturating_sub(lines.len() + 1);
-    let room = Room {
+    let area = TableArea {
         columns,
         lines: left,
-        look,
+        theme,
         scrolls: true,
     };
-    lines.extend(body(model, view, room));
-    // The keys are in the last line, whatever else there is room for.
+    lines.extend(body(model, view, area));
+    // The key bar is always the last line.
     lines.truncate(rows.saturating_sub(1));
     lines.resize(rows.saturating_sub(1), Line::default());
-    lines.push(keys(view, look, columns));
-    frame.render_widget(Paragraph::new(lines), area);
+    lines.push(keys(view, theme, columns));
+    frame.render_widget(Paragraph::new(lines), screen);
     if view.help {
-        help::draw(frame, look);
+        help::draw(frame, theme);
     }
 }
 
-/// The picture with every row, as long as that is.
-pub(crate) fn whole(model: &Model, view: &View, look: Look, columns: usize) -> Vec<Line<'static>> {
-    let mut lines = head::lines(model, view, look, columns);
+/// All lines with every table row, without a height limit.
+pub(crate) fn whole(
+    model: &Model,
+    view: &View,
+    theme: Theme,
+    columns: usize,
+) -> Vec<Line<'static>> {
+    let mut lines = head::lines(model, view, theme, columns);
     lines.push(Line::default());
     let rows = tables::workspace_lines(model, view) + 1 + tables::queue_lines(model, view);
-    let room = Room {
+    let area = TableArea {
         columns,
         lines: rows,
-        look,
+        theme,
         scrolls: false,
     };
-    lines.extend(body(model, view, room));
+    lines.extend(body(model, view, area));
     lines
 }
 
-fn body(model: &Model, view: &View, room: Room) -> Vec<Line<'static>> {
-    if room.columns >= WIDE {
-        return beside(model, view, room);
+fn body(model: &Model, view: &View, area: TableArea) -> Vec<Line<'static>> {
+    if area.columns >= WIDE {
+        return beside(model, view, area);
     }
     let (workspaces, queues) = shares(
         tables::workspace_lines(model, view),
         tables::queue_lines(model, view),
-        room.lines.saturating_sub(1),
+        area.lines.saturating_sub(1),
     );
-    let part = |lines| Room { lines, ..room };
+    let part = |lines| TableArea { lines, ..area };
     let mut lines = tables::workspaces(model, view, part(workspaces));
     lines.push(Line::default());
     lines.extend(tables::queues(model, view, part(queues)));
     lines
 }
 
-/// What each of two gets of what there is: what it likes, else at least a third for the second.
+/// Splits the available lines between two tables; the second gets at least a third if both do not fit.
 fn shares(first: usize, second: usize, all: usize) -> (usize, usize) {
     if first + second <= all {
         return (first, second);
@@ -78,10 +83,10 @@ fn shares(first: usize, second: usize, all: usize) -> (usize, usize) {
     (all - second, second)
 }
 
-fn beside(model: &Model, view: &View, room: Room) -> Vec<Line<'static>> {
-    let right = room.columns / 3;
-    let left = room.columns - right - BETWEEN;
-    let part = |columns| Room { columns, ..room };
+fn beside(model: &Model, view: &View, area: TableArea) -> Vec<Line<'static>> {
+    let right = area.columns / 3;
+    let left = area.columns - right - BETWEEN;
+    let part = |columns| TableArea { columns, ..area };
     let workspaces = tables::workspaces(model, view, part(left));
     let mut queues = tables::queues(model, view, part(right)).into_iter();
     let rows = workspaces.len().max(queues.len());
@@ -107,28 +112,28 @@ fn styled(line: Line<'static>) -> Vec<Span<'static>> {
         .collect()
 }
 
-fn keys(view: &View, look: Look, columns: usize) -> Line<'static> {
+fn keys(view: &View, theme: Theme, columns: usize) -> Line<'static> {
     if view.typing {
         let text = format!("/{}▏", view.filter);
-        let hint = "  Enter keeps it, Esc clears it";
+        let hint = "  Enter applies, Esc clears";
         let hint = if width(&text) + width(hint) <= columns {
             hint
         } else {
             ""
         };
         return Line::from(vec![
-            Span::styled(cut(&text, columns), look.strong()),
-            Span::styled(hint, look.quiet()),
+            Span::styled(truncate(&text, columns), theme.bold()),
+            Span::styled(hint, theme.dim()),
         ]);
     }
-    let freeze = if view.frozen { "go on" } else { "freeze" };
+    let freeze = if view.frozen { "resume" } else { "freeze" };
     let other = match view.focus {
         Focus::Workspaces => "queues",
         Focus::Queues => "workspaces",
     };
     let filter = match view.filter.as_str() {
         "" => "filter".to_owned(),
-        set => format!("filter: {}", cut(set, 20)),
+        set => format!("filter: {}", truncate(set, 20)),
     };
     let items = [
         ("q", "quit".to_owned()),
@@ -145,8 +150,8 @@ fn keys(view: &View, look: Look, columns: usize) -> Line<'static> {
             break;
         }
         line.push_span(Span::raw(gap));
-        line.push_span(Span::styled(key, look.strong()));
-        line.push_span(Span::styled(format!(" {word}"), look.quiet()));
+        line.push_span(Span::styled(key, theme.bold()));
+        line.push_span(Span::styled(format!(" {word}"), theme.dim()));
     }
     line
 }
@@ -156,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_tables_share_what_room_there_is() {
+    fn tables_share_the_available_lines() {
         for (first, second, all, shared) in [
             (5, 4, 20, (5, 4)),
             (50, 4, 20, (16, 4)),

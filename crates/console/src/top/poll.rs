@@ -1,4 +1,4 @@
-//! One look at the server, and a look every so often.
+//! Polls the server's overview and instances.
 
 use leasehold_client::api::instance::Instance;
 use leasehold_client::api::overview::Overview;
@@ -8,55 +8,55 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-/// A server that takes longer is as good as away.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A slower server counts as unreachable.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What a look found.
-pub(super) struct Seen {
+/// The answers of one poll.
+pub(super) struct ServerSnapshot {
     pub(super) overview: Overview,
     pub(super) instances: Vec<Instance>,
 }
 
-/// What became of a look.
-pub(super) enum News {
-    Seen(Box<Seen>),
-    Lost { why: String, at: Timestamp },
+/// The result of one poll.
+pub(super) enum PollResult {
+    Snapshot(Box<ServerSnapshot>),
+    Failed { why: String, at: Timestamp },
 }
 
-/// Looks once.
-pub(super) async fn look(client: &Client) -> Result<Seen, ClientError> {
+/// Polls once.
+pub(super) async fn fetch(client: &Client) -> Result<ServerSnapshot, ClientError> {
     let both = async { tokio::try_join!(client.overview(), client.instance_list()) };
-    let late = || ClientError::Unreachable("no answer in time".to_owned());
-    let (overview, instances) = timeout(PATIENCE, both).await.map_err(|_| late())??;
-    Ok(Seen {
+    let late = || ClientError::Unreachable("timed out".to_owned());
+    let (overview, instances) = timeout(FETCH_TIMEOUT, both).await.map_err(|_| late())??;
+    Ok(ServerSnapshot {
         overview,
         instances,
     })
 }
 
-/// Looks every so often, until nobody wants to hear of it.
-pub(super) async fn run(client: Client, every: Duration, news: mpsc::Sender<News>) {
+/// Polls at every interval until the receiver is closed.
+pub(super) async fn run(client: Client, every: Duration, results: mpsc::Sender<PollResult>) {
     let mut ticks = interval(every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // The first comes at once, and there was a look before.
+    // The first tick is immediate; the caller has polled already.
     ticks.tick().await;
     loop {
         ticks.tick().await;
-        let item = match look(&client).await {
-            Ok(seen) => News::Seen(Box::new(seen)),
-            Err(error) => News::Lost {
-                why: short(&error),
+        let item = match fetch(&client).await {
+            Ok(snapshot) => PollResult::Snapshot(Box::new(snapshot)),
+            Err(error) => PollResult::Failed {
+                why: last_cause(&error),
                 at: Timestamp::now(),
             },
         };
-        if news.send(item).await.is_err() {
+        if results.send(item).await.is_err() {
             return;
         }
     }
 }
 
-/// The last cause: the rest is said already.
-pub(super) fn short(error: &ClientError) -> String {
+/// The last cause of the error.
+pub(super) fn last_cause(error: &ClientError) -> String {
     let text = error.to_string();
     match error {
         ClientError::Unreachable(_) => text.rsplit(": ").next().unwrap_or(&text).to_owned(),

@@ -1,4 +1,4 @@
-//! The terminal while it is drawn on: taken, given back, taken again. It is given back however the program ends.
+//! The alternate screen of the terminal: entered, left, and restored however the program ends.
 
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
@@ -11,64 +11,64 @@ use std::io::{self, Stdout, stdout};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether the terminal is ours now. One process has one terminal.
-static OURS: AtomicBool = AtomicBool::new(false);
+/// Whether the alternate screen is active. One process has one terminal.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
 
 pub(super) struct Screen {
     pub(super) terminal: Terminal<CrosstermBackend<Stdout>>,
 }
 
 impl Screen {
-    /// Takes the terminal.
+    /// Enters the alternate screen.
     pub(super) fn open() -> io::Result<Self> {
         static HOOK: Once = Once::new();
         HOOK.call_once(|| {
             let before = std::panic::take_hook();
-            // What a panic says must be read, so the terminal is given back first. A panic elsewhere in the program does not end us: the next
-            // picture takes the terminal again.
+            // Restores the terminal before the panic message is printed. If the panic happened in another task, the next
+            // draw enters the alternate screen again.
             std::panic::set_hook(Box::new(move |info| {
-                give_back();
+                restore();
                 before(info);
             }));
         });
-        take()?;
+        enter()?;
         let terminal = Terminal::new(CrosstermBackend::new(stdout()));
         Ok(Self {
-            terminal: terminal.inspect_err(|_| give_back())?,
+            terminal: terminal.inspect_err(|_| restore())?,
         })
     }
 
-    /// Takes the terminal if it is not ours, or if it may have been changed meanwhile.
-    pub(super) fn ensure(&mut self, anew: bool) -> io::Result<()> {
-        if anew || !OURS.load(Ordering::SeqCst) {
-            take()?;
-            // A new one knows that nothing is drawn yet. Clearing the old one would ask the terminal where its cursor is, and not all answer.
+    /// Enters the alternate screen if it is not active, or if the terminal may have been changed (`force`).
+    pub(super) fn ensure(&mut self, force: bool) -> io::Result<()> {
+        if force || !ACTIVE.load(Ordering::SeqCst) {
+            enter()?;
+            // A new `Terminal` has an empty buffer. `clear` on the old one would query the cursor position, which not all terminals answer.
             self.terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
         }
         Ok(())
     }
 
-    /// Gives the terminal back for a while.
-    pub(super) fn lend(&mut self) {
-        give_back();
+    /// Leaves the alternate screen temporarily.
+    pub(super) fn release(&mut self) {
+        restore();
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        give_back();
+        restore();
     }
 }
 
-fn take() -> io::Result<()> {
+fn enter() -> io::Result<()> {
     enable_raw_mode()?;
-    OURS.store(true, Ordering::SeqCst);
-    execute!(stdout(), EnterAlternateScreen, Clear(ClearType::All)).inspect_err(|_| give_back())
+    ACTIVE.store(true, Ordering::SeqCst);
+    execute!(stdout(), EnterAlternateScreen, Clear(ClearType::All)).inspect_err(|_| restore())
 }
 
-/// There is nobody to tell if this does not succeed.
-fn give_back() {
-    if OURS.swap(false, Ordering::SeqCst) {
+/// Restores the terminal; ignores errors.
+fn restore() {
+    if ACTIVE.swap(false, Ordering::SeqCst) {
         let _ = disable_raw_mode();
         let _ = execute!(stdout(), LeaveAlternateScreen, Show);
     }

@@ -1,11 +1,11 @@
-//! Rows under headings in so many columns: what does not fit is left out, the least important first. Knows no noun.
+//! A table for a given width: drops the least important columns that do not fit. Knows no resource type.
 
-use super::figures::{cut, width};
-use super::look::Look;
+use super::figures::{truncate, width};
+use super::theme::Theme;
 use ratatui::text::{Line, Span};
 
 const GAP: usize = 2;
-/// A name is not cut shorter than this while something else can be left out.
+/// Names are not truncated below this width while a column can be dropped.
 const NAME_MIN: usize = 12;
 
 /// Names with figures beside them.
@@ -15,13 +15,13 @@ pub(crate) struct Table {
     pub(crate) columns: Vec<Column>,
 }
 
-/// One figure of every row.
+/// One column of figures.
 pub(crate) struct Column {
     pub(crate) title: &'static str,
     pub(crate) cells: Vec<Span<'static>>,
-    /// The lowest is left out first.
+    /// The column with the lowest rank is dropped first.
     pub(crate) rank: u8,
-    /// Words begin on the left, figures end on the right.
+    /// Left-aligned; figures are right-aligned.
     pub(crate) words: bool,
 }
 
@@ -31,7 +31,7 @@ impl Column {
         widest.unwrap_or(0).max(width(self.title))
     }
 
-    /// What stands in so many columns, with the gap before it.
+    /// Pads a cell to `columns`, with the gap before it.
     fn aligned(&self, span: Span<'static>, columns: usize) -> [Span<'static>; 3] {
         let rest = columns.saturating_sub(span.width());
         let (before, after) = if self.words { (0, rest) } else { (rest, 0) };
@@ -41,11 +41,11 @@ impl Column {
 }
 
 impl Table {
-    /// The heading, and so many rows from the first on.
+    /// The heading and `rows` rows starting at `first`.
     pub(crate) fn lines(
         mut self,
         columns: usize,
-        look: Look,
+        theme: Theme,
         focused: bool,
         first: usize,
         rows: usize,
@@ -55,15 +55,19 @@ impl Table {
         let mut taken = self.fit(columns, longest.min(NAME_MIN));
         taken = taken.min(columns);
         let name_columns = longest.min(columns - taken);
-        let style = if focused { look.strong() } else { look.quiet() };
+        let style = if focused { theme.bold() } else { theme.dim() };
         let widths: Vec<usize> = self.columns.iter().map(Column::width).collect();
-        let mut heading = vec![left(&cut(self.title, name_columns), name_columns, look)];
+        let mut heading = vec![left(
+            &truncate(self.title, name_columns),
+            name_columns,
+            theme,
+        )];
         for (column, width) in self.columns.iter().zip(&widths) {
             heading.extend(column.aligned(Span::raw(column.title), *width));
         }
         let mut lines = vec![Line::from(heading).style(style)];
         for (row, name) in self.names.iter().enumerate().skip(first).take(rows) {
-            let mut spans = vec![left(&cut(name, name_columns), name_columns, look)];
+            let mut spans = vec![left(&truncate(name, name_columns), name_columns, theme)];
             for (column, width) in self.columns.iter().zip(&widths) {
                 spans.extend(column.aligned(column.cells[row].clone(), *width));
             }
@@ -72,7 +76,7 @@ impl Table {
         lines
     }
 
-    /// Leaves out what does not fit beside a name, and says how much the rest takes.
+    /// Drops columns that do not fit beside a name; returns the width of the rest.
     fn fit(&mut self, columns: usize, name: usize) -> usize {
         loop {
             let taken = self.columns.iter().map(|column| column.width() + GAP);
@@ -87,7 +91,7 @@ impl Table {
     }
 }
 
-fn left(text: &str, columns: usize, look: Look) -> Span<'static> {
+fn left(text: &str, columns: usize, theme: Theme) -> Span<'static> {
     let rest = columns.saturating_sub(width(text));
-    Span::styled(format!("{text}{}", " ".repeat(rest)), look.plain())
+    Span::styled(format!("{text}{}", " ".repeat(rest)), theme.plain())
 }

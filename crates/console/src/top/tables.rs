@@ -1,9 +1,9 @@
-//! The two tables: workspaces with their slots, queues with their jobs. Each says what to do where there is nothing to show.
+//! The two tables: workspaces with their slots, queues with their jobs. An empty table shows a hint.
 
-use super::figures::{bar, count, cut, rate};
-use super::look::Look;
+use super::figures::{bar, count, rate, truncate};
 use super::model::Model;
 use super::table::{Column, Table};
+use super::theme::Theme;
 use super::view::{Focus, View};
 use leasehold_client::api::overview::QueueUse;
 use leasehold_client::api::workspace::WorkspaceState;
@@ -12,62 +12,62 @@ use ratatui::text::{Line, Span};
 
 const BAR: usize = 8;
 
-/// Where a table goes.
+/// The area of a table.
 #[derive(Clone, Copy)]
-pub(crate) struct Room {
+pub(crate) struct TableArea {
     pub(crate) columns: usize,
     pub(crate) lines: usize,
-    pub(crate) look: Look,
-    /// Whether one of two tables scrolls, and it is told which.
+    pub(crate) theme: Theme,
+    /// Whether the tables scroll and the focused one is highlighted.
     pub(crate) scrolls: bool,
 }
 
-/// How many lines the table of workspaces would like.
+/// Preferred height of the workspace table.
 pub(crate) fn workspace_lines(model: &Model, view: &View) -> usize {
     let rows = view.workspaces(model).len();
     let notes = usize::from(others(model).is_some()) + usize::from(hint(model).is_some());
     1 + rows.max(1) + notes
 }
 
-/// How many lines the table of queues would like.
+/// Preferred height of the queue table.
 pub(crate) fn queue_lines(model: &Model, view: &View) -> usize {
     1 + view.queues(model).len().max(1)
 }
 
-/// The workspaces.
-pub(crate) fn workspaces(model: &Model, view: &View, room: Room) -> Vec<Line<'static>> {
+/// The workspace table.
+pub(crate) fn workspaces(model: &Model, view: &View, area: TableArea) -> Vec<Line<'static>> {
     let states = view.workspaces(model);
     if states.is_empty() {
-        return nothing("WORKSPACE", no_workspace(model, view), room);
+        return empty("WORKSPACE", no_workspace(model, view), area);
     }
     let table = Table {
         title: "WORKSPACE",
         names: names(states.iter().map(|state| &state.workspace.name)),
-        columns: workspace_columns(model, &states, room.look),
+        columns: workspace_columns(model, &states, area.theme),
     };
     let notes = [others(model), hint(model)].into_iter().flatten().collect();
-    filled(table, view, Focus::Workspaces, room, notes)
+    filled(table, view, Focus::Workspaces, area, notes)
 }
 
-/// The queues.
-pub(crate) fn queues(model: &Model, view: &View, room: Room) -> Vec<Line<'static>> {
+/// The queue table.
+pub(crate) fn queues(model: &Model, view: &View, area: TableArea) -> Vec<Line<'static>> {
     let queues = view.queues(model);
     if queues.is_empty() {
-        return nothing("QUEUE", no_queue(model, view), room);
+        return empty("QUEUE", no_queue(model, view), area);
     }
     let table = Table {
         title: "QUEUE",
         names: names(queues.iter().map(|queue| &queue.name)),
-        columns: queue_columns(&queues, room.look),
+        columns: queue_columns(&queues, area.theme),
     };
-    filled(table, view, Focus::Queues, room, Vec::new())
+    filled(table, view, Focus::Queues, area, Vec::new())
 }
 
 fn names<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
-    names.map(|name| cut(name, 60)).collect()
+    names.map(|name| truncate(name, 60)).collect()
 }
 
-fn workspace_columns(model: &Model, states: &[&WorkspaceState], look: Look) -> Vec<Column> {
+fn workspace_columns(model: &Model, states: &[&WorkspaceState], theme: Theme) -> Vec<Column> {
     let rates: Vec<_> = states
         .iter()
         .map(|state| model.rates_of(state.workspace.id))
@@ -80,7 +80,7 @@ fn workspace_columns(model: &Model, states: &[&WorkspaceState], look: Look) -> V
     };
     let starts = states.iter().zip(&rates).map(|(state, rates)| {
         if state.workspace.paused {
-            return Span::styled("paused", look.warn());
+            return Span::styled("paused", theme.warn());
         }
         Span::raw(rate(rates.map(|rates| rates.admitted)))
     });
@@ -88,16 +88,16 @@ fn workspace_columns(model: &Model, states: &[&WorkspaceState], look: Look) -> V
     let failed = rates.iter().map(|rates| rates.map(|rates| rates.failed));
     vec![
         each("PLAN", 1, &|state| {
-            Span::styled(state.workspace.plan.as_str(), look.quiet())
+            Span::styled(state.workspace.plan.as_str(), theme.dim())
         }),
         each("", 3, &|state| {
             let slots = state.slots;
-            Span::styled(bar(slots.in_use, slots.limit, BAR), fullness(state, look))
+            Span::styled(bar(slots.in_use, slots.limit, BAR), fullness(state, theme))
         }),
         each("SLOTS", 7, &|state| {
             let slots = state.slots;
             let text = format!("{}/{}", slots.in_use, slots.limit);
-            Span::styled(text, fullness(state, look))
+            Span::styled(text, fullness(state, theme))
         }),
         each("WAITING", 6, &|state| {
             Span::raw(count(state.requests.pending))
@@ -118,32 +118,32 @@ fn workspace_columns(model: &Model, states: &[&WorkspaceState], look: Look) -> V
             title: "FAILED/S",
             rank: 2,
             words: false,
-            cells: failed.map(|failed| failures(failed, look)).collect(),
+            cells: failed.map(|failed| failures(failed, theme)).collect(),
         },
     ]
 }
 
-/// Full is worth a look; more than full is what a lowered limit leaves behind.
-fn fullness(state: &WorkspaceState, look: Look) -> Style {
+/// Highlights full workspaces, and those above a lowered limit.
+fn fullness(state: &WorkspaceState, theme: Theme) -> Style {
     let slots = state.slots;
     if slots.in_use > slots.limit {
-        look.bad()
+        theme.bad()
     } else if slots.in_use == slots.limit && slots.limit > 0 {
-        look.warn()
+        theme.warn()
     } else {
-        look.busy()
+        theme.busy()
     }
 }
 
-fn failures(failed: Option<f64>, look: Look) -> Span<'static> {
+fn failures(failed: Option<f64>, theme: Theme) -> Span<'static> {
     let style = match failed {
-        Some(failed) if failed > 0.0 => look.bad(),
-        _ => look.plain(),
+        Some(failed) if failed > 0.0 => theme.bad(),
+        _ => theme.plain(),
     };
     Span::styled(rate(failed), style)
 }
 
-fn queue_columns(queues: &[&QueueUse], look: Look) -> Vec<Column> {
+fn queue_columns(queues: &[&QueueUse], theme: Theme) -> Vec<Column> {
     let each = |title, rank, cell: &dyn Fn(&QueueUse) -> Span<'static>| Column {
         title,
         rank,
@@ -157,47 +157,47 @@ fn queue_columns(queues: &[&QueueUse], look: Look) -> Vec<Column> {
             Span::raw(format!("{}{more}", count(queue.waiting)))
         }),
         each("LIMIT", 1, &|queue| match (queue.paused, queue.limit) {
-            (true, _) => Span::styled("paused", look.warn()),
+            (true, _) => Span::styled("paused", theme.warn()),
             (false, Some(limit)) => Span::raw(count(limit.into())),
-            (false, None) => Span::styled("none", look.quiet()),
+            (false, None) => Span::styled("none", theme.dim()),
         }),
     ]
 }
 
-/// A table in its room; what is beyond it is counted in the last line.
+/// Fits a table into its area; counts the hidden rows in the last line.
 fn filled(
     table: Table,
     view: &View,
     focus: Focus,
-    room: Room,
+    area: TableArea,
     notes: Vec<String>,
 ) -> Vec<Line<'static>> {
     let rows = table.names.len();
-    let all_fit = 1 + rows + notes.len() <= room.lines;
+    let all_fit = 1 + rows + notes.len() <= area.lines;
     let space = if all_fit {
         rows
     } else {
-        room.lines.saturating_sub(2)
+        area.lines.saturating_sub(2)
     };
     let first = view.first(focus, rows, space);
-    let focused = !room.scrolls || view.focus == focus;
-    let mut lines = table.lines(room.columns, room.look, focused, first, space);
-    let quiet = |text: &str| Line::styled(cut(text, room.columns), room.look.quiet());
+    let focused = !area.scrolls || view.focus == focus;
+    let mut lines = table.lines(area.columns, area.theme, focused, first, space);
+    let dim = |text: &str| Line::styled(truncate(text, area.columns), area.theme.dim());
     if all_fit {
-        lines.extend(notes.iter().map(|note| quiet(note)));
+        lines.extend(notes.iter().map(|note| dim(note)));
     } else {
-        let place = format!("{}–{} of {rows}", first + 1, first + space);
+        let position = format!("{}–{} of {rows}", first + 1, first + space);
         let note = notes.first().map(|note| format!("; {note}"));
-        lines.push(quiet(&format!("{place}{}", note.unwrap_or_default())));
+        lines.push(dim(&format!("{position}{}", note.unwrap_or_default())));
     }
-    lines.truncate(room.lines);
+    lines.truncate(area.lines);
     lines
 }
 
-fn nothing(title: &'static str, text: String, room: Room) -> Vec<Line<'static>> {
-    let mut lines = vec![Line::styled(title, room.look.quiet())];
-    lines.push(Line::raw(cut(&text, room.columns)));
-    lines.truncate(room.lines);
+fn empty(title: &'static str, text: String, area: TableArea) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::styled(title, area.theme.dim())];
+    lines.push(Line::raw(truncate(&text, area.columns)));
+    lines.truncate(area.lines);
     lines
 }
 
@@ -207,9 +207,9 @@ fn no_workspace(model: &Model, view: &View) -> String {
         .as_ref()
         .is_none_or(|all| all.workspaces == 0);
     if none || view.filter.is_empty() {
-        return "no workspace yet: leasehold workspace create NAME".to_owned();
+        return "no workspaces; create one: leasehold workspace create NAME".to_owned();
     }
-    format!("no workspace has `{}` in its name", view.filter)
+    format!("no workspace name contains `{}`", view.filter)
 }
 
 fn no_queue(model: &Model, view: &View) -> String {
@@ -218,12 +218,12 @@ fn no_queue(model: &Model, view: &View) -> String {
         .as_ref()
         .is_none_or(|all| all.queues.is_empty());
     if none {
-        return "no queue yet: it comes with its first job".to_owned();
+        return "no queues; the first job creates one".to_owned();
     }
-    format!("no queue has `{}` in its name", view.filter)
+    format!("no queue name contains `{}`", view.filter)
 }
 
-/// That there are more workspaces than the server tells of.
+/// Note that the server lists only the busiest workspaces.
 fn others(model: &Model) -> Option<String> {
     let overview = model.overview.as_ref()?;
     let shown = overview.busiest.len() as u64;
@@ -233,11 +233,11 @@ fn others(model: &Model) -> Option<String> {
     })
 }
 
-/// What to do with a server that nobody has asked for anything.
+/// Hint for a server without any request.
 fn hint(model: &Model) -> Option<String> {
     let requests = model.overview.as_ref()?.requests;
-    let asked = requests.pending + requests.claimed + requests.dispatched;
-    let ended = requests.completed + requests.failed;
-    let text = "no request yet: leasehold definition publish, then leasehold request enqueue";
-    (asked + ended == 0).then(|| text.to_owned())
+    let open = requests.pending + requests.claimed + requests.dispatched;
+    let finished = requests.completed + requests.failed;
+    let text = "no requests; run leasehold definition publish, then leasehold request enqueue";
+    (open + finished == 0).then(|| text.to_owned())
 }

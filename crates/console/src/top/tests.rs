@@ -1,11 +1,11 @@
-//! What is drawn, compared with pictures in `tests/snapshots/top`, and what the keys do. `LEASEHOLD_BLESS=1` draws the pictures anew.
+//! Compares the drawn screens with `tests/snapshots/top`, and tests the keys. `LEASEHOLD_BLESS=1` rewrites the snapshots.
 #![allow(clippy::unwrap_used)]
 
 use super::figures::width;
-use super::look::Look;
 use super::model::Model;
-use super::view::{Focus, Sort, View, Wish};
-use super::{line, page, picture};
+use super::theme::Theme;
+use super::view::{Focus, Sort, View, ViewAction};
+use super::{line, page, render};
 use leasehold_client::api::instance::Instance;
 use leasehold_client::api::overview::{EngineHealth, EngineState, Overview, QueueUse};
 use leasehold_client::api::workspace::{RequestCounts, Slots, Workspace, WorkspaceState};
@@ -18,7 +18,7 @@ use ratatui::style::Color;
 use std::path::Path;
 use std::time::Duration;
 
-const PLAIN: Look = Look::new(false);
+const PLAIN: Theme = Theme::new(false);
 
 fn at(seconds: u64) -> Timestamp {
     let start: Timestamp = "2026-11-16T12:00:00Z".parse().unwrap();
@@ -27,7 +27,7 @@ fn at(seconds: u64) -> Timestamp {
 
 fn workspace(name: &str, plan: Plan, in_use: u32, counts: [u64; 5]) -> WorkspaceState {
     let [pending, claimed, dispatched, completed, failed] = counts;
-    // An id of its own for every name, the same every time.
+    // A stable id per name.
     let id = name
         .bytes()
         .fold(7u128, |id, byte| id.wrapping_mul(31) + u128::from(byte));
@@ -99,7 +99,7 @@ fn instance() -> Instance {
     }
 }
 
-/// What a server with a noisy neighbour looks like after `seconds`.
+/// An overview with a noisy neighbour after `seconds`.
 fn busy_at(seconds: u64) -> Overview {
     let wave = [3, 5, 8, 6, 4, 2, 1, 0, 2, 7];
     let done: u64 = (0..seconds).map(|at| wave[at as usize % wave.len()]).sum();
@@ -136,14 +136,14 @@ fn busy_at(seconds: u64) -> Overview {
 fn busy() -> Model {
     let mut model = Model::new("http://127.0.0.1:7777");
     for second in (0..120).step_by(2) {
-        model.take(busy_at(second), vec![instance()]);
+        model.update(busy_at(second), vec![instance()]);
     }
     model
 }
 
 fn one(overview: Overview) -> Model {
     let mut model = Model::new("http://127.0.0.1:7777");
-    model.take(overview, vec![instance()]);
+    model.update(overview, vec![instance()]);
     model
 }
 
@@ -159,15 +159,15 @@ fn many() -> Model {
     })
 }
 
-fn drawn(model: &Model, view: &View, look: Look, columns: u16, rows: u16) -> Buffer {
+fn draw(model: &Model, view: &View, theme: Theme, columns: u16, rows: u16) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
-    let drawn = terminal.draw(|frame| page::draw(frame, model, view, look));
+    let drawn = terminal.draw(|frame| page::draw(frame, model, view, theme));
     drawn.unwrap();
     terminal.backend().buffer().clone()
 }
 
-/// What somebody sees: a wide letter takes the place of the cell after it.
-fn seen(buffer: &Buffer) -> String {
+/// The text on the screen; a wide character covers the next cell.
+fn screen_text(buffer: &Buffer) -> String {
     let mut text = String::new();
     for y in 0..buffer.area.height {
         let (mut line, mut x) = (String::new(), 0);
@@ -182,47 +182,50 @@ fn seen(buffer: &Buffer) -> String {
     text
 }
 
-fn compare(name: &str, seen: &str) {
+fn assert_snapshot(name: &str, actual: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/top");
-    leasehold_testkit::assert_kept(&file.join(format!("{name}.txt")), seen);
+    leasehold_testkit::assert_snapshot_file(&file.join(format!("{name}.txt")), actual);
 }
 
-fn picture_of(name: &str, model: &Model, view: &View, columns: u16, rows: u16) {
-    compare(name, &seen(&drawn(model, view, PLAIN, columns, rows)));
+fn assert_screen(name: &str, model: &Model, view: &View, columns: u16, rows: u16) {
+    assert_snapshot(name, &screen_text(&draw(model, view, PLAIN, columns, rows)));
 }
 
-fn typed(view: &mut View, model: &Model, keys: &str) {
+fn press_keys(view: &mut View, model: &Model, keys: &str) {
     for key in keys.chars() {
         let code = if key == '\n' {
             KeyCode::Enter
         } else {
             KeyCode::Char(key)
         };
-        assert_eq!(view.press(KeyEvent::from(code), model), Wish::Stay);
+        assert_eq!(
+            view.press(KeyEvent::from(code), model),
+            ViewAction::Continue
+        );
     }
 }
 
 #[test]
-fn a_busy_server_is_seen_at_a_glance() {
-    picture_of("busy", &busy(), &View::default(), 80, 24);
-    picture_of("wide", &busy(), &View::default(), 160, 24);
-    picture_of("narrow", &busy(), &View::default(), 40, 24);
+fn busy_server() {
+    assert_screen("busy", &busy(), &View::default(), 80, 24);
+    assert_screen("wide", &busy(), &View::default(), 160, 24);
+    assert_screen("narrow", &busy(), &View::default(), 40, 24);
 }
 
 #[test]
-fn an_empty_server_says_what_to_do() {
+fn empty_server_shows_hints() {
     let fresh = overview(
         0,
         vec![workspace("default", Plan::Pro, 0, [0; 5])],
         Vec::new(),
     );
-    picture_of("empty", &one(fresh), &View::default(), 80, 24);
+    assert_screen("empty", &one(fresh), &View::default(), 80, 24);
     let bare = one(overview(0, Vec::new(), Vec::new()));
-    picture_of("no_workspace", &bare, &View::default(), 80, 24);
+    assert_screen("no_workspace", &bare, &View::default(), 80, 24);
 }
 
 #[test]
-fn an_engine_that_is_down_is_not_missed() {
+fn engine_outage_is_highlighted() {
     let mut down = busy_at(10);
     down.engine = EngineState {
         name: "temporal".to_owned(),
@@ -230,13 +233,13 @@ fn an_engine_that_is_down_is_not_missed() {
         error: Some("127.0.0.1:7233: connection refused".to_owned()),
     };
     let model = one(down);
-    picture_of("engine_down", &model, &View::default(), 80, 24);
-    let buffer = drawn(&model, &View::default(), Look::new(true), 80, 24);
+    assert_screen("engine_down", &model, &View::default(), 80, 24);
+    let buffer = draw(&model, &View::default(), Theme::new(true), 80, 24);
     assert_eq!(buffer[(0, 1)].fg, Color::Red);
 }
 
 #[test]
-fn what_is_paused_says_so() {
+fn paused_workspaces_and_queues_are_marked() {
     let mut overview = busy_at(10);
     overview.busiest[2].workspace.paused = true;
     overview.busiest[0].slots.limit = 10;
@@ -244,24 +247,24 @@ fn what_is_paused_says_so() {
     overview.engine.state = EngineHealth::NotDispatchedHere;
     let model = one(overview);
     let mut view = View::default();
-    typed(&mut view, &model, "p");
-    picture_of("paused", &model, &view, 80, 24);
+    press_keys(&mut view, &model, "p");
+    assert_screen("paused", &model, &view, 80, 24);
 }
 
 #[test]
-fn a_server_that_went_away_is_told_of_and_the_last_look_stays() {
+fn server_outage_keeps_the_last_overview() {
     let mut model = busy();
-    model.lost("Connection refused (os error 111)", at(130));
-    model.lost("Connection refused (os error 111)", at(144));
-    picture_of("away", &model, &View::default(), 80, 24);
-    model.take(busy_at(146), vec![instance(), instance()]);
-    let back = seen(&drawn(&model, &View::default(), PLAIN, 80, 24));
-    assert!(back.contains("engine embedded: well"), "{back}");
+    model.record_failure("Connection refused (os error 111)", at(130));
+    model.record_failure("Connection refused (os error 111)", at(144));
+    assert_screen("server_outage", &model, &View::default(), 80, 24);
+    model.update(busy_at(146), vec![instance(), instance()]);
+    let back = screen_text(&draw(&model, &View::default(), PLAIN, 80, 24));
+    assert!(back.contains("engine embedded: up"), "{back}");
     assert!(back.contains("2 instances, 0.1.0"), "{back}");
 }
 
 #[test]
-fn odd_names_stay_in_their_columns() {
+fn unusual_names_stay_in_their_columns() {
     let names = [
         "株式会社レンタル・ワークフロー・サービス東京",
         "e\u{301}tude-in-e\u{301}-minor",
@@ -276,54 +279,54 @@ fn odd_names_stay_in_their_columns() {
         queue("q", 0, 0, None),
     ];
     let model = one(overview(0, states.to_vec(), queues));
-    picture_of("names", &model, &View::default(), 80, 24);
-    picture_of("names_narrow", &model, &View::default(), 34, 20);
+    assert_screen("names", &model, &View::default(), 80, 24);
+    assert_screen("names_narrow", &model, &View::default(), 34, 20);
 }
 
 #[test]
-fn more_than_fits_is_scrolled() {
+fn long_tables_scroll() {
     let model = many();
     let mut view = View::default();
-    picture_of("many", &model, &view, 80, 24);
-    typed(&mut view, &model, "G");
-    let last = seen(&drawn(&model, &view, PLAIN, 80, 24));
+    assert_screen("many", &model, &view, 80, 24);
+    press_keys(&mut view, &model, "G");
+    let last = screen_text(&draw(&model, &view, PLAIN, 80, 24));
     assert!(last.contains("workspace-49"), "{last}");
     assert!(!last.contains("workspace-00"), "{last}");
-    typed(&mut view, &model, "k");
+    press_keys(&mut view, &model, "k");
     assert_eq!(view.first(Focus::Workspaces, 50, 1), 48);
     view.press(KeyEvent::from(KeyCode::Tab), &model);
-    typed(&mut view, &model, "jjjj");
+    press_keys(&mut view, &model, "jjjj");
     assert_eq!(view.first(Focus::Queues, 9, 1), 4);
     assert_eq!(view.first(Focus::Queues, 9, 7), 2, "the last page is full");
 }
 
 #[test]
-fn a_filter_is_typed_kept_and_cleared() {
+fn filter_is_typed_applied_and_cleared() {
     let model = busy();
     let mut view = View::default();
-    typed(&mut view, &model, "/zebra");
-    picture_of("filter", &model, &view, 80, 24);
+    press_keys(&mut view, &model, "/zebra");
+    assert_screen("filter", &model, &view, 80, 24);
     for _ in 0..4 {
         view.press(KeyEvent::from(KeyCode::Backspace), &model);
     }
-    typed(&mut view, &model, "\n");
+    press_keys(&mut view, &model, "\n");
     assert!(view.workspaces(&model).is_empty());
     view.press(KeyEvent::from(KeyCode::Esc), &model);
-    typed(&mut view, &model, "/GPI\n");
+    press_keys(&mut view, &model, "/GPI\n");
     let names = view.workspaces(&model);
     assert_eq!(names.len(), 1);
     assert_eq!(names[0].workspace.name, "magpie");
     let escape = KeyEvent::from(KeyCode::Esc);
     assert_eq!(
         view.press(escape, &model),
-        Wish::Stay,
-        "it clears the filter first"
+        ViewAction::Continue,
+        "Esc clears the filter first"
     );
-    assert_eq!(view.press(escape, &model), Wish::Quit);
+    assert_eq!(view.press(escape, &model), ViewAction::Quit);
 }
 
 #[test]
-fn rows_are_sorted_by_what_was_chosen() {
+fn rows_are_sorted() {
     let model = busy();
     let mut view = View::default();
     let names = |view: &View| -> Vec<String> {
@@ -331,36 +334,36 @@ fn rows_are_sorted_by_what_was_chosen() {
         states.map(|state| state.workspace.name.clone()).collect()
     };
     assert_eq!(names(&view), ["globex", "magpie", "acme", "sparrow"]);
-    typed(&mut view, &model, "s");
+    press_keys(&mut view, &model, "s");
     assert_eq!(names(&view), ["magpie", "globex", "sparrow", "acme"]);
     assert_eq!(view.queues(&model)[0].name, "imports");
-    typed(&mut view, &model, "s");
+    press_keys(&mut view, &model, "s");
     assert_eq!(view.sort, Sort::Name);
     assert_eq!(names(&view), ["acme", "globex", "magpie", "sparrow"]);
 }
 
 #[test]
-fn help_covers_the_picture_and_any_key_closes_it() {
+fn help_overlay_closes_on_any_key() {
     let model = busy();
     let mut view = View::default();
-    typed(&mut view, &model, "?");
-    picture_of("help", &model, &view, 80, 24);
-    typed(&mut view, &model, "q");
+    press_keys(&mut view, &model, "?");
+    assert_screen("help", &model, &view, 80, 24);
+    press_keys(&mut view, &model, "q");
     assert!(!view.help);
     assert_eq!(
         view.press(KeyEvent::from(KeyCode::Char('q')), &model),
-        Wish::Quit
+        ViewAction::Quit
     );
 }
 
 #[test]
-fn control_keys_end_and_suspend_even_while_typing() {
+fn control_keys_work_while_typing() {
     let model = busy();
     let mut view = View::default();
-    typed(&mut view, &model, "/");
+    press_keys(&mut view, &model, "/");
     let control = |key| KeyEvent::new(KeyCode::Char(key), KeyModifiers::CONTROL);
-    assert_eq!(view.press(control('z'), &model), Wish::Suspend);
-    assert_eq!(view.press(control('c'), &model), Wish::Quit);
+    assert_eq!(view.press(control('z'), &model), ViewAction::Suspend);
+    assert_eq!(view.press(control('c'), &model), ViewAction::Quit);
     assert_eq!(view.filter, "");
 }
 
@@ -368,38 +371,38 @@ fn control_keys_end_and_suspend_even_while_typing() {
 fn every_size_can_be_drawn() {
     let (busy, many) = (busy(), many());
     let mut help = View::default();
-    typed(&mut help, &busy, "?");
+    press_keys(&mut help, &busy, "?");
     for columns in (1..12).chain((12..200).step_by(17)) {
         for rows in (1..12).chain((12..60).step_by(21)) {
             for model in [&busy, &many] {
-                drawn(model, &View::default(), PLAIN, columns, rows);
-                drawn(model, &help, PLAIN, columns, rows);
+                draw(model, &View::default(), PLAIN, columns, rows);
+                draw(model, &help, PLAIN, columns, rows);
             }
         }
     }
 }
 
 #[test]
-fn without_colours_there_are_none() {
+fn plain_theme_has_no_colours() {
     let model = busy();
-    let buffer = drawn(&model, &View::default(), PLAIN, 80, 24);
+    let buffer = draw(&model, &View::default(), PLAIN, 80, 24);
     assert!(buffer.content.iter().all(|cell| cell.fg == Color::Reset));
-    let colored = drawn(&model, &View::default(), Look::new(true), 80, 24);
-    assert_eq!(seen(&buffer), seen(&colored));
+    let colored = draw(&model, &View::default(), Theme::new(true), 80, 24);
+    assert_eq!(screen_text(&buffer), screen_text(&colored));
     assert!(colored.content.iter().any(|cell| cell.fg != Color::Reset));
 }
 
 #[test]
-fn one_picture_has_every_row_and_no_escape_codes_unless_there_are_colours() {
+fn snapshot_has_every_row_and_escape_codes_only_with_colours() {
     let lines = page::whole(&busy(), &View::default(), PLAIN, 100);
-    let text = picture::text(&lines, PLAIN);
-    compare("once", &format!("{text}\n"));
-    let all = picture::text(&page::whole(&many(), &View::default(), PLAIN, 100), PLAIN);
+    let text = render::to_text(&lines, PLAIN);
+    assert_snapshot("once", &format!("{text}\n"));
+    let all = render::to_text(&page::whole(&many(), &View::default(), PLAIN, 100), PLAIN);
     for number in 0..50 {
         assert!(all.contains(&format!("workspace-{number:02}")), "{all}");
     }
-    let look = Look::new(true);
-    let colored = picture::text(&page::whole(&busy(), &View::default(), look, 100), look);
+    let theme = Theme::new(true);
+    let colored = render::to_text(&page::whole(&busy(), &View::default(), theme, 100), theme);
     assert!(colored.contains("\u{1b}["));
     assert_eq!(
         anstream::adapter::strip_str(&colored)
@@ -411,9 +414,9 @@ fn one_picture_has_every_row_and_no_escape_codes_unless_there_are_colours() {
 }
 
 #[test]
-fn a_line_of_figures_says_the_same_in_short() {
+fn summary_line() {
     let mut model = busy();
-    let told = line::of(&model);
-    model.lost("Connection refused (os error 111)", at(200));
-    compare("lines", &format!("{told}\n{}\n", line::of(&model)));
+    let before = line::summary(&model);
+    model.record_failure("Connection refused (os error 111)", at(200));
+    assert_snapshot("lines", &format!("{before}\n{}\n", line::summary(&model)));
 }

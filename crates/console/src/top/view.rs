@@ -1,4 +1,4 @@
-//! What the person in front of it chose: the order, the filter, where they scrolled to. Pure: keys in, choices out.
+//! The user's choices: sort order, filter and scroll position. Pure: keys in, choices out.
 
 use super::model::Model;
 use leasehold_client::api::overview::QueueUse;
@@ -6,11 +6,11 @@ use leasehold_client::api::workspace::WorkspaceState;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use std::cmp::Reverse;
 
-/// More of a filter is no use: names are no longer.
+/// Maximum length of a filter.
 const FILTER_MAX_CHARS: usize = 200;
 const PAGE: usize = 10;
 
-/// What was chosen.
+/// The user's choices.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct View {
     pub(crate) sort: Sort,
@@ -24,7 +24,7 @@ pub(crate) struct View {
     first_queue: usize,
 }
 
-/// The order of workspaces.
+/// The sort order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Sort {
     #[default]
@@ -41,12 +41,12 @@ pub(crate) enum Focus {
     Queues,
 }
 
-/// What a key asks for beyond a choice.
+/// The action that a key requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
-    Stay,
+pub(crate) enum ViewAction {
+    Continue,
     Quit,
-    /// Ctrl-Z: give the terminal back for a while.
+    /// Ctrl-Z.
     Suspend,
 }
 
@@ -69,7 +69,7 @@ impl Sort {
 }
 
 impl View {
-    /// Everything, by name.
+    /// Everything, sorted by name.
     pub(crate) fn by_name() -> Self {
         Self {
             sort: Sort::Name,
@@ -77,28 +77,28 @@ impl View {
         }
     }
 
-    /// A key was pressed.
-    pub(crate) fn press(&mut self, key: KeyEvent, model: &Model) -> Wish {
+    /// Handles a key.
+    pub(crate) fn press(&mut self, key: KeyEvent, model: &Model) -> ViewAction {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
-                KeyCode::Char('c') => Wish::Quit,
-                KeyCode::Char('z') => Wish::Suspend,
-                _ => Wish::Stay,
+                KeyCode::Char('c') => ViewAction::Quit,
+                KeyCode::Char('z') => ViewAction::Suspend,
+                _ => ViewAction::Continue,
             };
         }
         if self.typing {
-            self.type_on(key.code);
+            self.edit_filter(key.code);
         } else if self.help {
-            // Any key closes it, and does nothing else.
+            // Any key closes the help.
             self.help = false;
-        } else if self.command(key.code) == Wish::Quit {
-            return Wish::Quit;
+        } else if self.command(key.code) == ViewAction::Quit {
+            return ViewAction::Quit;
         }
-        self.bound(model);
-        Wish::Stay
+        self.clamp_scroll(model);
+        ViewAction::Continue
     }
 
-    fn type_on(&mut self, key: KeyCode) {
+    fn edit_filter(&mut self, key: KeyCode) {
         match key {
             KeyCode::Enter => self.typing = false,
             KeyCode::Esc => {
@@ -113,10 +113,10 @@ impl View {
         }
     }
 
-    fn command(&mut self, key: KeyCode) -> Wish {
+    fn command(&mut self, key: KeyCode) -> ViewAction {
         match key {
-            KeyCode::Char('q') => return Wish::Quit,
-            KeyCode::Esc if self.filter.is_empty() => return Wish::Quit,
+            KeyCode::Char('q') => return ViewAction::Quit,
+            KeyCode::Esc if self.filter.is_empty() => return ViewAction::Quit,
             KeyCode::Esc => self.filter.clear(),
             KeyCode::Char('p') => self.frozen = !self.frozen,
             KeyCode::Char('s') => {
@@ -139,7 +139,7 @@ impl View {
             KeyCode::Char('G') | KeyCode::End => self.scroll(usize::MAX, true),
             _ => {}
         }
-        Wish::Stay
+        ViewAction::Continue
     }
 
     fn scroll(&mut self, rows: usize, down: bool) {
@@ -154,28 +154,28 @@ impl View {
         };
     }
 
-    /// Nobody scrolls beyond the last row: getting back would take as many keys.
-    pub(crate) fn bound(&mut self, model: &Model) {
+    /// Limits the scroll position to the last row.
+    pub(crate) fn clamp_scroll(&mut self, model: &Model) {
         let workspaces = self.workspaces(model).len();
         let queues = self.queues(model).len();
         self.first_workspace = self.first_workspace.min(workspaces.saturating_sub(1));
         self.first_queue = self.first_queue.min(queues.saturating_sub(1));
     }
 
-    /// The first row to show of a table, if its last page is not to be half empty.
-    pub(crate) fn first(&self, focus: Focus, rows: usize, room: usize) -> usize {
+    /// The first visible row, so that the last page is full.
+    pub(crate) fn first(&self, focus: Focus, rows: usize, page_size: usize) -> usize {
         let first = match focus {
             Focus::Workspaces => self.first_workspace,
             Focus::Queues => self.first_queue,
         };
-        first.min(rows.saturating_sub(room))
+        first.min(rows.saturating_sub(page_size))
     }
 
-    /// The workspaces to show, in order.
+    /// The filtered workspaces in order.
     pub(crate) fn workspaces<'a>(&self, model: &'a Model) -> Vec<&'a WorkspaceState> {
         let all = model.overview.iter().flat_map(|overview| &overview.busiest);
         let mut some: Vec<_> = all
-            .filter(|state| self.wants(&state.workspace.name))
+            .filter(|state| self.matches_filter(&state.workspace.name))
             .collect();
         let name = |state: &&WorkspaceState| state.workspace.name.clone();
         match self.sort {
@@ -194,10 +194,12 @@ impl View {
         some
     }
 
-    /// The queues to show, in order.
+    /// The filtered queues in order.
     pub(crate) fn queues<'a>(&self, model: &'a Model) -> Vec<&'a QueueUse> {
         let all = model.overview.iter().flat_map(|overview| &overview.queues);
-        let mut some: Vec<_> = all.filter(|queue| self.wants(&queue.name)).collect();
+        let mut some: Vec<_> = all
+            .filter(|queue| self.matches_filter(&queue.name))
+            .collect();
         let name = |queue: &&QueueUse| queue.name.clone();
         match self.sort {
             Sort::Running => some
@@ -208,7 +210,7 @@ impl View {
         some
     }
 
-    fn wants(&self, name: &str) -> bool {
+    fn matches_filter(&self, name: &str) -> bool {
         let wanted = self.filter.trim();
         wanted.is_empty() || name.to_lowercase().contains(&wanted.to_lowercase())
     }

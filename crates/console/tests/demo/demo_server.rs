@@ -1,14 +1,14 @@
-//! The server that the demo runs on: a fresh SQLite file and the embedded engine, on a socket of its own.
+//! The server under the demo: a fresh SQLite file and the embedded engine on a socket.
 
 use leasehold_client::api::overview::Overview;
 use leasehold_client::api::workspace::WorkspaceState;
 use leasehold_console::demo::{Demo, DemoOptions};
 use leasehold_console::{Output, OutputFlags, Session};
 use leasehold_engine::Engine;
-use leasehold_engine_embedded::{EmbeddedEngine, EmbeddedOptions, NodeRunners, RunnerOptions};
+use leasehold_engine_embedded::{EmbeddedEngine, EmbeddedOptions, NodeRunner, NodeRunnerOptions};
 use leasehold_outbound::{Outbound, OutboundOptions};
-use leasehold_runtime::{Runtime, RuntimeOptions, SettlerOptions, StoreSource};
-use leasehold_server::Drained;
+use leasehold_runtime::{Runtime, RuntimeOptions, StoreSource, TimeoutSweeperOptions};
+use leasehold_server::DrainReport;
 use leasehold_testbed::{BackendKind, ServerEngine, ServerSetup, TestBackend, TestServer};
 use std::sync::Arc;
 use tokio::task::JoinHandle;
@@ -16,12 +16,12 @@ use tokio_util::sync::CancellationToken;
 
 const OWNER: &str = "test";
 
-/// A server with its services, and a session of an administrator.
+/// A server with its services, and an administrator session.
 pub(crate) struct DemoServer {
     pub(crate) session: Session,
     runtime: Runtime,
-    runners: NodeRunners,
-    serving: JoinHandle<Drained>,
+    runners: NodeRunner,
+    serving: JoinHandle<DrainReport>,
     server: TestServer,
 }
 
@@ -30,13 +30,13 @@ impl DemoServer {
         let backend = TestBackend::new(BackendKind::Sqlite).await;
         let store = backend.store.clone();
         let outbound = Outbound::new(OutboundOptions::default()).unwrap();
-        let options = RunnerOptions::default();
+        let options = NodeRunnerOptions::default();
         let source = Arc::new(StoreSource::new(store.clone()));
-        let runners = NodeRunners::start(source, outbound, &options).unwrap();
+        let runners = NodeRunner::start(source, outbound, &options).unwrap();
         let engine = EmbeddedEngine::new(store.clone(), EmbeddedOptions::new(OWNER));
         let engine: Arc<dyn Engine> = Arc::new(engine);
         let options = RuntimeOptions {
-            settler: Some(SettlerOptions::default()),
+            timeout_sweeper: Some(TimeoutSweeperOptions::default()),
             ..RuntimeOptions::new(OWNER)
         };
         let runtime = Runtime::start(store, Some(engine.clone()), options);
@@ -57,12 +57,12 @@ impl DemoServer {
         }
     }
 
-    /// The demo, begun.
-    pub(crate) async fn play(&self, options: DemoOptions) -> Play {
+    /// Sets up and starts the demo.
+    pub(crate) async fn start_demo(&self, options: DemoOptions) -> RunningDemo {
         let demo = Demo::prepare(&self.session, options).await.unwrap();
         let stop = CancellationToken::new();
-        Play {
-            task: tokio::spawn(demo.play(stop.clone())),
+        RunningDemo {
+            task: tokio::spawn(demo.run(stop.clone())),
             stop,
         }
     }
@@ -71,7 +71,7 @@ impl DemoServer {
         self.session.client.overview().await.unwrap()
     }
 
-    pub(crate) async fn end(self) {
+    pub(crate) async fn stop(self) {
         self.server.stop.cancel();
         self.runners.stop().await;
         self.runtime.stop().await;
@@ -79,22 +79,22 @@ impl DemoServer {
     }
 }
 
-/// A demo that is being played.
-pub(crate) struct Play {
+/// A running demo.
+pub(crate) struct RunningDemo {
     task: JoinHandle<Result<(), leasehold_console::Failure>>,
     stop: CancellationToken,
 }
 
-impl Play {
-    pub(crate) async fn end(self) {
+impl RunningDemo {
+    pub(crate) async fn stop(self) {
         self.stop.cancel();
         self.task.await.unwrap().unwrap();
     }
 }
 
-/// A workspace of an overview.
-pub(crate) fn of<'a>(overview: &'a Overview, name: &str) -> &'a WorkspaceState {
+/// Finds a workspace in an overview.
+pub(crate) fn workspace<'a>(overview: &'a Overview, name: &str) -> &'a WorkspaceState {
     let mut states = overview.busiest.iter();
     let found = states.find(|state| state.workspace.name == name);
-    found.unwrap_or_else(|| panic!("there is no workspace `{name}`"))
+    found.unwrap_or_else(|| panic!("workspace `{name}` not found"))
 }

@@ -1,13 +1,13 @@
-//! The demo and `top` on a real server: everybody is served, nobody beyond its limit, and the noisy neighbour waits for itself alone.
+//! The demo and `top` against a real server: every workspace is served within its limit, and the noisy neighbour delays only itself.
 #![allow(clippy::unwrap_used)]
 
 mod demo_server;
-mod play;
+mod fairness;
 mod pty;
 mod terminal;
 mod top;
 
 use std::time::Duration;
 
-/// How long anything may take that should happen soon.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout for conditions that should hold soon.
+const TIMEOUT: Duration = Duration::from_secs(60);

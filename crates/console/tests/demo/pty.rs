@@ -1,6 +1,6 @@
-//! A terminal in the hands of a test, and a program on it. Knows nothing of what is shown.
+//! A pseudo-terminal and a program on it. Knows nothing of the screen's content.
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 use leasehold_testkit::wait_until;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
@@ -14,14 +14,14 @@ use std::sync::{Arc, Mutex};
 
 pub(crate) struct Pty {
     master: File,
-    /// The program's side. Open here too, so that it can be asked how it was left.
+    /// The program's side; open here too, so that the test can read its modes.
     slave: File,
     child: Child,
-    shown: Arc<Mutex<Vec<u8>>>,
+    output: Arc<Mutex<Vec<u8>>>,
 }
 
 impl Pty {
-    /// Starts a program on a terminal of 80 columns and 24 rows, in a process group of its own.
+    /// Starts a program on a terminal of 80 columns and 24 rows, in its own process group.
     pub(crate) fn start(mut command: Command) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
@@ -45,39 +45,43 @@ impl Pty {
         command.stdin(side()).stdout(side()).stderr(side());
         let child = command.process_group(0).spawn().unwrap();
         let master = File::from(master);
-        let shown = Arc::new(Mutex::new(Vec::new()));
-        let (mut reader, kept) = (master.try_clone().unwrap(), shown.clone());
+        let output = Arc::new(Mutex::new(Vec::new()));
+        let (mut reader, sink) = (master.try_clone().unwrap(), output.clone());
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = reader.read(&mut bytes) {
-                kept.lock().unwrap().extend_from_slice(&bytes[..count]);
+                sink.lock().unwrap().extend_from_slice(&bytes[..count]);
             }
         });
         Self {
             master,
             slave,
             child,
-            shown,
+            output,
         }
     }
 
-    /// What is set of the terminal.
+    /// The terminal modes.
     pub(crate) fn modes(&self) -> Termios {
         tcgetattr(&self.slave).unwrap()
     }
 
-    pub(crate) fn shown(&self) -> String {
-        String::from_utf8_lossy(&self.shown.lock().unwrap()).into_owned()
+    pub(crate) fn output(&self) -> String {
+        String::from_utf8_lossy(&self.output.lock().unwrap()).into_owned()
     }
 
-    /// Waits until this was written after what had been written by `mark`.
+    /// Waits until `text` appears after the first `mark` bytes of output.
     pub(crate) fn wait_for(&self, text: &str, mark: usize) {
-        let seen = wait_until(PATIENCE, || {
-            self.shown()
+        let found = wait_until(TIMEOUT, || {
+            self.output()
                 .get(mark..)
                 .is_some_and(|new| new.contains(text))
         });
-        assert!(seen, "in vain waited for {text:?} in {:?}", self.shown());
+        assert!(
+            found,
+            "timed out waiting for {text:?} in {:?}",
+            self.output()
+        );
     }
 
     pub(crate) fn press(&mut self, keys: &[u8]) {
@@ -88,21 +92,21 @@ impl Pty {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Whether the program is stopped, as Ctrl-Z stops programs.
+    /// Whether the program is stopped (state `T`).
     pub(crate) fn is_stopped(&self) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         let state = stat.rsplit(") ").next().unwrap();
         state.starts_with('T')
     }
 
-    /// Waits for the end; says how it ended.
-    pub(crate) fn ended(&mut self) -> Option<i32> {
+    /// Waits for the program to exit; returns its exit code.
+    pub(crate) fn wait_exit_code(&mut self) -> Option<i32> {
         let mut code = None;
-        let ended = wait_until(PATIENCE, || {
+        let exited = wait_until(TIMEOUT, || {
             code = self.child.try_wait().unwrap();
             code.is_some()
         });
-        assert!(ended, "it does not end: {:?}", self.shown());
+        assert!(exited, "program does not exit: {:?}", self.output());
         code.unwrap().code()
     }
 }

@@ -1,6 +1,6 @@
-//! `leasehold top` on a terminal: it takes it, and gives it back however it ends. The program is this test program, started again.
+//! `leasehold top` on a terminal: it restores the terminal however it ends. The program is this test binary, started again.
 
-use crate::PATIENCE;
+use crate::TIMEOUT;
 use crate::demo_server::DemoServer;
 use crate::pty::Pty;
 use clap::Parser;
@@ -10,12 +10,12 @@ use leasehold_testkit::wait_until;
 use rustix::process::Signal;
 use rustix::termios::LocalModes;
 
-/// Holds the address of the server that the program below shows.
+/// Variable with the server's address for the child process.
 const SERVER: &str = "LEASEHOLD_TEST_TOP";
-/// The name of the test below.
-const PROGRAM: &str = "terminal::a_process_with_a_server_shows_it";
-const TAKEN: &str = "\u{1b}[?1049h";
-const GIVEN_BACK: &str = "\u{1b}[?1049l";
+/// Name of the test below, which is the child's main function.
+const PROGRAM: &str = "terminal::child_process_runs_top";
+const ENTER_SCREEN: &str = "\u{1b}[?1049h";
+const LEAVE_SCREEN: &str = "\u{1b}[?1049l";
 const CURSOR_SHOWN: &str = "\u{1b}[?25h";
 
 #[derive(Parser)]
@@ -24,9 +24,9 @@ struct Arguments {
     command: Command,
 }
 
-/// What the program on the terminal runs. Without a server, as among the other tests, there is nothing to show.
+/// Runs `top` if the variable is set; does nothing among the other tests.
 #[test]
-fn a_process_with_a_server_shows_it() {
+fn child_process_runs_top() {
     let Ok(server) = std::env::var(SERVER) else {
         return;
     };
@@ -48,42 +48,42 @@ fn a_process_with_a_server_shows_it() {
         .unwrap();
 }
 
-async fn start(ground: &DemoServer) -> Pty {
+async fn start(server: &DemoServer) -> Pty {
     let new = NewKey {
         name: "test".to_owned(),
         scope: Scope::Admin,
     };
-    let key = ground.session.client.key_create(&new).await.unwrap();
+    let key = server.session.client.key_create(&new).await.unwrap();
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", PROGRAM, "--nocapture", "--test-threads=1"]);
-    command.env(SERVER, &ground.session.server);
+    command.env(SERVER, &server.session.server);
     command.env("LEASEHOLD_KEY", &key.secret);
     command.env("TERM", "xterm-256color");
     tokio::task::block_in_place(|| {
         let pty = Pty::start(command);
-        pty.wait_for("engine embedded: well", 0);
-        assert!(pty.shown().contains(TAKEN));
+        pty.wait_for("engine embedded: up", 0);
+        assert!(pty.output().contains(ENTER_SCREEN));
         assert!(!pty.modes().local_modes.contains(LocalModes::ICANON));
         pty
     })
 }
 
-fn assert_given_back(pty: &Pty) {
+fn assert_restored(pty: &Pty) {
     let modes = pty.modes().local_modes;
-    let usual = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
-    assert!(modes.contains(usual), "{modes:?}");
-    // The program may have stopped before the test has read all of its output.
-    let is_back = || {
-        let shown = pty.shown();
-        let (taken, back) = (shown.rfind(TAKEN), shown.rfind(GIVEN_BACK));
-        taken < back && back.is_some_and(|back| shown[back..].contains(CURSOR_SHOWN))
+    let cooked = LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG;
+    assert!(modes.contains(cooked), "{modes:?}");
+    // The reader thread may lag behind the program.
+    let is_restored = || {
+        let output = pty.output();
+        let (entered, left) = (output.rfind(ENTER_SCREEN), output.rfind(LEAVE_SCREEN));
+        entered < left && left.is_some_and(|left| output[left..].contains(CURSOR_SHOWN))
     };
-    assert!(wait_until(PATIENCE, is_back), "{:?}", pty.shown());
+    assert!(wait_until(TIMEOUT, is_restored), "{:?}", pty.output());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_terminal_is_given_back_however_it_ends() {
-    let ground = DemoServer::new().await;
+async fn terminal_is_restored_however_top_ends() {
+    let server = DemoServer::new().await;
     type Way = fn(&mut Pty);
     let ways: [(&str, Way); 5] = [
         ("q", |pty| pty.press(b"q")),
@@ -93,49 +93,49 @@ async fn the_terminal_is_given_back_however_it_ends() {
         ("SIGINT", |pty| pty.signal(Signal::INT)),
     ];
     for (way, end) in ways {
-        let mut pty = start(&ground).await;
+        let mut pty = start(&server).await;
         tokio::task::block_in_place(|| {
             end(&mut pty);
-            assert_eq!(pty.ended(), Some(0), "{way}: {:?}", pty.shown());
-            assert_given_back(&pty);
+            assert_eq!(pty.wait_exit_code(), Some(0), "{way}: {:?}", pty.output());
+            assert_restored(&pty);
         });
     }
-    ground.end().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn control_z_lends_the_terminal_to_the_shell_and_it_goes_on_after() {
-    let ground = DemoServer::new().await;
-    let mut pty = start(&ground).await;
+async fn control_z_suspends_and_resumes() {
+    let server = DemoServer::new().await;
+    let mut pty = start(&server).await;
     tokio::task::block_in_place(|| {
         pty.press(&[26]);
         assert!(
-            wait_until(PATIENCE, || pty.is_stopped()),
+            wait_until(TIMEOUT, || pty.is_stopped()),
             "{:?}",
-            pty.shown()
+            pty.output()
         );
-        assert_given_back(&pty);
-        let mark = pty.shown().len();
+        assert_restored(&pty);
+        let mark = pty.output().len();
         pty.signal(Signal::CONT);
-        pty.wait_for(TAKEN, mark);
-        pty.wait_for("engine embedded: well", mark);
+        pty.wait_for(ENTER_SCREEN, mark);
+        pty.wait_for("engine embedded: up", mark);
         pty.press(b"q");
-        assert_eq!(pty.ended(), Some(0));
-        assert_given_back(&pty);
+        assert_eq!(pty.wait_exit_code(), Some(0));
+        assert_restored(&pty);
     });
-    ground.end().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_goes_away_is_waited_for() {
-    let ground = DemoServer::new().await;
-    let mut pty = start(&ground).await;
-    let mark = pty.shown().len();
-    ground.end().await;
+async fn top_waits_for_a_stopped_server() {
+    let server = DemoServer::new().await;
+    let mut pty = start(&server).await;
+    let mark = pty.output().len();
+    server.stop().await;
     tokio::task::block_in_place(|| {
-        pty.wait_for("no answer", mark);
+        pty.wait_for("server unreachable", mark);
         pty.press(b"q");
-        assert_eq!(pty.ended(), Some(0));
-        assert_given_back(&pty);
+        assert_eq!(pty.wait_exit_code(), Some(0));
+        assert_restored(&pty);
     });
 }

@@ -1,4 +1,4 @@
-//! `leasehold top` with a server: what it says when it cannot show anything.
+//! `leasehold top --once`: errors.
 
 use crate::demo_server::DemoServer;
 use clap::Parser;
@@ -13,10 +13,10 @@ struct Arguments {
     command: Command,
 }
 
-/// Runs it as somebody with this key. Standard output of a test is no terminal, so it looks once.
+/// Runs `top --once` with this key.
 async fn top(server: &str, key: &str) -> Result<(), Failure> {
-    let folder = temp_dir();
-    let file = folder.path().join("key");
+    let dir = temp_dir();
+    let file = dir.path().join("key");
     fs::write(&file, key).unwrap();
     let file = file.to_str().unwrap();
     let words = [
@@ -31,30 +31,39 @@ async fn top(server: &str, key: &str) -> Result<(), Failure> {
     Arguments::parse_from(words).command.run().await
 }
 
-async fn key(ground: &DemoServer, scope: Scope) -> String {
+async fn key(test_server: &DemoServer, scope: Scope) -> String {
     let new = NewKey {
         name: "test".to_owned(),
         scope,
     };
-    ground.session.client.key_create(&new).await.unwrap().secret
+    test_server
+        .session
+        .client
+        .key_create(&new)
+        .await
+        .unwrap()
+        .secret
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn only_an_administrator_sees_the_whole_server_and_only_while_it_is_there() {
-    let ground = DemoServer::new().await;
-    let server = ground.session.server.clone();
-    let admin = key(&ground, Scope::Admin).await;
+async fn top_requires_an_administrator_key_and_a_running_server() {
+    let test_server = DemoServer::new().await;
+    let server = test_server.session.server.clone();
+    let admin = key(&test_server, Scope::Admin).await;
     top(&server, &admin).await.unwrap();
     let queues = vec!["emails".to_owned()];
-    let worker = key(&ground, Scope::Worker { queues }).await;
-    let refused = top(&server, &worker).await.unwrap_err();
-    assert_eq!(refused.exit, Exit::Denied, "{refused}");
+    let worker = key(&test_server, Scope::Worker { queues }).await;
+    let denied = top(&server, &worker).await.unwrap_err();
+    assert_eq!(denied.exit, Exit::Denied, "{denied}");
     assert!(
-        refused.message.contains("use an administrator's key"),
-        "{refused}"
+        denied.message.contains("use an administrator key"),
+        "{denied}"
     );
-    ground.end().await;
-    let alone = top(&server, &admin).await.unwrap_err();
-    assert_eq!(alone.exit, Exit::Unavailable, "{alone}");
-    assert!(alone.message.contains("leasehold serve"), "{alone}");
+    test_server.stop().await;
+    let unreachable = top(&server, &admin).await.unwrap_err();
+    assert_eq!(unreachable.exit, Exit::Unavailable, "{unreachable}");
+    assert!(
+        unreachable.message.contains("leasehold serve"),
+        "{unreachable}"
+    );
 }

@@ -1,13 +1,13 @@
-//! What happens to a graph within one operation of a store: where it was, what ended, and what is to be written of that.
+//! The changes of a graph within one store operation: its state before, the nodes that ended, and what the store has to write.
 
 use super::machine::{GraphEvent, GraphStop, Machine, Step};
 use super::state::GraphState;
-use super::work::{Given, Work};
+use super::work::{NodeContext, NodeWork};
 use crate::{ExecutionId, JsonText, WorkspaceId};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// A graph, and what is new of it.
+/// A graph and its changes in this operation.
 #[derive(Clone, Debug)]
 pub struct GraphChange {
     execution: ExecutionId,
@@ -18,16 +18,16 @@ pub struct GraphChange {
     has_changed: bool,
     error: Option<String>,
     ended: Vec<NodeEnd>,
-    begin: Vec<(usize, Work)>,
+    begin: Vec<(usize, NodeWork)>,
     abandon: Vec<usize>,
 }
 
-/// What the jobs of a graph take from its request.
+/// What the jobs of a graph inherit from its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphOrigin {
-    /// Whose it is.
+    /// The workspace it belongs to.
     pub workspace: WorkspaceId,
-    /// Higher goes first.
+    /// Higher is served first.
     pub priority: i16,
     /// The caller's trace context.
     pub trace_context: Option<String>,
@@ -36,27 +36,27 @@ pub struct GraphOrigin {
 /// How a node ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeEnd {
-    /// Its place in the graph's list.
+    /// The index in the graph's node list.
     pub node: usize,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// What it came to.
+    /// The outcome.
     pub outcome: NodeOutcome,
 }
 
-/// What a node came to.
+/// The outcome of a node.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeOutcome {
     /// It completed with this output.
     Completed(JsonText),
     /// It failed with this error.
     Failed(String),
-    /// It was begun, and its graph ended without it.
+    /// It was started, and its graph ended before it did.
     Abandoned,
 }
 
 impl NodeEnd {
-    /// The output to keep.
+    /// Returns the output to store.
     pub fn output(&self) -> Option<&JsonText> {
         match &self.outcome {
             NodeOutcome::Completed(output) => Some(output),
@@ -64,7 +64,7 @@ impl NodeEnd {
         }
     }
 
-    /// The error to keep.
+    /// Returns the error to store.
     pub fn error(&self) -> Option<&str> {
         match &self.outcome {
             NodeOutcome::Failed(error) => Some(error),
@@ -83,7 +83,7 @@ impl NodeOutcome {
     }
 }
 
-/// What new nodes are made of.
+/// The data that the inputs of new nodes are built from.
 #[derive(Clone, Debug, Default)]
 pub struct NodeSource {
     /// The request's params.
@@ -92,19 +92,19 @@ pub struct NodeSource {
     pub outputs: HashMap<usize, JsonText>,
 }
 
-/// What the end of a node will lead to, as far as that is known without its output.
+/// What the end of a node will cause, as far as that is known without its output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Foresight {
-    /// Whether nodes begin, for which a [`NodeSource`] has to be read.
+pub struct EndPreview {
+    /// Whether nodes start, for which a [`NodeSource`] has to be read.
     pub begins: bool,
-    /// Nodes of earlier operations whose outputs have to be in it.
+    /// Nodes of earlier operations whose outputs the source must hold.
     pub needs: BTreeSet<usize>,
-    /// Whether nodes are abandoned that were begun before.
+    /// Whether nodes that were started before are abandoned.
     pub abandons: bool,
 }
 
 impl GraphChange {
-    /// A graph as it is before the operation.
+    /// Loads a graph in its state before the operation.
     pub fn of(
         execution: ExecutionId,
         origin: GraphOrigin,
@@ -125,7 +125,7 @@ impl GraphChange {
         }
     }
 
-    /// A graph that is started: the nodes that wait for nothing begin.
+    /// Starts a graph: the nodes without predecessors start.
     pub fn start(
         execution: ExecutionId,
         origin: GraphOrigin,
@@ -139,61 +139,61 @@ impl GraphChange {
             params,
             outputs: HashMap::new(),
         };
-        change.follow(step, &source);
+        change.apply_step(step, &source);
         change
     }
 
-    /// The execution.
+    /// Returns the execution.
     pub fn execution(&self) -> ExecutionId {
         self.execution
     }
 
-    /// What its jobs take from the request.
+    /// Returns what its jobs inherit from the request.
     pub fn origin(&self) -> &GraphOrigin {
         &self.origin
     }
 
-    /// Where it is now.
+    /// Returns the current state.
     pub fn state(&self) -> &GraphState {
         &self.state
     }
 
-    /// Whether it has ended, now or before.
+    /// Returns whether it has ended, now or before.
     pub fn has_ended(&self) -> bool {
         self.state.end().is_some()
     }
 
-    /// Whether it is started by this operation.
+    /// Returns whether this operation starts it.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// Whether anything happened to it in this operation.
+    /// Returns whether this operation changed it.
     pub fn has_changed(&self) -> bool {
         self.has_changed
     }
 
-    /// What went wrong, if it has ended now.
+    /// Returns the error, if it ended in this operation.
     pub fn error(&self) -> Option<&str> {
         self.error.as_deref()
     }
 
-    /// Nodes that have ended.
+    /// Returns the nodes that ended in this operation.
     pub fn ended(&self) -> &[NodeEnd] {
         &self.ended
     }
 
-    /// Nodes to put into their queues, and their work. A graph that has ended begins none.
-    pub fn take_begun(&mut self) -> Vec<(usize, Work)> {
+    /// Takes the nodes to enqueue and their work. A graph that has ended starts none.
+    pub fn take_begun(&mut self) -> Vec<(usize, NodeWork)> {
         std::mem::take(&mut self.begin)
     }
 
-    /// Nodes that were begun before and are no longer wanted.
+    /// Returns nodes that were started before and are now abandoned.
     pub fn abandoned(&self) -> &[usize] {
         &self.abandon
     }
 
-    /// Ends the nodes that are no longer wanted; `attempts` says how often each was tried.
+    /// Ends the abandoned nodes; `attempts` returns the number of attempts of each.
     pub fn end_abandoned(&mut self, attempts: impl Fn(usize) -> u32) {
         for node in std::mem::take(&mut self.abandon) {
             self.ended.push(NodeEnd {
@@ -204,25 +204,25 @@ impl GraphChange {
         }
     }
 
-    /// What the end of a node will lead to.
-    pub fn foresee(&self, node: usize, outcome: &NodeOutcome) -> Foresight {
+    /// Predicts what the end of a node will cause.
+    pub fn preview_end(&self, node: usize, outcome: &NodeOutcome) -> EndPreview {
         let mut state = self.state.clone();
         let step = outcome
             .event(node)
             .and_then(|event| self.machine.apply(&mut state, event));
         let Some(step) = step else {
-            return Foresight::default();
+            return EndPreview::default();
         };
         let mut needs = self.machine.needs(&step.begin);
         needs.remove(&node);
-        Foresight {
+        EndPreview {
             begins: !step.begin.is_empty(),
             needs,
             abandons: !step.abandon.is_empty(),
         }
     }
 
-    /// A node has ended; false if that no longer means anything. `source` is what [`GraphChange::foresee`] asks for.
+    /// Records the end of a node. Returns false if the graph or the node had already ended. `source` holds what [`GraphChange::preview_end`] requires.
     pub fn node_ended(&mut self, end: NodeEnd, mut source: NodeSource) -> bool {
         let machine = Arc::clone(&self.machine);
         let step = end
@@ -236,12 +236,12 @@ impl GraphChange {
         if let Some(output) = end.output() {
             source.outputs.insert(end.node, output.clone());
         }
-        self.note(end);
-        self.follow(step, &source);
+        self.record_end(end);
+        self.apply_step(step, &source);
         true
     }
 
-    /// It is stopped; false if it had ended.
+    /// Stops the graph. Returns false if it had already ended.
     pub fn stop(&mut self, stop: GraphStop, reason: &str) -> bool {
         let machine = Arc::clone(&self.machine);
         let Some(step) = machine.apply(&mut self.state, GraphEvent::Stopped(stop)) else {
@@ -249,40 +249,40 @@ impl GraphChange {
         };
         self.has_changed = true;
         self.error = Some(reason.to_owned());
-        self.give_up(step.abandon);
+        self.abandon_nodes(step.abandon);
         true
     }
 
-    fn follow(&mut self, step: Step, source: &NodeSource) {
-        let given = Given {
+    fn apply_step(&mut self, step: Step, source: &NodeSource) {
+        let context = NodeContext {
             execution: self.execution,
             workspace: self.origin.workspace,
             params: &source.params,
             outputs: &source.outputs,
         };
         let machine = Arc::clone(&self.machine);
-        let prepared = machine.prepare(&mut self.state, step, &given);
+        let prepared = machine.prepare(&mut self.state, step, &context);
         self.begin.extend(prepared.begin);
         if let Some((node, problem)) = prepared.failed {
-            self.note(NodeEnd {
+            self.record_end(NodeEnd {
                 node,
                 attempts: 0,
                 outcome: NodeOutcome::Failed(problem),
             });
         }
         if self.has_ended() {
-            self.give_up(prepared.abandon);
+            self.abandon_nodes(prepared.abandon);
         }
     }
 
-    /// Abandons nodes. Nodes that were to begin in this operation have no job yet, so they are dropped.
-    fn give_up(&mut self, mut nodes: Vec<usize>) {
+    /// Abandons nodes. Nodes that would start in this operation have no job yet, so they are dropped.
+    fn abandon_nodes(&mut self, mut nodes: Vec<usize>) {
         nodes.retain(|node| !self.begin.iter().any(|(begun, _)| begun == node));
         self.begin.clear();
         self.abandon.extend(nodes);
     }
 
-    fn note(&mut self, end: NodeEnd) {
+    fn record_end(&mut self, end: NodeEnd) {
         if let Some(error) = end.error() {
             self.error = Some(self.machine.failure(end.node, error));
         }

@@ -1,4 +1,4 @@
-//! What a node is given: everything before it, or what its `input` and its URL choose of that.
+//! The input of a node: params and all predecessor outputs, or what its `input` template and its URL select.
 
 use super::node::{Node, NodeKind};
 use crate::limits::{JSON_MAX_DEPTH, NODE_INPUT_MAX_BYTES, STEP_MAX_BYTES};
@@ -11,48 +11,48 @@ use std::fmt::Write;
 use std::rc::Rc;
 use thiserror::Error;
 
-/// The key that stands for something else.
+/// The key of a reference in a template.
 pub(super) const FROM: &str = "$from";
 
-/// Why a node cannot be given its input.
+/// Why the input of a node cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum InputProblem {
-    /// What it points at is not there.
-    #[error("its input needs {0}, which is not there")]
+    /// A pointer leads to nothing.
+    #[error("cannot build the node's input: {0} does not exist")]
     Missing(String),
-    /// A list, an object or null cannot stand in a URL.
-    #[error("its url needs {0} to be a string, a number or a boolean")]
+    /// An array, an object or null cannot be part of a URL.
+    #[error("cannot build the node's url: {0} must be a string, a number or a boolean")]
     NotPlain(String),
     /// An empty text, `.` or `..` would change which resource the URL names.
-    #[error("its url needs {0} to be more than dots")]
+    #[error("cannot build the node's url: {0} must not be empty or consist of dots")]
     NoSegment(String),
-    /// More than a node may be given.
+    /// Larger than an input may be.
     #[error(
-        "its input has {0} bytes of JSON, more than {NODE_INPUT_MAX_BYTES}; `input` can choose less"
+        "the node's input has {0} bytes of JSON, the maximum is {NODE_INPUT_MAX_BYTES}; select less with `input`"
     )]
     TooLarge(usize),
-    /// All nodes that begin with it are given more than an execution may be given at once.
+    /// The inputs of the nodes that start together are too large.
     #[error(
-        "the nodes that begin at once are given more than {STEP_MAX_BYTES} bytes of JSON together; `input` can choose less"
+        "the inputs of the nodes that start together exceed {STEP_MAX_BYTES} bytes of JSON; select less with `input`"
     )]
     TooMuchAtOnce,
     /// Nested deeper than a job's payload may be.
-    #[error("its input is nested too deep; `input` can choose less")]
+    #[error("the node's input is nested too deep; select less with `input`")]
     TooDeep,
-    /// What was kept is no JSON.
-    #[error("its input is no JSON")]
+    /// The stored text is not JSON.
+    #[error("the node's input is not valid JSON")]
     NotJson,
 }
 
-/// Where inputs come from.
+/// What inputs are built from.
 pub(super) struct Sources<'a> {
-    pub(super) documents: &'a Documents,
+    pub(super) documents: &'a ParsedDocuments,
     pub(super) params: &'a JsonText,
-    /// The outputs of the nodes before it by their ids, null where there is none.
+    /// The outputs of the predecessors by id; none is null.
     pub(super) nodes: Vec<(&'a str, Option<&'a JsonText>)>,
 }
 
-/// The input of a node.
+/// Builds the input of a node.
 pub(super) fn input(node: &Node, sources: &Sources<'_>) -> Result<JsonText, InputProblem> {
     let text = match &node.input {
         None => {
@@ -62,20 +62,20 @@ pub(super) fn input(node: &Node, sources: &Sources<'_>) -> Result<JsonText, Inpu
             if bytes > NODE_INPUT_MAX_BYTES {
                 return Err(InputProblem::TooLarge(bytes));
             }
-            JsonText::of(&Everything(sources))
+            JsonText::of(&DefaultInput(sources))
         }
-        Some(template) => JsonText::of(&filled(template, sources, &mut 0)?),
+        Some(template) => JsonText::of(&fill(template, sources, &mut 0)?),
     };
     let text = text.map_err(|_| InputProblem::NotJson)?;
     match text.as_str().len() {
         bytes if bytes > NODE_INPUT_MAX_BYTES => Err(InputProblem::TooLarge(bytes)),
-        // What is in the innermost list and the payload around it are a level each.
+        // The innermost values and the enclosing payload add a level each.
         _ if json::depth(text.as_str()) + 2 > JSON_MAX_DEPTH => Err(InputProblem::TooDeep),
         _ => Ok(text),
     }
 }
 
-/// A URL with what its placeholders point at, percent-encoded.
+/// Replaces the placeholders of a URL by percent-encoded values.
 pub(super) fn url(template: &str, sources: &Sources<'_>) -> Result<String, InputProblem> {
     if !template.contains('{') {
         return Ok(template.to_owned());
@@ -107,7 +107,7 @@ pub(super) enum UrlPart<'a> {
     Pointer(&'a str),
 }
 
-/// A brace that is not closed is text.
+/// Splits a URL template; an unclosed brace is text.
 pub(super) fn url_parts(template: &str) -> Vec<UrlPart<'_>> {
     let mut parts = Vec::new();
     let mut rest = template;
@@ -128,23 +128,19 @@ fn encode(url: &mut String, text: &str) {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             url.push(char::from(byte));
         } else {
-            // Writing to a string does not fail.
+            // Writing to a `String` cannot fail.
             let _ = write!(url, "%{byte:02X}");
         }
     }
 }
 
-/// The pointer that an object of this kind stands for.
+/// Returns the pointer of an object that is a reference.
 pub(super) fn pointer(fields: &Map<String, Value>) -> Option<&Value> {
     fields.get(FROM).filter(|_| fields.len() == 1)
 }
 
-/// `bytes` is what was filled in so far: a template could name the same thing many times.
-fn filled(
-    template: &Value,
-    sources: &Sources<'_>,
-    bytes: &mut usize,
-) -> Result<Value, InputProblem> {
+/// Replaces the references of a template. `bytes` counts what was inserted so far, because a template can repeat a reference.
+fn fill(template: &Value, sources: &Sources<'_>, bytes: &mut usize) -> Result<Value, InputProblem> {
     match template {
         Value::Object(fields) => {
             if let Some(Value::String(pointer)) = pointer(fields) {
@@ -157,19 +153,19 @@ fn filled(
             }
             let mut object = Map::with_capacity(fields.len());
             for (name, value) in fields {
-                object.insert(name.clone(), filled(value, sources, bytes)?);
+                object.insert(name.clone(), fill(value, sources, bytes)?);
             }
             Ok(Value::Object(object))
         }
         Value::Array(items) => {
-            let items = items.iter().map(|item| filled(item, sources, bytes));
+            let items = items.iter().map(|item| fill(item, sources, bytes));
             items.collect::<Result<_, _>>().map(Value::Array)
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(template.clone()),
     }
 }
 
-/// About how many bytes of JSON a value is, never more.
+/// Estimates the bytes of a value as JSON; never too high.
 fn size(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 1,
@@ -184,14 +180,14 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// What was read of params and outputs, each once for all nodes that begin together.
+/// Params and outputs, each parsed once for all nodes that start together.
 #[derive(Default)]
-pub(super) struct Documents {
+pub(super) struct ParsedDocuments {
     params: OnceCell<Option<Value>>,
     outputs: RefCell<HashMap<String, Rc<Value>>>,
 }
 
-impl Documents {
+impl ParsedDocuments {
     fn params(&self, text: &JsonText) -> Result<&Value, InputProblem> {
         let read = self.params.get_or_init(|| text.read().ok());
         read.as_ref().ok_or(InputProblem::NotJson)
@@ -210,7 +206,7 @@ impl Documents {
     }
 }
 
-/// Where a pointer leads.
+/// The target of a pointer.
 enum Target<'a> {
     Params(&'a str),
     Nodes,
@@ -232,18 +228,18 @@ fn target(pointer: &str) -> Option<Target<'_>> {
     }
 }
 
-/// The first part of a path, and the rest with its slash.
+/// Splits off the first part of a path; the rest keeps its slash.
 fn split(path: &str) -> (&str, &str) {
     path.split_at(path.find('/').unwrap_or(path.len()))
 }
 
-/// Which nodes' outputs a node is given.
-pub(super) enum Reads {
+/// The predecessors whose outputs a node's input uses.
+pub(super) enum ReferencedOutputs {
     All,
     Only(HashSet<String>),
 }
 
-impl Reads {
+impl ReferencedOutputs {
     pub(super) fn of(node: &Node) -> Self {
         let mut pointers = Vec::new();
         if let NodeKind::Http { url, .. } = &node.kind {
@@ -253,7 +249,7 @@ impl Reads {
             }));
         }
         match &node.input {
-            None if node.kind.takes_everything() => return Self::All,
+            None if node.kind.has_default_input() => return Self::All,
             Some(template) => collect(template, &mut pointers),
             None => {}
         }
@@ -268,7 +264,7 @@ impl Reads {
         Self::Only(ids)
     }
 
-    pub(super) fn node(&self, id: &str) -> bool {
+    pub(super) fn contains(&self, id: &str) -> bool {
         match self {
             Self::All => true,
             Self::Only(ids) => ids.contains(id),
@@ -276,8 +272,8 @@ impl Reads {
     }
 }
 
-/// Whether a call with this method has a body.
-pub(super) fn sends(method: &str) -> bool {
+/// Returns whether a call with this method has a body.
+pub(super) fn has_body(method: &str) -> bool {
     matches!(method, "POST" | "PUT" | "PATCH")
 }
 
@@ -293,7 +289,7 @@ fn collect<'a>(template: &'a Value, pointers: &mut Vec<&'a str>) {
 }
 
 impl Sources<'_> {
-    /// What is there.
+    /// Resolves a pointer.
     fn at(&self, pointer: &str) -> Result<Value, InputProblem> {
         let missing = || InputProblem::Missing(pointer.to_owned());
         match target(pointer).ok_or_else(missing)? {
@@ -319,10 +315,10 @@ impl Sources<'_> {
     }
 }
 
-/// What a node is given if it does not choose, its parts as they came.
-struct Everything<'a>(&'a Sources<'a>);
+/// The input of a node without a template: params and outputs, verbatim.
+struct DefaultInput<'a>(&'a Sources<'a>);
 
-impl Serialize for Everything<'_> {
+impl Serialize for DefaultInput<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         struct Document<'a> {

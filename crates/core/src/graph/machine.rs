@@ -1,15 +1,15 @@
-//! The machine that runs a graph: given where it is and what happened, where it is then and what is to be done. Both engines are driven by it.
+//! The state machine that runs a graph: maps a state and an event to the next state and the nodes to start. Both engines use it.
 
-use super::input::{Documents, InputProblem, Reads};
+use super::input::{InputProblem, ParsedDocuments, ReferencedOutputs};
 use super::state::{GraphState, NodeEvent, NodeState};
-use super::work::{Given, Work};
+use super::work::{NodeContext, NodeWork};
 use super::{Graph, GraphProblem, Node};
 use crate::ExecutionEnd;
 use crate::limits::{ERROR_MAX_CHARS, STEP_MAX_BYTES};
 use crate::text::clip;
 use std::collections::{BTreeSet, HashMap};
 
-/// A graph that was checked, with its edges both ways.
+/// A validated graph with its edges indexed in both directions.
 #[derive(Clone, Debug)]
 pub struct Machine {
     graph: Graph,
@@ -17,25 +17,25 @@ pub struct Machine {
     successors: Vec<Vec<usize>>,
 }
 
-/// What happened. Nodes are known by their place in the graph's list.
+/// An event of a graph. Nodes are named by their index in the graph's node list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphEvent {
-    /// A node is done.
+    /// A node completed.
     Completed(usize),
-    /// A node is given up.
+    /// A node failed permanently.
     Failed(usize),
-    /// The whole is stopped.
+    /// The graph is stopped.
     Stopped(GraphStop),
 }
 
 /// Why a graph is stopped from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GraphStop {
-    /// Somebody cancelled it.
+    /// It was cancelled.
     Cancelled,
-    /// Somebody ended it without asking.
+    /// It was terminated.
     Terminated,
-    /// It took longer than it may.
+    /// Its timeout passed.
     TimedOut,
 }
 
@@ -49,44 +49,44 @@ impl From<GraphStop> for ExecutionEnd {
     }
 }
 
-/// What is to be done after an event.
+/// What an event causes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Step {
-    /// Nodes to begin, in the order of the graph's list.
+    /// Nodes to start, in the order of the graph's node list.
     pub begin: Vec<usize>,
-    /// Nodes that were begun and are no longer wanted.
+    /// Running nodes to abandon.
     pub abandon: Vec<usize>,
     /// The execution has ended.
     pub end: Option<ExecutionEnd>,
 }
 
-/// A step with what each new node asks for.
+/// A step with the work of each node to start.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Prepared {
-    /// Nodes to begin and their work, in the order of the graph's list.
-    pub begin: Vec<(usize, Work)>,
-    /// Nodes that were begun before and are no longer wanted.
+pub struct PreparedStep {
+    /// Nodes to start and their work, in the order of the graph's node list.
+    pub begin: Vec<(usize, NodeWork)>,
+    /// Running nodes to abandon.
     pub abandon: Vec<usize>,
-    /// A node that failed before anybody could work on it, and why.
+    /// A node whose input could not be built, and the error.
     pub failed: Option<(usize, String)>,
     /// The execution has ended.
     pub end: Option<ExecutionEnd>,
 }
 
 impl Machine {
-    /// A machine for this graph, if it can run.
+    /// Validates a graph and builds its machine.
     pub fn new(graph: Graph) -> Result<Self, GraphProblem> {
         graph.validate()?;
-        let place: HashMap<&str, usize> = graph.places();
+        let position: HashMap<&str, usize> = graph.positions();
         let mut predecessors = vec![Vec::new(); graph.nodes.len()];
         let mut successors = vec![Vec::new(); graph.nodes.len()];
         for edge in &graph.edges {
-            let (from, to) = (place[edge.from.as_str()], place[edge.to.as_str()]);
+            let (from, to) = (position[edge.from.as_str()], position[edge.to.as_str()]);
             successors[from].push(to);
             predecessors[to].push(from);
         }
-        for places in predecessors.iter_mut().chain(&mut successors) {
-            places.sort_unstable();
+        for neighbours in predecessors.iter_mut().chain(&mut successors) {
+            neighbours.sort_unstable();
         }
         Ok(Self {
             graph,
@@ -95,22 +95,22 @@ impl Machine {
         })
     }
 
-    /// The graph.
+    /// Returns the graph.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }
 
-    /// The node at this place.
+    /// Returns the node at this index.
     pub fn node(&self, at: usize) -> &Node {
         &self.graph.nodes[at]
     }
 
-    /// Whether a state can be one of this graph's.
+    /// Returns whether a state belongs to a graph of this size.
     pub fn fits(&self, state: &GraphState) -> bool {
         state.nodes.len() == self.graph.nodes.len()
     }
 
-    /// The first state, and the nodes that wait for nothing.
+    /// Returns the first state and the step that starts the nodes without predecessors.
     pub fn begin(&self) -> (GraphState, Step) {
         let mut state = GraphState {
             nodes: vec![NodeState::Waiting; self.graph.nodes.len()],
@@ -125,7 +125,7 @@ impl Machine {
         (state, step)
     }
 
-    /// What an event leads to; none if it no longer means anything: the graph or the node has ended, or the node was never begun.
+    /// Applies an event. Returns none, and changes nothing, if the graph or the node has ended or the node was never started.
     pub fn apply(&self, state: &mut GraphState, event: GraphEvent) -> Option<Step> {
         if state.end.is_some() || !self.fits(state) {
             return None;
@@ -151,23 +151,28 @@ impl Machine {
         }
     }
 
-    /// The nodes whose outputs have to be known to begin these.
+    /// Returns the nodes whose outputs the inputs of these nodes need.
     pub fn needs(&self, begin: &[usize]) -> BTreeSet<usize> {
         let mut needs = BTreeSet::new();
         for &at in begin {
-            let reads = Reads::of(self.node(at));
+            let referenced = ReferencedOutputs::of(self.node(at));
             let before = self.predecessors[at].iter().copied();
-            needs.extend(before.filter(|&before| reads.node(self.node(before).id())));
+            needs.extend(before.filter(|&before| referenced.contains(self.node(before).id())));
         }
         needs
     }
 
-    /// What each new node asks for. One that cannot be given what it asks for has failed, and the graph with it.
-    pub fn prepare(&self, state: &mut GraphState, step: Step, given: &Given<'_>) -> Prepared {
+    /// Builds the work of each node to start. A node whose input cannot be built fails, and the graph with it.
+    pub fn prepare(
+        &self,
+        state: &mut GraphState,
+        step: Step,
+        context: &NodeContext<'_>,
+    ) -> PreparedStep {
         let mut begin = Vec::with_capacity(step.begin.len());
-        let (documents, mut bytes) = (Documents::default(), 0);
+        let (documents, mut bytes) = (ParsedDocuments::default(), 0);
         for &at in &step.begin {
-            let work = self.work_with(at, given, &documents).and_then(|work| {
+            let work = self.work_with(at, context, &documents).and_then(|work| {
                 bytes += work.bytes();
                 if bytes > STEP_MAX_BYTES {
                     return Err(InputProblem::TooMuchAtOnce);
@@ -180,9 +185,9 @@ impl Machine {
                     let mut stop = self
                         .apply(state, GraphEvent::Failed(at))
                         .unwrap_or_default();
-                    // Nobody was told of these.
+                    // These were never started.
                     stop.abandon.retain(|at| !step.begin.contains(at));
-                    return Prepared {
+                    return PreparedStep {
                         begin: Vec::new(),
                         abandon: stop.abandon,
                         failed: Some((at, clip(&problem.to_string(), ERROR_MAX_CHARS))),
@@ -191,7 +196,7 @@ impl Machine {
                 }
             }
         }
-        Prepared {
+        PreparedStep {
             begin,
             abandon: step.abandon,
             failed: None,
@@ -199,13 +204,13 @@ impl Machine {
         }
     }
 
-    /// The error of an execution whose node failed.
+    /// Formats the error of an execution whose node failed.
     pub fn failure(&self, at: usize, error: &str) -> String {
         let text = format!("node `{}` failed: {error}", self.node(at).id);
         clip(&text, ERROR_MAX_CHARS)
     }
 
-    /// The nodes with an edge to this one.
+    /// Returns the nodes with an edge to this one.
     pub fn predecessors(&self, at: usize) -> &[usize] {
         &self.predecessors[at]
     }
@@ -232,7 +237,7 @@ fn advance(state: &mut GraphState, at: usize, event: NodeEvent) -> Option<()> {
     Some(())
 }
 
-/// Ends the graph: what was begun is abandoned, what was not will never be.
+/// Ends the graph: running nodes are abandoned, waiting nodes are cancelled.
 fn finish(state: &mut GraphState, end: ExecutionEnd) -> Step {
     let mut abandon = Vec::new();
     for (at, node) in state.nodes.iter_mut().enumerate() {

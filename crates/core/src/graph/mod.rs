@@ -1,4 +1,4 @@
-//! A graph: its nodes and edges as data, what each node needs, and the machine that runs it. Knows no engine, no store, no clock.
+//! Graphs: nodes and edges, inputs of nodes, and the state machine that runs them. Knows no engine, no store, no clock.
 
 mod change;
 mod input;
@@ -10,28 +10,28 @@ mod state;
 mod validate;
 mod work;
 
-pub use change::{Foresight, GraphChange, GraphOrigin, NodeEnd, NodeOutcome, NodeSource};
+pub use change::{EndPreview, GraphChange, GraphOrigin, NodeEnd, NodeOutcome, NodeSource};
 pub use input::InputProblem;
-pub use machine::{GraphEvent, GraphStop, Machine, Prepared, Step};
+pub use machine::{GraphEvent, GraphStop, Machine, PreparedStep, Step};
 pub use node::{Node, NodeKind, NodeRetry};
 pub use problem::GraphProblem;
 pub use run::NodeRun;
 pub use state::{GraphState, IllegalNodeTransition, NodeEvent, NodeState};
-pub use work::{Given, HttpCall, Work};
+pub use work::{HttpCall, NodeContext, NodeWork};
 
 use serde::{Deserialize, Serialize};
 
-/// What a version runs: each node starts when all nodes with an edge to it have completed.
+/// A directed acyclic graph: each node starts when all nodes with an edge to it have completed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(from = "GraphDocument")]
 pub struct Graph {
     /// The nodes, each with an id of its own.
     pub nodes: Vec<Node>,
-    /// What waits for what.
+    /// The edges.
     pub edges: Vec<Edge>,
 }
 
-/// A graph as people write it, with a line for their editor.
+/// The JSON form of a graph; `$schema` is for editors and ignored.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct GraphDocument {

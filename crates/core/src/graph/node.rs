@@ -1,6 +1,6 @@
-//! A node as data, and as it is written in JSON: one flat object whose `type` says which fields it has.
+//! A node, and its JSON form: one flat object whose `type` determines its fields.
 
-use super::input::sends;
+use super::input::has_body;
 use crate::duration::millis;
 use crate::job::JobRetry;
 use crate::retry::Backoff;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// One piece of work in a graph.
+/// A node of a graph.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(into = "NodeDocument", try_from = "NodeDocument")]
 pub struct Node {
@@ -17,29 +17,29 @@ pub struct Node {
     pub id: String,
     /// What it does.
     pub kind: NodeKind,
-    /// What it is given instead of everything: JSON in which `{"$from": "/params/…"}` or `{"$from": "/nodes/{id}/…"}` stands for what is there.
+    /// Template of its input: JSON in which `{"$from": "/params/…"}` and `{"$from": "/nodes/{id}/…"}` are references. None passes everything.
     pub input: Option<Value>,
-    /// How long one attempt may take.
+    /// Timeout of one attempt.
     pub timeout: Option<Duration>,
-    /// How often and when it is tried again.
+    /// The retry policy.
     pub retry: Option<NodeRetry>,
 }
 
 /// What a node does.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeKind {
-    /// A job on a named queue, done by whoever claims it.
+    /// A job in a named queue, run by a worker.
     Task {
-        /// The WorkQueue's queue it goes to.
+        /// The queue of the job.
         queue: String,
-        /// What sort of work it is; the node's id unless said otherwise.
+        /// The kind of the job; the node's id if none.
         kind: Option<String>,
     },
     /// An HTTP call.
     Http {
         /// GET, HEAD, POST, PUT, PATCH or DELETE.
         method: String,
-        /// Where to; `{/params/…}` and `{/nodes/{id}/…}` after the host stand for what is there.
+        /// The URL; `{/params/…}` and `{/nodes/{id}/…}` after the host are references.
         url: String,
         /// Headers to send.
         headers: BTreeMap<String, String>,
@@ -51,40 +51,40 @@ pub enum NodeKind {
     },
 }
 
-/// How often and when a node is tried again; what is not said is as for jobs.
+/// The retry policy of a node; unset fields take the default of jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NodeRetry {
-    /// Attempts before it is given up.
+    /// Attempts before the node fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<u32>,
     /// The wait after the first failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_ms: Option<u64>,
-    /// By how much each wait is longer than the last.
+    /// The factor by which each wait grows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub factor: Option<f64>,
     /// The longest wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_ms: Option<u64>,
-    /// How much of a wait is random, from 0 to 1.
+    /// The random part of a wait, from 0 to 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jitter: Option<f64>,
 }
 
 impl NodeRetry {
-    /// With everything said.
+    /// Returns the policy with defaults filled in.
     pub fn policy(&self) -> JobRetry {
-        let usual = JobRetry::default();
+        let default = JobRetry::default();
         let millis =
             |given: Option<u64>, else_: Duration| given.map_or(else_, Duration::from_millis);
         JobRetry {
-            max_attempts: self.max_attempts.unwrap_or(usual.max_attempts),
+            max_attempts: self.max_attempts.unwrap_or(default.max_attempts),
             backoff: Backoff {
-                base: millis(self.base_ms, usual.backoff.base),
-                factor: self.factor.unwrap_or(usual.backoff.factor),
-                max: millis(self.max_ms, usual.backoff.max),
-                jitter: self.jitter.unwrap_or(usual.backoff.jitter),
+                base: millis(self.base_ms, default.backoff.base),
+                factor: self.factor.unwrap_or(default.backoff.factor),
+                max: millis(self.max_ms, default.backoff.max),
+                jitter: self.jitter.unwrap_or(default.backoff.jitter),
             },
         }
     }
@@ -96,12 +96,12 @@ impl NodeKind {
     /// The queue of `delay` nodes.
     pub const DELAY_QUEUE: &'static str = "leasehold:delay";
 
-    /// The name of its type, as written in JSON.
+    /// Returns the name of its type, as in JSON.
     pub const fn type_name(&self) -> &'static str {
         self.node_type().name()
     }
 
-    /// The queue that its job goes to.
+    /// Returns the queue of its job.
     pub fn queue(&self) -> &str {
         match self {
             Self::Task { queue, .. } => queue,
@@ -110,11 +110,11 @@ impl NodeKind {
         }
     }
 
-    /// Whether it is given params and outputs where it has no input of its own.
-    pub(super) fn takes_everything(&self) -> bool {
+    /// Returns whether a node without an `input` template receives params and outputs.
+    pub(super) fn has_default_input(&self) -> bool {
         match self {
             Self::Task { .. } => true,
-            Self::Http { method, .. } => sends(method),
+            Self::Http { method, .. } => has_body(method),
             Self::Delay { .. } => false,
         }
     }
@@ -129,7 +129,7 @@ impl NodeKind {
 }
 
 impl Node {
-    /// A node that does this and has ordinary options.
+    /// Creates a node with default options.
     pub fn new(id: impl Into<String>, kind: NodeKind) -> Self {
         Self {
             id: id.into(),
@@ -140,18 +140,18 @@ impl Node {
         }
     }
 
-    /// Its id.
+    /// Returns the id.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// How often and when it is tried again, with everything said.
+    /// Returns the retry policy with defaults filled in.
     pub fn retry(&self) -> JobRetry {
         self.retry.unwrap_or_default().policy()
     }
 }
 
-/// A node as it is written: every field that any type has.
+/// The JSON form of a node: the fields of all types.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NodeDocument {
@@ -172,7 +172,7 @@ struct NodeDocument {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "given"
+        deserialize_with = "present"
     )]
     input: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -181,8 +181,8 @@ struct NodeDocument {
     retry: Option<NodeRetry>,
 }
 
-/// Tells an input that is null from one that is not given.
-fn given<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+/// Distinguishes an input that is null from a missing one.
+fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(from).map(Some)
 }
 
@@ -204,7 +204,7 @@ impl NodeType {
         }
     }
 
-    /// The fields it has besides `id` and `type`.
+    /// Returns the fields it has besides `id` and `type`.
     const fn fields(self) -> &'static [&'static str] {
         match self {
             Self::Task => &["queue", "kind", "input", "timeout_ms", "retry"],
@@ -215,7 +215,7 @@ impl NodeType {
 }
 
 impl NodeDocument {
-    /// A field that is given but not one of its type's.
+    /// Returns a field that is set but does not belong to the type.
     fn misplaced(&self) -> Option<&'static str> {
         let given = [
             ("queue", self.queue.is_some()),
@@ -314,7 +314,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn each_type_is_written_and_read_back() {
+    fn each_type_serializes_and_parses_back() {
         let documents = [
             json!({"id": "a", "type": "task", "queue": "q"}),
             json!({"id": "a", "type": "task", "queue": "q", "kind": "k", "input": {"$from": "/params"}, "timeout_ms": 5,
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_belong_or_is_missing_is_named() {
+    fn unknown_and_missing_fields_are_named() {
         let cases = [
             (
                 json!({"id": "a", "type": "task"}),
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_retry_does_not_say_is_as_for_jobs() {
+    fn unset_retry_fields_take_the_defaults_of_jobs() {
         let policy = NodeRetry {
             max_attempts: Some(2),
             base_ms: Some(10),

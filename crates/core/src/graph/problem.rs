@@ -1,13 +1,13 @@
-//! Why a graph cannot run. Each problem names the node or edge at fault, and where it stands.
+//! Why a graph is invalid. Each problem names the node or edge and its position.
 
 use crate::limits::{GRAPH_MAX_EDGES, GRAPH_MAX_NODES};
 use crate::text::TextProblem;
 use thiserror::Error;
 
-/// Why a graph cannot run. Each names the node or edge at fault.
+/// Why a graph is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GraphProblem {
-    /// No node at all.
+    /// The graph has no node.
     #[error("a graph needs at least one node")]
     Empty,
     /// Too many nodes.
@@ -16,24 +16,24 @@ pub enum GraphProblem {
     /// Too many edges.
     #[error("a graph may have at most {GRAPH_MAX_EDGES} edges, has {0}")]
     TooManyEdges(usize),
-    /// A node's id, or another text of it, is not acceptable.
+    /// The id or another text of a node is invalid.
     #[error("nodes[{index}].{field} {problem}")]
     BadText {
         /// Position in `nodes`.
         index: usize,
-        /// Which text.
+        /// The field.
         field: &'static str,
-        /// What is wrong with it.
+        /// The problem.
         problem: TextProblem,
     },
-    /// Something else about a node.
+    /// Another field of a node is invalid.
     #[error("nodes[{index}].{field} {problem}")]
     BadNode {
         /// Position in `nodes`.
         index: usize,
-        /// Which field, as a pointer without its first slash.
+        /// The field, as a JSON pointer without its first slash.
         field: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
     /// Two nodes share an id.
@@ -44,17 +44,17 @@ pub enum GraphProblem {
         /// The shared id.
         id: String,
     },
-    /// An edge names a node that is not there.
+    /// An edge names a node that does not exist.
     #[error("edges[{index}].{end} names the node `{id}`, which is not in the graph")]
     UnknownNode {
         /// Position in `edges`.
         index: usize,
-        /// Which end: `from` or `to`.
+        /// The end of the edge: `from` or `to`.
         end: &'static str,
-        /// The name.
+        /// The id that the edge names.
         id: String,
     },
-    /// The same edge twice.
+    /// An edge is listed twice.
     #[error("edges[{index}] repeats the edge from `{from}` to `{to}`")]
     DuplicateEdge {
         /// Position of the second one in `edges`.
@@ -64,13 +64,13 @@ pub enum GraphProblem {
         /// Its end.
         to: String,
     },
-    /// Nodes that wait for each other.
+    /// Nodes wait for each other.
     #[error("the graph has a cycle through {}", .0.join(" → "))]
     Cycle(Vec<String>),
 }
 
 impl GraphProblem {
-    /// JSON pointer to what is wrong, from the graph on.
+    /// Returns the JSON pointer to the invalid value, relative to the graph.
     pub fn pointer(&self) -> String {
         match self {
             Self::Empty | Self::TooManyNodes(_) => "/nodes".to_owned(),

@@ -1,4 +1,4 @@
-//! What is known of a node while its graph runs and after, whoever runs it.
+//! The state of one node of an execution, for either engine.
 
 use super::Graph;
 use super::state::{GraphState, NodeState};
@@ -10,41 +10,41 @@ use crate::{JobId, JsonText, Timestamp};
 pub struct NodeRun {
     /// Its id.
     pub id: String,
-    /// Where it is.
+    /// Its state.
     pub state: NodeState,
-    /// The job that does it, where one does and the engine knows which.
+    /// The job that runs it; none if the engine uses none or does not know it.
     pub job: Option<JobId>,
-    /// How often somebody began to work on it.
+    /// The number of attempts.
     pub attempts: u32,
-    /// What it came to.
+    /// Its output.
     pub output: Option<JsonText>,
-    /// Whether it came to something that is left out here, because all outputs together are too large.
+    /// Whether its output is omitted here, because all outputs together are too large.
     pub output_omitted: bool,
-    /// What went wrong last.
+    /// The last error.
     pub error: Option<String>,
-    /// When it was begun.
+    /// When it was started.
     pub started_at: Option<Timestamp>,
     /// When it ended.
     pub finished_at: Option<Timestamp>,
 }
 
 impl NodeRun {
-    /// Leaves outputs out from the first on with which they would have more than [`NODE_OUTPUTS_MAX_BYTES`] together.
-    pub fn bound_outputs(nodes: &mut [Self]) {
-        let most = NODE_OUTPUTS_MAX_BYTES as usize;
+    /// Omits the first output with which the total exceeds [`NODE_OUTPUTS_MAX_BYTES`], and all after it.
+    pub fn omit_large_outputs(nodes: &mut [Self]) {
+        let max = NODE_OUTPUTS_MAX_BYTES as usize;
         let mut bytes = 0;
         for node in nodes {
             bytes += node
                 .output
                 .as_ref()
                 .map_or(0, |output| output.as_str().len());
-            if bytes > most {
+            if bytes > max {
                 node.output_omitted = node.output.take().is_some();
             }
         }
     }
 
-    /// The nodes of a graph, each where the state says it is.
+    /// Returns the nodes of a graph in this state.
     pub fn all(graph: &Graph, state: &GraphState) -> Vec<Self> {
         let nodes = graph.nodes.iter().zip(state.nodes());
         nodes
@@ -55,7 +55,7 @@ impl NodeRun {
             .collect()
     }
 
-    /// A node that nothing has happened to.
+    /// Creates a waiting node.
     pub fn waiting(id: &str) -> Self {
         Self {
             id: id.to_owned(),
@@ -76,13 +76,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn outputs_are_left_out_from_where_they_are_too_large_together() {
+    fn outputs_beyond_the_total_limit_are_omitted() {
         let mebibyte = JsonText::of(&"x".repeat(1024 * 1024)).unwrap();
         let mut nodes = vec![NodeRun::waiting("n"); 6];
         for at in [0, 1, 2, 4, 5] {
             nodes[at].output = Some(mebibyte.clone());
         }
-        NodeRun::bound_outputs(&mut nodes);
+        NodeRun::omit_large_outputs(&mut nodes);
         let omitted: Vec<bool> = nodes.iter().map(|node| node.output_omitted).collect();
         assert_eq!(omitted, [false, false, false, false, true, true]);
         let kept = nodes.iter().filter(|node| node.output.is_some()).count();

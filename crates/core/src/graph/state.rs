@@ -1,45 +1,45 @@
-//! Where each node of a running graph is, as one table, and as one letter a node to be kept.
+//! The state machine of a node, and the state of a graph in stored form: one letter per node.
 
 use crate::ExecutionEnd;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Where a node is.
+/// The state of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NodeState {
-    /// Not all it waits for has completed.
+    /// Not all of its predecessors have completed.
     Waiting,
-    /// Begun and not ended, whether or not anybody works on it.
+    /// Started and not ended, whether or not a worker runs it now.
     Running,
-    /// Done.
+    /// It completed.
     Completed,
-    /// Given up after its last attempt.
+    /// It failed permanently.
     Failed,
-    /// Not done, because the execution has ended.
+    /// The execution ended before it did.
     Cancelled,
 }
 
-/// What happens to a node.
+/// An event of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NodeEvent {
-    /// All it waits for has completed.
+    /// All of its predecessors have completed.
     Begin,
-    /// It is done.
+    /// It completed.
     Complete,
-    /// It is given up.
+    /// It failed permanently.
     Fail,
-    /// The execution has ended without it.
+    /// The execution ended before it did.
     Cancel,
 }
 
-/// A node that cannot do that.
+/// An event that the state does not allow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("a {state:?} node does not allow {event:?}")]
 pub struct IllegalNodeTransition {
-    /// Where the node is.
+    /// The state of the node.
     pub state: NodeState,
-    /// What was to happen.
+    /// The rejected event.
     pub event: NodeEvent,
 }
 
@@ -53,7 +53,7 @@ impl NodeState {
         Self::Cancelled,
     ];
 
-    /// Where the event leads.
+    /// Returns the state after `event`, or an error if the state does not allow it.
     pub const fn after(self, event: NodeEvent) -> Result<Self, IllegalNodeTransition> {
         use NodeEvent as E;
         use NodeState as S;
@@ -71,7 +71,7 @@ impl NodeState {
         }
     }
 
-    /// Its name.
+    /// Returns the name, as shown.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -82,7 +82,7 @@ impl NodeState {
         }
     }
 
-    /// The letter it is kept as.
+    /// Returns the letter it is stored as.
     const fn letter(self) -> char {
         match self {
             Self::Waiting => 'w',
@@ -100,17 +100,17 @@ impl std::fmt::Display for NodeState {
     }
 }
 
-/// Where a running graph is. Only [`Machine`](super::Machine) changes it.
+/// The state of a graph. Only [`Machine`](super::Machine) changes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphState {
-    /// Where each node is, in the order the graph lists them.
+    /// The state of each node, in the order of the graph's node list.
     pub(super) nodes: Vec<NodeState>,
-    /// How it ended.
+    /// How it ended; none while it runs.
     pub(super) end: Option<ExecutionEnd>,
 }
 
 impl GraphState {
-    /// From what was kept: [`GraphState::letters`] and how it ended. None if that is no state.
+    /// Parses the stored form: [`GraphState::letters`] and how it ended. None if a letter is unknown.
     pub fn read(letters: &str, end: Option<ExecutionEnd>) -> Option<Self> {
         let node = |letter| {
             NodeState::ALL
@@ -121,17 +121,17 @@ impl GraphState {
         Some(Self { nodes, end })
     }
 
-    /// One letter a node, in the order the graph lists them.
+    /// Returns the stored form: one letter per node, in the order of the graph's node list.
     pub fn letters(&self) -> String {
         self.nodes.iter().map(|state| state.letter()).collect()
     }
 
-    /// Where each node is, in the order the graph lists them.
+    /// Returns the state of each node, in the order of the graph's node list.
     pub fn nodes(&self) -> &[NodeState] {
         &self.nodes
     }
 
-    /// How it ended; none while it runs.
+    /// Returns how it ended; none while it runs.
     pub fn end(&self) -> Option<ExecutionEnd> {
         self.end
     }
@@ -149,7 +149,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_state_is_read_back_from_its_letters() {
+    fn state_parses_back_from_its_letters() {
         let state = GraphState {
             nodes: NodeState::ALL.to_vec(),
             end: Some(ExecutionEnd::Failed),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_diagram_in_the_documentation_is_this_table() {
+    fn documented_state_diagram_matches_the_code() {
         let mut diagram = String::from("stateDiagram-v2\n    [*] --> waiting: Start\n");
         for from in NodeState::ALL {
             for event in EVENTS {
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_ended_stays_as_it_is() {
+    fn final_states_allow_no_event() {
         for state in [
             NodeState::Completed,
             NodeState::Failed,

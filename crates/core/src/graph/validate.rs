@@ -1,4 +1,4 @@
-//! Whether a graph can run at all: unique ids, edges that lead somewhere, no cycle, bounded size; and the order it runs in.
+//! Validation of a graph: unique ids, edges between existing nodes, no cycle, bounded size; and the topological order.
 
 use super::{Graph, GraphProblem};
 use crate::limits::{GRAPH_MAX_EDGES, GRAPH_MAX_NODES};
@@ -58,7 +58,7 @@ impl Graph {
         Ok(())
     }
 
-    /// What inputs and URLs point at can be there: params, and outputs of the nodes right before.
+    /// Checks that inputs and URLs refer only to params and to outputs of direct predecessors.
     fn check_inputs(&self) -> Result<(), GraphProblem> {
         let mut before: HashMap<&str, HashSet<&str>> = HashMap::new();
         for edge in &self.edges {
@@ -72,18 +72,18 @@ impl Graph {
         Ok(())
     }
 
-    /// Where each node stands in the list.
-    pub(super) fn places(&self) -> HashMap<&str, usize> {
+    /// Returns the index of each node by id.
+    pub(super) fn positions(&self) -> HashMap<&str, usize> {
         let nodes = self.nodes.iter().enumerate();
         nodes.map(|(at, node)| (node.id(), at)).collect()
     }
 
-    /// The ids of all nodes in an order in which each comes after all it waits for.
+    /// Returns the ids of all nodes, each after all its predecessors.
     ///
     /// Nodes that could run at the same time keep the order in which the graph lists them, so the result is
-    /// the same on every machine. Edges to unknown nodes are ignored; [`Graph::validate`] refuses them.
+    /// deterministic. Edges to unknown nodes are ignored; [`Graph::validate`] rejects them.
     pub fn topological_order(&self) -> Result<Vec<&str>, GraphProblem> {
-        let position = self.places();
+        let position = self.positions();
         let mut waits_for = vec![0usize; self.nodes.len()];
         let mut successors = vec![Vec::new(); self.nodes.len()];
         for edge in &self.edges {
@@ -115,7 +115,7 @@ impl Graph {
         }
     }
 
-    /// One cycle among the nodes that still wait: each of them has such a predecessor, so walking back repeats.
+    /// Finds a cycle among the nodes that are left: each of them has a predecessor among them, so walking back must repeat a node.
     fn cycle(&self, successors: &[Vec<usize>], waits_for: &[usize]) -> Vec<String> {
         let mut predecessor = vec![None; self.nodes.len()];
         for (from, targets) in successors
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_diamond_runs_in_listed_order() {
+    fn diamond_runs_in_listed_order() {
         let diamond = graph(
             &["d", "b", "c", "a"],
             &[("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")],
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_be_wrong_is_named() {
+    fn each_problem_is_reported_with_its_pointer() {
         let cases = [
             (graph(&[], &[]), "a graph needs at least one node", "/nodes"),
             (
@@ -245,7 +245,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn edges_that_only_lead_forward_never_make_a_cycle(
+        fn forward_edges_never_form_a_cycle(
             n in 1usize..40,
             pairs in proptest::collection::hash_set((0usize..40, 0usize..40), 0..100),
         ) {

@@ -1,6 +1,6 @@
-//! What a node asks of whoever works on it, made from the node, the params and the outputs before it.
+//! The work of a node, built from the node, the params and the outputs of its predecessors.
 
-use super::input::{self, Documents, InputProblem, Sources};
+use super::input::{self, InputProblem, ParsedDocuments, Sources};
 use super::machine::Machine;
 use super::node::{Node, NodeKind};
 use crate::job::JobRetry;
@@ -9,47 +9,47 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-/// The shortest wait between two attempts of a call: whoever is called, and the names that are looked up for it, are not ours to hammer.
+/// The shortest wait between two attempts of an HTTP call; protects the called server and DNS from rapid retries.
 const CALL_WAIT_MIN: Duration = Duration::from_millis(100);
-/// How long an HTTP call may take if its node does not say.
+/// Timeout of an HTTP call whose node sets none.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What a node can be made of.
+/// What the work of a node is built from.
 #[derive(Clone, Copy, Debug)]
-pub struct Given<'a> {
+pub struct NodeContext<'a> {
     /// The execution.
     pub execution: ExecutionId,
-    /// Whose it is.
+    /// The workspace it belongs to.
     pub workspace: WorkspaceId,
-    /// What it runs with.
+    /// The params of the request.
     pub params: &'a JsonText,
-    /// What nodes came to, by their place in the graph's list. One that is not there came to null.
+    /// Outputs of nodes by index in the graph's node list; a missing one is null.
     pub outputs: &'a HashMap<usize, JsonText>,
 }
 
-/// What a node asks for.
+/// The work of a node.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Work {
+pub enum NodeWork {
     /// A job.
     Task {
         /// The queue it goes to.
         queue: String,
-        /// What sort of work it is.
+        /// The kind of work; handlers are registered by kind.
         kind: String,
-        /// What to work on.
+        /// The input of the job.
         payload: JsonText,
-        /// How often and when it is tried again.
+        /// The retry policy.
         retry: JobRetry,
-        /// How long an attempt may take; none is as its queue says.
+        /// Timeout of one attempt; none takes the queue's.
         timeout: Option<Duration>,
     },
     /// An HTTP call.
     Http {
         /// The call.
         call: HttpCall,
-        /// How often and when it is tried again.
+        /// The retry policy.
         retry: JobRetry,
-        /// How long an attempt may take.
+        /// Timeout of one attempt.
         timeout: Duration,
     },
     /// A pause.
@@ -62,7 +62,7 @@ pub enum Work {
 pub struct HttpCall {
     /// The method.
     pub method: String,
-    /// Where to.
+    /// The URL.
     pub url: String,
     /// Headers to send.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -70,11 +70,11 @@ pub struct HttpCall {
     /// JSON to send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<JsonText>,
-    /// The same for every attempt of one node of one execution, for whoever is called to recognise a repetition.
+    /// The same for every attempt of one node of one execution, so that the called server can detect a repetition.
     pub idempotency_key: String,
 }
 
-/// What a worker that claims a task's job finds in it.
+/// The payload of a task's job.
 #[derive(Serialize)]
 struct TaskPayload<'a> {
     execution_id: ExecutionId,
@@ -84,37 +84,37 @@ struct TaskPayload<'a> {
 }
 
 impl Machine {
-    /// What the node at this place asks for.
-    pub fn work(&self, at: usize, given: &Given<'_>) -> Result<Work, InputProblem> {
-        self.work_with(at, given, &Documents::default())
+    /// Builds the work of the node at this index.
+    pub fn work(&self, at: usize, context: &NodeContext<'_>) -> Result<NodeWork, InputProblem> {
+        self.work_with(at, context, &ParsedDocuments::default())
     }
 
-    /// The same, with what was read for other nodes of the same execution.
+    /// Builds the work of a node with documents that were parsed for other nodes of the same execution.
     pub(super) fn work_with(
         &self,
         at: usize,
-        given: &Given<'_>,
-        documents: &Documents,
-    ) -> Result<Work, InputProblem> {
+        context: &NodeContext<'_>,
+        documents: &ParsedDocuments,
+    ) -> Result<NodeWork, InputProblem> {
         let node = self.node(at);
         let sources = Sources {
             documents,
-            params: given.params,
+            params: context.params,
             nodes: self
                 .predecessors(at)
                 .iter()
-                .map(|&before| (self.node(before).id(), given.outputs.get(&before)))
+                .map(|&before| (self.node(before).id(), context.outputs.get(&before)))
                 .collect(),
         };
         match &node.kind {
             NodeKind::Task { queue, kind } => {
                 let payload = TaskPayload {
-                    execution_id: given.execution,
-                    workspace_id: given.workspace,
+                    execution_id: context.execution,
+                    workspace_id: context.workspace,
                     node_id: &node.id,
                     input: &input::input(node, &sources)?,
                 };
-                Ok(Work::Task {
+                Ok(NodeWork::Task {
                     queue: queue.clone(),
                     kind: kind.clone().unwrap_or_else(|| node.id.clone()),
                     payload: JsonText::of(&payload).map_err(|_| InputProblem::NotJson)?,
@@ -126,32 +126,32 @@ impl Machine {
                 method,
                 url,
                 headers,
-            } => Ok(Work::Http {
+            } => Ok(NodeWork::Http {
                 call: HttpCall {
                     method: method.clone(),
                     url: input::url(url, &sources)?,
                     headers: headers.clone(),
                     body: body(node, method, &sources)?,
-                    idempotency_key: format!("{}/{}", given.execution, at),
+                    idempotency_key: format!("{}/{}", context.execution, at),
                 },
-                retry: patient(node.retry()),
+                retry: with_min_wait(node.retry()),
                 timeout: node.timeout.unwrap_or(CALL_TIMEOUT),
             }),
             NodeKind::Delay { milliseconds } => {
-                Ok(Work::Delay(Duration::from_millis(*milliseconds)))
+                Ok(NodeWork::Delay(Duration::from_millis(*milliseconds)))
             }
         }
     }
 }
 
-fn patient(mut retry: JobRetry) -> JobRetry {
+fn with_min_wait(mut retry: JobRetry) -> JobRetry {
     retry.backoff.base = retry.backoff.base.max(CALL_WAIT_MIN);
     retry.backoff.max = retry.backoff.max.max(CALL_WAIT_MIN);
     retry
 }
 
-impl Work {
-    /// How much JSON it carries.
+impl NodeWork {
+    /// Returns the bytes of JSON it carries.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Task { payload, .. } => payload.as_str().len(),
@@ -161,13 +161,13 @@ impl Work {
     }
 }
 
-/// What methods without a body send is nothing.
+/// Returns the body of a call; none for methods without one.
 fn body(
     node: &Node,
     method: &str,
     sources: &Sources<'_>,
 ) -> Result<Option<JsonText>, InputProblem> {
-    if input::sends(method) {
+    if input::has_body(method) {
         input::input(node, sources).map(Some)
     } else {
         Ok(None)
@@ -181,7 +181,7 @@ mod tests {
     use serde_json::{Value, json};
     use uuid::Uuid;
 
-    fn work(node: Value, params: Value) -> Result<Work, InputProblem> {
+    fn work(node: Value, params: Value) -> Result<NodeWork, InputProblem> {
         let first = json!({"id": "first", "type": "delay", "milliseconds": 1});
         let machine = Machine::new(Graph {
             nodes: vec![
@@ -193,19 +193,19 @@ mod tests {
                 to: "second".into(),
             }],
         });
-        let given = Given {
+        let context = NodeContext {
             execution: ExecutionId(Uuid::nil()),
             workspace: WorkspaceId(Uuid::nil()),
             params: &JsonText::from(&params),
             outputs: &HashMap::from([(0, JsonText::from(&json!({"at": 7})))]),
         };
-        machine.unwrap().work(1, &given)
+        machine.unwrap().work(1, &context)
     }
 
     #[test]
-    fn a_task_is_given_params_and_outputs_in_its_payload() {
+    fn task_payload_holds_params_and_outputs() {
         let node = json!({"id": "second", "type": "task", "queue": "mail", "retry": {"max_attempts": 2}, "timeout_ms": 10});
-        let Work::Task {
+        let NodeWork::Task {
             queue,
             kind,
             payload,
@@ -228,10 +228,11 @@ mod tests {
     }
 
     #[test]
-    fn a_call_has_its_url_filled_in_and_its_input_as_body() {
+    fn call_has_a_filled_url_and_its_input_as_body() {
         let node = json!({"id": "second", "type": "http", "method": "POST", "url": "https://example.com/o/{/params/id}",
             "input": {"at": {"$from": "/nodes/first/at"}}});
-        let Work::Http { call, timeout, .. } = work(node, json!({"id": "ä/b"})).unwrap() else {
+        let NodeWork::Http { call, timeout, .. } = work(node, json!({"id": "ä/b"})).unwrap()
+        else {
             panic!("no call");
         };
         assert_eq!(call.url, "https://example.com/o/%C3%A4%2Fb");
@@ -246,9 +247,9 @@ mod tests {
     }
 
     #[test]
-    fn a_get_sends_no_body() {
+    fn get_has_no_body() {
         let node = json!({"id": "second", "type": "http", "url": "https://example.com"});
-        let Work::Http { call, .. } = work(node, json!(null)).unwrap() else {
+        let NodeWork::Http { call, .. } = work(node, json!(null)).unwrap() else {
             panic!("no call");
         };
         assert_eq!((call.method.as_str(), call.body), ("GET", None));

@@ -1,4 +1,4 @@
-//! What a worker asks for, and what a claim gives it: jobs, each under a lease with a fencing token.
+//! A worker's claim of jobs, and its result: jobs, each under a lease with a fencing token.
 
 use super::{JobId, JobRetry};
 use crate::{JsonText, Timestamp};
@@ -7,71 +7,71 @@ use std::time::Duration;
 /// Jobs to claim.
 #[derive(Clone, Debug)]
 pub struct JobClaim {
-    /// From which queue.
+    /// The queue to claim from.
     pub queue: String,
-    /// Who claims, a name that no other worker has.
+    /// The name of the worker; unique among workers.
     pub worker: String,
-    /// How many at most.
+    /// The maximum number.
     pub max: u32,
-    /// How long the leases last; none is the queue's.
+    /// The lease duration; none takes the queue's.
     pub lease: Option<Duration>,
 }
 
-/// What a claim brought.
+/// The result of a claim.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobsClaimed {
-    /// The jobs, first in line first.
+    /// The jobs, in claim order.
     pub jobs: Vec<ClaimedJob>,
-    /// Whether a limit, of the queue or of all, ended the claim: more may be waiting.
+    /// Whether the limit of the queue or of all queues ended the claim; more jobs may be due.
     pub at_limit: bool,
-    /// If fewer than asked were claimed: how long until the next waiting job of the queue becomes due, if any waits.
+    /// Time until the next waiting job of the queue is due; set only if fewer than `max` were claimed and a job waits.
     pub next_due_in: Option<Duration>,
 }
 
-/// A job with its lease.
+/// A claimed job with its lease.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimedJob {
     /// Its id.
     pub id: JobId,
     /// The fencing token: higher than that of every earlier claim of the job.
     pub token: i64,
-    /// What sort of work it is.
+    /// The kind of work; handlers are registered by kind.
     pub kind: String,
-    /// What to work on.
+    /// The input of the job.
     pub payload: JsonText,
-    /// Higher goes first.
+    /// Higher is served first.
     pub priority: i16,
-    /// Which attempt this is, from 1.
+    /// The number of this attempt, from 1.
     pub attempt: u32,
-    /// How often and when it is tried again.
+    /// The retry policy.
     pub retry: JobRetry,
-    /// How long this attempt may take.
+    /// Timeout of this attempt.
     pub timeout: Option<Duration>,
-    /// What an earlier attempt reported last.
+    /// The last progress that an earlier attempt reported.
     pub progress: Option<JsonText>,
-    /// What went wrong last.
+    /// The last error.
     pub last_error: Option<String>,
     /// The caller's trace context.
     pub trace_context: Option<String>,
     /// When it was enqueued.
     pub created_at: Timestamp,
-    /// How long the lease lasts from the claim on.
+    /// The lease duration, from the claim on.
     pub lease: Duration,
-    /// Until when by the store's clock, unless renewed.
+    /// When the lease expires by the store's clock, unless renewed.
     pub lease_expires_at: Timestamp,
 }
 
-/// A claim of a job.
+/// Identifies one claim of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JobRef {
     /// The job.
     pub job: JobId,
-    /// The token of the claim.
+    /// The fencing token of the claim.
     pub token: i64,
 }
 
 impl ClaimedJob {
-    /// What its worker shows to renew or finish it.
+    /// Returns the reference that renews or finishes this claim.
     pub fn claim(&self) -> JobRef {
         JobRef {
             job: self.id,

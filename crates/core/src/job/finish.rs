@@ -1,76 +1,76 @@
-//! How a worker ends a claim, and the status that the job has then.
+//! How a worker ends a claim, and the outcome for the job.
 
 use super::JobRef;
 use crate::{JsonText, Timestamp};
 use std::time::Duration;
 
-/// What a worker did with a job.
+/// A worker's report on one claim.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobFinish {
-    /// Which claim.
+    /// The claim.
     pub claim: JobRef,
     /// How it ended.
     pub end: JobEnd,
 }
 
-/// How a claim ended.
+/// How a worker ended a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JobEnd {
-    /// The work is done.
+    /// The job succeeded.
     Completed {
-        /// What it came to.
+        /// The result of the job.
         result: Option<JsonText>,
     },
-    /// The work failed.
+    /// The job failed.
     Failed {
-        /// What went wrong.
+        /// The error.
         error: String,
-        /// Whether to try again.
-        again: Again,
+        /// Whether and when to retry.
+        retry_mode: RetryMode,
     },
-    /// Not now: again after so long, and this was no attempt.
+    /// Postponed by this long; the claim does not count as an attempt.
     Snoozed(Duration),
-    /// Not started: again at once, and this was no attempt.
-    GivenBack,
+    /// Returned to the queue unstarted; due at once, and the claim does not count as an attempt.
+    Returned,
 }
 
 impl JobEnd {
-    /// Whether the job goes back into its queue and the claim was no attempt: that changes nothing of a graph.
-    pub fn is_no_attempt(&self) -> bool {
+    /// Returns whether the claim does not count as an attempt. Such an end does not change the state of a graph.
+    pub fn refunds_attempt(&self) -> bool {
         match self {
-            Self::Snoozed(_) | Self::GivenBack => true,
+            Self::Snoozed(_) | Self::Returned => true,
             Self::Completed { .. } | Self::Failed { .. } => false,
         }
     }
 }
 
-/// Whether a failed job is tried again.
+/// Whether and when a failed job is retried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Again {
-    /// As its retry policy says.
+pub enum RetryMode {
+    /// By the job's retry policy.
     #[default]
     Policy,
-    /// After so long, unless its attempts are used up.
+    /// After this long, unless its attempts are exhausted.
     After(Duration),
-    /// Never.
+    /// Not at all.
     Never,
 }
 
-/// The outcome of ending a claim.
+/// Outcome of ending a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobFinished {
-    /// It is completed.
+    /// The job is completed.
     Completed,
-    /// It is failed for good.
+    /// The job failed permanently.
     Failed,
-    /// It is queued again, not before this.
+    /// The job is queued again.
     Queued {
-        /// When it may run.
+        /// The earliest time it may run.
         run_at: Timestamp,
     },
-    /// The lease was lost, or never held: nothing was changed, and whatever the worker did must not count.
+    /// The worker does not hold the lease. Nothing changed; the worker must discard its result.
     LeaseLost,
-    /// The store failed while it ended this claim, and ended others of the call. The claim is still held: end it again. If its end was written after all,
-    /// the answer to that is `LeaseLost`.
+    /// The store failed on this claim but ended others of the call. The claim is still held: finish it again. If the first try was committed after all,
+    /// the second returns `LeaseLost`.
     NotWritten,
 }

@@ -1,4 +1,4 @@
-//! What the table of jobs says, and that the diagram people read says the same.
+//! Tests of the state machine of jobs, and that the documented diagram matches it.
 
 use super::*;
 use JobStatus::*;
@@ -23,7 +23,7 @@ fn the_allowed_transitions_are_exactly_these() {
             (Running, JobEvent::Retry, Queued),
             (Running, JobEvent::Fail, Failed),
             (Running, JobEvent::Snooze, Queued),
-            (Running, JobEvent::GiveBack, Queued),
+            (Running, JobEvent::Return, Queued),
             (Running, JobEvent::Expire, Queued),
             (Running, JobEvent::Exhaust, Failed),
         ]
@@ -31,18 +31,18 @@ fn the_allowed_transitions_are_exactly_these() {
 }
 
 #[test]
-fn nothing_happens_to_a_finished_job() {
+fn finished_job_allows_no_event() {
     for status in JobStatus::ALL.into_iter().filter(|s| s.is_finished()) {
         for event in JobEvent::ALL {
-            let refused = IllegalJobTransition { status, event };
-            assert_eq!(status.after(event), Err(refused));
+            let illegal = IllegalJobTransition { status, event };
+            assert_eq!(status.after(event), Err(illegal));
         }
     }
 }
 
 #[test]
-fn what_is_the_owners_happens_only_while_it_runs() {
-    for event in JobEvent::ALL.into_iter().filter(|e| e.is_owners()) {
+fn events_that_require_the_lease_are_allowed_only_while_running() {
+    for event in JobEvent::ALL.into_iter().filter(|e| e.requires_lease()) {
         for status in JobStatus::ALL {
             assert_eq!(status.after(event).is_ok(), status == Running, "{event:?}");
         }
@@ -50,23 +50,23 @@ fn what_is_the_owners_happens_only_while_it_runs() {
 }
 
 #[test]
-fn only_what_was_not_worked_on_gives_its_attempt_back() {
+fn only_snooze_and_return_refund_the_attempt() {
     let events = JobEvent::ALL.into_iter();
-    let given_back: Vec<JobEvent> = events.filter(|e| e.gives_attempt_back()).collect();
-    assert_eq!(given_back, [JobEvent::Snooze, JobEvent::GiveBack]);
-    for event in given_back {
+    let refunded: Vec<JobEvent> = events.filter(|e| e.refunds_attempt()).collect();
+    assert_eq!(refunded, [JobEvent::Snooze, JobEvent::Return]);
+    for event in refunded {
         assert_eq!(Running.after(event), Ok(Queued));
     }
 }
 
 #[test]
-fn a_refused_event_says_what_and_where() {
-    let refused = Queued.after(JobEvent::Complete).unwrap_err();
-    assert_eq!(refused.to_string(), "a queued job does not allow Complete");
+fn illegal_event_names_status_and_event() {
+    let illegal = Queued.after(JobEvent::Complete).unwrap_err();
+    assert_eq!(illegal.to_string(), "a queued job does not allow Complete");
 }
 
 #[test]
-fn the_diagram_in_the_documentation_is_this_table() {
+fn documented_state_diagram_matches_the_code() {
     let mut diagram = String::from("stateDiagram-v2\n    [*] --> queued: Enqueue\n");
     for from in JobStatus::ALL {
         for event in JobEvent::ALL {
@@ -83,7 +83,7 @@ fn the_diagram_in_the_documentation_is_this_table() {
 }
 
 #[test]
-fn names_are_read_back() {
+fn names_parse_back() {
     for status in JobStatus::ALL {
         assert_eq!(status.as_str().parse(), Ok(status));
         let json = serde_json::to_value(status).unwrap();
@@ -116,7 +116,7 @@ fn the_last_attempt_is_not_followed_by_another() {
 
 proptest! {
     #[test]
-    fn a_job_is_tried_again_exactly_while_attempts_are_left(max_attempts: u32, attempt in 1u32.., unit in 0.0..=1.0f64) {
+    fn job_is_retried_exactly_while_attempts_are_left(max_attempts: u32, attempt in 1u32.., unit in 0.0..=1.0f64) {
         let retry = JobRetry { max_attempts, ..JobRetry::default() };
         let wait = retry.after_failure(attempt, unit);
         prop_assert_eq!(wait.is_some(), attempt < max_attempts);
@@ -124,14 +124,14 @@ proptest! {
     }
 
     #[test]
-    fn jitter_is_a_part_of_one_and_the_same_each_time(job: i64, token: i64) {
+    fn jitter_is_between_zero_and_one_and_deterministic(job: i64, token: i64) {
         let unit = jitter(JobId(job), token);
         prop_assert!((0.0..1.0).contains(&unit));
         prop_assert_eq!(unit, jitter(JobId(job), token));
     }
 
     #[test]
-    fn any_list_of_events_leads_to_one_of_the_four(events in proptest::collection::vec(0..JobEvent::ALL.len(), 0..40)) {
+    fn any_sequence_of_events_ends_in_a_known_status(events in proptest::collection::vec(0..JobEvent::ALL.len(), 0..40)) {
         let mut status = Queued;
         for event in events {
             if let Ok(next) = status.after(JobEvent::ALL[event]) {
@@ -144,7 +144,7 @@ proptest! {
 }
 
 #[test]
-fn neighbours_do_not_wait_alike() {
+fn jitter_of_consecutive_jobs_is_spread() {
     let units: Vec<f64> = (0..1_000).map(|n| jitter(JobId(n), 1)).collect();
     let mean = units.iter().sum::<f64>() / 1_000.0;
     assert!((0.4..0.6).contains(&mean), "{mean}");

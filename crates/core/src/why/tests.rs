@@ -1,4 +1,4 @@
-//! Every reason, which comes first, what is told beside it, and what can be guessed.
+//! Tests of every reason, their precedence, the further reasons and the estimate.
 #![allow(clippy::unwrap_used)]
 
 use super::*;
@@ -14,7 +14,7 @@ fn execution(number: u128) -> ExecutionId {
     Uuid::from_u128(number).into()
 }
 
-/// A request that waits and could begin at once.
+/// A pending request without obstacles.
 fn free() -> Facts {
     Facts {
         status: RequestStatus::Pending,
@@ -30,8 +30,8 @@ fn free() -> Facts {
         holders: Vec::new(),
         in_use: 0,
         ahead: Some(Ahead::Exactly(0)),
-        usual_time: None,
-        engine: EngineFacts::Well,
+        typical_duration: None,
+        engine: EngineFacts::Healthy,
         pollers: None,
     }
 }
@@ -50,7 +50,7 @@ fn with(changes: &[Change]) -> Facts {
     facts
 }
 
-/// Everything that can be in the way of a PENDING request, in the order of precedence.
+/// Every obstacle of a PENDING request, in order of precedence.
 fn obstacles_in_order() -> Vec<(Change, Reason)> {
     vec![
         (|f| f.cancel_requested = true, Reason::Cancelling),
@@ -81,7 +81,7 @@ fn obstacles_in_order() -> Vec<(Change, Reason)> {
 }
 
 #[test]
-fn each_obstacle_alone_is_the_reason() {
+fn single_obstacle_is_the_reason() {
     for (change, reason) in obstacles_in_order() {
         let why = explain(&with(&[change]));
         assert_eq!((why.reason, why.also), (reason, vec![]));
@@ -89,7 +89,7 @@ fn each_obstacle_alone_is_the_reason() {
 }
 
 #[test]
-fn of_any_two_obstacles_the_first_is_the_reason_and_the_other_is_told_too() {
+fn of_two_obstacles_the_first_is_the_reason_and_the_other_is_listed() {
     let all = obstacles_in_order();
     for (at, (first, reason)) in all.iter().enumerate() {
         for (second, other) in &all[at + 1..] {
@@ -100,7 +100,7 @@ fn of_any_two_obstacles_the_first_is_the_reason_and_the_other_is_told_too() {
 }
 
 #[test]
-fn all_obstacles_together_are_told_in_order() {
+fn all_obstacles_are_listed_in_order() {
     let (changes, reasons): (Vec<_>, Vec<_>) = obstacles_in_order().into_iter().unzip();
     let why = explain(&with(&changes));
     assert_eq!(why.reason, reasons[0]);
@@ -109,8 +109,8 @@ fn all_obstacles_together_are_told_in_order() {
 }
 
 #[test]
-fn a_request_with_nothing_in_its_way_is_next_and_may_begin_now() {
-    for engine in [EngineFacts::Well, EngineFacts::NotDispatchedHere] {
+fn request_without_obstacles_is_next_and_may_start_now() {
+    for engine in [EngineFacts::Healthy, EngineFacts::NotDispatchedHere] {
         let facts = Facts { engine, ..free() };
         let why = explain(&facts);
         assert_eq!((why.reason, why.also), (Reason::NextInLine, vec![]));
@@ -120,13 +120,13 @@ fn a_request_with_nothing_in_its_way_is_next_and_may_begin_now() {
 }
 
 #[test]
-fn without_any_engine_there_is_none_to_start_it_in() {
+fn missing_engine_is_the_reason() {
     let why = explain(&with(&[|f| f.engine = EngineFacts::Missing]));
     assert_eq!(why.reason, Reason::NoEngine);
 }
 
 #[test]
-fn a_request_that_was_tried_before_backs_off_with_what_went_wrong() {
+fn request_with_a_failed_start_backs_off_with_its_error() {
     let why = explain(&with(&[
         |f| f.run_at = now() + MINUTE,
         |f| f.attempt_count = 1,
@@ -141,7 +141,7 @@ fn a_request_that_was_tried_before_backs_off_with_what_went_wrong() {
 }
 
 #[test]
-fn a_request_that_kept_its_execution_needs_no_second_slot() {
+fn request_that_kept_its_execution_needs_no_second_slot() {
     let why = explain(&with(&[
         |f| f.in_use = 2,
         |f| f.execution = Some(execution(1)),
@@ -152,17 +152,17 @@ fn a_request_that_kept_its_execution_needs_no_second_slot() {
 }
 
 #[test]
-fn every_other_status_has_its_reason_whatever_waits() {
+fn every_other_status_has_its_reason() {
     use RequestStatus::{Claimed, Completed, Dispatched, Failed};
-    let wished = [Reason::Cancelling];
+    let cancelling = [Reason::Cancelling];
     let table = [
         (Completed, false, None, Reason::Finished, &[][..]),
         (Failed, true, None, Reason::Finished, &[]),
         (Dispatched, false, None, Reason::Running, &[]),
         (Dispatched, false, Some(3), Reason::Running, &[]),
         (Dispatched, false, Some(0), Reason::NoPollers, &[]),
-        (Dispatched, true, Some(0), Reason::NoPollers, &wished),
-        (Dispatched, true, Some(1), Reason::Running, &wished),
+        (Dispatched, true, Some(0), Reason::NoPollers, &cancelling),
+        (Dispatched, true, Some(1), Reason::Running, &cancelling),
         (Claimed, false, None, Reason::Starting, &[]),
         (Claimed, true, None, Reason::Cancelling, &[]),
     ];
@@ -200,7 +200,7 @@ fn the_estimate_counts_the_slots_that_must_become_free() {
         let facts = Facts {
             in_use,
             ahead: Some(Ahead::Exactly(ahead)),
-            usual_time: Some(4 * MINUTE),
+            typical_duration: Some(4 * MINUTE),
             ..free()
         };
         let expected = now() + minutes * MINUTE;
@@ -209,9 +209,9 @@ fn the_estimate_counts_the_slots_that_must_become_free() {
 }
 
 #[test]
-fn nothing_is_guessed_where_nothing_is_known() {
+fn no_estimate_without_the_needed_facts() {
     let full: Change = |f| f.in_use = 2;
-    let timed: Change = |f| f.usual_time = Some(MINUTE);
+    let timed: Change = |f| f.typical_duration = Some(MINUTE);
     let unknown: [&[Change]; 8] = [
         &[full],
         &[full, timed, |f| f.ahead = Some(Ahead::MoreThan(1_000))],
@@ -220,7 +220,7 @@ fn nothing_is_guessed_where_nothing_is_known() {
         &[full, timed, |f| f.engine = down()],
         &[timed, |f| f.limit = 0],
         &[timed, |f| f.workspace_exists = false],
-        &[full, |f| f.usual_time = Some(Duration::MAX)],
+        &[full, |f| f.typical_duration = Some(Duration::MAX)],
     ];
     for changes in unknown {
         let facts = with(changes);
@@ -229,12 +229,12 @@ fn nothing_is_guessed_where_nothing_is_known() {
 }
 
 #[test]
-fn a_request_for_later_is_not_expected_before_its_time() {
+fn scheduled_request_is_not_estimated_before_its_time() {
     let later = |seconds| Facts {
         run_at: now() + Duration::from_secs(seconds),
         ahead: None,
         in_use: 2,
-        usual_time: Some(2 * MINUTE),
+        typical_duration: Some(2 * MINUTE),
         ..free()
     };
     let guess = |facts: &Facts| explain(facts).estimated_start.unwrap();
@@ -247,37 +247,40 @@ fn sentence(changes: &[Change]) -> String {
 }
 
 #[test]
-fn every_reason_has_its_sentence() {
+fn every_reason_has_a_sentence() {
     let runs: Change = |f| f.status = RequestStatus::Dispatched;
     let table: [(&[Change], &str); 10] = [
-        (&[runs], "It runs."),
+        (&[runs], "Running."),
         (
             &[runs, |f| f.pollers = Some(0)],
-            "It runs, but nobody works on it: no worker asks for the work of its task queue.",
+            "Running, but no worker polls its task queue. Start a worker for that task queue.",
         ),
-        (&[|f| f.status = RequestStatus::Failed], "It has ended."),
+        (&[|f| f.status = RequestStatus::Failed], "Finished."),
         (
             &[|f| f.status = RequestStatus::Claimed],
-            "It is admitted and being started right now.",
+            "Admitted; the dispatcher is starting its execution.",
         ),
         (
             &[|f| f.cancel_requested = true],
-            "It is cancelled, and ends as soon as it is known what became of its start.",
+            "Cancel requested; the request ends when the outcome of its start is known.",
         ),
         (
             &[|f| f.workspace_exists = false],
-            "Its workspace is deleted: it fails when its turn comes.",
+            "Its workspace is deleted; the request fails when its turn comes.",
         ),
         (
             &[|f| f.paused = true],
-            "Its workspace is paused: nothing of it is admitted.",
+            "Its workspace is paused; none of its requests is admitted.",
         ),
         (
             &[|f| f.engine = EngineFacts::Missing],
-            "There is no engine to start it in.",
+            "No instance has an engine to start it in.",
         ),
-        (&[|f| f.engine = down()], "The engine is down: no answer"),
-        (&[], "It is the next of its workspace to be admitted."),
+        (
+            &[|f| f.engine = down()],
+            "The engine is unavailable: no answer",
+        ),
+        (&[], "Next to be admitted in its workspace."),
     ];
     for (changes, expected) in table {
         assert_eq!(sentence(changes), expected);
@@ -285,29 +288,29 @@ fn every_reason_has_its_sentence() {
 }
 
 #[test]
-fn a_time_that_has_not_come_is_said() {
+fn sentence_names_the_scheduled_time_and_the_last_error() {
     let later: Change = |f| f.run_at = now() + MINUTE;
     let tried: Change = |f| f.attempt_count = 1;
     let wrong: Change = |f| f.last_error = Some("refused".to_owned());
     assert_eq!(
         sentence(&[later]),
-        "It is not to begin before 2026-03-01T12:01:00Z."
+        "Not due yet; scheduled for 2026-03-01T12:01:00Z."
     );
-    let tried_again = "Its last start did not succeed; it is tried again at 2026-03-01T12:01:00Z.";
-    assert_eq!(sentence(&[later, tried]), tried_again);
+    let retried = "The last start failed; the next attempt is at 2026-03-01T12:01:00Z.";
+    assert_eq!(sentence(&[later, tried]), retried);
     assert_eq!(
         sentence(&[later, tried, wrong]),
-        format!("{tried_again} What went wrong: refused")
+        format!("{retried} Last error: refused")
     );
 }
 
 #[test]
-fn who_holds_the_slots_and_who_goes_first_is_said() {
+fn sentence_names_the_slot_holders_and_the_requests_ahead() {
     let full: Change = |f| (f.in_use, f.holders) = (2, vec![execution(1), execution(2)]);
     let (one, two) = (execution(1), execution(2));
     assert_eq!(
         sentence(&[full]),
-        format!("It waits for a slot: 2 of 2 are taken, by {one}, {two}.")
+        format!("Waiting for a slot: 2 of 2 in use ({one}, {two}).")
     );
     assert_eq!(
         sentence(&[
@@ -316,17 +319,17 @@ fn who_holds_the_slots_and_who_goes_first_is_said() {
             |f| f.ahead = Some(Ahead::Exactly(1))
         ]),
         format!(
-            "It waits for a slot: 9 of 2 are taken, by {one}, {two} and 7 more. \
-             One request of its workspace goes first."
+            "Waiting for a slot: 9 of 2 in use ({one}, {two} and 7 more). \
+             One request of this workspace is ahead of it."
         )
     );
     assert_eq!(
         sentence(&[|f| f.limit = 0, |f| f.ahead = Some(Ahead::MoreThan(1_000))]),
-        "It waits for a slot: 0 of 0 are taken. \
-         More than 1000 requests of its workspace go first."
+        "Waiting for a slot: 0 of 0 in use. \
+         More than 1000 requests of this workspace are ahead of it."
     );
     assert_eq!(
         sentence(&[|f| f.ahead = Some(Ahead::Exactly(3))]),
-        "3 requests of its workspace go first."
+        "3 requests of this workspace are ahead of it."
     );
 }

@@ -1,13 +1,13 @@
-//! The embedded engine over a SQLite file and over PostgreSQL: the suite that says what an engine is, and what is this engine's own.
+//! Tests of the embedded engine on SQLite and PostgreSQL: the engine conformance suite, and the behaviour specific to this engine.
 #![allow(clippy::unwrap_used)]
 
 mod outage;
-mod own;
+mod specific;
 
 use leasehold_engine_conformance::EngineFixture;
-use leasehold_engine_embedded::{EmbeddedEngine, EmbeddedOptions, NodeRunners, RunnerOptions};
+use leasehold_engine_embedded::{EmbeddedEngine, EmbeddedOptions, NodeRunner, NodeRunnerOptions};
 use leasehold_outbound::{Outbound, OutboundOptions};
-use leasehold_runtime::{Settler, SettlerOptions, StoreSource};
+use leasehold_runtime::{StoreSource, TimeoutSweeper, TimeoutSweeperOptions};
 use leasehold_store::Store;
 use leasehold_testbed::{BackendKind, BackendOptions, TestBackend};
 use std::any::Any;
@@ -17,29 +17,28 @@ use tokio_util::sync::CancellationToken;
 
 const IDENTITY: &str = "embedded";
 
-/// An engine on this store, workers for its nodes, and a settler; all live as long as the fixture.
+/// Creates an engine on this store with node workers and a timeout sweeper, which live as long as the fixture.
 fn on(store: Arc<dyn Store>, guard: impl Any + Send + Sync) -> EngineFixture {
-    let runners = runners(&store, &RunnerOptions::default());
-    let settler = Settler::new(store.clone(), IDENTITY, SettlerOptions::default());
-    let mut settling = JoinSet::new();
-    settling
-        .spawn(async move { leasehold_service::run(&settler, &CancellationToken::new()).await });
-    idle(store, (Mutex::new((runners, settling)), guard))
+    let runners = runners(&store, &NodeRunnerOptions::default());
+    let sweeper = TimeoutSweeper::new(store.clone(), IDENTITY, TimeoutSweeperOptions::default());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move { leasehold_service::run(&sweeper, &CancellationToken::new()).await });
+    without_runner(store, (Mutex::new((runners, tasks)), guard))
 }
 
-/// An engine on this store whose calls and pauses nobody works on.
-fn idle(store: Arc<dyn Store>, guard: impl Any + Send + Sync) -> EngineFixture {
+/// Creates an engine on this store without workers for `http` and `delay` nodes.
+fn without_runner(store: Arc<dyn Store>, guard: impl Any + Send + Sync) -> EngineFixture {
     let engine = EmbeddedEngine::new(store.clone(), EmbeddedOptions::new(IDENTITY));
     EngineFixture::new(Arc::new(engine), store).guarded(guard)
 }
 
-fn runners(store: &Arc<dyn Store>, options: &RunnerOptions) -> NodeRunners {
+fn runners(store: &Arc<dyn Store>, options: &NodeRunnerOptions) -> NodeRunner {
     let loopback = OutboundOptions {
         allow: vec!["127.0.0.0/8".parse().unwrap()],
     };
     let outbound = Outbound::new(loopback).unwrap();
     let source = Arc::new(StoreSource::new(store.clone()));
-    NodeRunners::start(source, outbound, options).unwrap()
+    NodeRunner::start(source, outbound, options).unwrap()
 }
 
 async fn sqlite() -> EngineFixture {

@@ -1,4 +1,4 @@
-//! The database goes away and comes back: what the engine says meanwhile, and that what works on nodes goes on by itself.
+//! A database outage: the engine reports it as unavailable, and the node workers resume by themselves.
 
 use crate::on;
 use leasehold_core::ExecutionEnd;
@@ -9,7 +9,7 @@ use leasehold_testkit::{FaultProxy, TestPostgres, eventually};
 use serde_json::json;
 use std::time::Duration;
 
-fn pause(milliseconds: u64) -> Graph {
+fn delay(milliseconds: u64) -> Graph {
     Graph {
         nodes: vec![Node::new("pause", NodeKind::Delay { milliseconds })],
         edges: Vec::new(),
@@ -17,7 +17,7 @@ fn pause(milliseconds: u64) -> Graph {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_was_away_is_found_again() {
+async fn engine_and_runner_resume_after_a_database_outage() {
     let server = postgres::server_of(TestPostgres::shared().url());
     let proxy = FaultProxy::to(server).await;
     let options = BackendOptions {
@@ -28,14 +28,14 @@ async fn a_database_that_was_away_is_found_again() {
     };
     let backend = TestBackend::with(BackendKind::Postgres, options).await;
     let g = on(backend.store.clone(), backend);
-    let first = g.start(pause(10), json!({})).await;
-    g.completed(&first).await;
-    let second = g.admit(pause(10), json!({}), None).await;
+    let first = g.start(delay(10), json!({})).await;
+    g.expect_completed(&first).await;
+    let second = g.admit(delay(10), json!({}), None).await;
     let timeout = Some(Duration::from_millis(100));
-    let late = g.admit(pause(3_600_000), json!({}), timeout).await;
+    let late = g.admit(delay(3_600_000), json!({}), timeout).await;
 
-    proxy.drop_answers();
-    // What was sent may have arrived: the start is not known not to have happened.
+    proxy.drop_responses();
+    // The request may have arrived, so the start may have happened.
     let outcome = g.engine.start(&second).await;
     let reached = matches!(outcome, StartOutcome::Unavailable { reached: true, .. });
     assert!(reached, "{outcome:?}");
@@ -45,8 +45,8 @@ async fn a_database_that_was_away_is_found_again() {
     assert!(matches!(health, Err(Error::Unavailable(_))), "{health:?}");
 
     proxy.pass();
-    let well = eventually(g.patience, async || g.engine.health().await.is_ok());
-    assert!(well.await, "the engine does not find the database again");
+    let is_up = eventually(g.timeout, async || g.engine.health().await.is_ok());
+    assert!(is_up.await, "the engine did not reconnect to the database");
     for start in [&second, &late] {
         let outcome = g.engine.start(start).await;
         let runs = matches!(
@@ -55,6 +55,6 @@ async fn a_database_that_was_away_is_found_again() {
         );
         assert!(runs, "{outcome:?}");
     }
-    g.completed(&second).await;
-    assert_eq!(g.ended(&late).await.0, ExecutionEnd::TimedOut);
+    g.expect_completed(&second).await;
+    assert_eq!(g.wait_ended(&late).await.0, ExecutionEnd::TimedOut);
 }

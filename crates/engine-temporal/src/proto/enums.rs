@@ -1,4 +1,4 @@
-//! Enumerations: the values that are sent or told apart.
+//! Enumerations, with the values in use.
 
 use prost::Enumeration;
 

@@ -1,4 +1,4 @@
-//! What requests and answers hold.
+//! Messages inside requests and responses.
 
 use super::{NamespaceState, TimeoutType, WorkflowExecutionStatus};
 use prost::{Message, Oneof};
@@ -75,7 +75,7 @@ pub(crate) struct WorkflowExecutionInfo {
 
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct WorkflowExecutionExtendedInfo {
-    /// What is known of each request id is not read.
+    /// Only the keys are read.
     #[prost(map = "string, message", tag = "7")]
     pub(crate) request_id_infos: HashMap<String, ()>,
 }

@@ -1,4 +1,4 @@
-//! Raw calls to the server, for what the engine does not offer: looking at what it stored. Asserts nothing.
+//! Raw calls to the server, to read its stored data. Asserts nothing.
 
 use leasehold_testkit::TestTemporal;
 use temporalio_client::grpc::WorkflowService;
@@ -24,7 +24,7 @@ fn latest(workflow_id: &str) -> Option<WorkflowExecution> {
     })
 }
 
-/// What the server says of the latest run.
+/// Describes the latest run.
 pub(crate) async fn describe(workflow_id: &str) -> WorkflowExecutionInfo {
     let request = DescribeWorkflowExecutionRequest {
         namespace: "default".to_owned(),
@@ -41,7 +41,7 @@ pub(crate) async fn describe(workflow_id: &str) -> WorkflowExecutionInfo {
         .unwrap()
 }
 
-/// All that happened to the latest run.
+/// Returns the history of the latest run.
 pub(crate) async fn history(workflow_id: &str) -> Vec<HistoryEvent> {
     let request = GetWorkflowExecutionHistoryRequest {
         namespace: "default".to_owned(),

@@ -1,7 +1,7 @@
-//! What is told of a workflow while it is open, after each way to end, and when there is none.
+//! Descriptions of open, ended and missing workflows.
 
 use crate::worker::{Worker, failure};
-use crate::{PATIENCE, engine, limited, options, order, workflow_id};
+use crate::{WAIT_TIMEOUT, engine, limited, options, order, workflow_id};
 use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_core::{ExecutionEnd, ExecutionId, Timestamp};
 use leasehold_engine::{Description, Engine, Error};
@@ -10,13 +10,13 @@ use leasehold_testkit::{TestTemporal, eventually};
 use std::time::Duration;
 use uuid::Uuid;
 
-/// How it ended and what was told of it; every end has its time, of just now.
+/// Returns how the execution ended and its error; asserts that it ended just now.
 pub(crate) async fn end_of(
     engine: &TemporalEngine,
     execution: ExecutionId,
 ) -> (ExecutionEnd, Option<String>) {
     let Ok(Description::Ended { end, error, at }) = engine.describe(execution).await else {
-        panic!("it has ended");
+        panic!("the execution has not ended");
     };
     let ago = Timestamp::now().duration_since(at.unwrap());
     assert!(ago.as_secs().abs() < 300, "it ended {ago} ago");
@@ -28,7 +28,7 @@ fn ended(end: ExecutionEnd, error: &str) -> (ExecutionEnd, Option<String>) {
 }
 
 #[tokio::test]
-async fn open_until_it_completes() {
+async fn workflow_is_open_until_it_completes() {
     let (engine, start) = (engine(), order());
     engine.start(&start).await;
     assert_eq!(
@@ -43,7 +43,7 @@ async fn open_until_it_completes() {
 }
 
 #[tokio::test]
-async fn a_failure_is_told_with_its_causes() {
+async fn failure_includes_its_causes() {
     let (engine, start) = (engine(), order());
     engine.start(&start).await;
     let failure = failure(&["Activity task failed", "card declined", "HTTP 402"]);
@@ -58,19 +58,19 @@ async fn a_failure_is_told_with_its_causes() {
 }
 
 #[tokio::test]
-async fn an_endless_failure_is_cut() {
+async fn long_failure_is_truncated() {
     let (engine, start) = (engine(), order());
     engine.start(&start).await;
     let long = "ä".repeat(ERROR_MAX_CHARS + 1000);
     Worker::of(&start).await.fail(failure(&[&long])).await;
     let Ok(Description::Ended { error, .. }) = engine.describe(start.execution).await else {
-        panic!("it has ended");
+        panic!("the execution has not ended");
     };
     assert!(error.unwrap().chars().count() <= ERROR_MAX_CHARS);
 }
 
 #[tokio::test]
-async fn a_cancelled_workflow_has_agreed_to_it() {
+async fn cancelled_workflow_stays_open_until_it_acknowledges() {
     let (engine, start) = (engine(), order());
     engine.start(&start).await;
     engine.cancel(start.execution, "not needed").await.unwrap();
@@ -86,7 +86,7 @@ async fn a_cancelled_workflow_has_agreed_to_it() {
 }
 
 #[tokio::test]
-async fn a_termination_is_told_with_who_and_why() {
+async fn termination_includes_identity_and_reason() {
     let (engine, start) = (engine(), order());
     engine.start(&start).await;
     let id = workflow_id(&start);
@@ -102,11 +102,11 @@ async fn a_termination_is_told_with_who_and_why() {
 }
 
 #[tokio::test]
-async fn a_workflow_nobody_works_on_times_out() {
+async fn workflow_without_a_worker_times_out() {
     let engine = engine();
     let start = limited(order(), Duration::from_secs(1));
     engine.start(&start).await;
-    let timed_out = eventually(PATIENCE, async || {
+    let timed_out = eventually(WAIT_TIMEOUT, async || {
         engine.describe(start.execution).await != Ok(Description::Open)
     });
     assert!(timed_out.await);
@@ -120,24 +120,24 @@ async fn a_workflow_nobody_works_on_times_out() {
 }
 
 #[tokio::test]
-async fn what_was_never_started_is_not_found() {
+async fn unstarted_workflow_is_not_found() {
     let never = ExecutionId(Uuid::now_v7());
     assert_eq!(engine().describe(never).await, Ok(Description::NotFound));
 }
 
 #[tokio::test]
-async fn in_a_missing_namespace_nothing_is_known_to_be_missing() {
-    let lost = TemporalEngine::new(TemporalOptions {
+async fn missing_namespace_is_unavailable_not_not_found() {
+    let engine = TemporalEngine::new(TemporalOptions {
         namespace: "nowhere".to_owned(),
         ..options()
     })
     .unwrap();
     let never = ExecutionId(Uuid::now_v7());
     for error in [
-        lost.describe(never).await.unwrap_err(),
-        lost.cancel(never, "").await.unwrap_err(),
-        lost.terminate(never, "").await.unwrap_err(),
-        lost.health().await.unwrap_err(),
+        engine.describe(never).await.unwrap_err(),
+        engine.cancel(never, "").await.unwrap_err(),
+        engine.terminate(never, "").await.unwrap_err(),
+        engine.health().await.unwrap_err(),
     ] {
         assert!(matches!(error, Error::Unavailable(_)), "{error}");
     }

@@ -1,14 +1,14 @@
-//! What ended lately, who works on a queue, whether starts would be served.
+//! Recently ended workflows, pollers, and health.
 
 use crate::worker::Worker;
-use crate::{PATIENCE, bound_to, engine, order};
+use crate::{WAIT_TIMEOUT, bound_to, engine, order};
 use leasehold_core::{ExecutionId, Timestamp, VersionBody};
 use leasehold_engine::Engine;
 use leasehold_testkit::{TestTemporal, eventually};
 use std::collections::HashSet;
 use uuid::Uuid;
 
-/// Everything that ended since then, and the latest of these ends.
+/// Returns all executions ended since then, and the latest end time.
 async fn ended_since(since: Timestamp) -> (HashSet<ExecutionId>, Option<Timestamp>) {
     let engine = engine();
     let (mut executions, mut newest, mut next) = (HashSet::new(), None, None);
@@ -24,7 +24,7 @@ async fn ended_since(since: Timestamp) -> (HashSet<ExecutionId>, Option<Timestam
 }
 
 #[tokio::test]
-async fn ends_are_seen_and_what_is_open_or_somebody_elses_is_not() {
+async fn only_ended_leasehold_workflows_are_listed() {
     let engine = engine();
     let before = Timestamp::now();
     let (open, done, stopped) = (order(), order(), order());
@@ -33,16 +33,16 @@ async fn ends_are_seen_and_what_is_open_or_somebody_elses_is_not() {
     }
     Worker::of(&done).await.complete().await;
     engine.terminate(stopped.execution, "stop").await.unwrap();
-    let stranger = format!("execution-of-{}", Uuid::now_v7());
+    let foreign = format!("execution-of-{}", Uuid::now_v7());
     let server = TestTemporal::shared();
     let start = ["workflow", "start", "--type", "Other", "--task-queue", "q"];
     server
-        .cli(&[&start[..], &["--workflow-id", &stranger]].concat())
+        .cli(&[&start[..], &["--workflow-id", &foreign]].concat())
         .unwrap();
     server
-        .cli(&["workflow", "terminate", "--workflow-id", &stranger])
+        .cli(&["workflow", "terminate", "--workflow-id", &foreign])
         .unwrap();
-    let seen = eventually(PATIENCE, async || {
+    let seen = eventually(WAIT_TIMEOUT, async || {
         let (ended, _) = ended_since(before).await;
         ended.contains(&done.execution) && ended.contains(&stopped.execution)
     });
@@ -50,12 +50,12 @@ async fn ends_are_seen_and_what_is_open_or_somebody_elses_is_not() {
     let (ended, newest) = ended_since(before).await;
     assert!(!ended.contains(&open.execution));
     assert!(newest.unwrap() >= before);
-    let (later, _) = ended_since(Timestamp::now() + PATIENCE).await;
+    let (later, _) = ended_since(Timestamp::now() + WAIT_TIMEOUT).await;
     assert!(later.is_empty());
 }
 
 #[tokio::test]
-async fn a_continued_workflow_has_not_ended() {
+async fn continued_workflow_has_not_ended() {
     let (engine, start) = (engine(), order());
     let before = Timestamp::now();
     engine.start(&start).await;
@@ -63,7 +63,7 @@ async fn a_continued_workflow_has_not_ended() {
     let marker = order();
     engine.start(&marker).await;
     engine.terminate(marker.execution, "stop").await.unwrap();
-    let seen = eventually(PATIENCE, async || {
+    let seen = eventually(WAIT_TIMEOUT, async || {
         ended_since(before).await.0.contains(&marker.execution)
     });
     assert!(seen.await);
@@ -76,7 +76,7 @@ async fn pollers_are_counted() {
     let body = &start.version.body;
     assert_eq!(engine.pollers(body).await, Ok(Some(0)));
     engine.start(&start).await;
-    Worker::of(&start).await.take().await;
+    Worker::of(&start).await.poll().await;
     assert_eq!(engine.pollers(body).await, Ok(Some(1)));
     let VersionBody::Binding { task_queue, .. } = body else {
         panic!("a binding");
@@ -86,7 +86,7 @@ async fn pollers_are_counted() {
 }
 
 #[tokio::test]
-async fn a_server_that_serves_is_healthy() {
+async fn running_server_is_healthy() {
     assert_eq!(engine().health().await, Ok(()));
     assert_eq!(engine().name(), "temporal");
 }

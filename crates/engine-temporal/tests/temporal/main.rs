@@ -1,4 +1,4 @@
-//! The Temporal engine against a real Temporal server: what is started, what is told of it, what happens when it is away.
+//! Tests of the Temporal engine against a real Temporal server: starts, descriptions, stops and outages.
 
 #![allow(clippy::unwrap_used)]
 
@@ -24,8 +24,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
 
-/// Long enough for a slow machine; what is waited for comes much sooner.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Limit on waiting for an expected event; long enough for a slow machine.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 fn options() -> TemporalOptions {
     TemporalOptions {
@@ -38,7 +38,7 @@ fn engine() -> TemporalEngine {
     TemporalEngine::new(options()).unwrap()
 }
 
-/// An execution of a binding to `Order` on a task queue that nobody else uses.
+/// An execution of a binding to `Order` on its own task queue.
 fn order() -> Start {
     bound_to("Order", &format!("orders-{}", Uuid::now_v7()))
 }
@@ -75,7 +75,7 @@ fn start_of(body: VersionBody) -> Start {
     }
 }
 
-/// The same start with a time limit.
+/// Adds an execution timeout to a start.
 fn limited(start: Start, limit: Duration) -> Start {
     let version = Version {
         execution_timeout: Some(limit),

@@ -1,7 +1,7 @@
-//! What happens when the server is away, goes away, comes back, or is silent. Times are bounds, never speeds.
+//! Outages: the server is down, restarts, or does not answer. Times are upper bounds, not measurements.
 
 use crate::proxy::Proxy;
-use crate::{PATIENCE, engine, order};
+use crate::{WAIT_TIMEOUT, engine, order};
 use futures::future::join_all;
 use leasehold_core::ExecutionId;
 use leasehold_engine::{Description, Engine, Error, StartOutcome};
@@ -23,36 +23,36 @@ fn engine_at(address: &str, connect_timeout: Duration, call_timeout: Duration) -
     .unwrap()
 }
 
-fn is_untouched(outcome: &StartOutcome) -> bool {
+fn is_not_reached(outcome: &StartOutcome) -> bool {
     matches!(outcome, StartOutcome::Unavailable { reached: false, .. })
 }
 
-/// Whether it runs after all, as somebody sees who can hear the server.
+/// Whether the execution runs, as seen over a direct connection.
 async fn runs(execution: ExecutionId) -> bool {
     let direct = engine();
-    eventually(PATIENCE, async || {
+    eventually(WAIT_TIMEOUT, async || {
         direct.describe(execution).await == Ok(Description::Open)
     })
     .await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_goes_and_comes_back_is_found_again() {
+async fn engine_reconnects_after_a_server_restart() {
     let start_server = || TestTemporal::start(leasehold_testkit::TemporalOptions::default());
     let mut server = tokio::task::spawn_blocking(start_server)
         .await
         .unwrap()
         .unwrap();
-    let engine = engine_at(server.address(), PATIENCE, PATIENCE);
+    let engine = engine_at(server.address(), WAIT_TIMEOUT, WAIT_TIMEOUT);
     assert_eq!(engine.start(&order()).await, StartOutcome::Started);
 
     tokio::task::block_in_place(|| server.kill()).unwrap();
-    let noticed = eventually(PATIENCE, async || {
-        is_untouched(&engine.start(&order()).await)
+    let noticed = eventually(WAIT_TIMEOUT, async || {
+        is_not_reached(&engine.start(&order()).await)
     });
     assert!(noticed.await);
     for outcome in join_all((0..64).map(async |_| engine.start(&order()).await)).await {
-        assert!(is_untouched(&outcome), "{outcome:?}");
+        assert!(is_not_reached(&outcome), "{outcome:?}");
     }
     assert!(matches!(engine.health().await, Err(Error::Unavailable(_))));
 
@@ -62,13 +62,13 @@ async fn a_server_that_goes_and_comes_back_is_found_again() {
 }
 
 #[tokio::test]
-async fn an_engine_can_be_made_before_its_server() {
+async fn engine_can_be_created_before_its_server_runs() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = closed.local_addr().unwrap();
     drop(closed);
-    let engine = engine_at(&address.to_string(), PATIENCE, PATIENCE);
+    let engine = engine_at(&address.to_string(), WAIT_TIMEOUT, WAIT_TIMEOUT);
     let outcome = engine.start(&order()).await;
-    assert!(is_untouched(&outcome), "{outcome:?}");
+    assert!(is_not_reached(&outcome), "{outcome:?}");
     let error = engine.describe(order().execution).await.unwrap_err();
     assert!(
         matches!(&error, Error::Unavailable(text) if text.contains("refused")),
@@ -77,34 +77,34 @@ async fn an_engine_can_be_made_before_its_server() {
 }
 
 #[tokio::test]
-async fn a_name_that_means_nothing_is_no_connection() {
-    let engine = engine_at("no-such-host.invalid:7233", PATIENCE, PATIENCE);
+async fn unknown_host_is_not_reached() {
+    let engine = engine_at("no-such-host.invalid:7233", WAIT_TIMEOUT, WAIT_TIMEOUT);
     let outcome = engine.start(&order()).await;
-    assert!(is_untouched(&outcome), "{outcome:?}");
+    assert!(is_not_reached(&outcome), "{outcome:?}");
 }
 
 #[tokio::test]
-async fn a_port_that_accepts_and_never_answers_is_no_connection() {
+async fn server_that_never_answers_is_not_reached() {
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = silent.local_addr().unwrap().to_string();
-    let engine = engine_at(&address, SHORT, PATIENCE * 10);
+    let engine = engine_at(&address, SHORT, WAIT_TIMEOUT * 10);
     let calls = join_all((0..64).map(async |_| engine.start(&order()).await));
-    for outcome in timeout(PATIENCE, calls).await.unwrap() {
-        assert!(is_untouched(&outcome), "{outcome:?}");
+    for outcome in timeout(WAIT_TIMEOUT, calls).await.unwrap() {
+        assert!(is_not_reached(&outcome), "{outcome:?}");
     }
     let mut attempts = 0;
     while let Ok(Ok(_)) = timeout(Duration::from_millis(1), silent.accept()).await {
         attempts += 1;
     }
-    assert_eq!(attempts, 1, "all wait for one attempt");
+    assert_eq!(attempts, 1, "all calls share one attempt");
 }
 
 #[tokio::test]
-async fn a_start_whose_answer_is_late_is_unknown_and_may_run() {
+async fn start_with_late_response_is_unknown() {
     let proxy = Proxy::to(TestTemporal::shared().address()).await;
-    let through = engine_at(&proxy.address(), PATIENCE, SHORT * 6);
+    let through = engine_at(&proxy.address(), WAIT_TIMEOUT, SHORT * 6);
     assert_eq!(through.health().await, Ok(()));
-    proxy.hold_answers();
+    proxy.hold_responses();
     let start = order();
     let (outcome, runs) = tokio::join!(through.start(&start), runs(start.execution));
     assert!(
@@ -116,29 +116,32 @@ async fn a_start_whose_answer_is_late_is_unknown_and_may_run() {
 }
 
 #[tokio::test]
-async fn a_server_that_falls_silent_is_left_and_found_again() {
+async fn engine_reconnects_after_a_silent_server() {
     let proxy = Proxy::to(TestTemporal::shared().address()).await;
     let through = engine_at(&proxy.address(), SHORT, SHORT);
     assert_eq!(through.health().await, Ok(()));
-    proxy.hold_answers();
-    assert!(!is_untouched(&through.start(&order()).await));
+    proxy.hold_responses();
+    assert!(!is_not_reached(&through.start(&order()).await));
     let next = through.start(&order()).await;
-    assert!(is_untouched(&next), "it was not sent: {next:?}");
-    proxy.release_answers();
-    let found = eventually(PATIENCE, async || through.health().await.is_ok());
+    assert!(
+        is_not_reached(&next),
+        "expected a call that was not sent: {next:?}"
+    );
+    proxy.release_responses();
+    let found = eventually(WAIT_TIMEOUT, async || through.health().await.is_ok());
     assert!(found.await);
 }
 
 #[tokio::test]
-async fn a_broken_connection_leaves_a_start_unknown() {
+async fn start_is_unknown_after_a_broken_connection() {
     let proxy = Proxy::to(TestTemporal::shared().address()).await;
-    let through = engine_at(&proxy.address(), SHORT, PATIENCE);
+    let through = engine_at(&proxy.address(), SHORT, WAIT_TIMEOUT);
     assert_eq!(through.health().await, Ok(()));
-    proxy.hold_answers();
+    proxy.hold_responses();
     let start = order();
     let (outcome, _blackhole) = tokio::join!(through.start(&start), async {
         assert!(runs(start.execution).await);
-        proxy.swallow_connections().await
+        proxy.blackhole_connections().await
     });
     assert!(
         matches!(
@@ -150,12 +153,12 @@ async fn a_broken_connection_leaves_a_start_unknown() {
 }
 
 #[tokio::test]
-async fn calls_do_not_queue_up_behind_attempts_to_reconnect() {
+async fn calls_share_one_reconnect_attempt() {
     let proxy = Proxy::to(TestTemporal::shared().address()).await;
-    let through = engine_at(&proxy.address(), SHORT, PATIENCE * 10);
+    let through = engine_at(&proxy.address(), SHORT, WAIT_TIMEOUT * 10);
     assert_eq!(through.health().await, Ok(()));
-    let _blackhole = proxy.swallow_connections().await;
-    // One after the other they would take 64 times the limit of one attempt.
+    let _blackhole = proxy.blackhole_connections().await;
+    // Sequential attempts would take 64 times the timeout of one.
     let calls = join_all((0..64).map(async |_| through.start(&order()).await));
     for outcome in timeout(SHORT * 32, calls).await.unwrap() {
         assert!(
@@ -166,6 +169,8 @@ async fn calls_do_not_queue_up_behind_attempts_to_reconnect() {
             "{outcome:?}"
         );
     }
-    let next = timeout(PATIENCE, through.start(&order())).await.unwrap();
-    assert!(is_untouched(&next), "{next:?}");
+    let next = timeout(WAIT_TIMEOUT, through.start(&order()))
+        .await
+        .unwrap();
+    assert!(is_not_reached(&next), "{next:?}");
 }

@@ -1,4 +1,4 @@
-//! A TCP proxy that can hold back the server's answers, break its connections, or stop accepting. Knows no protocol.
+//! A TCP proxy that can hold back the server's responses, break connections, or stop accepting. Knows no protocol.
 
 use std::net::SocketAddr;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -9,13 +9,13 @@ use tokio::task::JoinSet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Forward,
-    HoldAnswers,
+    HoldResponses,
 }
 
 pub(crate) struct Proxy {
     address: SocketAddr,
     mode: watch::Sender<Mode>,
-    /// Ends with the proxy, and all its connections with it.
+    /// The accept loop, which owns all connections.
     task: tokio::task::JoinHandle<()>,
 }
 
@@ -33,7 +33,7 @@ impl Proxy {
                 let (from_client, to_client) = client.into_split();
                 let (from_server, to_server) = server.into_split();
                 connections.spawn(forward(from_client, to_server));
-                connections.spawn(answer(from_server, to_client, watched.clone()));
+                connections.spawn(forward_responses(from_server, to_client, watched.clone()));
             }
         });
         Self {
@@ -47,25 +47,25 @@ impl Proxy {
         self.address.to_string()
     }
 
-    /// From now on the server hears everything, and nobody hears the server.
-    pub(crate) fn hold_answers(&self) {
-        self.mode.send_replace(Mode::HoldAnswers);
+    /// Forwards requests but holds back responses from now on.
+    pub(crate) fn hold_responses(&self) {
+        self.mode.send_replace(Mode::HoldResponses);
     }
 
-    /// Lets through what was held back, and all that follows.
-    pub(crate) fn release_answers(&self) {
+    /// Forwards the held and all later responses.
+    pub(crate) fn release_responses(&self) {
         self.mode.send_replace(Mode::Forward);
     }
 
-    /// Breaks all connections; from now on connecting is not refused, it just never succeeds.
-    pub(crate) async fn swallow_connections(self) -> Blackhole {
+    /// Breaks all connections; later connection attempts hang.
+    pub(crate) async fn blackhole_connections(self) -> Blackhole {
         self.task.abort();
         let _ = self.task.await;
         Blackhole::at(self.address).await
     }
 }
 
-/// A port where connecting hangs: its queue of connections is full, so the system drops further ones.
+/// A port where connecting hangs: its accept backlog is full, so the system drops further connections.
 pub(crate) struct Blackhole {
     _listener: TcpListener,
     _filling: Vec<TcpStream>,
@@ -89,7 +89,7 @@ async fn forward(mut from: impl AsyncRead + Unpin, mut to: impl AsyncWrite + Unp
     let _ = tokio::io::copy(&mut from, &mut to).await;
 }
 
-async fn answer(
+async fn forward_responses(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     mut mode: watch::Receiver<Mode>,

@@ -1,4 +1,4 @@
-//! Starts: what reaches the server, what a repetition is, what is refused, whose a taken id is.
+//! Starts: the request, repetitions, rejections, and workflow ids that are in use.
 
 use crate::calls::{describe, history};
 use crate::endings::end_of;
@@ -31,7 +31,7 @@ fn read(payload: &Payload) -> Value {
 }
 
 #[tokio::test]
-async fn a_binding_is_started_with_its_type_queue_and_one_json_argument() {
+async fn binding_starts_with_type_queue_and_one_json_argument() {
     let start = limited(order(), Duration::from_secs(90));
     assert_eq!(engine().start(&start).await, StartOutcome::Started);
     let seen = started(&start).await;
@@ -59,7 +59,7 @@ async fn a_binding_is_started_with_its_type_queue_and_one_json_argument() {
 }
 
 #[tokio::test]
-async fn a_graph_goes_to_the_graph_workers_with_its_nodes_in_order() {
+async fn graph_starts_on_the_graph_queue_with_nodes_in_order() {
     let delay = |id: &str| Node::new(id, NodeKind::Delay { milliseconds: 1 });
     let graph = Graph {
         nodes: vec![delay("second"), delay("first")],
@@ -83,7 +83,7 @@ async fn a_graph_goes_to_the_graph_workers_with_its_nodes_in_order() {
 }
 
 #[tokio::test]
-async fn the_memo_says_whose_a_workflow_is() {
+async fn memo_identifies_the_request() {
     let start = order();
     engine().start(&start).await;
     let fields = describe(&workflow_id(&start)).await.memo.unwrap().fields;
@@ -97,7 +97,7 @@ async fn the_memo_says_whose_a_workflow_is() {
 }
 
 #[tokio::test]
-async fn priorities_become_temporals_five_and_workspaces_share_evenly() {
+async fn priority_is_mapped_and_fairness_key_is_the_workspace() {
     let engine = engine();
     for (ours, temporals) in [
         (1000, 1),
@@ -122,7 +122,7 @@ async fn priorities_become_temporals_five_and_workspaces_share_evenly() {
 }
 
 #[tokio::test]
-async fn a_trace_is_handed_on_in_the_header_and_to_the_graph_workers_in_the_memo() {
+async fn trace_is_in_the_header_and_for_graphs_in_the_memo() {
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let graph = Graph {
         nodes: vec![Node::new("only", NodeKind::Delay { milliseconds: 1 })],
@@ -153,7 +153,7 @@ async fn a_trace_is_handed_on_in_the_header_and_to_the_graph_workers_in_the_memo
 }
 
 #[tokio::test]
-async fn a_repeated_start_is_the_same_start() {
+async fn repeated_start_is_idempotent() {
     let start = order();
     let engine = engine();
     assert_eq!(engine.start(&start).await, StartOutcome::Started);
@@ -163,7 +163,7 @@ async fn a_repeated_start_is_the_same_start() {
 }
 
 #[tokio::test]
-async fn starts_of_one_execution_at_once_start_one() {
+async fn concurrent_starts_start_one_workflow() {
     let start = order();
     let engine = engine();
     let starts = (0..20).map(|_| engine.start(&start));
@@ -175,7 +175,7 @@ async fn starts_of_one_execution_at_once_start_one() {
 }
 
 #[tokio::test]
-async fn a_start_after_the_end_says_so_and_starts_nothing() {
+async fn start_after_the_end_reports_already_started() {
     let start = order();
     let engine = engine();
     engine.start(&start).await;
@@ -189,7 +189,7 @@ async fn a_start_after_the_end_says_so_and_starts_nothing() {
 }
 
 #[tokio::test]
-async fn a_continued_workflow_is_still_ours() {
+async fn continued_workflow_is_recognized() {
     let start = order();
     let engine = engine();
     engine.start(&start).await;
@@ -211,7 +211,7 @@ async fn a_continued_workflow_is_still_ours() {
 }
 
 #[tokio::test]
-async fn a_retried_workflow_is_still_ours_and_open_until_its_last_attempt() {
+async fn retried_workflow_is_recognized_and_open_until_its_last_attempt() {
     let start = order();
     let engine = engine();
     engine.start(&start).await;
@@ -238,7 +238,7 @@ async fn a_retried_workflow_is_still_ours_and_open_until_its_last_attempt() {
 }
 
 #[tokio::test]
-async fn a_reset_workflow_is_still_ours() {
+async fn reset_workflow_is_recognized() {
     let start = order();
     let engine = engine();
     engine.start(&start).await;
@@ -256,17 +256,17 @@ async fn a_reset_workflow_is_still_ours() {
 }
 
 #[tokio::test]
-async fn an_id_that_somebody_else_took_is_refused() {
+async fn foreign_workflow_id_is_rejected() {
     let start = order();
     let id = workflow_id(&start);
     let taken = ["workflow", "start", "--type", "Other", "--task-queue", "q"];
     TestTemporal::shared()
         .cli(&[&taken[..], &["--workflow-id", &id]].concat())
         .unwrap();
-    let refused = StartOutcome::Refused {
-        error: "the workflow id is taken by a workflow that Leasehold did not start".to_owned(),
+    let rejected = StartOutcome::Refused {
+        error: "the workflow id is in use by a workflow that Leasehold did not start".to_owned(),
     };
-    assert_eq!(engine().start(&start).await, refused);
+    assert_eq!(engine().start(&start).await, rejected);
     let other_request = order();
     engine().start(&other_request).await;
     let mixed_up = Start {
@@ -276,12 +276,12 @@ async fn an_id_that_somebody_else_took_is_refused() {
     assert_eq!(
         engine().start(&mixed_up).await,
         StartOutcome::Started,
-        "an execution is its start, whatever else is said"
+        "the execution id alone identifies a start"
     );
 }
 
 #[tokio::test]
-async fn what_temporal_cannot_take_is_refused() {
+async fn invalid_start_is_rejected() {
     let engine = engine();
     let too_long = "x".repeat(1001);
     let too_large = Start {
@@ -307,9 +307,9 @@ async fn what_temporal_cannot_take_is_refused() {
 }
 
 #[tokio::test]
-async fn a_message_larger_than_the_server_reads_is_refused() {
+async fn message_too_large_for_the_server_is_rejected() {
     let start = Start {
-        // It is sent compressed; the server's limit of 4 MB is on what it unpacks.
+        // Sent compressed; the server's limit of 4 MB applies after decompression.
         params: JsonText::from(&json!("x".repeat(6 * 1024 * 1024))),
         ..order()
     };
@@ -321,13 +321,13 @@ async fn a_message_larger_than_the_server_reads_is_refused() {
 }
 
 #[tokio::test]
-async fn a_missing_namespace_is_the_engines_trouble() {
-    let lost = TemporalEngine::new(TemporalOptions {
+async fn missing_namespace_is_unavailable() {
+    let engine = TemporalEngine::new(TemporalOptions {
         namespace: "nowhere".to_owned(),
         ..options()
     })
     .unwrap();
-    let outcome = lost.start(&order()).await;
+    let outcome = engine.start(&order()).await;
     assert!(
         matches!(&outcome, StartOutcome::Unavailable { reached: false, error } if error.contains("nowhere")),
         "{outcome:?}"

@@ -1,75 +1,84 @@
-//! Cancelling and terminating: once, again, too late, and of nothing.
+//! Cancelling and terminating: once, repeated, too late, and of missing workflows.
 
 use crate::calls::history;
 use crate::worker::Worker;
 use crate::{engine, order, workflow_id};
 use leasehold_core::ExecutionId;
-use leasehold_engine::{Engine, Start, Told};
+use leasehold_engine::{Engine, Start, StopAck};
 use leasehold_testkit::TestTemporal;
 use temporalio_common::protos::temporal::api::enums::v1::EventType;
 use uuid::Uuid;
 
 async fn cancel_requests(start: &Start) -> usize {
     let events = history(&workflow_id(start)).await;
-    let asked = EventType::WorkflowExecutionCancelRequested;
+    let cancel_requested = EventType::WorkflowExecutionCancelRequested;
     events
         .iter()
-        .filter(|event| event.event_type() == asked)
+        .filter(|event| event.event_type() == cancel_requested)
         .count()
 }
 
 #[tokio::test]
-async fn a_repeated_cancellation_is_heard_once() {
+async fn repeated_cancel_is_delivered_once() {
     let (engine, start) = (engine(), order());
     engine.start(&start).await;
     for _ in 0..3 {
-        assert_eq!(engine.cancel(start.execution, "stop").await, Ok(Told::Told));
+        assert_eq!(
+            engine.cancel(start.execution, "stop").await,
+            Ok(StopAck::Acknowledged)
+        );
     }
     assert_eq!(cancel_requests(&start).await, 1);
 }
 
 #[tokio::test]
-async fn somebody_elses_cancellation_is_as_good_as_ours() {
+async fn cancel_after_a_foreign_cancel_is_acknowledged() {
     let (engine, start) = (engine(), order());
     engine.start(&start).await;
     let id = workflow_id(&start);
     TestTemporal::shared()
         .cli(&["workflow", "cancel", "--workflow-id", &id])
         .unwrap();
-    assert_eq!(engine.cancel(start.execution, "stop").await, Ok(Told::Told));
+    assert_eq!(
+        engine.cancel(start.execution, "stop").await,
+        Ok(StopAck::Acknowledged)
+    );
     assert_eq!(cancel_requests(&start).await, 1);
 }
 
 #[tokio::test]
-async fn telling_an_ended_workflow_does_no_harm() {
+async fn stopping_an_ended_workflow_is_acknowledged() {
     let (engine, start) = (engine(), order());
     engine.start(&start).await;
     Worker::of(&start).await.complete().await;
-    assert_eq!(engine.cancel(start.execution, "stop").await, Ok(Told::Told));
+    assert_eq!(
+        engine.cancel(start.execution, "stop").await,
+        Ok(StopAck::Acknowledged)
+    );
     assert_eq!(
         engine.terminate(start.execution, "stop").await,
-        Ok(Told::Told)
+        Ok(StopAck::Acknowledged)
     );
     let last = history(&workflow_id(&start)).await.pop().unwrap();
     assert_eq!(last.event_type(), EventType::WorkflowExecutionCompleted);
 }
 
 #[tokio::test]
-async fn a_termination_twice_is_a_termination() {
+async fn repeated_terminate_is_acknowledged() {
     let (engine, start) = (engine(), order());
     engine.start(&start).await;
     for _ in 0..2 {
         assert_eq!(
             engine.terminate(start.execution, "stop").await,
-            Ok(Told::Told)
+            Ok(StopAck::Acknowledged)
         );
     }
 }
 
 #[tokio::test]
-async fn nobody_is_told_of_what_was_never_started() {
+async fn stopping_an_unstarted_workflow_is_not_found() {
     let engine = engine();
     let never = ExecutionId(Uuid::now_v7());
-    assert_eq!(engine.cancel(never, "stop").await, Ok(Told::NotFound));
-    assert_eq!(engine.terminate(never, "stop").await, Ok(Told::NotFound));
+    assert_eq!(engine.cancel(never, "stop").await, Ok(StopAck::NotFound));
+    assert_eq!(engine.terminate(never, "stop").await, Ok(StopAck::NotFound));
 }

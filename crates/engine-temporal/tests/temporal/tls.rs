@@ -1,8 +1,8 @@
-//! TLS both ways: the server proves itself to us, and we to it.
+//! Mutual TLS between the engine and the server.
 
 use crate::{engine, options, order};
 use leasehold_engine::{Engine, StartOutcome};
-use leasehold_engine_temporal::{ClientCertificate, TemporalEngine, TemporalOptions, Tls};
+use leasehold_engine_temporal::{ClientCertificate, TemporalEngine, TemporalOptions, TemporalTls};
 use leasehold_testkit::TestTemporal;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use std::sync::Arc;
@@ -31,8 +31,8 @@ fn certificate(name: &str, authority: &Authority) -> ClientCertificate {
     }
 }
 
-/// Speaks TLS as `temporal.example` to those who show a certificate, and plain text to the server behind it.
-async fn front(authority: &Authority) -> String {
+/// Starts a TLS proxy as `temporal.example` that requires client certificates and forwards plain text to the server.
+async fn tls_proxy(authority: &Authority) -> String {
     let mut roots = RootCertStore::empty();
     roots.add(authority.der().clone()).unwrap();
     let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
@@ -67,7 +67,7 @@ async fn front(authority: &Authority) -> String {
     address
 }
 
-fn with_tls(address: String, tls: Tls) -> TemporalEngine {
+fn with_tls(address: String, tls: TemporalTls) -> TemporalEngine {
     TemporalEngine::new(TemporalOptions {
         address,
         tls: Some(tls),
@@ -77,10 +77,10 @@ fn with_tls(address: String, tls: Tls) -> TemporalEngine {
 }
 
 #[tokio::test]
-async fn only_the_right_certificates_get_through() {
+async fn only_valid_certificates_are_accepted() {
     let authority = authority();
-    let address = front(&authority).await;
-    let right = Tls {
+    let address = tls_proxy(&authority).await;
+    let right = TemporalTls {
         ca: Some(authority.pem().into_bytes()),
         domain: Some("temporal.example".to_owned()),
         client: Some(certificate("leasehold", &authority)),
@@ -89,21 +89,21 @@ async fn only_the_right_certificates_get_through() {
     let outcome = with_tls(address.clone(), right.clone()).start(&start).await;
     assert_eq!(outcome, StartOutcome::Started);
     assert!(engine().describe(start.execution).await.is_ok());
-    let stranger = self::authority();
+    let other_authority = self::authority();
     for wrong in [
-        Tls {
-            ca: Some(stranger.pem().into_bytes()),
+        TemporalTls {
+            ca: Some(other_authority.pem().into_bytes()),
             ..right.clone()
         },
-        Tls {
+        TemporalTls {
             domain: Some("other.example".to_owned()),
             ..right.clone()
         },
-        Tls {
-            client: Some(certificate("leasehold", &stranger)),
+        TemporalTls {
+            client: Some(certificate("leasehold", &other_authority)),
             ..right.clone()
         },
-        Tls {
+        TemporalTls {
             client: None,
             ..right.clone()
         },

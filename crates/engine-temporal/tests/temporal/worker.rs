@@ -1,7 +1,7 @@
-//! A worker driven by hand: takes one workflow task and answers it as told. It runs no workflow.
+//! A worker stub that polls one workflow task and completes it with a given command. Runs no workflow.
 
 use crate::calls::connect;
-use crate::{PATIENCE, task_queue};
+use crate::{WAIT_TIMEOUT, task_queue};
 use leasehold_engine::Start;
 use temporalio_client::Connection;
 use temporalio_client::grpc::WorkflowService;
@@ -36,8 +36,8 @@ impl Worker {
         }
     }
 
-    /// The next workflow task.
-    pub(crate) async fn take(&mut self) -> PollWorkflowTaskQueueResponse {
+    /// Polls the next workflow task.
+    pub(crate) async fn poll(&mut self) -> PollWorkflowTaskQueueResponse {
         let request = PollWorkflowTaskQueueRequest {
             namespace: "default".to_owned(),
             task_queue: Some(self.queue.clone()),
@@ -47,13 +47,13 @@ impl Worker {
         let poll = self
             .connection
             .poll_workflow_task_queue(request.into_request());
-        let answer = tokio::time::timeout(PATIENCE, poll).await.unwrap();
+        let answer = tokio::time::timeout(WAIT_TIMEOUT, poll).await.unwrap();
         answer.unwrap().into_inner()
     }
 
-    /// Takes the next workflow task and answers it with one command, or none.
+    /// Polls the next workflow task and completes it with one command, or none.
     pub(crate) async fn answer(&mut self, command: Option<Command>) {
-        let task = self.take().await;
+        let task = self.poll().await;
         let request = RespondWorkflowTaskCompletedRequest {
             namespace: "default".to_owned(),
             identity: "hand".to_owned(),
@@ -96,7 +96,7 @@ impl Worker {
         .await;
     }
 
-    /// Continues as a new run, which is retried if it fails and `attempts` says so.
+    /// Continues as a new run, with up to `attempts` attempts.
     pub(crate) async fn continue_as_new(&mut self, attempts: i32) {
         let attributes = ContinueAsNewWorkflowExecutionCommandAttributes {
             workflow_type: Some(WorkflowType {

@@ -1,43 +1,43 @@
-//! What a database says of itself, judged: whether commits last, whether dead rows are cleaned up, whether there is room. Pure.
+//! Evaluates facts about the database: durability, vacuum, connections, locks and size. Pure.
 
-use super::judge::{problem, warning, well};
+use super::evaluate::{passed, problem, warning};
 use leasehold_core::doctor::Finding;
 use leasehold_store::diagnosis::{Diagnosis, PostgresFacts, SqliteFacts, TableFacts};
 use std::time::Duration;
 
-/// The oldest server that is supported.
+/// The oldest supported server.
 const POSTGRES_MIN: u32 = 140_000;
-/// Dead rows stay while a snapshot is open: claims get slower after minutes of it.
+/// An open snapshot blocks vacuum; claims become slower after some minutes.
 const SNAPSHOT_WARNING: Duration = Duration::from_secs(5 * 60);
-/// And after an hour tables have grown for good.
+/// After an hour tables have grown permanently.
 const SNAPSHOT_PROBLEM: Duration = Duration::from_secs(60 * 60);
-/// A table with fewer dead rows is fine however it is cleaned up.
+/// Fewer dead rows are no problem at any ratio.
 const DEAD_ROWS_MIN: u64 = 100_000;
-/// Dead rows for each living one.
+/// Dead rows per live row.
 const DEAD_ROWS_RATIO: u64 = 2;
-/// Of all connections, in per cent.
+/// Share of `max_connections` in use, in per cent.
 const CONNECTIONS_WARNING: u64 = 80;
 const CONNECTIONS_PROBLEM: u64 = 95;
-/// Sessions that wait for a lock at one moment.
+/// Sessions that wait for a lock at the same time.
 const LOCK_WAITS_WARNING: u32 = 20;
-/// PostgreSQL stops taking writes at two thousand million.
+/// PostgreSQL stops accepting writes at two billion.
 const WRAPAROUND_WARNING: u64 = 1_000_000_000;
-/// Unused space in a file, of all of it, in per cent, and in bytes.
+/// Unused share of a file in per cent, and the minimum in bytes.
 const FREE_SHARE: u64 = 50;
 const FREE_BYTES_MIN: u64 = 256 * 1024 * 1024;
-/// A log that is larger is not being folded into its file.
+/// A larger write-ahead log indicates that checkpoints are blocked.
 const LOG_WARNING_BYTES: u64 = 512 * 1024 * 1024;
-/// SQLite's word for it.
+/// SQLite's value of `synchronous = FULL`.
 const SYNCHRONOUS_FULL: u32 = 2;
 
-pub(super) fn judge(facts: &Diagnosis) -> Vec<Finding> {
+pub(super) fn evaluate(facts: &Diagnosis) -> Vec<Finding> {
     match facts {
         Diagnosis::Postgres(facts) => postgres(facts),
         Diagnosis::Sqlite(facts) => sqlite(facts),
         Diagnosis::Memory => vec![warning(
             "database",
-            "everything is in memory and ends with the process",
-            "name a file or a database with store.url",
+            "the store is in memory: data is lost when the process exits",
+            "set store.url to a file or a database",
         )],
     }
 }
@@ -58,18 +58,18 @@ fn server(facts: &PostgresFacts) -> Finding {
     if facts.in_recovery {
         return problem(
             "database",
-            format!("{says} is a replica and only reads"),
-            "name the primary in store.url",
+            format!("{says} is a read-only replica"),
+            "set store.url to the primary",
         );
     }
     if facts.version_number < POSTGRES_MIN {
         return problem(
             "database",
-            format!("{says} is too old"),
-            "use PostgreSQL 14 or newer",
+            format!("{says} is not supported"),
+            "upgrade to PostgreSQL 14 or later",
         );
     }
-    well("database", says)
+    passed("database", says)
 }
 
 fn durability(facts: &PostgresFacts) -> Finding {
@@ -85,27 +85,27 @@ fn durability(facts: &PostgresFacts) -> Finding {
         return problem(
             "durability",
             format!(
-                "{} is off: a crash of the machine can destroy the database",
+                "{} is off: a crash of the machine can corrupt the database",
                 off.join(" and ")
             ),
-            "set it to on, and restore a backup if the machine crashed since it was off",
+            "set it to on; if the machine crashed while it was off, restore a backup",
         );
     }
     match facts.synchronous_commit.as_str() {
         "off" => warning(
             "durability",
-            "synchronous_commit is off: what SQL enqueues in its own transactions may be lost in a crash; Leasehold's own connections use on",
-            "set synchronous_commit to on, for the server or for those who enqueue with SQL",
+            "synchronous_commit is off: transactions of SQL clients may be lost in a crash; Leasehold's own connections use on",
+            "set synchronous_commit to on for the server, or for the roles that enqueue with SQL",
         ),
-        other => well(
+        other => passed(
             "durability",
-            format!("commits are on disk when they are answered (synchronous_commit {other})"),
+            format!("commits are durable (synchronous_commit {other})"),
         ),
     }
 }
 
 fn vacuum(facts: &PostgresFacts) -> Vec<Finding> {
-    let todo = "set autovacuum to on and reload the configuration, or claims get slower day by day";
+    let todo = "set autovacuum to on and reload the configuration; without it claims become slower over time";
     if !facts.autovacuum {
         return vec![problem("autovacuum", "is off for the whole server", todo)];
     }
@@ -118,7 +118,7 @@ fn vacuum(facts: &PostgresFacts) -> Vec<Finding> {
         return vec![problem(
             "autovacuum",
             format!("is off for {}", off.join(", ")),
-            "reset the storage parameter autovacuum_enabled of each, or claims get slower day by day",
+            "reset the storage parameter autovacuum_enabled of these tables; without autovacuum claims become slower over time",
         )];
     }
     let full =
@@ -127,81 +127,80 @@ fn vacuum(facts: &PostgresFacts) -> Vec<Finding> {
         return vec![warning(
             "autovacuum",
             format!(
-                "does not keep up with {}: most of its rows are dead",
+                "does not keep up with {}: most rows are dead",
                 full.join(", ")
             ),
-            "see what holds it up: an old snapshot (below), or too few autovacuum workers",
+            "find the cause: an old snapshot (see the check snapshots), or too few autovacuum workers",
         )];
     }
-    vec![well("autovacuum", "is on and keeps up")]
+    vec![passed("autovacuum", "is on and keeps up")]
 }
 
 fn snapshot(facts: &PostgresFacts) -> Finding {
     let unseen = facts.unseen_snapshots;
     let Some((age, whose)) = &facts.oldest_snapshot else {
-        return unseen_or(unseen, well("snapshots", "none is held open"));
+        return warn_if_unseen(unseen, passed("snapshots", "none is open"));
     };
     let says = format!(
-        "the oldest has been open for {} s, by {whose}",
+        "the oldest has been open for {} s, held by {whose}",
         age.as_secs()
     );
-    let todo = "end that transaction: while it is open no dead row is cleaned up, and tables grow";
+    let todo =
+        "end that transaction: while it is open, vacuum cannot remove dead rows, and tables grow";
     match *age {
         age if age > SNAPSHOT_PROBLEM => problem("snapshots", says, todo),
         age if age > SNAPSHOT_WARNING => warning("snapshots", says, todo),
-        _ => unseen_or(unseen, well("snapshots", says)),
+        _ => warn_if_unseen(unseen, passed("snapshots", says)),
     }
 }
 
-/// What this role cannot see is not well.
-fn unseen_or(unseen: u32, seen: Finding) -> Finding {
+/// Replaces a finding by a warning if this role cannot see all snapshots.
+fn warn_if_unseen(unseen: u32, seen: Finding) -> Finding {
     if unseen == 0 {
         return seen;
     }
     warning(
         "snapshots",
-        format!(
-            "{unseen} sessions of other roles hold one, and this role may not see for how long"
-        ),
-        "let it see: GRANT pg_read_all_stats TO leasehold (the role in store.url)",
+        format!("{unseen} sessions of other roles hold a snapshot whose age this role cannot see"),
+        "run GRANT pg_read_all_stats TO leasehold (the role in store.url)",
     )
 }
 
 fn connections(facts: &PostgresFacts) -> Finding {
-    let (used, most) = (
+    let (used, max) = (
         u64::from(facts.connections),
         u64::from(facts.max_connections.max(1)),
     );
     let says = format!(
-        "{used} of {most} are open, {} of them to this database",
+        "{used} of {max} are open, {} of them to this database",
         facts.ours
     );
-    let todo = "raise max_connections, or lower store.max_connections and what others open";
-    match used * 100 / most {
+    let todo = "raise max_connections, or lower store.max_connections or the number of connections of other clients";
+    match used * 100 / max {
         share if share >= CONNECTIONS_PROBLEM => problem("connections", says, todo),
         share if share >= CONNECTIONS_WARNING => warning("connections", says, todo),
-        _ => well("connections", says),
+        _ => passed("connections", says),
     }
 }
 
 fn locks(facts: &PostgresFacts) -> Finding {
     let says = format!("{} sessions wait for a lock", facts.lock_waits);
     if facts.lock_waits < LOCK_WAITS_WARNING {
-        return well("lock waits", says);
+        return passed("lock waits", says);
     }
-    let todo = "look into pg_stat_activity and pg_blocking_pids() for who holds what";
+    let todo = "find the blocking sessions with pg_stat_activity and pg_blocking_pids()";
     warning("lock waits", says, todo)
 }
 
 fn wraparound(facts: &PostgresFacts) -> Finding {
     let says = format!(
-        "the oldest row is {} transactions old",
+        "the oldest unfrozen row is {} transactions old",
         facts.wraparound_age
     );
     if facts.wraparound_age < WRAPAROUND_WARNING {
-        return well("wraparound", says);
+        return passed("wraparound", says);
     }
-    let todo = "run VACUUM (FREEZE): at two thousand million the server stops taking writes";
+    let todo = "run VACUUM (FREEZE): at two billion transactions the server stops accepting writes";
     problem("wraparound", says, todo)
 }
 
@@ -215,45 +214,45 @@ fn sizes(tables: &[TableFacts]) -> Finding {
             table.bytes >> 20
         )
     });
-    well(
+    passed(
         "size",
-        format!("the busiest tables have {} MiB{largest}", all >> 20),
+        format!("the busiest tables use {} MiB{largest}", all >> 20),
     )
 }
 
 fn sqlite(facts: &SqliteFacts) -> Vec<Finding> {
-    let mut findings = vec![well("database", format!("SQLite {}", facts.version))];
+    let mut findings = vec![passed("database", format!("SQLite {}", facts.version))];
     findings.push(match (facts.journal_mode.as_str(), facts.synchronous) {
-        ("wal", SYNCHRONOUS_FULL..) => well("durability", "commits are on disk when they are answered"),
+        ("wal", SYNCHRONOUS_FULL..) => passed("durability", "commits are durable"),
         (mode, synchronous) => problem(
             "durability",
-            format!("the journal is {mode} and synchronous is {synchronous}, not wal and 2"),
-            "see that the file system of the data folder supports shared memory: no network folders",
+            format!("journal_mode is {mode} and synchronous is {synchronous}; expected wal and 2"),
+            "check that the file system of the data directory supports shared memory; network file systems do not",
         ),
     });
     findings.push(match &facts.damage {
         Some(damage) => problem(
             "file",
             format!("is damaged: {damage}"),
-            "stop the server, keep a copy of the folder, and restore a backup (docs/operations/recovery.md)",
+            "stop the server, keep a copy of the directory, and restore a backup (docs/operations/recovery.md)",
         ),
-        None if facts.unchecked => well("file", "is too large to be checked quickly; run `PRAGMA integrity_check` on a copy"),
-        None => well("file", "a quick check found nothing wrong"),
+        None if facts.unchecked => passed("file", "is too large for a quick check; run `PRAGMA integrity_check` on a copy"),
+        None => passed("file", "a quick check found no damage"),
     });
     let (all, free, log) = (
         facts.bytes >> 20,
         facts.free_bytes >> 20,
         facts.log_bytes >> 20,
     );
-    let says = format!("{all} MiB, {free} of them unused, and a log of {log} MiB");
+    let says = format!("{all} MiB, {free} MiB of them unused; write-ahead log {log} MiB");
     findings.push(if facts.log_bytes > LOG_WARNING_BYTES {
-        let todo = "end whoever reads the file for a long time: the log cannot be folded into it meanwhile";
+        let todo = "end long-running readers of the file: they block the checkpoint of the write-ahead log";
         warning("size", says, todo)
     } else if facts.free_bytes > FREE_BYTES_MIN && facts.free_bytes * 100 / facts.bytes.max(1) > FREE_SHARE {
-        let todo = "stop the server and run VACUUM on the file if the space is needed elsewhere";
+        let todo = "to reclaim the space, stop the server and run VACUUM on the file";
         warning("size", says, todo)
     } else {
-        well("size", says)
+        passed("size", says)
     });
     findings
 }
@@ -295,7 +294,7 @@ mod tests {
     type Change = fn(&mut PostgresFacts);
 
     #[test]
-    fn each_fact_of_postgres_has_its_verdict() {
+    fn each_postgres_fact_has_its_verdict() {
         use Verdict::{Ok, Problem, Warning};
         let cases: &[(&str, Verdict, Change)] = &[
             ("database", Ok, |_| {}),
@@ -332,7 +331,7 @@ mod tests {
         for (check, verdict, change) in cases {
             let mut facts = healthy();
             change(&mut facts);
-            for finding in judge(&Diagnosis::Postgres(facts)) {
+            for finding in evaluate(&Diagnosis::Postgres(facts)) {
                 let expected = if finding.check == *check {
                     *verdict
                 } else {
@@ -345,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn each_fact_of_sqlite_has_its_verdict() {
+    fn each_sqlite_fact_has_its_verdict() {
         use Verdict::{Ok, Problem, Warning};
         let healthy = SqliteFacts {
             version: "3.50".to_owned(),
@@ -374,7 +373,7 @@ mod tests {
         for (check, verdict, change) in cases {
             let mut facts = healthy.clone();
             change(&mut facts);
-            for finding in judge(&Diagnosis::Sqlite(facts)) {
+            for finding in evaluate(&Diagnosis::Sqlite(facts)) {
                 let expected = if finding.check == *check {
                     *verdict
                 } else {

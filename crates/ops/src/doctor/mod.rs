@@ -1,22 +1,22 @@
-//! Examining an installation: asks the store and the engine for what can be known of them, once, and has it judged. Repairs nothing.
+//! The checks of `doctor`: reads facts from the store and the engine once and evaluates them. Repairs nothing.
 
 mod database;
-mod judge;
+mod evaluate;
 
-use judge::{problem, well};
+use evaluate::{passed, problem};
 use leasehold_core::Timestamp;
 use leasehold_core::doctor::Finding;
 use leasehold_engine::Engine;
-use leasehold_store::capacity::Drift;
+use leasehold_store::drift::Drift;
 use leasehold_store::{Page, Result, Store};
 use std::time::{Duration, Instant};
 
-/// Workspaces looked at in one call.
+/// Workspaces checked in one call.
 const PAGE: u32 = 500;
-/// How long the engine may take to say how it is.
-const ENGINE_PATIENCE: Duration = Duration::from_secs(10);
+/// Timeout of the engine's health check.
+const ENGINE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Examines a store, and an engine if there is one to be asked. `machine` is this machine's clock. What cannot be asked is a finding too.
+/// Checks a store, and an engine if there is one. `machine` is this machine's clock. A check that fails is a finding too.
 pub async fn examine(
     store: &dyn Store,
     engine: Option<&dyn Engine>,
@@ -24,99 +24,104 @@ pub async fn examine(
 ) -> Vec<Finding> {
     let mut findings = Vec::new();
     let schema = store.schema_status().await;
-    let fits = schema
+    let is_current = schema
         .as_ref()
-        .is_ok_and(|status| judge::schema_fits(status));
+        .is_ok_and(|status| evaluate::is_schema_current(status));
     match schema {
-        Ok(status) => findings.push(judge::schema(&status)),
+        Ok(status) => findings.push(evaluate::schema(&status)),
         Err(error) => {
-            let todo = "start the database, or see that store.url names it";
+            let todo = "start the database, or check store.url";
             findings.push(problem("store", format!("does not answer: {error}"), todo));
         }
     }
-    if fits {
-        findings.extend(of_store(store, machine).await);
+    if is_current {
+        findings.extend(check_store(store, machine).await);
     }
     if let Some(engine) = engine {
-        findings.push(of_engine(engine).await);
+        findings.push(check_engine(engine).await);
     }
     findings
 }
 
-/// What the database says, and what is kept in it.
-async fn of_store(store: &dyn Store, machine: fn() -> Timestamp) -> Vec<Finding> {
+/// Checks the database and its contents.
+async fn check_store(store: &dyn Store, machine: fn() -> Timestamp) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut add = |check: &'static str, found: Result<Vec<Finding>>| {
         findings.extend(found.unwrap_or_else(|error| {
-            let todo = "try again; if it stays so, look into the log of the server";
-            vec![problem(check, format!("cannot be told: {error}"), todo)]
+            let todo = "run doctor again; if the error persists, see the server's log";
+            vec![problem(check, format!("check failed: {error}"), todo)]
         }));
     };
-    let (asked, begun) = (Instant::now(), machine());
+    let (started, begun) = (Instant::now(), machine());
     let now = store.now().await.map(|now| {
-        // The answer was on its way for a while.
-        vec![judge::clock(now, begun + asked.elapsed() / 2)]
+        // Compensates for the round trip.
+        vec![evaluate::clock(now, begun + started.elapsed() / 2)]
     });
     add("clock", now);
     let database = store.diagnose().await;
-    add("database", database.map(|facts| database::judge(&facts)));
-    add("instances", of_instances(store).await);
+    add("database", database.map(|facts| database::evaluate(&facts)));
+    add("instances", check_instances(store).await);
     add(
         "drift",
-        drift(store).await.map(|found| vec![judge::drift(&found)]),
+        drift(store)
+            .await
+            .map(|found| vec![evaluate::drift(&found)]),
     );
-    add("requests", of_requests(store).await);
+    add("requests", check_requests(store).await);
     findings
 }
 
-async fn of_instances(store: &dyn Store) -> Result<Vec<Finding>> {
+async fn check_instances(store: &dyn Store) -> Result<Vec<Finding>> {
     let (now, instances, locks) = (
         store.now().await?,
         store.instance_list().await?,
         store.lock_list().await?,
     );
     Ok(vec![
-        judge::instances(&instances, now),
-        judge::locks(&locks, &instances, now),
+        evaluate::instances(&instances, now),
+        evaluate::locks(&locks, &instances, now),
     ])
 }
 
-async fn of_requests(store: &dyn Store) -> Result<Vec<Finding>> {
+async fn check_requests(store: &dyn Store) -> Result<Vec<Finding>> {
     let overview = store.workspace_overview(1).await?;
     let oldest = store.request_oldest().await?;
     Ok(vec![
-        judge::dead_letters(overview.requests.failed),
-        judge::waiting(overview.requests.pending, &oldest),
+        evaluate::dead_letters(overview.requests.failed),
+        evaluate::waiting(overview.requests.pending, &oldest),
     ])
 }
 
-/// Every drift there is. Nothing is mended.
+/// Returns every drift. Repairs nothing.
 async fn drift(store: &dyn Store) -> Result<Vec<Drift>> {
     let mut found = Vec::new();
     let mut after = None;
     loop {
-        let audit = store.capacity_audit(Page { after, limit: PAGE }).await?;
-        found.extend(audit.drifts);
-        after = audit.last;
+        let report = store.drift_check(Page { after, limit: PAGE }).await?;
+        found.extend(report.drifts);
+        after = report.last;
         if after.is_none() {
             return Ok(found);
         }
     }
 }
 
-async fn of_engine(engine: &dyn Engine) -> Finding {
+async fn check_engine(engine: &dyn Engine) -> Finding {
     let name = engine.name();
-    match tokio::time::timeout(ENGINE_PATIENCE, engine.health()).await {
-        Ok(Ok(())) => well("engine", format!("{name} would serve a start now")),
+    match tokio::time::timeout(ENGINE_TIMEOUT, engine.health()).await {
+        Ok(Ok(())) => passed("engine", format!("{name} accepts starts")),
         Ok(Err(error)) => problem(
             "engine",
-            format!("{name} does not serve: {error}"),
-            "start it, or see that temporal.address and temporal.namespace name it; requests wait meanwhile, and none is lost",
+            format!("{name} is unavailable: {error}"),
+            "start it, or check temporal.address and temporal.namespace; until then requests wait, and none is lost",
         ),
         Err(_elapsed) => problem(
             "engine",
-            format!("{name} did not answer in {} s", ENGINE_PATIENCE.as_secs()),
-            "see whether it is overloaded, and whether temporal.address names it",
+            format!(
+                "{name} did not answer within {} s",
+                ENGINE_TIMEOUT.as_secs()
+            ),
+            "check whether it is overloaded, and check temporal.address",
         ),
     }
 }

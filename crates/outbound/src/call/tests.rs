@@ -1,4 +1,4 @@
-//! Calls against a server of our own on loopback: what is never dialled, and what becomes of what is.
+//! Calls to a test server on loopback: blocked addresses, outputs, errors and redirects.
 
 #![allow(clippy::unwrap_used)]
 
@@ -27,7 +27,7 @@ fn get(url: impl Into<String>) -> HttpCall {
 
 fn guard(allow: &[&str], lookup: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static) -> Outbound {
     let allow = allow.iter().map(|text| text.parse().unwrap()).collect();
-    Outbound::with(Guard::new(allow, Lookup::Fixed(Box::new(lookup)))).unwrap()
+    Outbound::with(AddressGuard::new(allow, DnsLookup::Fixed(Box::new(lookup)))).unwrap()
 }
 
 fn names(name: &str) -> Vec<IpAddr> {
@@ -47,8 +47,8 @@ fn names(name: &str) -> Vec<IpAddr> {
     addresses.iter().map(|text| text.parse().unwrap()).collect()
 }
 
-/// Hosts that must never be dialled, in every form that a URL can give them.
-const REFUSED: &[&str] = &[
+/// Hosts that must be blocked, in every form that a URL allows.
+const BLOCKED: &[&str] = &[
     "127.0.0.1",
     "127.0.0.1.",
     "127.1",
@@ -117,21 +117,21 @@ const REFUSED: &[&str] = &[
 ];
 
 #[tokio::test]
-async fn no_form_of_an_address_that_is_not_public_is_dialled() {
+async fn every_form_of_a_private_address_is_blocked() {
     let server = TestHttpServer::on("127.0.0.1", |_| answer("200 OK", &[], "reached")).await;
     let outbound = guard(&[], names);
-    for host in REFUSED {
+    for host in BLOCKED {
         let url = format!("http://{host}:{}/", server.address.port());
         let error = outbound.call(&get(&url), SOON).await.expect_err(&url);
-        assert!(error.message.contains("is not called"), "{url}: {error}");
-        assert!(!error.again, "{url}");
+        assert!(error.message.contains("blocked"), "{url}: {error}");
+        assert!(!error.is_retryable, "{url}");
     }
-    assert!(server.seen().is_empty(), "{:?}", server.seen());
+    assert!(server.requests().is_empty(), "{:?}", server.requests());
 }
 
 #[tokio::test]
-async fn no_redirect_leads_to_an_address_that_is_not_public() {
-    let hosts: Vec<String> = REFUSED.iter().map(|host| host.to_string()).collect();
+async fn redirects_to_private_addresses_are_blocked() {
+    let hosts: Vec<String> = BLOCKED.iter().map(|host| host.to_string()).collect();
     let port = Arc::new(Mutex::new(0));
     let own = Arc::clone(&port);
     let server = TestHttpServer::on("127.0.0.9", move |path| {
@@ -143,8 +143,8 @@ async fn no_redirect_leads_to_an_address_that_is_not_public() {
     let inner = TestHttpServer::on("127.0.0.1", |_| answer("200 OK", &[], "reached")).await;
     *port.lock().unwrap() = inner.address.port();
     let outbound = guard(&["127.0.0.9"], names);
-    for (at, host) in REFUSED.iter().enumerate() {
-        // A host that no header can carry is not sent by a server either.
+    for (at, host) in BLOCKED.iter().enumerate() {
+        // A server cannot send a host that is not a valid header value.
         if !host.is_ascii() {
             continue;
         }
@@ -152,13 +152,13 @@ async fn no_redirect_leads_to_an_address_that_is_not_public() {
             .call(&get(server.url(&format!("/{at}"))), SOON)
             .await
             .expect_err(host);
-        assert!(error.message.contains("is not called"), "{host}: {error}");
+        assert!(error.message.contains("blocked"), "{host}: {error}");
     }
-    assert!(inner.seen().is_empty(), "{:?}", inner.seen());
+    assert!(inner.requests().is_empty(), "{:?}", inner.requests());
 }
 
 #[tokio::test]
-async fn other_schemes_are_not_called_by_url_or_by_redirect() {
+async fn other_schemes_are_rejected_in_urls_and_redirects() {
     let server = TestHttpServer::on("127.0.0.1", |path| {
         answer("302 Found", &[("location", &path[1..])], "")
     })
@@ -182,11 +182,11 @@ async fn other_schemes_are_not_called_by_url_or_by_redirect() {
 }
 
 #[tokio::test]
-async fn a_name_that_leads_elsewhere_a_moment_later_is_not_followed_there() {
+async fn dns_rebinding_is_blocked() {
     let server = TestHttpServer::on("127.0.0.1", |_| answer("200 OK", &[], "")).await;
     let other = TestHttpServer::on("127.0.0.2", |_| answer("200 OK", &[], "")).await;
-    let asked = Arc::new(AtomicUsize::new(0));
-    let times = Arc::clone(&asked);
+    let lookups = Arc::new(AtomicUsize::new(0));
+    let times = Arc::clone(&lookups);
     let outbound = guard(&["127.0.0.1"], move |_| {
         match times.fetch_add(1, Ordering::SeqCst) {
             0 => vec!["127.0.0.1".parse().unwrap()],
@@ -197,15 +197,15 @@ async fn a_name_that_leads_elsewhere_a_moment_later_is_not_followed_there() {
     outbound.call(&get(url(&server)), SOON).await.unwrap();
     let error = outbound.call(&get(url(&other)), SOON).await.unwrap_err();
     assert!(
-        error.message.contains("leads to no public address"),
+        error.message.contains("resolves to no public address"),
         "{error}"
     );
-    assert_eq!(asked.load(Ordering::SeqCst), 2);
-    assert!(other.seen().is_empty());
+    assert_eq!(lookups.load(Ordering::SeqCst), 2);
+    assert!(other.requests().is_empty());
 }
 
 #[tokio::test]
-async fn of_several_addresses_only_those_that_may_be_are_dialled() {
+async fn only_allowed_addresses_of_a_name_are_used() {
     let server = TestHttpServer::on("127.0.0.1", |_| answer("200 OK", &[], "")).await;
     let outbound = guard(&["127.0.0.1"], |_| {
         ["127.0.0.2", "10.0.0.1", "127.0.0.1"]
@@ -219,11 +219,11 @@ async fn of_several_addresses_only_those_that_may_be_are_dialled() {
         )
         .await
         .unwrap();
-    assert_eq!(server.seen().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn what_is_allowed_by_name_may_lead_anywhere() {
+async fn allowed_name_may_resolve_to_any_address() {
     let server = TestHttpServer::on("127.0.0.1", |_| answer("200 OK", &[], "")).await;
     let outbound = guard(&["*.internal.test"], |_| vec!["127.0.0.1".parse().unwrap()]);
     let call = |name: &str| get(format!("http://{name}:{}/", server.address.port()));
@@ -236,11 +236,11 @@ async fn what_is_allowed_by_name_may_lead_anywhere() {
         .call(&get(server.url("/")), SOON)
         .await
         .unwrap_err();
-    assert_eq!(server.seen().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
-async fn an_answer_becomes_an_output() {
+async fn response_becomes_the_output() {
     let server = TestHttpServer::on("127.0.0.1", |path| match path {
         "/json" => answer(
             "201 Created",
@@ -291,44 +291,39 @@ async fn an_answer_becomes_an_output() {
     assert_eq!(empty["body"], Value::Null);
 }
 
-/// What is answered, what is said of it, whether and when another try may help.
+/// The path, the error, whether it is retryable, and the retry delay.
 const FAILED: [(&str, &str, bool, Option<u64>); 12] = [
-    ("/404", "answered 404 Not Found: no such order", false, None),
-    ("/408", "answered 408 Request Timeout", true, None),
-    ("/429", "answered 429 Too Many Requests", true, Some(7)),
-    ("/500", "answered 500 Internal Server Error", true, None),
-    ("/501", "answered 501 Not Implemented", false, None),
-    ("/304", "answered 304 Not Modified", false, None),
+    ("/404", "response 404 Not Found: no such order", false, None),
+    ("/408", "response 408 Request Timeout", true, None),
+    ("/429", "response 429 Too Many Requests", true, Some(7)),
+    ("/500", "response 500 Internal Server Error", true, None),
+    ("/501", "response 501 Not Implemented", false, None),
+    ("/304", "response 304 Not Modified", false, None),
     (
         "/302",
-        "answered 302 Found without a place to go on to",
+        "redirect 302 Found has no valid Location header",
         false,
         None,
     ),
     (
         "/large",
-        "answered 200 OK with more than 262144 bytes",
+        "response 200 OK has more than 262144 bytes",
         false,
         None,
     ),
     (
         "/bad-json",
-        "answered 200 OK with JSON that is none",
+        "response 200 OK has an invalid JSON body",
         false,
         None,
     ),
-    (
-        "/deep",
-        "answered 200 OK with what is not kept",
-        false,
-        None,
-    ),
-    ("/cut", "broke off", true, None),
-    ("/nothing", "broke off", true, None),
+    ("/deep", "response 200 OK cannot be stored", false, None),
+    ("/cut", "connection lost", true, None),
+    ("/nothing", "connection lost", true, None),
 ];
 
 #[tokio::test]
-async fn what_failed_says_whether_another_try_may_help() {
+async fn errors_say_whether_they_are_retryable() {
     let large = "x".repeat(300_000);
     let server = TestHttpServer::on("127.0.0.1", move |path| match path {
         "/404" => answer("404 Not Found", &[], "no such order\u{7}"),
@@ -354,22 +349,22 @@ async fn what_failed_says_whether_another_try_may_help() {
     })
     .await;
     let outbound = guard(&["127.0.0.1"], names);
-    for (path, message, again, after) in FAILED {
+    for (path, message, is_retryable, after) in FAILED {
         let error = outbound
             .call(&get(server.url(path)), SOON)
             .await
             .expect_err(path);
         assert!(error.message.starts_with(message), "{path}: {error}");
         assert_eq!(
-            (error.again, error.after),
-            (again, after.map(Duration::from_secs)),
+            (error.is_retryable, error.retry_after),
+            (is_retryable, after.map(Duration::from_secs)),
             "{path}"
         );
     }
 }
 
 #[tokio::test]
-async fn nobody_there_and_nobody_in_time_are_worth_another_try() {
+async fn connection_errors_and_timeouts_are_retryable() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     let outbound = guard(&["127.0.0.1"], names);
@@ -378,13 +373,13 @@ async fn nobody_there_and_nobody_in_time_are_worth_another_try() {
         .await
         .unwrap_err();
     assert_eq!(
-        (late.message.as_str(), late.again),
-        ("no answer within 0.05 s", true)
+        (late.message.as_str(), late.is_retryable),
+        ("no response within 0.05 s", true)
     );
     drop(listener);
     let gone = outbound.call(&get(&url), SOON).await.unwrap_err();
     assert!(
-        gone.message.starts_with("cannot be reached") && gone.again,
+        gone.message.starts_with("failed to connect") && gone.is_retryable,
         "{gone}"
     );
     let unknown = Outbound::new(OutboundOptions::default()).unwrap();
@@ -392,11 +387,11 @@ async fn nobody_there_and_nobody_in_time_are_worth_another_try() {
         .call(&get("http://no-such-name.invalid/"), SOON)
         .await
         .unwrap_err();
-    assert!(unknown.again, "{unknown}");
+    assert!(unknown.is_retryable, "{unknown}");
 }
 
 #[tokio::test]
-async fn a_redirect_keeps_or_drops_method_body_and_headers_as_it_should() {
+async fn redirect_keeps_or_drops_method_body_and_headers() {
     let other = TestHttpServer::on("127.0.0.2", |_| answer("200 OK", &[], "")).await;
     let elsewhere = other.url("/end");
     let server = TestHttpServer::on("127.0.0.1", move |path| match path {
@@ -419,24 +414,24 @@ async fn a_redirect_keeps_or_drops_method_body_and_headers_as_it_should() {
     outbound.call(&post("/away"), SOON).await.unwrap();
     let error = outbound.call(&post("/round"), SOON).await.unwrap_err();
     assert_eq!(
-        (error.message.as_str(), error.again),
-        ("was redirected more than 5 times", false)
+        (error.message.as_str(), error.is_retryable),
+        ("more than 5 redirects", false)
     );
-    let seen = server.seen();
+    let sent = server.requests();
     let has = |request: &String, text: &str| request.to_ascii_lowercase().contains(text);
     assert!(
-        has(&seen[0], "post /found")
-            && has(&seen[0], "idempotency-key: e/0")
-            && has(&seen[0], "content-type: application/json")
+        has(&sent[0], "post /found")
+            && has(&sent[0], "idempotency-key: e/0")
+            && has(&sent[0], "content-type: application/json")
     );
     assert!(
-        has(&seen[1], "get /end")
-            && has(&seen[1], "x-secret")
-            && !has(&seen[1], "[1]")
-            && !has(&seen[1], "idempotency-key")
+        has(&sent[1], "get /end")
+            && has(&sent[1], "x-secret")
+            && !has(&sent[1], "[1]")
+            && !has(&sent[1], "idempotency-key")
     );
-    assert!(has(&seen[3], "post /end") && has(&seen[3], "x-secret: s") && seen[3].ends_with("[1]"));
-    let away = &other.seen()[0];
+    assert!(has(&sent[3], "post /end") && has(&sent[3], "x-secret: s") && sent[3].ends_with("[1]"));
+    let away = &other.requests()[0];
     assert!(
         has(away, "post /end") && away.ends_with("[1]") && !has(away, "x-secret"),
         "{away}"

@@ -1,18 +1,18 @@
-//! One cycle as a loop over events: claims, starts, renewals and writing down go on side by side, and this decides what is next.
+//! One cycle as an event loop: claims, starts, renewals and flushes run concurrently, and this module decides what runs next.
 
-use super::held::Held;
-use super::look::{self, Look};
-use super::settle::{Settled, Settlement, Tally};
-use super::start::{self, Admitted};
+use super::flush::{ClaimCounts, FlushReport, ResolvedClaim};
+use super::held_claims::HeldClaims;
+use super::poll_state::{PollState, arm_delay};
+use super::start::{self, AdmittedRequest};
 use super::tasks::{Event, Tasks};
-use super::trace::{Batch, Item, Period};
-use super::{Cycle, Dispatcher, Shared, log};
+use super::trace::{BatchTrace, Period, RequestTrace};
+use super::{CycleReport, Dispatcher, Shared, log};
 use crate::error::{Error, Result};
 use leasehold_core::RequestId;
 use leasehold_service::FailureStreak;
 use leasehold_store::lock::LockToken;
+use leasehold_store::notification::Notification;
 use leasehold_store::request::{Claim, ClaimOutcome, ClaimRef, Claimed};
-use leasehold_store::wake::Wake;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -21,47 +21,48 @@ use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, interval_at, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-/// How long the outcome of a start waits for others to be written down with it, while others are under way. An engine that
-/// takes two hundred starts a second then costs a third of the transactions.
-const COMPANY: Duration = Duration::from_millis(20);
+/// How long outcomes of starts are collected before one flush, while other starts are in flight. At two hundred starts a second this
+/// needs a third of the transactions.
+const FLUSH_DELAY: Duration = Duration::from_millis(20);
 
-/// How long to wait before a claim is tried again that the store did not do.
-const CLAIM_AGAIN: Duration = Duration::from_millis(500);
-/// Batches that a report tells of; a cycle may last for days.
-const REMEMBERED_BATCHES: usize = 1_000;
+/// How long to wait before a failed claim is retried.
+const CLAIM_RETRY_DELAY: Duration = Duration::from_millis(500);
+/// The most batch sizes in a report, since a cycle may last for days.
+const MAX_REPORTED_BATCHES: usize = 1_000;
 
 struct Run<'a> {
     dispatcher: &'a Dispatcher,
     shared: Arc<Shared>,
     lock: Option<LockToken>,
     tasks: Tasks,
-    look: Look,
+    poll: PollState,
     claiming: bool,
-    settling: bool,
+    flushing: bool,
     renewing: bool,
-    keeping: bool,
-    /// Since when whatever gives work wakes us, if that began in this cycle.
+    extending_lock: bool,
+    /// When notifications were armed, if in this cycle.
     armed_at: Option<Instant>,
     /// When the next waiting request becomes due.
     next_due: Option<Instant>,
-    queued: VecDeque<Admitted>,
-    under_way: usize,
-    held: Held,
-    unsettled: Vec<Settlement>,
-    settle_at: Option<Instant>,
-    /// When what is not written down yet has waited long enough for company.
-    gathered_at: Option<Instant>,
+    queued: VecDeque<AdmittedRequest>,
+    in_flight: usize,
+    held: HeldClaims,
+    unflushed: Vec<ResolvedClaim>,
+    /// When a failed flush is retried.
+    flush_retry_at: Option<Instant>,
+    /// When `unflushed` is written at the latest.
+    flush_due_at: Option<Instant>,
     failures: FailureStreak,
     failed: Option<Error>,
     batches: Vec<usize>,
-    tally: Tally,
+    counts: ClaimCounts,
 }
 
 pub(super) async fn run(
     dispatcher: &Dispatcher,
     lock: Option<LockToken>,
     stop: &CancellationToken,
-) -> Result<Cycle> {
+) -> Result<CycleReport> {
     let (events, mut inbox) = mpsc::unbounded_channel();
     let shared = dispatcher.shared.clone();
     let armed = dispatcher.armed.load(Ordering::Relaxed);
@@ -74,48 +75,52 @@ pub(super) async fn run(
         },
         shared,
         lock,
-        look: if armed { Look::LastTime } else { Look::Now },
+        poll: if armed {
+            PollState::FinalPoll
+        } else {
+            PollState::Now
+        },
         claiming: false,
-        settling: false,
+        flushing: false,
         renewing: false,
-        keeping: false,
+        extending_lock: false,
         armed_at: None,
         next_due: None,
         queued: VecDeque::new(),
-        under_way: 0,
-        held: Held::default(),
-        unsettled: Vec::new(),
-        settle_at: None,
-        gathered_at: None,
-        failures: FailureStreak::of("writing down starts"),
+        in_flight: 0,
+        held: HeldClaims::default(),
+        unflushed: Vec::new(),
+        flush_retry_at: None,
+        flush_due_at: None,
+        failures: FailureStreak::of("dispatcher").action("write outcomes of starts"),
         failed: None,
         batches: Vec::new(),
-        tally: Tally::default(),
+        counts: ClaimCounts::default(),
     };
-    // What was claimed just now needs no renewal.
+    // A fresh claim needs no renewal, so the first tick comes after a third of the lease.
     let third = options.claim_lease / 3;
     let mut renew = interval_at((Instant::now() + third).into(), third);
     renew.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut keep_alive = interval(options.lock.keep_alive_every());
-    keep_alive.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut give_up_at = None;
+    let mut extend_lock = interval(options.lock.extend_interval());
+    extend_lock.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut drain_deadline = None;
     loop {
-        // Read once: what is not due now must not fall between two looks at the clock.
+        // Read the clock once: `advance` and `wakes_at` must agree on what is due.
         let now = Instant::now();
         run.advance(now);
-        if run.is_over() || give_up_at.is_some_and(|at| now >= at) {
+        if run.is_over() || drain_deadline.is_some_and(|at| now >= at) {
             return run.report();
         }
         tokio::select! {
             event = inbox.recv() => if let Some(event) = event { run.take(event) },
             _ = renew.tick() => run.renew(),
-            _ = keep_alive.tick() => run.keep_lock(),
+            _ = extend_lock.tick() => run.extend_lock(),
             () = until(run.wakes_at(now)) => {}
-            () = until(give_up_at) => {}
-            () = dispatcher.shared.gate.widened() => {}
-            () = dispatcher.shared.store.wake_wait(Wake::Work), if run.look.may_wake() => run.woken(),
-            () = stop.cancelled(), if give_up_at.is_none() => {
-                give_up_at = Some(Instant::now() + options.drain_timeout);
+            () = until(drain_deadline) => {}
+            () = dispatcher.shared.breaker.capacity_increased() => {}
+            () = dispatcher.shared.store.notification_wait(Notification::Work), if run.poll.accepts_notification() => run.notified(),
+            () = stop.cancelled(), if drain_deadline.is_none() => {
+                drain_deadline = Some(Instant::now() + options.drain_timeout);
                 run.stop();
             }
         }
@@ -130,64 +135,64 @@ async fn until(at: Option<Instant>) {
 }
 
 impl Run<'_> {
-    /// Sets going whatever can go.
+    /// Starts every task that can run now.
     fn advance(&mut self, now: Instant) {
         let allowance = self
             .shared
-            .gate
+            .breaker
             .allowance()
             .min(self.shared.options.concurrency);
         if allowance == 0 {
-            // What waits for an engine that is down need not hold its slot.
-            self.give_back_queued();
+            // A request must not hold a slot while the engine is down.
+            self.return_queued();
         }
-        while self.under_way < allowance {
+        while self.in_flight < allowance {
             let Some(admitted) = self.queued.pop_front() else {
                 break;
             };
-            self.under_way += 1;
+            self.in_flight += 1;
             self.tasks.start(admitted);
         }
-        if matches!(self.look, Look::Resting(at) if now >= at) {
+        if matches!(self.poll, PollState::BackingOff(at) if now >= at) {
             self.arm();
         }
         self.claim(allowance, now);
-        if self.may_settle(now) {
-            self.settle();
+        if self.should_flush(now) {
+            self.flush();
         }
     }
 
-    /// Outcomes are written down in company while there is more to come, and at once when there is not.
-    fn may_settle(&mut self, now: Instant) -> bool {
-        let waits = self.settle_at.is_some_and(|at| now < at);
-        if self.settling || self.unsettled.is_empty() || waits {
+    /// Returns whether to flush now: after `FLUSH_DELAY`, with a large batch, or when no start is in flight.
+    fn should_flush(&mut self, now: Instant) -> bool {
+        let backing_off = self.flush_retry_at.is_some_and(|at| now < at);
+        if self.flushing || self.unflushed.is_empty() || backing_off {
             return false;
         }
-        let gathered = *self.gathered_at.get_or_insert(now + COMPANY);
-        let many = self.unsettled.len() * 2 >= self.shared.options.concurrency;
-        many || self.under_way == 0 || now >= gathered
+        let due = *self.flush_due_at.get_or_insert(now + FLUSH_DELAY);
+        let is_large = self.unflushed.len() * 2 >= self.shared.options.concurrency;
+        is_large || self.in_flight == 0 || now >= due
     }
 
     fn claim(&mut self, allowance: usize, now: Instant) {
         let options = &self.shared.options;
-        // Half of what can be under way is enough in reserve while the next claim runs.
+        // Half the concurrency is enough in the queue while the next claim runs.
         let enough = self.queued.len() * 2 > options.concurrency;
-        if !self.look.is_due(now) || self.claiming || enough {
+        if !self.poll.is_due(now) || self.claiming || enough {
             return;
         }
-        let room = if allowance >= options.concurrency {
+        let batch = if allowance >= options.concurrency {
             options.batch_size as usize
         } else {
-            // The engine has just come back: claim no more than may be started.
-            allowance.saturating_sub(self.under_way + self.queued.len())
+            // The load ramps up after an outage: claim no more than may be started.
+            allowance.saturating_sub(self.in_flight + self.queued.len())
         };
-        if room == 0 {
+        if batch == 0 {
             return;
         }
         self.claiming = true;
         let claim = Claim {
             owner: options.owner.clone(),
-            batch: u32::try_from(room)
+            batch: u32::try_from(batch)
                 .unwrap_or(u32::MAX)
                 .min(options.batch_size),
             lease: options.claim_lease,
@@ -196,15 +201,15 @@ impl Run<'_> {
         self.tasks.claim(claim);
     }
 
-    fn settle(&mut self) {
-        self.settling = true;
-        self.settle_at = None;
-        self.gathered_at = None;
-        let batch = std::mem::take(&mut self.unsettled);
-        for settlement in &batch {
-            self.held.settling(settlement.claim());
+    fn flush(&mut self) {
+        self.flushing = true;
+        self.flush_retry_at = None;
+        self.flush_due_at = None;
+        let batch = std::mem::take(&mut self.unflushed);
+        for resolved in &batch {
+            self.held.mark_flushing(resolved.claim());
         }
-        self.tasks.settle(batch);
+        self.tasks.flush(batch);
     }
 
     fn renew(&mut self) {
@@ -215,160 +220,161 @@ impl Run<'_> {
         self.tasks.renew(self.held.claims());
     }
 
-    fn keep_lock(&mut self) {
+    fn extend_lock(&mut self) {
         let Some(lock) = self.dispatcher.lock.clone() else {
             return;
         };
-        if std::mem::replace(&mut self.keeping, true) {
+        if std::mem::replace(&mut self.extending_lock, true) {
             return;
         }
-        self.tasks.keep(lock);
+        self.tasks.extend_lock(lock);
     }
 
     fn arm(&mut self) {
-        self.look = Look::Arming;
+        self.poll = PollState::Arming;
         self.tasks.arm();
     }
 
     fn take(&mut self, event: Event) {
         match event {
             Event::Claimed {
-                asked,
+                requested,
                 claim,
                 lock,
                 outcome,
             } => {
                 self.claiming = false;
                 match outcome {
-                    Ok(ClaimOutcome::Claimed(claimed)) => self.claimed(claimed, asked, claim),
-                    // Of a token that was lost and taken again meanwhile it says nothing new.
+                    Ok(ClaimOutcome::Claimed(claimed)) => self.claimed(claimed, requested, claim),
+                    // A claim with an older token says nothing about the current one.
                     Ok(ClaimOutcome::LockLost) if lock == self.lock => self.lost_lock(),
                     Ok(ClaimOutcome::LockLost) => {}
                     Err(error) => self.claim_failed(error.into()),
                 }
             }
-            Event::Resolved(settlement) => {
-                self.under_way -= 1;
-                self.unsettled.push(settlement);
+            Event::Resolved(resolved) => {
+                self.in_flight -= 1;
+                self.unflushed.push(resolved);
             }
-            Event::Settled(settled) => self.settled(settled),
+            Event::Flushed(report) => self.flushed(report),
             Event::Renewed {
-                asked,
+                requested,
                 claims,
                 outcome,
-            } => self.renewed(asked, &claims, outcome),
+            } => self.renewed(requested, &claims, outcome),
             Event::Armed(armed) => {
                 let armed = armed.unwrap_or(false);
                 self.dispatcher.armed.store(armed, Ordering::Relaxed);
                 self.armed_at = Some(Instant::now());
-                if self.look == Look::Arming {
+                if self.poll == PollState::Arming {
                     if armed {
-                        self.look = Look::LastTime;
+                        self.poll = PollState::FinalPoll;
                     } else {
-                        self.fall_asleep();
+                        self.sleep();
                     }
                 }
             }
-            // Another token if it was lost and taken again; what is claimed from now on is guarded by that one.
-            Event::LockKept(kept) => {
-                self.keeping = false;
-                match kept {
+            // The token differs if the lock was lost and acquired again; later claims are guarded by the new one.
+            Event::LockExtended(extended) => {
+                self.extending_lock = false;
+                match extended {
                     Ok(Some(token)) => self.lock = Some(token),
                     Ok(None) => self.lost_lock(),
-                    // The claim itself finds out whether it is still held.
+                    // The next claim verifies whether the lock is still held.
                     Err(error) => {
-                        tracing::warn!(%error, "the lock could not be kept alive; trying again")
+                        tracing::warn!(%error, "failed to extend lock; retrying")
                     }
                 }
             }
         }
     }
 
-    fn claimed(&mut self, claimed: Claimed, asked: Instant, claim: Period) {
+    fn claimed(&mut self, claimed: Claimed, requested: Instant, claim: Period) {
         let options = &self.shared.options;
-        log::told(&claimed, &self.shared.full);
+        log::claim_report(&claimed, &self.shared.capacity_log);
         let metrics = &options.telemetry.metrics;
-        metrics.became_full(claimed.at_capacity.len());
-        let brought = claimed.requests.len() + claimed.rejected.len();
+        metrics.workspaces_at_capacity(claimed.at_capacity.len());
+        let size = claimed.requests.len() + claimed.rejected.len();
         self.failed = None;
         self.next_due = claimed.next_due_in.map(|due| Instant::now() + due);
-        if brought == 0 {
-            return self.brought_nothing(asked);
+        if size == 0 {
+            return self.claimed_nothing(requested);
         }
-        log::claimed(brought);
-        let batch = Batch::begin(&self.shared, brought, asked, claim);
-        if self.batches.len() < REMEMBERED_BATCHES {
-            self.batches.push(brought);
+        log::claimed(size);
+        let batch = BatchTrace::begin(&self.shared, size, requested, claim);
+        if self.batches.len() < MAX_REPORTED_BATCHES {
+            self.batches.push(size);
         }
-        self.tally.failed += claimed.rejected.len() as u64;
+        self.counts.failed += claimed.rejected.len() as u64;
         self.dispatcher.armed.store(false, Ordering::Relaxed);
-        self.dispatcher.fruitless.store(0, Ordering::Relaxed);
-        if self.look != Look::Never {
-            self.look = if brought >= options.batch_size as usize {
-                Look::Now
+        self.dispatcher.empty_polls.store(0, Ordering::Relaxed);
+        if self.poll != PollState::Stopped {
+            self.poll = if size >= options.batch_size as usize {
+                PollState::Now
             } else {
-                Look::At(Instant::now() + options.linger)
+                PollState::At(Instant::now() + options.linger)
             };
         }
         for claimed in claimed.requests {
-            self.queued.push_back(Admitted {
-                watch: self.held.add(&claimed, asked, options.claim_lease),
-                item: Item::begin(&batch, &claimed),
+            self.queued.push_back(AdmittedRequest {
+                deadline: self.held.add(&claimed, requested, options.claim_lease),
+                trace: RequestTrace::begin(&batch, &claimed),
                 claimed,
             });
         }
-        if self.look == Look::Never {
-            self.give_back_queued();
+        if self.poll == PollState::Stopped {
+            self.return_queued();
         }
     }
 
-    /// A look that began before we were armed may have missed what found us awake, so it does not count as the last.
-    fn brought_nothing(&mut self, asked: Instant) {
-        match self.look {
-            Look::Now | Look::At(_) | Look::Asleep(_) | Look::LastTime => {
+    /// Decides what follows an empty claim. A claim sent before notifications were armed may have missed a request that sent none, so it does
+    /// not count as the final poll.
+    fn claimed_nothing(&mut self, requested: Instant) {
+        match self.poll {
+            PollState::Now | PollState::At(_) | PollState::Sleeping(_) | PollState::FinalPoll => {
                 let armed = self.dispatcher.armed.load(Ordering::Relaxed);
                 if !armed {
-                    self.rest();
-                } else if self.armed_at.is_some_and(|at| asked < at) {
-                    self.look = Look::LastTime;
+                    self.back_off();
+                } else if self.armed_at.is_some_and(|at| requested < at) {
+                    self.poll = PollState::FinalPoll;
                 } else {
-                    self.fall_asleep();
+                    self.sleep();
                 }
             }
-            Look::Resting(_) | Look::Arming | Look::Never => {}
+            PollState::BackingOff(_) | PollState::Arming | PollState::Stopped => {}
         }
     }
 
-    /// Every arming makes all who are writing notify, so one who is woken for nothing again and again (by requests for full
-    /// workspaces, say) rests before it arms.
-    fn rest(&mut self) {
-        let times = self.dispatcher.fruitless.fetch_add(1, Ordering::Relaxed);
-        self.look = Look::Resting(Instant::now() + look::rest_after(times));
+    /// Waits before arming again. Armed notifications cost every writer a notify, so a dispatcher that is notified but finds nothing to
+    /// claim (requests of workspaces at capacity, for example) backs off.
+    fn back_off(&mut self) {
+        let times = self.dispatcher.empty_polls.fetch_add(1, Ordering::Relaxed);
+        self.poll = PollState::BackingOff(Instant::now() + arm_delay(times));
     }
 
-    fn fall_asleep(&mut self) {
+    fn sleep(&mut self) {
         let poll = Instant::now() + self.shared.options.poll_interval;
-        self.look = Look::Asleep(self.next_due.map_or(poll, |due| due.min(poll)));
+        self.poll = PollState::Sleeping(self.next_due.map_or(poll, |due| due.min(poll)));
     }
 
-    fn settled(&mut self, settled: Settled) {
-        self.settling = false;
-        self.tally.add(settled.tally);
-        for claim in settled.done {
+    fn flushed(&mut self, report: FlushReport) {
+        self.flushing = false;
+        self.counts.add(report.counts);
+        for claim in report.done {
             self.held.remove(claim);
         }
-        match settled.error {
+        match report.error {
             None => self.failures.succeeded(),
             Some(error) => {
-                self.settle_at = Some(Instant::now() + self.failures.failed(&error));
+                self.flush_retry_at = Some(Instant::now() + self.failures.failed(&error));
             }
         }
-        self.unsettled.extend(settled.left);
+        self.unflushed.extend(report.remaining);
     }
 
     fn renewed(
         &mut self,
-        asked: Instant,
+        requested: Instant,
         claims: &[ClaimRef],
         outcome: leasehold_store::Result<Vec<RequestId>>,
     ) {
@@ -376,7 +382,7 @@ impl Run<'_> {
         match outcome {
             Ok(renewed) => {
                 let lease = self.shared.options.claim_lease;
-                let lost = self.held.renewed(claims, &renewed, asked, lease);
+                let lost = self.held.apply_renewal(claims, &renewed, requested, lease);
                 if !lost.is_empty() {
                     log::leases_lost(lost.len());
                 }
@@ -384,51 +390,52 @@ impl Run<'_> {
                     self.held.remove(claim);
                 }
             }
-            // The next renewal comes long before the leases end.
-            Err(error) => tracing::warn!(%error, "claims could not be renewed; trying again"),
+            // The next renewal comes long before the leases expire.
+            Err(error) => tracing::warn!(%error, "failed to renew claims; retrying"),
         }
     }
 
-    fn woken(&mut self) {
+    fn notified(&mut self) {
         self.dispatcher.armed.store(false, Ordering::Relaxed);
-        if self.look.may_wake() {
-            self.look = Look::Now;
+        if self.poll.accepts_notification() {
+            self.poll = PollState::Now;
         }
     }
 
     fn lost_lock(&mut self) {
-        self.look = Look::Never;
-        self.give_back_queued();
+        self.poll = PollState::Stopped;
+        self.return_queued();
         if let Some(lock) = self.dispatcher.lock.clone() {
             let lost = self.lock.take();
-            self.shared.last_flow.forget();
-            tokio::spawn(async move { lock.forget(lost).await });
+            self.shared.last_flow.clear();
+            tokio::spawn(async move { lock.mark_lost(lost).await });
         }
     }
 
-    /// Tried again while other work is under way; if there is none the cycle ends, and the next one tries.
+    /// Retries the claim while other work is in flight; otherwise the cycle ends and the next one retries.
     fn claim_failed(&mut self, error: Error) {
-        if self.look != Look::Never {
-            self.look = Look::At(Instant::now() + CLAIM_AGAIN);
+        if self.poll != PollState::Stopped {
+            self.poll = PollState::At(Instant::now() + CLAIM_RETRY_DELAY);
         }
         self.failed = Some(error);
     }
 
     fn stop(&mut self) {
-        self.look = Look::Never;
-        self.give_back_queued();
+        self.poll = PollState::Stopped;
+        self.return_queued();
     }
 
-    fn give_back_queued(&mut self) {
+    /// Returns the unsent requests to the queue.
+    fn return_queued(&mut self) {
         for admitted in self.queued.drain(..) {
-            let resolution = start::unsent(&admitted.claimed, Duration::ZERO, None);
-            self.unsettled.push(admitted.settled_as(resolution));
+            let resolution = start::release_unsent(&admitted.claimed, Duration::ZERO, None);
+            self.unflushed.push(admitted.resolved_as(resolution));
         }
     }
 
     fn wakes_at(&self, now: Instant) -> Option<Instant> {
-        // What is due already waits for room, not for time.
-        [self.look.at(), self.settle_at, self.gathered_at]
+        // A step that is already due waits for capacity, not for time.
+        [self.poll.at(), self.flush_retry_at, self.flush_due_at]
             .into_iter()
             .flatten()
             .filter(|at| *at > now)
@@ -438,30 +445,30 @@ impl Run<'_> {
     fn is_over(&self) -> bool {
         let idle = !self.claiming
             && self.queued.is_empty()
-            && self.under_way == 0
-            && !self.settling
-            && self.unsettled.is_empty();
-        let shut = self.shared.gate.allowance() == 0;
-        let done = matches!(self.look, Look::Asleep(_) | Look::Never);
-        idle && (shut || done || self.failed.is_some())
+            && self.in_flight == 0
+            && !self.flushing
+            && self.unflushed.is_empty();
+        let is_open = self.shared.breaker.allowance() == 0;
+        let done = matches!(self.poll, PollState::Sleeping(_) | PollState::Stopped);
+        idle && (is_open || done || self.failed.is_some())
     }
 
-    fn report(self) -> Result<Cycle> {
+    fn report(self) -> Result<CycleReport> {
         if let Some(error) = self.failed {
             return Err(error);
         }
         let poll = self.shared.options.poll_interval;
-        let look_again_in = match self.look {
-            Look::Asleep(at) => at.saturating_duration_since(Instant::now()),
+        let next_poll_in = match self.poll {
+            PollState::Sleeping(at) => at.saturating_duration_since(Instant::now()),
             _ => poll,
         };
-        Ok(Cycle {
+        Ok(CycleReport {
             batches: self.batches,
-            dispatched: self.tally.dispatched,
-            released: self.tally.released,
-            failed: self.tally.failed,
-            lost: self.tally.lost,
-            look_again_in,
+            dispatched: self.counts.dispatched,
+            released: self.counts.released,
+            failed: self.counts.failed,
+            lost: self.counts.lost,
+            next_poll_in,
         })
     }
 }

@@ -1,6 +1,6 @@
-//! The log events of dispatch, with the levels and fields the design documents give them. Never a payload.
+//! The log events of dispatch, with the messages, levels and fields that docs/operations/logs.md lists. Never a payload.
 
-use super::full::{Full, Line};
+use super::capacity_log::{CapacityEvent, CapacityLog};
 use leasehold_core::{FailureReason, RequestId, TraceContext, WorkspaceId};
 use leasehold_engine::StartOutcome;
 use leasehold_store::request::{Claimed, ClaimedRequest, Orphaned};
@@ -11,39 +11,40 @@ pub(super) fn claimed(count: usize) {
     tracing::debug!(count, "Processing {count} queue items");
 }
 
-/// What a claim tells besides the requests it brought.
-pub(super) fn told(claimed: &Claimed, full: &Mutex<Full>) {
-    for at_capacity in &claimed.at_capacity {
-        let mut full = full.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(line) = full.seen(*at_capacity, Instant::now()) {
-            say_full(line);
+/// Logs what a claim reports besides the claimed requests.
+pub(super) fn claim_report(claimed: &Claimed, capacity_log: &Mutex<CapacityLog>) {
+    for workspace in &claimed.at_capacity {
+        let mut log = capacity_log.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(event) = log.record(*workspace, Instant::now()) {
+            at_capacity(event);
         }
     }
-    sum_up(full);
+    capacity_summaries(capacity_log);
     for rejected in &claimed.rejected {
         self::rejected(rejected.request, rejected.workspace, rejected.reason);
     }
     claimed.orphaned.iter().for_each(orphaned);
 }
 
-/// Says how often workspaces were full that were so again and again.
-pub(super) fn sum_up(full: &Mutex<Full>) {
-    let mut full = full.lock().unwrap_or_else(PoisonError::into_inner);
-    full.due(Instant::now()).into_iter().for_each(say_full);
+/// Logs the due summaries of workspaces that reached capacity repeatedly.
+pub(super) fn capacity_summaries(capacity_log: &Mutex<CapacityLog>) {
+    let mut log = capacity_log.lock().unwrap_or_else(PoisonError::into_inner);
+    let events = log.take_summaries(Instant::now());
+    events.into_iter().for_each(at_capacity);
 }
 
-fn say_full(line: Line) {
-    match line {
-        Line::Began(full) => {
+fn at_capacity(event: CapacityEvent) {
+    match event {
+        CapacityEvent::Began(full) => {
             tracing::info!(workspace = %full.workspace, active = full.active, limit = full.limit, "Workspace at capacity");
         }
-        Line::SumUp {
+        CapacityEvent::Repeated {
             last,
             times,
             seconds,
         } => {
             tracing::info!(workspace = %last.workspace, active = last.active, limit = last.limit, times, seconds,
-                "Workspace at capacity again and again");
+                "workspace repeatedly at capacity");
         }
     }
 }
@@ -60,7 +61,7 @@ pub(super) fn rejected(request: RequestId, workspace: WorkspaceId, reason: Failu
             tracing::warn!(%workspace, %request, %reason, "Version not found");
         }
         _ => {
-            tracing::warn!(%workspace, %request, %reason, "request failed before its start");
+            tracing::warn!(%workspace, %request, %reason, "request failed before start");
         }
     }
 }
@@ -83,7 +84,7 @@ pub(super) fn dispatched(claimed: &ClaimedRequest) {
     tracing::info!(execution = %claimed.execution, request = %claimed.id, trace_id = trace(claimed), "Dispatched execution");
 }
 
-/// A start that certainly did not happen.
+/// Logs a start that certainly did not happen.
 pub(super) fn not_started(engine: &str, claimed: &ClaimedRequest, error: &str) {
     let (request, execution, attempt_count) =
         (claimed.id, claimed.execution, claimed.attempt_count);
@@ -95,38 +96,38 @@ pub(super) fn not_started(engine: &str, claimed: &ClaimedRequest, error: &str) {
     }
 }
 
-/// The same during an outage, of which something else tells.
-pub(super) fn not_started_either(claimed: &ClaimedRequest, error: &str) {
+/// The same during an outage, which has its own events.
+pub(super) fn not_started_during_outage(claimed: &ClaimedRequest, error: &str) {
     tracing::debug!(request = %claimed.id, execution = %claimed.execution, attempt_count = claimed.attempt_count,
-        error, "the workflow was not started either");
+        error, "failed to start workflow during the outage");
 }
 
-pub(super) fn unreadable(claimed: &ClaimedRequest, error: &leasehold_store::Error) {
+pub(super) fn version_unreadable(claimed: &ClaimedRequest, error: &leasehold_store::Error) {
     tracing::error!(request = %claimed.id, version = %claimed.version, attempt_count = claimed.attempt_count, %error,
-        "Error processing queue item: its version cannot be read by this program; was it published by a newer one?");
+        "Error processing queue item: version cannot be read; was it published by a newer release?");
 }
 
 pub(super) fn exhausted(claimed: &ClaimedRequest, max_attempts: u32) {
     tracing::warn!(request = %claimed.id, workspace = %claimed.workspace, max_attempts,
-        "request failed: the engine refused it as often as is tried");
+        "request failed: engine rejected the start; max_attempts reached");
 }
 
 pub(super) fn unknown(claimed: &ClaimedRequest, error: &str) {
     tracing::warn!(request = %claimed.id, execution = %claimed.execution, attempt_count = claimed.attempt_count,
-        error, "nobody knows whether the workflow was started; it keeps its slot and the start is repeated");
+        error, "outcome of the start unknown; slot kept, start will be repeated");
 }
 
-pub(super) fn broken(claimed: &ClaimedRequest, error: &str) {
+pub(super) fn start_panicked(claimed: &ClaimedRequest, error: &str) {
     tracing::error!(request = %claimed.id, attempt_count = claimed.attempt_count, error, "Error processing queue item");
 }
 
-pub(super) fn unwritable(claimed: &ClaimedRequest, error: &leasehold_store::Error) {
+pub(super) fn outcome_unwritable(claimed: &ClaimedRequest, error: &leasehold_store::Error) {
     tracing::error!(request = %claimed.id, attempt_count = claimed.attempt_count, %error,
-        "Error processing queue item: what became of it cannot be written; it is tried again when its claim ends");
+        "Error processing queue item: outcome could not be written; retried when the claim expires");
 }
 
 pub(super) fn lease_lost(claimed: &ClaimedRequest) {
-    tracing::warn!(request = %claimed.id, execution = %claimed.execution, "claim lost; whoever has it now resolves it");
+    tracing::warn!(request = %claimed.id, execution = %claimed.execution, "claim lost; its new owner resolves the request");
 }
 
 pub(super) fn leases_lost(count: usize) {

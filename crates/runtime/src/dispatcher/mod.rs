@@ -1,23 +1,23 @@
-//! The dispatcher: admits requests and has their executions started. It decides when; what a start's outcome means is `start`'s.
+//! The dispatcher: claims requests and starts their executions in the engine. This module decides when; `start` decides what a start's outcome means.
 
+mod capacity_log;
 mod cycle;
-mod full;
-mod held;
+mod flush;
+mod held_claims;
 mod log;
-mod look;
-mod settle;
+mod poll_state;
 mod start;
 mod tasks;
 mod trace;
 
+use crate::circuit_breaker::CircuitBreaker;
 use crate::error::Result;
-use crate::gate::Gate;
 use crate::lock::{Lock, LockOptions};
 use leasehold_core::retry::Backoff;
 use leasehold_engine::Engine;
 use leasehold_service::FailureStreak;
 use leasehold_store::Store;
-use leasehold_store::wake::Wake;
+use leasehold_store::notification::Notification;
 use leasehold_telemetry::Telemetry;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -25,56 +25,56 @@ use std::time::{Duration, SystemTime};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// The lock's name, as the design documents call it.
+/// The lock's name; fixed, since other programs may read it from the lock table.
 const LOCK: &str = "processExecutionQueue";
-/// How often at most a dispatcher that stands by is woken to try for the lock.
-const STAND_BY_PAUSE: Duration = Duration::from_secs(1);
+/// The shortest time between two attempts of a standby dispatcher to acquire the lock.
+const STANDBY_PAUSE: Duration = Duration::from_secs(1);
 
 /// Whether dispatchers of several instances work at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DispatchMode {
-    /// At most one among all instances is active; the others stand by.
+    /// One instance is active; the others stand by.
     #[default]
     Exclusive,
-    /// All are active. The store keeps them from doing anything twice.
+    /// All instances are active. The store prevents double claims.
     Parallel,
 }
 
-/// How dispatch works.
+/// How the dispatcher works.
 #[derive(Clone, Debug)]
 pub struct DispatcherOptions {
-    /// Who claims; unique among all instances.
+    /// The owner of the claims; unique among all instances.
     pub owner: String,
     /// Whether dispatchers of several instances work at the same time.
     pub mode: DispatchMode,
-    /// How many requests one claim takes at most.
+    /// The claim batch size: the most requests one claim takes.
     pub batch_size: u32,
-    /// How many starts are under way at most.
+    /// The most starts in flight at once.
     pub concurrency: usize,
-    /// How often to look without being woken.
+    /// Time between polls without a notification.
     pub poll_interval: Duration,
-    /// How long to wait for company after a claim that was not full.
+    /// How long to wait after a claim that was not full, so that the next one returns a larger batch.
     pub linger: Duration,
-    /// How long a claim holds unless renewed, which happens every third of it.
+    /// The lease of a claim; the dispatcher renews it every third of this time.
     pub claim_lease: Duration,
-    /// How long one start may take altogether; the engine's own limit should pass first.
+    /// The timeout of one start; should be longer than the engine client's own timeout.
     pub start_timeout: Duration,
-    /// How many refusals fail a request.
+    /// How many rejected starts fail a request.
     pub max_attempts: u32,
-    /// How long a request waits after a start that failed.
+    /// The backoff of failed starts: how long a request waits before it is started again.
     pub backoff: Backoff,
     /// The lock of the exclusive mode.
     pub lock: LockOptions,
-    /// How often a dispatcher that stands by tries for the lock.
+    /// Time between attempts of a standby dispatcher to acquire the lock.
     pub lock_retry: Duration,
-    /// How long a dispatcher that stops waits for the starts under way.
+    /// For a graceful shutdown: how long a stopping dispatcher waits for starts in flight.
     pub drain_timeout: Duration,
-    /// Where it counts and traces.
+    /// Metrics and traces.
     pub telemetry: Telemetry,
 }
 
 impl DispatcherOptions {
-    /// The defaults, for this owner.
+    /// Returns the defaults for this owner.
     pub fn new(owner: impl Into<String>) -> Self {
         Self {
             owner: owner.into(),
@@ -95,49 +95,49 @@ impl DispatcherOptions {
     }
 }
 
-/// What a cycle did.
+/// What one cycle did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Cycle {
-    /// How many requests each claim brought that brought any.
+pub struct CycleReport {
+    /// The sizes of the non-empty claims.
     pub batches: Vec<usize>,
-    /// Started in the engine.
+    /// Requests started in the engine.
     pub dispatched: u64,
-    /// Back to PENDING.
+    /// Requests returned to PENDING.
     pub released: u64,
-    /// Failed for good.
+    /// Requests that failed permanently.
     pub failed: u64,
-    /// Claims that another dispatcher took over.
+    /// Claims lost to another dispatcher.
     pub lost: u64,
-    /// When to look again without being woken.
-    pub look_again_in: Duration,
+    /// Time until the next poll without a notification.
+    pub next_poll_in: Duration,
 }
 
-/// Admits requests and has their executions started.
+/// Claims requests and starts their executions in the engine.
 pub struct Dispatcher {
     shared: Arc<Shared>,
     lock: Option<Arc<Lock>>,
-    /// Whether whatever gives work from now on wakes us.
+    /// Whether the store notifies this dispatcher of new work.
     armed: AtomicBool,
-    /// Looks in a row that brought nothing.
-    fruitless: AtomicUsize,
+    /// Empty polls in a row.
+    empty_polls: AtomicUsize,
 }
 
-/// What all parts of a dispatcher use.
+/// State shared by all parts of a dispatcher.
 struct Shared {
     store: Arc<dyn Store>,
     engine: Arc<dyn Engine>,
-    gate: Arc<Gate>,
+    breaker: Arc<CircuitBreaker>,
     options: DispatcherOptions,
     last_flow: trace::LastFlow,
-    full: Mutex<full::Full>,
+    capacity_log: Mutex<capacity_log::CapacityLog>,
 }
 
 impl Dispatcher {
-    /// A dispatcher of this store's requests to this engine. A store that one process owns needs no lock.
+    /// Creates a dispatcher from this store to this engine. A store owned by one process needs no lock.
     pub fn new(
         store: Arc<dyn Store>,
         engine: Arc<dyn Engine>,
-        gate: Arc<Gate>,
+        breaker: Arc<CircuitBreaker>,
         options: DispatcherOptions,
     ) -> Self {
         let exclusive = options.mode == DispatchMode::Exclusive && store.capabilities().shared;
@@ -147,36 +147,36 @@ impl Dispatcher {
             shared: Arc::new(Shared {
                 store,
                 engine,
-                gate,
+                breaker,
                 options,
                 last_flow: trace::LastFlow::default(),
-                full: Mutex::default(),
+                capacity_log: Mutex::default(),
             }),
             lock,
             armed: AtomicBool::new(false),
-            fruitless: AtomicUsize::new(0),
+            empty_polls: AtomicUsize::new(0),
         }
     }
 
-    /// One cycle: claims and starts until there is nothing left to admit and nothing under way. None if another instance holds
-    /// the lock. When told to stop it claims no more, gives back what it has not sent and waits for what it has.
-    pub async fn run_once(&self, stop: &CancellationToken) -> Result<Option<Cycle>> {
+    /// Runs one cycle: claims and starts until nothing is left to claim and no start is in flight. Returns none if another instance holds
+    /// the lock. When stopped, it claims no more, returns unsent requests to the queue and waits for sent ones.
+    pub async fn run_once(&self, stop: &CancellationToken) -> Result<Option<CycleReport>> {
         let lock = match &self.lock {
             None => None,
-            Some(lock) => match lock.keep().await? {
+            Some(lock) => match lock.acquire_or_extend().await? {
                 Some(token) => Some(token),
                 None => return Ok(None),
             },
         };
-        log::sum_up(&self.shared.full);
+        log::capacity_summaries(&self.shared.capacity_log);
         cycle::run(self, lock, stop).await.map(Some)
     }
 
-    /// Runs cycles until told to stop.
+    /// Runs cycles until stopped.
     pub async fn run(&self, stop: &CancellationToken) {
         let mut failures = FailureStreak::of("dispatcher");
         while !stop.is_cancelled() {
-            if self.gives_way().await {
+            if self.release_lock_if_open().await {
                 self.armed.store(false, Ordering::Relaxed);
                 self.stand_by(stop).await;
                 continue;
@@ -184,7 +184,7 @@ impl Dispatcher {
             match self.run_once(stop).await {
                 Ok(Some(cycle)) => {
                     failures.succeeded();
-                    self.sleep(cycle.look_again_in, stop).await;
+                    self.sleep(cycle.next_poll_in, stop).await;
                 }
                 Ok(None) => {
                     failures.succeeded();
@@ -205,48 +205,51 @@ impl Dispatcher {
             let begun = SystemTime::now();
             lock.close().await;
             trace::lock_released(&self.shared, trace::Period::since(begun));
-            // So that whoever stands by need not wait for its next try.
-            if let Err(error) = self.shared.store.wake_ring(Wake::Work).await {
-                tracing::debug!(%error, "the others were not told that the lock is free");
+            // Lets a standby dispatcher acquire the lock at once.
+            if let Err(error) = self.shared.store.notify(Notification::Work).await {
+                tracing::debug!(%error, "failed to notify standby dispatchers of the free lock");
             }
         }
     }
 
-    /// While the engine cannot be reached from here the lock is given back: it may be reached from another instance.
-    async fn gives_way(&self) -> bool {
+    /// Releases the lock while the circuit breaker is open, since another instance may be able to reach the engine. Returns whether it is open.
+    async fn release_lock_if_open(&self) -> bool {
         let Some(lock) = &self.lock else {
             return false;
         };
-        let shut = self.shared.gate.allowance() == 0;
-        if shut {
-            lock.give_back().await;
+        let is_open = self.shared.breaker.allowance() == 0;
+        if is_open {
+            lock.release().await;
         }
-        shut
+        is_open
     }
 
     async fn sleep(&self, poll: Duration, stop: &CancellationToken) {
-        let until_keep_alive = match &self.lock {
-            Some(lock) => poll.min(lock.options().keep_alive_every()),
+        let wait = match &self.lock {
+            Some(lock) => poll.min(lock.options().extend_interval()),
             None => poll,
         };
         tokio::select! {
             () = stop.cancelled() => {}
-            () = sleep(until_keep_alive) => {}
-            () = self.shared.gate.widened() => {}
-            () = self.shared.store.wake_wait(Wake::Work) => self.armed.store(false, Ordering::Relaxed),
+            () = sleep(wait) => {}
+            () = self.shared.breaker.capacity_increased() => {}
+            () = self.shared.store.notification_wait(Notification::Work) => self.armed.store(false, Ordering::Relaxed),
         }
     }
 
     async fn stand_by(&self, stop: &CancellationToken) {
-        let woken = async {
-            sleep(STAND_BY_PAUSE).await;
-            self.shared.store.wake_wait(Wake::Work).await;
+        let notified = async {
+            sleep(STANDBY_PAUSE).await;
+            self.shared
+                .store
+                .notification_wait(Notification::Work)
+                .await;
         };
         tokio::select! {
             () = stop.cancelled() => {}
             () = sleep(self.shared.options.lock_retry) => {}
-            () = self.shared.gate.widened() => {}
-            () = woken => {}
+            () = self.shared.breaker.capacity_increased() => {}
+            () = notified => {}
         }
     }
 }

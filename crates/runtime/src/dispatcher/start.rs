@@ -1,8 +1,8 @@
-//! One claimed request: the engine is asked to start it, and the answer decides what becomes of the claim. See ADR 3.
+//! Starts one claimed request in the engine; the outcome of the start decides the outcome of the claim. See ADR 3.
 
-use super::held::Watch;
-use super::settle::Settlement;
-use super::trace::{self, Item};
+use super::flush::ResolvedClaim;
+use super::held_claims::LeaseDeadline;
+use super::trace::{self, RequestTrace};
 use super::{Shared, log};
 use futures::FutureExt;
 use leasehold_core::retry::Backoff;
@@ -14,47 +14,47 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The longest wait of an unknown start.
-const UNKNOWN_WAITS_AT_MOST: Duration = Duration::from_secs(30);
+/// The longest delay before an unknown start is repeated.
+const UNKNOWN_MAX_DELAY: Duration = Duration::from_secs(30);
 
-/// A claim that is to be started.
-pub(super) struct Admitted {
+/// A claimed request to be started.
+pub(super) struct AdmittedRequest {
     pub(super) claimed: ClaimedRequest,
-    pub(super) watch: Watch,
-    pub(super) item: Item,
+    pub(super) deadline: LeaseDeadline,
+    pub(super) trace: RequestTrace,
 }
 
-impl Admitted {
-    pub(super) fn settled_as(self, resolution: Resolution) -> Settlement {
-        Settlement {
+impl AdmittedRequest {
+    pub(super) fn resolved_as(self, resolution: Resolution) -> ResolvedClaim {
+        ResolvedClaim {
             claimed: self.claimed,
             resolution,
-            item: self.item,
+            trace: self.trace,
         }
     }
 }
 
-/// What becomes of a claim.
+/// The outcome of a claim.
 #[derive(Debug)]
 pub(super) enum Resolution {
-    /// The engine has it.
+    /// The engine runs the execution.
     Dispatched,
-    /// The engine has it no more: it has ended.
+    /// The execution has already ended in the engine.
     Ended(ExecutionFinish),
-    /// Back to PENDING, or further if its kind says so.
+    /// The request returns to PENDING, or fails if its kind says so.
     Release {
         kind: ReleaseKind,
         delay: Duration,
         error: Option<String>,
     },
-    /// It cannot be started at all.
+    /// The request cannot be started and fails.
     Fail(FailureReason, String),
-    /// The claim is not ours any more; whoever has it decides.
+    /// The claim was lost; its new owner resolves the request.
     Lost,
 }
 
-/// Resolves one claim. Whatever goes wrong in here concerns this claim alone.
-pub(super) async fn resolve(shared: &Shared, admitted: &mut Admitted) -> Resolution {
+/// Resolves one claim. A panic or a timeout affects this claim only.
+pub(super) async fn resolve(shared: &Shared, admitted: &mut AdmittedRequest) -> Resolution {
     let params = std::mem::take(&mut admitted.claimed.params);
     let admitted = &*admitted;
     let claimed = &admitted.claimed;
@@ -62,13 +62,13 @@ pub(super) async fn resolve(shared: &Shared, admitted: &mut Admitted) -> Resolut
     match tokio::time::timeout(shared.options.start_timeout, attempt).await {
         Ok(Ok(resolution)) => resolution,
         Ok(Err(_panic)) => {
-            let error = "starting it panicked";
-            log::broken(claimed, error);
-            kept(shared, claimed, error.to_owned())
+            let error = "the start panicked";
+            log::start_panicked(claimed, error);
+            release_unknown(shared, claimed, error.to_owned())
         }
         Err(_elapsed) => {
             let error = format!("no answer within {:?}", shared.options.start_timeout);
-            shared.gate.started(&StartOutcome::Unknown {
+            shared.breaker.record_start(&StartOutcome::Unknown {
                 error: error.clone(),
             });
             unknown(shared, claimed, error)
@@ -76,21 +76,21 @@ pub(super) async fn resolve(shared: &Shared, admitted: &mut Admitted) -> Resolut
     }
 }
 
-async fn attempt(shared: &Shared, admitted: &Admitted, params: JsonText) -> Resolution {
-    let Admitted {
+async fn attempt(shared: &Shared, admitted: &AdmittedRequest, params: JsonText) -> Resolution {
+    let AdmittedRequest {
         claimed,
-        watch,
-        item,
+        deadline,
+        trace,
     } = admitted;
-    let version = match version(shared, claimed).await {
+    let version = match load_version(shared, claimed).await {
         Ok(version) => version,
         Err(resolution) => return resolution,
     };
-    if !watch.holds() {
+    if !deadline.is_valid() {
         return Resolution::Lost;
     }
     log::dispatching(claimed);
-    let call = item.asks(shared.engine.name());
+    let call = trace.begin_start(shared.engine.name());
     let start = Start {
         execution: claimed.execution,
         request: claimed.id,
@@ -99,30 +99,30 @@ async fn attempt(shared: &Shared, admitted: &Admitted, params: JsonText) -> Reso
         version,
         priority: claimed.priority,
         params,
-        trace: trace::handed_on(&call, claimed),
+        trace: trace::outgoing_context(&call, claimed),
         trace_context: claimed.trace_context.clone(),
     };
     let outcome = shared.engine.start(&start).await;
     log::answered(claimed, &outcome);
     trace::answered(call, &outcome);
-    let news = shared.gate.started(&outcome);
-    let given_up = claimed.cancel_requested && claimed.origin == ExecutionOrigin::Kept;
+    let is_first_failure = shared.breaker.record_start(&outcome);
+    let is_cancelled = claimed.cancel_requested && claimed.origin == ExecutionOrigin::Kept;
     match outcome {
-        StartOutcome::Started | StartOutcome::AlreadyStarted { .. } if given_up => {
-            give_up(shared, claimed).await
+        StartOutcome::Started | StartOutcome::AlreadyStarted { .. } if is_cancelled => {
+            terminate_cancelled(shared, claimed).await
         }
         StartOutcome::Started | StartOutcome::AlreadyStarted { ended: false } => {
             Resolution::Dispatched
         }
-        StartOutcome::AlreadyStarted { ended: true } => ended(shared, claimed).await,
-        StartOutcome::Refused { error } => refused(shared, claimed, error).await,
+        StartOutcome::AlreadyStarted { ended: true } => resolve_ended(shared, claimed).await,
+        StartOutcome::Refused { error } => resolve_refused(shared, claimed, error).await,
         StartOutcome::Unknown { error } => unknown(shared, claimed, error),
         StartOutcome::Unavailable {
             error,
             reached: true,
         } => {
             log::unknown(claimed, &error);
-            // The breaker is the brake; once the engine is back this one need not wait.
+            // The circuit breaker limits the retries; no further backoff is needed once the engine is back.
             Resolution::Release {
                 kind: ReleaseKind::Unknown,
                 delay: delay(shared.options.backoff, 0),
@@ -133,18 +133,21 @@ async fn attempt(shared: &Shared, admitted: &Admitted, params: JsonText) -> Reso
             error,
             reached: false,
         } => {
-            if news {
+            if is_first_failure {
                 log::not_started(shared.engine.name(), claimed, &error);
             } else {
-                log::not_started_either(claimed, &error);
+                log::not_started_during_outage(claimed, &error);
             }
             not_sent(shared, claimed, error)
         }
     }
 }
 
-/// What to start, or what becomes of the claim without it.
-async fn version(shared: &Shared, claimed: &ClaimedRequest) -> Result<Arc<Version>, Resolution> {
+/// Loads the version to start, or returns how the claim resolves without it.
+async fn load_version(
+    shared: &Shared,
+    claimed: &ClaimedRequest,
+) -> Result<Arc<Version>, Resolution> {
     let found = shared
         .store
         .version_get(claimed.workspace, claimed.version)
@@ -152,44 +155,45 @@ async fn version(shared: &Shared, claimed: &ClaimedRequest) -> Result<Arc<Versio
     let error = match found {
         Ok(Some(version)) => return Ok(version),
         Ok(None) if claimed.origin == ExecutionOrigin::Kept => {
-            let error = "its version cannot be found".to_owned();
+            let error = "version not found".to_owned();
             return Err(unknown(shared, claimed, error));
         }
         Ok(None) => {
-            let error = "its version is gone".to_owned();
+            let error = "version not found; it was deleted".to_owned();
             return Err(Resolution::Fail(FailureReason::VersionNotFound, error));
         }
         Err(error) => error,
     };
-    let text = format!("its version cannot be read: {error}");
+    let text = format!("failed to read the version: {error}");
     if error.is_retryable() {
         return Err(not_sent(shared, claimed, text));
     }
-    log::unreadable(claimed, &error);
+    log::version_unreadable(claimed, &error);
     let delay = delay(shared.options.backoff, claimed.attempt_count);
-    Err(unsent(claimed, delay, Some(text)))
+    Err(release_unsent(claimed, delay, Some(text)))
 }
 
-/// An unknown start that nobody wants any more was made definite by starting it; now it is ended, so that no late start can be.
-async fn give_up(shared: &Shared, claimed: &ClaimedRequest) -> Resolution {
+/// Terminates the execution of a cancelled unknown start. Starting it first made the outcome known; terminating it ensures that no late start
+/// runs it.
+async fn terminate_cancelled(shared: &Shared, claimed: &ClaimedRequest) -> Resolution {
     let reason = "cancelled through Leasehold before its start was certain";
     if let Err(error) = shared.engine.terminate(claimed.execution, reason).await {
         return unknown(shared, claimed, error.to_string());
     }
-    ended(shared, claimed).await
+    resolve_ended(shared, claimed).await
 }
 
-/// The engine said that it has ended; how, only describing tells.
-async fn ended(shared: &Shared, claimed: &ClaimedRequest) -> Resolution {
+/// Resolves a start whose execution has already ended; describing it tells how.
+async fn resolve_ended(shared: &Shared, claimed: &ClaimedRequest) -> Resolution {
     match shared.engine.describe(claimed.execution).await {
         Ok(Description::Ended { end, error, .. }) => finished(claimed, end, error),
-        // Following will find it, or find that it is lost.
+        // The reconciler finds its end, or the full sweep finds it lost.
         Ok(Description::Open | Description::NotFound) | Err(_) => Resolution::Dispatched,
     }
 }
 
-/// A refusal of a start that may have been sent before says nothing about the earlier one.
-async fn refused(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolution {
+/// Resolves a rejected start. If an earlier start may have been sent, only describing the execution tells whether that one runs.
+async fn resolve_refused(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolution {
     if claimed.origin == ExecutionOrigin::Kept {
         match shared.engine.describe(claimed.execution).await {
             Ok(Description::Open) => return Resolution::Dispatched,
@@ -216,28 +220,28 @@ fn finished(claimed: &ClaimedRequest, end: ExecutionEnd, error: Option<String>) 
     })
 }
 
-/// This call sent nothing, and not for any fault of the request.
+/// Releases a request that was not sent. The request is not the cause, so no dispatch failure is counted.
 fn not_sent(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolution {
-    unsent(claimed, delay(shared.options.backoff, 0), Some(error))
+    release_unsent(claimed, delay(shared.options.backoff, 0), Some(error))
 }
 
 fn unknown(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolution {
     log::unknown(claimed, &error);
-    kept(shared, claimed, error)
+    release_unknown(shared, claimed, error)
 }
 
-/// It may run: execution and slot stay, and the start is repeated.
-fn kept(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolution {
+/// Releases an unknown start: the execution may run, so it keeps its slot, and the start is repeated.
+fn release_unknown(shared: &Shared, claimed: &ClaimedRequest, error: String) -> Resolution {
     Resolution::Release {
         kind: ReleaseKind::Unknown,
-        // It holds a slot meanwhile, so it does not wait for long.
-        delay: delay(shared.options.backoff, claimed.attempt_count).min(UNKNOWN_WAITS_AT_MOST),
+        // It holds a slot, so the delay is capped.
+        delay: delay(shared.options.backoff, claimed.attempt_count).min(UNKNOWN_MAX_DELAY),
         error: Some(error),
     }
 }
 
-/// What becomes of a claim that was not sent now. An earlier one may have been.
-pub(super) fn unsent(
+/// Releases a claim that this dispatcher did not send. An earlier start may have been sent; then the start stays unknown.
+pub(super) fn release_unsent(
     claimed: &ClaimedRequest,
     delay: Duration,
     error: Option<String>,

@@ -1,8 +1,8 @@
-//! What a cycle sets going beside itself, and the events by which it hears of the end. Decides nothing.
+//! The background tasks of a cycle and the events they report when they end. Decides nothing.
 
 use super::Shared;
-use super::settle::{self, Settled, Settlement};
-use super::start::{self, Admitted};
+use super::flush::{self, FlushReport, ResolvedClaim};
+use super::start::{self, AdmittedRequest};
 use super::trace::Period;
 use crate::error::Result;
 use crate::lock::Lock;
@@ -13,26 +13,26 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tokio::sync::mpsc;
 
-/// What came of something that was set going.
+/// The result of a background task.
 pub(super) enum Event {
     Claimed {
-        asked: Instant,
+        requested: Instant,
         claim: Period,
         lock: Option<LockToken>,
         outcome: leasehold_store::Result<ClaimOutcome>,
     },
-    Resolved(Settlement),
-    Settled(Settled),
+    Resolved(ResolvedClaim),
+    Flushed(FlushReport),
     Renewed {
-        asked: Instant,
+        requested: Instant,
         claims: Vec<ClaimRef>,
         outcome: leasehold_store::Result<Vec<RequestId>>,
     },
     Armed(leasehold_store::Result<bool>),
-    LockKept(Result<Option<LockToken>>),
+    LockExtended(Result<Option<LockToken>>),
 }
 
-/// Where to set things going, and where their ends are told. A cycle that is gone hears nothing; leases and locks end by themselves.
+/// Spawns background tasks and sends their events to the cycle. If the cycle is gone, events are dropped, and leases and locks expire.
 pub(super) struct Tasks {
     pub(super) shared: Arc<Shared>,
     pub(super) events: mpsc::UnboundedSender<Event>,
@@ -41,11 +41,11 @@ pub(super) struct Tasks {
 impl Tasks {
     pub(super) fn claim(&self, claim: Claim) {
         self.spawn(async move |shared| {
-            shared.options.telemetry.metrics.cycle();
-            let (asked, begun) = (Instant::now(), SystemTime::now());
+            shared.options.telemetry.metrics.dispatch_cycle();
+            let (requested, begun) = (Instant::now(), SystemTime::now());
             let outcome = shared.store.request_claim(&claim).await;
             Event::Claimed {
-                asked,
+                requested,
                 claim: Period::since(begun),
                 lock: claim.lock,
                 outcome,
@@ -53,39 +53,39 @@ impl Tasks {
         });
     }
 
-    pub(super) fn start(&self, mut admitted: Admitted) {
+    pub(super) fn start(&self, mut admitted: AdmittedRequest) {
         self.spawn(async move |shared| {
             let resolution = start::resolve(&shared, &mut admitted).await;
-            Event::Resolved(admitted.settled_as(resolution))
+            Event::Resolved(admitted.resolved_as(resolution))
         });
     }
 
-    pub(super) fn settle(&self, batch: Vec<Settlement>) {
-        self.spawn(async move |shared| Event::Settled(settle::settle(&shared, batch).await));
+    pub(super) fn flush(&self, batch: Vec<ResolvedClaim>) {
+        self.spawn(async move |shared| Event::Flushed(flush::flush(&shared, batch).await));
     }
 
     pub(super) fn renew(&self, claims: Vec<ClaimRef>) {
         self.spawn(async move |shared| {
-            let asked = Instant::now();
+            let requested = Instant::now();
             let options = &shared.options;
             let outcome = shared
                 .store
                 .request_renew(&options.owner, &claims, options.claim_lease)
                 .await;
             Event::Renewed {
-                asked,
+                requested,
                 claims,
                 outcome,
             }
         });
     }
 
-    pub(super) fn keep(&self, lock: Arc<Lock>) {
-        self.spawn(async move |_| Event::LockKept(lock.keep().await));
+    pub(super) fn extend_lock(&self, lock: Arc<Lock>) {
+        self.spawn(async move |_| Event::LockExtended(lock.acquire_or_extend().await));
     }
 
     pub(super) fn arm(&self) {
-        self.spawn(async move |shared| Event::Armed(shared.store.wake_arm().await));
+        self.spawn(async move |shared| Event::Armed(shared.store.notification_arm().await));
     }
 
     fn spawn<F>(&self, work: impl FnOnce(Arc<Shared>) -> F)

@@ -1,6 +1,7 @@
-//! The spans of dispatch and what it counts: a batch's in a trace of its own, a request's in its caller's, linked to the batch's. Decides nothing.
+//! The spans and metrics of dispatch: a batch has a trace of its own; a request's spans are in its caller's trace and link to the batch. Decides
+//! nothing.
 //!
-//! The tree is the design documents'. Where one statement does for many requests what that tree shows as steps of each, the steps carry the
+//! docs/operations/traces.md shows the tree of spans. Where one statement covers a step for many requests, each request's step carries the
 //! statement's times and its name as `leasehold.in_statement`.
 
 use super::{DispatcherOptions, Shared};
@@ -18,7 +19,7 @@ const REQUEST: &str = "request";
 const EXECUTION: &str = "execution";
 const WORKSPACE: &str = "workspace";
 
-/// From when to when a statement ran.
+/// The time in which a statement ran.
 #[derive(Clone, Copy)]
 pub(super) struct Period {
     from: SystemTime,
@@ -26,7 +27,7 @@ pub(super) struct Period {
 }
 
 impl Period {
-    /// Since then, until now.
+    /// Returns the period from `from` to now.
     pub(super) fn since(from: SystemTime) -> Self {
         Self {
             from,
@@ -35,18 +36,23 @@ impl Period {
     }
 }
 
-/// The requests that one claim brought, from the claim until what became of the last of them is written down.
-pub(super) struct Batch {
+/// The trace of one claimed batch, from the claim until the outcome of its last request is written.
+pub(super) struct BatchTrace {
     telemetry: Telemetry,
-    asked: Instant,
+    requested: Instant,
     claim: Period,
     flow: Span,
-    /// The claim's statement.
+    /// The span of the claim's statement.
     statement: Option<TraceContext>,
 }
 
-impl Batch {
-    pub(super) fn begin(shared: &Shared, size: usize, asked: Instant, claim: Period) -> Arc<Self> {
+impl BatchTrace {
+    pub(super) fn begin(
+        shared: &Shared,
+        size: usize,
+        requested: Instant,
+        claim: Period,
+    ) -> Arc<Self> {
         let telemetry = shared.options.telemetry.clone();
         telemetry.metrics.batch_claimed(size);
         let mut flow = telemetry
@@ -62,10 +68,10 @@ impl Batch {
         let statement = query.context();
         query.end_at(claim.to);
         step.end_at(claim.to);
-        shared.last_flow.is(flow.context());
+        shared.last_flow.set(flow.context());
         Arc::new(Self {
             telemetry,
-            asked,
+            requested,
             claim,
             flow,
             statement,
@@ -73,29 +79,29 @@ impl Batch {
     }
 }
 
-impl Drop for Batch {
+impl Drop for BatchTrace {
     fn drop(&mut self) {
         let metrics = &self.telemetry.metrics;
-        metrics.batch_settled(self.asked.elapsed(), self.flow.context());
+        metrics.batch_finished(self.requested.elapsed(), self.flow.context());
     }
 }
 
-/// The last batch, of which giving back the lock is a part.
+/// The trace of the last batch; releasing the lock is recorded as a step of it.
 #[derive(Default)]
 pub(super) struct LastFlow(Mutex<Option<TraceContext>>);
 
 impl LastFlow {
-    fn is(&self, flow: Option<TraceContext>) {
+    fn set(&self, flow: Option<TraceContext>) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = flow;
     }
 
-    /// There is no lock any more that could be given back.
-    pub(super) fn forget(&self) {
-        self.is(None);
+    /// Clears the trace: there is no lock left to release.
+    pub(super) fn clear(&self) {
+        self.set(None);
     }
 }
 
-/// The lock was given back.
+/// Records that the lock was released.
 pub(super) fn lock_released(shared: &Shared, releasing: Period) {
     let last = *shared
         .last_flow
@@ -109,10 +115,10 @@ pub(super) fn lock_released(shared: &Shared, releasing: Period) {
     }
 }
 
-/// One request of a batch.
-pub(super) struct Item {
-    batch: Arc<Batch>,
-    /// Only if somebody records its trace.
+/// The spans of one request of a batch.
+pub(super) struct RequestTrace {
+    batch: Arc<BatchTrace>,
+    /// None if the trace is not recorded.
     spans: Option<Box<Spans>>,
 }
 
@@ -121,23 +127,23 @@ struct Spans {
     dispatch: Span,
 }
 
-impl Item {
-    /// What the claim did for the request has happened already.
-    pub(super) fn begin(batch: &Arc<Batch>, claimed: &ClaimedRequest) -> Self {
-        let unseen = |batch: &Arc<Batch>| Self {
+impl RequestTrace {
+    /// Begins the spans of a claimed request, including the steps that the claim's statement has already done.
+    pub(super) fn begin(batch: &Arc<BatchTrace>, claimed: &ClaimedRequest) -> Self {
+        let unrecorded = |batch: &Arc<BatchTrace>| Self {
             batch: batch.clone(),
             spans: None,
         };
         let tracer = &batch.telemetry.tracer;
         if !tracer.is_on() {
-            return unseen(batch);
+            return unrecorded(batch);
         }
         let caller = claimed.trace_context.as_deref();
         let caller: Option<TraceContext> = caller.and_then(|trace| trace.parse().ok());
         let from = batch.claim.from;
         let mut process = tracer.begin_at("step:process_item", caller.as_ref(), from);
         if !process.is_recorded() {
-            return unseen(batch);
+            return unrecorded(batch);
         }
         process.link(batch.flow.context());
         process.set_text("leasehold.request", claimed.id);
@@ -158,18 +164,18 @@ impl Item {
         }
     }
 
-    /// The engine is asked from now on.
-    pub(super) fn asks(&self, engine: &str) -> Span {
+    /// Begins the span of the call to the engine.
+    pub(super) fn begin_start(&self, engine: &str) -> Span {
         let Some(spans) = &self.spans else {
-            return Span::unseen();
+            return Span::noop();
         };
         match engine {
-            "temporal" => spans.dispatch.begin("temporal:start_workflow").calls(),
+            "temporal" => spans.dispatch.begin("temporal:start_workflow").client(),
             _ => spans.dispatch.begin("engine:start"),
         }
     }
 
-    /// The execution runs, and that is written down.
+    /// Records that the execution was started and DISPATCHED was written.
     pub(super) fn dispatched(
         &mut self,
         claimed: &ClaimedRequest,
@@ -179,7 +185,7 @@ impl Item {
         let due = claimed.created_at.max(claimed.run_at);
         let claimed_after = claimed.lease_expires_at.duration_since(due).as_secs_f64()
             - options.claim_lease.as_secs_f64();
-        let waited = claimed_after + self.batch.asked.elapsed().as_secs_f64();
+        let waited = claimed_after + self.batch.requested.elapsed().as_secs_f64();
         let waited = Duration::try_from_secs_f64(waited).unwrap_or_default();
         let trace = self
             .spans
@@ -190,10 +196,10 @@ impl Item {
         if let Some(spans) = &self.spans {
             statement(&spans.dispatch, writing);
         }
-        self.over("step:mark_dispatched", writing, "dispatched");
+        self.end("step:mark_dispatched", writing, "dispatched");
     }
 
-    /// It is in line again, after a start that failed if there is an error.
+    /// Records that the request returned to PENDING, after a failed start if there is an error.
     pub(super) fn released(&mut self, kind: ReleaseKind, error: Option<&str>, writing: Period) {
         if let Some(error) = error {
             let reason = match kind {
@@ -202,12 +208,12 @@ impl Item {
                 ReleaseKind::NotStarted => DispatchFailure::NotSent,
             };
             self.batch.telemetry.metrics.dispatch_failed(reason);
-            self.troubled(error);
+            self.set_error(error);
         }
-        self.over("step:release_item", writing, "released");
+        self.end("step:release_item", writing, "released");
     }
 
-    /// It failed for good without having been started.
+    /// Records that the request failed permanently without having been started.
     pub(super) fn failed(
         &mut self,
         claimed: &ClaimedRequest,
@@ -216,18 +222,18 @@ impl Item {
     ) {
         let metrics = &self.batch.telemetry.metrics;
         metrics.attempted(claimed.attempt_count + 1);
-        self.troubled(error.unwrap_or("it was cancelled"));
-        self.over("step:mark_failed", writing, "failed");
+        self.set_error(error.unwrap_or("cancelled"));
+        self.end("step:mark_failed", writing, "failed");
     }
 
-    /// The claim is somebody else's now.
+    /// Records that the claim was lost to another dispatcher.
     pub(super) fn lost(&mut self) {
         self.batch.telemetry.metrics.request_leases_lost(1);
-        self.left("the claim was lost");
+        self.abandoned("claim lost");
     }
 
-    /// What became of it is for others to find out.
-    pub(super) fn left(&mut self, why: &'static str) {
+    /// Records that another process resolves the request.
+    pub(super) fn abandoned(&mut self, why: &'static str) {
         if let Some(mut spans) = self.spans.take() {
             spans.dispatch.failed(why);
             spans.process.failed(why);
@@ -235,14 +241,14 @@ impl Item {
         }
     }
 
-    fn troubled(&mut self, error: &str) {
+    fn set_error(&mut self, error: &str) {
         if let Some(spans) = &mut self.spans {
             spans.dispatch.failed(error.to_owned());
             spans.process.failed(error.to_owned());
         }
     }
 
-    fn over(&mut self, step: &'static str, writing: Period, outcome: &'static str) {
+    fn end(&mut self, step: &'static str, writing: Period, outcome: &'static str) {
         let Some(spans) = self.spans.take() else {
             return;
         };
@@ -259,8 +265,8 @@ impl Item {
     }
 }
 
-impl Batch {
-    /// A step that the claim's statement did.
+impl BatchTrace {
+    /// Records a step that the claim's statement did.
     fn admitted(&self, item: &Span, step: &'static str, parts: &[(&'static str, &'static str)]) {
         let step = item.begin_at(step, self.claim.from);
         for (part, of) in parts {
@@ -284,13 +290,13 @@ fn statement(step: &Span, writing: Period) {
     update.end_at(writing.to);
 }
 
-/// What is handed to whoever runs it: the call's own place, or what the caller said.
-pub(super) fn handed_on(call: &Span, claimed: &ClaimedRequest) -> Option<String> {
+/// Returns the trace context for the engine: that of this call, or the caller's if the call is not recorded.
+pub(super) fn outgoing_context(call: &Span, claimed: &ClaimedRequest) -> Option<String> {
     let here = call.context().map(|here| here.to_string());
     here.or_else(|| claimed.trace_context.clone())
 }
 
-/// The engine has answered.
+/// Records the engine's answer on the span of the call.
 pub(super) fn answered(mut call: Span, outcome: &StartOutcome) {
     if !call.is_recorded() {
         return;

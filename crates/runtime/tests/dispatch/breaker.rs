@@ -1,17 +1,17 @@
-//! The breaker: opens on trouble in a row, claims nothing while open, lets the load grow in steps when the engine is back.
+//! The circuit breaker: opens after consecutive failures, claims nothing while open, and ramps up the load when the engine is back.
 
-use crate::cast::{cycle, round};
 use crate::dispatch_env::{DispatchEnv, Setup, until};
 use crate::faulty_engine::Fault;
+use crate::fixtures::{cycle, round};
 use leasehold_core::RequestStatus;
 use leasehold_core::breaker::{BreakerSettings, BreakerState};
 use leasehold_testbed::BackendKind;
 
 scenarios! {
-    both: after_an_outage_the_load_grows_in_steps, bad_health_stops_claiming, trouble_of_one_request_does_not_stop_others;
+    both: load_grows_in_steps_after_an_outage, bad_health_stops_claiming, failures_of_one_request_do_not_open_the_breaker;
 }
 
-async fn after_an_outage_the_load_grows_in_steps(on: BackendKind) {
+async fn load_grows_in_steps_after_an_outage(on: BackendKind) {
     let setup = Setup {
         breaker: BreakerSettings {
             threshold: 5,
@@ -20,64 +20,66 @@ async fn after_an_outage_the_load_grows_in_steps(on: BackendKind) {
         },
         ..Setup::default()
     };
-    let scene = DispatchEnv::with(on, setup).await;
-    let site = scene.site(50).await;
-    let ids = scene.enqueue(&site, 20).await;
-    scene.engine.set_healthy(false);
-    let prober = scene.prober();
+    let env = DispatchEnv::with(on, setup).await;
+    let workspace = env.workspace(50).await;
+    let ids = env.enqueue(&workspace, 20).await;
+    env.engine.set_healthy(false);
+    let prober = env.prober();
     round(&prober).await;
-    assert_eq!(scene.gate.allowance(), 0);
-    scene.engine.set_healthy(true);
-    until("its health was asked for again", async || {
+    assert_eq!(env.breaker.allowance(), 0);
+    env.engine.set_healthy(true);
+    until("the prober has closed the breaker", async || {
         round(&prober).await;
-        scene.gate.allowance() > 0
+        env.breaker.allowance() > 0
     })
     .await;
-    assert_eq!(scene.gate.allowance(), 1);
-    assert_eq!(cycle(&scene.dispatcher()).await.dispatched, 20);
-    let under_way = scene.engine.calls().under_way;
-    assert_eq!(under_way[0], 1);
-    assert!(under_way[1..3].iter().all(|n| *n <= 2), "{under_way:?}");
-    assert!(under_way[3..7].iter().all(|n| *n <= 4), "{under_way:?}");
-    assert!(under_way.iter().all(|n| *n <= 8), "{under_way:?}");
-    assert_eq!(scene.gate.state(), BreakerState::Closed { troubles: 0 });
-    scene
-        .until_all(&site, &ids, RequestStatus::Dispatched)
+    assert_eq!(env.breaker.allowance(), 1);
+    assert_eq!(cycle(&env.dispatcher()).await.dispatched, 20);
+    let in_flight = env.engine.calls().in_flight;
+    assert_eq!(in_flight[0], 1);
+    assert!(in_flight[1..3].iter().all(|n| *n <= 2), "{in_flight:?}");
+    assert!(in_flight[3..7].iter().all(|n| *n <= 4), "{in_flight:?}");
+    assert!(in_flight.iter().all(|n| *n <= 8), "{in_flight:?}");
+    assert_eq!(env.breaker.state(), BreakerState::Closed { failures: 0 });
+    env.until_all(&workspace, &ids, RequestStatus::Dispatched)
         .await;
 }
 
 async fn bad_health_stops_claiming(on: BackendKind) {
-    let scene = DispatchEnv::new(on).await;
-    let site = scene.site(5).await;
-    let id = scene.enqueue_one(&site).await;
-    scene.engine.set_healthy(false);
-    round(&scene.prober()).await;
-    let dispatcher = scene.dispatcher();
+    let env = DispatchEnv::new(on).await;
+    let workspace = env.workspace(5).await;
+    let id = env.enqueue_one(&workspace).await;
+    env.engine.set_healthy(false);
+    round(&env.prober()).await;
+    let dispatcher = env.dispatcher();
     assert_eq!(cycle(&dispatcher).await.batches, [0; 0]);
-    assert_eq!(scene.faults.calls("request_claim"), 0);
-    assert_eq!(scene.get(&site, id).await.attempt_count, 0);
-    scene.engine.set_healthy(true);
-    until("its health was asked for again", async || {
-        round(&scene.prober()).await;
-        scene.gate.allowance() > 0
+    assert_eq!(env.faults.calls("request_claim"), 0);
+    assert_eq!(env.get(&workspace, id).await.attempt_count, 0);
+    env.engine.set_healthy(true);
+    until("the prober has closed the breaker", async || {
+        round(&env.prober()).await;
+        env.breaker.allowance() > 0
     })
     .await;
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
 }
 
-async fn trouble_of_one_request_does_not_stop_others(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let site = scene.site(50).await;
-    let bad = scene.enqueue_one(&site).await;
-    scene.engine.inject(bad, &vec![Fault::CallLost; 10]);
-    let dispatcher = scene.dispatcher();
+async fn failures_of_one_request_do_not_open_the_breaker(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let workspace = env.workspace(50).await;
+    let bad = env.enqueue_one(&workspace).await;
+    env.engine.inject(bad, &vec![Fault::CallLost; 10]);
+    let dispatcher = env.dispatcher();
     for _ in 0..10 {
-        let good = scene.enqueue_one(&site).await;
+        let good = env.enqueue_one(&workspace).await;
         cycle(&dispatcher).await;
-        assert_eq!(scene.status(&site, good).await, RequestStatus::Dispatched);
-        scene.wait_out();
+        assert_eq!(
+            env.status(&workspace, good).await,
+            RequestStatus::Dispatched
+        );
+        env.pass_backoffs();
     }
-    let request = scene.get(&site, bad).await;
+    let request = env.get(&workspace, bad).await;
     assert_eq!((request.attempt_count, request.dispatch_failures), (10, 0));
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
 }

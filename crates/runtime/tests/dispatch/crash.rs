@@ -1,9 +1,9 @@
-//! A dispatcher that dies or stands still: its claims run out, are taken back as unknown starts, and are started once.
+//! A dispatcher that dies or stalls: its claims expire, are recovered as unknown starts, and are started once.
 
-use crate::cast::{NEVER, Running, begin_cycle, cycle, parallel, round};
 use crate::dispatch_env::{DispatchEnv, until};
 use crate::faulty_engine::{Fault, barrier};
-use crate::faulty_store::Outage;
+use crate::faulty_store::StoreFault;
+use crate::fixtures::{NEVER, Running, begin_cycle, cycle, parallel, round};
 use crate::logs;
 use leasehold_core::{RequestId, RequestStatus};
 use leasehold_runtime::DispatcherOptions;
@@ -15,147 +15,146 @@ use tracing::Level;
 scenarios! {
     both: dispatcher_dies_after_the_claim, dispatcher_dies_after_the_engine_accepted,
         dispatcher_dies_before_dispatched_was_written, dispatcher_dies_after_dispatched_was_written,
-        a_late_dispatcher_writes_nothing, claims_of_a_living_dispatcher_are_renewed,
-        a_dispatcher_that_stood_still_sends_nothing, recovery_leaves_living_claims_alone,
+        late_dispatcher_cannot_write, claims_of_a_living_dispatcher_are_renewed,
+        stalled_dispatcher_sends_no_start, recovery_does_not_touch_valid_claims,
         recovery_waits_while_another_recovers;
 }
 
-/// Runs a dispatcher that claims once, and whose next claim never arrives.
-pub(crate) fn run_doomed(scene: &DispatchEnv, options: DispatcherOptions) -> Running {
-    let outages = [Outage::Passes, Outage::Waits(barrier())];
-    scene.faults.inject("request_claim", &outages);
-    scene.run(options)
+/// Runs a dispatcher that claims once and whose next claim blocks.
+pub(crate) fn run_doomed(env: &DispatchEnv, options: DispatcherOptions) -> Running {
+    let faults = [StoreFault::Passes, StoreFault::Waits(barrier())];
+    env.faults.inject("request_claim", &faults);
+    env.run(options)
 }
 
-/// Ends it when nothing of it is under way any more that could come later.
-pub(crate) async fn crash(scene: &DispatchEnv, doomed: Running) {
-    until("its next claim is sent", async || {
-        scene.faults.calls("request_claim") == 2
+/// Crashes the dispatcher once its next claim is blocked, so that no late call follows.
+pub(crate) async fn crash(env: &DispatchEnv, doomed: Running) {
+    until("its next claim is blocked", async || {
+        env.faults.calls("request_claim") == 2
     })
     .await;
     doomed.crash();
 }
 
 /// After the first dispatcher died: its claim is recovered, and a second dispatcher starts the same execution.
-async fn assert_resolved_by_another(scene: &DispatchEnv, site: &TestWorkspace, id: RequestId) {
-    let execution = scene.execution(site, id).await;
-    assert_eq!(scene.status(site, id).await, RequestStatus::Claimed);
-    scene.wait_out();
-    round(&scene.recoverer()).await;
+async fn assert_resolved_by_another(env: &DispatchEnv, workspace: &TestWorkspace, id: RequestId) {
+    let execution = env.execution(workspace, id).await;
+    assert_eq!(env.status(workspace, id).await, RequestStatus::Claimed);
+    env.pass_backoffs();
+    round(&env.recoverer()).await;
     logs::assert_once(
         Level::WARN,
         &["Recovered 1 stale queue items", "count=1", "timeout=15s"],
     );
     crate::assert_event("Recovered … stale queue items");
-    let request = scene.get(site, id).await;
+    let request = env.get(workspace, id).await;
     assert_eq!(request.status, RequestStatus::Pending);
     assert_eq!((request.attempt_count, request.dispatch_failures), (1, 0));
     assert_eq!(request.execution, Some(execution));
-    assert_eq!(scene.in_use(site).await, 1);
-    let second = scene.dispatcher_with(parallel("second"));
+    assert_eq!(env.in_use(workspace).await, 1);
+    let second = env.dispatcher_with(parallel("second"));
     assert_eq!(cycle(&second).await.dispatched, 1);
-    assert_eq!(scene.execution(site, id).await, execution);
-    assert_eq!(scene.status(site, id).await, RequestStatus::Dispatched);
-    scene.assert_one_run_each(vec![execution]).await;
+    assert_eq!(env.execution(workspace, id).await, execution);
+    assert_eq!(env.status(workspace, id).await, RequestStatus::Dispatched);
+    env.assert_one_run_each(vec![execution]).await;
 }
 
 async fn dispatcher_dies_after_the_claim(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
-    scene.engine.inject(id, &[Fault::Hangs]);
-    let first = run_doomed(&scene, parallel("first"));
-    scene.until_all(&site, &[id], RequestStatus::Claimed).await;
-    crash(&scene, first).await;
-    assert_resolved_by_another(&scene, &site, id).await;
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
+    env.engine.inject(id, &[Fault::Hangs]);
+    let first = run_doomed(&env, parallel("first"));
+    env.until_all(&workspace, &[id], RequestStatus::Claimed)
+        .await;
+    crash(&env, first).await;
+    assert_resolved_by_another(&env, &workspace, id).await;
 }
 
 async fn dispatcher_dies_after_the_engine_accepted(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
-    scene.engine.inject(id, &[Fault::WaitsAfter(barrier())]);
-    let first = run_doomed(&scene, parallel("first"));
-    until("Temporal has it", async || {
-        scene.temporal.runs().await.len() == 1
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
+    env.engine.inject(id, &[Fault::WaitsAfter(barrier())]);
+    let first = run_doomed(&env, parallel("first"));
+    until("Temporal has started it", async || {
+        env.temporal.runs().await.len() == 1
     })
     .await;
-    crash(&scene, first).await;
-    assert_resolved_by_another(&scene, &site, id).await;
+    crash(&env, first).await;
+    assert_resolved_by_another(&env, &workspace, id).await;
 }
 
 async fn dispatcher_dies_before_dispatched_was_written(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
-    scene
-        .faults
-        .inject("request_dispatched", &[Outage::Waits(barrier())]);
-    let first = run_doomed(&scene, parallel("first"));
-    until("it writes", async || {
-        scene.faults.calls("request_dispatched") == 1
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
+    env.faults
+        .inject("request_dispatched", &[StoreFault::Waits(barrier())]);
+    let first = run_doomed(&env, parallel("first"));
+    until("it writes DISPATCHED", async || {
+        env.faults.calls("request_dispatched") == 1
     })
     .await;
-    crash(&scene, first).await;
-    assert_resolved_by_another(&scene, &site, id).await;
+    crash(&env, first).await;
+    assert_resolved_by_another(&env, &workspace, id).await;
 }
 
 async fn dispatcher_dies_after_dispatched_was_written(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
-    let first = run_doomed(&scene, parallel("first"));
-    scene
-        .until_all(&site, &[id], RequestStatus::Dispatched)
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
+    let first = run_doomed(&env, parallel("first"));
+    env.until_all(&workspace, &[id], RequestStatus::Dispatched)
         .await;
-    crash(&scene, first).await;
-    scene.wait_out();
-    round(&scene.recoverer()).await;
-    assert_eq!(cycle(&scene.dispatcher()).await.batches, [0; 0]);
-    let request = scene.get(&site, id).await;
+    crash(&env, first).await;
+    env.pass_backoffs();
+    round(&env.recoverer()).await;
+    assert_eq!(cycle(&env.dispatcher()).await.batches, [0; 0]);
+    let request = env.get(&workspace, id).await;
     assert_eq!(
         (request.status, request.attempt_count),
         (RequestStatus::Dispatched, 0)
     );
 }
 
-async fn a_late_dispatcher_writes_nothing(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
+async fn late_dispatcher_cannot_write(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
     let hold = barrier();
-    scene.engine.inject(id, &[Fault::WaitsAfter(hold.clone())]);
-    // It looks once more before it sleeps; that must not take what is recovered.
-    let looks = [Outage::Passes, Outage::Waits(hold.clone())];
-    scene.faults.inject("request_claim", &looks);
-    // No renewal of it comes between the end of its claim and the recovery.
-    let (stop, first) = begin_cycle(scene.dispatcher_with(DispatcherOptions {
+    env.engine.inject(id, &[Fault::WaitsAfter(hold.clone())]);
+    // The final poll before it sleeps must not claim the recovered request.
+    let polls = [StoreFault::Passes, StoreFault::Waits(hold.clone())];
+    env.faults.inject("request_claim", &polls);
+    // The long lease prevents a renewal between the expiry and the recovery.
+    let (stop, first) = begin_cycle(env.dispatcher_with(DispatcherOptions {
         claim_lease: Duration::from_secs(300),
         ..parallel("first")
     }));
-    until("Temporal has it, and it looks for more", async || {
-        scene.temporal.runs().await.len() == 1 && scene.faults.calls("request_claim") == 2
-    })
+    until(
+        "Temporal has started it and the next claim is blocked",
+        async || env.temporal.runs().await.len() == 1 && env.faults.calls("request_claim") == 2,
+    )
     .await;
-    // It claims no more; what it has begun it waits for.
+    // It claims no more and waits for its start in flight.
     stop.cancel();
-    scene.wait_out();
-    round(&scene.recoverer()).await;
-    let second = cycle(&scene.dispatcher_with(parallel("second"))).await;
+    env.pass_backoffs();
+    round(&env.recoverer()).await;
+    let second = cycle(&env.dispatcher_with(parallel("second"))).await;
     assert_eq!(second.dispatched, 1, "{}", logs::all());
-    let before = scene.get(&site, id).await;
+    let before = env.get(&workspace, id).await;
     hold.add_permits(2);
     assert_eq!(first.await.unwrap().lost, 1);
-    assert_eq!(scene.get(&site, id).await, before);
+    assert_eq!(env.get(&workspace, id).await, before);
     let named = format!("request={id}");
     logs::assert_once(Level::WARN, &["claim lost", &named]);
-    scene
-        .assert_one_run_each(vec![before.execution.unwrap()])
+    env.assert_one_run_each(vec![before.execution.unwrap()])
         .await;
 }
 
-/// Options of a dispatcher whose claims end soon.
-fn hurried() -> DispatcherOptions {
+/// Returns options with a short claim lease.
+fn short_lease() -> DispatcherOptions {
     DispatcherOptions {
         claim_lease: Duration::from_millis(600),
         ..parallel("dispatcher")
@@ -163,111 +162,113 @@ fn hurried() -> DispatcherOptions {
 }
 
 async fn claims_of_a_living_dispatcher_are_renewed(on: BackendKind) {
-    let scene = DispatchEnv::new(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
+    let env = DispatchEnv::new(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
     let hold = barrier();
-    scene.engine.inject(id, &[Fault::WaitsBefore(hold.clone())]);
-    let (_stop, running) = begin_cycle(scene.dispatcher_with(hurried()));
-    scene.until_all(&site, &[id], RequestStatus::Claimed).await;
-    let first = scene.get(&site, id).await.lease_expires_at.unwrap();
-    let recoverer = scene.recoverer();
-    until("the first lease would have ended", async || {
+    env.engine.inject(id, &[Fault::WaitsBefore(hold.clone())]);
+    let (_stop, running) = begin_cycle(env.dispatcher_with(short_lease()));
+    env.until_all(&workspace, &[id], RequestStatus::Claimed)
+        .await;
+    let first = env.get(&workspace, id).await.lease_expires_at.unwrap();
+    let recoverer = env.recoverer();
+    until("the first lease would have expired", async || {
         round(&recoverer).await;
-        let request = scene.get(&site, id).await;
+        let request = env.get(&workspace, id).await;
         request.lease_expires_at.unwrap() > first + Duration::from_millis(600)
     })
     .await;
     hold.add_permits(1);
     assert_eq!(running.await.unwrap().dispatched, 1);
-    assert_eq!(scene.get(&site, id).await.attempt_count, 0);
+    assert_eq!(env.get(&workspace, id).await.attempt_count, 0);
 }
 
-async fn a_dispatcher_that_stood_still_sends_nothing(on: BackendKind) {
-    let scene = DispatchEnv::new(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
+async fn stalled_dispatcher_sends_no_start(on: BackendKind) {
+    let env = DispatchEnv::new(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
     let hold = barrier();
-    scene
-        .faults
-        .inject("version_get", &[Outage::Waits(hold.clone())]);
-    // Whoever stands still renews nothing either.
-    let still = Outage::Waits(barrier());
-    scene.faults.inject("request_renew", &[still]);
-    let (_stop, running) = begin_cycle(scene.dispatcher_with(hurried()));
-    scene.until_all(&site, &[id], RequestStatus::Claimed).await;
+    env.faults
+        .inject("version_get", &[StoreFault::Waits(hold.clone())]);
+    // A stalled process renews nothing either.
+    let blocked = StoreFault::Waits(barrier());
+    env.faults.inject("request_renew", &[blocked]);
+    let (_stop, running) = begin_cycle(env.dispatcher_with(short_lease()));
+    env.until_all(&workspace, &[id], RequestStatus::Claimed)
+        .await;
     let claimed = Instant::now();
-    until("its lease has ended", async || {
+    until("its lease has expired", async || {
         claimed.elapsed() > Duration::from_millis(600)
     })
     .await;
     hold.add_permits(1);
     assert_eq!(running.await.unwrap().lost, 1);
-    assert_eq!(scene.engine.calls().starts, []);
-    round(&scene.recoverer()).await;
+    assert_eq!(env.engine.calls().starts, []);
+    round(&env.recoverer()).await;
     assert_eq!(
-        cycle(&scene.dispatcher_with(parallel("second")))
+        cycle(&env.dispatcher_with(parallel("second")))
             .await
             .dispatched,
         1
     );
 }
 
-async fn recovery_leaves_living_claims_alone(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let site = scene.site(10).await;
-    let ids = scene.enqueue(&site, 2).await;
+async fn recovery_does_not_touch_valid_claims(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let workspace = env.workspace(10).await;
+    let ids = env.enqueue(&workspace, 2).await;
     let hold = barrier();
     for id in &ids {
         let wait = Fault::WaitsBefore(hold.clone());
-        scene.engine.inject(*id, &[wait]);
+        env.engine.inject(*id, &[wait]);
     }
     let one = DispatcherOptions {
         batch_size: 1,
         ..parallel("dead")
     };
-    let dead = run_doomed(&scene, one);
-    scene
-        .until_all(&site, &ids[..1], RequestStatus::Claimed)
+    let dead = run_doomed(&env, one);
+    env.until_all(&workspace, &ids[..1], RequestStatus::Claimed)
         .await;
-    crash(&scene, dead).await;
-    scene.wait_out();
-    let (stop, alive) = begin_cycle(scene.dispatcher());
-    scene.until_all(&site, &ids, RequestStatus::Claimed).await;
-    let begun = scene.execution(&site, ids[1]).await;
+    crash(&env, dead).await;
+    env.pass_backoffs();
+    let (stop, alive) = begin_cycle(env.dispatcher());
+    env.until_all(&workspace, &ids, RequestStatus::Claimed)
+        .await;
+    let begun = env.execution(&workspace, ids[1]).await;
     until("it is being started", async || {
-        scene.engine.starts_of(begun) == 1
+        env.engine.starts_of(begun) == 1
     })
     .await;
     stop.cancel();
-    // While one dispatcher is at work, the claim of the dead one is taken back and no other.
-    round(&scene.recoverer()).await;
-    assert_eq!(scene.get(&site, ids[0]).await.attempt_count, 1);
-    assert_eq!(scene.status(&site, ids[1]).await, RequestStatus::Claimed);
+    // While one dispatcher is active, only the claim of the dead one is recovered.
+    round(&env.recoverer()).await;
+    assert_eq!(env.get(&workspace, ids[0]).await.attempt_count, 1);
+    assert_eq!(env.status(&workspace, ids[1]).await, RequestStatus::Claimed);
     hold.add_permits(10);
     assert_eq!(alive.await.unwrap().dispatched, 1);
-    assert_eq!(scene.get(&site, ids[1]).await.attempt_count, 0);
+    assert_eq!(env.get(&workspace, ids[1]).await.attempt_count, 0);
 }
 
 async fn recovery_waits_while_another_recovers(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
-    scene.engine.inject(id, &[Fault::Hangs]);
-    let dead = run_doomed(&scene, parallel("dead"));
-    scene.until_all(&site, &[id], RequestStatus::Claimed).await;
-    crash(&scene, dead).await;
-    scene.wait_out();
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
+    env.engine.inject(id, &[Fault::Hangs]);
+    let dead = run_doomed(&env, parallel("dead"));
+    env.until_all(&workspace, &[id], RequestStatus::Claimed)
+        .await;
+    crash(&env, dead).await;
+    env.pass_backoffs();
     let lock = LockRequest {
         name: "recoverStaleQueueItems".to_owned(),
-        owner: "somebody".to_owned(),
+        owner: "another instance".to_owned(),
         at_most_for: NEVER,
     };
-    scene.store.lock_acquire(&lock).await.unwrap();
-    let recoverer = scene.recoverer();
+    env.store.lock_acquire(&lock).await.unwrap();
+    let recoverer = env.recoverer();
     round(&recoverer).await;
-    assert_eq!(scene.status(&site, id).await, RequestStatus::Claimed);
-    scene.advance(NEVER);
+    assert_eq!(env.status(&workspace, id).await, RequestStatus::Claimed);
+    env.advance(NEVER);
     round(&recoverer).await;
-    assert_eq!(scene.status(&site, id).await, RequestStatus::Pending);
+    assert_eq!(env.status(&workspace, id).await, RequestStatus::Pending);
 }

@@ -1,6 +1,6 @@
-//! A real store and a real engine with faults in front of them, and what scenarios do with them: enqueue, read, cancel, wait.
+//! The environment of a scenario: a real store and a real engine with injectable faults, and helpers to enqueue, read, cancel and wait.
 
-use crate::PATIENCE;
+use crate::WAIT_TIMEOUT;
 use crate::faulty_engine::FaultyEngine;
 use crate::faulty_store::StoreFaults;
 use crate::logs;
@@ -8,7 +8,7 @@ use crate::temporal::Temporal;
 use leasehold_core::breaker::BreakerSettings;
 use leasehold_core::{ExecutionId, RequestId, RequestStatus, Timestamp, VersionBody};
 use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
-use leasehold_runtime::Gate;
+use leasehold_runtime::CircuitBreaker;
 use leasehold_store::request::{Cancelled, NewRequest, Request};
 use leasehold_store::{LayeredStore, ManualClock, Store, fresh_id};
 use leasehold_testbed::{
@@ -19,58 +19,58 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a scenario wants otherwise than usual.
+/// Settings of a scenario that differ from the defaults.
 #[derive(Default)]
 pub(crate) struct Setup {
-    /// The store judges by a clock that the scenario moves.
-    pub(crate) own_clock: bool,
-    /// Another Temporal than the one all share, or a proxy before it.
+    /// The store uses a clock that the scenario moves.
+    pub(crate) manual_clock: bool,
+    /// The address of another Temporal than the shared one, or of a proxy.
     pub(crate) temporal: Option<String>,
-    /// How long a call to Temporal may take, if it matters.
+    /// The timeout of a call to Temporal, if it matters.
     pub(crate) call_timeout: Option<Duration>,
-    /// PostgreSQL's host and port, if there is a proxy before it.
+    /// Host and port of a proxy in front of PostgreSQL.
     pub(crate) postgres: Option<String>,
-    /// No listening for what other processes do.
-    pub(crate) deaf: bool,
-    /// When the engine counts as down.
+    /// Disables notifications from other processes.
+    pub(crate) no_notifications: bool,
+    /// Settings of the circuit breaker.
     pub(crate) breaker: BreakerSettings,
 }
 
-/// A store and an engine with faults in front of them, and Temporal as the engine sees it.
+/// A store and an engine with injectable faults, and the Temporal server behind the engine.
 pub(crate) struct DispatchEnv {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) faults: StoreFaults,
     pub(crate) engine: Arc<FaultyEngine>,
-    pub(crate) gate: Arc<Gate>,
-    /// The task queue of all its definitions; no other scenario's.
+    pub(crate) breaker: Arc<CircuitBreaker>,
+    /// The task queue of all definitions of this scenario.
     pub(crate) queue: String,
     pub(crate) temporal: Temporal,
     backend: TestBackend,
 }
 
 impl DispatchEnv {
-    /// With a store that judges by the database's clock.
+    /// Creates an environment whose store uses the database's clock.
     pub(crate) async fn new(on: BackendKind) -> Self {
         Self::with(on, Setup::default()).await
     }
 
-    /// With a store whose clock stands still until it is moved.
-    pub(crate) async fn still(on: BackendKind) -> Self {
+    /// Creates an environment whose store uses a manual clock.
+    pub(crate) async fn with_manual_clock(on: BackendKind) -> Self {
         let setup = Setup {
-            own_clock: true,
+            manual_clock: true,
             ..Setup::default()
         };
         Self::with(on, setup).await
     }
 
     pub(crate) async fn with(on: BackendKind, setup: Setup) -> Self {
-        logs::keep();
+        logs::capture();
         let options = BackendOptions {
             clock: setup
-                .own_clock
+                .manual_clock
                 .then(|| ManualClock::starting_at(Timestamp::now())),
             connect_timeout: Duration::from_secs(2),
-            notify: !setup.deaf,
+            notify: !setup.no_notifications,
             proxy: setup.postgres,
             readers: 1,
             ..BackendOptions::default()
@@ -89,19 +89,19 @@ impl DispatchEnv {
         Self {
             store: Arc::new(LayeredStore::new(backend.store.clone(), faults.clone())),
             faults,
-            engine: Arc::new(FaultyEngine::before(Arc::new(
+            engine: Arc::new(FaultyEngine::wrap(Arc::new(
                 TemporalEngine::new(options).unwrap(),
             ))),
-            gate: Arc::new(Gate::new(setup.breaker)),
+            breaker: Arc::new(CircuitBreaker::new(setup.breaker)),
             temporal: Temporal::new(address, queue.clone()),
             queue,
             backend,
         }
     }
 
-    /// Another store on the same PostgreSQL database, without faults.
-    pub(crate) fn another_store(&self) -> Arc<dyn Store> {
-        self.backend.another_store()
+    /// Creates another store on the same PostgreSQL database, without faults.
+    pub(crate) fn second_store(&self) -> Arc<dyn Store> {
+        self.backend.second_store()
     }
 
     /// Moves the store's clock.
@@ -109,13 +109,13 @@ impl DispatchEnv {
         self.backend.advance(by);
     }
 
-    /// Moves the store's clock past every backoff and lease, not past a lock's end.
-    pub(crate) fn wait_out(&self) {
+    /// Moves the store's clock past every backoff and lease, but not past the expiry of locks.
+    pub(crate) fn pass_backoffs(&self) {
         self.advance(Duration::from_secs(600));
     }
 
-    /// A workspace with `limit` slots and a definition bound to the scenario's task queue.
-    pub(crate) async fn site(&self, limit: u32) -> TestWorkspace {
+    /// Creates a workspace with `limit` slots and a definition bound to the scenario's task queue.
+    pub(crate) async fn workspace(&self, limit: u32) -> TestWorkspace {
         let options = WorkspaceOptions {
             limit: Some(limit),
             body: self.body(),
@@ -124,7 +124,7 @@ impl DispatchEnv {
         TestWorkspace::with(&*self.store, options).await
     }
 
-    /// What every definition of the scenario runs.
+    /// Returns the version body of every definition of the scenario.
     pub(crate) fn body(&self) -> VersionBody {
         VersionBody::Binding {
             workflow_type: "Order".to_owned(),
@@ -133,71 +133,75 @@ impl DispatchEnv {
     }
 
     /// Enqueues `n` requests, oldest first.
-    pub(crate) async fn enqueue(&self, site: &TestWorkspace, n: usize) -> Vec<RequestId> {
-        self.enqueue_with(site, n, |_| {}).await
+    pub(crate) async fn enqueue(&self, workspace: &TestWorkspace, n: usize) -> Vec<RequestId> {
+        self.enqueue_with(workspace, n, |_| {}).await
     }
 
-    pub(crate) async fn enqueue_one(&self, site: &TestWorkspace) -> RequestId {
-        self.enqueue(site, 1).await[0]
+    pub(crate) async fn enqueue_one(&self, workspace: &TestWorkspace) -> RequestId {
+        self.enqueue(workspace, 1).await[0]
     }
 
-    /// Enqueues `n` requests that are changed first.
+    /// Enqueues `n` requests after applying `change` to each.
     pub(crate) async fn enqueue_with(
         &self,
-        site: &TestWorkspace,
+        workspace: &TestWorkspace,
         n: usize,
         change: impl Fn(&mut NewRequest),
     ) -> Vec<RequestId> {
-        enqueue(&*self.store, site, n, change).await
+        enqueue(&*self.store, workspace, n, change).await
     }
 
-    pub(crate) async fn get(&self, site: &TestWorkspace, id: RequestId) -> Request {
-        site.get(&*self.store, id).await
+    pub(crate) async fn get(&self, workspace: &TestWorkspace, id: RequestId) -> Request {
+        workspace.get(&*self.store, id).await
     }
 
-    pub(crate) async fn status(&self, site: &TestWorkspace, id: RequestId) -> RequestStatus {
-        self.get(site, id).await.status
+    pub(crate) async fn status(&self, workspace: &TestWorkspace, id: RequestId) -> RequestStatus {
+        self.get(workspace, id).await.status
     }
 
-    /// The execution that a request has now.
-    pub(crate) async fn execution(&self, site: &TestWorkspace, id: RequestId) -> ExecutionId {
-        self.get(site, id).await.execution.unwrap()
+    /// Returns the current execution of a request.
+    pub(crate) async fn execution(&self, workspace: &TestWorkspace, id: RequestId) -> ExecutionId {
+        self.get(workspace, id).await.execution.unwrap()
     }
 
-    /// How many slots of the workspace are in use.
-    pub(crate) async fn in_use(&self, site: &TestWorkspace) -> u32 {
-        site.slots(&*self.store).await.in_use
+    /// Returns how many slots of the workspace are in use.
+    pub(crate) async fn in_use(&self, workspace: &TestWorkspace) -> u32 {
+        workspace.slots(&*self.store).await.in_use
     }
 
-    /// The statuses a request went through.
-    pub(crate) async fn path(&self, site: &TestWorkspace, id: RequestId) -> Vec<RequestStatus> {
-        let events = site.timeline(&*self.store, id).await;
+    /// Returns the statuses a request went through.
+    pub(crate) async fn path(
+        &self,
+        workspace: &TestWorkspace,
+        id: RequestId,
+    ) -> Vec<RequestStatus> {
+        let events = workspace.timeline(&*self.store, id).await;
         events.iter().map(|event| event.to).collect()
     }
 
-    pub(crate) async fn set_limit(&self, site: &TestWorkspace, limit: u32) {
-        site.set_limit(&*self.store, limit).await;
+    pub(crate) async fn set_limit(&self, workspace: &TestWorkspace, limit: u32) {
+        workspace.set_limit(&*self.store, limit).await;
     }
 
     pub(crate) async fn cancel(
         &self,
-        site: &TestWorkspace,
+        workspace: &TestWorkspace,
         request: RequestId,
         force: bool,
     ) -> Cancelled {
-        site.cancel(&*self.store, request, force).await
+        workspace.cancel(&*self.store, request, force).await
     }
 
     /// Waits until all these requests are in that status.
     pub(crate) async fn until_all(
         &self,
-        site: &TestWorkspace,
+        workspace: &TestWorkspace,
         ids: &[RequestId],
         status: RequestStatus,
     ) {
         let all = async || {
             for id in ids {
-                if self.status(site, *id).await != status {
+                if self.status(workspace, *id).await != status {
                     return false;
                 }
             }
@@ -206,7 +210,7 @@ impl DispatchEnv {
         until(&format!("all are {status}"), all).await;
     }
 
-    /// Asserts that Temporal has had exactly one run for each of these executions, and nothing else from this scenario.
+    /// Asserts that Temporal ran each of these executions exactly once, and nothing else from this scenario.
     pub(crate) async fn assert_one_run_each(&self, mut executions: Vec<ExecutionId>) {
         let listed = async || self.temporal.runs().await.len() >= executions.len();
         until("Temporal lists what was started", listed).await;
@@ -222,18 +226,18 @@ impl DispatchEnv {
         assert_eq!(seen, ids.collect::<Vec<_>>());
     }
 
-    /// Another store on the same database, as another process has it.
+    /// Creates another store on the same database, as another process has it.
     pub(crate) fn other_process(&self) -> Arc<dyn Store> {
         leasehold_testbed::postgres::store(self.backend.database().url())
     }
 
-    /// The SQLite file, for a second connection to it.
+    /// Returns the path of the SQLite file, for a second connection.
     pub(crate) fn file(&self) -> std::path::PathBuf {
         self.backend.file()
     }
 
-    /// Does something by hand in the database.
-    pub(crate) async fn by_hand(&self) -> tokio_postgres::Client {
+    /// Opens a plain connection to the database.
+    pub(crate) async fn sql_client(&self) -> tokio_postgres::Client {
         let url = self.backend.database().url();
         let connected = tokio_postgres::connect(url, tokio_postgres::NoTls).await;
         let (client, connection) = connected.unwrap();
@@ -245,29 +249,29 @@ impl DispatchEnv {
 /// Enqueues through any store.
 pub(crate) async fn enqueue(
     store: &dyn Store,
-    site: &TestWorkspace,
+    workspace: &TestWorkspace,
     n: usize,
     change: impl Fn(&mut NewRequest),
 ) -> Vec<RequestId> {
     let new = |number| {
-        let mut new = site.request_with(json!({"number": number}));
+        let mut new = workspace.request_with(json!({"number": number}));
         change(&mut new);
         new
     };
-    site.enqueue(store, (0..n).map(new).collect()).await
+    workspace.enqueue(store, (0..n).map(new).collect()).await
 }
 
-/// Waits until it is so.
+/// Waits until `check` returns true.
 pub(crate) async fn until(what: &str, check: impl AsyncFn() -> bool) {
-    let seen = eventually(PATIENCE, || check()).await;
+    let seen = eventually(WAIT_TIMEOUT, || check()).await;
     assert!(
         seen,
-        "in vain waited until {what}; logged:\n{}",
+        "timed out waiting until {what}; logged:\n{}",
         logs::all()
     );
 }
 
-/// `host:port` of the PostgreSQL server, for a proxy in front of it.
+/// Returns `host:port` of the PostgreSQL server, for a proxy in front of it.
 pub(crate) fn postgres_address() -> String {
     leasehold_testbed::postgres::server_of(TestPostgres::shared().url()).to_owned()
 }

@@ -1,12 +1,14 @@
-//! Drift: planted by hand in the database, seen and mended or alarmed within one check; and what the engine says otherwise than we do, within one sweep.
+//! Drift: planted in the database with SQL, and repaired or reported within one check; and differences from the engine, within one full sweep.
 
-use crate::cast::{NEVER, cycle, round};
 use crate::dispatch_env::{DispatchEnv, until};
+use crate::fixtures::{NEVER, cycle, round};
 use crate::logs;
 use crate::temporal::operator;
 use leasehold_core::{ExecutionId, RequestStatus};
 use leasehold_engine::{Description, Engine};
-use leasehold_runtime::{Auditor, AuditorOptions, LockOptions, Sweeper, SweeperOptions};
+use leasehold_runtime::{
+    DriftChecker, DriftCheckerOptions, FullSweep, FullSweepOptions, LockOptions,
+};
 use leasehold_service::Service;
 use leasehold_store::lock::LockRequest;
 use leasehold_telemetry::{Format, Telemetry};
@@ -24,27 +26,27 @@ const REQUEST_BACK: &str = include_str!("../sql/drift_request_back.sql");
 const EXECUTION_BACK: &str = include_str!("../sql/drift_execution_back.sql");
 
 scenarios! {
-    both: a_slot_without_an_execution_is_seen_and_mended_in_one_check,
-        an_execution_that_its_request_forgot_is_alarmed_until_the_engine_says_that_it_has_ended,
-        what_ended_in_the_engine_while_it_was_dispatched_here_is_mended_by_the_sweep,
-        what_the_engine_does_not_know_is_counted_until_it_is_given_up,
-        where_nothing_differs_a_check_counts_nothing, only_one_instance_checks;
+    both: slot_without_execution_is_repaired_in_one_check,
+        execution_without_request_is_reported_until_the_engine_has_ended_it,
+        execution_that_ended_in_the_engine_is_finished_by_the_full_sweep,
+        execution_unknown_to_the_engine_is_counted_until_it_fails_as_lost,
+        check_without_drift_counts_nothing, only_one_instance_checks;
 }
 
-/// Writes one row by hand, with nothing standing guard.
-async fn plant(scene: &DispatchEnv, on: BackendKind, sql: &str, id: Uuid) {
-    scene.store.request_settle().await.unwrap();
+/// Updates one row with the database's checks disabled.
+async fn plant(env: &DispatchEnv, on: BackendKind, sql: &str, id: Uuid) {
+    env.store.request_promote_due().await.unwrap();
     match on {
         BackendKind::Postgres => {
-            let hand = scene.by_hand().await;
-            hand.batch_execute(TRIGGERS_OFF).await.unwrap();
-            assert_eq!(hand.execute(sql, &[&id]).await.unwrap(), 1);
+            let client = env.sql_client().await;
+            client.batch_execute(TRIGGERS_OFF).await.unwrap();
+            assert_eq!(client.execute(sql, &[&id]).await.unwrap(), 1);
         }
         BackendKind::Sqlite | BackendKind::SqliteMemory => {
-            let hand = rusqlite::Connection::open(scene.file()).unwrap();
-            // Gone already if it was dropped before.
-            let _ = hand.execute(GUARD_DROP, []);
-            assert_eq!(hand.execute(sql, [id.into_bytes()]).unwrap(), 1);
+            let client = rusqlite::Connection::open(env.file()).unwrap();
+            // Fails if an earlier call has dropped the trigger.
+            let _ = client.execute(GUARD_DROP, []);
+            assert_eq!(client.execute(sql, [id.into_bytes()]).unwrap(), 1);
         }
     }
 }
@@ -56,48 +58,43 @@ fn lasting() -> LockOptions {
     }
 }
 
-fn auditor(scene: &DispatchEnv, telemetry: &Telemetry) -> Auditor {
-    let options = AuditorOptions {
+fn checker(env: &DispatchEnv, telemetry: &Telemetry) -> DriftChecker {
+    let options = DriftCheckerOptions {
         interval: Duration::ZERO,
         lost_after: Duration::ZERO,
         lock: lasting(),
         telemetry: telemetry.clone(),
-        ..AuditorOptions::default()
+        ..DriftCheckerOptions::default()
     };
-    let engine = scene.engine.clone();
-    Auditor::new(scene.store.clone(), Some(engine), "auditor", options)
+    let engine = env.engine.clone();
+    DriftChecker::new(env.store.clone(), Some(engine), "checker", options)
 }
 
-/// One whole check of few workspaces: a page.
-async fn check(auditor: &Auditor) {
-    round(auditor).await;
+/// Runs one complete check: one page of workspaces.
+async fn check(checker: &DriftChecker) {
+    round(checker).await;
 }
 
-fn sweeper(scene: &DispatchEnv, telemetry: &Telemetry, lost_after: Duration) -> Sweeper {
-    let options = SweeperOptions {
+fn full_sweep(env: &DispatchEnv, telemetry: &Telemetry, lost_after: Duration) -> FullSweep {
+    let options = FullSweepOptions {
         interval: Duration::ZERO,
         lost_after,
         lock: lasting(),
         telemetry: telemetry.clone(),
-        ..SweeperOptions::default()
+        ..FullSweepOptions::default()
     };
-    Sweeper::new(
-        scene.store.clone(),
-        scene.engine.clone(),
-        "sweeper",
-        options,
-    )
+    FullSweep::new(env.store.clone(), env.engine.clone(), "full_sweep", options)
 }
 
-/// What a scrape shows.
+/// Returns the value of a series in a scrape.
 fn scraped(telemetry: &Telemetry, series: &str) -> f64 {
-    let text = telemetry.metrics.shown(Format::Prometheus).unwrap();
+    let text = telemetry.metrics.render(Format::Prometheus).unwrap();
     let line = text.lines().find(|line| line.starts_with(series));
     let line = line.unwrap_or_else(|| panic!("no {series} in:\n{text}"));
     line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
-fn seen(telemetry: &Telemetry, kind: &str) -> f64 {
+fn drift_gauge(telemetry: &Telemetry, kind: &str) -> f64 {
     scraped(telemetry, &format!("capacity_drift{{kind=\"{kind}\"}}"))
 }
 
@@ -106,110 +103,101 @@ fn repaired(telemetry: &Telemetry, kind: &str) -> f64 {
     scraped(telemetry, &format!("{name}{{kind=\"{kind}\"}}"))
 }
 
-async fn a_slot_without_an_execution_is_seen_and_mended_in_one_check(on: BackendKind) {
-    let scene = DispatchEnv::new(on).await;
-    let site = scene.site(2).await;
-    scene.enqueue_one(&site).await;
+async fn slot_without_execution_is_repaired_in_one_check(on: BackendKind) {
+    let env = DispatchEnv::new(on).await;
+    let workspace = env.workspace(2).await;
+    env.enqueue_one(&workspace).await;
     let full = match on {
         BackendKind::Postgres => FULL,
         BackendKind::Sqlite | BackendKind::SqliteMemory => FULL_SQLITE,
     };
-    plant(&scene, on, full, site.workspace.0).await;
-    let dispatcher = scene.dispatcher();
+    plant(&env, on, full, workspace.workspace.0).await;
+    let dispatcher = env.dispatcher();
     assert_eq!(cycle(&dispatcher).await.dispatched, 0);
     let telemetry = Telemetry::default();
-    check(&auditor(&scene, &telemetry)).await;
+    check(&checker(&env, &telemetry)).await;
     assert_eq!(repaired(&telemetry, "slot_without_execution"), 1.0);
-    assert_eq!(seen(&telemetry, "slot_without_execution"), 0.0);
-    let workspace = site.workspace.to_string();
+    assert_eq!(drift_gauge(&telemetry, "slot_without_execution"), 0.0);
+    let id = workspace.workspace.to_string();
     logs::assert_once(
         Level::WARN,
-        &[
-            "capacity drift repaired",
-            "slot_without_execution",
-            &workspace,
-        ],
+        &["capacity drift repaired", "slot_without_execution", &id],
     );
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
 }
 
-async fn an_execution_that_its_request_forgot_is_alarmed_until_the_engine_says_that_it_has_ended(
-    on: BackendKind,
-) {
-    let scene = DispatchEnv::new(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
-    cycle(&scene.dispatcher()).await;
-    let execution = scene.execution(&site, id).await;
-    plant(&scene, on, COMPLETED, id.0).await;
+async fn execution_without_request_is_reported_until_the_engine_has_ended_it(on: BackendKind) {
+    let env = DispatchEnv::new(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
+    cycle(&env.dispatcher()).await;
+    let execution = env.execution(&workspace, id).await;
+    plant(&env, on, COMPLETED, id.0).await;
     let telemetry = Telemetry::default();
-    let auditor = auditor(&scene, &telemetry);
+    let checker = checker(&env, &telemetry);
     for _ in 0..3 {
-        check(&auditor).await;
+        check(&checker).await;
     }
-    assert_eq!(seen(&telemetry, "slot_without_execution"), 1.0);
-    assert_eq!(scene.in_use(&site).await, 1);
+    assert_eq!(drift_gauge(&telemetry, "slot_without_execution"), 1.0);
+    assert_eq!(env.in_use(&workspace).await, 1);
     let named = execution.to_string();
     logs::assert_once(Level::ERROR, &["capacity drift", &named]);
-    scene.engine.terminate(execution, "stop").await.unwrap();
-    check(&auditor).await;
-    assert_eq!(seen(&telemetry, "slot_without_execution"), 0.0);
+    env.engine.terminate(execution, "stop").await.unwrap();
+    check(&checker).await;
+    assert_eq!(drift_gauge(&telemetry, "slot_without_execution"), 0.0);
     assert_eq!(repaired(&telemetry, "slot_without_execution"), 1.0);
-    assert_eq!(scene.in_use(&site).await, 0);
+    assert_eq!(env.in_use(&workspace).await, 0);
     assert!(
         logs::count(
             Level::INFO,
-            &["capacity drift is over", "slot_without_execution"]
+            &["capacity drift resolved", "slot_without_execution"]
         ) >= 1
     );
-    assert_eq!(scene.status(&site, id).await, RequestStatus::Completed);
+    assert_eq!(env.status(&workspace, id).await, RequestStatus::Completed);
 }
 
-async fn what_ended_in_the_engine_while_it_was_dispatched_here_is_mended_by_the_sweep(
-    on: BackendKind,
-) {
-    let scene = DispatchEnv::still(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
-    cycle(&scene.dispatcher()).await;
-    let execution = scene.execution(&site, id).await;
-    scene.engine.terminate(execution, "stop").await.unwrap();
+async fn execution_that_ended_in_the_engine_is_finished_by_the_full_sweep(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
+    cycle(&env.dispatcher()).await;
+    let execution = env.execution(&workspace, id).await;
+    env.engine.terminate(execution, "stop").await.unwrap();
     let telemetry = Telemetry::default();
-    let sweeper = sweeper(&scene, &telemetry, NEVER);
-    round(&sweeper).await;
-    assert_eq!(scene.status(&site, id).await, RequestStatus::Failed);
+    let full_sweep = full_sweep(&env, &telemetry, NEVER);
+    round(&full_sweep).await;
+    assert_eq!(env.status(&workspace, id).await, RequestStatus::Failed);
     assert_eq!(
         repaired(&telemetry, "ended_in_engine"),
         0.0,
-        "it was in time"
+        "the end was noticed in time"
     );
-    // The follower has done with it, and does not look again.
-    plant(&scene, on, REQUEST_BACK, id.0).await;
-    plant(&scene, on, EXECUTION_BACK, execution.0).await;
-    assert_eq!(scene.in_use(&site).await, 1);
-    scene.advance(Duration::from_secs(60));
-    until("the sweep has seen it", async || {
-        round(&sweeper).await;
-        scene.status(&site, id).await == RequestStatus::Failed
+    // The reconciler does not check an execution again that it has finished.
+    plant(&env, on, REQUEST_BACK, id.0).await;
+    plant(&env, on, EXECUTION_BACK, execution.0).await;
+    assert_eq!(env.in_use(&workspace).await, 1);
+    env.advance(Duration::from_secs(60));
+    until("the full sweep has finished it", async || {
+        round(&full_sweep).await;
+        env.status(&workspace, id).await == RequestStatus::Failed
     })
     .await;
-    assert_eq!(scene.in_use(&site).await, 0);
+    assert_eq!(env.in_use(&workspace).await, 0);
     assert_eq!(repaired(&telemetry, "ended_in_engine"), 1.0);
     let named = execution.to_string();
     logs::assert_once(
         Level::WARN,
         &["capacity drift repaired", "ended_in_engine", &named],
     );
-    let auditor = auditor(&scene, &telemetry);
-    check(&auditor).await;
-    check(&auditor).await;
+    let checker = checker(&env, &telemetry);
+    check(&checker).await;
+    check(&checker).await;
     for kind in ["counts", "execution_without_slot", "slot_without_execution"] {
-        assert_eq!(seen(&telemetry, kind), 0.0, "{kind}");
+        assert_eq!(drift_gauge(&telemetry, kind), 0.0, "{kind}");
     }
     assert_eq!(
-        scene
-            .store
-            .request_counts(site.workspace)
+        env.store
+            .request_counts(workspace.workspace)
             .await
             .unwrap()
             .failed,
@@ -217,46 +205,43 @@ async fn what_ended_in_the_engine_while_it_was_dispatched_here_is_mended_by_the_
     );
 }
 
-async fn forget(scene: &DispatchEnv, execution: ExecutionId) {
+async fn delete_in_temporal(env: &DispatchEnv, execution: ExecutionId) {
     operator(&["delete", "--yes"], execution);
-    until("Temporal has forgotten it", async || {
-        scene.engine.describe(execution).await == Ok(Description::NotFound)
+    until("Temporal has deleted it", async || {
+        env.engine.describe(execution).await == Ok(Description::NotFound)
     })
     .await;
 }
 
-async fn what_the_engine_does_not_know_is_counted_until_it_is_given_up(on: BackendKind) {
-    let scene = DispatchEnv::new(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
-    cycle(&scene.dispatcher()).await;
-    forget(&scene, scene.execution(&site, id).await).await;
+async fn execution_unknown_to_the_engine_is_counted_until_it_fails_as_lost(on: BackendKind) {
+    let env = DispatchEnv::new(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
+    cycle(&env.dispatcher()).await;
+    delete_in_temporal(&env, env.execution(&workspace, id).await).await;
     let telemetry = Telemetry::default();
-    let patient = sweeper(&scene, &telemetry, NEVER);
+    let patient = full_sweep(&env, &telemetry, NEVER);
     round(&patient).await;
-    assert_eq!(seen(&telemetry, "unknown_to_engine"), 0.0);
-    until("a second pass has missed it", async || {
+    assert_eq!(drift_gauge(&telemetry, "unknown_to_engine"), 0.0);
+    until("a second pass reports it", async || {
         round(&patient).await;
-        seen(&telemetry, "unknown_to_engine") == 1.0
+        drift_gauge(&telemetry, "unknown_to_engine") == 1.0
     })
     .await;
-    logs::assert_once(
-        Level::WARN,
-        &["the engine does not know what is DISPATCHED here"],
-    );
-    let hasty = sweeper(&scene, &telemetry, Duration::ZERO);
-    hasty_lock(&scene).await;
-    until("it is given up", async || {
+    logs::assert_once(Level::WARN, &["engine does not know dispatched executions"]);
+    let hasty = full_sweep(&env, &telemetry, Duration::ZERO);
+    release_sweep_lock(&env).await;
+    until("it has failed as lost", async || {
         round(&hasty).await;
-        scene.status(&site, id).await == RequestStatus::Failed
+        env.status(&workspace, id).await == RequestStatus::Failed
     })
     .await;
-    assert_eq!(seen(&telemetry, "unknown_to_engine"), 0.0);
+    assert_eq!(drift_gauge(&telemetry, "unknown_to_engine"), 0.0);
 }
 
-/// The same owner may sweep with other options: the lock is given back first.
-async fn hasty_lock(scene: &DispatchEnv) {
-    let locks = scene.store.lock_list().await.unwrap();
+/// Releases the lock of the first sweep, so that one with other options can run.
+async fn release_sweep_lock(env: &DispatchEnv) {
+    let locks = env.store.lock_list().await.unwrap();
     let held = locks.iter().find(|lock| lock.name == "sweepOpenExecutions");
     let held = held.unwrap();
     let token = leasehold_store::lock::LockToken {
@@ -264,21 +249,21 @@ async fn hasty_lock(scene: &DispatchEnv) {
         owner: held.owner.clone(),
         token: held.token,
     };
-    let released = scene.store.lock_release(&token, Duration::ZERO).await;
+    let released = env.store.lock_release(&token, Duration::ZERO).await;
     assert!(released.unwrap());
 }
 
-async fn where_nothing_differs_a_check_counts_nothing(on: BackendKind) {
-    let scene = DispatchEnv::new(on).await;
-    let site = scene.site(1).await;
-    scene.enqueue(&site, 3).await;
-    cycle(&scene.dispatcher()).await;
+async fn check_without_drift_counts_nothing(on: BackendKind) {
+    let env = DispatchEnv::new(on).await;
+    let workspace = env.workspace(1).await;
+    env.enqueue(&workspace, 3).await;
+    cycle(&env.dispatcher()).await;
     let telemetry = Telemetry::default();
     let checked = "leasehold_capacity_drift_checked_timestamp_seconds";
     assert_eq!(scraped(&telemetry, checked), 0.0);
-    check(&auditor(&scene, &telemetry)).await;
+    check(&checker(&env, &telemetry)).await;
     assert!(scraped(&telemetry, checked) > 1e9);
-    let text = telemetry.metrics.shown(Format::Prometheus).unwrap();
+    let text = telemetry.metrics.render(Format::Prometheus).unwrap();
     let drift: Vec<&str> = text
         .lines()
         .filter(|line| line.starts_with("capacity_drift{"))
@@ -293,14 +278,14 @@ async fn where_nothing_differs_a_check_counts_nothing(on: BackendKind) {
 }
 
 async fn only_one_instance_checks(on: BackendKind) {
-    let scene = DispatchEnv::new(on).await;
+    let env = DispatchEnv::new(on).await;
     let lock = LockRequest {
         name: "auditCapacity".to_owned(),
-        owner: "somebody".to_owned(),
+        owner: "another instance".to_owned(),
         at_most_for: NEVER,
     };
-    scene.store.lock_acquire(&lock).await.unwrap();
-    let auditor = auditor(&scene, &Telemetry::default());
-    auditor.run_once().await.unwrap();
-    assert_eq!(scene.faults.calls("capacity_audit"), 0);
+    env.store.lock_acquire(&lock).await.unwrap();
+    let checker = checker(&env, &Telemetry::default());
+    checker.run_once().await.unwrap();
+    assert_eq!(env.faults.calls("drift_check"), 0);
 }

@@ -1,68 +1,70 @@
-//! The real engine with faults put in front of it: it panics, hangs, loses answers or tells lies as a scenario asks. Judges nothing.
+//! The real engine with injectable faults: calls panic, hang or lose their answer. Asserts nothing.
 
 use async_trait::async_trait;
 use leasehold_core::graph::NodeRun;
 use leasehold_core::{ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
-use leasehold_engine::{Description, EndedPage, Engine, Error, Result, Start, StartOutcome, Told};
+use leasehold_engine::{
+    Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StopAck,
+};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use tokio::sync::Semaphore;
 
-/// What happens to one start.
+/// The fault of one start.
 #[derive(Clone)]
 pub(crate) enum Fault {
-    /// The code that starts it panics.
+    /// The start panics.
     Panics,
-    /// It never answers, and the engine never hears of it.
+    /// The start never returns and never reaches the engine.
     Hangs,
-    /// The engine starts it; its answer is lost.
+    /// The engine starts the execution; its answer is lost.
     AnswerLost,
-    /// The call is lost on the way; nobody knows.
+    /// The call is lost; the outcome is unknown.
     CallLost,
-    /// The engine is known not to have heard of it.
+    /// The engine is unavailable, and the call certainly did not reach it.
     Unavailable,
-    /// The engine says no without looking.
+    /// The engine rejects the start.
     Refused,
-    /// It waits for a permit, then the engine is asked.
+    /// Waits for a permit, then calls the engine.
     WaitsBefore(Arc<Semaphore>),
-    /// The engine is asked; its answer waits for a permit.
+    /// Calls the engine; the answer waits for a permit.
     WaitsAfter(Arc<Semaphore>),
 }
 
-/// A way for a scenario to hold starts and let them go.
+/// Creates a barrier with which a scenario holds and releases calls.
 pub(crate) fn barrier() -> Arc<Semaphore> {
     Arc::new(Semaphore::new(0))
 }
 
-/// What has been asked of the engine.
+/// The calls the engine received.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Calls {
     /// Starts by execution, in the order of the calls.
     pub(crate) starts: Vec<ExecutionId>,
-    /// How many starts were under way when each began, itself included.
-    pub(crate) under_way: Vec<usize>,
+    /// How many starts were in flight when each began, itself included.
+    pub(crate) in_flight: Vec<usize>,
     pub(crate) cancels: usize,
     pub(crate) terminations: usize,
 }
 
-/// What happens when it is asked about one execution.
+/// The fault of describing one execution.
 #[derive(Clone)]
-pub(crate) enum Blur {
+pub(crate) enum DescribeFault {
     /// The engine does not answer.
     Unavailable,
-    /// The engine is asked; its answer waits for a permit.
+    /// Calls the engine; the answer waits for a permit.
     WaitsAfter(Arc<Semaphore>),
 }
 
 #[derive(Default)]
 struct State {
-    blurred: HashMap<ExecutionId, Blur>,
+    describe_faults: HashMap<ExecutionId, DescribeFault>,
     descriptions: usize,
     of_request: HashMap<RequestId, VecDeque<Fault>>,
     of_all: Option<Fault>,
     unhealthy: bool,
     calls: Calls,
-    now: usize,
+    in_flight: usize,
     last: HashMap<ExecutionId, Start>,
 }
 
@@ -72,36 +74,37 @@ pub(crate) struct FaultyEngine {
 }
 
 impl FaultyEngine {
-    pub(crate) fn before(real: Arc<dyn Engine>) -> Self {
+    pub(crate) fn wrap(real: Arc<dyn Engine>) -> Self {
         Self {
             real,
             state: Mutex::default(),
         }
     }
 
-    /// The next starts of this request go so; those after them are real.
+    /// Injects faults into the next starts of this request; later starts are real.
     pub(crate) fn inject(&self, request: RequestId, faults: &[Fault]) {
         let mut state = self.state.lock().unwrap();
         let planned = state.of_request.entry(request).or_default();
         planned.extend(faults.iter().cloned());
     }
 
-    /// All starts go so until told otherwise.
+    /// Injects a fault into all starts until it is cleared with none.
     pub(crate) fn inject_all(&self, fault: Option<Fault>) {
         self.state.lock().unwrap().of_all = fault;
     }
 
-    /// Whether it says that it is well.
-    /// From now on it is so when it is asked about this execution.
-    pub(crate) fn blur(&self, execution: ExecutionId, blur: Blur) {
-        self.state.lock().unwrap().blurred.insert(execution, blur);
+    /// Injects a fault into every describe of this execution.
+    pub(crate) fn inject_describe(&self, execution: ExecutionId, fault: DescribeFault) {
+        let mut state = self.state.lock().unwrap();
+        state.describe_faults.insert(execution, fault);
     }
 
-    /// How often it has answered about an execution.
+    /// Returns how often an execution was described.
     pub(crate) fn descriptions(&self) -> usize {
         self.state.lock().unwrap().descriptions
     }
 
+    /// Sets what the health check reports.
     pub(crate) fn set_healthy(&self, healthy: bool) {
         self.state.lock().unwrap().unhealthy = !healthy;
     }
@@ -110,24 +113,24 @@ impl FaultyEngine {
         self.state.lock().unwrap().calls.clone()
     }
 
-    /// How often this execution's start was asked for.
+    /// Returns how often this execution's start was called.
     pub(crate) fn starts_of(&self, execution: ExecutionId) -> usize {
         let state = self.state.lock().unwrap();
         let starts = state.calls.starts.iter();
-        starts.filter(|asked| **asked == execution).count()
+        starts.filter(|start| **start == execution).count()
     }
 
-    /// The start as it was asked for last, for whoever comes late with the same one.
+    /// Returns the last start of this execution, to repeat it late.
     pub(crate) fn last_start(&self, execution: ExecutionId) -> Start {
         self.state.lock().unwrap().last[&execution].clone()
     }
 
     fn begin(&self, start: &Start) -> Option<Fault> {
         let mut state = self.state.lock().unwrap();
-        state.now += 1;
-        let now = state.now;
+        state.in_flight += 1;
+        let in_flight = state.in_flight;
         state.calls.starts.push(start.execution);
-        state.calls.under_way.push(now);
+        state.calls.in_flight.push(in_flight);
         state.last.insert(start.execution, start.clone());
         let planned = state.of_request.get_mut(&start.request);
         let next = planned.and_then(VecDeque::pop_front);
@@ -177,7 +180,7 @@ impl Engine for FaultyEngine {
             None => self.real.start(start).await,
             Some(fault) => self.faulty(start, fault).await,
         };
-        self.state.lock().unwrap().now -= 1;
+        self.state.lock().unwrap().in_flight -= 1;
         outcome
     }
 
@@ -199,24 +202,27 @@ impl Engine for FaultyEngine {
     }
 
     async fn describe(&self, execution: ExecutionId) -> Result<Description> {
-        let blur = self.state.lock().unwrap().blurred.get(&execution).cloned();
-        if matches!(blur, Some(Blur::Unavailable)) {
+        let fault = {
+            let state = self.state.lock().unwrap();
+            state.describe_faults.get(&execution).cloned()
+        };
+        if matches!(fault, Some(DescribeFault::Unavailable)) {
             return Err(Error::Unavailable("injected".to_owned()));
         }
         let answer = self.real.describe(execution).await;
         self.state.lock().unwrap().descriptions += 1;
-        if let Some(Blur::WaitsAfter(barrier)) = blur {
+        if let Some(DescribeFault::WaitsAfter(barrier)) = fault {
             pass(&barrier).await;
         }
         answer
     }
 
-    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<Told> {
+    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<StopAck> {
         self.state.lock().unwrap().calls.cancels += 1;
         self.real.cancel(execution, reason).await
     }
 
-    async fn terminate(&self, execution: ExecutionId, reason: &str) -> Result<Told> {
+    async fn terminate(&self, execution: ExecutionId, reason: &str) -> Result<StopAck> {
         self.state.lock().unwrap().calls.terminations += 1;
         self.real.terminate(execution, reason).await
     }

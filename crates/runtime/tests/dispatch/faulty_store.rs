@@ -1,45 +1,45 @@
-//! A layer of faults before a real store: calls by name fail, lose their answer or stand still. Judges nothing.
+//! A store layer that injects faults by call name: calls fail, lose their answer or block. Asserts nothing.
 
 use leasehold_store::{Error, ErrorKind, Result, StoreCall, StoreLayer};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 use tokio::sync::Semaphore;
 
-/// What happens to one call.
+/// The fault of one call.
 #[derive(Clone)]
-pub(crate) enum Outage {
-    /// None: it is done, and the next may go otherwise.
+pub(crate) enum StoreFault {
+    /// No fault: the call runs.
     Passes,
-    /// It never arrives.
+    /// The call is lost and never runs.
     CallLost,
-    /// It is done; the answer never arrives.
+    /// The call runs; its answer is lost.
     AnswerLost,
-    /// It waits for a permit before it is done.
+    /// The call waits for a permit before it runs.
     Waits(Arc<Semaphore>),
 }
 
 /// The faults of a store's calls; clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct StoreFaults {
-    planned: Arc<Mutex<HashMap<&'static str, VecDeque<Outage>>>>,
+    planned: Arc<Mutex<HashMap<&'static str, VecDeque<StoreFault>>>>,
     calls: Arc<Mutex<HashMap<&'static str, usize>>>,
 }
 
 impl StoreFaults {
-    /// The next calls of this name go so; those after them are real.
-    pub(crate) fn inject(&self, name: &'static str, outages: &[Outage]) {
+    /// Injects faults into the next calls of this name; later calls are real.
+    pub(crate) fn inject(&self, name: &'static str, faults: &[StoreFault]) {
         let mut planned = self.planned.lock().unwrap();
         let queue = planned.entry(name).or_default();
-        queue.extend(outages.iter().cloned());
+        queue.extend(faults.iter().cloned());
     }
 
-    /// How often this was called.
+    /// Returns how often this call was made.
     pub(crate) fn calls(&self, name: &'static str) -> usize {
         self.calls.lock().unwrap().get(name).copied().unwrap_or(0)
     }
 
-    /// What is planned for this call, counted.
-    fn next(&self, name: &'static str) -> Option<Outage> {
+    /// Counts the call and returns its planned fault.
+    fn next(&self, name: &'static str) -> Option<StoreFault> {
         *self.calls.lock().unwrap().entry(name).or_default() += 1;
         let mut planned = self.planned.lock().unwrap();
         planned.get_mut(name).and_then(VecDeque::pop_front)
@@ -63,10 +63,10 @@ impl StoreLayer for StoreFaults {
         run: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {
         match self.next(call.name()) {
-            None | Some(Outage::Passes) => {}
-            Some(Outage::CallLost) => return Err(lost(call.name())),
-            Some(Outage::Waits(barrier)) => barrier.acquire().await.unwrap().forget(),
-            Some(Outage::AnswerLost) => {
+            None | Some(StoreFault::Passes) => {}
+            Some(StoreFault::CallLost) => return Err(lost(call.name())),
+            Some(StoreFault::Waits(barrier)) => barrier.acquire().await.unwrap().forget(),
+            Some(StoreFault::AnswerLost) => {
                 run.await?;
                 return Err(lost(call.name()));
             }

@@ -1,8 +1,8 @@
-//! One bad item in a batch: whatever it does, the others are started and written down.
+//! One bad item in a batch: the others are started and written regardless.
 
-use crate::cast::{cycle, options};
 use crate::dispatch_env::DispatchEnv;
 use crate::faulty_engine::Fault;
+use crate::fixtures::{cycle, options};
 use crate::logs;
 use leasehold_core::{RequestId, RequestStatus};
 use leasehold_runtime::DispatcherOptions;
@@ -12,110 +12,110 @@ use tracing::Level;
 
 const POISON_ADD: &str = include_str!("../sql/poison_add.sql");
 const POISON_REMOVE: &str = include_str!("../sql/poison_remove.sql");
-/// The priority of the request that the database refuses to take further.
+/// The priority of requests that the constraint rejects.
 const POISONED: i16 = 13;
 
 scenarios! {
-    both: an_item_that_panics_beside_items_that_do_not, an_item_that_hangs_beside_items_that_do_not,
-        an_item_that_is_refused_beside_items_that_are_not;
-    postgres: an_item_that_rolls_back_beside_items_that_must_not;
+    both: panicking_item_does_not_affect_others, hanging_item_does_not_affect_others,
+        rejected_item_does_not_affect_others;
+    postgres: item_that_cannot_be_written_does_not_affect_others;
 }
 
-/// Five requests, and the third of them.
-async fn five(scene: &DispatchEnv) -> (TestWorkspace, Vec<RequestId>, RequestId) {
-    let site = scene.site(10).await;
-    let mut ids = scene.enqueue(&site, 5).await;
+/// Enqueues five requests; returns four of them and the third.
+async fn five(env: &DispatchEnv) -> (TestWorkspace, Vec<RequestId>, RequestId) {
+    let workspace = env.workspace(10).await;
+    let mut ids = env.enqueue(&workspace, 5).await;
     let bad = ids.remove(2);
-    (site, ids, bad)
+    (workspace, ids, bad)
 }
 
-async fn assert_all_started(scene: &DispatchEnv, site: &TestWorkspace, ids: &[RequestId]) {
+async fn assert_all_started(env: &DispatchEnv, workspace: &TestWorkspace, ids: &[RequestId]) {
     for id in ids {
-        assert_eq!(scene.status(site, *id).await, RequestStatus::Dispatched);
+        assert_eq!(env.status(workspace, *id).await, RequestStatus::Dispatched);
     }
 }
 
-async fn an_item_that_panics_beside_items_that_do_not(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let (site, others, bad) = five(&scene).await;
-    scene.engine.inject(bad, &[Fault::Panics]);
-    let dispatcher = scene.dispatcher();
+async fn panicking_item_does_not_affect_others(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let (workspace, others, bad) = five(&env).await;
+    env.engine.inject(bad, &[Fault::Panics]);
+    let dispatcher = env.dispatcher();
     let done = cycle(&dispatcher).await;
     assert_eq!((done.dispatched, done.released), (4, 1));
-    assert_all_started(&scene, &site, &others).await;
-    // Nobody knows how far it came before it panicked.
-    let request = scene.get(&site, bad).await;
+    assert_all_started(&env, &workspace, &others).await;
+    // The outcome of a panicked start is unknown.
+    let request = env.get(&workspace, bad).await;
     assert_eq!(request.status, RequestStatus::Pending);
     assert_eq!((request.attempt_count, request.dispatch_failures), (1, 0));
     assert!(request.execution.is_some());
     let named = format!("request={bad}");
     logs::assert_once(Level::ERROR, &["Error processing queue item", &named]);
     crate::assert_event("Error processing queue item");
-    assert_eq!(logs::count(Level::WARN, &[&named]), 0, "it is said once");
-    scene.wait_out();
+    assert_eq!(logs::count(Level::WARN, &[&named]), 0, "it is logged once");
+    env.pass_backoffs();
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
 }
 
-async fn an_item_that_hangs_beside_items_that_do_not(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let (site, others, bad) = five(&scene).await;
-    scene.engine.inject(bad, &[Fault::Hangs]);
-    let dispatcher = scene.dispatcher_with(DispatcherOptions {
-        start_timeout: Duration::from_millis(500),
+async fn hanging_item_does_not_affect_others(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let (workspace, others, bad) = five(&env).await;
+    env.engine.inject(bad, &[Fault::Hangs]);
+    let dispatcher = env.dispatcher_with(DispatcherOptions {
+        start_timeout: Duration::from_secs(4),
         ..options("dispatcher")
     });
     let done = cycle(&dispatcher).await;
     assert_eq!((done.dispatched, done.released), (4, 1));
-    assert_all_started(&scene, &site, &others).await;
-    let request = scene.get(&site, bad).await;
+    assert_all_started(&env, &workspace, &others).await;
+    let request = env.get(&workspace, bad).await;
     assert!(request.last_error.unwrap().contains("no answer within"));
     assert!(request.execution.is_some());
-    scene.wait_out();
+    env.pass_backoffs();
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
 }
 
-async fn an_item_that_is_refused_beside_items_that_are_not(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let (site, others, bad) = five(&scene).await;
-    scene.engine.inject(bad, &[Fault::Refused]);
-    let done = cycle(&scene.dispatcher()).await;
+async fn rejected_item_does_not_affect_others(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let (workspace, others, bad) = five(&env).await;
+    env.engine.inject(bad, &[Fault::Refused]);
+    let done = cycle(&env.dispatcher()).await;
     assert_eq!((done.dispatched, done.released), (4, 1));
-    assert_all_started(&scene, &site, &others).await;
-    assert_eq!(scene.get(&site, bad).await.dispatch_failures, 1);
-    assert_eq!(scene.in_use(&site).await, 4);
+    assert_all_started(&env, &workspace, &others).await;
+    assert_eq!(env.get(&workspace, bad).await.dispatch_failures, 1);
+    assert_eq!(env.in_use(&workspace).await, 4);
 }
 
-/// What is written for many at once is written for each alone where the database refuses one of them.
-async fn an_item_that_rolls_back_beside_items_that_must_not() {
-    let scene = DispatchEnv::still(BackendKind::Postgres).await;
-    let site = scene.site(10).await;
-    let bad = scene
-        .enqueue_with(&site, 1, |new| new.priority = POISONED)
+/// A batch that the database rejects is written row by row.
+async fn item_that_cannot_be_written_does_not_affect_others() {
+    let env = DispatchEnv::with_manual_clock(BackendKind::Postgres).await;
+    let workspace = env.workspace(10).await;
+    let bad = env
+        .enqueue_with(&workspace, 1, |new| new.priority = POISONED)
         .await[0];
-    let others = scene.enqueue(&site, 4).await;
-    let hand = scene.by_hand().await;
-    hand.batch_execute(POISON_ADD).await.unwrap();
-    let dispatcher = scene.dispatcher();
+    let others = env.enqueue(&workspace, 4).await;
+    let client = env.sql_client().await;
+    client.batch_execute(POISON_ADD).await.unwrap();
+    let dispatcher = env.dispatcher();
     let done = cycle(&dispatcher).await;
     assert_eq!((done.dispatched, done.lost), (4, 1));
-    assert_all_started(&scene, &site, &others).await;
-    // It runs, and holds its claim until that ends.
-    assert_eq!(scene.status(&site, bad).await, RequestStatus::Claimed);
+    assert_all_started(&env, &workspace, &others).await;
+    // It runs and keeps its claim until the lease expires.
+    assert_eq!(env.status(&workspace, bad).await, RequestStatus::Claimed);
     let named = format!("request={bad}");
     logs::assert_once(Level::ERROR, &["Error processing queue item", &named]);
-    // The dispatcher is not held up by it.
-    let next = scene.enqueue_one(&site).await;
+    // The dispatcher is not blocked by it.
+    let next = env.enqueue_one(&workspace).await;
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
-    assert_all_started(&scene, &site, &[next]).await;
-    hand.batch_execute(POISON_REMOVE).await.unwrap();
-    scene.wait_out();
-    crate::cast::round(&scene.recoverer()).await;
+    assert_all_started(&env, &workspace, &[next]).await;
+    client.batch_execute(POISON_REMOVE).await.unwrap();
+    env.pass_backoffs();
+    crate::fixtures::round(&env.recoverer()).await;
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
-    let execution = scene.execution(&site, bad).await;
-    assert_eq!(scene.engine.starts_of(execution), 2);
+    let execution = env.execution(&workspace, bad).await;
+    assert_eq!(env.engine.starts_of(execution), 2);
     let mut executions = vec![execution];
     for id in others.into_iter().chain([next]) {
-        executions.push(scene.execution(&site, id).await);
+        executions.push(env.execution(&workspace, id).await);
     }
-    scene.assert_one_run_each(executions).await;
+    env.assert_one_run_each(executions).await;
 }

@@ -1,9 +1,9 @@
-//! What looks after jobs: those of dead workers are taken back, ends that are old enough are pruned.
+//! The services for jobs: the job sweeper requeues jobs of dead workers, the pruner deletes old finished rows.
 
-use crate::cast::{NEVER, round};
 use crate::dispatch_env::DispatchEnv;
+use crate::fixtures::{NEVER, round};
 use crate::logs;
-use leasehold_core::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};
+use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, RetryMode};
 use leasehold_core::{JobId, JobStatus, JsonText};
 use leasehold_runtime::{JobSweeper, JobSweeperOptions, Pruner, PrunerOptions};
 use leasehold_service::{Next, Service};
@@ -14,9 +14,9 @@ use std::time::Duration;
 use tracing::Level;
 
 scenarios! {
-    both: the_job_of_a_dead_worker_is_queued_again_and_that_is_said, living_leases_are_left_alone,
-        a_job_whose_attempts_are_used_up_fails_with_its_worker, an_instance_takes_jobs_of_dead_workers_back,
-        ends_go_when_they_are_old_enough_by_the_clock_of_the_store, only_one_instance_prunes;
+    both: job_of_a_dead_worker_is_requeued_and_logged, valid_leases_are_not_requeued,
+        job_fails_when_its_last_lease_expires, instance_requeues_jobs_of_dead_workers,
+        finished_rows_are_pruned_by_the_clock_of_the_store, only_one_instance_prunes;
 }
 
 const LEASE: Duration = Duration::from_secs(30);
@@ -27,7 +27,7 @@ impl DispatchEnv {
         JobSweeper::new(self.store.clone(), JobSweeperOptions::default())
     }
 
-    /// A new one for each use: a process does not see its own clock jump.
+    /// Creates a pruner; a new one for each use, since its lock does not follow the manual clock.
     fn pruner(&self) -> Pruner {
         Pruner::new(self.store.clone(), "pruner", PrunerOptions::default())
     }
@@ -59,104 +59,104 @@ impl DispatchEnv {
     }
 }
 
-async fn the_job_of_a_dead_worker_is_queued_again_and_that_is_said(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let job = scene.claimed_job(None).await;
-    scene.advance(LEASE);
-    assert_eq!(scene.job_sweeper().run_once().await.unwrap(), Next::Again);
-    let found = scene.job(job.id).await.unwrap();
+async fn job_of_a_dead_worker_is_requeued_and_logged(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let job = env.claimed_job(None).await;
+    env.advance(LEASE);
+    assert_eq!(env.job_sweeper().run_once().await.unwrap(), Next::Now);
+    let found = env.job(job.id).await.unwrap();
     assert_eq!(found.status, JobStatus::Queued);
     let id = format!("job={}", job.id);
     logs::assert_once(
         Level::WARN,
-        &[&id, "queue=emails", "worker=doomed", "queued again"],
+        &[&id, "queue=emails", "worker=doomed", "requeued"],
     );
-    // It is done only once.
+    // It is requeued only once.
     assert!(matches!(
-        scene.job_sweeper().run_once().await.unwrap(),
+        env.job_sweeper().run_once().await.unwrap(),
         Next::After(_)
     ));
 }
 
-async fn living_leases_are_left_alone(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let job = scene.claimed_job(None).await;
-    scene.advance(LEASE - Duration::from_millis(1));
-    round(&scene.job_sweeper()).await;
-    let found = scene.job(job.id).await.unwrap();
+async fn valid_leases_are_not_requeued(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let job = env.claimed_job(None).await;
+    env.advance(LEASE - Duration::from_millis(1));
+    round(&env.job_sweeper()).await;
+    let found = env.job(job.id).await.unwrap();
     assert_eq!(found.status, JobStatus::Running);
 }
 
-async fn a_job_whose_attempts_are_used_up_fails_with_its_worker(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let job = scene.claimed_job(Some(1)).await;
-    scene.advance(LEASE);
-    round(&scene.job_sweeper()).await;
-    let found = scene.job(job.id).await.unwrap();
+async fn job_fails_when_its_last_lease_expires(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let job = env.claimed_job(Some(1)).await;
+    env.advance(LEASE);
+    round(&env.job_sweeper()).await;
+    let found = env.job(job.id).await.unwrap();
     assert_eq!(found.status, JobStatus::Failed);
     assert!(found.last_error.unwrap().contains("doomed"));
     logs::assert_once(Level::WARN, &["used up"]);
 }
 
-async fn an_instance_takes_jobs_of_dead_workers_back(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let job = scene.claimed_job(None).await;
-    scene.advance(LEASE);
-    let runtime = scene.runtime(|options| {
+async fn instance_requeues_jobs_of_dead_workers(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let job = env.claimed_job(None).await;
+    env.advance(LEASE);
+    let runtime = env.runtime(|options| {
         options.job_sweeper.interval = Duration::from_millis(50);
         options.pruner.interval = NEVER;
     });
     crate::dispatch_env::until("the job is queued again", async || {
-        scene.job(job.id).await.unwrap().status == JobStatus::Queued
+        env.job(job.id).await.unwrap().status == JobStatus::Queued
     })
     .await;
     runtime.stop().await;
 }
 
-async fn ends_go_when_they_are_old_enough_by_the_clock_of_the_store(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let site = scene.site(1).await;
-    let request = scene.enqueue_one(&site).await;
-    scene.cancel(&site, request, false).await;
-    let completed = scene.ended_job(JobEnd::Completed { result: None }).await;
+async fn finished_rows_are_pruned_by_the_clock_of_the_store(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let workspace = env.workspace(1).await;
+    let request = env.enqueue_one(&workspace).await;
+    env.cancel(&workspace, request, false).await;
+    let completed = env.ended_job(JobEnd::Completed { result: None }).await;
     let error = "no".to_owned();
-    let again = Again::Never;
-    let failed = scene.ended_job(JobEnd::Failed { error, again }).await;
-    let open = scene.claimed_job(None).await.id;
-    let gone = async |id| scene.job(id).await.is_none();
+    let retry_mode = RetryMode::Never;
+    let failed = env.ended_job(JobEnd::Failed { error, retry_mode }).await;
+    let open = env.claimed_job(None).await.id;
+    let gone = async |id| env.job(id).await.is_none();
 
-    scene.advance(7 * DAY - Duration::from_secs(60));
-    round(&scene.pruner()).await;
+    env.advance(7 * DAY - Duration::from_secs(60));
+    round(&env.pruner()).await;
     assert!(!gone(completed).await);
 
-    scene.advance(Duration::from_secs(120));
-    round(&scene.pruner()).await;
+    env.advance(Duration::from_secs(120));
+    round(&env.pruner()).await;
     assert!(gone(completed).await);
     assert!(!gone(failed).await);
 
-    scene.advance(23 * DAY);
-    let found = scene.store.request_get(site.workspace, request).await;
+    env.advance(23 * DAY);
+    let found = env.store.request_get(workspace.workspace, request).await;
     assert!(found.unwrap().is_some());
-    round(&scene.pruner()).await;
+    round(&env.pruner()).await;
     assert!(gone(failed).await);
-    let found = scene.store.request_get(site.workspace, request).await;
+    let found = env.store.request_get(workspace.workspace, request).await;
     assert!(found.unwrap().is_none());
     assert!(!gone(open).await);
 }
 
 async fn only_one_instance_prunes(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let completed = scene.ended_job(JobEnd::Completed { result: None }).await;
-    scene.advance(8 * DAY);
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let completed = env.ended_job(JobEnd::Completed { result: None }).await;
+    env.advance(8 * DAY);
     let lock = LockRequest {
         name: "pruneFinished".to_owned(),
         owner: "another".to_owned(),
         at_most_for: DAY,
     };
-    scene.store.lock_acquire(&lock).await.unwrap();
-    round(&scene.pruner()).await;
-    assert!(scene.job(completed).await.is_some());
-    scene.advance(DAY);
-    round(&scene.pruner()).await;
-    assert!(scene.job(completed).await.is_none());
+    env.store.lock_acquire(&lock).await.unwrap();
+    round(&env.pruner()).await;
+    assert!(env.job(completed).await.is_some());
+    env.advance(DAY);
+    round(&env.pruner()).await;
+    assert!(env.job(completed).await.is_none());
 }

@@ -1,12 +1,12 @@
-//! The named lock of the exclusive mode: held by another, expired, its table missing, its database away. PostgreSQL only: a
+//! The named lock of the exclusive mode: held by another instance, expired, table missing, database lost. PostgreSQL only: a
 //! SQLite file has one process, which needs no lock.
 
-use crate::cast::{NEVER, cycle, options, round};
 use crate::dispatch_env::{DispatchEnv, Setup, postgres_address, until};
+use crate::fixtures::{NEVER, cycle, options, round};
 use crate::logs;
 use leasehold_core::RequestStatus;
 use leasehold_core::breaker::BreakerSettings;
-use leasehold_runtime::{Dispatcher, DispatcherOptions, Gate, LockOptions};
+use leasehold_runtime::{CircuitBreaker, Dispatcher, DispatcherOptions, LockOptions};
 use leasehold_store::lock::{LockAcquired, LockRequest, LockToken};
 use leasehold_testbed::BackendKind;
 use leasehold_testkit::FaultProxy;
@@ -21,9 +21,9 @@ const HELD_FOR: Duration = Duration::from_secs(15);
 
 scenarios! {
     both: ;
-    postgres: lock_unavailable, lock_expired_while_its_holder_stood_still, lock_table_missing,
-        database_lost_at_the_lock, lock_is_kept_alive_while_a_batch_takes_long, only_one_of_two_dispatchers_works,
-        who_cannot_reach_the_engine_gives_way_to_one_who_can;
+    postgres: lock_unavailable, lock_expired_while_its_holder_was_stalled, lock_table_missing,
+        database_lost_at_the_lock, lock_is_extended_during_a_long_batch, only_one_of_two_dispatchers_works,
+        dispatcher_without_engine_releases_the_lock_to_another;
 }
 
 fn named(owner: &str) -> DispatcherOptions {
@@ -41,88 +41,86 @@ async fn may_work(dispatcher: &Dispatcher) -> bool {
     ran.unwrap().is_some()
 }
 
-/// Takes the dispatchers' lock for somebody else.
-async fn take_lock(scene: &DispatchEnv) -> LockToken {
+/// Acquires the dispatchers' lock for another owner.
+async fn take_lock(env: &DispatchEnv) -> LockToken {
     let request = LockRequest {
         name: "processExecutionQueue".to_owned(),
-        owner: "somebody".to_owned(),
+        owner: "another instance".to_owned(),
         at_most_for: NEVER,
     };
-    match scene.store.lock_acquire(&request).await.unwrap() {
+    match env.store.lock_acquire(&request).await.unwrap() {
         LockAcquired::Acquired { token, .. } => token,
         LockAcquired::Held { by, .. } => panic!("{by} holds it"),
     }
 }
 
 async fn lock_unavailable() {
-    let scene = DispatchEnv::new(BackendKind::Postgres).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
-    let token = take_lock(&scene).await;
-    let dispatcher = scene.dispatcher();
+    let env = DispatchEnv::new(BackendKind::Postgres).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
+    let token = take_lock(&env).await;
+    let dispatcher = env.dispatcher();
     assert!(!may_work(&dispatcher).await);
-    assert_eq!(scene.status(&site, id).await, RequestStatus::Pending);
-    assert_eq!(scene.engine.calls().starts, []);
+    assert_eq!(env.status(&workspace, id).await, RequestStatus::Pending);
+    assert_eq!(env.engine.calls().starts, []);
     assert_eq!(
         logs::count(Level::WARN, &[]) + logs::count(Level::ERROR, &[]),
         0
     );
-    // It tries again by itself.
-    let running = scene.run(options("dispatcher"));
-    let token = scene.store.lock_release(&token, Duration::ZERO).await;
+    // The dispatcher retries without being stopped.
+    let running = env.run(options("dispatcher"));
+    let token = env.store.lock_release(&token, Duration::ZERO).await;
     assert!(token.unwrap());
-    scene
-        .until_all(&site, &[id], RequestStatus::Dispatched)
+    env.until_all(&workspace, &[id], RequestStatus::Dispatched)
         .await;
-    assert_eq!(scene.get(&site, id).await.attempt_count, 0);
+    assert_eq!(env.get(&workspace, id).await.attempt_count, 0);
     running.stop().await;
 }
 
-async fn lock_expired_while_its_holder_stood_still() {
-    let scene = DispatchEnv::still(BackendKind::Postgres).await;
-    let site = scene.site(5).await;
-    let first = scene.dispatcher_with(named("first"));
-    let second = scene.dispatcher_with(named("second"));
+async fn lock_expired_while_its_holder_was_stalled() {
+    let env = DispatchEnv::with_manual_clock(BackendKind::Postgres).await;
+    let workspace = env.workspace(5).await;
+    let first = env.dispatcher_with(named("first"));
+    let second = env.dispatcher_with(named("second"));
     assert!(may_work(&first).await);
     assert!(!may_work(&second).await);
-    scene.advance(HELD_FOR);
+    env.advance(HELD_FOR);
     assert!(may_work(&second).await);
-    let ids = scene.enqueue(&site, 3).await;
-    // The first believes that it holds the lock still; the claim itself finds out.
-    let fooled = cycle(&first).await;
-    assert_eq!((fooled.batches, fooled.dispatched), (vec![], 0));
+    let ids = env.enqueue(&workspace, 3).await;
+    // The first still assumes that it holds the lock; its claim detects the loss.
+    let stale = cycle(&first).await;
+    assert_eq!((stale.batches, stale.dispatched), (vec![], 0));
     for id in &ids {
-        assert_eq!(scene.status(&site, *id).await, RequestStatus::Pending);
+        assert_eq!(env.status(&workspace, *id).await, RequestStatus::Pending);
     }
     until("the first stands by", async || !may_work(&first).await).await;
     logs::assert_once(Level::WARN, &["lock lost", "owner=first"]);
     assert_eq!(cycle(&second).await.dispatched, 3);
-    scene
-        .until_all(&site, &ids, RequestStatus::Dispatched)
+    env.until_all(&workspace, &ids, RequestStatus::Dispatched)
         .await;
 }
 
-/// Only the first one's network is cut. It must not keep the lock from the second, which could work.
-async fn who_cannot_reach_the_engine_gives_way_to_one_who_can() {
-    let scene = DispatchEnv::new(BackendKind::Postgres).await;
-    let site = scene.site(1).await;
-    let before = scene.enqueue_one(&site).await;
-    let first = scene.run(options("first"));
+/// Only the first dispatcher cannot reach the engine. It must release the lock to the second.
+async fn dispatcher_without_engine_releases_the_lock_to_another() {
+    let env = DispatchEnv::new(BackendKind::Postgres).await;
+    let workspace = env.workspace(1).await;
+    let before = env.enqueue_one(&workspace).await;
+    let first = env.run(options("first"));
     let dispatched = RequestStatus::Dispatched;
-    scene.until_all(&site, &[before], dispatched).await;
-    scene.engine.set_healthy(false);
-    round(&scene.prober()).await;
-    assert_eq!(scene.gate.allowance(), 0);
-    let well = Arc::new(Gate::new(BreakerSettings::default()));
-    let store = scene.other_process();
-    let second = Dispatcher::new(store, scene.engine.clone(), well, options("second"));
+    env.until_all(&workspace, &[before], dispatched).await;
+    env.engine.set_healthy(false);
+    round(&env.prober()).await;
+    assert_eq!(env.breaker.allowance(), 0);
+    let closed = Arc::new(CircuitBreaker::new(BreakerSettings::default()));
+    let store = env.other_process();
+    let second = Dispatcher::new(store, env.engine.clone(), closed, options("second"));
     let stop = CancellationToken::new();
     let stopped = stop.clone();
     let running = tokio::spawn(async move { second.run(&stopped).await });
-    scene.set_limit(&site, 2).await;
-    let id = scene.enqueue_one(&site).await;
-    scene.until_all(&site, &[id], dispatched).await;
-    let locks = scene.store.lock_list().await.unwrap();
+    env.set_limit(&workspace, 2).await;
+    let id = env.enqueue_one(&workspace).await;
+    env.until_all(&workspace, &[id], dispatched).await;
+    let locks = env.store.lock_list().await.unwrap();
     let lock = locks
         .iter()
         .find(|lock| lock.name == "processExecutionQueue");
@@ -133,21 +131,23 @@ async fn who_cannot_reach_the_engine_gives_way_to_one_who_can() {
 }
 
 async fn lock_table_missing() {
-    let scene = DispatchEnv::new(BackendKind::Postgres).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
-    let hand = scene.by_hand().await;
-    hand.batch_execute(SHEDLOCK_DROP).await.unwrap();
-    let running = scene.run(named("dispatcher"));
-    let said = ["dispatcher cannot do its work", "shedlock"];
-    until("it says so", async || logs::count(Level::ERROR, &said) == 1).await;
-    assert_eq!(scene.status(&site, id).await, RequestStatus::Pending);
-    hand.batch_execute(SHEDLOCK_CREATE).await.unwrap();
-    scene
-        .until_all(&site, &[id], RequestStatus::Dispatched)
+    let env = DispatchEnv::new(BackendKind::Postgres).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
+    let client = env.sql_client().await;
+    client.batch_execute(SHEDLOCK_DROP).await.unwrap();
+    let running = env.run(named("dispatcher"));
+    let expected = ["dispatcher failed to complete a round", "shedlock"];
+    until("the failure is logged", async || {
+        logs::count(Level::ERROR, &expected) == 1
+    })
+    .await;
+    assert_eq!(env.status(&workspace, id).await, RequestStatus::Pending);
+    client.batch_execute(SHEDLOCK_CREATE).await.unwrap();
+    env.until_all(&workspace, &[id], RequestStatus::Dispatched)
         .await;
-    until("it says so", async || {
-        logs::count(Level::INFO, &["dispatcher works again"]) == 1
+    until("the recovery is logged", async || {
+        logs::count(Level::INFO, &["dispatcher recovered"]) == 1
     })
     .await;
     running.stop().await;
@@ -159,76 +159,76 @@ async fn database_lost_at_the_lock() {
         postgres: Some(proxy.address()),
         ..Setup::default()
     };
-    let scene = DispatchEnv::with(BackendKind::Postgres, setup).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
+    let env = DispatchEnv::with(BackendKind::Postgres, setup).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
     proxy.refuse();
     proxy.cut();
-    let running = scene.run(named("dispatcher"));
-    let said = ["dispatcher cannot do its work", "lock_acquire"];
-    until("it says so", async || logs::count(Level::ERROR, &said) == 1).await;
+    let running = env.run(named("dispatcher"));
+    let expected = ["dispatcher failed to complete a round", "lock_acquire"];
+    until("the failure is logged", async || {
+        logs::count(Level::ERROR, &expected) == 1
+    })
+    .await;
     proxy.accept_again();
-    scene
-        .until_all(&site, &[id], RequestStatus::Dispatched)
+    env.until_all(&workspace, &[id], RequestStatus::Dispatched)
         .await;
-    let request = scene.get(&site, id).await;
+    let request = env.get(&workspace, id).await;
     assert_eq!((request.attempt_count, request.dispatch_failures), (0, 0));
     running.stop().await;
 }
 
-/// The design documents' lock ends under a batch that takes longer than it; ours is kept alive.
-async fn lock_is_kept_alive_while_a_batch_takes_long() {
+/// A lock without extension would expire during a batch that takes longer than its lease.
+async fn lock_is_extended_during_a_long_batch() {
     use crate::faulty_engine::{Fault, barrier};
-    let scene = DispatchEnv::new(BackendKind::Postgres).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
+    let env = DispatchEnv::new(BackendKind::Postgres).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
     let hold = barrier();
-    scene.engine.inject(id, &[Fault::WaitsBefore(hold.clone())]);
+    env.engine.inject(id, &[Fault::WaitsBefore(hold.clone())]);
     let mut quick = named("first");
     quick.lock.at_most_for = Duration::from_millis(900);
-    let first = scene.run(quick);
-    scene.until_all(&site, &[id], RequestStatus::Claimed).await;
+    let first = env.run(quick);
+    env.until_all(&workspace, &[id], RequestStatus::Claimed)
+        .await;
     let until_when = async || {
-        let locks = scene.store.lock_list().await.unwrap();
+        let locks = env.store.lock_list().await.unwrap();
         locks[0].until
     };
     let taken_until = until_when().await;
-    let second = scene.dispatcher_with(named("second"));
-    until("the time it was taken for has passed", async || {
+    let second = env.dispatcher_with(named("second"));
+    until("the first lease of the lock has passed", async || {
         assert!(!may_work(&second).await);
         until_when().await > taken_until + Duration::from_millis(900)
     })
     .await;
     hold.add_permits(1);
-    scene
-        .until_all(&site, &[id], RequestStatus::Dispatched)
+    env.until_all(&workspace, &[id], RequestStatus::Dispatched)
         .await;
     first.stop().await;
 }
 
 async fn only_one_of_two_dispatchers_works() {
-    let scene = DispatchEnv::new(BackendKind::Postgres).await;
-    let site = scene.site(50).await;
-    let first = scene.run(named("first"));
+    let env = DispatchEnv::new(BackendKind::Postgres).await;
+    let workspace = env.workspace(50).await;
+    let first = env.run(named("first"));
     until("the first has the lock", async || {
-        let locks = scene.store.lock_list().await.unwrap();
+        let locks = env.store.lock_list().await.unwrap();
         locks.iter().any(|lock| lock.owner == "first")
     })
     .await;
-    let second = scene.run(named("second"));
-    let ids = scene.enqueue(&site, 30).await;
-    scene
-        .until_all(&site, &ids, RequestStatus::Dispatched)
+    let second = env.run(named("second"));
+    let ids = env.enqueue(&workspace, 30).await;
+    env.until_all(&workspace, &ids, RequestStatus::Dispatched)
         .await;
     for id in ids {
-        let events = scene.store.request_timeline(site.workspace, id).await;
+        let events = env.store.request_timeline(workspace.workspace, id).await;
         let claimers = events.unwrap().into_iter().skip(1).map(|event| event.by);
         assert!(claimers.into_iter().all(|by| by == "first"));
     }
     first.stop().await;
-    let next = scene.enqueue_one(&site).await;
-    scene
-        .until_all(&site, &[next], RequestStatus::Dispatched)
+    let next = env.enqueue_one(&workspace).await;
+    env.until_all(&workspace, &[next], RequestStatus::Dispatched)
         .await;
     second.stop().await;
 }

@@ -4,78 +4,78 @@
 
 #![allow(clippy::unwrap_used)]
 
-/// Makes a test of each scenario: on both stores, or on PostgreSQL where the other has nothing like it.
+/// Generates a test for each scenario: on both stores, or on PostgreSQL only.
 macro_rules! scenarios {
     (both: $($both:ident),*; $(postgres: $($only:ident),*;)?) => {
         mod postgres {
             $(#[tokio::test]
             async fn $both() {
-                crate::bounded(super::$both(leasehold_testbed::BackendKind::Postgres)).await;
+                crate::run_scenario(super::$both(leasehold_testbed::BackendKind::Postgres)).await;
             })*
             $($(#[tokio::test]
             async fn $only() {
-                crate::bounded(super::$only()).await;
+                crate::run_scenario(super::$only()).await;
             })*)?
         }
         mod sqlite {
             $(#[tokio::test]
             async fn $both() {
-                crate::bounded(super::$both(leasehold_testbed::BackendKind::Sqlite)).await;
+                crate::run_scenario(super::$both(leasehold_testbed::BackendKind::Sqlite)).await;
             })*
         }
     };
 }
 
-mod beacon;
 mod breaker;
 mod cancel;
 mod capacity;
-mod cast;
 mod claim;
 mod crash;
+mod deleted;
+mod dispatch_env;
 mod drift;
 mod ends;
 mod faulty_engine;
 mod faulty_store;
-mod follow;
-mod gone;
+mod fixtures;
 mod happy;
+mod heartbeat;
 mod isolation;
 mod jobs;
 mod lock;
-
-mod dispatch_env;
+mod notifications;
 mod outage;
+mod reconcile;
 mod refused;
 mod runtime;
 mod stop;
 mod sweep;
 mod temporal;
 mod unknown;
-mod wake;
 
-use leasehold_testkit::log_events::Documented;
+use leasehold_testkit::log_events::DocumentedEvents;
 use leasehold_testkit::logs;
 
 use std::time::Duration;
 
-/// Long enough for a slow machine; what is waited for comes much sooner.
-const PATIENCE: Duration = Duration::from_secs(30);
-const LIMIT: Duration = Duration::from_secs(100);
+/// How long a scenario waits for a condition; generous, for a slow machine.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long one scenario may run.
+const SCENARIO_TIMEOUT: Duration = Duration::from_secs(100);
 
-async fn bounded(scenario: impl Future<Output = ()>) {
-    let over = tokio::time::timeout(LIMIT, scenario).await;
-    assert!(over.is_ok(), "it hangs; logged:\n{}", logs::all());
+async fn run_scenario(scenario: impl Future<Output = ()>) {
+    let over = tokio::time::timeout(SCENARIO_TIMEOUT, scenario).await;
+    assert!(over.is_ok(), "scenario timed out; logged:\n{}", logs::all());
     logs::assert_documented(&documented());
 }
 
-/// The page of all events; whatever a scenario logs keeps to it.
-fn documented() -> Documented {
-    Documented::read(include_str!("../../../../docs/operations/logs.md"))
+/// Returns the page of all events, which every logged event must match.
+fn documented() -> DocumentedEvents {
+    DocumentedEvents::parse(include_str!("../../../../docs/operations/logs.md"))
 }
 
-/// Asserts that this event of the page was logged, as the page says.
+/// Asserts that this event of the page was logged with its documented level and fields.
 #[track_caller]
 fn assert_event(event: &str) {
-    logs::assert_seen(&documented(), event);
+    logs::assert_logged(&documented(), event);
 }

@@ -1,77 +1,77 @@
 //! All services together, as an instance runs them.
 
-use crate::cast::{cycle, parallel, round};
 use crate::crash::{crash, run_doomed};
 use crate::dispatch_env::{DispatchEnv, until};
 use crate::faulty_engine::Fault;
+use crate::fixtures::{cycle, parallel, round};
 use crate::temporal::operator;
 use leasehold_core::{FailureReason, RequestStatus};
 use leasehold_testbed::BackendKind;
 use std::time::Duration;
 
 scenarios! {
-    both: requests_run_to_their_end_within_the_limit, an_instance_that_does_not_dispatch_recovers_and_follows,
+    both: requests_run_to_their_end_within_the_limit, instance_without_dispatch_recovers_and_reconciles,
         a_stopped_instance_holds_no_lock;
 }
 
 async fn requests_run_to_their_end_within_the_limit(on: BackendKind) {
-    let scene = DispatchEnv::new(on).await;
-    let site = scene.site(2).await;
-    let ids = scene.enqueue(&site, 6).await;
-    let runtime = scene.runtime(|_| {});
+    let env = DispatchEnv::new(on).await;
+    let workspace = env.workspace(2).await;
+    let ids = env.enqueue(&workspace, 6).await;
+    let runtime = env.runtime(|_| {});
     for _ in 0..ids.len() {
-        assert!(scene.in_use(&site).await <= 2);
-        scene.temporal.complete_next().await;
+        assert!(env.in_use(&workspace).await <= 2);
+        env.temporal.complete_next().await;
     }
-    scene.until_all(&site, &ids, RequestStatus::Completed).await;
-    assert_eq!(scene.in_use(&site).await, 0);
+    env.until_all(&workspace, &ids, RequestStatus::Completed)
+        .await;
+    assert_eq!(env.in_use(&workspace).await, 0);
     runtime.stop().await;
 }
 
-async fn an_instance_that_does_not_dispatch_recovers_and_follows(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let site = scene.site(9).await;
-    let ids = scene.enqueue(&site, 2).await;
-    scene.engine.inject(ids[1], &[Fault::Hangs]);
-    let dead = run_doomed(&scene, parallel("dead"));
-    scene
-        .until_all(&site, &ids[..1], RequestStatus::Dispatched)
+async fn instance_without_dispatch_recovers_and_reconciles(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let workspace = env.workspace(9).await;
+    let ids = env.enqueue(&workspace, 2).await;
+    env.engine.inject(ids[1], &[Fault::Hangs]);
+    let dead = run_doomed(&env, parallel("dead"));
+    env.until_all(&workspace, &ids[..1], RequestStatus::Dispatched)
         .await;
-    scene
-        .until_all(&site, &ids[1..], RequestStatus::Claimed)
+    env.until_all(&workspace, &ids[1..], RequestStatus::Claimed)
         .await;
-    crash(&scene, dead).await;
-    let waiting = scene.enqueue_one(&site).await;
-    scene.wait_out();
-    operator(&["terminate"], scene.execution(&site, ids[0]).await);
-    let starts = scene.engine.calls().starts.len();
-    let runtime = scene.runtime(|options| options.dispatch = false);
-    scene
-        .until_all(&site, &ids[..1], RequestStatus::Failed)
+    crash(&env, dead).await;
+    let waiting = env.enqueue_one(&workspace).await;
+    env.pass_backoffs();
+    operator(&["terminate"], env.execution(&workspace, ids[0]).await);
+    let starts = env.engine.calls().starts.len();
+    let runtime = env.runtime(|options| options.dispatch = false);
+    env.until_all(&workspace, &ids[..1], RequestStatus::Failed)
         .await;
-    scene
-        .until_all(&site, &ids[1..], RequestStatus::Pending)
+    env.until_all(&workspace, &ids[1..], RequestStatus::Pending)
         .await;
-    let ended = scene.get(&site, ids[0]).await;
+    let ended = env.get(&workspace, ids[0]).await;
     assert_eq!(ended.failure_reason, Some(FailureReason::Terminated));
-    assert_eq!(scene.status(&site, waiting).await, RequestStatus::Pending);
-    assert_eq!(scene.engine.calls().starts.len(), starts);
+    assert_eq!(
+        env.status(&workspace, waiting).await,
+        RequestStatus::Pending
+    );
+    assert_eq!(env.engine.calls().starts.len(), starts);
     runtime.stop().await;
-    round(&scene.recoverer()).await;
-    assert_eq!(cycle(&scene.dispatcher()).await.dispatched, 2);
+    round(&env.recoverer()).await;
+    assert_eq!(cycle(&env.dispatcher()).await.dispatched, 2);
 }
 
 async fn a_stopped_instance_holds_no_lock(on: BackendKind) {
-    let scene = DispatchEnv::new(on).await;
-    let runtime = scene.runtime(|options| {
+    let env = DispatchEnv::new(on).await;
+    let runtime = env.runtime(|options| {
         options.recoverer.interval = Duration::from_secs(1);
     });
     let held = async || {
-        let locks = scene.store.lock_list().await.unwrap();
+        let locks = env.store.lock_list().await.unwrap();
         let now = leasehold_core::Timestamp::now();
         locks.into_iter().filter(|lock| lock.until > now).count()
     };
-    until("it holds what it needs", async || held().await >= 3).await;
+    until("it holds its locks", async || held().await >= 3).await;
     runtime.stop().await;
     assert_eq!(held().await, 0);
 }

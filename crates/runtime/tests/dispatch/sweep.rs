@@ -1,8 +1,8 @@
-//! The sweep: finds what hints missed, and tells what the engine has lost from what it may never have heard of.
+//! The full sweep: finds ends that the reconciler missed, and distinguishes executions the engine lost from starts it never received.
 
-use crate::cast::{cycle, round};
 use crate::dispatch_env::{DispatchEnv, until};
-use crate::faulty_engine::{Blur, Fault, barrier};
+use crate::faulty_engine::{DescribeFault, Fault, barrier};
+use crate::fixtures::{cycle, round};
 use crate::logs;
 use crate::temporal::operator;
 use leasehold_core::{FailureReason, RequestStatus};
@@ -15,176 +15,185 @@ use std::time::Duration;
 use tracing::Level;
 
 scenarios! {
-    both: the_sweep_finds_what_hints_missed, an_execution_the_engine_lost_fails_after_missing_twice,
-        an_unknown_start_that_the_engine_does_not_know_is_left_alone,
-        a_claimed_start_that_the_engine_does_not_know_is_left_alone, only_one_instance_sweeps,
-        a_start_that_arrives_while_the_sweep_looks_is_not_lost, one_that_cannot_be_asked_about_holds_up_no_other,
-        an_engine_that_knows_nothing_is_not_believed;
+    both: full_sweep_finds_ends_the_reconciler_missed, execution_lost_by_the_engine_fails_after_two_passes,
+        unknown_start_missing_in_the_engine_is_not_failed,
+        claimed_start_missing_in_the_engine_is_not_failed, only_one_instance_sweeps,
+        start_that_arrives_during_a_sweep_is_not_lost, one_failed_describe_does_not_block_other_executions,
+        engine_that_knows_no_execution_does_not_fail_them_as_lost;
 }
 
-async fn the_sweep_finds_what_hints_missed(on: BackendKind) {
-    let scene = DispatchEnv::new(on).await;
-    let site = scene.site(3).await;
-    let ids = scene.enqueue(&site, 3).await;
-    cycle(&scene.dispatcher()).await;
-    let execution = scene.execution(&site, ids[1]).await;
-    scene.engine.terminate(execution, "stop").await.unwrap();
-    round(&scene.sweeper(Duration::from_secs(60))).await;
-    assert_eq!(scene.status(&site, ids[1]).await, RequestStatus::Failed);
+async fn full_sweep_finds_ends_the_reconciler_missed(on: BackendKind) {
+    let env = DispatchEnv::new(on).await;
+    let workspace = env.workspace(3).await;
+    let ids = env.enqueue(&workspace, 3).await;
+    cycle(&env.dispatcher()).await;
+    let execution = env.execution(&workspace, ids[1]).await;
+    env.engine.terminate(execution, "stop").await.unwrap();
+    round(&env.full_sweep(Duration::from_secs(60))).await;
+    assert_eq!(env.status(&workspace, ids[1]).await, RequestStatus::Failed);
     for id in [ids[0], ids[2]] {
-        assert_eq!(scene.status(&site, id).await, RequestStatus::Dispatched);
+        assert_eq!(env.status(&workspace, id).await, RequestStatus::Dispatched);
     }
-    assert_eq!(scene.in_use(&site).await, 2);
+    assert_eq!(env.in_use(&workspace).await, 2);
 }
 
-async fn an_execution_the_engine_lost_fails_after_missing_twice(on: BackendKind) {
-    let scene = DispatchEnv::new(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
-    cycle(&scene.dispatcher()).await;
-    let execution = scene.execution(&site, id).await;
+async fn execution_lost_by_the_engine_fails_after_two_passes(on: BackendKind) {
+    let env = DispatchEnv::new(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
+    cycle(&env.dispatcher()).await;
+    let execution = env.execution(&workspace, id).await;
     operator(&["delete", "--yes"], execution);
-    until("Temporal has forgotten it", async || {
-        scene.engine.describe(execution).await == Ok(Description::NotFound)
+    until("Temporal has deleted it", async || {
+        env.engine.describe(execution).await == Ok(Description::NotFound)
     })
     .await;
-    let sweeper = scene.sweeper(Duration::from_millis(1));
-    round(&sweeper).await;
-    assert_eq!(scene.status(&site, id).await, RequestStatus::Dispatched);
-    until("it is lost", async || {
-        round(&sweeper).await;
-        scene.status(&site, id).await == RequestStatus::Failed
+    let full_sweep = env.full_sweep(Duration::from_millis(1));
+    round(&full_sweep).await;
+    assert_eq!(env.status(&workspace, id).await, RequestStatus::Dispatched);
+    until("it has failed as lost", async || {
+        round(&full_sweep).await;
+        env.status(&workspace, id).await == RequestStatus::Failed
     })
     .await;
-    let request = scene.get(&site, id).await;
+    let request = env.get(&workspace, id).await;
     assert_eq!(request.failure_reason, Some(FailureReason::EngineLost));
-    assert_eq!(scene.in_use(&site).await, 0);
+    assert_eq!(env.in_use(&workspace).await, 0);
     let named = format!("request={id}");
-    logs::assert_once(Level::ERROR, &["the engine no longer knows", &named]);
+    logs::assert_once(
+        Level::ERROR,
+        &["engine no longer knows the execution", &named],
+    );
 }
 
-/// Three passes of a sweep that would call anything lost at once.
-async fn sweep_hard(scene: &DispatchEnv) {
-    let sweeper = scene.sweeper(Duration::ZERO);
+/// Runs three passes of a full sweep that fails missing executions at once.
+async fn sweep_hard(env: &DispatchEnv) {
+    let full_sweep = env.full_sweep(Duration::ZERO);
     for _ in 0..6 {
-        sweeper.run_once().await.unwrap();
+        full_sweep.run_once().await.unwrap();
     }
-    assert!(scene.faults.calls("execution_list_active") >= 4);
+    assert!(env.faults.calls("execution_list_active") >= 4);
 }
 
-async fn an_unknown_start_that_the_engine_does_not_know_is_left_alone(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
-    scene.engine.inject(id, &[Fault::CallLost]);
-    let dispatcher = scene.dispatcher();
+async fn unknown_start_missing_in_the_engine_is_not_failed(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
+    env.engine.inject(id, &[Fault::CallLost]);
+    let dispatcher = env.dispatcher();
     cycle(&dispatcher).await;
-    let before = scene.get(&site, id).await;
-    sweep_hard(&scene).await;
-    assert_eq!(scene.get(&site, id).await, before);
-    assert_eq!(scene.in_use(&site).await, 1);
-    scene.wait_out();
+    let before = env.get(&workspace, id).await;
+    sweep_hard(&env).await;
+    assert_eq!(env.get(&workspace, id).await, before);
+    assert_eq!(env.in_use(&workspace).await, 1);
+    env.pass_backoffs();
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
 }
 
-async fn a_claimed_start_that_the_engine_does_not_know_is_left_alone(on: BackendKind) {
-    let scene = DispatchEnv::new(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
+async fn claimed_start_missing_in_the_engine_is_not_failed(on: BackendKind) {
+    let env = DispatchEnv::new(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
     let hold = barrier();
-    scene.engine.inject(id, &[Fault::WaitsBefore(hold.clone())]);
-    let (_stop, running) = crate::cast::begin_cycle(scene.dispatcher());
-    scene.until_all(&site, &[id], RequestStatus::Claimed).await;
-    sweep_hard(&scene).await;
-    assert_eq!(scene.status(&site, id).await, RequestStatus::Claimed);
-    assert_eq!(scene.in_use(&site).await, 1);
+    env.engine.inject(id, &[Fault::WaitsBefore(hold.clone())]);
+    let (_stop, running) = crate::fixtures::begin_cycle(env.dispatcher());
+    env.until_all(&workspace, &[id], RequestStatus::Claimed)
+        .await;
+    sweep_hard(&env).await;
+    assert_eq!(env.status(&workspace, id).await, RequestStatus::Claimed);
+    assert_eq!(env.in_use(&workspace).await, 1);
     hold.add_permits(1);
     assert_eq!(running.await.unwrap().dispatched, 1);
 }
 
 async fn only_one_instance_sweeps(on: BackendKind) {
-    let scene = DispatchEnv::new(on).await;
+    let env = DispatchEnv::new(on).await;
     let lock = LockRequest {
         name: "sweepOpenExecutions".to_owned(),
-        owner: "somebody".to_owned(),
-        at_most_for: crate::cast::NEVER,
+        owner: "another instance".to_owned(),
+        at_most_for: crate::fixtures::NEVER,
     };
-    scene.store.lock_acquire(&lock).await.unwrap();
-    round(&scene.sweeper(Duration::ZERO)).await;
-    assert_eq!(scene.faults.calls("execution_list_active"), 0);
+    env.store.lock_acquire(&lock).await.unwrap();
+    round(&env.full_sweep(Duration::ZERO)).await;
+    assert_eq!(env.faults.calls("execution_list_active"), 0);
 }
 
-async fn a_start_that_arrives_while_the_sweep_looks_is_not_lost(on: BackendKind) {
-    let scene = DispatchEnv::still(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
-    scene.engine.inject(id, &[Fault::CallLost]);
-    let dispatcher = scene.dispatcher();
+async fn start_that_arrives_during_a_sweep_is_not_lost(on: BackendKind) {
+    let env = DispatchEnv::with_manual_clock(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
+    env.engine.inject(id, &[Fault::CallLost]);
+    let dispatcher = env.dispatcher();
     cycle(&dispatcher).await;
-    let sweeper = Arc::new(scene.sweeper(Duration::ZERO));
+    let full_sweep = Arc::new(env.full_sweep(Duration::ZERO));
     for _ in 0..4 {
-        sweeper.run_once().await.unwrap();
+        full_sweep.run_once().await.unwrap();
     }
     let hold = barrier();
-    let execution = scene.execution(&site, id).await;
-    scene.engine.blur(execution, Blur::WaitsAfter(hold.clone()));
-    let before = scene.engine.descriptions();
+    let execution = env.execution(&workspace, id).await;
+    env.engine
+        .inject_describe(execution, DescribeFault::WaitsAfter(hold.clone()));
+    let before = env.engine.descriptions();
     let looking = tokio::spawn({
-        let sweeper = sweeper.clone();
+        let full_sweep = full_sweep.clone();
         async move {
             for _ in 0..4 {
-                sweeper.run_once().await.unwrap();
+                full_sweep.run_once().await.unwrap();
             }
         }
     });
-    until("the engine said that it does not know it", async || {
-        scene.engine.descriptions() > before
+    until("the engine answered that it does not know it", async || {
+        env.engine.descriptions() > before
     })
     .await;
-    scene.wait_out();
+    env.pass_backoffs();
     assert_eq!(cycle(&dispatcher).await.dispatched, 1);
     hold.add_permits(1_000);
     looking.await.unwrap();
-    assert_eq!(scene.status(&site, id).await, RequestStatus::Dispatched);
-    assert_eq!(scene.in_use(&site).await, 1);
+    assert_eq!(env.status(&workspace, id).await, RequestStatus::Dispatched);
+    assert_eq!(env.in_use(&workspace).await, 1);
 }
 
-async fn one_that_cannot_be_asked_about_holds_up_no_other(on: BackendKind) {
-    let scene = DispatchEnv::new(on).await;
-    let site = scene.site(3).await;
-    let ids = scene.enqueue(&site, 3).await;
-    cycle(&scene.dispatcher()).await;
-    let first = scene.execution(&site, ids[0]).await;
-    scene.engine.blur(first, Blur::Unavailable);
-    let sweeper = scene.sweeper(Duration::from_secs(60));
-    assert!(sweeper.run_once().await.is_err(), "it says so");
-    let last = scene.execution(&site, ids[2]).await;
-    scene.engine.terminate(last, "stop").await.unwrap();
+async fn one_failed_describe_does_not_block_other_executions(on: BackendKind) {
+    let env = DispatchEnv::new(on).await;
+    let workspace = env.workspace(3).await;
+    let ids = env.enqueue(&workspace, 3).await;
+    cycle(&env.dispatcher()).await;
+    let first = env.execution(&workspace, ids[0]).await;
+    env.engine
+        .inject_describe(first, DescribeFault::Unavailable);
+    let full_sweep = env.full_sweep(Duration::from_secs(60));
+    assert!(full_sweep.run_once().await.is_err(), "it returns the error");
+    let last = env.execution(&workspace, ids[2]).await;
+    env.engine.terminate(last, "stop").await.unwrap();
     until("the others are swept", async || {
-        let _ = sweeper.run_once().await;
-        scene.status(&site, ids[2]).await == RequestStatus::Failed
+        let _ = full_sweep.run_once().await;
+        env.status(&workspace, ids[2]).await == RequestStatus::Failed
     })
     .await;
-    assert_eq!(scene.status(&site, ids[0]).await, RequestStatus::Dispatched);
+    assert_eq!(
+        env.status(&workspace, ids[0]).await,
+        RequestStatus::Dispatched
+    );
 }
 
-async fn an_engine_that_knows_nothing_is_not_believed(on: BackendKind) {
-    let scene = DispatchEnv::new(on).await;
-    let site = scene.site(1).await;
-    let id = scene.enqueue_one(&site).await;
-    cycle(&scene.dispatcher()).await;
-    let execution = scene.execution(&site, id).await;
+async fn engine_that_knows_no_execution_does_not_fail_them_as_lost(on: BackendKind) {
+    let env = DispatchEnv::new(on).await;
+    let workspace = env.workspace(1).await;
+    let id = env.enqueue_one(&workspace).await;
+    cycle(&env.dispatcher()).await;
+    let execution = env.execution(&workspace, id).await;
     operator(&["delete", "--yes"], execution);
-    until("Temporal has forgotten it", async || {
-        scene.engine.describe(execution).await == Ok(Description::NotFound)
+    until("Temporal has deleted it", async || {
+        env.engine.describe(execution).await == Ok(Description::NotFound)
     })
     .await;
-    let sweeper = scene.careful_sweeper();
-    until("it says so", async || {
-        sweeper.run_once().await.unwrap();
+    let full_sweep = env.careful_full_sweep();
+    until("the error is logged", async || {
+        full_sweep.run_once().await.unwrap();
         logs::count(Level::ERROR, &["knows none of the open executions"]) > 0
     })
     .await;
-    assert_eq!(scene.status(&site, id).await, RequestStatus::Dispatched);
-    assert_eq!(scene.in_use(&site).await, 1);
+    assert_eq!(env.status(&workspace, id).await, RequestStatus::Dispatched);
+    assert_eq!(env.in_use(&workspace).await, 1);
 }

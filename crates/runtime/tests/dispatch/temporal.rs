@@ -1,6 +1,6 @@
-//! Temporal by hand: what it lists, and a worker that answers one task as told. It runs no workflow.
+//! Direct access to Temporal: lists runs, and answers single workflow tasks as a worker would. Runs no workflow.
 
-use crate::PATIENCE;
+use crate::WAIT_TIMEOUT;
 use leasehold_core::ExecutionId;
 use leasehold_testkit::TestTemporal;
 use serde_json::Value;
@@ -25,7 +25,7 @@ use tokio::sync::OnceCell;
 
 const NAMESPACE: &str = "default";
 
-/// What one scenario sees of a Temporal server.
+/// A scenario's view of a Temporal server.
 pub(crate) struct Temporal {
     address: String,
     queue: TaskQueue,
@@ -60,7 +60,7 @@ impl Temporal {
         self.connection.get_or_init(connect).await.clone()
     }
 
-    /// All runs on the scenario's task queue, as Temporal lists them: a little late.
+    /// Lists all runs on the scenario's task queue; Temporal's list lags a little.
     pub(crate) async fn runs(&self) -> Vec<Run> {
         let request = ListWorkflowExecutionsRequest {
             namespace: NAMESPACE.to_owned(),
@@ -82,7 +82,7 @@ impl Temporal {
             .collect()
     }
 
-    /// The latest run of a workflow, for certain.
+    /// Returns the latest run of a workflow, without lag.
     pub(crate) async fn latest_run(&self, workflow_id: &str) -> String {
         let request = DescribeWorkflowExecutionRequest {
             namespace: NAMESPACE.to_owned(),
@@ -97,8 +97,8 @@ impl Temporal {
         info.unwrap().execution.unwrap().run_id
     }
 
-    /// Takes the next workflow task.
-    async fn take(&self) -> PollWorkflowTaskQueueResponse {
+    /// Polls the next workflow task.
+    async fn poll(&self) -> PollWorkflowTaskQueueResponse {
         let request = PollWorkflowTaskQueueRequest {
             namespace: NAMESPACE.to_owned(),
             task_queue: Some(self.queue.clone()),
@@ -107,13 +107,13 @@ impl Temporal {
         };
         let mut connection = self.connection().await;
         let poll = connection.poll_workflow_task_queue(request.into_request());
-        let answer = tokio::time::timeout(PATIENCE, poll).await.unwrap();
+        let answer = tokio::time::timeout(WAIT_TIMEOUT, poll).await.unwrap();
         answer.unwrap().into_inner()
     }
 
-    /// Takes the next workflow task and answers with one command. Returns the task's workflow id and its argument.
+    /// Polls the next workflow task and answers with one command. Returns the workflow id and its argument.
     async fn answer(&self, command_type: CommandType, attributes: Attributes) -> (String, Value) {
-        let task = self.take().await;
+        let task = self.poll().await;
         let request = RespondWorkflowTaskCompletedRequest {
             namespace: NAMESPACE.to_owned(),
             identity: "hand".to_owned(),
@@ -142,7 +142,7 @@ impl Temporal {
         .await
     }
 
-    /// Lets the next workflow agree to be cancelled.
+    /// Lets the next workflow accept its cancellation.
     pub(crate) async fn cancel_next(&self) {
         let attributes = CancelWorkflowExecutionCommandAttributes::default();
         self.answer(
@@ -168,7 +168,7 @@ impl Temporal {
         .await;
     }
 
-    /// Lets the next workflow go on as a new run.
+    /// Continues the next workflow as a new run.
     pub(crate) async fn continue_next(&self) {
         let attributes = ContinueAsNewWorkflowExecutionCommandAttributes {
             workflow_type: Some(WorkflowType {
@@ -185,7 +185,7 @@ impl Temporal {
     }
 }
 
-/// The one argument a workflow was started with; null in a run that another continued.
+/// Returns the argument a workflow was started with; null in a continued run.
 fn argument(task: &PollWorkflowTaskQueueResponse) -> Value {
     let first = task.history.as_ref().unwrap().events[0].attributes.as_ref();
     let Some(history_event::Attributes::WorkflowExecutionStartedEventAttributes(started)) = first
@@ -198,7 +198,7 @@ fn argument(task: &PollWorkflowTaskQueueResponse) -> Value {
     }
 }
 
-/// Temporal's own command line on the shared server, for what an operator does.
+/// Runs Temporal's command line on the shared server, as an operator would.
 pub(crate) fn operator(arguments: &[&str], execution: ExecutionId) {
     let id = format!("execution-{execution}");
     let named = [&["workflow"], arguments, &["--workflow-id", &id]].concat();

@@ -1,2 +1,2 @@
--- Says that a workspace is full, in PostgreSQL.
+-- Marks a workspace as having no free slot, in PostgreSQL.
 UPDATE workspace_turn SET has_room = false, ready = false WHERE workspace_id = $1

@@ -1,2 +1,2 @@
--- Says that a workspace is full, in SQLite.
+-- Marks a workspace as having no free slot, in SQLite.
 UPDATE workspace_turn SET has_room = 0 WHERE workspace_id = $1

@@ -1,2 +1,2 @@
--- Takes an execution away.
+-- Deletes an execution.
 DELETE FROM workflow_execution WHERE id = $1

@@ -1,2 +1,2 @@
--- Takes the refusal back.
+-- Drops that constraint.
 ALTER TABLE workflow_execution_queue DROP CONSTRAINT poison

@@ -1,4 +1,4 @@
--- Makes the table of named locks anew.
+-- Recreates the table of named locks.
 CREATE TABLE shedlock (
     name varchar(64) NOT NULL,
     lock_until timestamp NOT NULL,

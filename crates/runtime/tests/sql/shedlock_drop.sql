@@ -1,2 +1,2 @@
--- Takes the table of named locks away.
+-- Drops the table of named locks.
 DROP TABLE shedlock

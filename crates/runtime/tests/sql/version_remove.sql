@@ -1,2 +1,2 @@
--- Takes a version away.
+-- Deletes a version.
 DELETE FROM workflow_definition_version WHERE id = $1

@@ -1,6 +1,6 @@
-//! The routes of the reference, by what they are about. Knows the shape of an OpenAPI document.
+//! Writes the routes of the reference, grouped by tag. Knows the shape of an OpenAPI document.
 
-use super::words::{cell, of_type};
+use super::schema::{cell, type_name};
 use crate::access::Access;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -15,11 +15,11 @@ struct Route<'a> {
     access: Option<Access>,
 }
 
-/// Writes a section for every tag, in the order in which a reader meets them.
+/// Writes a section for every tag.
 pub(super) fn write(document: &Value, page: &mut String) {
     let routes = routes(document);
     let mut tags: Vec<&str> = routes.iter().map(tag).collect();
-    tags.sort_by_key(place);
+    tags.sort_by_key(tag_order);
     tags.dedup();
     for tag_name in tags {
         line(page, &format!("\n## {}\n", capitalised(tag_name)));
@@ -29,8 +29,8 @@ pub(super) fn write(document: &Value, page: &mut String) {
     }
 }
 
-/// Tags that are not here come last, by name.
-fn place<'a>(tag: &&'a str) -> (usize, &'a str) {
+/// Sorts known tags first, the others by name.
+fn tag_order<'a>(tag: &&'a str) -> (usize, &'a str) {
     const ORDER: [&str; 12] = [
         "workspaces",
         "definitions",
@@ -84,85 +84,92 @@ fn write_route(route: &Route<'_>, page: &mut String) {
             line(page, &format!("{}\n", text.trim()));
         }
     }
-    line(page, &format!("**Who:** {}\n", who(route)));
+    line(page, &format!("**Access:** {}\n", access(route)));
     write_parameters(route.operation, page);
     let body = &route.operation["requestBody"];
     if let Some(schema) = schema_of(body) {
-        let must = body["required"].as_bool() == Some(true);
-        let needed = if must { "" } else { ", if you like" };
-        line(page, &format!("**Body:** {}{needed}\n", of_type(schema)));
+        let required = body["required"].as_bool() == Some(true);
+        let optional = if required { "" } else { ", optional" };
+        line(
+            page,
+            &format!("**Body:** {}{optional}\n", type_name(schema)),
+        );
     }
-    write_answers(route.operation, page);
+    write_responses(route.operation, page);
 }
 
-fn who(route: &Route<'_>) -> &'static str {
+fn access(route: &Route<'_>) -> &'static str {
     match route.access {
-        Some(Access::Open) => "everybody, without a key",
+        Some(Access::Open) => "no key required",
         Some(Access::AnyKey) => "any key",
-        Some(Access::Admin) => "administrators",
-        Some(Access::Workspace) => "keys of the workspace, administrators",
-        Some(Access::Queue) => "workers' keys for the queue, administrators",
-        Some(Access::Jobs) => "workers' keys, administrators",
-        None => "nobody",
+        Some(Access::Admin) => "administrator key",
+        Some(Access::Workspace) => "key of the workspace, administrator key",
+        Some(Access::Queue) => "worker key for the queue, administrator key",
+        Some(Access::Jobs) => "worker key, administrator key",
+        None => "none",
     }
 }
 
-/// What can be sent beside the body. Ids in the path speak for themselves.
+/// Writes the query parameters and headers. Path parameters are left out.
 fn write_parameters(operation: &Value, page: &mut String) {
     let all = operation["parameters"].as_array();
-    let told: Vec<&Value> = all
+    let listed: Vec<&Value> = all
         .into_iter()
         .flatten()
         .filter(|parameter| parameter["in"] != "path")
         .collect();
-    if told.is_empty() {
+    if listed.is_empty() {
         return;
     }
     line(page, "| parameter | in | type | |\n|---|---|---|---|");
-    for parameter in told {
-        let [name, place, text] =
+    for parameter in listed {
+        let [name, location, text] =
             ["name", "in", "description"].map(|part| parameter[part].as_str().unwrap_or_default());
-        let kind = of_type(&parameter["schema"]);
+        let kind = type_name(&parameter["schema"]);
         line(
             page,
-            &format!("| `{name}` | {place} | {} | {} |", cell(&kind), cell(text)),
+            &format!(
+                "| `{name}` | {location} | {} | {} |",
+                cell(&kind),
+                cell(text)
+            ),
         );
     }
     line(page, "");
 }
 
-fn write_answers(operation: &Value, page: &mut String) {
+fn write_responses(operation: &Value, page: &mut String) {
     let empty = Map::new();
-    let answers = operation["responses"].as_object().unwrap_or(&empty);
-    let (good, bad): (Vec<_>, Vec<_>) = answers
+    let responses = operation["responses"].as_object().unwrap_or(&empty);
+    let (successes, errors): (Vec<_>, Vec<_>) = responses
         .iter()
         .partition(|(status, _)| status.starts_with('2'));
-    let mut said = Vec::new();
-    for (status, answer) in good {
+    let mut texts = Vec::new();
+    for (status, response) in successes {
         let mut text = format!("`{status}`");
-        if let Some(schema) = schema_of(answer) {
-            let _ = write!(text, " {}", of_type(schema));
+        if let Some(schema) = schema_of(response) {
+            let _ = write!(text, " {}", type_name(schema));
         }
-        let why = answer["description"].as_str().unwrap_or_default().trim();
-        if !why.is_empty() {
-            let _ = write!(text, " ({})", why.trim_end_matches('.'));
+        let description = response["description"].as_str().unwrap_or_default().trim();
+        if !description.is_empty() {
+            let _ = write!(text, " ({})", description.trim_end_matches('.'));
         }
-        said.push(text);
+        texts.push(text);
     }
-    line(page, &format!("**Answers:** {}\n", said.join("; ")));
-    let problems: Vec<String> = bad.into_iter().filter_map(problem).collect();
+    line(page, &format!("**Responses:** {}\n", texts.join("; ")));
+    let problems: Vec<String> = errors.into_iter().filter_map(problem).collect();
     if !problems.is_empty() {
         line(page, &format!("**Problems:** {}\n", problems.join("; ")));
     }
 }
 
-/// A problem that is about the route: what any call may be answered is said once, above.
-fn problem((status, answer): (&String, &Value)) -> Option<String> {
+/// Returns the link to a problem specific to the route; those of every call are left out.
+fn problem((status, response): (&String, &Value)) -> Option<String> {
     match status.as_str() {
         "404" => Some("[not_found](../errors/not_found.md)".to_owned()),
-        "409" => match answer["description"].as_str()? {
+        "409" => match response["description"].as_str()? {
             codes if codes.contains(',') => {
-                Some("what is in the way, with status [409](../errors/README.md)".to_owned())
+                Some("a conflict, status [409](../errors/README.md)".to_owned())
             }
             code => Some(format!("[{code}](../errors/{code}.md)")),
         },
@@ -170,7 +177,7 @@ fn problem((status, answer): (&String, &Value)) -> Option<String> {
     }
 }
 
-/// The document of a body or an answer, whatever its media type.
+/// Returns the schema of a body or a response, of any media type.
 fn schema_of(part: &Value) -> Option<&Value> {
     let content = part.get("content")?.as_object()?;
     content.values().find_map(|media| media.get("schema"))

@@ -1,15 +1,15 @@
-//! The server itself: its health, the description of its API, and what its problems mean.
+//! Routes about the server itself: health, metrics, OpenAPI document, problem codes.
 
 use crate::access::Access;
+use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
-use crate::openapi::{Common, Unknown};
+use crate::openapi::{CommonResponses, NotFoundResponse};
 use crate::params::Path;
-use crate::refusal::{Outcome, Refusal};
 use crate::route::Routes;
 use crate::state::State;
 use crate::{errors, gauges};
 use axum::Router;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::IntoResponse;
 use leasehold_api::{Code, Problem};
@@ -31,16 +31,16 @@ pub(crate) fn routes() -> Routes {
         .add(routes!(prometheus), Access::Admin.never_shed())
 }
 
-/// What the page may load and call: this server, and nothing else.
-const PAGE_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
+/// The Content-Security-Policy of `/docs`: only this server.
+const DOCS_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
     font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-/// A store that has not answered by then does not serve anybody.
-const STORE_PATIENCE: Duration = Duration::from_secs(2);
-/// How long that the store answered counts.
-const READY_FOR: Duration = Duration::from_millis(500);
+/// Time limit after which the store counts as unavailable.
+const STORE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a successful check of the store is reused.
+const READY_CACHED_FOR: Duration = Duration::from_millis(500);
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// A page to try the API from a browser.
+/// The interactive API page.
 pub(crate) fn page() -> Router<State> {
     let config = utoipa_swagger_ui::Config::from("/openapi.json")
         .validator_url("none")
@@ -50,50 +50,50 @@ pub(crate) fn page() -> Router<State> {
         .into();
     page.layer(SetResponseHeaderLayer::overriding(
         header::CONTENT_SECURITY_POLICY,
-        HeaderValue::from_static(PAGE_POLICY),
+        HeaderValue::from_static(DOCS_POLICY),
     ))
 }
 
-/// That it is well.
+/// The health of the server.
 #[derive(Serialize, ToSchema)]
 struct Health {
-    /// `ok`.
+    /// Always `ok`.
     status: &'static str,
 }
 
-/// Whether the process serves at all.
+/// Liveness: the process serves HTTP.
 #[utoipa::path(get, path = "/healthz", tag = "about",
     responses((status = 200, body = Health)))]
 async fn healthz() -> Json<Health> {
     Json(Health { status: "ok" })
 }
 
-/// Whether it can do its work: the store answers, and it has not been told to stop.
+/// Readiness: the store answers and the server is not stopping.
 #[utoipa::path(get, path = "/readyz", tag = "about",
     responses((status = 200, body = Health), (status = 503, body = Problem, content_type = "application/problem+json")))]
-async fn readyz(Reached(state): Reached<State>) -> Outcome<Json<Health>> {
+async fn readyz(AxumState(state): AxumState<State>) -> ApiResult<Json<Health>> {
     if state.stop.is_cancelled() {
-        return Err(Refusal::of(Code::Overloaded, "the server is stopping"));
+        return Err(ApiError::new(Code::Overloaded, "the server is stopping"));
     }
-    // Everybody may ask, so the store is asked once for all who do.
+    // The route needs no key, so all callers share one check of the store.
     let mut ready = state.ready.lock().await;
-    if ready.is_some_and(|at| at.elapsed() < READY_FOR) {
+    if ready.is_some_and(|at| at.elapsed() < READY_CACHED_FOR) {
         return Ok(Json(Health { status: "ok" }));
     }
-    match tokio::time::timeout(STORE_PATIENCE, state.store.now()).await {
+    match tokio::time::timeout(STORE_TIMEOUT, state.store.now()).await {
         Ok(Ok(_)) => {
             *ready = Some(Instant::now());
             Ok(Json(Health { status: "ok" }))
         }
         Ok(Err(error)) => Err(error.into()),
-        Err(_) => Err(Refusal::of(
+        Err(_) => Err(ApiError::new(
             Code::StoreUnavailable,
-            format!("the store has not answered within {STORE_PATIENCE:?}"),
+            format!("the store did not answer within {STORE_TIMEOUT:?}"),
         )),
     }
 }
 
-/// This description of the API.
+/// The OpenAPI document of this API.
 #[utoipa::path(get, path = "/openapi.json", tag = "about",
     responses((status = 200, body = serde_json::Value, content_type = "application/json")))]
 async fn openapi() -> impl IntoResponse {
@@ -101,7 +101,7 @@ async fn openapi() -> impl IntoResponse {
     ([json], crate::app::document())
 }
 
-/// The JSON Schema of graphs, for editors.
+/// The JSON Schema of graphs, for editors and validators.
 #[utoipa::path(get, path = "/schemas/graph.json", tag = "about",
     responses((status = 200, body = serde_json::Value, content_type = "application/schema+json")))]
 async fn graph_schema() -> impl IntoResponse {
@@ -109,35 +109,35 @@ async fn graph_schema() -> impl IntoResponse {
     ([json], include_str!("../../../../docs/graph.schema.json"))
 }
 
-/// Every code of a problem.
+/// All problem codes.
 #[utoipa::path(get, path = "/errors", tag = "about",
     responses((status = 200, body = String, content_type = "text/plain")))]
 async fn codes() -> impl IntoResponse {
     ([(header::CONTENT_TYPE, TEXT)], errors::list())
 }
 
-/// What a code means, when it comes and what to do.
+/// The page of a problem code: meaning, causes and what to do.
 #[utoipa::path(get, path = "/errors/{code}", tag = "about", params(("code" = String, Path)),
     responses((status = 200, body = String, content_type = "text/plain"),
-        (status = 400, body = Problem, content_type = "application/problem+json"), Unknown))]
-async fn code(Path(name): Path<String>) -> Outcome<impl IntoResponse> {
-    let page = errors::find(&name).ok_or_else(Refusal::not_found)?;
+        (status = 400, body = Problem, content_type = "application/problem+json"), NotFoundResponse))]
+async fn code(Path(name): Path<String>) -> ApiResult<impl IntoResponse> {
+    let page = errors::find(&name).ok_or_else(|| ApiError::not_found("problem code"))?;
     Ok(([(header::CONTENT_TYPE, TEXT)], page))
 }
 
-/// What the server counts, for Prometheus: in OpenMetrics, with exemplars, where `Accept` names that, else in Prometheus' own text format.
+/// Metrics for Prometheus: OpenMetrics with exemplars if `Accept` names it, otherwise the Prometheus text format.
 #[utoipa::path(get, path = "/metrics", tag = "about",
-    responses((status = 200, content((String = "text/plain"), (String = "application/openmetrics-text"))), Common))]
+    responses((status = 200, content((String = "text/plain"), (String = "application/openmetrics-text"))), CommonResponses))]
 async fn prometheus(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     headers: HeaderMap,
-) -> Outcome<impl IntoResponse> {
+) -> ApiResult<impl IntoResponse> {
     let accepts = headers.get_all(header::ACCEPT).iter();
-    let format = Format::asked(accepts.filter_map(|accept| accept.to_str().ok()));
-    let _held = gauges::fresh(&state).await;
-    let shown = state.telemetry.metrics.shown(format).map_err(|error| {
-        tracing::error!(%error, "the metrics cannot be shown");
-        Refusal::of(Code::Internal, "the server failed; its log says why")
+    let format = Format::negotiate(accepts.filter_map(|accept| accept.to_str().ok()));
+    let _guard = gauges::refresh(&state).await;
+    let shown = state.telemetry.metrics.render(format).map_err(|error| {
+        tracing::error!(%error, "failed to encode metrics");
+        ApiError::new(Code::Internal, "internal error; see the server's log")
     })?;
     Ok(([(header::CONTENT_TYPE, format.content_type())], shown))
 }

@@ -1,16 +1,16 @@
-//! The stream of changes, as server-sent events or a page at a time: where it begins, and who may listen. How it goes on stands in `stream`.
+//! The change stream, as server-sent events or in pages: its parameters and limits. `change_stream` reads the changes.
 
-use super::shown_requests;
+use super::convert_requests;
 use crate::access::{Access, Caller};
+use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
-use crate::openapi::{Common, Unknown};
+use crate::change_stream::{self, ChangeSubscriber};
+use crate::openapi::{CommonResponses, NotFoundResponse};
 use crate::params::{self, Path, Query, header};
-use crate::refusal::{Outcome, Refusal};
 use crate::route::{Deadline, Routes};
 use crate::state::State;
-use crate::stream::{self, Listener};
 use axum::Extension;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 use axum::response::sse::Sse;
@@ -33,123 +33,126 @@ pub(super) fn routes() -> Routes {
 }
 
 const LAST_EVENT_ID: &str = "Last-Event-ID";
-/// Seconds after which a stream may have ended.
+/// `Retry-After` in seconds when too many streams are open.
 const RETRY_AFTER: u64 = 5;
 
-/// Where a stream begins.
+/// Where the stream or page starts.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-struct Begin {
-    /// At the oldest change kept, or now; now unless said. It is passed over where `after` or `Last-Event-ID` is given.
+struct ChangesQuery {
+    /// Start at the oldest retained change or at the current end. Default: `now`. Ignored if `after` or `Last-Event-ID` is given.
     #[param(inline)]
-    from: Option<From>,
-    /// The `id` of the last event seen, or `next` of the page before; the header `Last-Event-ID` says it as well, and before this.
+    from: Option<StartPosition>,
+    /// Cursor: the `id` of the last event received, or the `next` of the previous page. The header `Last-Event-ID` takes precedence.
     after: Option<String>,
-    /// How many changes of a page at most, 100 unless said; a stream has no end.
+    /// Maximum number of changes of a page. Default: 100. A stream is not limited.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
-enum From {
+enum StartPosition {
     Oldest,
     Now,
 }
 
-/// An event of the stream as it is sent. The data is JSON: of `ready` an empty object, of `request` what the timeline shows as an event.
+/// A server-sent event. Its data is JSON: an empty object for `ready`, an `Event` for `request`.
 #[derive(ToSchema)]
 #[allow(dead_code, reason = "describes the stream in the API's documentation")]
 struct SentEvent {
     /// `ready` or `request`.
     event: Option<String>,
-    /// JSON.
+    /// JSON text.
     data: Option<String>,
-    /// Where to go on after this one.
+    /// Cursor to resume after this event.
     id: Option<String>,
 }
 
-/// The changes of a workspace's requests, as server-sent events or a page at a time.
+/// Streams the changes of a workspace's requests as server-sent events, or returns one page of them.
 ///
-/// `event: ready` says where the stream begins;
-/// every `event: request` has one transition as its data and its place as its `id`. Whoever goes on after an id misses and repeats nothing.
-/// Whoever does not ask for `text/event-stream` gets one page as JSON instead, whose `next` is the place to go on.
+/// The first event, `ready`, has the cursor at which the stream starts. Every `request` event has one transition as its data and its cursor as its `id`.
+/// A client that resumes after an id misses no change and receives none twice.
+/// Without `Accept: text/event-stream` the response is one page of JSON; pass its `next` as `after` to continue.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/changes", operation_id = "change_stream", tag = "changes",
-    params(("workspace" = uuid::Uuid, Path), Begin,
-        ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last event seen.")),
-    responses((status = 200, content((SentEvent = "text/event-stream"), (ChangePage = "application/json"))), Common, Unknown))]
+    params(("workspace" = uuid::Uuid, Path), ChangesQuery,
+        ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last event received.")),
+    responses((status = 200, content((SentEvent = "text/event-stream"), (ChangePage = "application/json"))), CommonResponses, NotFoundResponse))]
 async fn of_workspace(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Extension(caller): Extension<Caller>,
     Path(workspace): Path<WorkspaceId>,
-    Query(begin): Query<Begin>,
+    Query(query): Query<ChangesQuery>,
     headers: HeaderMap,
-) -> Outcome<Response> {
-    if !stream::is_there(&*state.store, workspace).await? {
-        return Err(Refusal::not_found());
+) -> ApiResult<Response> {
+    if !change_stream::workspace_exists(&*state.store, workspace).await? {
+        return Err(ApiError::not_found("workspace"));
     }
-    open(state, caller, Some(workspace), begin, &headers).await
+    open(state, caller, Some(workspace), query, &headers).await
 }
 
-/// The changes of all requests, as server-sent events or a page at a time.
+/// Streams the changes of all requests as server-sent events, or returns one page of them.
 #[utoipa::path(get, path = "/v1/changes", operation_id = "change_stream_of_all", tag = "changes",
-    params(Begin, ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last event seen.")),
-    responses((status = 200, content((SentEvent = "text/event-stream"), (ChangePage = "application/json"))), Common))]
+    params(ChangesQuery, ("Last-Event-ID" = Option<String>, Header, description = "The `id` of the last event received.")),
+    responses((status = 200, content((SentEvent = "text/event-stream"), (ChangePage = "application/json"))), CommonResponses))]
 async fn of_all(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Extension(caller): Extension<Caller>,
-    Query(begin): Query<Begin>,
+    Query(query): Query<ChangesQuery>,
     headers: HeaderMap,
-) -> Outcome<Response> {
-    open(state, caller, None, begin, &headers).await
+) -> ApiResult<Response> {
+    open(state, caller, None, query, &headers).await
 }
 
 async fn open(
     state: State,
     caller: Caller,
     workspace: Option<WorkspaceId>,
-    begin: Begin,
+    query: ChangesQuery,
     headers: &HeaderMap,
-) -> Outcome<Response> {
-    let limit = params::paged::<String>(None, begin.limit)?.limit;
-    let (start, name) = beginning(begin, headers)?;
-    let wrong_place = |error| Refusal::of_cursor(error, name);
-    if wants_a_page(headers) {
+) -> ApiResult<Response> {
+    let limit = params::to_page_query::<String>(None, query.limit)?.limit;
+    let (start, name) = start_position(query, headers)?;
+    let invalid_cursor = |error| ApiError::from_cursor(error, name);
+    if wants_page(headers) {
         let page = state.store.change_list(&start, workspace, limit).await;
-        let page = shown_requests::change_page(page.map_err(wrong_place)?);
+        let page = convert_requests::change_page(page.map_err(invalid_cursor)?);
         return Ok(Json(page).into_response());
     }
-    let Some(place) = state.streams.enter(caller.0.id) else {
-        let detail = "the key or the server has as many streams open as it may";
-        return Err(Refusal::of(Code::TooManyStreams, detail).retry_after(RETRY_AFTER));
+    let Some(permit) = state.streams.acquire(caller.0.id) else {
+        let detail = "too many open change streams of this key or of the server";
+        return Err(ApiError::new(Code::TooManyStreams, detail).retry_after(RETRY_AFTER));
     };
-    let listener = Listener {
+    let subscriber = ChangeSubscriber {
         key: caller.0,
         workspace,
-        _place: place,
+        _permit: permit,
     };
-    let events = stream::begin(state, listener, start).await;
-    let events = Sse::new(events.map_err(wrong_place)?);
-    // Proxies that gather answers before they pass them on shall not gather this one.
+    let events = change_stream::open(state, subscriber, start).await;
+    let events = Sse::new(events.map_err(invalid_cursor)?);
+    // Tells nginx not to buffer the response.
     Ok(([("x-accel-buffering", "no")], events).into_response())
 }
 
-/// Where to begin, and the parameter that says so.
-fn beginning(begin: Begin, headers: &HeaderMap) -> Outcome<(ChangeStart, &'static str)> {
+/// Returns where to start, and the parameter that determines it.
+fn start_position(
+    query: ChangesQuery,
+    headers: &HeaderMap,
+) -> ApiResult<(ChangeStart, &'static str)> {
     let given = |id: &String| !id.is_empty();
     let last_id = header(headers, LAST_EVENT_ID)?.filter(given);
-    Ok(match (last_id, begin.after.filter(given)) {
+    Ok(match (last_id, query.after.filter(given)) {
         (Some(id), _) => (ChangeStart::After(ChangeCursor(id)), LAST_EVENT_ID),
         (None, Some(id)) => (ChangeStart::After(ChangeCursor(id)), "after"),
-        (None, None) => match begin.from {
-            Some(From::Oldest) => (ChangeStart::Oldest, "from"),
-            Some(From::Now) | None => (ChangeStart::Now, "from"),
+        (None, None) => match query.from {
+            Some(StartPosition::Oldest) => (ChangeStart::Oldest, "from"),
+            Some(StartPosition::Now) | None => (ChangeStart::Now, "from"),
         },
     })
 }
 
-fn wants_a_page(headers: &HeaderMap) -> bool {
+fn wants_page(headers: &HeaderMap) -> bool {
     let accepts = headers.get(ACCEPT).and_then(|value| value.to_str().ok());
     !accepts.is_some_and(|kinds| kinds.contains("text/event-stream"))
 }

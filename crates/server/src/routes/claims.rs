@@ -1,18 +1,19 @@
-//! What workers do with jobs: claim, renew, report and finish. A lease belongs to a worker's name together with its key.
+//! Routes of workers: claim jobs, renew leases, report progress, finish jobs. A lease belongs to a worker's name together with its key.
 
-use super::shown_jobs as shown;
+use super::convert_jobs as convert;
 use crate::access::{Access, Caller};
-use crate::body::{Batch, Json};
-use crate::line;
-use crate::openapi::Common;
+use crate::api_error::ApiResult;
+use crate::body::{BatchJson, Json};
+use crate::claim_wait;
+use crate::openapi::CommonResponses;
 use crate::params::Path;
-use crate::refusal::Outcome;
 use crate::route::{Deadline, Routes};
 use crate::state::State;
 use axum::Extension;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use leasehold_api::job::{
-    Claim, Claimed, FinishMany, FinishedMany, Held, Progress, Renew, Renewed,
+    ClaimOptions, ClaimedJobs, FinishBatch, FinishResults, LeaseRenewal, LeaseStatus,
+    ProgressReport, RenewedLeases,
 };
 use leasehold_core::job::{JobFinish, JobRef};
 use leasehold_ops::{self as ops, LeaseOwner};
@@ -27,78 +28,79 @@ pub(super) fn routes() -> Routes {
         .add(routes!(progress), Access::Jobs)
 }
 
-/// Claims jobs, and waits up to `wait_ms` for one if there is none. The leases can be renewed, reported on and finished only by the same worker with the
-/// same key. Who goes away while it waits has claimed nothing.
-#[utoipa::path(post, path = "/v1/queues/{queue}/claim", operation_id = "job_claim", tag = "workers", request_body = Claim,
-    params(("queue" = String, Path)), responses((status = 200, body = Claimed), Common))]
+/// Claims jobs, and waits up to `wait_ms` if there are none. Only the same worker with the same key can renew, report on and finish the leases.
+/// A caller that disconnects while it waits has claimed nothing.
+#[utoipa::path(post, path = "/v1/queues/{queue}/claim", operation_id = "job_claim", tag = "workers", request_body = ClaimOptions,
+    params(("queue" = String, Path)), responses((status = 200, body = ClaimedJobs), CommonResponses))]
 async fn claim(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Extension(caller): Extension<Caller>,
     Path(queue): Path<String>,
-    Json(asked): Json<Claim>,
-) -> Outcome<Json<Claimed>> {
-    let owner = LeaseOwner::new(&asked.worker, caller.0.id)?;
-    let wait = Duration::from_millis(asked.wait_ms);
-    let lease = asked.lease_ms.map(Duration::from_millis);
-    let claim = ops::claim::check_claim(&queue, &owner, asked.max, lease, wait)?;
+    Json(body): Json<ClaimOptions>,
+) -> ApiResult<Json<ClaimedJobs>> {
+    let owner = LeaseOwner::new(&body.worker, caller.0.id)?;
+    let wait = Duration::from_millis(body.wait_ms);
+    let lease = body.lease_ms.map(Duration::from_millis);
+    let claim = ops::claim::check_claim(&queue, &owner, body.max, lease, wait)?;
     let wait = wait.min(state.options.claim_wait_max);
-    let hands = line::claim(&state.store, &state.lines, claim, wait, &state.stop).await?;
-    Ok(Json(shown::claimed(hands.over())))
+    let guard =
+        claim_wait::claim(&state.store, &state.claim_waiters, claim, wait, &state.stop).await?;
+    Ok(Json(convert::claimed(guard.into_jobs())))
 }
 
-/// Extends leases. Those that are not in the answer are lost: stop their work and drop its result.
-#[utoipa::path(post, path = "/v1/jobs/renew", operation_id = "job_renew", tag = "workers", request_body = Renew,
-    responses((status = 200, body = Renewed), Common))]
+/// Renews leases. A lease missing from the response is lost: stop the work and discard its result.
+#[utoipa::path(post, path = "/v1/jobs/renew", operation_id = "job_renew", tag = "workers", request_body = LeaseRenewal,
+    responses((status = 200, body = RenewedLeases), CommonResponses))]
 async fn renew(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Extension(caller): Extension<Caller>,
-    Batch(asked): Batch<Renew>,
-) -> Outcome<Json<Renewed>> {
-    let owner = LeaseOwner::new(&asked.worker, caller.0.id)?;
-    let claims = asked.claims.iter().map(|claim| JobRef {
+    BatchJson(body): BatchJson<LeaseRenewal>,
+) -> ApiResult<Json<RenewedLeases>> {
+    let owner = LeaseOwner::new(&body.worker, caller.0.id)?;
+    let claims = body.claims.iter().map(|claim| JobRef {
         job: claim.id,
         token: claim.token,
     });
     let claims: Vec<JobRef> = claims.collect();
-    let lease = Duration::from_millis(asked.lease_ms);
+    let lease = Duration::from_millis(body.lease_ms);
     let held = ops::claim::renew(&*state.store, &owner, &claims, lease).await?;
-    Ok(Json(Renewed { held }))
+    Ok(Json(RenewedLeases { held }))
 }
 
-/// Ends claims, each as its outcome says.
-#[utoipa::path(post, path = "/v1/jobs/finish", operation_id = "job_finish", tag = "workers", request_body = FinishMany,
-    responses((status = 200, body = FinishedMany), Common))]
+/// Finishes claimed jobs, each with its outcome.
+#[utoipa::path(post, path = "/v1/jobs/finish", operation_id = "job_finish", tag = "workers", request_body = FinishBatch,
+    responses((status = 200, body = FinishResults), CommonResponses))]
 async fn finish(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Extension(caller): Extension<Caller>,
-    Batch(asked): Batch<FinishMany>,
-) -> Outcome<Json<FinishedMany>> {
-    let owner = LeaseOwner::new(&asked.worker, caller.0.id)?;
-    let finishes = asked.finishes.into_iter().enumerate();
+    BatchJson(body): BatchJson<FinishBatch>,
+) -> ApiResult<Json<FinishResults>> {
+    let owner = LeaseOwner::new(&body.worker, caller.0.id)?;
+    let finishes = body.finishes.into_iter().enumerate();
     let finishes: Vec<JobFinish> = finishes
-        .map(|(index, finish)| shown::finish(&format!("/finishes/{index}"), finish))
-        .collect::<Outcome<_>>()?;
+        .map(|(index, finish)| convert::finish(&format!("/finishes/{index}"), finish))
+        .collect::<ApiResult<_>>()?;
     let ends = ops::claim::finish(&*state.store, &owner, &finishes).await?;
-    let asked = finishes.iter().map(|finish| finish.claim.job);
-    let finished = asked.zip(ends).map(|(id, end)| shown::finished(id, end));
-    Ok(Json(FinishedMany {
+    let ids = finishes.iter().map(|finish| finish.claim.job);
+    let finished = ids.zip(ends).map(|(id, end)| convert::finished(id, end));
+    Ok(Json(FinishResults {
         finished: finished.collect(),
     }))
 }
 
-/// Keeps what a worker says of its progress. If the lease is not held it is lost: stop the work and drop its result.
-#[utoipa::path(post, path = "/v1/jobs/progress", operation_id = "job_progress", tag = "workers", request_body = Progress,
-    responses((status = 200, body = Held), Common))]
+/// Stores a worker's progress report. If the response says the lease is not held, it is lost: stop the work and discard its result.
+#[utoipa::path(post, path = "/v1/jobs/progress", operation_id = "job_progress", tag = "workers", request_body = ProgressReport,
+    responses((status = 200, body = LeaseStatus), CommonResponses))]
 async fn progress(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Extension(caller): Extension<Caller>,
-    Json(asked): Json<Progress>,
-) -> Outcome<Json<Held>> {
-    let owner = LeaseOwner::new(&asked.worker, caller.0.id)?;
+    Json(body): Json<ProgressReport>,
+) -> ApiResult<Json<LeaseStatus>> {
+    let owner = LeaseOwner::new(&body.worker, caller.0.id)?;
     let claim = JobRef {
-        job: asked.id,
-        token: asked.token,
+        job: body.id,
+        token: body.token,
     };
-    let held = ops::claim::progress(&*state.store, &owner, claim, &asked.progress).await?;
-    Ok(Json(Held { held }))
+    let held = ops::claim::progress(&*state.store, &owner, claim, &body.progress).await?;
+    Ok(Json(LeaseStatus { held }))
 }

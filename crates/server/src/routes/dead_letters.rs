@@ -1,18 +1,20 @@
-//! Dead letters: the failed requests of a workspace, and their redrive in bulk.
+//! Dead letters: lists the failed requests of a workspace and redrives them in bulk.
 
 use super::requests::page_of;
 use crate::access::{Access, Caller};
-use crate::body::{Json, Maybe};
-use crate::lists::Listed;
-use crate::openapi::{Common, Unknown};
-use crate::params::{Path, Query, paged};
-use crate::refusal::Outcome;
+use crate::api_error::ApiResult;
+use crate::body::{Json, OptionalJson};
+use crate::lists::JsonPage;
+use crate::openapi::{CommonResponses, NotFoundResponse};
+use crate::params::{Path, Query, to_page_query};
 use crate::route::Routes;
 use crate::state::State;
 use axum::Extension;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use leasehold_api::Page;
-use leasehold_api::request::{FailureReasonName, RedriveMany, Redriven, RedrivenMany, Request};
+use leasehold_api::request::{
+    FailureReasonName, RedriveMany, RedrivenRequest, RedrivenRequests, Request,
+};
 use leasehold_core::{DefinitionId, FailureReason, RequestStatus, WorkspaceId};
 use leasehold_ops::redrive;
 use leasehold_store as store;
@@ -27,61 +29,61 @@ pub(super) fn routes() -> Routes {
         .add(routes!(redrive_many), Access::Workspace)
 }
 
-/// Which dead letters to list.
+/// Filters dead letters.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
-    /// Only those that failed for this reason.
+struct DeadLetterListQuery {
+    /// Only requests that failed for this reason.
     #[param(value_type = Option<FailureReasonName>)]
     reason: Option<FailureReason>,
-    /// Only of this definition.
+    /// Only requests of this definition.
     #[param(value_type = Option<uuid::Uuid>)]
     definition: Option<DefinitionId>,
-    /// `next` of the page before.
+    /// Cursor: the `next` of the previous page.
     #[param(value_type = Option<uuid::Uuid>)]
     after: Option<String>,
-    /// How many at most; 100 unless said.
+    /// Maximum number of items. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
 }
 
-/// The failed requests of a workspace, newest first.
+/// Lists the failed requests of a workspace, newest first.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/dead-letters", operation_id = "dead_letter_list", tag = "dead letters",
-    params(("workspace" = uuid::Uuid, Path), Wanted), responses((status = 200, body = Page<Request>), Common, Unknown))]
+    params(("workspace" = uuid::Uuid, Path), DeadLetterListQuery), responses((status = 200, body = Page<Request>), CommonResponses, NotFoundResponse))]
 async fn list(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path(workspace): Path<WorkspaceId>,
-    Query(wanted): Query<Wanted>,
-) -> Outcome<Listed> {
+    Query(query): Query<DeadLetterListQuery>,
+) -> ApiResult<JsonPage> {
     let filter = RequestFilter {
         workspace: Some(workspace),
         status: Some(RequestStatus::Failed),
-        definition: wanted.definition,
-        reason: wanted.reason,
+        definition: query.definition,
+        reason: query.reason,
     };
-    let page = paged(wanted.after.as_deref(), wanted.limit)?;
+    let page = to_page_query(query.after.as_deref(), query.limit)?;
     page_of(&state, &filter, page).await
 }
 
-/// Redrives failed requests that were never redriven, oldest first: a new request for each, and the failed one stays as it is.
+/// Redrives failed requests that were never redriven, oldest first: enqueues a copy of each. The failed requests are not changed.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/dead-letters/redrive", operation_id = "dead_letter_redrive",
     tag = "dead letters", params(("workspace" = uuid::Uuid, Path)), request_body = Option<RedriveMany>,
-    responses((status = 200, body = RedrivenMany), Common, Unknown))]
+    responses((status = 200, body = RedrivenRequests), CommonResponses, NotFoundResponse))]
 async fn redrive_many(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Extension(caller): Extension<Caller>,
     Path(workspace): Path<WorkspaceId>,
-    Maybe(asked): Maybe<RedriveMany>,
-) -> Outcome<Json<RedrivenMany>> {
-    let asked = store::request::RedriveMany {
+    OptionalJson(redrive_many): OptionalJson<RedriveMany>,
+) -> ApiResult<Json<RedrivenRequests>> {
+    let redrive_many = store::request::RedriveMany {
         workspace,
-        reason: asked.reason,
-        limit: asked.limit.unwrap_or(redrive::USUAL_LIMIT),
+        reason: redrive_many.reason,
+        limit: redrive_many.limit.unwrap_or(redrive::DEFAULT_LIMIT),
         by: caller.name(),
     };
-    let pairs = redrive::redrive_many(&*state.store, &state.backlog, &asked).await?;
-    let shown = |(failed, request)| Redriven { failed, request };
-    let redriven = pairs.into_iter().map(shown).collect();
-    Ok(Json(RedrivenMany { redriven }))
+    let pairs = redrive::redrive_many(&*state.store, &state.backlog, &redrive_many).await?;
+    let convert = |(failed, request)| RedrivenRequest { failed, request };
+    let redriven = pairs.into_iter().map(convert).collect();
+    Ok(Json(RedrivenRequests { redriven }))
 }

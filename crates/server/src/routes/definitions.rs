@@ -1,15 +1,15 @@
-//! Definitions: making, showing and deleting them.
+//! Definitions: create, list, show and delete them.
 
-use super::shown_requests as shown;
-use super::workspaces::known;
+use super::convert_requests as convert;
+use super::workspaces::ensure_workspace_exists;
 use crate::access::Access;
+use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
-use crate::openapi::{Common, Conflict, Unknown};
-use crate::params::{Named, Path, Query, answered, answered_alone};
-use crate::refusal::{Outcome, Refusal};
+use crate::openapi::{CommonResponses, ConflictResponse, NotFoundResponse};
+use crate::params::{NameFilter, Path, Query, page_response, single_page};
 use crate::route::Routes;
 use crate::state::State;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use axum::http::StatusCode;
 use leasehold_api::Page;
 use leasehold_api::definition::{Definition, NewDefinition};
@@ -26,70 +26,75 @@ pub(super) fn routes() -> Routes {
         .add(routes!(delete), Access::Workspace)
 }
 
-/// The definitions of a workspace, or the one of a name.
+/// Lists the definitions of a workspace, or the one with a name.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/definitions", operation_id = "definition_list", tag = "definitions",
-    params(("workspace" = uuid::Uuid, Path), Named), responses((status = 200, body = Page<Definition>), Common, Unknown))]
+    params(("workspace" = uuid::Uuid, Path), NameFilter), responses((status = 200, body = Page<Definition>), CommonResponses, NotFoundResponse))]
 async fn list(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path(workspace): Path<WorkspaceId>,
-    Query(wanted): Query<Named>,
-) -> Outcome<Json<Page<Definition>>> {
-    let (page, name) = wanted.page()?;
+    Query(filter): Query<NameFilter>,
+) -> ApiResult<Json<Page<Definition>>> {
+    let (page, name) = filter.page()?;
     if let Some(name) = name {
         let found = ops::definition::find(&*state.store, workspace, &name).await?;
         if found.is_none() {
-            known(&state, workspace).await?;
+            ensure_workspace_exists(&state, workspace).await?;
         }
-        return Ok(Json(answered_alone(found, shown::definition)));
+        return Ok(Json(single_page(found, convert::definition)));
     }
     let limit = page.limit;
     let definitions = state.store.definition_list(workspace, page).await?;
     if definitions.is_empty() {
-        known(&state, workspace).await?;
+        ensure_workspace_exists(&state, workspace).await?;
     }
     let next = |definition: &store::definition::Definition| definition.id.to_string();
-    Ok(Json(answered(definitions, limit, next, shown::definition)))
+    Ok(Json(page_response(
+        definitions,
+        limit,
+        next,
+        convert::definition,
+    )))
 }
 
-/// Makes a definition. It can be run once a version of it is published.
+/// Creates a definition. It can run once a version is published.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/definitions", operation_id = "definition_create", tag = "definitions",
     params(("workspace" = uuid::Uuid, Path)), request_body = NewDefinition,
-    responses((status = 201, body = Definition), Common, Unknown, Conflict))]
+    responses((status = 201, body = Definition), CommonResponses, NotFoundResponse, ConflictResponse))]
 async fn create(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path(workspace): Path<WorkspaceId>,
     Json(new): Json<NewDefinition>,
-) -> Outcome<(StatusCode, Json<Definition>)> {
+) -> ApiResult<(StatusCode, Json<Definition>)> {
     let new = store::definition::NewDefinition {
         id: store::fresh_id(),
         workspace,
         name: new.name,
     };
-    let made = ops::definition::create(&*state.store, &new).await?;
-    Ok((StatusCode::CREATED, Json(shown::definition(made))))
+    let created = ops::definition::create(&*state.store, &new).await?;
+    Ok((StatusCode::CREATED, Json(convert::definition(created))))
 }
 
-/// A definition.
+/// Returns a definition.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/definitions/{definition}", operation_id = "definition_get",
     tag = "definitions", params(("workspace" = uuid::Uuid, Path), ("definition" = uuid::Uuid, Path)),
-    responses((status = 200, body = Definition), Common, Unknown))]
+    responses((status = 200, body = Definition), CommonResponses, NotFoundResponse))]
 async fn get(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path((workspace, id)): Path<(WorkspaceId, DefinitionId)>,
-) -> Outcome<Json<Definition>> {
+) -> ApiResult<Json<Definition>> {
     let found = state.store.definition_get(workspace, id).await?;
-    let definition = found.ok_or_else(Refusal::not_found)?;
-    Ok(Json(shown::definition(definition)))
+    let definition = found.ok_or_else(|| ApiError::not_found("definition"))?;
+    Ok(Json(convert::definition(definition)))
 }
 
-/// Deletes a definition: what waits of it fails when its turn comes, what runs runs on.
+/// Deletes a definition. Its pending requests fail when they are admitted; running executions continue.
 #[utoipa::path(delete, path = "/v1/workspaces/{workspace}/definitions/{definition}", operation_id = "definition_delete",
     tag = "definitions", params(("workspace" = uuid::Uuid, Path), ("definition" = uuid::Uuid, Path)),
-    responses((status = 204), Common, Unknown))]
+    responses((status = 204), CommonResponses, NotFoundResponse))]
 async fn delete(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path((workspace, id)): Path<(WorkspaceId, DefinitionId)>,
-) -> Outcome<StatusCode> {
+) -> ApiResult<StatusCode> {
     ops::definition::delete(&*state.store, workspace, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }

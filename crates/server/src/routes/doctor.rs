@@ -1,12 +1,12 @@
-//! What is wrong with this installation, as far as it can tell itself.
+//! Checks this installation for problems.
 
 use crate::access::Access;
+use crate::api_error::ApiResult;
 use crate::body::Json;
-use crate::openapi::Common;
-use crate::refusal::Outcome;
+use crate::openapi::CommonResponses;
 use crate::route::Routes;
 use crate::state::State;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use leasehold_api::doctor::Findings;
 use leasehold_core::Timestamp;
 use leasehold_ops::doctor;
@@ -16,10 +16,10 @@ pub(super) fn routes() -> Routes {
     Routes::default().add(routes!(examine), Access::Admin)
 }
 
-/// Examines database, clocks, engine, locks and drift, and says what to do about what is wrong. Repairs nothing.
+/// Checks database, clocks, engine, locks and drift, and recommends what to do. Repairs nothing.
 #[utoipa::path(get, path = "/v1/doctor", operation_id = "doctor", tag = "instances",
-    responses((status = 200, body = Findings), Common))]
-async fn examine(Reached(state): Reached<State>) -> Outcome<Json<Findings>> {
+    responses((status = 200, body = Findings), CommonResponses))]
+async fn examine(AxumState(state): AxumState<State>) -> ApiResult<Json<Findings>> {
     let found = doctor::examine(&*state.store, state.engine.as_deref(), Timestamp::now).await;
     Ok(Json(Findings {
         findings: found.into_iter().map(Into::into).collect(),

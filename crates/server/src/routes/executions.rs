@@ -1,16 +1,16 @@
-//! Executions of a workspace: what runs and what ran.
+//! Executions: list and show them, and report that one has ended.
 
+use super::convert_requests as convert;
 use super::nodes;
-use super::shown_requests as shown;
-use super::workspaces::known;
+use super::workspaces::ensure_workspace_exists;
 use crate::access::Access;
+use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
-use crate::openapi::{Common, Unknown};
-use crate::params::{Path, Query, answered, paged};
-use crate::refusal::{Outcome, Refusal};
+use crate::openapi::{CommonResponses, NotFoundResponse};
+use crate::params::{Path, Query, page_response, to_page_query};
 use crate::route::Routes;
 use crate::state::State;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use axum::http::StatusCode;
 use leasehold_api::Page;
 use leasehold_api::execution::{Execution, ExecutionGraph, ExecutionNode, ExecutionStatusName};
@@ -34,83 +34,88 @@ pub(super) fn routes() -> Routes {
         .add(routes!(ended), Access::Jobs)
 }
 
-/// Which executions to list.
+/// Filters executions.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
-    /// Only in this status; RUNNING ones hold a slot.
+struct ExecutionListQuery {
+    /// Only executions in this status. RUNNING executions hold a slot.
     #[param(value_type = Option<ExecutionStatusName>)]
     status: Option<ExecutionStatus>,
-    /// Only of this definition.
+    /// Only executions of this definition.
     #[param(value_type = Option<uuid::Uuid>)]
     definition: Option<DefinitionId>,
-    /// `next` of the page before.
+    /// Cursor: the `next` of the previous page.
     #[param(value_type = Option<i64>)]
     after: Option<String>,
-    /// How many at most; 100 unless said.
+    /// Maximum number of items. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
 }
 
-/// The executions of a workspace, last admitted first.
+/// Lists the executions of a workspace, last admitted first.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/executions", operation_id = "execution_list", tag = "executions",
-    params(("workspace" = uuid::Uuid, Path), Wanted), responses((status = 200, body = Page<Execution>), Common, Unknown))]
+    params(("workspace" = uuid::Uuid, Path), ExecutionListQuery), responses((status = 200, body = Page<Execution>), CommonResponses, NotFoundResponse))]
 async fn list(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path(workspace): Path<WorkspaceId>,
-    Query(wanted): Query<Wanted>,
-) -> Outcome<Json<Page<Execution>>> {
-    let page = paged(wanted.after.as_deref(), wanted.limit)?;
+    Query(query): Query<ExecutionListQuery>,
+) -> ApiResult<Json<Page<Execution>>> {
+    let page = to_page_query(query.after.as_deref(), query.limit)?;
     let limit = page.limit;
     let filter = store::execution::ExecutionFilter {
         workspace,
-        status: wanted.status,
-        definition: wanted.definition,
+        status: query.status,
+        definition: query.definition,
     };
     let executions = state.store.execution_list(&filter, page).await?;
     if executions.is_empty() {
-        known(&state, workspace).await?;
+        ensure_workspace_exists(&state, workspace).await?;
     }
     let next = |execution: &store::execution::Execution| execution.admission.to_string();
-    Ok(Json(answered(executions, limit, next, shown::execution)))
+    Ok(Json(page_response(
+        executions,
+        limit,
+        next,
+        convert::execution,
+    )))
 }
 
-/// An execution.
+/// Returns an execution.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/executions/{execution}", operation_id = "execution_get",
     tag = "executions", params(("workspace" = uuid::Uuid, Path), ("execution" = uuid::Uuid, Path)),
-    responses((status = 200, body = Execution), Common, Unknown))]
+    responses((status = 200, body = Execution), CommonResponses, NotFoundResponse))]
 async fn get(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path((workspace, id)): Path<(WorkspaceId, ExecutionId)>,
-) -> Outcome<Json<Execution>> {
-    let execution = found(&state, workspace, id).await?;
-    Ok(Json(shown::execution(execution)))
+) -> ApiResult<Json<Execution>> {
+    let execution = find_execution(&state, workspace, id).await?;
+    Ok(Json(convert::execution(execution)))
 }
 
-/// An execution of any workspace.
+/// Returns an execution of any workspace.
 #[utoipa::path(get, path = "/v1/executions/{execution}", operation_id = "execution_find", tag = "executions",
-    params(("execution" = uuid::Uuid, Path)), responses((status = 200, body = Execution), Common, Unknown))]
+    params(("execution" = uuid::Uuid, Path)), responses((status = 200, body = Execution), CommonResponses, NotFoundResponse))]
 async fn find(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path(id): Path<ExecutionId>,
-) -> Outcome<Json<Execution>> {
+) -> ApiResult<Json<Execution>> {
     let found = state.store.execution_find(id).await?;
-    let execution = found.ok_or_else(Refusal::not_found)?;
-    Ok(Json(shown::execution(execution)))
+    let execution = found.ok_or_else(|| ApiError::not_found("execution"))?;
+    Ok(Json(convert::execution(execution)))
 }
 
-/// An execution's graph with the state, attempts and output of each node.
+/// Returns an execution's graph with the state, attempts and output of each node.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/executions/{execution}/graph", operation_id = "execution_graph",
     tag = "executions", params(("workspace" = uuid::Uuid, Path), ("execution" = uuid::Uuid, Path)),
-    responses((status = 200, body = ExecutionGraph), Common, Unknown))]
+    responses((status = 200, body = ExecutionGraph), CommonResponses, NotFoundResponse))]
 async fn graph(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path((workspace, id)): Path<(WorkspaceId, ExecutionId)>,
-) -> Outcome<Json<ExecutionGraph>> {
+) -> ApiResult<Json<ExecutionGraph>> {
     let (execution, version) = with_version(&state, workspace, id).await?;
     let body = &version.body;
-    let _turn = state.lists.turn().await;
+    let _permit = state.lists.permit().await;
     let nodes = match body {
         VersionBody::Graph(graph) => nodes::all(&state, id, body, graph).await?,
         VersionBody::Binding { .. } => Vec::new(),
@@ -123,50 +128,50 @@ async fn graph(
     }))
 }
 
-/// A node of an execution, with its output however large it is.
+/// Returns a node of an execution with its complete output, whatever its size.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/executions/{execution}/nodes/{node}", operation_id = "execution_node",
     tag = "executions", params(("workspace" = uuid::Uuid, Path), ("execution" = uuid::Uuid, Path), ("node" = String, Path)),
-    responses((status = 200, body = ExecutionNode), Common, Unknown))]
+    responses((status = 200, body = ExecutionNode), CommonResponses, NotFoundResponse))]
 async fn node(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path((workspace, id, node)): Path<(WorkspaceId, ExecutionId, String)>,
-) -> Outcome<Json<ExecutionNode>> {
+) -> ApiResult<Json<ExecutionNode>> {
     let (_, version) = with_version(&state, workspace, id).await?;
-    let _turn = state.lists.turn().await;
+    let _permit = state.lists.permit().await;
     Ok(Json(nodes::one(&state, id, &version.body, &node).await?))
 }
 
-/// Says that an execution has ended in the engine, so that the server looks there at once. It believes only what the engine says.
+/// Reports that an execution has ended, so that the server checks the engine at once. The server trusts only the engine's answer.
 #[utoipa::path(post, path = "/v1/executions/{execution}/ended", operation_id = "execution_ended", tag = "workers",
-    params(("execution" = uuid::Uuid, Path)), responses((status = 204), Common))]
+    params(("execution" = uuid::Uuid, Path)), responses((status = 204), CommonResponses))]
 async fn ended(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path(execution): Path<ExecutionId>,
-) -> Outcome<StatusCode> {
+) -> ApiResult<StatusCode> {
     ops::execution::report_ended(&*state.store, execution).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn found(
+async fn find_execution(
     state: &State,
     workspace: WorkspaceId,
     id: ExecutionId,
-) -> Outcome<store::execution::Execution> {
+) -> ApiResult<store::execution::Execution> {
     let found = state.store.execution_get(workspace, id).await?;
-    found.ok_or_else(Refusal::not_found)
+    found.ok_or_else(|| ApiError::not_found("execution"))
 }
 
-/// The execution and the version that it runs.
+/// Returns an execution and its version.
 async fn with_version(
     state: &State,
     workspace: WorkspaceId,
     id: ExecutionId,
-) -> Outcome<(store::execution::Execution, Arc<Version>)> {
-    let execution = found(state, workspace, id).await?;
+) -> ApiResult<(store::execution::Execution, Arc<Version>)> {
+    let execution = find_execution(state, workspace, id).await?;
     let version = state
         .store
         .version_get(workspace, execution.version)
         .await?;
-    let version = version.ok_or_else(Refusal::not_found)?;
+    let version = version.ok_or_else(|| ApiError::not_found("version"))?;
     Ok((execution, version))
 }

@@ -1,16 +1,16 @@
-//! Jobs: putting them into queues, showing and cancelling them. What workers do with them is in `claims.rs`.
+//! Jobs: enqueue, list, show and cancel them. `claims` has the routes of workers.
 
-use super::shown_jobs as shown;
+use super::convert_jobs as convert;
 use crate::access::{Access, Caller};
-use crate::body::{Batch, Json};
-use crate::lists::Listed;
-use crate::openapi::{Common, Conflict, Unknown};
-use crate::params::{Paging, Path, Query, paged};
-use crate::refusal::{Outcome, Refusal};
+use crate::api_error::{ApiError, ApiResult};
+use crate::body::{BatchJson, Json};
+use crate::lists::JsonPage;
+use crate::openapi::{CommonResponses, ConflictResponse, NotFoundResponse};
+use crate::params::{Paging, Path, Query, to_page_query};
 use crate::route::Routes;
 use crate::state::State;
 use axum::Extension;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use axum::http::{HeaderMap, StatusCode};
 use futures::future::BoxFuture;
 use leasehold_api::Page;
@@ -34,74 +34,77 @@ pub(super) fn routes() -> Routes {
         .add(routes!(cancel), Access::Jobs)
 }
 
-/// Which jobs of a queue.
+/// Filters the jobs of a queue.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-struct OfQueue {
-    /// In this status.
+struct QueueJobsQuery {
+    /// Only jobs in this status.
     #[param(value_type = Option<leasehold_api::job::JobStatusName>)]
     status: Option<JobStatus>,
-    /// `next` of the page before.
+    /// Cursor: the `next` of the previous page.
     #[param(value_type = Option<i64>)]
     after: Option<String>,
-    /// How many rows at most; 100 unless said.
+    /// Maximum number of items. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
 }
 
-/// Which jobs.
+/// Filters jobs.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-struct OfAll {
-    /// Of this queue.
+struct JobListQuery {
+    /// Only jobs of this queue.
     queue: Option<String>,
-    /// In this status.
+    /// Only jobs in this status.
     #[param(value_type = Option<leasehold_api::job::JobStatusName>)]
     status: Option<JobStatus>,
-    /// `next` of the page before.
+    /// Cursor: the `next` of the previous page.
     #[param(value_type = Option<i64>)]
     after: Option<String>,
-    /// How many rows at most; 100 unless said.
+    /// Maximum number of items. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
 }
 
-/// Jobs of a queue, newest first.
+/// Lists the jobs of a queue, newest first.
 #[utoipa::path(get, path = "/v1/queues/{queue}/jobs", operation_id = "job_list_of_queue", tag = "jobs",
-    params(("queue" = String, Path), OfQueue), responses((status = 200, body = Page<Job>), Common))]
+    params(("queue" = String, Path), QueueJobsQuery), responses((status = 200, body = Page<Job>), CommonResponses))]
 async fn list_of_queue(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path(queue): Path<String>,
-    Query(asked): Query<OfQueue>,
-) -> Outcome<Listed> {
+    Query(query): Query<QueueJobsQuery>,
+) -> ApiResult<JsonPage> {
     let paging = Paging {
-        after: asked.after,
-        limit: asked.limit,
+        after: query.after,
+        limit: query.limit,
     };
-    listed(&state, Some(queue), asked.status, &paging).await
+    list_jobs(&state, Some(queue), query.status, &paging).await
 }
 
-/// Jobs of all queues, newest first.
-#[utoipa::path(get, path = "/v1/jobs", operation_id = "job_list", tag = "jobs", params(OfAll),
-    responses((status = 200, body = Page<Job>), Common))]
-async fn list(Reached(state): Reached<State>, Query(asked): Query<OfAll>) -> Outcome<Listed> {
+/// Lists the jobs of all queues, newest first.
+#[utoipa::path(get, path = "/v1/jobs", operation_id = "job_list", tag = "jobs", params(JobListQuery),
+    responses((status = 200, body = Page<Job>), CommonResponses))]
+async fn list(
+    AxumState(state): AxumState<State>,
+    Query(query): Query<JobListQuery>,
+) -> ApiResult<JsonPage> {
     let paging = Paging {
-        after: asked.after,
-        limit: asked.limit,
+        after: query.after,
+        limit: query.limit,
     };
-    listed(&state, asked.queue, asked.status, &paging).await
+    list_jobs(&state, query.queue, query.status, &paging).await
 }
 
-async fn listed(
+async fn list_jobs(
     state: &State,
     queue: Option<String>,
     status: Option<JobStatus>,
     paging: &Paging,
-) -> Outcome<Listed> {
-    let page = paged(paging.after.as_deref(), paging.limit)?;
-    // No queue can have such a name, so no job is in it.
+) -> ApiResult<JsonPage> {
+    let page = to_page_query(paging.after.as_deref(), paging.limit)?;
+    // No queue can have an invalid name, so the list is empty.
     if queue
         .as_deref()
         .is_some_and(|name| ops::job::check_queue(name).is_err())
@@ -116,79 +119,82 @@ async fn listed(
         Box::pin(async move { store.job_list(&filter, page).await })
     };
     let key = |job: &store::job::Job| job.id;
-    state.lists.page(page, read, key, shown::job).await
+    state.lists.page(page, read, key, convert::job).await
 }
 
-/// Puts a job into a queue, which is made by its first job. If another job holds its dedup key, that one is answered with 200.
+/// Enqueues a job; the first job creates its queue. If another job holds the dedup key, that job is returned with status 200.
 #[utoipa::path(post, path = "/v1/queues/{queue}/jobs", operation_id = "job_enqueue", tag = "jobs", request_body = NewJob,
     params(("queue" = String, Path)),
-    responses((status = 201, body = EnqueuedJob), (status = 200, body = EnqueuedJob), Common))]
+    responses((status = 201, body = EnqueuedJob), (status = 200, body = EnqueuedJob), CommonResponses))]
 async fn enqueue(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path(queue): Path<String>,
     headers: HeaderMap,
     Json(new): Json<NewJob>,
-) -> Outcome<(StatusCode, Json<EnqueuedJob>)> {
-    let job = shown::new_job("", &queue, new, trace(&headers))?;
+) -> ApiResult<(StatusCode, Json<EnqueuedJob>)> {
+    let job = convert::new_job("", &queue, new, trace(&headers))?;
     let jobs = ops::job::enqueue(&*state.store, &[job]).await;
-    let jobs = jobs.map_err(|error| Refusal::from(error).within("/jobs/0"))?;
-    let job = jobs.into_iter().next().ok_or_else(Refusal::not_found)?;
+    let jobs = jobs.map_err(|error| ApiError::from(error).strip_path_prefix("/jobs/0"))?;
+    let job = jobs.into_iter().next();
+    let job = job.ok_or_else(|| ApiError::not_found("job"))?;
     let status = if job.existing {
         StatusCode::OK
     } else {
         StatusCode::CREATED
     };
-    Ok((status, Json(shown::enqueued(job))))
+    Ok((status, Json(convert::enqueued(job))))
 }
 
-/// Puts jobs into a queue, all or none.
+/// Enqueues jobs, all or none.
 #[utoipa::path(post, path = "/v1/queues/{queue}/jobs/batch", operation_id = "job_enqueue_many", tag = "jobs", request_body = NewJobs,
-    params(("queue" = String, Path)), responses((status = 201, body = EnqueuedJobs), Common))]
+    params(("queue" = String, Path)), responses((status = 201, body = EnqueuedJobs), CommonResponses))]
 async fn enqueue_many(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path(queue): Path<String>,
     headers: HeaderMap,
-    Batch(new): Batch<NewJobs>,
-) -> Outcome<(StatusCode, Json<EnqueuedJobs>)> {
+    BatchJson(new): BatchJson<NewJobs>,
+) -> ApiResult<(StatusCode, Json<EnqueuedJobs>)> {
     ops::claim::check_batch(new.jobs.len())?;
     let jobs = new.jobs.into_iter().enumerate();
     let jobs: Vec<store::job::NewJob> = jobs
-        .map(|(index, job)| shown::new_job(&format!("/jobs/{index}"), &queue, job, trace(&headers)))
-        .collect::<Outcome<_>>()?;
+        .map(|(index, job)| {
+            convert::new_job(&format!("/jobs/{index}"), &queue, job, trace(&headers))
+        })
+        .collect::<ApiResult<_>>()?;
     let jobs = ops::job::enqueue(&*state.store, &jobs).await?;
-    let jobs = jobs.into_iter().map(shown::enqueued).collect();
+    let jobs = jobs.into_iter().map(convert::enqueued).collect();
     Ok((StatusCode::CREATED, Json(EnqueuedJobs { jobs })))
 }
 
-/// The caller's trace context. One that cannot be one is left out, as W3C's recommendation says.
+/// Returns the caller's trace context. An invalid one is ignored, as the W3C recommendation requires.
 fn trace(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get("traceparent")?.to_str().ok()?;
     text::check(value, TRACE_CONTEXT_MAX_CHARS).ok()?;
     Some(value)
 }
 
-/// A job.
+/// Returns a job.
 #[utoipa::path(get, path = "/v1/jobs/{job}", operation_id = "job_get", tag = "jobs", params(("job" = i64, Path)),
-    responses((status = 200, body = Job), Common, Unknown))]
+    responses((status = 200, body = Job), CommonResponses, NotFoundResponse))]
 async fn get(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<JobId>,
-) -> Outcome<Json<Job>> {
+) -> ApiResult<Json<Job>> {
     let job = state.store.job_get(id).await?;
-    let job = job.filter(|job| caller.works_for(&job.queue));
-    let job = job.ok_or_else(Refusal::not_found)?;
-    Ok(Json(shown::job(job)))
+    let job = job.filter(|job| caller.may_access_queue(&job.queue));
+    let job = job.ok_or_else(|| ApiError::not_found("job"))?;
+    Ok(Json(convert::job(job)))
 }
 
-/// Cancels a job that no worker has: it is failed, with the error `cancelled`.
+/// Cancels a queued job: its status becomes `failed` with the error `cancelled`. A running job cannot be cancelled.
 #[utoipa::path(post, path = "/v1/jobs/{job}/cancel", operation_id = "job_cancel", tag = "jobs", params(("job" = i64, Path)),
-    responses((status = 200, body = Job), Common, Unknown, Conflict))]
+    responses((status = 200, body = Job), CommonResponses, NotFoundResponse, ConflictResponse))]
 async fn cancel(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Extension(caller): Extension<Caller>,
     Path(id): Path<JobId>,
-) -> Outcome<Json<Job>> {
+) -> ApiResult<Json<Job>> {
     let job = ops::cancel::job(&*state.store, &caller.0.scope, id).await?;
-    Ok(Json(shown::job(job)))
+    Ok(Json(convert::job(job)))
 }

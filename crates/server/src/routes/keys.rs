@@ -1,18 +1,18 @@
-//! Keys: making, showing and revoking them. A secret is answered once, when it is made.
+//! API keys: create, list, show and revoke them. A secret is returned once, when its key is created.
 
-use super::shown;
+use super::convert;
 use crate::access::{Access, Caller};
+use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
-use crate::openapi::{Common, Unknown};
-use crate::params::{Paging, Path, Query, answered};
-use crate::refusal::{Outcome, Refusal};
+use crate::openapi::{CommonResponses, NotFoundResponse};
+use crate::params::{Paging, Path, Query, page_response};
 use crate::route::Routes;
 use crate::state::State;
 use axum::Extension;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use axum::http::StatusCode;
 use leasehold_api::Page;
-use leasehold_api::key::{Key, MadeKey, NewKey};
+use leasehold_api::key::{CreatedKey, Key, NewKey};
 use leasehold_core::KeyId;
 use leasehold_ops as ops;
 use utoipa_axum::routes;
@@ -26,56 +26,58 @@ pub(super) fn routes() -> Routes {
         .add(routes!(revoke), Access::Admin)
 }
 
-/// The key this call was made with.
-#[utoipa::path(get, path = "/v1/me", tag = "keys", responses((status = 200, body = Key), Common))]
+/// Returns the key of this call.
+#[utoipa::path(get, path = "/v1/me", tag = "keys", responses((status = 200, body = Key), CommonResponses))]
 async fn me(Extension(caller): Extension<Caller>) -> Json<Key> {
-    Json(shown::key(&caller.0))
+    Json(convert::key(&caller.0))
 }
 
-/// All keys, revoked ones too.
+/// Lists all keys, including revoked ones.
 #[utoipa::path(get, path = "/v1/keys", tag = "keys", params(Paging),
-    responses((status = 200, body = Page<Key>), Common))]
+    responses((status = 200, body = Page<Key>), CommonResponses))]
 async fn list(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Query(paging): Query<Paging>,
-) -> Outcome<Json<Page<Key>>> {
+) -> ApiResult<Json<Page<Key>>> {
     let page = paging.page()?;
     let limit = page.limit;
     let keys = state.store.key_list(None, page).await?;
     let next = |key: &leasehold_store::key::Key| key.id.to_string();
-    Ok(Json(answered(keys, limit, next, |key| shown::key(&key))))
+    Ok(Json(page_response(keys, limit, next, |key| {
+        convert::key(&key)
+    })))
 }
 
-/// Makes a key. Its secret is in the answer, and nowhere else.
+/// Creates a key. Its secret is in this response only; the server stores a hash.
 #[utoipa::path(post, path = "/v1/keys", tag = "keys", request_body = NewKey,
-    responses((status = 201, body = MadeKey), Common, Unknown))]
+    responses((status = 201, body = CreatedKey), CommonResponses, NotFoundResponse))]
 async fn create(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Json(new): Json<NewKey>,
-) -> Outcome<(StatusCode, Json<MadeKey>)> {
-    let scope = shown::scope(new.scope);
+) -> ApiResult<(StatusCode, Json<CreatedKey>)> {
+    let scope = convert::scope(new.scope);
     let (key, secret) = ops::key::create(&*state.store, &new.name, scope).await?;
-    let made = MadeKey {
-        key: shown::key(&key),
+    let created = CreatedKey {
+        key: convert::key(&key),
         secret: secret.reveal().to_owned(),
     };
-    Ok((StatusCode::CREATED, Json(made)))
+    Ok((StatusCode::CREATED, Json(created)))
 }
 
-/// A key.
+/// Returns a key.
 #[utoipa::path(get, path = "/v1/keys/{key}", tag = "keys", params(("key" = uuid::Uuid, Path)),
-    responses((status = 200, body = Key), Common, Unknown))]
-async fn get(Reached(state): Reached<State>, Path(id): Path<KeyId>) -> Outcome<Json<Key>> {
+    responses((status = 200, body = Key), CommonResponses, NotFoundResponse))]
+async fn get(AxumState(state): AxumState<State>, Path(id): Path<KeyId>) -> ApiResult<Json<Key>> {
     let key = state.store.key_get(id).await?;
-    let key = key.ok_or_else(Refusal::not_found)?;
-    Ok(Json(shown::key(&key)))
+    let key = key.ok_or_else(|| ApiError::not_found("key"))?;
+    Ok(Json(convert::key(&key)))
 }
 
-/// Revokes a key for good: at once here, within a second on other instances. A second time changes nothing.
+/// Revokes a key permanently: at once on this instance, within a second on the others. Revoking it again changes nothing.
 #[utoipa::path(delete, path = "/v1/keys/{key}", tag = "keys", params(("key" = uuid::Uuid, Path)),
-    responses((status = 200, body = Key), Common, Unknown))]
-async fn revoke(Reached(state): Reached<State>, Path(id): Path<KeyId>) -> Outcome<Json<Key>> {
+    responses((status = 200, body = Key), CommonResponses, NotFoundResponse))]
+async fn revoke(AxumState(state): AxumState<State>, Path(id): Path<KeyId>) -> ApiResult<Json<Key>> {
     let key = ops::key::revoke(&*state.store, id).await?;
-    state.keys.forget(&key);
-    Ok(Json(shown::key(&key)))
+    state.keys.invalidate(&key);
+    Ok(Json(convert::key(&key)))
 }

@@ -1,13 +1,13 @@
-//! What instances serve the store, and which named locks they hold.
+//! Lists the instances that use the store and the named locks they hold.
 
-use super::shown_jobs as shown;
+use super::convert_jobs as convert;
 use crate::access::Access;
+use crate::api_error::ApiResult;
 use crate::body::Json;
-use crate::openapi::Common;
-use crate::refusal::Outcome;
+use crate::openapi::CommonResponses;
 use crate::route::Routes;
 use crate::state::State;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use leasehold_api::instance::{Instances, Locks};
 use utoipa_axum::routes;
 
@@ -17,24 +17,24 @@ pub(super) fn routes() -> Routes {
         .add(routes!(instances), Access::Admin)
 }
 
-/// Every named lock.
+/// Lists all named locks.
 #[utoipa::path(get, path = "/v1/locks", operation_id = "lock_list", tag = "instances",
-    responses((status = 200, body = Locks), Common))]
-async fn locks(Reached(state): Reached<State>) -> Outcome<Json<Locks>> {
+    responses((status = 200, body = Locks), CommonResponses))]
+async fn locks(AxumState(state): AxumState<State>) -> ApiResult<Json<Locks>> {
     let locks = state.store.lock_list().await?;
     let now = state.store.now().await?;
     let locks = locks
         .into_iter()
-        .map(|lock| shown::lock(lock, now))
+        .map(|lock| convert::lock(lock, now))
         .collect();
     Ok(Json(Locks { locks }))
 }
 
-/// Every instance that serves the store.
+/// Lists all instances that use the store.
 #[utoipa::path(get, path = "/v1/instances", operation_id = "instance_list", tag = "instances",
-    responses((status = 200, body = Instances), Common))]
-async fn instances(Reached(state): Reached<State>) -> Outcome<Json<Instances>> {
+    responses((status = 200, body = Instances), CommonResponses))]
+async fn instances(AxumState(state): AxumState<State>) -> ApiResult<Json<Instances>> {
     let instances = state.store.instance_list().await?;
-    let instances = instances.into_iter().map(shown::instance).collect();
+    let instances = instances.into_iter().map(convert::instance).collect();
     Ok(Json(Instances { instances }))
 }

@@ -1,8 +1,11 @@
-//! The routes, a file for each noun. A route reads its parameters, calls one operation of `ops` or reads the store, and shows the outcome; it decides nothing.
+//! The route handlers, one file per noun. A handler reads its parameters, calls one operation of `ops` or reads the store, and converts the result to JSON; it has no business logic.
 
 pub(crate) mod about;
 mod changes;
 mod claims;
+mod convert;
+mod convert_jobs;
+mod convert_requests;
 mod dead_letters;
 mod definitions;
 mod doctor;
@@ -13,21 +16,18 @@ mod locks;
 mod nodes;
 mod overview;
 mod queues;
-mod request_acts;
+mod request_actions;
 mod requests;
-mod shown;
-mod shown_jobs;
-mod shown_requests;
 mod versions;
 mod why;
 mod workspaces;
 
-pub(crate) use overview::Seen;
-pub(crate) use shown_requests::event as shown_event;
+pub(crate) use convert_requests::event as convert_event;
+pub(crate) use overview::CachedOverview;
 
 use crate::route::Routes;
 
-/// All of them.
+/// Returns all routes.
 pub(crate) fn all() -> Routes {
     Routes::default()
         .merge(about::routes())
@@ -40,7 +40,7 @@ pub(crate) fn all() -> Routes {
         .merge(definitions::routes())
         .merge(versions::routes())
         .merge(requests::routes())
-        .merge(request_acts::routes())
+        .merge(request_actions::routes())
         .merge(why::routes())
         .merge(dead_letters::routes())
         .merge(executions::routes())

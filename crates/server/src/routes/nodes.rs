@@ -1,43 +1,43 @@
-//! The nodes of an execution as they are shown: what the graph says of each, and what the engine knows.
+//! The nodes of an execution: combines the graph with the engine's state of each node.
 
-use crate::refusal::{Outcome, Refusal};
+use crate::api_error::{ApiError, ApiResult};
 use crate::state::State;
 use leasehold_api::execution::{ExecutionEdge, ExecutionNode};
 use leasehold_core::graph::{Graph, Node, NodeRun};
 use leasehold_core::queue;
 use leasehold_core::{ExecutionId, VersionBody};
 
-/// Every node, in the order of the graph's list.
+/// Returns all nodes, in the order of the graph's list.
 pub(super) async fn all(
     state: &State,
     execution: ExecutionId,
     body: &VersionBody,
     graph: &Graph,
-) -> Outcome<Vec<ExecutionNode>> {
+) -> ApiResult<Vec<ExecutionNode>> {
     let runs = match &state.engine {
         Some(engine) => engine.nodes(execution, body).await?,
         None => None,
     };
-    // What no engine knows has not begun.
+    // Nodes unknown to the engine have not started.
     let runs = runs.unwrap_or_else(|| {
         let nodes = graph.nodes.iter();
         nodes.map(|node| NodeRun::waiting(node.id())).collect()
     });
-    Ok(graph.nodes.iter().zip(runs).map(shown).collect())
+    Ok(graph.nodes.iter().zip(runs).map(to_api_node).collect())
 }
 
-/// One node with its output.
+/// Returns one node with its output.
 pub(super) async fn one(
     state: &State,
     execution: ExecutionId,
     body: &VersionBody,
     id: &str,
-) -> Outcome<ExecutionNode> {
+) -> ApiResult<ExecutionNode> {
     let VersionBody::Graph(graph) = body else {
-        return Err(Refusal::not_found());
+        return Err(ApiError::not_found("node"));
     };
     let at = graph.nodes.iter().position(|node| node.id() == id);
-    let at = at.ok_or_else(Refusal::not_found)?;
+    let at = at.ok_or_else(|| ApiError::not_found("node"))?;
     let mut node = all(state, execution, body, graph).await?.swap_remove(at);
     if node.output_omitted
         && let Some(engine) = &state.engine
@@ -59,7 +59,7 @@ pub(super) fn edges(body: &VersionBody) -> Vec<ExecutionEdge> {
     graph.edges.iter().map(edge).collect()
 }
 
-fn shown((node, run): (&Node, NodeRun)) -> ExecutionNode {
+fn to_api_node((node, run): (&Node, NodeRun)) -> ExecutionNode {
     let queue = node.kind.queue();
     let queue = (!queue.starts_with(queue::RESERVED)).then(|| queue.to_owned());
     ExecutionNode {

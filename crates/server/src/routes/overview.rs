@@ -1,13 +1,13 @@
-//! What goes on in the whole server: read once a second at most, however many look.
+//! The overview of the whole server: read from the store at most once a second, for all callers.
 
-use super::shown;
+use super::convert;
 use crate::access::Access;
+use crate::api_error::ApiResult;
 use crate::body::Json;
-use crate::openapi::Common;
-use crate::refusal::Outcome;
+use crate::openapi::CommonResponses;
 use crate::route::Routes;
 use crate::state::State;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use leasehold_api::overview::{EngineHealth, EngineState, Overview, QueueUse};
 use leasehold_core::limits::{OVERVIEW_JOBS_MAX, OVERVIEW_MAX};
 use leasehold_core::why::EngineFacts;
@@ -16,12 +16,12 @@ use leasehold_store::workspace::WorkspaceOverview;
 use std::time::{Duration, Instant};
 use utoipa_axum::routes;
 
-/// How long what the store said counts.
-const FRESH_FOR: Duration = Duration::from_secs(1);
+/// How long an overview is reused.
+const CACHED_FOR: Duration = Duration::from_secs(1);
 
-/// What the store said last, and when it was asked.
-pub(crate) struct Seen {
-    asked: Instant,
+/// The last overview read from the store.
+pub(crate) struct CachedOverview {
+    read_at: Instant,
     workspaces: WorkspaceOverview,
     queues: Vec<store::queue::QueueUse>,
 }
@@ -30,38 +30,41 @@ pub(super) fn routes() -> Routes {
     Routes::default().add(routes!(overview), Access::Admin)
 }
 
-/// What goes on now in the whole server: the engine, all requests, the busiest workspaces and queues. At most a second old.
+/// Returns the current state of the whole server: engine, requests, busiest workspaces and queues. At most one second old.
 #[utoipa::path(get, path = "/v1/overview", operation_id = "overview", tag = "about",
-    responses((status = 200, body = Overview), Common))]
-async fn overview(Reached(state): Reached<State>) -> Outcome<Json<Overview>> {
-    // Whoever asks at the same time waits here, and is answered with what the first one found.
-    let mut seen = state.overview.lock().await;
-    let seen = match seen.take().filter(|seen| seen.asked.elapsed() < FRESH_FOR) {
-        Some(fresh) => seen.insert(fresh),
-        None => seen.insert(ask(&state).await?),
+    responses((status = 200, body = Overview), CommonResponses))]
+async fn overview(AxumState(state): AxumState<State>) -> ApiResult<Json<Overview>> {
+    // Concurrent callers wait here and share the result of the first.
+    let mut cached = state.overview.lock().await;
+    let overview = match cached
+        .take()
+        .filter(|cached| cached.read_at.elapsed() < CACHED_FOR)
+    {
+        Some(recent) => cached.insert(recent),
+        None => cached.insert(read(&state).await?),
     };
-    let (workspaces, queues) = (&seen.workspaces, &seen.queues);
+    let (workspaces, queues) = (&overview.workspaces, &overview.queues);
     Ok(Json(Overview {
         at: workspaces.at,
         engine: engine(&state),
         workspaces: workspaces.workspaces,
-        requests: shown::counts(workspaces.requests),
+        requests: convert::counts(workspaces.requests),
         busiest: workspaces
             .busiest
             .iter()
             .cloned()
-            .map(shown::workspace_state)
+            .map(convert::workspace_state)
             .collect(),
         queues: queues.iter().map(queue).collect(),
     }))
 }
 
-async fn ask(state: &State) -> Outcome<Seen> {
-    let asked = Instant::now();
+async fn read(state: &State) -> ApiResult<CachedOverview> {
+    let read_at = Instant::now();
     let workspaces = state.store.workspace_overview(OVERVIEW_MAX).await?;
     let queues = state.store.queue_overview(OVERVIEW_MAX, OVERVIEW_JOBS_MAX);
-    Ok(Seen {
-        asked,
+    Ok(CachedOverview {
+        read_at,
         workspaces,
         queues: queues.await?,
     })
@@ -70,7 +73,7 @@ async fn ask(state: &State) -> Outcome<Seen> {
 fn engine(state: &State) -> EngineState {
     let name = state.engine.as_ref().map_or("none", |engine| engine.name());
     let (state, error) = match state.watch.facts() {
-        EngineFacts::Well => (EngineHealth::Well, None),
+        EngineFacts::Healthy => (EngineHealth::Well, None),
         EngineFacts::Down { error } => (EngineHealth::Down, Some(error)),
         EngineFacts::Missing => (EngineHealth::None, None),
         EngineFacts::NotDispatchedHere => (EngineHealth::NotDispatchedHere, None),

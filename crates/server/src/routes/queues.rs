@@ -1,14 +1,14 @@
-//! Queues: showing and changing them, and the limit of all.
+//! Queues: list, show and change them; the limit of running jobs of all queues.
 
-use super::shown_jobs as shown;
+use super::convert_jobs as convert;
 use crate::access::Access;
+use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
-use crate::openapi::{Common, Unknown};
-use crate::params::{Paging, Path, Query, answered};
-use crate::refusal::{Outcome, Refusal};
+use crate::openapi::{CommonResponses, NotFoundResponse};
+use crate::params::{Paging, Path, Query, page_response};
 use crate::route::Routes;
 use crate::state::State;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use leasehold_api::Page;
 use leasehold_api::queue::{JobCounts, JobLimit, Queue, QueueChange};
 use leasehold_ops as ops;
@@ -26,85 +26,88 @@ pub(super) fn routes() -> Routes {
         .add(routes!(set_limit), Access::Admin)
 }
 
-/// All queues, by name.
+/// Lists all queues, by name.
 #[utoipa::path(get, path = "/v1/queues", operation_id = "queue_list", tag = "queues", params(Paging),
-    responses((status = 200, body = Page<Queue>), Common))]
+    responses((status = 200, body = Page<Queue>), CommonResponses))]
 async fn list(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Query(paging): Query<Paging>,
-) -> Outcome<Json<Page<Queue>>> {
+) -> ApiResult<Json<Page<Queue>>> {
     let page = paging.page()?;
     let limit = page.limit;
     let queues = state.store.queue_list(&page).await?;
     let next = |queue: &store::queue::Queue| queue.name.clone();
-    Ok(Json(answered(queues, limit, next, shown::queue)))
+    Ok(Json(page_response(queues, limit, next, convert::queue)))
 }
 
-/// A queue: there is one when a job was put into it, or something of it was changed.
+/// Returns a queue. A queue exists once a job was enqueued in it or its settings were changed.
 #[utoipa::path(get, path = "/v1/queues/{queue}", operation_id = "queue_get", tag = "queues", params(("queue" = String, Path)),
-    responses((status = 200, body = Queue), Common, Unknown))]
-async fn get(Reached(state): Reached<State>, Path(name): Path<String>) -> Outcome<Json<Queue>> {
-    Ok(Json(shown::queue(found(&state, &name).await?)))
+    responses((status = 200, body = Queue), CommonResponses, NotFoundResponse))]
+async fn get(
+    AxumState(state): AxumState<State>,
+    Path(name): Path<String>,
+) -> ApiResult<Json<Queue>> {
+    Ok(Json(convert::queue(find_queue(&state, &name).await?)))
 }
 
-/// Changes a queue, or makes it: its limit, its pause, what holds for jobs that do not say. A lower limit lets what runs finish.
+/// Changes the settings of a queue, or creates it: limit, pause, defaults of its jobs. Running jobs above a lower limit finish.
 #[utoipa::path(patch, path = "/v1/queues/{queue}", operation_id = "queue_update", tag = "queues", request_body = QueueChange,
-    params(("queue" = String, Path)), responses((status = 200, body = Queue), Common))]
+    params(("queue" = String, Path)), responses((status = 200, body = Queue), CommonResponses))]
 async fn update(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path(name): Path<String>,
     Json(change): Json<QueueChange>,
-) -> Outcome<Json<Queue>> {
+) -> ApiResult<Json<Queue>> {
     let update = ops::QueueUpdate {
         limit: change.limit,
         paused: change.paused,
         keep_completed: change.keep_completed,
         lease: change.lease_ms.map(Duration::from_millis),
         max_attempts: change.max_attempts,
-        backoff: change.backoff.map(shown::to_backoff),
+        backoff: change.backoff.map(convert::to_backoff),
         timeout: change
             .timeout_ms
             .map(|timeout| timeout.map(Duration::from_millis)),
     };
     let changed = ops::queue::update(&*state.store, &name, update).await?;
-    Ok(Json(shown::queue(changed)))
+    Ok(Json(convert::queue(changed)))
 }
 
-/// How many jobs a queue has, counted now.
+/// Counts the jobs of a queue by status.
 #[utoipa::path(get, path = "/v1/queues/{queue}/counts", operation_id = "queue_counts", tag = "queues",
-    params(("queue" = String, Path)), responses((status = 200, body = JobCounts), Common, Unknown))]
+    params(("queue" = String, Path)), responses((status = 200, body = JobCounts), CommonResponses, NotFoundResponse))]
 async fn counts(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path(name): Path<String>,
-) -> Outcome<Json<JobCounts>> {
-    let queue = found(&state, &name).await?;
+) -> ApiResult<Json<JobCounts>> {
+    let queue = find_queue(&state, &name).await?;
     let counts = state.store.queue_counts(&queue.name).await?;
-    Ok(Json(shown::counts(counts)))
+    Ok(Json(convert::counts(counts)))
 }
 
-async fn found(state: &State, name: &str) -> Outcome<store::queue::Queue> {
+async fn find_queue(state: &State, name: &str) -> ApiResult<store::queue::Queue> {
     if ops::job::check_queue(name).is_err() {
-        return Err(Refusal::not_found());
+        return Err(ApiError::not_found("queue"));
     }
     let queue = state.store.queue_get(name).await?;
-    queue.ok_or_else(Refusal::not_found)
+    queue.ok_or_else(|| ApiError::not_found("queue"))
 }
 
-/// How many jobs of all queues together may run at once.
+/// Returns the limit of running jobs of all queues together.
 #[utoipa::path(get, path = "/v1/job-limit", operation_id = "job_limit_get", tag = "queues",
-    responses((status = 200, body = JobLimit), Common))]
-async fn limit(Reached(state): Reached<State>) -> Outcome<Json<JobLimit>> {
+    responses((status = 200, body = JobLimit), CommonResponses))]
+async fn limit(AxumState(state): AxumState<State>) -> ApiResult<Json<JobLimit>> {
     let limit = state.store.job_limit().await?;
     Ok(Json(JobLimit { limit }))
 }
 
-/// Sets how many jobs of all queues together may run at once. A lower limit lets what runs finish.
+/// Sets the limit of running jobs of all queues together. Running jobs above a lower limit finish.
 #[utoipa::path(put, path = "/v1/job-limit", operation_id = "job_limit_set", tag = "queues", request_body = JobLimit,
-    responses((status = 200, body = JobLimit), Common))]
+    responses((status = 200, body = JobLimit), CommonResponses))]
 async fn set_limit(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Json(new): Json<JobLimit>,
-) -> Outcome<Json<JobLimit>> {
+) -> ApiResult<Json<JobLimit>> {
     ops::job::set_limit(&*state.store, new.limit).await?;
     Ok(Json(new))
 }

@@ -1,29 +1,30 @@
-//! Requests: enqueueing, showing and listing them. What is done to one that is there stands in `request_acts`.
+//! Requests: enqueue, list and show them. `request_actions` cancels and redrives them.
 
-use super::shown_requests as shown;
-use super::workspaces::known;
+use super::convert_requests as convert;
+use super::workspaces::ensure_workspace_exists;
 use crate::access::{Access, Caller};
-use crate::body::{Batch, Json};
-use crate::lists::Listed;
-use crate::openapi::{Common, Conflict, Unknown};
-use crate::params::{Path, Query, header, paged};
-use crate::refusal::{Outcome, Refusal};
+use crate::api_error::{ApiError, ApiResult};
+use crate::body::{BatchJson, Json};
+use crate::lists::JsonPage;
+use crate::openapi::{CommonResponses, ConflictResponse, NotFoundResponse};
+use crate::params::{Path, Query, header, to_page_query};
 use crate::route::Routes;
 use crate::state::State;
 use axum::Extension;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, StatusCode};
 use futures::future::BoxFuture;
 use leasehold_api::Page;
 use leasehold_api::change::Timeline;
 use leasehold_api::request::{
-    Enqueued, EnqueuedMany, FailureReasonName, NewRequest, NewRequests, Request, RequestStatusName,
+    EnqueuedRequest, EnqueuedRequests, FailureReasonName, NewRequest, NewRequests, Request,
+    RequestStatusName,
 };
 use leasehold_core::limits::TRACE_CONTEXT_MAX_CHARS;
 use leasehold_core::{DefinitionId, FailureReason, RequestId, RequestStatus, WorkspaceId, text};
 use leasehold_store as store;
-use leasehold_store::request::{EnqueuedRequest, RequestFilter};
+use leasehold_store::request::RequestFilter;
 use serde::Deserialize;
 use utoipa::IntoParams;
 use utoipa_axum::routes;
@@ -41,7 +42,7 @@ pub(super) fn routes() -> Routes {
 
 const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
-/// Where a request is found.
+/// Returns the `Location` header of a request.
 pub(super) fn location(workspace: WorkspaceId, id: RequestId) -> [(HeaderName, String); 1] {
     [(
         LOCATION,
@@ -49,37 +50,38 @@ pub(super) fn location(workspace: WorkspaceId, id: RequestId) -> [(HeaderName, S
     )]
 }
 
-type Made<T> = (StatusCode, [(HeaderName, String); 1], Json<T>);
+type CreatedResponse<T> = (StatusCode, [(HeaderName, String); 1], Json<T>);
 
-/// Enqueues a request. With an idempotency key, in the body or as a header, a repeated call is answered with the request of the first.
+/// Enqueues a request. With an idempotency key, in the body or as a header, a repeated call returns the request of the first call.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/requests", operation_id = "request_enqueue", tag = "requests",
     params(("workspace" = uuid::Uuid, Path),
-        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = r"^[!-~]([ -~]*[!-~])?$", description = "The same as `idempotency_key` in the body."),
-        ("traceparent" = Option<String>, Header, description = "The caller's trace; it is kept with the request.")),
+        ("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 255, pattern = r"^[!-~]([ -~]*[!-~])?$", description = "Same as `idempotency_key` in the body."),
+        ("traceparent" = Option<String>, Header, description = "The caller's W3C trace context; stored with the request.")),
     request_body = NewRequest,
-    responses((status = 201, body = Enqueued, description = "It is in the queue.", headers(("Location" = String))),
-        (status = 200, body = Enqueued, description = "Its idempotency key was held by this request.", headers(("Location" = String))),
-        Common, Unknown, Conflict))]
+    responses((status = 201, body = EnqueuedRequest, description = "The request was enqueued.", headers(("Location" = String))),
+        (status = 200, body = EnqueuedRequest, description = "An earlier request holds the idempotency key.", headers(("Location" = String))),
+        CommonResponses, NotFoundResponse, ConflictResponse))]
 async fn enqueue(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Extension(caller): Extension<Caller>,
     Path(workspace): Path<WorkspaceId>,
     headers: HeaderMap,
     Json(mut new): Json<NewRequest>,
-) -> Outcome<Made<Enqueued>> {
+) -> ApiResult<CreatedResponse<EnqueuedRequest>> {
     let key = header(&headers, IDEMPOTENCY_KEY)?;
     let in_header = key.is_some();
-    new.idempotency_key = one_key(new.idempotency_key, key)?;
+    new.idempotency_key = idempotency_key(new.idempotency_key, key)?;
     let enqueued = insert(&state, &caller, workspace, &headers, vec![new]).await;
-    let enqueued = enqueued.map_err(|refusal| {
-        let refusal = refusal.of_one("requests");
+    let enqueued = enqueued.map_err(|error| {
+        let error = error.for_single_item("requests");
         if in_header {
-            refusal.in_header("/idempotency_key", IDEMPOTENCY_KEY)
+            error.in_header("/idempotency_key", IDEMPOTENCY_KEY)
         } else {
-            refusal
+            error
         }
     })?;
-    let one = enqueued.first().copied().ok_or_else(Refusal::not_found)?;
+    let one = enqueued.first().copied();
+    let one = one.ok_or_else(|| ApiError::not_found("request"))?;
     let status = if one.inserted {
         StatusCode::CREATED
     } else {
@@ -88,26 +90,26 @@ async fn enqueue(
     Ok((
         status,
         location(workspace, one.id),
-        Json(shown::enqueued(one)),
+        Json(convert::enqueued(one)),
     ))
 }
 
 /// Enqueues many requests, all or none.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/requests/batch", operation_id = "request_enqueue_many", tag = "requests",
     params(("workspace" = uuid::Uuid, Path),
-        ("traceparent" = Option<String>, Header, description = "The caller's trace; it is kept with the requests.")),
+        ("traceparent" = Option<String>, Header, description = "The caller's W3C trace context; stored with the requests.")),
     request_body = NewRequests,
-    responses((status = 200, body = EnqueuedMany), Common, Unknown, Conflict))]
+    responses((status = 200, body = EnqueuedRequests), CommonResponses, NotFoundResponse, ConflictResponse))]
 async fn enqueue_many(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Extension(caller): Extension<Caller>,
     Path(workspace): Path<WorkspaceId>,
     headers: HeaderMap,
-    Batch(new): Batch<NewRequests>,
-) -> Outcome<Json<EnqueuedMany>> {
+    BatchJson(new): BatchJson<NewRequests>,
+) -> ApiResult<Json<EnqueuedRequests>> {
     let enqueued = insert(&state, &caller, workspace, &headers, new.requests).await?;
-    let requests = enqueued.into_iter().map(shown::enqueued).collect();
-    Ok(Json(EnqueuedMany { requests }))
+    let requests = enqueued.into_iter().map(convert::enqueued).collect();
+    Ok(Json(EnqueuedRequests { requests }))
 }
 
 async fn insert(
@@ -116,32 +118,32 @@ async fn insert(
     workspace: WorkspaceId,
     headers: &HeaderMap,
     new: Vec<NewRequest>,
-) -> Outcome<Vec<EnqueuedRequest>> {
+) -> ApiResult<Vec<store::request::EnqueuedRequest>> {
     let trace = trace_context(headers);
-    let shaped = |new| shown::new_request(new, trace);
+    let to_store = |new| convert::new_request(new, trace);
     let call = store::request::Enqueue {
         workspace,
-        requests: new.into_iter().map(shaped).collect(),
+        requests: new.into_iter().map(to_store).collect(),
         by: caller.name(),
     };
     let enqueuer = &state.enqueuer;
     let enqueued = enqueuer.enqueue_within(&*state.store, &state.backlog, &call);
     enqueued
         .await
-        .map_err(|error| Refusal::of_enqueue(error, caller))
+        .map_err(|error| ApiError::from_enqueue(error, caller))
 }
 
-fn one_key(body: Option<String>, header: Option<String>) -> Outcome<Option<String>> {
+fn idempotency_key(body: Option<String>, header: Option<String>) -> ApiResult<Option<String>> {
     match (body, header) {
-        (Some(body), Some(header)) if body != header => Err(Refusal::parameter(
+        (Some(body), Some(header)) if body != header => Err(ApiError::parameter(
             IDEMPOTENCY_KEY,
-            "the body's `idempotency_key` says something else",
+            "differs from `idempotency_key` in the body",
         )),
         (body, header) => Ok(header.or(body)),
     }
 }
 
-/// The caller's trace, unless it could not be kept: whoever enqueues has more to do than to trace.
+/// Returns the caller's trace context. An invalid one is ignored: enqueueing must not fail because of it.
 fn trace_context(headers: &HeaderMap) -> Option<&str> {
     let trace = headers.get("traceparent")?.to_str().ok()?;
     text::check(trace, TRACE_CONTEXT_MAX_CHARS)
@@ -149,85 +151,85 @@ fn trace_context(headers: &HeaderMap) -> Option<&str> {
         .map(|()| trace)
 }
 
-/// Which requests to list.
+/// Filters the requests of a workspace.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
-    /// Only in this status.
+struct RequestListQuery {
+    /// Only requests in this status.
     #[param(value_type = Option<RequestStatusName>)]
     status: Option<RequestStatus>,
-    /// Only of this definition.
+    /// Only requests of this definition.
     #[param(value_type = Option<uuid::Uuid>)]
     definition: Option<DefinitionId>,
-    /// Only failed for this reason.
+    /// Only requests that failed for this reason.
     #[param(value_type = Option<FailureReasonName>)]
     reason: Option<FailureReason>,
-    /// `next` of the page before.
+    /// Cursor: the `next` of the previous page.
     #[param(value_type = Option<uuid::Uuid>)]
     after: Option<String>,
-    /// How many at most; 100 unless said.
+    /// Maximum number of items. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
 }
 
-/// The requests of a workspace, newest first.
+/// Lists the requests of a workspace, newest first.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/requests", operation_id = "request_list", tag = "requests",
-    params(("workspace" = uuid::Uuid, Path), Wanted), responses((status = 200, body = Page<Request>), Common, Unknown))]
+    params(("workspace" = uuid::Uuid, Path), RequestListQuery), responses((status = 200, body = Page<Request>), CommonResponses, NotFoundResponse))]
 async fn list(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path(workspace): Path<WorkspaceId>,
-    Query(wanted): Query<Wanted>,
-) -> Outcome<Listed> {
+    Query(query): Query<RequestListQuery>,
+) -> ApiResult<JsonPage> {
     let filter = RequestFilter {
         workspace: Some(workspace),
-        status: wanted.status,
-        definition: wanted.definition,
-        reason: wanted.reason,
+        status: query.status,
+        definition: query.definition,
+        reason: query.reason,
     };
-    let page = paged(wanted.after.as_deref(), wanted.limit)?;
+    let page = to_page_query(query.after.as_deref(), query.limit)?;
     page_of(&state, &filter, page).await
 }
 
-/// Which requests of all to list.
+/// Filters the requests of all workspaces.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
-struct WantedOfAll {
-    /// Only of this workspace.
+struct AllRequestsQuery {
+    /// Only requests of this workspace.
     #[param(value_type = Option<uuid::Uuid>)]
     workspace: Option<WorkspaceId>,
-    /// Only in this status.
+    /// Only requests in this status.
     #[param(value_type = Option<RequestStatusName>)]
     status: Option<RequestStatus>,
-    /// Only of this definition.
+    /// Only requests of this definition.
     #[param(value_type = Option<uuid::Uuid>)]
     definition: Option<DefinitionId>,
-    /// Only failed for this reason.
+    /// Only requests that failed for this reason.
     #[param(value_type = Option<FailureReasonName>)]
     reason: Option<FailureReason>,
-    /// `next` of the page before.
+    /// Cursor: the `next` of the previous page.
     #[param(value_type = Option<uuid::Uuid>)]
     after: Option<String>,
-    /// How many at most; 100 unless said.
+    /// Maximum number of items. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<u32>,
 }
 
-/// The requests of all workspaces, newest first.
-#[utoipa::path(get, path = "/v1/requests", operation_id = "request_list_all", tag = "requests", params(WantedOfAll),
-    responses((status = 200, body = Page<Request>), Common, Unknown))]
+/// Lists the requests of all workspaces, newest first.
+#[utoipa::path(get, path = "/v1/requests", operation_id = "request_list_all", tag = "requests", params(AllRequestsQuery),
+    responses((status = 200, body = Page<Request>), CommonResponses, NotFoundResponse))]
 async fn list_all(
-    Reached(state): Reached<State>,
-    Query(wanted): Query<WantedOfAll>,
-) -> Outcome<Listed> {
+    AxumState(state): AxumState<State>,
+    Query(query): Query<AllRequestsQuery>,
+) -> ApiResult<JsonPage> {
     let filter = RequestFilter {
-        workspace: wanted.workspace,
-        status: wanted.status,
-        definition: wanted.definition,
-        reason: wanted.reason,
+        workspace: query.workspace,
+        status: query.status,
+        definition: query.definition,
+        reason: query.reason,
     };
-    let page = paged(wanted.after.as_deref(), wanted.limit)?;
+    let page = to_page_query(query.after.as_deref(), query.limit)?;
     page_of(&state, &filter, page).await
 }
 
@@ -235,55 +237,58 @@ pub(super) async fn page_of(
     state: &State,
     filter: &RequestFilter,
     page: store::Page<RequestId>,
-) -> Outcome<Listed> {
-    let (store, asked) = (state.store.clone(), *filter);
+) -> ApiResult<JsonPage> {
+    let (store, requested) = (state.store.clone(), *filter);
     let read = move |page| -> BoxFuture<'static, store::Result<Vec<store::request::Request>>> {
         let store = store.clone();
-        Box::pin(async move { store.request_list(&asked, page).await })
+        Box::pin(async move { store.request_list(&requested, page).await })
     };
     let key = |request: &store::request::Request| request.id;
-    let listed = state.lists.page(page, read, key, shown::request).await?;
+    let listed = state.lists.page(page, read, key, convert::request).await?;
     if let (true, Some(workspace)) = (listed.0.items.is_empty(), filter.workspace) {
-        known(state, workspace).await?;
+        ensure_workspace_exists(state, workspace).await?;
     }
     Ok(listed)
 }
 
-/// A request.
+/// Returns a request.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/requests/{request}", operation_id = "request_get", tag = "requests",
     params(("workspace" = uuid::Uuid, Path), ("request" = uuid::Uuid, Path)),
-    responses((status = 200, body = Request), Common, Unknown))]
+    responses((status = 200, body = Request), CommonResponses, NotFoundResponse))]
 async fn get(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path((workspace, id)): Path<(WorkspaceId, RequestId)>,
-) -> Outcome<Json<Request>> {
+) -> ApiResult<Json<Request>> {
     let found = state.store.request_get(workspace, id).await?;
-    let request = found.ok_or_else(Refusal::not_found)?;
-    Ok(Json(shown::request(request)))
+    let request = found.ok_or_else(|| ApiError::not_found("request"))?;
+    Ok(Json(convert::request(request)))
 }
 
-/// A request of any workspace.
+/// Returns a request of any workspace.
 #[utoipa::path(get, path = "/v1/requests/{request}", operation_id = "request_find", tag = "requests",
-    params(("request" = uuid::Uuid, Path)), responses((status = 200, body = Request), Common, Unknown))]
-async fn find(Reached(state): Reached<State>, Path(id): Path<RequestId>) -> Outcome<Json<Request>> {
+    params(("request" = uuid::Uuid, Path)), responses((status = 200, body = Request), CommonResponses, NotFoundResponse))]
+async fn find(
+    AxumState(state): AxumState<State>,
+    Path(id): Path<RequestId>,
+) -> ApiResult<Json<Request>> {
     let found = state.store.request_find(id).await?;
-    let request = found.ok_or_else(Refusal::not_found)?;
-    Ok(Json(shown::request(request)))
+    let request = found.ok_or_else(|| ApiError::not_found("request"))?;
+    Ok(Json(convert::request(request)))
 }
 
-/// Every transition of a request, in order.
+/// Lists every transition of a request, in order.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/requests/{request}/timeline", operation_id = "request_timeline",
     tag = "requests", params(("workspace" = uuid::Uuid, Path), ("request" = uuid::Uuid, Path)),
-    responses((status = 200, body = Timeline), Common, Unknown))]
+    responses((status = 200, body = Timeline), CommonResponses, NotFoundResponse))]
 async fn timeline(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path((workspace, id)): Path<(WorkspaceId, RequestId)>,
-) -> Outcome<Json<Timeline>> {
+) -> ApiResult<Json<Timeline>> {
     let events = state.store.request_timeline(workspace, id).await?;
-    // A request that is there has been enqueued, so it has an event.
+    // Every request has at least the event of its enqueue.
     if events.is_empty() {
-        return Err(Refusal::not_found());
+        return Err(ApiError::not_found("request"));
     }
-    let events = events.into_iter().map(shown::event).collect();
+    let events = events.into_iter().map(convert::event).collect();
     Ok(Json(Timeline { events }))
 }

@@ -1,14 +1,14 @@
-//! Versions of definitions: publishing and showing them. They never change.
+//! Versions of definitions: publish, list and show them. A version never changes.
 
-use super::shown_requests as shown;
+use super::convert_requests as convert;
 use crate::access::Access;
-use crate::body::{Batch, Json};
-use crate::openapi::{Common, Unknown};
-use crate::params::{Paging, Path, Query, answered};
-use crate::refusal::{Outcome, Refusal};
+use crate::api_error::{ApiError, ApiResult};
+use crate::body::{BatchJson, Json};
+use crate::openapi::{CommonResponses, NotFoundResponse};
+use crate::params::{Paging, Path, Query, page_response};
 use crate::route::Routes;
 use crate::state::State;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use axum::http::StatusCode;
 use leasehold_api::Page;
 use leasehold_api::definition::{NewVersion, Version};
@@ -26,15 +26,15 @@ pub(super) fn routes() -> Routes {
         .add(routes!(get), Access::Workspace)
 }
 
-/// The versions of a definition, by number.
+/// Lists the versions of a definition, by number.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/definitions/{definition}/versions", operation_id = "version_list",
     tag = "definitions", params(("workspace" = uuid::Uuid, Path), ("definition" = uuid::Uuid, Path), Paging),
-    responses((status = 200, body = Page<Version>), Common, Unknown))]
+    responses((status = 200, body = Page<Version>), CommonResponses, NotFoundResponse))]
 async fn list(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path((workspace, definition)): Path<(WorkspaceId, DefinitionId)>,
     Query(paging): Query<Paging>,
-) -> Outcome<Json<Page<Version>>> {
+) -> ApiResult<Json<Page<Version>>> {
     let page = paging.page()?;
     let limit = page.limit;
     let versions = state
@@ -43,21 +43,21 @@ async fn list(
         .await?;
     if versions.is_empty() {
         let found = state.store.definition_get(workspace, definition).await?;
-        found.ok_or_else(Refusal::not_found)?;
+        found.ok_or_else(|| ApiError::not_found("definition"))?;
     }
     let next = |version: &store::definition::Version| version.number.to_string();
-    Ok(Json(answered(versions, limit, next, shown::version)))
+    Ok(Json(page_response(versions, limit, next, convert::version)))
 }
 
-/// Publishes the next version: requests that are enqueued from now on run it, those that wait run theirs.
+/// Publishes the next version. New requests run it; requests already enqueued keep their version.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/definitions/{definition}/versions", operation_id = "version_publish",
     tag = "definitions", params(("workspace" = uuid::Uuid, Path), ("definition" = uuid::Uuid, Path)), request_body = NewVersion,
-    responses((status = 201, body = Version), Common, Unknown))]
+    responses((status = 201, body = Version), CommonResponses, NotFoundResponse))]
 async fn publish(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path((workspace, definition)): Path<(WorkspaceId, DefinitionId)>,
-    Batch(new): Batch<NewVersion>,
-) -> Outcome<(StatusCode, Json<Version>)> {
+    BatchJson(new): BatchJson<NewVersion>,
+) -> ApiResult<(StatusCode, Json<Version>)> {
     let new = store::definition::NewVersion {
         id: store::fresh_id(),
         workspace,
@@ -67,18 +67,18 @@ async fn publish(
         execution_timeout: new.execution_timeout_ms.map(Duration::from_millis),
     };
     let published = ops::publish(&*state.store, &new).await?;
-    Ok((StatusCode::CREATED, Json(shown::version(published))))
+    Ok((StatusCode::CREATED, Json(convert::version(published))))
 }
 
-/// A version, also of a deleted definition.
+/// Returns a version, also of a deleted definition.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/versions/{version}", operation_id = "version_get", tag = "definitions",
     params(("workspace" = uuid::Uuid, Path), ("version" = uuid::Uuid, Path)),
-    responses((status = 200, body = Version), Common, Unknown))]
+    responses((status = 200, body = Version), CommonResponses, NotFoundResponse))]
 async fn get(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path((workspace, id)): Path<(WorkspaceId, VersionId)>,
-) -> Outcome<Json<Version>> {
+) -> ApiResult<Json<Version>> {
     let found = state.store.version_get(workspace, id).await?;
-    let version = found.ok_or_else(Refusal::not_found)?;
-    Ok(Json(shown::version(Arc::unwrap_or_clone(version))))
+    let version = found.ok_or_else(|| ApiError::not_found("version"))?;
+    Ok(Json(convert::version(Arc::unwrap_or_clone(version))))
 }

@@ -1,14 +1,14 @@
-//! Why a request is not running now.
+//! Explains why a request is not running.
 
-use super::shown_requests as shown;
+use super::convert_requests as convert;
 use crate::access::Access;
+use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
-use crate::openapi::{Common, Unknown};
+use crate::openapi::{CommonResponses, NotFoundResponse};
 use crate::params::Path;
-use crate::refusal::{Outcome, Refusal};
 use crate::route::Routes;
 use crate::state::State;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use leasehold_api::why::Why;
 use leasehold_core::{RequestId, WorkspaceId};
 use leasehold_ops as ops;
@@ -18,16 +18,16 @@ pub(super) fn routes() -> Routes {
     Routes::default().add(routes!(why), Access::Workspace)
 }
 
-/// Why a request is not running now: what holds it, what else would, its place in line and when it may begin.
+/// Explains why a request is not running: the blocking reason, further reasons, its position in line and its estimated start.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}/requests/{request}/why", operation_id = "request_why", tag = "requests",
     params(("workspace" = uuid::Uuid, Path), ("request" = uuid::Uuid, Path)),
-    responses((status = 200, body = Why), Common, Unknown))]
+    responses((status = 200, body = Why), CommonResponses, NotFoundResponse))]
 async fn why(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path((workspace, id)): Path<(WorkspaceId, RequestId)>,
-) -> Outcome<Json<Why>> {
+) -> ApiResult<Json<Why>> {
     let (engine, facts) = (state.engine.as_deref(), state.watch.facts());
     let found = ops::why::explain(&*state.store, engine, facts, workspace, id).await?;
-    let why = found.ok_or_else(Refusal::not_found)?;
-    Ok(Json(shown::why(why)))
+    let why = found.ok_or_else(|| ApiError::not_found("request"))?;
+    Ok(Json(convert::why(why)))
 }

@@ -1,14 +1,14 @@
-//! Workspaces: making, showing, changing and deleting them.
+//! Workspaces: create, list, show, change and delete them.
 
-use super::shown;
+use super::convert;
 use crate::access::Access;
+use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
-use crate::openapi::{Common, Conflict, Unknown};
-use crate::params::{Named, Path, Query, answered, answered_alone};
-use crate::refusal::{Outcome, Refusal};
+use crate::openapi::{CommonResponses, ConflictResponse, NotFoundResponse};
+use crate::params::{NameFilter, Path, Query, page_response, single_page};
 use crate::route::Routes;
 use crate::state::State;
-use axum::extract::State as Reached;
+use axum::extract::State as AxumState;
 use axum::http::StatusCode;
 use leasehold_api::Page;
 use leasehold_api::workspace::{NewWorkspace, Workspace, WorkspaceChange, WorkspaceState};
@@ -26,83 +26,90 @@ pub(super) fn routes() -> Routes {
         .add(routes!(delete), Access::Admin)
 }
 
-/// All workspaces, or the one of a name.
-#[utoipa::path(get, path = "/v1/workspaces", tag = "workspaces", params(Named),
-    responses((status = 200, body = Page<Workspace>), Common))]
+/// Lists all workspaces, or the one with a name.
+#[utoipa::path(get, path = "/v1/workspaces", tag = "workspaces", params(NameFilter),
+    responses((status = 200, body = Page<Workspace>), CommonResponses))]
 async fn list(
-    Reached(state): Reached<State>,
-    Query(wanted): Query<Named>,
-) -> Outcome<Json<Page<Workspace>>> {
-    let (page, name) = wanted.page()?;
+    AxumState(state): AxumState<State>,
+    Query(filter): Query<NameFilter>,
+) -> ApiResult<Json<Page<Workspace>>> {
+    let (page, name) = filter.page()?;
     if let Some(name) = name {
         let found = ops::workspace::find(&*state.store, &name).await?;
-        return Ok(Json(answered_alone(found, shown::workspace)));
+        return Ok(Json(single_page(found, convert::workspace)));
     }
     let limit = page.limit;
     let workspaces = state.store.workspace_list(page).await?;
     let next = |workspace: &store::workspace::Workspace| workspace.id.to_string();
-    Ok(Json(answered(workspaces, limit, next, shown::workspace)))
+    Ok(Json(page_response(
+        workspaces,
+        limit,
+        next,
+        convert::workspace,
+    )))
 }
 
-/// Makes a workspace.
+/// Creates a workspace.
 #[utoipa::path(post, path = "/v1/workspaces", tag = "workspaces", request_body = NewWorkspace,
-    responses((status = 201, body = Workspace), Common, Conflict))]
+    responses((status = 201, body = Workspace), CommonResponses, ConflictResponse))]
 async fn create(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Json(new): Json<NewWorkspace>,
-) -> Outcome<(StatusCode, Json<Workspace>)> {
+) -> ApiResult<(StatusCode, Json<Workspace>)> {
     let new = store::workspace::NewWorkspace {
         id: store::fresh_id(),
         name: new.name,
         plan: new.plan,
         limit_override: new.max_concurrent_executions,
     };
-    let made = ops::workspace::create(&*state.store, &new).await?;
-    Ok((StatusCode::CREATED, Json(shown::workspace(made))))
+    let created = ops::workspace::create(&*state.store, &new).await?;
+    Ok((StatusCode::CREATED, Json(convert::workspace(created))))
 }
 
-/// A workspace with what it uses now.
+/// Returns a workspace with its slots in use and its requests by status.
 #[utoipa::path(get, path = "/v1/workspaces/{workspace}", tag = "workspaces",
-    params(("workspace" = uuid::Uuid, Path)), responses((status = 200, body = WorkspaceState), Common, Unknown))]
+    params(("workspace" = uuid::Uuid, Path)), responses((status = 200, body = WorkspaceState), CommonResponses, NotFoundResponse))]
 async fn get(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path(id): Path<WorkspaceId>,
-) -> Outcome<Json<WorkspaceState>> {
+) -> ApiResult<Json<WorkspaceState>> {
     let found = ops::workspace::get(&*state.store, id).await?;
-    let found = found.ok_or_else(Refusal::not_found)?;
-    Ok(Json(shown::workspace_state(found)))
+    let found = found.ok_or_else(|| ApiError::not_found("workspace"))?;
+    Ok(Json(convert::workspace_state(found)))
 }
 
-/// Changes its plan or its limit, pauses it or lets it go on. A lower limit lets what runs finish.
+/// Changes the plan or limit of a workspace, pauses or resumes it. Running executions above a lower limit finish.
 #[utoipa::path(patch, path = "/v1/workspaces/{workspace}", tag = "workspaces", request_body = WorkspaceChange,
-    params(("workspace" = uuid::Uuid, Path)), responses((status = 200, body = Workspace), Common, Unknown))]
+    params(("workspace" = uuid::Uuid, Path)), responses((status = 200, body = Workspace), CommonResponses, NotFoundResponse))]
 async fn update(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path(id): Path<WorkspaceId>,
     Json(change): Json<WorkspaceChange>,
-) -> Outcome<Json<Workspace>> {
+) -> ApiResult<Json<Workspace>> {
     let change = store::workspace::WorkspaceChange {
         plan: change.plan,
         limit_override: change.max_concurrent_executions,
         paused: change.paused,
     };
     let changed = ops::workspace::update(&*state.store, id, &change).await?;
-    Ok(Json(shown::workspace(changed)))
+    Ok(Json(convert::workspace(changed)))
 }
 
-/// Deletes a workspace: nothing can be enqueued any more, what waits fails when its turn comes, what runs runs on.
+/// Deletes a workspace. New requests are rejected, pending requests fail when they are admitted, running executions continue.
 #[utoipa::path(delete, path = "/v1/workspaces/{workspace}", tag = "workspaces",
-    params(("workspace" = uuid::Uuid, Path)), responses((status = 204), Common, Unknown))]
+    params(("workspace" = uuid::Uuid, Path)), responses((status = 204), CommonResponses, NotFoundResponse))]
 async fn delete(
-    Reached(state): Reached<State>,
+    AxumState(state): AxumState<State>,
     Path(id): Path<WorkspaceId>,
-) -> Outcome<StatusCode> {
+) -> ApiResult<StatusCode> {
     ops::workspace::delete(&*state.store, id).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// That there is or was such a workspace: what is asked of another is not there, and not merely empty.
-pub(super) async fn known(state: &State, id: WorkspaceId) -> Outcome<()> {
+/// Returns not found unless the workspace exists or existed: its lists may be empty, those of an unknown workspace are not found.
+pub(super) async fn ensure_workspace_exists(state: &State, id: WorkspaceId) -> ApiResult<()> {
     let workspace = state.store.workspace_get(id).await?;
-    workspace.map(drop).ok_or_else(Refusal::not_found)
+    workspace
+        .map(drop)
+        .ok_or_else(|| ApiError::not_found("workspace"))
 }

@@ -1,72 +1,77 @@
-//! Every route with every kind of key: the server lets through whom docs/reference/api.md names, and nobody else.
+//! Calls every route with every kind of key: the server grants exactly the access that docs/reference/api.md documents.
 
-use crate::everyone::{ALL, Everyone, Who, problem};
+use crate::fixtures::{ALL, AccessFixture, CallerKind, problem};
 use leasehold_server::routes;
 use std::collections::BTreeSet;
 
-/// What a route is for, and so who may call it.
+/// The access of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum For {
-    Everybody,
+enum RouteAccess {
+    Open,
     AnyKey,
     Admins,
     Workspace,
     Queue,
     /// Workers of the job's queue.
     Job,
-    /// Whoever holds the leases; others are let through and find that they hold none.
+    /// The holders of the leases. Other workers are authorized too, but the response reports the leases as lost.
     Leases,
 }
 
-use For::{Admins, AnyKey, Everybody, Job, Leases, Queue, Workspace};
+use RouteAccess::{Admins, AnyKey, Job, Leases, Open, Queue, Workspace};
 
-/// What they get; through means that what the route answers is none of a refusal's statuses.
+/// The expected result; `Through` means that the response has none of the statuses of a denial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Gets {
+enum ExpectedResult {
     Through,
-    Refused(u16),
+    Denied(u16),
 }
 
-use Gets::{Refused, Through};
+use ExpectedResult::{Denied, Through};
 
-/// The expectation, written a second time and on purpose: the server's own verdict is what is tested.
-fn expected(route: For, who: Who) -> Gets {
+/// The expectation, deliberately independent of the server's own decision, which is under test.
+fn expected(route: RouteAccess, who: CallerKind) -> ExpectedResult {
     match (route, who) {
-        (Everybody, _) | (_, Who::Admin) => Through,
-        (_, Who::Nobody | Who::WrongKey | Who::Garbage | Who::Revoked) => Refused(401),
+        (Open, _) | (_, CallerKind::Admin) => Through,
+        (
+            _,
+            CallerKind::NoKey | CallerKind::WrongKey | CallerKind::Garbage | CallerKind::Revoked,
+        ) => Denied(401),
         (AnyKey, _)
-        | (Workspace, Who::Workspace)
-        | (Queue | Job | Leases, Who::Worker)
-        | (Leases, Who::OtherWorker) => Through,
-        (Workspace, Who::OtherWorkspace) | (Queue | Job, Who::OtherWorker) => Refused(404),
-        (Admins | Workspace | Queue | Job | Leases, _) => Refused(403),
+        | (Workspace, CallerKind::Workspace)
+        | (Queue | Job | Leases, CallerKind::Worker)
+        | (Leases, CallerKind::OtherWorker) => Through,
+        (Workspace, CallerKind::OtherWorkspace) | (Queue | Job, CallerKind::OtherWorker) => {
+            Denied(404)
+        }
+        (Admins | Workspace | Queue | Job | Leases, _) => Denied(403),
     }
 }
 
-/// Every route of the reference with what it says of who may call it.
-fn documented() -> Vec<(&'static str, &'static str, For)> {
+/// Returns every route of the reference with its documented access.
+fn documented() -> Vec<(&'static str, &'static str, RouteAccess)> {
     let reference = include_str!("../../../../docs/reference/api.md");
     let sections = reference.split("\n### `").skip(1);
     sections
         .filter_map(|section| {
             let (heading, text) = section.split_once("`\n")?;
             let (method, path) = heading.split_once(' ')?;
-            let who = text.split("**Who:** ").nth(1)?.lines().next()?;
-            Some((method, path, purpose(path, who)))
+            let access = text.split("**Access:** ").nth(1)?.lines().next()?;
+            Some((method, path, route_access(path, access)))
         })
         .collect()
 }
 
-fn purpose(path: &str, who: &str) -> For {
-    match who {
-        "everybody, without a key" => Everybody,
+fn route_access(path: &str, access: &str) -> RouteAccess {
+    match access {
+        "no key required" => Open,
         "any key" => AnyKey,
-        "administrators" => Admins,
-        "keys of the workspace, administrators" => Workspace,
-        "workers' keys for the queue, administrators" => Queue,
-        "workers' keys, administrators" if path.contains("{job}") => Job,
-        "workers' keys, administrators" => Leases,
-        other => panic!("{path}: nothing is known of `{other}`"),
+        "administrator key" => Admins,
+        "key of the workspace, administrator key" => Workspace,
+        "worker key for the queue, administrator key" => Queue,
+        "worker key, administrator key" if path.contains("{job}") => Job,
+        "worker key, administrator key" => Leases,
+        other => panic!("{path}: unknown access `{other}`"),
     }
 }
 
@@ -84,20 +89,20 @@ fn every_route_is_in_the_reference() {
 }
 
 #[tokio::test]
-async fn every_key_gets_what_it_should_from_every_route() {
+async fn every_kind_of_key_gets_the_documented_access_to_every_route() {
     for (method, path, route) in documented() {
-        let mut everyone = Everyone::new().await;
+        let mut fixture = AccessFixture::new().await;
         for who in ALL {
-            let got = everyone.status(method, path, who).await;
+            let got = fixture.status(method, path, who).await;
             match expected(route, who) {
-                Refused(status) => assert_eq!(got, status, "{method} {path} by {who:?}"),
+                Denied(status) => assert_eq!(got, status, "{method} {path} by {who:?}"),
                 Through => {
                     assert!(
                         !matches!(got, 401 | 403 | 404 | 405) && got < 500,
                         "{method} {path} by {who:?}: {got}"
                     );
-                    // What was called for may be gone now.
-                    everyone = Everyone::new().await;
+                    // The call may have deleted the fixture's objects.
+                    fixture = AccessFixture::new().await;
                 }
             }
         }
@@ -105,10 +110,14 @@ async fn every_key_gets_what_it_should_from_every_route() {
 }
 
 #[tokio::test]
-async fn a_path_that_is_no_text_is_a_problem_and_only_for_those_with_a_key() {
-    let everyone = Everyone::new().await;
-    for (who, status) in [(Who::Nobody, 401), (Who::Worker, 400), (Who::Admin, 400)] {
-        let answer = everyone
+async fn path_that_is_not_utf8_is_invalid_parameter_for_callers_with_a_key() {
+    let fixture = AccessFixture::new().await;
+    for (who, status) in [
+        (CallerKind::NoKey, 401),
+        (CallerKind::Worker, 400),
+        (CallerKind::Admin, 400),
+    ] {
+        let answer = fixture
             .send("GET", "/v1/queues/%FF", who, "application/json", "")
             .await;
         assert_eq!(problem(&answer).status, status, "{who:?}");
@@ -116,10 +125,12 @@ async fn a_path_that_is_no_text_is_a_problem_and_only_for_those_with_a_key() {
 }
 
 #[tokio::test]
-async fn a_parameter_that_is_no_id_is_named() {
-    let everyone = Everyone::new().await;
-    let answer = everyone
-        .ground
-        .get("/v1/workspaces/x", &everyone.ground.admin);
-    answer.await.refused("invalid_parameter", "workspace");
+async fn malformed_id_in_path_is_named() {
+    let fixture = AccessFixture::new().await;
+    let answer = fixture
+        .server
+        .get("/v1/workspaces/x", &fixture.server.admin);
+    answer
+        .await
+        .expect_problem("invalid_parameter", "workspace");
 }

@@ -1,6 +1,6 @@
-//! Bad input of every kind against every route that takes a body: a problem that names what is wrong, nothing changed, nothing told to the log.
+//! Invalid input against every route with a body: the problem names the invalid value, nothing is changed, no value is logged.
 
-use crate::everyone::{Everyone, Who, problem};
+use crate::fixtures::{AccessFixture, CallerKind, problem};
 use leasehold_api::{Code, Problem};
 use leasehold_server::routes_with_body;
 use leasehold_store::Page;
@@ -11,20 +11,20 @@ use leasehold_testkit::logs;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// What must never be in a log.
+/// Text that must never be logged.
 const MARK: &str = "hush-7f3a";
 
-type Good = (&'static str, &'static str, Value);
+type ValidBody = (&'static str, &'static str, Value);
 
-/// Every route that takes a body, with a good one.
-fn good_bodies(everyone: &Everyone) -> Vec<Good> {
-    let mut all = of_workspaces(everyone);
-    all.extend(of_jobs());
+/// Returns every route with a body, with a valid body.
+fn valid_bodies(fixture: &AccessFixture) -> Vec<ValidBody> {
+    let mut all = workspace_bodies(fixture);
+    all.extend(job_bodies());
     all
 }
 
-fn of_workspaces(everyone: &Everyone) -> Vec<Good> {
-    let request = json!({ "definition": everyone.id("definition"), "params": { "a": MARK }, "priority": 1,
+fn workspace_bodies(fixture: &AccessFixture) -> Vec<ValidBody> {
+    let request = json!({ "definition": fixture.id("definition"), "params": { "a": MARK }, "priority": 1,
         "run_at": "2030-01-01T00:00:00Z", "idempotency_key": MARK, "dedupe_window_ms": 1000 });
     let retry =
         json!({ "max_attempts": 2, "base_ms": 5, "factor": 1.5, "max_ms": 9, "jitter": 0.5 });
@@ -57,7 +57,7 @@ fn of_workspaces(everyone: &Everyone) -> Vec<Good> {
     ]
 }
 
-fn of_jobs() -> Vec<Good> {
+fn job_bodies() -> Vec<ValidBody> {
     let backoff = json!({ "base_ms": 1, "factor": 2.0, "max_ms": 5, "jitter": 0.1 });
     let job = json!({ "kind": "k", "payload": { "a": MARK }, "priority": 1, "run_in_ms": 5, "max_attempts": 2, "timeout_ms": 10,
         "backoff": backoff, "dedup_key": MARK, "dedup_window_ms": 7 });
@@ -84,10 +84,10 @@ fn of_jobs() -> Vec<Good> {
     ]
 }
 
-/// Fields that take any JSON, and so are bad only inside.
+/// Fields that accept any JSON: only nested values can be invalid.
 const ANY_JSON: [&str; 5] = ["params", "payload", "progress", "params_schema", "input"];
-/// What no field but those of any JSON takes.
-fn wrong_values() -> Vec<String> {
+/// Values that only a field of any JSON accepts.
+fn invalid_values() -> Vec<String> {
     let texts = [
         r#"{"strange": 1}"#,
         r#"[["x"]]"#,
@@ -105,11 +105,11 @@ fn nested(depth: usize) -> String {
     format!("{}{}", "[".repeat(depth), "]".repeat(depth))
 }
 
-/// Everything there is, as far as it can be listed.
-async fn everything(everyone: &Everyone) -> String {
-    let store = &everyone.ground.store;
-    let workspace = everyone.id("workspace").parse().unwrap();
-    let definition = everyone.id("definition").parse().unwrap();
+/// Dumps all objects of the store that can be listed.
+async fn dump_store(fixture: &AccessFixture) -> String {
+    let store = &fixture.server.store;
+    let workspace = fixture.id("workspace").parse().unwrap();
+    let definition = fixture.id("definition").parse().unwrap();
     let executions = ExecutionFilter {
         workspace,
         status: None,
@@ -142,21 +142,21 @@ async fn everything(everyone: &Everyone) -> String {
     )
 }
 
-struct Trial<'a> {
-    everyone: &'a Everyone,
+struct RouteTest<'a> {
+    fixture: &'a AccessFixture,
     before: String,
     route: (&'static str, &'static str),
 }
 
-impl Trial<'_> {
-    /// Sends it and asserts that it was refused and changed nothing.
-    async fn refused(&self, body: impl Into<Vec<u8>>) -> Problem {
+impl RouteTest<'_> {
+    /// Sends the body and asserts that it was rejected and changed nothing.
+    async fn assert_rejected(&self, body: impl Into<Vec<u8>>) -> Problem {
         let (method, path) = self.route;
         let body = body.into();
         let shown: String = String::from_utf8_lossy(&body).chars().take(200).collect();
         let answer = self
-            .everyone
-            .send(method, path, Who::Admin, "application/json", body)
+            .fixture
+            .send(method, path, CallerKind::Admin, "application/json", body)
             .await;
         assert!(
             (400..500).contains(&answer.status),
@@ -164,7 +164,7 @@ impl Trial<'_> {
             answer.status
         );
         assert_eq!(
-            everything(self.everyone).await,
+            dump_store(self.fixture).await,
             self.before,
             "{method} {path} {shown}"
         );
@@ -172,7 +172,7 @@ impl Trial<'_> {
     }
 
     /// Asserts that the problem names this field.
-    fn names(&self, problem: &Problem, field: &str, body: &str) {
+    fn assert_names(&self, problem: &Problem, field: &str, body: &str) {
         let path = problem.path.clone().unwrap_or_default();
         let body: String = body.chars().take(200).collect();
         assert!(
@@ -184,10 +184,10 @@ impl Trial<'_> {
 }
 
 #[test]
-fn every_route_that_takes_a_body_is_tried() {
+fn every_route_with_a_body_is_tested() {
     let (known, there) = tokio::runtime::Runtime::new().unwrap().block_on(async {
-        let everyone = Everyone::new().await;
-        let known: BTreeSet<(String, String)> = good_bodies(&everyone)
+        let fixture = AccessFixture::new().await;
+        let known: BTreeSet<(String, String)> = valid_bodies(&fixture)
             .into_iter()
             .map(|(method, path, _)| (method.to_owned(), path.to_owned()))
             .collect();
@@ -201,35 +201,35 @@ fn every_route_that_takes_a_body_is_tried() {
 }
 
 #[tokio::test]
-async fn good_bodies_are_taken() {
-    let count = good_bodies(&Everyone::new().await).len();
+async fn valid_bodies_are_accepted() {
+    let count = valid_bodies(&AccessFixture::new().await).len();
     for index in 0..count {
-        let everyone = Everyone::new().await;
-        let (method, path, body) = good_bodies(&everyone).swap_remove(index);
+        let fixture = AccessFixture::new().await;
+        let (method, path, body) = valid_bodies(&fixture).swap_remove(index);
         let json = "application/json";
-        let answer = everyone
-            .send(method, path, Who::Admin, json, body.to_string())
+        let answer = fixture
+            .send(method, path, CallerKind::Admin, json, body.to_string())
             .await;
         assert!(answer.status < 300, "{method} {path}: {answer:?}");
     }
 }
 
 #[tokio::test]
-async fn what_is_no_json_is_refused_and_changes_nothing() {
-    logs::keep();
-    let everyone = Everyone::new().await;
-    let before = everything(&everyone).await;
-    for (method, path, good) in good_bodies(&everyone) {
-        let trial = Trial {
-            everyone: &everyone,
+async fn malformed_json_is_rejected_and_changes_nothing() {
+    logs::capture();
+    let fixture = AccessFixture::new().await;
+    let before = dump_store(&fixture).await;
+    for (method, path, valid) in valid_bodies(&fixture) {
+        let test = RouteTest {
+            fixture: &fixture,
             before: before.clone(),
             route: (method, path),
         };
-        let good = good.to_string();
-        let half = good[..good.len() / 2].to_owned();
-        let twice = format!("{good}{good}");
+        let valid = valid.to_string();
+        let half = valid[..valid.len() / 2].to_owned();
+        let twice = format!("{valid}{valid}");
         let deep = nested(100_000);
-        let deep_inside = good.replacen('{', &format!("{{\"x\": {}, ", nested(10_000)), 1);
+        let deep_inside = valid.replacen('{', &format!("{{\"x\": {}, ", nested(10_000)), 1);
         for body in [
             "{",
             "nul",
@@ -240,64 +240,65 @@ async fn what_is_no_json_is_refused_and_changes_nothing() {
             &deep,
             &deep_inside,
         ] {
-            trial.refused(body).await;
+            test.assert_rejected(body).await;
         }
-        let mut not_utf8 = good.clone().into_bytes();
+        let mut not_utf8 = valid.clone().into_bytes();
         not_utf8.extend([0xff, 0xfe]);
-        trial.refused(not_utf8).await;
-        trial.refused(format!("\0{good}")).await;
+        test.assert_rejected(not_utf8).await;
+        test.assert_rejected(format!("\0{valid}")).await;
         for other in ["[]", "7", "\"text\"", "true"] {
-            trial.refused(other).await;
+            test.assert_rejected(other).await;
         }
-        let plain = everyone.send(method, path, Who::Admin, "text/plain", good.clone());
+        let plain = fixture.send(method, path, CallerKind::Admin, "text/plain", valid.clone());
         assert_eq!(plain.await.status, 415, "{method} {path}");
         let huge = vec![b' '; 33 * 1024 * 1024];
-        let answer = everyone
-            .send(method, path, Who::Admin, "application/json", huge)
+        let answer = fixture
+            .send(method, path, CallerKind::Admin, "application/json", huge)
             .await;
         assert_eq!(problem(&answer).code, Code::BodyTooLarge, "{path}");
-        assert_eq!(everything(&everyone).await, before, "{method} {path}");
+        assert_eq!(dump_store(&fixture).await, before, "{method} {path}");
     }
     assert!(!logs::all().contains(MARK), "{}", logs::all());
 }
 
 #[tokio::test]
-async fn fields_that_are_unknown_or_wrong_are_named_and_nothing_changes() {
-    logs::keep();
-    let everyone = Everyone::new().await;
-    let before = everything(&everyone).await;
-    for (method, path, good) in good_bodies(&everyone) {
-        let trial = Trial {
-            everyone: &everyone,
+async fn unknown_or_invalid_fields_are_named_and_nothing_changes() {
+    logs::capture();
+    let fixture = AccessFixture::new().await;
+    let before = dump_store(&fixture).await;
+    for (method, path, valid) in valid_bodies(&fixture) {
+        let test = RouteTest {
+            fixture: &fixture,
             before: before.clone(),
             route: (method, path),
         };
-        for (place, names) in places(&good) {
-            let object = place.is_empty() || good.pointer(&place).is_some_and(Value::is_object);
+        for (pointer, names) in all_pointers(&valid) {
+            let object =
+                pointer.is_empty() || valid.pointer(&pointer).is_some_and(Value::is_object);
             let free = names.iter().any(|name| ANY_JSON.contains(&name.as_str()));
             if object && !free {
-                let mut strange = good.clone();
-                strange.pointer_mut(&place).unwrap()["strange_field"] = json!(1);
+                let mut strange = valid.clone();
+                strange.pointer_mut(&pointer).unwrap()["strange_field"] = json!(1);
                 let body = strange.to_string();
-                let problem = trial.refused(body.as_str()).await;
-                trial.names(&problem, "strange_field", &body);
+                let problem = test.assert_rejected(body.as_str()).await;
+                test.assert_names(&problem, "strange_field", &body);
             }
             let Some(last) = names.last().filter(|_| !free) else {
                 continue;
             };
-            for wrong in wrong_values() {
-                // What went wrong is kept without such characters: better so than not to know that it did.
+            for wrong in invalid_values() {
+                // An error text is stored without NUL characters instead of being rejected.
                 if last == "error" && wrong.contains("u0000") {
                     continue;
                 }
-                let body = with(&good, &place, &wrong);
-                let problem = trial.refused(body.as_str()).await;
-                // A node is known by its place until its type is.
+                let body = replace_at(&valid, &pointer, &wrong);
+                let problem = test.assert_rejected(body.as_str()).await;
+                // A node is named by its index until its type is known.
                 let node = ["nodes/0", "nodes/1", "nodes/2"];
-                let node = node.into_iter().find(|node| place.contains(node));
+                let node = node.into_iter().find(|node| pointer.contains(node));
                 let name = node.unwrap_or(last);
                 if !wrong.starts_with('1') {
-                    trial.names(&problem, name, &body);
+                    test.assert_names(&problem, name, &body);
                 }
             }
         }
@@ -306,16 +307,16 @@ async fn fields_that_are_unknown_or_wrong_are_named_and_nothing_changes() {
 }
 
 #[tokio::test]
-async fn json_of_the_user_is_refused_where_it_could_not_be_kept() {
-    let everyone = Everyone::new().await;
-    let before = everything(&everyone).await;
-    for (method, path, good) in good_bodies(&everyone) {
-        let trial = Trial {
-            everyone: &everyone,
+async fn user_json_that_cannot_be_stored_is_rejected() {
+    let fixture = AccessFixture::new().await;
+    let before = dump_store(&fixture).await;
+    for (method, path, valid) in valid_bodies(&fixture) {
+        let test = RouteTest {
+            fixture: &fixture,
             before: before.clone(),
             route: (method, path),
         };
-        for (place, names) in places(&good) {
+        for (pointer, names) in all_pointers(&valid) {
             let Some(name) = names
                 .last()
                 .filter(|name| ANY_JSON.contains(&name.as_str()))
@@ -330,10 +331,10 @@ async fn json_of_the_user_is_refused_where_it_could_not_be_kept() {
                 &large,
             ];
             for wrong in bad {
-                let body = with(&good, &place, wrong);
-                let problem = trial.refused(body.as_str()).await;
+                let body = replace_at(&valid, &pointer, wrong);
+                let problem = test.assert_rejected(body.as_str()).await;
                 if !wrong.contains("123456789012345678901234567890") {
-                    trial.names(&problem, name, &body);
+                    test.assert_names(&problem, name, &body);
                 }
             }
         }
@@ -341,11 +342,11 @@ async fn json_of_the_user_is_refused_where_it_could_not_be_kept() {
 }
 
 #[tokio::test]
-async fn graphs_that_cannot_run_are_refused_with_the_place() {
-    let everyone = Everyone::new().await;
-    let trial = Trial {
-        before: everything(&everyone).await,
-        everyone: &everyone,
+async fn invalid_graphs_are_rejected_with_the_path() {
+    let fixture = AccessFixture::new().await;
+    let test = RouteTest {
+        before: dump_store(&fixture).await,
+        fixture: &fixture,
         route: (
             "POST",
             "/v1/workspaces/{workspace}/definitions/{definition}/versions",
@@ -386,28 +387,28 @@ async fn graphs_that_cannot_run_are_refused_with_the_place() {
             "nodes/0/id",
         ),
     ];
-    for (graph, place) in graphs {
+    for (graph, pointer) in graphs {
         let body = json!({ "body": { "graph": graph } }).to_string();
-        let problem = trial.refused(body.as_str()).await;
-        trial.names(&problem, place, &body);
+        let problem = test.assert_rejected(body.as_str()).await;
+        test.assert_names(&problem, pointer, &body);
     }
 }
 
-/// Every place of a document as a JSON pointer, with the names on the way; the whole first.
-fn places(document: &Value) -> Vec<(String, Vec<String>)> {
+/// Returns every JSON pointer of a document with the field names on its path; the whole document first.
+fn all_pointers(document: &Value) -> Vec<(String, Vec<String>)> {
     let mut found = vec![(String::new(), Vec::new())];
     let mut next = 0;
-    while let Some((place, names)) = found.get(next).cloned() {
+    while let Some((pointer, names)) = found.get(next).cloned() {
         next += 1;
-        match document.pointer(&place) {
+        match document.pointer(&pointer) {
             Some(Value::Object(fields)) => {
                 for name in fields.keys() {
                     let names = names.iter().cloned().chain([name.clone()]).collect();
-                    found.push((format!("{place}/{name}"), names));
+                    found.push((format!("{pointer}/{name}"), names));
                 }
             }
             Some(Value::Array(items)) if !items.is_empty() => {
-                found.push((format!("{place}/0"), names));
+                found.push((format!("{pointer}/0"), names));
             }
             _ => {}
         }
@@ -415,10 +416,10 @@ fn places(document: &Value) -> Vec<(String, Vec<String>)> {
     found
 }
 
-/// The document's text with this text at a place.
-fn with(document: &Value, place: &str, text: &str) -> String {
+/// Returns the document's text with the value at a pointer replaced.
+fn replace_at(document: &Value, pointer: &str, text: &str) -> String {
     let mut changed = document.clone();
-    *changed.pointer_mut(place).unwrap() = json!("\u{1}here\u{1}");
+    *changed.pointer_mut(pointer).unwrap() = json!("\u{1}here\u{1}");
     let mark = json!("\u{1}here\u{1}").to_string();
     changed.to_string().replacen(&mark, text, 1)
 }

@@ -1,12 +1,12 @@
-//! The examination of an installation by itself.
+//! The doctor route.
 
 use leasehold_testbed::TestServer;
 use serde_json::Value;
 
 #[tokio::test]
-async fn an_examination_finds_what_is_well_and_what_is_not() {
-    let ground = TestServer::new().await;
-    let answer = ground.get("/v1/doctor", &ground.admin).await.expect(200);
+async fn doctor_reports_good_and_bad_findings() {
+    let server = TestServer::new().await;
+    let answer = server.get("/v1/doctor", &server.admin).await.expect(200);
     let found = |check: &str| -> &Value {
         let all = answer["findings"].as_array().unwrap();
         let one = all.iter().find(|one| one["check"] == check);

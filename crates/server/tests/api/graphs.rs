@@ -1,14 +1,14 @@
-//! Executions of graphs: what is shown of their nodes, and their jobs in the hands of workers.
+//! Executions of graphs: their nodes, and their jobs claimed by workers.
 
-use crate::claims::{PATIENCE, ask_and_go_away, nothing_is_leased};
-use crate::everyone::one_task;
+use crate::claims::{TIMEOUT, assert_nothing_leased, claim_and_disconnect};
+use crate::fixtures::one_task;
 use leasehold_core::graph::{NodeRun, NodeState};
 use leasehold_core::key::KeyScope;
 use leasehold_core::{ExecutionId, JobId, JsonText};
 use leasehold_engine::Error;
 use leasehold_store::graph::GraphStarted;
+use leasehold_store::notification::Notification;
 use leasehold_store::request::ClaimedRequest;
-use leasehold_store::wake::Wake;
 use leasehold_testbed::{BackendKind, KeyedWorkspace, TestServer};
 use leasehold_testkit::eventually;
 use serde_json::{Value, json};
@@ -16,18 +16,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const CLAIM: &str = "/v1/queues/mine/claim";
 
-/// An execution of a graph, as the dispatcher leaves it.
-async fn execution(ground: &TestServer, graph: Value) -> (KeyedWorkspace, ExecutionId) {
-    let (site, claimed) = claimed(ground, graph).await;
-    (site, claimed.execution)
+/// Starts an execution of a graph, as the dispatcher does.
+async fn execution(server: &TestServer, graph: Value) -> (KeyedWorkspace, ExecutionId) {
+    let (workspace, claimed) = claimed(server, graph).await;
+    (workspace, claimed.execution)
 }
 
-/// The same, with the claim of its request.
-async fn claimed(ground: &TestServer, graph: Value) -> (KeyedWorkspace, ClaimedRequest) {
-    let site = ground.workspace(5).await;
-    ground.publish_graph(&site, graph).await;
-    let claimed = ground.running(&site).await;
-    (site, claimed)
+/// Starts an execution of a graph; returns the claim of its request.
+async fn claimed(server: &TestServer, graph: Value) -> (KeyedWorkspace, ClaimedRequest) {
+    let workspace = server.workspace(5).await;
+    server.publish_graph(&workspace, graph).await;
+    let claimed = server.enqueue_running(&workspace).await;
+    (workspace, claimed)
 }
 
 fn two() -> Value {
@@ -41,11 +41,11 @@ fn two() -> Value {
 }
 
 #[tokio::test]
-async fn a_graph_that_no_engine_knows_has_not_begun() {
-    let ground = TestServer::new().await;
-    let (site, execution) = execution(&ground, two()).await;
-    let path = site.path(&format!("/executions/{execution}/graph"));
-    let shown = ground.get(&path, &site.key).await.expect(200);
+async fn graph_unknown_to_the_engine_has_waiting_nodes() {
+    let server = TestServer::new().await;
+    let (workspace, execution) = execution(&server, two()).await;
+    let path = workspace.path(&format!("/executions/{execution}/graph"));
+    let shown = server.get(&path, &workspace.key).await.expect(200);
     let waiting =
         |id: &str, kind: &str| json!({ "id": id, "type": kind, "state": "waiting", "attempts": 0 });
     let mut task = waiting("c", "task");
@@ -55,9 +55,9 @@ async fn a_graph_that_no_engine_knows_has_not_begun() {
 }
 
 #[tokio::test]
-async fn a_graph_is_shown_as_the_engine_knows_it_and_a_node_with_its_whole_output() {
-    let ground = TestServer::new().await;
-    let (site, execution) = execution(&ground, two()).await;
+async fn graph_has_the_engines_state_and_a_node_its_complete_output() {
+    let server = TestServer::new().await;
+    let (workspace, execution) = execution(&server, two()).await;
     let done = NodeRun {
         state: NodeState::Completed,
         attempts: 2,
@@ -71,9 +71,9 @@ async fn a_graph_is_shown_as_the_engine_knows_it_and_a_node_with_its_whole_outpu
         error: Some("no stamp".to_owned()),
         ..NodeRun::waiting("c")
     };
-    ground.engine.set_nodes(Ok(Some(vec![done, failed])));
-    let path = site.path(&format!("/executions/{execution}/graph"));
-    let answer = ground.get(&path, &site.key).await;
+    server.engine.set_nodes(Ok(Some(vec![done, failed])));
+    let path = workspace.path(&format!("/executions/{execution}/graph"));
+    let answer = server.get(&path, &workspace.key).await;
     assert!(answer.text.contains("[1.50]"), "{}", answer.text);
     let shown = answer.expect(200);
     assert_eq!(shown["nodes"][0]["output_omitted"], true);
@@ -81,48 +81,51 @@ async fn a_graph_is_shown_as_the_engine_knows_it_and_a_node_with_its_whole_outpu
     assert_eq!(shown["nodes"][1]["state"], "failed");
     assert_eq!(shown["nodes"][1]["job"], 7);
     assert_eq!(shown["nodes"][1]["error"], "no stamp");
-    let node = |id: &str| site.path(&format!("/executions/{execution}/nodes/{id}"));
-    let whole = ground.get(&node("a%2Fb"), &site.key).await.expect(200);
+    let node = |id: &str| workspace.path(&format!("/executions/{execution}/nodes/{id}"));
+    let whole = server.get(&node("a%2Fb"), &workspace.key).await.expect(200);
     assert_eq!(
         (&whole["output"], &whole["output_omitted"]),
         (&json!({ "of": 0 }), &Value::Null)
     );
-    ground
-        .get(&node("d"), &site.key)
+    server
+        .get(&node("d"), &workspace.key)
         .await
-        .refused("not_found", "");
-    ground
+        .expect_problem("not_found", "");
+    server
         .engine
         .set_nodes(Err(Error::Unavailable("away".to_owned())));
-    ground
-        .get(&path, &site.key)
+    server
+        .get(&path, &workspace.key)
         .await
-        .refused("engine_unavailable", "");
+        .expect_problem("engine_unavailable", "");
 }
 
 #[tokio::test]
-async fn a_binding_has_no_nodes() {
-    let ground = TestServer::new().await;
-    let site = ground.workspace(5).await;
-    let execution = ground.running(&site).await.execution;
-    let path = site.path(&format!("/executions/{execution}/graph"));
-    let shown = ground.get(&path, &site.key).await.expect(200);
+async fn binding_has_no_nodes() {
+    let server = TestServer::new().await;
+    let workspace = server.workspace(5).await;
+    let execution = server.enqueue_running(&workspace).await.execution;
+    let path = workspace.path(&format!("/executions/{execution}/graph"));
+    let shown = server.get(&path, &workspace.key).await.expect(200);
     assert_eq!((&shown["nodes"], &shown["edges"]), (&json!([]), &json!([])));
-    let node = site.path(&format!("/executions/{execution}/nodes/a"));
-    ground.get(&node, &site.key).await.refused("not_found", "");
+    let node = workspace.path(&format!("/executions/{execution}/nodes/a"));
+    server
+        .get(&node, &workspace.key)
+        .await
+        .expect_problem("not_found", "");
 }
 
 #[tokio::test]
-async fn a_worker_over_http_ends_a_node_and_the_execution_with_it() {
-    let ground = TestServer::new().await;
-    let (site, claimed) = claimed(&ground, one_task()).await;
+async fn http_worker_completes_a_node_and_its_execution() {
+    let server = TestServer::new().await;
+    let (workspace, claimed) = claimed(&server, one_task()).await;
     let execution = claimed.execution;
-    let started = ground.store.graph_start(&(&claimed).into()).await.unwrap();
+    let started = server.store.graph_start(&(&claimed).into()).await.unwrap();
     assert_eq!(started, GraphStarted::Started);
     let queues = vec!["mine".to_owned()];
-    let key = ground.key(KeyScope::Worker { queues }).await;
+    let key = server.key(KeyScope::Worker { queues }).await;
     let claim = json!({ "worker": "w", "max": 2 });
-    let claimed = ground
+    let claimed = server
         .post("/v1/queues/mine/claim", &key, claim)
         .await
         .expect(200);
@@ -130,123 +133,123 @@ async fn a_worker_over_http_ends_a_node_and_the_execution_with_it() {
     assert_eq!(job["payload"]["node_id"], "a");
     assert_eq!(job["payload"]["execution_id"], execution.to_string());
     let path = format!("/v1/jobs/{}", job["id"]);
-    let shown = ground.get(&path, &key).await.expect(200);
+    let shown = server.get(&path, &key).await.expect(200);
     assert_eq!(shown["execution"], execution.to_string());
-    let cancel = ground
+    let cancel = server
         .post(&format!("{path}/cancel"), &key, Value::Null)
         .await;
-    cancel.refused("job_of_graph", "");
+    cancel.expect_problem("job_of_graph", "");
     let finish = json!({ "id": job["id"], "token": job["token"], "outcome": "completed", "result": { "sum": 3 } });
     let finish = json!({ "worker": "w", "finishes": [finish] });
-    let finished = ground
+    let finished = server
         .post("/v1/jobs/finish", &key, finish)
         .await
         .expect(200);
     assert_eq!(finished["finished"][0]["state"], "completed", "{finished}");
-    let path = site.path(&format!("/executions/{execution}"));
-    let shown = ground.get(&path, &site.key).await.expect(200);
+    let path = workspace.path(&format!("/executions/{execution}"));
+    let shown = server.get(&path, &workspace.key).await.expect(200);
     assert_eq!(shown["status"], "COMPLETED");
 }
 
-/// Callers hang up at every point of a claim that waits for a node which may be tried once. Nobody has worked on it, so it is there for the next who
-/// asks, and the execution completes.
-async fn who_hangs_up_while_it_waits_for_a_node_costs_no_attempt(on: BackendKind) {
-    let ground = TestServer::on(on).await;
+/// Callers disconnect at every await point of a claim that waits for a node with one attempt. No worker has run it, so the next claim gets it and the
+/// execution completes.
+async fn disconnected_claim_of_a_node_costs_no_attempt(on: BackendKind) {
+    let server = TestServer::on(on).await;
     let task =
         json!({ "id": "a", "type": "task", "queue": "mine", "retry": { "max_attempts": 1 } });
     for polls in 0.. {
-        let (site, claimed) = claimed(&ground, json!({ "nodes": [task] })).await;
+        let (workspace, claimed) = claimed(&server, json!({ "nodes": [task] })).await;
         let hung_up = AtomicBool::new(false);
         let asking = async {
-            let answered = ask_and_go_away(&ground, CLAIM, polls).await;
+            let answered = claim_and_disconnect(&server, CLAIM, polls).await;
             hung_up.store(true, Ordering::SeqCst);
             answered
         };
         let (answered, ()) = tokio::join!(asking, async {
             let waits =
-                async || ground.state.waiting_claims() > 0 || hung_up.load(Ordering::SeqCst);
-            assert!(eventually(PATIENCE, waits).await);
-            let started = ground.store.graph_start(&(&claimed).into()).await.unwrap();
+                async || server.state.waiting_claims() > 0 || hung_up.load(Ordering::SeqCst);
+            assert!(eventually(TIMEOUT, waits).await);
+            let started = server.store.graph_start(&(&claimed).into()).await.unwrap();
             assert_eq!(started, GraphStarted::Started);
         });
         if answered {
             assert!(polls >= 3, "it did not wait: {polls}");
             break;
         }
-        nothing_is_leased(&ground, polls).await;
-        complete(&ground, &site, claimed.execution).await;
+        assert_nothing_leased(&server, polls).await;
+        complete(&server, &workspace, claimed.execution).await;
     }
 }
 
-/// A worker comes, finds the node as nobody had touched it, and completes it, and with it the execution.
-async fn complete(ground: &TestServer, site: &KeyedWorkspace, execution: ExecutionId) {
+/// Claims the node, asserts that it has no earlier attempt, and completes it and the execution.
+async fn complete(server: &TestServer, workspace: &KeyedWorkspace, execution: ExecutionId) {
     let claim = json!({ "worker": "w", "max": 2 });
-    let claimed = ground.post(CLAIM, &ground.admin, claim).await.expect(200);
+    let claimed = server.post(CLAIM, &server.admin, claim).await.expect(200);
     let job = &claimed["jobs"][0];
     assert_eq!(job["attempt"], 1, "{claimed}");
     let finish = json!({ "id": job["id"], "token": job["token"], "outcome": "completed" });
     let finish = json!({ "worker": "w", "finishes": [finish] });
-    let finished = ground
-        .post("/v1/jobs/finish", &ground.admin, finish)
+    let finished = server
+        .post("/v1/jobs/finish", &server.admin, finish)
         .await
         .expect(200);
     assert_eq!(finished["finished"][0]["state"], "completed", "{finished}");
-    let path = site.path(&format!("/executions/{execution}"));
-    let shown = ground.get(&path, &site.key).await.expect(200);
+    let path = workspace.path(&format!("/executions/{execution}"));
+    let shown = server.get(&path, &workspace.key).await.expect(200);
     assert_eq!(shown["status"], "COMPLETED");
 }
 
 #[tokio::test]
-async fn who_hangs_up_while_it_waits_for_a_node_costs_no_attempt_on_postgres() {
-    who_hangs_up_while_it_waits_for_a_node_costs_no_attempt(BackendKind::Postgres).await;
+async fn disconnected_claim_of_a_node_costs_no_attempt_on_postgres() {
+    disconnected_claim_of_a_node_costs_no_attempt(BackendKind::Postgres).await;
 }
 
 #[tokio::test]
-async fn who_hangs_up_while_it_waits_for_a_node_costs_no_attempt_on_sqlite() {
-    who_hangs_up_while_it_waits_for_a_node_costs_no_attempt(BackendKind::Sqlite).await;
+async fn disconnected_claim_of_a_node_costs_no_attempt_on_sqlite() {
+    disconnected_claim_of_a_node_costs_no_attempt(BackendKind::Sqlite).await;
 }
 
 #[tokio::test]
-async fn a_word_that_an_execution_has_ended_wakes_whoever_follows() {
-    let ground = TestServer::new().await;
+async fn report_of_an_ended_execution_notifies_the_reconciler() {
+    let server = TestServer::new().await;
     let queues = vec!["mine".to_owned()];
-    let key = ground.key(KeyScope::Worker { queues }).await;
+    let key = server.key(KeyScope::Worker { queues }).await;
     let path = format!("/v1/executions/{}/ended", uuid::Uuid::nil());
     let (woken, answer) = tokio::join!(
-        ground.store.wake_wait(Wake::Ended),
-        ground.post(&path, &key, Value::Null),
+        server.store.notification_wait(Notification::Ended),
+        server.post(&path, &key, Value::Null),
     );
     let () = woken;
     assert_eq!(answer.status, 204, "{}", answer.text);
 }
 
 #[tokio::test]
-async fn queues_of_leasehold_itself_are_open_to_nobody() {
-    let ground = TestServer::new().await;
-    let admin = &ground.admin;
+async fn internal_queues_are_hidden_from_all_keys() {
+    let server = TestServer::new().await;
+    let admin = &server.admin;
     let job = json!({ "kind": "http", "payload": {} });
     let jobs = "/v1/queues/leasehold:http/jobs";
-    ground
+    server
         .post(jobs, admin, job)
         .await
-        .refused("invalid_parameter", "queue");
+        .expect_problem("invalid_parameter", "queue");
     let claim = json!({ "worker": "w", "max": 1 });
     let claims = "/v1/queues/leasehold:http/claim";
-    ground
+    server
         .post(claims, admin, claim)
         .await
-        .refused("invalid_parameter", "queue");
+        .expect_problem("invalid_parameter", "queue");
     let key = json!({ "name": "n", "scope": { "kind": "worker", "queues": ["leasehold:delay"] } });
-    ground
+    server
         .post("/v1/keys", admin, key)
         .await
-        .refused("invalid", "/scope/queues/0");
-    let site = ground.workspace(1).await;
+        .expect_problem("invalid", "/scope/queues/0");
+    let workspace = server.workspace(1).await;
     let graph = json!({ "nodes": [{ "id": "a", "type": "task", "queue": "leasehold:http" }] });
-    let versions = site.path(&format!("/definitions/{}/versions", site.definition));
+    let versions = workspace.path(&format!("/definitions/{}/versions", workspace.definition));
     let version = json!({ "body": { "graph": graph } });
-    ground
-        .post(&versions, &site.key, version)
+    server
+        .post(&versions, &workspace.key, version)
         .await
-        .refused("invalid", "/body/graph/nodes/0/queue");
+        .expect_problem("invalid", "/body/graph/nodes/0/queue");
 }

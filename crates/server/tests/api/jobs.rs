@@ -1,4 +1,4 @@
-//! Jobs: put into queues, shown, listed and cancelled.
+//! Jobs: enqueue, show, list and cancel them.
 
 use leasehold_core::key::KeyScope;
 use leasehold_testbed::{TestResponse, TestServer};
@@ -7,32 +7,32 @@ use serde_json::{Value, json};
 const JOBS: &str = "/v1/queues/emails/jobs";
 const BATCH: &str = "/v1/queues/emails/jobs/batch";
 
-async fn enqueue(ground: &TestServer, job: Value) -> TestResponse {
-    ground.post(JOBS, &ground.admin, job).await
+async fn enqueue(server: &TestServer, job: Value) -> TestResponse {
+    server.post(JOBS, &server.admin, job).await
 }
 
-async fn job(ground: &TestServer, id: &Value) -> Value {
-    ground
-        .get(&format!("/v1/jobs/{id}"), &ground.admin)
+async fn job(server: &TestServer, id: &Value) -> Value {
+    server
+        .get(&format!("/v1/jobs/{id}"), &server.admin)
         .await
         .expect(200)
 }
 
-async fn nothing_is_queued(ground: &TestServer) {
-    let jobs = ground.get("/v1/jobs", &ground.admin).await.expect(200);
+async fn assert_no_jobs(server: &TestServer) {
+    let jobs = server.get("/v1/jobs", &server.admin).await.expect(200);
     assert_eq!(jobs["items"], json!([]));
 }
 
 #[tokio::test]
-async fn a_job_is_shown_as_it_was_enqueued() {
-    let ground = TestServer::with_manual_clock().await;
+async fn job_is_returned_as_enqueued() {
+    let server = TestServer::with_manual_clock().await;
     let new = json!({
         "kind": "welcome", "payload": {"to": ["ada", 1.50, null]}, "priority": 9, "run_in_ms": 1_500, "max_attempts": 4, "timeout_ms": 250,
         "backoff": {"base_ms": 10, "factor": 3.0, "max_ms": 500, "jitter": 0.5}, "dedup_key": "ada", "dedup_window_ms": 60_000,
     });
-    let answer = enqueue(&ground, new.clone()).await.expect(201);
+    let answer = enqueue(&server, new.clone()).await.expect(201);
     assert_eq!(answer["inserted"], true);
-    let shown = job(&ground, &answer["id"]).await;
+    let shown = job(&server, &answer["id"]).await;
     for field in [
         "kind",
         "payload",
@@ -56,44 +56,44 @@ async fn a_job_is_shown_as_it_was_enqueued() {
 }
 
 #[tokio::test]
-async fn a_payload_keeps_the_text_it_came_as() {
-    let ground = TestServer::new().await;
+async fn payload_keeps_its_json_text() {
+    let server = TestServer::new().await;
     let body = r#"{"kind": "a", "payload": {"b": 1.50, "a": 9007199254740993}}"#;
-    let answer = ground
-        .call_raw(axum::http::Method::POST, JOBS, &ground.admin, body)
+    let answer = server
+        .call_raw(axum::http::Method::POST, JOBS, &server.admin, body)
         .await;
     let id = answer.expect(201)["id"].clone();
-    let shown = ground.get(&format!("/v1/jobs/{id}"), &ground.admin).await;
+    let shown = server.get(&format!("/v1/jobs/{id}"), &server.admin).await;
     assert!(shown.text.contains("9007199254740993"), "{}", shown.text);
 }
 
 #[tokio::test]
-async fn a_held_dedup_key_answers_the_job_that_holds_it() {
-    let ground = TestServer::new().await;
+async fn held_dedup_key_returns_the_job_that_holds_it() {
+    let server = TestServer::new().await;
     let new = json!({"kind": "welcome", "dedup_key": "ada"});
-    let first = enqueue(&ground, new.clone()).await.expect(201);
-    let second = enqueue(&ground, new).await.expect(200);
+    let first = enqueue(&server, new.clone()).await.expect(201);
+    let second = enqueue(&server, new).await.expect(200);
     assert_eq!(second, json!({"id": first["id"], "inserted": false}));
 }
 
 #[tokio::test]
-async fn a_batch_is_put_in_whole_and_answered_in_order() {
-    let ground = TestServer::new().await;
+async fn batch_is_enqueued_completely_and_returned_in_order() {
+    let server = TestServer::new().await;
     let jobs: Vec<Value> = (0..50)
         .map(|n| json!({"kind": "a", "payload": n}))
         .collect();
-    let answer = ground
-        .post(BATCH, &ground.admin, json!({"jobs": jobs}))
+    let answer = server
+        .post(BATCH, &server.admin, json!({"jobs": jobs}))
         .await
         .expect(201);
     for (n, enqueued) in answer["jobs"].as_array().unwrap().iter().enumerate() {
-        assert_eq!(job(&ground, &enqueued["id"]).await["payload"], n);
+        assert_eq!(job(&server, &enqueued["id"]).await["payload"], n);
     }
 }
 
 #[tokio::test]
-async fn bad_jobs_are_refused_by_the_path_of_what_is_wrong_in_them() {
-    let ground = TestServer::new().await;
+async fn invalid_jobs_are_rejected_with_the_path() {
+    let server = TestServer::new().await;
     let long = "x".repeat(256 * 1024);
     let moment = "2026-03-01T12:00:00Z";
     for (job, path) in [
@@ -130,51 +130,53 @@ async fn bad_jobs_are_refused_by_the_path_of_what_is_wrong_in_them() {
         ),
         (json!({"kind": "a", "colour": 1}), "/colour"),
     ] {
-        enqueue(&ground, job.clone()).await.refused("invalid", path);
+        enqueue(&server, job.clone())
+            .await
+            .expect_problem("invalid", path);
         if path.is_empty() {
             continue;
         }
         let batch = json!({"jobs": [{"kind": "fine"}, job]});
-        let answer = ground.post(BATCH, &ground.admin, batch).await;
-        answer.refused("invalid", &format!("/jobs/1{path}"));
+        let answer = server.post(BATCH, &server.admin, batch).await;
+        answer.expect_problem("invalid", &format!("/jobs/1{path}"));
     }
-    ground
-        .post(BATCH, &ground.admin, json!({"jobs": []}))
+    server
+        .post(BATCH, &server.admin, json!({"jobs": []}))
         .await
-        .refused("invalid", "/jobs");
-    nothing_is_queued(&ground).await;
+        .expect_problem("invalid", "/jobs");
+    assert_no_jobs(&server).await;
 }
 
 #[tokio::test]
-async fn more_jobs_than_a_batch_takes_are_refused() {
-    let ground = TestServer::new().await;
+async fn batch_over_the_limit_is_rejected() {
+    let server = TestServer::new().await;
     let jobs = |count: usize| json!({"jobs": vec![json!({"kind": "a"}); count]});
-    let answer = ground.post(BATCH, &ground.admin, jobs(10_001)).await;
-    answer.refused("invalid", "/jobs");
-    nothing_is_queued(&ground).await;
-    ground
-        .post(BATCH, &ground.admin, jobs(10_000))
+    let answer = server.post(BATCH, &server.admin, jobs(10_001)).await;
+    answer.expect_problem("invalid", "/jobs");
+    assert_no_jobs(&server).await;
+    server
+        .post(BATCH, &server.admin, jobs(10_000))
         .await
         .expect(201);
 }
 
 #[tokio::test]
 async fn jobs_are_listed_newest_first_by_queue_and_status() {
-    let ground = TestServer::new().await;
+    let server = TestServer::new().await;
     let jobs = json!({"jobs": vec![json!({"kind": "a"}); 5]});
-    ground
-        .post(BATCH, &ground.admin, jobs.clone())
+    server
+        .post(BATCH, &server.admin, jobs.clone())
         .await
         .expect(201);
     let path = "/v1/queues/others/jobs/batch";
-    ground.post(path, &ground.admin, jobs).await.expect(201);
+    server.post(path, &server.admin, jobs).await.expect(201);
     let claim = json!({"worker": "w", "max": 2});
-    ground
-        .post("/v1/queues/emails/claim", &ground.admin, claim)
+    server
+        .post("/v1/queues/emails/claim", &server.admin, claim)
         .await
         .expect(200);
     let ids = async |path: &str| -> Vec<i64> {
-        let jobs = ground.all_pages(path, &ground.admin, 2).await;
+        let jobs = server.all_pages(path, &server.admin, 2).await;
         jobs.iter().map(|job| job["id"].as_i64().unwrap()).collect()
     };
     let all = ids("/v1/jobs").await;
@@ -185,75 +187,84 @@ async fn jobs_are_listed_newest_first_by_queue_and_status() {
     assert_eq!(ids(&format!("{JOBS}?status=running")).await.len(), 2);
     assert_eq!(ids("/v1/jobs?status=queued&queue=others").await.len(), 5);
     assert_eq!(ids("/v1/jobs?queue=a%00b").await, [0i64; 0]);
-    let wrong = ground.get("/v1/jobs?status=waiting", &ground.admin).await;
-    wrong.refused("invalid_parameter", "query");
-    let wrong = ground.get("/v1/jobs?after=soon", &ground.admin).await;
-    wrong.refused("invalid_parameter", "after");
+    let wrong = server.get("/v1/jobs?status=waiting", &server.admin).await;
+    wrong.expect_problem("invalid_parameter", "query");
+    let wrong = server.get("/v1/jobs?after=soon", &server.admin).await;
+    wrong.expect_problem("invalid_parameter", "after");
 }
 
 #[tokio::test]
-async fn a_queued_job_is_cancelled_a_running_or_ended_one_is_not() {
-    let ground = TestServer::new().await;
+async fn only_a_queued_job_can_be_cancelled() {
+    let server = TestServer::new().await;
     let cancel = async |id: &Value| {
         let path = format!("/v1/jobs/{id}/cancel");
-        ground.post(&path, &ground.admin, Value::Null).await
+        server.post(&path, &server.admin, Value::Null).await
     };
-    let queued = enqueue(&ground, json!({"kind": "a", "run_in_ms": 60_000}))
+    let queued = enqueue(&server, json!({"kind": "a", "run_in_ms": 60_000}))
         .await
         .expect(201);
     let cancelled = cancel(&queued["id"]).await.expect(200);
     assert_eq!(cancelled["status"], "failed");
     assert_eq!(cancelled["last_error"], "cancelled");
-    cancel(&queued["id"]).await.refused("already_finished", "");
-    let running = enqueue(&ground, json!({"kind": "a"})).await.expect(201);
+    cancel(&queued["id"])
+        .await
+        .expect_problem("already_finished", "");
+    let running = enqueue(&server, json!({"kind": "a"})).await.expect(201);
     let claim = json!({"worker": "w"});
-    ground
-        .post("/v1/queues/emails/claim", &ground.admin, claim)
+    server
+        .post("/v1/queues/emails/claim", &server.admin, claim)
         .await
         .expect(200);
-    cancel(&running["id"]).await.refused("job_running", "");
-    cancel(&json!(999_999)).await.refused("not_found", "");
+    cancel(&running["id"])
+        .await
+        .expect_problem("job_running", "");
+    cancel(&json!(999_999))
+        .await
+        .expect_problem("not_found", "");
 }
 
 #[tokio::test]
-async fn a_workers_key_sees_and_cancels_only_jobs_of_its_queues() {
-    let ground = TestServer::new().await;
+async fn worker_key_reads_and_cancels_only_jobs_of_its_queues() {
+    let server = TestServer::new().await;
     let queues = vec!["others".to_owned()];
-    let key = ground.key(KeyScope::Worker { queues }).await;
-    let hidden = enqueue(&ground, json!({"kind": "a"})).await.expect(201);
-    let own = ground
+    let key = server.key(KeyScope::Worker { queues }).await;
+    let hidden = enqueue(&server, json!({"kind": "a"})).await.expect(201);
+    let own = server
         .post("/v1/queues/others/jobs", &key, json!({"kind": "a"}))
         .await;
     let own = own.expect(201);
     let path = format!("/v1/jobs/{}", hidden["id"]);
-    ground.get(&path, &key).await.refused("not_found", "");
-    let cancel = ground
+    server
+        .get(&path, &key)
+        .await
+        .expect_problem("not_found", "");
+    let cancel = server
         .post(&format!("{path}/cancel"), &key, Value::Null)
         .await;
-    cancel.refused("not_found", "");
-    assert_eq!(job(&ground, &hidden["id"]).await["status"], "queued");
-    ground
+    cancel.expect_problem("not_found", "");
+    assert_eq!(job(&server, &hidden["id"]).await["status"], "queued");
+    server
         .get(&format!("/v1/jobs/{}", own["id"]), &key)
         .await
         .expect(200);
     let path = format!("/v1/jobs/{}/cancel", own["id"]);
-    ground.post(&path, &key, Value::Null).await.expect(200);
+    server.post(&path, &key, Value::Null).await.expect(200);
 }
 
 #[tokio::test]
-async fn the_callers_trace_context_reaches_the_worker() {
-    let ground = TestServer::new().await;
+async fn trace_context_of_the_caller_reaches_the_worker() {
+    let server = TestServer::new().await;
     let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
     let headers = [("traceparent", trace)];
     let new = json!({"kind": "a"});
     let method = axum::http::Method::POST;
-    let answer = ground
-        .call_with(method, JOBS, &ground.admin, &headers, new)
+    let answer = server
+        .call_with(method, JOBS, &server.admin, &headers, new)
         .await;
     answer.expect(201);
     let claim = json!({"worker": "w"});
-    let claimed = ground
-        .post("/v1/queues/emails/claim", &ground.admin, claim)
+    let claimed = server
+        .post("/v1/queues/emails/claim", &server.admin, claim)
         .await
         .expect(200);
     assert_eq!(claimed["jobs"][0]["trace_context"], trace);

@@ -1,4 +1,4 @@
-//! The API as its callers see it: every route, its successes and its refusals, without a socket where none is needed.
+//! Tests of the HTTP API as its callers see it: responses and problems of every route, without a socket where none is needed.
 #![allow(clippy::unwrap_used)]
 
 mod about;
@@ -8,18 +8,18 @@ mod bad_input;
 mod changes;
 mod claims;
 mod definitions;
-mod described;
 mod doctor;
-mod everyone;
 mod executions;
-mod finding;
+mod find;
+mod fixtures;
 mod graphs;
 mod jobs;
 mod listen;
-mod listening;
+mod listening_server;
+mod openapi;
 mod overview;
 mod queues;
-mod request_acts;
+mod request_actions;
 mod requests;
 mod resume;
 mod sse;

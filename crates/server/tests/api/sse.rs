@@ -1,36 +1,36 @@
-//! A small client of server-sent events over a real socket: connects, reads event by event, and breaks off when told.
+//! A small client of server-sent events over a real socket.
 
 use leasehold_testbed::TestServer;
 use reqwest::{Client, Response};
 use serde_json::Value;
 use std::time::Duration;
 
-/// How long an event is waited for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit for an event.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One block of a stream.
+/// One block of an event stream.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Sent {
+pub(crate) struct ServerEvent {
     pub(crate) id: Option<String>,
     pub(crate) event: String,
     pub(crate) data: Value,
     pub(crate) comment: String,
 }
 
-/// Serves the app on a free port and answers its address.
-pub(crate) async fn serve(ground: &TestServer) -> String {
-    let address = TestServer::listen(ground.app.clone()).await;
+/// Serves the app on a free port and returns its address.
+pub(crate) async fn serve(server: &TestServer) -> String {
+    let address = TestServer::listen(server.app.clone()).await;
     format!("http://{address}")
 }
 
-/// An open stream. It is broken off by dropping it.
+/// An open stream; dropping it closes the connection.
 pub(crate) struct Stream {
     response: Response,
     read: String,
 }
 
-/// Asks for a stream; whatever is answered.
-pub(crate) async fn ask(url: &str, key: &str, last_id: Option<&str>) -> Response {
+/// Requests a stream and returns the response.
+pub(crate) async fn request_stream(url: &str, key: &str, last_id: Option<&str>) -> Response {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let request = Client::new()
         .get(url)
@@ -45,7 +45,7 @@ pub(crate) async fn ask(url: &str, key: &str, last_id: Option<&str>) -> Response
 
 impl Stream {
     pub(crate) async fn open(url: &str, key: &str, last_id: Option<&str>) -> Self {
-        let response = ask(url, key, last_id).await;
+        let response = request_stream(url, key, last_id).await;
         assert_eq!(response.status(), 200);
         let kind = response.headers()["content-type"].to_str().unwrap();
         assert_eq!(kind, "text/event-stream");
@@ -55,20 +55,20 @@ impl Stream {
         }
     }
 
-    /// The next block; none when the stream has ended.
-    pub(crate) async fn next(&mut self) -> Option<Sent> {
-        let block = tokio::time::timeout(PATIENCE, self.block()).await;
+    /// Reads the next block; `None` when the stream has ended.
+    pub(crate) async fn next(&mut self) -> Option<ServerEvent> {
+        let block = tokio::time::timeout(TIMEOUT, self.block()).await;
         block
-            .expect("something is sent in time")
-            .map(|block| parsed(&block))
+            .expect("an event arrives in time")
+            .map(|block| parse_event(&block))
     }
 
-    /// The next change of a request.
-    pub(crate) async fn change(&mut self) -> Sent {
+    /// Reads the next change of a request.
+    pub(crate) async fn change(&mut self) -> ServerEvent {
         loop {
-            let sent = self.next().await.expect("the stream goes on");
-            if sent.event == "request" {
-                return sent;
+            let event = self.next().await.expect("the stream continues");
+            if event.event == "request" {
+                return event;
             }
         }
     }
@@ -86,18 +86,18 @@ impl Stream {
     }
 }
 
-pub(crate) fn parsed(block: &str) -> Sent {
-    let mut sent = Sent::default();
+pub(crate) fn parse_event(block: &str) -> ServerEvent {
+    let mut event = ServerEvent::default();
     for line in block.lines() {
         let (name, value) = line.split_once(':').unwrap();
         let value = value.strip_prefix(' ').unwrap_or(value).to_owned();
         match name {
-            "id" => sent.id = Some(value),
-            "event" => sent.event = value,
-            "data" => sent.data = serde_json::from_str(&value).unwrap(),
-            "" => sent.comment = value,
+            "id" => event.id = Some(value),
+            "event" => event.event = value,
+            "data" => event.data = serde_json::from_str(&value).unwrap(),
+            "" => event.comment = value,
             other => panic!("unknown field {other}"),
         }
     }
-    sent
+    event
 }

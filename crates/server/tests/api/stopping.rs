@@ -1,4 +1,4 @@
-//! A stop in the middle of everything: what was claimed for somebody who did not get it goes back before the server is gone.
+//! A stop under load: jobs claimed for callers that did not receive them are returned before the server ends.
 
 use leasehold_core::{JobId, JobStatus, JsonText};
 use leasehold_store::Page;
@@ -10,12 +10,12 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How often it is tried: what is looked for falls between two moments.
+/// Number of repetitions: the race under test is short.
 const ROUNDS: usize = 8;
 const WAITING: usize = 20;
 
-/// Waits for a job until it is answered, and says which it got.
-async fn wait_for_a_job(address: SocketAddr, key: String, number: usize) -> Vec<JobId> {
+/// Claims with a long poll and returns the ids of the jobs received.
+async fn claim_with_long_poll(address: SocketAddr, key: String, number: usize) -> Vec<JobId> {
     let body = format!(r#"{{"worker": "w{number}", "wait_ms": 60000, "lease_ms": 600000}}"#);
     let Ok(mut connection) = HttpConnection::open(address).await else {
         return Vec::new();
@@ -31,31 +31,31 @@ async fn wait_for_a_job(address: SocketAddr, key: String, number: usize) -> Vec<
         .collect()
 }
 
-async fn nothing_stays_leased_that_nobody_has(on: BackendKind) {
+async fn undelivered_jobs_are_returned_at_stop(on: BackendKind) {
     for _ in 0..ROUNDS {
-        let ground = TestServer::on(on).await;
-        let (address, serving) = ground.serve(None).await;
+        let server = TestServer::on(on).await;
+        let (address, serving) = server.serve(None).await;
         let waiting: Vec<_> = (0..WAITING)
-            .map(|number| tokio::spawn(wait_for_a_job(address, ground.admin.clone(), number)))
+            .map(|number| tokio::spawn(claim_with_long_poll(address, server.admin.clone(), number)))
             .collect();
-        let all_wait = async || ground.state.waiting_claims() == WAITING;
+        let all_wait = async || server.state.waiting_claims() == WAITING;
         assert!(eventually(Duration::from_secs(30), all_wait).await);
-        let store = ground.store.clone();
+        let store = server.store.clone();
         let enqueueing = tokio::spawn(async move {
             for _ in 0..WAITING {
                 let job = NewJob::new("q", "k", JsonText::default());
                 store.job_enqueue(&[job]).await.unwrap();
             }
         });
-        let some_got_one = async || ground.state.waiting_claims() < WAITING - 2;
+        let some_got_one = async || server.state.waiting_claims() < WAITING - 2;
         assert!(eventually(Duration::from_secs(30), some_got_one).await);
-        ground.stop.cancel();
+        server.stop.cancel();
         assert_eq!(serving.await.unwrap().cut, 0);
         let filter = JobFilter {
             queue: None,
             status: Some(JobStatus::Running),
         };
-        let running = ground.store.job_list(&filter, Page::first(1000)).await;
+        let running = server.store.job_list(&filter, Page::first(1000)).await;
         let running: BTreeSet<JobId> = running.unwrap().iter().map(|job| job.id).collect();
         let mut received = BTreeSet::new();
         for claim in waiting {
@@ -67,11 +67,11 @@ async fn nothing_stays_leased_that_nobody_has(on: BackendKind) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_stays_leased_that_nobody_has_on_sqlite() {
-    nothing_stays_leased_that_nobody_has(BackendKind::Sqlite).await;
+async fn undelivered_jobs_are_returned_at_stop_on_sqlite() {
+    undelivered_jobs_are_returned_at_stop(BackendKind::Sqlite).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_stays_leased_that_nobody_has_on_postgres() {
-    nothing_stays_leased_that_nobody_has(BackendKind::Postgres).await;
+async fn undelivered_jobs_are_returned_at_stop_on_postgres() {
+    undelivered_jobs_are_returned_at_stop(BackendKind::Postgres).await;
 }

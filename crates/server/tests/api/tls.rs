@@ -1,6 +1,6 @@
-//! TLS: who is believed, what is spoken over it, and what is said of files that cannot work.
+//! TLS: protocols, certificate reload, and invalid files.
 
-use crate::listening::{HEALTH, Listening, Peer, SHORT};
+use crate::listening_server::{HEALTH, ListeningServer, Peer, SHORT};
 use axum::http::Request;
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
@@ -17,38 +17,38 @@ use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::CertificateDer;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-/// A certificate and a key in their files.
-struct Files {
-    folder: TempDir,
-    made: CertifiedKey<KeyPair>,
+/// A certificate and a key in files.
+struct CertificateFiles {
+    directory: TempDir,
+    generated: CertifiedKey<KeyPair>,
 }
 
-impl Files {
+impl CertificateFiles {
     fn new() -> Self {
         let files = Self {
-            folder: temp_dir(),
-            made: generate_simple_self_signed(["localhost".to_owned()]).unwrap(),
+            directory: temp_dir(),
+            generated: generate_simple_self_signed(["localhost".to_owned()]).unwrap(),
         };
         files.write();
         files
     }
 
-    fn renew(&mut self) {
-        self.made = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    fn regenerate(&mut self) {
+        self.generated = generate_simple_self_signed(["localhost".to_owned()]).unwrap();
         self.write();
     }
 
     fn write(&self) {
-        std::fs::write(self.certificate(), self.made.cert.pem()).unwrap();
-        std::fs::write(self.key(), self.made.signing_key.serialize_pem()).unwrap();
+        std::fs::write(self.certificate(), self.generated.cert.pem()).unwrap();
+        std::fs::write(self.key(), self.generated.signing_key.serialize_pem()).unwrap();
     }
 
     fn certificate(&self) -> PathBuf {
-        self.folder.path().join("certificate.pem")
+        self.directory.path().join("certificate.pem")
     }
 
     fn key(&self) -> PathBuf {
-        self.folder.path().join("key.pem")
+        self.directory.path().join("key.pem")
     }
 
     fn read(&self) -> Tls {
@@ -56,13 +56,13 @@ impl Files {
     }
 
     fn trusted(&self) -> CertificateDer<'static> {
-        self.made.cert.der().clone()
+        self.generated.cert.der().clone()
     }
 }
 
-/// Speaks TLS to the server, believing this certificate only.
-async fn shake(
-    server: &Listening,
+/// Opens a TLS connection that trusts only this certificate.
+async fn connect_tls(
+    server: &ListeningServer,
     trusted: CertificateDer<'static>,
     protocol: &str,
 ) -> std::io::Result<TlsStream<TcpStream>> {
@@ -82,15 +82,19 @@ async fn shake(
 }
 
 #[tokio::test]
-async fn both_protocols_are_spoken_over_tls() {
-    let files = Files::new();
-    let server = Listening::over(ServerOptions::default(), Some(files.read())).await;
+async fn http1_and_http2_work_over_tls() {
+    let files = CertificateFiles::new();
+    let server = ListeningServer::over(ServerOptions::default(), Some(files.read())).await;
 
-    let mut peer = Peer(shake(&server, files.trusted(), "http/1.1").await.unwrap());
-    peer.say(HEALTH).await;
-    assert_eq!(peer.answer().await.0, 200);
+    let mut peer = Peer(
+        connect_tls(&server, files.trusted(), "http/1.1")
+            .await
+            .unwrap(),
+    );
+    peer.send(HEALTH).await;
+    assert_eq!(peer.response().await.0, 200);
 
-    let stream = shake(&server, files.trusted(), "h2").await.unwrap();
+    let stream = connect_tls(&server, files.trusted(), "h2").await.unwrap();
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
     let io = TokioIo::new(stream);
     let (mut caller, connection) = hyper::client::conn::http2::handshake(TokioExecutor::new(), io)
@@ -103,55 +107,57 @@ async fn both_protocols_are_spoken_over_tls() {
     let body = response.into_body().collect().await.unwrap().to_bytes();
     assert_eq!(&body[..], br#"{"status":"ok"}"#);
 
-    // A stop ends both.
-    server.stopped().await;
+    // A stop closes both connections.
+    server.stop().await;
     connection.await.unwrap().unwrap();
-    assert_eq!(peer.rest().await, "");
+    assert_eq!(peer.read_to_close().await, "");
 }
 
 #[tokio::test]
-async fn a_certificate_that_was_renewed_is_shown_to_new_connections() {
-    let mut files = Files::new();
+async fn reloaded_certificate_is_used_for_new_connections() {
+    let mut files = CertificateFiles::new();
     let tls = files.read();
-    let server = Listening::over(ServerOptions::default(), Some(tls.clone())).await;
+    let server = ListeningServer::over(ServerOptions::default(), Some(tls.clone())).await;
     let old = files.trusted();
-    shake(&server, old.clone(), "http/1.1").await.unwrap();
+    connect_tls(&server, old.clone(), "http/1.1").await.unwrap();
 
     std::fs::write(files.key(), "no key").unwrap();
-    assert!(tls.renew().is_err());
-    shake(&server, old.clone(), "http/1.1").await.unwrap();
+    assert!(tls.reload().is_err());
+    connect_tls(&server, old.clone(), "http/1.1").await.unwrap();
 
-    files.renew();
-    tls.renew().unwrap();
-    assert!(shake(&server, old, "http/1.1").await.is_err());
-    shake(&server, files.trusted(), "http/1.1").await.unwrap();
+    files.regenerate();
+    tls.reload().unwrap();
+    assert!(connect_tls(&server, old, "http/1.1").await.is_err());
+    connect_tls(&server, files.trusted(), "http/1.1")
+        .await
+        .unwrap();
 }
 
 #[tokio::test]
-async fn a_peer_that_does_not_shake_hands_is_cut_and_one_that_speaks_in_the_clear_gets_nothing() {
+async fn peer_without_tls_handshake_is_disconnected() {
     let options = ServerOptions {
         header_timeout: SHORT,
         ..ServerOptions::default()
     };
-    let server = Listening::over(options, Some(Files::new().read())).await;
+    let server = ListeningServer::over(options, Some(CertificateFiles::new().read())).await;
     let mut silent = server.connect().await;
-    assert_eq!(silent.rest().await, "");
+    assert_eq!(silent.read_to_close().await, "");
     let mut plain = server.connect().await;
-    plain.say(HEALTH).await;
-    assert!(!plain.rest().await.contains("HTTP/1.1"));
+    plain.send(HEALTH).await;
+    assert!(!plain.read_to_close().await.contains("HTTP/1.1"));
 }
 
 #[test]
-fn files_that_cannot_work_are_named_by_their_setting() {
-    let files = Files::new();
+fn invalid_files_are_named_with_their_setting() {
+    let files = CertificateFiles::new();
     let (certificate, key) = (files.certificate(), files.key());
-    let missing = files.folder.path().join("missing.pem");
-    let other = Files::new();
+    let missing = files.directory.path().join("missing.pem");
+    let other = CertificateFiles::new();
     for (certificate, key, named) in [
         (&missing, &key, "server.tls_certificate_file"),
         (&certificate, &missing, "server.tls_key_file"),
-        (&key, &key, "has no certificate in PEM"),
-        (&certificate, &certificate, "has no key in PEM"),
+        (&key, &key, "contains no PEM certificate"),
+        (&certificate, &certificate, "contains no PEM key"),
         (&certificate, &other.key(), "server.tls_key_file"),
     ] {
         let error = Tls::read(certificate, key).err().unwrap().to_string();

@@ -1,4 +1,4 @@
-//! Why a request is not running now: every reason as a caller sees it.
+//! The explanation of every reason why a request is not running.
 
 use axum::http::Method;
 use leasehold_core::ExecutionEnd;
@@ -10,31 +10,41 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use uuid::Uuid;
 
-async fn why(ground: &TestServer, site: &KeyedWorkspace, request: impl std::fmt::Display) -> Value {
-    let path = site.path(&format!("/requests/{request}/why"));
-    ground.get(&path, &site.key).await.expect(200)
+async fn why(
+    server: &TestServer,
+    workspace: &KeyedWorkspace,
+    request: impl std::fmt::Display,
+) -> Value {
+    let path = workspace.path(&format!("/requests/{request}/why"));
+    server.get(&path, &workspace.key).await.expect(200)
 }
 
-async fn pause(ground: &TestServer, site: &KeyedWorkspace) {
+async fn pause(server: &TestServer, workspace: &KeyedWorkspace) {
     let change = json!({"paused": true});
-    let path = site.path("");
-    ground
-        .call(Method::PATCH, &path, &ground.admin, change)
+    let path = workspace.path("");
+    server
+        .call(Method::PATCH, &path, &server.admin, change)
         .await
         .expect(200);
 }
 
 #[tokio::test]
 async fn at_capacity_names_the_executions_that_hold_the_slots() {
-    let ground = TestServer::new().await;
-    let site = ground.workspace(2).await;
-    let elsewhere = ground.workspace(9).await;
-    ground.running(&elsewhere).await;
-    let (first, second) = (ground.running(&site).await, ground.claimed(&site).await);
-    let waits = [ground.enqueue(&site).await, ground.enqueue(&site).await];
+    let server = TestServer::new().await;
+    let workspace = server.workspace(2).await;
+    let elsewhere = server.workspace(9).await;
+    server.enqueue_running(&elsewhere).await;
+    let (first, second) = (
+        server.enqueue_running(&workspace).await,
+        server.enqueue_claimed(&workspace).await,
+    );
+    let waits = [
+        server.enqueue(&workspace).await,
+        server.enqueue(&workspace).await,
+    ];
     let holders = json!([first.execution, second.execution]);
     let reason = json!({"code": "at_capacity", "limit": 2, "in_use": 2, "executions": holders});
-    let next = why(&ground, &site, &waits[0]).await;
+    let next = why(&server, &workspace, &waits[0]).await;
     assert_eq!(next["reason"], reason);
     assert_eq!(next["also"], json!([]));
     assert_eq!(
@@ -42,108 +52,110 @@ async fn at_capacity_names_the_executions_that_hold_the_slots() {
         (&json!(0), &json!(false))
     );
     let expected = format!(
-        "It waits for a slot: 2 of 2 are taken, by {}, {}.",
+        "Waiting for a slot: 2 of 2 in use ({}, {}).",
         first.execution, second.execution
     );
     assert_eq!(next["explanation"], expected);
     assert_eq!(next.get("estimated_start"), None, "nothing has ended yet");
-    let after = why(&ground, &site, &waits[1]).await;
+    let after = why(&server, &workspace, &waits[1]).await;
     assert_eq!(after["reason"], reason);
     assert_eq!(after["also"], json!([{"code": "in_line"}]));
     assert_eq!(after["ahead"], 1);
 }
 
 #[tokio::test]
-async fn at_capacity_is_estimated_by_how_long_executions_took() {
-    let ground = TestServer::with_manual_clock().await;
-    let site = ground.workspace(1).await;
-    let clock = ground.backend.clock.clone().unwrap();
+async fn start_is_estimated_from_the_duration_of_executions() {
+    let server = TestServer::with_manual_clock().await;
+    let workspace = server.workspace(1).await;
+    let clock = server.backend.clock.clone().unwrap();
     for seconds in [60, 120] {
-        let running = ground.running(&site).await;
+        let running = server.enqueue_running(&workspace).await;
         clock.advance(Duration::from_secs(seconds));
-        ground
+        server
             .finish(running.execution, ExecutionEnd::Completed)
             .await;
     }
-    let failed = ground.running(&site).await;
+    let failed = server.enqueue_running(&workspace).await;
     clock.advance(Duration::from_secs(1));
-    ground.finish(failed.execution, ExecutionEnd::Failed).await;
-    ground.running(&site).await;
-    ground.enqueue(&site).await;
-    let waits = ground.enqueue(&site).await;
+    server.finish(failed.execution, ExecutionEnd::Failed).await;
+    server.enqueue_running(&workspace).await;
+    server.enqueue(&workspace).await;
+    let waits = server.enqueue(&workspace).await;
     let expected = clock.now() + Duration::from_secs(2 * 90);
-    let why = why(&ground, &site, waits).await;
+    let why = why(&server, &workspace, waits).await;
     assert_eq!(why["estimated_start"], expected.to_string());
 }
 
 #[tokio::test]
-async fn a_paused_workspace_holds_and_whatever_else_holds_is_told_too() {
-    let ground = TestServer::new().await;
-    let site = ground.workspace(1).await;
-    let waits = ground.enqueue(&site).await;
-    pause(&ground, &site).await;
-    let shown = why(&ground, &site, &waits).await;
+async fn paused_workspace_is_the_reason_and_others_are_listed() {
+    let server = TestServer::new().await;
+    let workspace = server.workspace(1).await;
+    let waits = server.enqueue(&workspace).await;
+    pause(&server, &workspace).await;
+    let shown = why(&server, &workspace, &waits).await;
     assert_eq!(shown["reason"], json!({"code": "paused"}));
     assert_eq!(shown["also"], json!([]));
-    ground.engine.set_facts(EngineFacts::Missing);
-    let shown = why(&ground, &site, &waits).await;
+    server.engine.set_facts(EngineFacts::Missing);
+    let shown = why(&server, &workspace, &waits).await;
     assert_eq!(shown["also"], json!([{"code": "no_engine"}]));
 }
 
 #[tokio::test]
-async fn a_request_for_later_is_not_due_and_one_that_was_tried_backs_off() {
-    let ground = TestServer::with_manual_clock().await;
-    let site = ground.workspace(1).await;
-    let clock = ground.backend.clock.clone().unwrap();
+async fn scheduled_request_is_not_due_and_a_retried_one_backs_off() {
+    let server = TestServer::with_manual_clock().await;
+    let workspace = server.workspace(1).await;
+    let clock = server.backend.clock.clone().unwrap();
     let later = clock.now() + Duration::from_secs(3600);
-    let waits = ground.enqueue_as(&site, json!({"run_at": later})).await;
-    let shown = why(&ground, &site, &waits).await;
+    let waits = server
+        .enqueue_as(&workspace, json!({"run_at": later}))
+        .await;
+    let shown = why(&server, &workspace, &waits).await;
     assert_eq!(shown["reason"], json!({"code": "not_due", "until": later}));
     assert_eq!(shown["estimated_start"], later.to_string());
     assert_eq!(shown.get("ahead"), None, "it is in no line yet");
-    let tried = ground.claimed(&site).await;
-    ground
+    let tried = server.enqueue_claimed(&workspace).await;
+    server
         .release(&tried, ReleaseKind::Refused { max_attempts: 3 }, 30)
         .await;
-    let shown = why(&ground, &site, tried.id).await;
+    let shown = why(&server, &workspace, tried.id).await;
     let until = clock.now() + Duration::from_secs(30);
-    let error = "the engine said no";
+    let error = "rejected by the engine";
     let reason = json!({"code": "backing_off", "until": until, "error": error});
     assert_eq!(shown["reason"], reason);
     clock.advance(Duration::from_secs(30));
-    let shown = why(&ground, &site, tried.id).await;
+    let shown = why(&server, &workspace, tried.id).await;
     assert_eq!(shown["reason"], json!({"code": "next_in_line"}));
 }
 
 #[tokio::test]
-async fn an_engine_that_is_down_or_missing_holds_what_waits() {
-    let ground = TestServer::new().await;
-    let site = ground.workspace(1).await;
-    let waits = ground.enqueue(&site).await;
+async fn engine_down_or_missing_blocks_pending_requests() {
+    let server = TestServer::new().await;
+    let workspace = server.workspace(1).await;
+    let waits = server.enqueue(&workspace).await;
     let down = EngineFacts::Down {
         error: "connection refused".to_owned(),
     };
-    ground.engine.set_facts(down);
-    let shown = why(&ground, &site, &waits).await;
+    server.engine.set_facts(down);
+    let shown = why(&server, &workspace, &waits).await;
     let reason = json!({"code": "engine_down", "error": "connection refused"});
     assert_eq!(shown["reason"], reason);
     assert_eq!(
         shown["explanation"],
-        "The engine is down: connection refused"
+        "The engine is unavailable: connection refused"
     );
-    ground.engine.set_facts(EngineFacts::Missing);
-    let shown = why(&ground, &site, &waits).await;
+    server.engine.set_facts(EngineFacts::Missing);
+    let shown = why(&server, &workspace, &waits).await;
     assert_eq!(shown["reason"], json!({"code": "no_engine"}));
-    ground.engine.set_facts(EngineFacts::NotDispatchedHere);
-    let shown = why(&ground, &site, &waits).await;
+    server.engine.set_facts(EngineFacts::NotDispatchedHere);
+    let shown = why(&server, &workspace, &waits).await;
     assert_eq!(shown["reason"], json!({"code": "next_in_line"}));
 }
 
 #[tokio::test]
-async fn what_runs_without_anybody_asking_for_its_work_has_no_pollers() {
-    let ground = TestServer::new().await;
-    let site = ground.workspace(1).await;
-    let running = ground.running(&site).await;
+async fn running_request_without_workers_has_no_pollers() {
+    let server = TestServer::new().await;
+    let workspace = server.workspace(1).await;
+    let running = server.enqueue_running(&workspace).await;
     for (pollers, code) in [
         (Pollers::Known(Some(0)), "no_pollers"),
         (Pollers::Known(Some(2)), "running"),
@@ -151,50 +163,50 @@ async fn what_runs_without_anybody_asking_for_its_work_has_no_pollers() {
         (Pollers::Broken, "running"),
         (Pollers::Silent, "running"),
     ] {
-        ground.engine.set_pollers(pollers);
-        let shown = why(&ground, &site, running.id).await;
+        server.engine.set_pollers(pollers);
+        let shown = why(&server, &workspace, running.id).await;
         assert_eq!(shown["reason"], json!({"code": code}), "{pollers:?}");
         assert_eq!(shown.get("estimated_start"), None);
     }
 }
 
 #[tokio::test]
-async fn where_there_is_room_one_is_next_and_the_others_are_in_line() {
-    let ground = TestServer::new().await;
-    let site = ground.workspace(5).await;
+async fn with_free_slots_one_request_is_next_and_the_others_in_line() {
+    let server = TestServer::new().await;
+    let workspace = server.workspace(5).await;
     let mut waits = Vec::new();
     for _ in 0..3 {
-        waits.push(ground.enqueue(&site).await);
+        waits.push(server.enqueue(&workspace).await);
     }
-    let first = ground.enqueue_as(&site, json!({"priority": 9})).await;
-    let shown = why(&ground, &site, first).await;
+    let first = server.enqueue_as(&workspace, json!({"priority": 9})).await;
+    let shown = why(&server, &workspace, first).await;
     assert_eq!(shown["reason"], json!({"code": "next_in_line"}));
     assert_eq!(shown["ahead"], 0);
     assert!(shown["estimated_start"].is_string());
-    let shown = why(&ground, &site, &waits[2]).await;
+    let shown = why(&server, &workspace, &waits[2]).await;
     assert_eq!(shown["reason"], json!({"code": "in_line"}));
     assert_eq!(shown["ahead"], 3);
     assert_eq!(
         shown["explanation"],
-        "3 requests of its workspace go first."
+        "3 requests of this workspace are ahead of it."
     );
 }
 
 #[tokio::test]
-async fn beyond_a_thousand_the_line_is_not_counted() {
-    let ground = TestServer::new().await;
-    let site = ground.workspace(0).await;
-    let one = json!({"definition": site.definition});
+async fn requests_ahead_are_counted_up_to_a_thousand() {
+    let server = TestServer::new().await;
+    let workspace = server.workspace(0).await;
+    let one = json!({"definition": workspace.definition});
     let many = json!({"requests": vec![one; 1_002]});
-    let batch = site.path("/requests/batch");
-    let made = ground.post(&batch, &site.key, many).await.expect(200);
+    let batch = workspace.path("/requests/batch");
+    let made = server.post(&batch, &workspace.key, many).await.expect(200);
     let id = |n: usize| made["requests"][n]["id"].as_str().unwrap().to_owned();
-    let shown = why(&ground, &site, id(1_000)).await;
+    let shown = why(&server, &workspace, id(1_000)).await;
     assert_eq!(
         (&shown["ahead"], &shown["more_ahead"]),
         (&json!(1_000), &json!(false))
     );
-    let shown = why(&ground, &site, id(1_001)).await;
+    let shown = why(&server, &workspace, id(1_001)).await;
     assert_eq!(
         (&shown["ahead"], &shown["more_ahead"]),
         (&json!(1_000), &json!(true))
@@ -203,47 +215,49 @@ async fn beyond_a_thousand_the_line_is_not_counted() {
 }
 
 #[tokio::test]
-async fn every_other_place_has_its_reason() {
-    let ground = TestServer::new().await;
-    let site = ground.workspace(9).await;
-    let claimed = ground.claimed(&site).await;
-    let shown = why(&ground, &site, claimed.id).await;
+async fn every_other_status_has_its_reason() {
+    let server = TestServer::new().await;
+    let workspace = server.workspace(9).await;
+    let claimed = server.enqueue_claimed(&workspace).await;
+    let shown = why(&server, &workspace, claimed.id).await;
     assert_eq!(shown["reason"], json!({"code": "starting"}));
-    let cancel = site.path(&format!("/requests/{}/cancel", claimed.id));
-    ground
-        .post(&cancel, &site.key, Value::Null)
+    let cancel = workspace.path(&format!("/requests/{}/cancel", claimed.id));
+    server
+        .post(&cancel, &workspace.key, Value::Null)
         .await
         .expect(202);
-    let shown = why(&ground, &site, claimed.id).await;
+    let shown = why(&server, &workspace, claimed.id).await;
     assert_eq!(shown["reason"], json!({"code": "cancelling"}));
-    let ended = ground.ended(&site, ExecutionEnd::Completed).await;
-    let shown = why(&ground, &site, ended.id).await;
+    let ended = server
+        .enqueue_ended(&workspace, ExecutionEnd::Completed)
+        .await;
+    let shown = why(&server, &workspace, ended.id).await;
     assert_eq!(shown["reason"], json!({"code": "finished"}));
-    let waits = ground.enqueue(&site).await;
-    let path = site.path("");
-    ground
-        .call(Method::DELETE, &path, &ground.admin, Value::Null)
+    let waits = server.enqueue(&workspace).await;
+    let path = workspace.path("");
+    server
+        .call(Method::DELETE, &path, &server.admin, Value::Null)
         .await
         .expect(204);
-    let shown = why(&ground, &site, waits).await;
+    let shown = why(&server, &workspace, waits).await;
     assert_eq!(shown["reason"], json!({"code": "workspace_gone"}));
-    let stranger: Uuid = fresh_id();
-    let nothing = site.path(&format!("/requests/{stranger}/why"));
-    ground
-        .get(&nothing, &site.key)
+    let unknown_id: Uuid = fresh_id();
+    let nothing = workspace.path(&format!("/requests/{unknown_id}/why"));
+    server
+        .get(&nothing, &workspace.key)
         .await
-        .refused("not_found", "");
+        .expect_problem("not_found", "");
 }
 
 #[tokio::test]
-async fn a_request_whose_start_is_unknown_needs_no_second_slot() {
-    let ground = TestServer::new().await;
-    let site = ground.workspace(1).await;
-    let unknown = ground.claimed(&site).await;
-    ground.release(&unknown, ReleaseKind::Unknown, 0).await;
-    let waits = ground.enqueue(&site).await;
-    let shown = why(&ground, &site, unknown.id).await;
+async fn unknown_start_needs_no_second_slot() {
+    let server = TestServer::new().await;
+    let workspace = server.workspace(1).await;
+    let unknown = server.enqueue_claimed(&workspace).await;
+    server.release(&unknown, ReleaseKind::Unknown, 0).await;
+    let waits = server.enqueue(&workspace).await;
+    let shown = why(&server, &workspace, unknown.id).await;
     assert_eq!(shown["reason"], json!({"code": "next_in_line"}));
-    let shown = why(&ground, &site, waits).await;
+    let shown = why(&server, &workspace, waits).await;
     assert_eq!(shown["reason"]["code"], "at_capacity");
 }

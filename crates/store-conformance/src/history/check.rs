@@ -1,24 +1,24 @@
-//! Walks a history once, commit by commit, and notes whatever must not be.
+//! Walks a history once, commit by commit, and collects every violation.
 
-use super::{Change, Commit, History, Holding, Move, Summary, Violation};
+use super::{Change, Commit, ExecutionUse, History, Summary, Transition, Violation};
 use leasehold_core::{RequestId, RequestStatus, Timestamp, WorkspaceId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Better is smaller: higher priority, then older, then lower id.
+/// The order of admission, first is smallest: higher priority, then older, then lower id.
 type Rank = (Reverse<i16>, Timestamp, RequestId);
 
-/// Proves a history, or says everything that is wrong with it.
+/// Checks a history and returns its summary.
 ///
-/// Capacity is judged after every commit that admits, by the limit in force then. Order is judged by what a claim could
-/// see: a better request counts only if the commit that put it in the line is no later than the claim's snapshot, and
-/// not if whoever moved it next was already at work when the claim committed and so held it.
+/// Capacity is checked after every commit that admits, against the limit then in force. Order is checked against what a
+/// claim could see: an earlier request in line counts only if the commit that put it there is in the claim's snapshot, and
+/// not if the transaction that moved it next was already running when the claim committed, and so held its lock.
 ///
 /// # Errors
-/// Every violation found.
+/// All violations.
 pub fn check(history: &History) -> Result<Summary, Vec<Violation>> {
     let mut checker = Checker {
-        future: Future::of(history),
+        future: NextMoves::of(history),
         ..Checker::default()
     };
     let mut last = 0;
@@ -38,11 +38,11 @@ pub fn check(history: &History) -> Result<Summary, Vec<Violation>> {
     }
 }
 
-/// When each request moves, and what the transaction that moves it saw.
+/// The commits that move each request: position and snapshot.
 #[derive(Default)]
-struct Future(BTreeMap<RequestId, Vec<(u64, u64)>>);
+struct NextMoves(BTreeMap<RequestId, Vec<(u64, u64)>>);
 
-impl Future {
+impl NextMoves {
     fn of(history: &History) -> Self {
         let mut moves: BTreeMap<RequestId, Vec<(u64, u64)>> = BTreeMap::new();
         for commit in &history.commits {
@@ -56,7 +56,7 @@ impl Future {
         Self(moves)
     }
 
-    /// Whether the next to move the request was at work before `position` was committed.
+    /// Whether the transaction that moves the request next was already running when `position` was committed.
     fn was_held(&self, request: RequestId, position: u64) -> bool {
         let moves = self.0.get(&request).map_or(&[][..], Vec::as_slice);
         let next = moves.iter().find(|(at, _)| *at > position);
@@ -64,7 +64,7 @@ impl Future {
     }
 }
 
-/// What is known of a request at some point of the history.
+/// The state of a request at some point of the history.
 struct Known {
     status: RequestStatus,
     holds: bool,
@@ -72,19 +72,19 @@ struct Known {
     rank: Rank,
 }
 
-/// What is known of a workspace at some point of the history.
+/// The state of a workspace at some point of the history.
 #[derive(Default)]
 struct WorkspaceState {
     limit: Option<u32>,
     paused: bool,
     running: u32,
-    /// Those in the line without an execution, and the commit that put each there.
+    /// The requests in line without an execution, and the commit that put each there.
     line: BTreeMap<Rank, u64>,
 }
 
 #[derive(Default)]
 struct Checker {
-    future: Future,
+    future: NextMoves,
     requests: BTreeMap<RequestId, Known>,
     workspaces: BTreeMap<WorkspaceId, WorkspaceState>,
     violations: Vec<Violation>,
@@ -115,33 +115,33 @@ impl Checker {
             }
         }
         for (workspace, ranks) in admitted {
-            self.judge_capacity(workspace, &ranks, commit.position);
-            self.judge_order(workspace, &ranks, commit);
+            self.check_capacity(workspace, &ranks, commit.position);
+            self.check_order(workspace, &ranks, commit);
         }
     }
 
-    /// Moves one request and says whether it took a slot.
-    fn step(&mut self, step: &Move, position: u64) -> bool {
+    /// Applies one transition and returns whether it took a slot.
+    fn step(&mut self, step: &Transition, position: u64) -> bool {
         self.summary.moves += 1;
         let request = step.request;
         let was = self.requests.get(&request).map(|known| known.status);
         let held = self.requests.get(&request).is_some_and(|known| known.holds);
-        self.judge_way(step, was, position);
+        self.check_transition(step, was, position);
         let state = self.workspaces.entry(step.workspace).or_default();
         state.line.remove(&rank(step));
-        let holds = step.execution != Holding::Nothing;
+        let holds = step.execution != ExecutionUse::None;
         let wrong = match step.execution {
-            Holding::New => held || step.to != RequestStatus::Claimed,
-            Holding::Kept => !held || step.to.is_finished(),
-            Holding::Nothing => {
+            ExecutionUse::New => held || step.to != RequestStatus::Claimed,
+            ExecutionUse::Kept => !held || step.to.is_finished(),
+            ExecutionUse::None => {
                 matches!(step.to, RequestStatus::Claimed | RequestStatus::Dispatched)
             }
         };
         if wrong {
-            self.violations.push(Violation::WrongHolding {
+            self.violations.push(Violation::WrongExecutionUse {
                 position,
                 request,
-                holding: step.execution,
+                execution: step.execution,
             });
         }
         match (held, holds) {
@@ -152,7 +152,7 @@ impl Checker {
         if step.to == RequestStatus::Pending && !holds && step.due {
             state.line.insert(rank(step), position);
         }
-        let most = self.summary.most_running.entry(step.workspace).or_default();
+        let most = self.summary.max_running.entry(step.workspace).or_default();
         *most = state.running.max(*most);
         self.count(step, was);
         let known = Known {
@@ -162,23 +162,23 @@ impl Checker {
             rank: rank(step),
         };
         self.requests.insert(request, known);
-        step.execution == Holding::New
+        step.execution == ExecutionUse::New
     }
 
-    fn judge_way(&mut self, step: &Move, was: Option<RequestStatus>, position: u64) {
+    fn check_transition(&mut self, step: &Transition, was: Option<RequestStatus>, position: u64) {
         let request = step.request;
-        let way = match step.from {
+        let allowed = match step.from {
             None => step.to == RequestStatus::Pending,
             Some(from) => from.may_become(step.to),
         };
-        if was == step.from && way {
+        if was == step.from && allowed {
             return;
         }
         let claim = step.from == Some(RequestStatus::Pending) && step.to == RequestStatus::Claimed;
         self.violations.push(if claim && was.is_some() {
             Violation::ClaimedTwice { position, request }
         } else {
-            Violation::Jumped {
+            Violation::InvalidTransition {
                 position,
                 request,
                 was,
@@ -188,13 +188,13 @@ impl Checker {
         });
     }
 
-    fn count(&mut self, step: &Move, was: Option<RequestStatus>) {
+    fn count(&mut self, step: &Transition, was: Option<RequestStatus>) {
         let summary = &mut self.summary;
         summary.requests += usize::from(was.is_none());
         summary.finished += usize::from(step.to.is_finished());
         if step.to == RequestStatus::Claimed {
-            summary.admissions += usize::from(step.execution == Holding::New);
-            summary.resumptions += usize::from(step.execution == Holding::Kept);
+            summary.admissions += usize::from(step.execution == ExecutionUse::New);
+            summary.resumptions += usize::from(step.execution == ExecutionUse::Kept);
         }
     }
 
@@ -208,11 +208,11 @@ impl Checker {
         }
     }
 
-    fn judge_capacity(&mut self, workspace: WorkspaceId, admitted: &[Rank], position: u64) {
+    fn check_capacity(&mut self, workspace: WorkspaceId, admitted: &[Rank], position: u64) {
         let Some(state) = self.workspaces.get(&workspace) else {
             return;
         };
-        // A workspace whose limit nobody told has none to admit by.
+        // A workspace without a recorded limit must not admit.
         let limit = state.limit.unwrap_or(0);
         if state.running > limit {
             self.violations.push(Violation::OverLimit {
@@ -224,7 +224,7 @@ impl Checker {
         }
         self.summary.full += usize::from(state.running == limit);
         if state.paused {
-            let pauses = admitted.iter().map(|rank| Violation::AdmittedInPause {
+            let pauses = admitted.iter().map(|rank| Violation::AdmittedWhilePaused {
                 position,
                 request: rank.2,
             });
@@ -232,8 +232,8 @@ impl Checker {
         }
     }
 
-    /// What is still in the line after the commit was passed over by it, if it was better and could be seen.
-    fn judge_order(&mut self, workspace: WorkspaceId, admitted: &[Rank], commit: &Commit) {
+    /// Reports a request that is still in line after the commit, comes before an admitted one and was visible to the claim.
+    fn check_order(&mut self, workspace: WorkspaceId, admitted: &[Rank], commit: &Commit) {
         let Some(state) = self.workspaces.get(&workspace) else {
             return;
         };
@@ -244,7 +244,7 @@ impl Checker {
             **since <= commit.snapshot && !self.future.was_held(rank.2, commit.position)
         });
         if let Some((better, _)) = better {
-            self.violations.push(Violation::PassedOver {
+            self.violations.push(Violation::OrderViolated {
                 position: commit.position,
                 admitted: worst.2,
                 better: better.2,
@@ -266,10 +266,10 @@ impl Checker {
         let known: BTreeSet<RequestId> = self.requests.keys().copied().collect();
         let made_up = history.left.keys().filter(|id| !known.contains(id));
         self.violations
-            .extend(made_up.map(|id| Violation::MadeUp { request: *id }));
+            .extend(made_up.map(|id| Violation::NeverEnqueued { request: *id }));
     }
 }
 
-fn rank(step: &Move) -> Rank {
+fn rank(step: &Transition) -> Rank {
     (Reverse(step.priority), step.created_at, step.request)
 }

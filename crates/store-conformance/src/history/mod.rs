@@ -1,4 +1,4 @@
-//! The history of a race in commit order, and what must be true of it at every commit. Pure: where a history comes from is not known here.
+//! The history of a stress run in commit order, and its invariants at every commit. Does not know the database.
 
 mod check;
 mod read;
@@ -6,15 +6,15 @@ mod read;
 mod tests;
 
 pub use check::check;
-pub use read::{Read, Reader};
+pub use read::{HistoryBuilder, RecordedEvent};
 
 use leasehold_core::{RequestId, RequestStatus, Timestamp, WorkspaceId};
 use std::collections::BTreeMap;
 
-/// Everything that was committed, in the order it was committed, and what was there at the end.
+/// All commits in order, and the final state.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// The commits; their positions rise.
+    /// The commits, with rising positions.
     pub commits: Vec<Commit>,
     /// Every request in the store after the last commit, and its status.
     pub left: BTreeMap<RequestId, RequestStatus>,
@@ -23,163 +23,163 @@ pub struct History {
 /// One transaction.
 #[derive(Clone, Debug)]
 pub struct Commit {
-    /// Its place in the order of commits.
+    /// Its position in the order of commits.
     pub position: u64,
-    /// The position of the last commit it could see: what its statement decided by. At most `position - 1`; give
-    /// exactly that for a transaction that read nothing or ran alone, and 0 where it is not known.
+    /// The position of the last commit in its snapshot. At most `position - 1`, which is the value for a transaction that read
+    /// nothing or ran alone; 0 if unknown.
     pub snapshot: u64,
-    /// What it did, in order.
+    /// Its changes, in order.
     pub changes: Vec<Change>,
 }
 
-/// One thing a transaction did.
+/// One change of a transaction.
 #[derive(Clone, Debug)]
 pub enum Change {
-    /// A workspace has this limit from now on; also the first one.
+    /// A workspace has this limit from now on; also its initial limit.
     Limit {
-        /// Whose.
+        /// The workspace.
         workspace: WorkspaceId,
-        /// How many may run.
+        /// The limit.
         limit: u32,
     },
     /// A workspace is paused or resumed.
     Paused {
-        /// Whose.
+        /// The workspace.
         workspace: WorkspaceId,
-        /// Whether it admits nothing from now on.
+        /// Whether it is paused from now on.
         paused: bool,
     },
-    /// A request moved; also its first step into the queue.
-    Moved(Move),
-    /// A request that was PENDING but not due joined the line.
+    /// A request changed its status; also its enqueue.
+    Moved(Transition),
+    /// A PENDING request became due and joined the line.
     Due(RequestId),
 }
 
 /// One transition of one request.
 #[derive(Clone, Debug)]
-pub struct Move {
+pub struct Transition {
     /// The request.
     pub request: RequestId,
-    /// Whose it is.
+    /// Its workspace.
     pub workspace: WorkspaceId,
-    /// Where it was; none when it was enqueued.
+    /// The status before; none at the enqueue.
     pub from: Option<RequestStatus>,
-    /// Where it is.
+    /// The status after.
     pub to: RequestStatus,
     /// Higher goes first.
     pub priority: i16,
-    /// When it was enqueued: among the same priority the oldest goes first, then the lowest id.
+    /// When it was enqueued: of equal priority the oldest goes first, then the lowest id.
     pub created_at: Timestamp,
-    /// The execution it has after this step.
-    pub execution: Holding,
-    /// For a step to PENDING: whether it is in the line at once. If not, only a [`Change::Due`] puts it there; without
-    /// one nobody is blamed for passing it over.
+    /// Its execution after this transition.
+    pub execution: ExecutionUse,
+    /// For a transition to PENDING: whether the request is in line at once. If not, only a [`Change::Due`] puts it there; until
+    /// then the order check ignores it.
     pub due: bool,
 }
 
-/// What a request holds after a step.
+/// The execution of a request after a transition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Holding {
-    /// Nothing that runs.
-    Nothing,
-    /// An execution that this step created: it took a slot.
+pub enum ExecutionUse {
+    /// No running execution.
+    None,
+    /// An execution that this transition created: it took a slot.
     New,
     /// The execution it had before.
     Kept,
 }
 
-/// Something that must not be.
+/// A violated invariant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Violation {
-    /// Positions do not rise, or a transaction saw its own future.
+    /// Positions do not rise, or a snapshot is later than its commit.
     OutOfOrder {
-        /// Where.
+        /// The position of the commit.
         position: u64,
     },
-    /// A commit that admits left more running than the limit then in force.
+    /// A commit admitted beyond the limit then in force.
     OverLimit {
-        /// Where.
+        /// The position of the commit.
         position: u64,
-        /// Whose limit.
+        /// The workspace.
         workspace: WorkspaceId,
-        /// How many hold a slot.
+        /// The slots in use.
         running: u32,
-        /// How many may.
+        /// The limit.
         limit: u32,
     },
     /// A paused workspace admitted.
-    AdmittedInPause {
-        /// Where.
+    AdmittedWhilePaused {
+        /// The position of the commit.
         position: u64,
-        /// What.
+        /// The request.
         request: RequestId,
     },
     /// A request was claimed that was not PENDING.
     ClaimedTwice {
-        /// Where.
+        /// The position of the commit.
         position: u64,
-        /// What.
+        /// The request.
         request: RequestId,
     },
-    /// A request left a status it was not in, or by a way there is none.
-    Jumped {
-        /// Where.
+    /// A request left a status that it was not in, or made a transition that does not exist.
+    InvalidTransition {
+        /// The position of the commit.
         position: u64,
-        /// What.
+        /// The request.
         request: RequestId,
-        /// Where it was, as far as the history tells.
+        /// The status according to the history.
         was: Option<RequestStatus>,
-        /// Where the step says it came from.
+        /// The status that the transition left.
         from: Option<RequestStatus>,
-        /// Where it went.
+        /// The status that the transition reached.
         to: RequestStatus,
     },
-    /// A request took a second slot, or went on with an execution it did not have, or ended with one running.
-    WrongHolding {
-        /// Where.
+    /// A request took a second slot, continued with an execution that it did not have, or ended with a running one.
+    WrongExecutionUse {
+        /// The position of the commit.
         position: u64,
-        /// What.
+        /// The request.
         request: RequestId,
-        /// What it says it holds.
-        holding: Holding,
+        /// The execution according to the transition.
+        execution: ExecutionUse,
     },
-    /// A request was admitted while a better one of its workspace was there for the claim to see.
-    PassedOver {
-        /// Where.
+    /// A request was admitted before another of its workspace that comes first and was visible to the claim.
+    OrderViolated {
+        /// The position of the commit.
         position: u64,
-        /// What was admitted.
+        /// The admitted request.
         admitted: RequestId,
-        /// What should have been.
+        /// The request that comes first.
         better: RequestId,
     },
-    /// A request is not there at the end, or not as its history says.
+    /// A request is missing at the end, or has another status than in the history.
     Lost {
-        /// Which.
+        /// The request.
         request: RequestId,
-        /// Where its history ends.
+        /// The last status in the history.
         last: RequestStatus,
-        /// What the store says.
+        /// The status in the store.
         left: Option<RequestStatus>,
     },
-    /// A request is there at the end that nobody enqueued.
-    MadeUp {
-        /// Which.
+    /// The store has a request that was never enqueued.
+    NeverEnqueued {
+        /// The request.
         request: RequestId,
     },
 }
 
-/// What a history without violations was about: how much it proves.
+/// The size of a history without violations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// Transactions.
     pub commits: usize,
     /// Requests enqueued.
     pub requests: usize,
-    /// Steps of requests.
+    /// Transitions of requests.
     pub moves: usize,
     /// Claims that took a slot.
     pub admissions: usize,
-    /// Claims that went on with an execution.
+    /// Claims that continued with an execution.
     pub resumptions: usize,
     /// Requests that ended.
     pub finished: usize,
@@ -187,6 +187,6 @@ pub struct Summary {
     pub limit_changes: usize,
     /// Commits after which some workspace was exactly at its limit.
     pub full: usize,
-    /// The most that ran at once in each workspace.
-    pub most_running: BTreeMap<WorkspaceId, u32>,
+    /// The maximum of running executions in each workspace.
+    pub max_running: BTreeMap<WorkspaceId, u32>,
 }

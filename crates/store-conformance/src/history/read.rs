@@ -1,37 +1,37 @@
-//! Makes a history of what an adapter's test reads from its database: events and changes of limits, in commit order.
+//! Builds a history from the events and limit changes that an adapter's test reads from its database, in commit order.
 
-use super::{Change, Commit, History, Holding, Move};
+use super::{Change, Commit, ExecutionUse, History, Transition};
 use leasehold_core::{RequestId, RequestStatus, Timestamp};
 use leasehold_store::change::Event;
 use std::collections::{BTreeMap, HashSet};
 
-/// An event with what the checker needs to know of its request.
+/// An event with the fields of its request that the check needs.
 #[derive(Clone, Debug)]
-pub struct Read {
+pub struct RecordedEvent {
     /// The event.
     pub event: Event,
     /// The request's priority.
     pub priority: i16,
     /// When the request was enqueued.
     pub created_at: Timestamp,
-    /// For a step to PENDING: whether it is in the line at once.
+    /// For a transition to PENDING: whether the request is in line at once.
     pub due: bool,
 }
 
 /// Builds a history, commit by commit.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct HistoryBuilder {
     history: History,
     kept: HashSet<RequestId>,
 }
 
-impl Reader {
+impl HistoryBuilder {
     /// The position that the next commit will have.
     pub fn next_position(&self) -> u64 {
         self.history.commits.len() as u64 + 1
     }
 
-    /// Adds a commit that saw everything up to `snapshot`.
+    /// Adds a commit with this snapshot.
     pub fn commit(&mut self, snapshot: u64, changes: Vec<Change>) {
         let position = self.next_position();
         self.history.commits.push(Commit {
@@ -41,24 +41,24 @@ impl Reader {
         });
     }
 
-    /// What an event says, given the events before it. An execution is kept after an unknown start or an expired lease.
-    pub fn moved(&mut self, read: Read) -> Change {
+    /// Converts an event to a change, given the events before it. An execution is kept after an unknown start or an expired lease.
+    pub fn moved(&mut self, read: RecordedEvent) -> Change {
         let event = &read.event;
         let execution = match event.to {
             RequestStatus::Pending
                 if matches!(event.reason.as_deref(), Some("unknown" | "lease_expired")) =>
             {
                 self.kept.insert(event.request);
-                Holding::Kept
+                ExecutionUse::Kept
             }
-            RequestStatus::Claimed if self.kept.remove(&event.request) => Holding::Kept,
-            RequestStatus::Claimed => Holding::New,
-            RequestStatus::Dispatched => Holding::Kept,
+            RequestStatus::Claimed if self.kept.remove(&event.request) => ExecutionUse::Kept,
+            RequestStatus::Claimed => ExecutionUse::New,
+            RequestStatus::Dispatched => ExecutionUse::Kept,
             RequestStatus::Pending | RequestStatus::Completed | RequestStatus::Failed => {
-                Holding::Nothing
+                ExecutionUse::None
             }
         };
-        Change::Moved(Move {
+        Change::Moved(Transition {
             request: event.request,
             workspace: event.workspace,
             from: event.from,
@@ -70,7 +70,7 @@ impl Reader {
         })
     }
 
-    /// The whole history, with what is in the store now.
+    /// Returns the history with the final statuses in the store.
     pub fn end(mut self, left: BTreeMap<RequestId, RequestStatus>) -> History {
         self.history.left = left;
         self.history

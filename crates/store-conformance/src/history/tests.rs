@@ -1,4 +1,4 @@
-//! Each violation planted in an otherwise sound history, and found.
+//! Detection of each violation in an otherwise valid history.
 
 use super::*;
 use RequestStatus::{Claimed, Completed, Dispatched, Failed, Pending};
@@ -11,11 +11,11 @@ fn workspace() -> WorkspaceId {
     uuid::Uuid::from_u128(99).into()
 }
 
-/// A history written down step by step; every commit sees the one before.
+/// Builds a history step by step; every commit sees the one before.
 #[derive(Default)]
-struct Scribe(History);
+struct TestHistory(History);
 
-impl Scribe {
+impl TestHistory {
     fn limit(limit: u32) -> Self {
         let workspace = workspace();
         Self::default().commit(vec![Change::Limit { workspace, limit }])
@@ -23,10 +23,10 @@ impl Scribe {
 
     fn commit(self, changes: Vec<Change>) -> Self {
         let snapshot = self.0.commits.len() as u64;
-        self.commit_seeing(snapshot, changes)
+        self.commit_with_snapshot(snapshot, changes)
     }
 
-    fn commit_seeing(mut self, snapshot: u64, changes: Vec<Change>) -> Self {
+    fn commit_with_snapshot(mut self, snapshot: u64, changes: Vec<Change>) -> Self {
         for change in &changes {
             if let Change::Moved(step) = change {
                 self.0.left.insert(step.request, step.to);
@@ -46,13 +46,13 @@ impl Scribe {
     }
 
     fn claim(self, n: u128) -> Self {
-        self.commit(vec![claimed(n, Holding::New)])
+        self.commit(vec![claimed(n, ExecutionUse::New)])
     }
 
     fn finish(self, n: u128) -> Self {
         self.commit(vec![
-            moved(n, Some(Claimed), Dispatched, Holding::Kept),
-            moved(n, Some(Dispatched), Completed, Holding::Nothing),
+            moved(n, Some(Claimed), Dispatched, ExecutionUse::Kept),
+            moved(n, Some(Dispatched), Completed, ExecutionUse::None),
         ])
     }
 
@@ -61,13 +61,18 @@ impl Scribe {
     }
 
     #[track_caller]
-    fn finds(self, expected: Violation) {
+    fn expect_violation(self, expected: Violation) {
         assert_eq!(self.check(), Err(vec![expected]));
     }
 }
 
-fn moved(n: u128, from: Option<RequestStatus>, to: RequestStatus, execution: Holding) -> Change {
-    Change::Moved(Move {
+fn moved(
+    n: u128,
+    from: Option<RequestStatus>,
+    to: RequestStatus,
+    execution: ExecutionUse,
+) -> Change {
+    Change::Moved(Transition {
         request: request(n),
         workspace: workspace(),
         from,
@@ -80,52 +85,52 @@ fn moved(n: u128, from: Option<RequestStatus>, to: RequestStatus, execution: Hol
 }
 
 fn enqueued(n: u128, priority: i16) -> Change {
-    with_priority(moved(n, None, Pending, Holding::Nothing), priority)
+    with_priority(moved(n, None, Pending, ExecutionUse::None), priority)
 }
 
-fn claimed(n: u128, execution: Holding) -> Change {
+fn claimed(n: u128, execution: ExecutionUse) -> Change {
     moved(n, Some(Pending), Claimed, execution)
 }
 
 fn with_priority(change: Change, priority: i16) -> Change {
     match change {
-        Change::Moved(step) => Change::Moved(Move { priority, ..step }),
+        Change::Moved(step) => Change::Moved(Transition { priority, ..step }),
         other => other,
     }
 }
 
 fn not_due(change: Change) -> Change {
     match change {
-        Change::Moved(step) => Change::Moved(Move { due: false, ..step }),
+        Change::Moved(step) => Change::Moved(Transition { due: false, ..step }),
         other => other,
     }
 }
 
 #[test]
-fn a_sound_history_is_proven_and_summed_up() {
-    let history = Scribe::limit(2)
+fn valid_history_passes_with_a_summary() {
+    let history = TestHistory::limit(2)
         .enqueue(&[1, 2, 3])
         .claim(1)
         .claim(2)
         .finish(1)
         .claim(3)
-        .commit(vec![moved(2, Some(Claimed), Pending, Holding::Kept)])
-        .commit(vec![claimed(2, Holding::Kept)])
+        .commit(vec![moved(2, Some(Claimed), Pending, ExecutionUse::Kept)])
+        .commit(vec![claimed(2, ExecutionUse::Kept)])
         .finish(2)
         .finish(3);
     let summary = history.check().unwrap();
     assert_eq!((summary.requests, summary.finished), (3, 3));
     assert_eq!((summary.admissions, summary.resumptions), (3, 1));
-    assert_eq!((summary.full, summary.most_running[&workspace()]), (2, 2));
+    assert_eq!((summary.full, summary.max_running[&workspace()]), (2, 2));
 }
 
 #[test]
-fn one_too_many_is_found() {
-    Scribe::limit(1)
+fn admission_over_the_limit_is_detected() {
+    TestHistory::limit(1)
         .enqueue(&[1, 2])
         .claim(1)
         .claim(2)
-        .finds(Violation::OverLimit {
+        .expect_violation(Violation::OverLimit {
             position: 4,
             workspace: workspace(),
             running: 2,
@@ -134,13 +139,13 @@ fn one_too_many_is_found() {
 }
 
 #[test]
-fn a_lowered_limit_is_broken_only_by_the_next_admission() {
+fn lowered_limit_is_violated_only_by_the_next_admission() {
     let lower = Change::Limit {
         workspace: workspace(),
         limit: 1,
     };
     let lowered = || {
-        Scribe::limit(2)
+        TestHistory::limit(2)
             .enqueue(&[1, 2, 3])
             .claim(1)
             .claim(2)
@@ -148,7 +153,7 @@ fn a_lowered_limit_is_broken_only_by_the_next_admission() {
             .finish(1)
     };
     assert!(lowered().finish(2).claim(3).check().is_ok());
-    lowered().claim(3).finds(Violation::OverLimit {
+    lowered().claim(3).expect_violation(Violation::OverLimit {
         position: 7,
         workspace: workspace(),
         running: 2,
@@ -157,22 +162,28 @@ fn a_lowered_limit_is_broken_only_by_the_next_admission() {
 }
 
 #[test]
-fn an_admission_in_a_pause_is_found() {
+fn admission_while_paused_is_detected() {
     let pause = |paused| Change::Paused {
         workspace: workspace(),
         paused,
     };
-    let paused = || Scribe::limit(2).enqueue(&[1]).commit(vec![pause(true)]);
+    let paused = || {
+        TestHistory::limit(2)
+            .enqueue(&[1])
+            .commit(vec![pause(true)])
+    };
     assert!(paused().commit(vec![pause(false)]).claim(1).check().is_ok());
-    paused().claim(1).finds(Violation::AdmittedInPause {
-        position: 4,
-        request: request(1),
-    });
+    paused()
+        .claim(1)
+        .expect_violation(Violation::AdmittedWhilePaused {
+            position: 4,
+            request: request(1),
+        });
 }
 
 #[test]
-fn a_second_claim_is_found() {
-    let violations = Scribe::limit(5)
+fn second_claim_is_detected() {
+    let violations = TestHistory::limit(5)
         .enqueue(&[1])
         .claim(1)
         .claim(1)
@@ -186,38 +197,38 @@ fn a_second_claim_is_found() {
 }
 
 #[test]
-fn a_second_slot_is_found() {
-    Scribe::limit(5)
+fn second_slot_is_detected() {
+    TestHistory::limit(5)
         .enqueue(&[1])
         .claim(1)
-        .commit(vec![moved(1, Some(Claimed), Pending, Holding::Kept)])
+        .commit(vec![moved(1, Some(Claimed), Pending, ExecutionUse::Kept)])
         .claim(1)
-        .finds(Violation::WrongHolding {
+        .expect_violation(Violation::WrongExecutionUse {
             position: 5,
             request: request(1),
-            holding: Holding::New,
+            execution: ExecutionUse::New,
         });
 }
 
 #[test]
-fn an_execution_from_nowhere_is_found() {
-    Scribe::limit(5)
+fn unknown_execution_is_detected() {
+    TestHistory::limit(5)
         .enqueue(&[1])
-        .commit(vec![claimed(1, Holding::Kept)])
-        .finds(Violation::WrongHolding {
+        .commit(vec![claimed(1, ExecutionUse::Kept)])
+        .expect_violation(Violation::WrongExecutionUse {
             position: 3,
             request: request(1),
-            holding: Holding::Kept,
+            execution: ExecutionUse::Kept,
         });
 }
 
 #[test]
-fn a_jump_is_found() {
-    Scribe::limit(5)
+fn invalid_transition_is_detected() {
+    TestHistory::limit(5)
         .enqueue(&[1])
         .claim(1)
-        .commit(vec![moved(1, Some(Claimed), Completed, Holding::Nothing)])
-        .finds(Violation::Jumped {
+        .commit(vec![moved(1, Some(Claimed), Completed, ExecutionUse::None)])
+        .expect_violation(Violation::InvalidTransition {
             position: 4,
             request: request(1),
             was: Some(Claimed),
@@ -227,13 +238,13 @@ fn a_jump_is_found() {
 }
 
 #[test]
-fn an_end_after_the_end_is_found() {
-    Scribe::limit(5)
+fn second_end_is_detected() {
+    TestHistory::limit(5)
         .enqueue(&[1])
         .claim(1)
         .finish(1)
-        .commit(vec![moved(1, Some(Dispatched), Failed, Holding::Nothing)])
-        .finds(Violation::Jumped {
+        .commit(vec![moved(1, Some(Dispatched), Failed, ExecutionUse::None)])
+        .expect_violation(Violation::InvalidTransition {
             position: 5,
             request: request(1),
             was: Some(Completed),
@@ -243,8 +254,8 @@ fn an_end_after_the_end_is_found() {
 }
 
 #[test]
-fn what_is_lost_or_made_up_is_found() {
-    let mut lost = Scribe::limit(5).enqueue(&[1, 2]);
+fn lost_and_never_enqueued_requests_are_detected() {
+    let mut lost = TestHistory::limit(5).enqueue(&[1, 2]);
     lost.0.left.remove(&request(1));
     lost.0.left.insert(request(7), Pending);
     let violations = lost.check().unwrap_err();
@@ -254,14 +265,14 @@ fn what_is_lost_or_made_up_is_found() {
             last: Pending,
             left: None,
         },
-        Violation::MadeUp {
+        Violation::NeverEnqueued {
             request: request(7),
         },
     ];
     assert_eq!(violations, expected);
-    let mut other = Scribe::limit(5).enqueue(&[1]);
+    let mut other = TestHistory::limit(5).enqueue(&[1]);
     other.0.left.insert(request(1), Claimed);
-    other.finds(Violation::Lost {
+    other.expect_violation(Violation::Lost {
         request: request(1),
         last: Pending,
         left: Some(Claimed),
@@ -269,11 +280,11 @@ fn what_is_lost_or_made_up_is_found() {
 }
 
 #[test]
-fn an_older_one_passed_over_is_found() {
-    Scribe::limit(5)
+fn admission_before_an_older_request_is_detected() {
+    TestHistory::limit(5)
         .enqueue(&[1, 2])
         .claim(2)
-        .finds(Violation::PassedOver {
+        .expect_violation(Violation::OrderViolated {
             position: 3,
             admitted: request(2),
             better: request(1),
@@ -281,12 +292,12 @@ fn an_older_one_passed_over_is_found() {
 }
 
 #[test]
-fn a_more_urgent_one_passed_over_is_found() {
-    Scribe::limit(5)
+fn admission_before_a_higher_priority_is_detected() {
+    TestHistory::limit(5)
         .enqueue(&[1])
         .commit(vec![enqueued(2, 7)])
         .claim(1)
-        .finds(Violation::PassedOver {
+        .expect_violation(Violation::OrderViolated {
             position: 4,
             admitted: request(1),
             better: request(2),
@@ -294,27 +305,27 @@ fn a_more_urgent_one_passed_over_is_found() {
 }
 
 #[test]
-fn a_better_one_that_the_claim_could_not_see_is_not_passed_over() {
-    let late = Scribe::limit(5)
+fn request_outside_the_snapshot_is_no_violation() {
+    let late = TestHistory::limit(5)
         .enqueue(&[1])
         .commit(vec![enqueued(2, 7)])
-        .commit_seeing(2, vec![claimed(1, Holding::New)]);
+        .commit_with_snapshot(2, vec![claimed(1, ExecutionUse::New)]);
     assert!(late.check().is_ok());
 }
 
 #[test]
-fn a_better_one_in_the_hands_of_another_is_not_passed_over() {
-    let cancel = moved(1, Some(Pending), Failed, Holding::Nothing);
-    let held = Scribe::limit(5)
+fn locked_request_is_no_violation() {
+    let cancel = moved(1, Some(Pending), Failed, ExecutionUse::None);
+    let held = TestHistory::limit(5)
         .enqueue(&[1, 2])
         .claim(2)
-        .commit_seeing(2, vec![cancel.clone()]);
+        .commit_with_snapshot(2, vec![cancel.clone()]);
     assert!(held.check().is_ok());
-    Scribe::limit(5)
+    TestHistory::limit(5)
         .enqueue(&[1, 2])
         .claim(2)
-        .commit_seeing(3, vec![cancel])
-        .finds(Violation::PassedOver {
+        .commit_with_snapshot(3, vec![cancel])
+        .expect_violation(Violation::OrderViolated {
             position: 3,
             admitted: request(2),
             better: request(1),
@@ -322,9 +333,9 @@ fn a_better_one_in_the_hands_of_another_is_not_passed_over() {
 }
 
 #[test]
-fn a_better_one_that_is_not_due_is_passed_over_only_once_it_is() {
+fn request_that_is_not_due_is_no_violation() {
     let waits = || {
-        Scribe::limit(5)
+        TestHistory::limit(5)
             .enqueue(&[2])
             .commit(vec![not_due(enqueued(1, 9))])
     };
@@ -332,7 +343,7 @@ fn a_better_one_that_is_not_due_is_passed_over_only_once_it_is() {
     waits()
         .commit(vec![Change::Due(request(1))])
         .claim(2)
-        .finds(Violation::PassedOver {
+        .expect_violation(Violation::OrderViolated {
             position: 5,
             admitted: request(2),
             better: request(1),
@@ -340,16 +351,17 @@ fn a_better_one_that_is_not_due_is_passed_over_only_once_it_is() {
 }
 
 #[test]
-fn requests_admitted_together_pass_nobody_over() {
-    let together = Scribe::limit(5)
-        .enqueue(&[1, 2, 3])
-        .commit(vec![claimed(2, Holding::New), claimed(1, Holding::New)]);
+fn order_within_one_commit_does_not_matter() {
+    let together = TestHistory::limit(5).enqueue(&[1, 2, 3]).commit(vec![
+        claimed(2, ExecutionUse::New),
+        claimed(1, ExecutionUse::New),
+    ]);
     assert!(together.check().is_ok());
 }
 
 #[test]
-fn commits_out_of_order_are_found() {
-    let mut history = Scribe::limit(5).enqueue(&[1]).0;
+fn commits_out_of_order_are_detected() {
+    let mut history = TestHistory::limit(5).enqueue(&[1]).0;
     history.commits[1].position = 1;
     let violations = check(&history).unwrap_err();
     assert_eq!(violations, [Violation::OutOfOrder { position: 1 }]);

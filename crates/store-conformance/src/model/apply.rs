@@ -1,8 +1,8 @@
-//! One operation on store and model: the same call, the same answer. Where a store may choose, the model follows its choice.
+//! Applies one operation to store and model and compares the results. Where a store may choose, the model adopts its choice.
 
-use super::follow::follow;
+use super::claim_check::apply_claim;
+use super::comparison::{Mismatch, RequestComparison, answer, same};
 use super::op::{Kind, Op};
-use super::pair::{Disagreement, Pair, answer, same};
 use crate::factory::{LEASE, TestWorkspace, USER, new_request};
 use leasehold_core::{FailureReason, RequestId};
 use leasehold_store::execution::ExecutionFinish;
@@ -17,15 +17,15 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// More workspaces than this make cases slow without making them richer.
-const TENANTS_MAX: usize = 5;
+/// The maximum number of workspaces: more make cases slower, not better.
+const WORKSPACES_MAX: usize = 5;
 
-/// How often a claim may bring nothing and promise more before it counts as one that never ends.
-const PATIENCE: usize = 50;
+/// How many empty claims in a row may report that there is more.
+const EMPTY_CLAIMS_MAX: usize = 50;
 
-impl Pair {
-    /// Does `op` on both; it is nothing where there is nothing it could be about.
-    pub(super) async fn apply(&mut self, op: &Op) -> Result<(), Disagreement> {
+impl RequestComparison {
+    /// Applies `op` to both; does nothing if nothing matches its numbers.
+    pub(super) async fn apply(&mut self, op: &Op) -> Result<(), Mismatch> {
         match op {
             Op::CreateWorkspace { .. }
             | Op::SetLimit { .. }
@@ -40,72 +40,72 @@ impl Pair {
                 self.apply_to_claim(op).await
             }
             Op::Recover { limit } => self.recover(*limit).await,
-            Op::RedriveMany { site } => self.redrive_many(self.site(*site)).await,
+            Op::RedriveMany { workspace } => self.redrive_many(self.workspace(*workspace)).await,
             Op::Advance { seconds } => {
                 self.real.advance(u64::from(*seconds));
                 Ok(())
             }
-            Op::Settle
-            | Op::Place { .. }
+            Op::PromoteDue
+            | Op::Position { .. }
             | Op::Cancel { .. }
-            | Op::TellCancel { .. }
+            | Op::AcknowledgeCancels { .. }
             | Op::Finish { .. }
             | Op::Redrive { .. }
             | Op::Prune { .. } => self.apply_to_any(op).await,
         }
     }
 
-    async fn apply_to_workspace(&mut self, op: &Op) -> Result<(), Disagreement> {
+    async fn apply_to_workspace(&mut self, op: &Op) -> Result<(), Mismatch> {
         let mut change = WorkspaceChange::default();
-        let site = match *op {
-            Op::CreateWorkspace { limit } if self.sites.len() < TENANTS_MAX => {
-                return self.create_site(limit).await;
+        let workspace = match *op {
+            Op::CreateWorkspace { limit } if self.workspaces.len() < WORKSPACES_MAX => {
+                return self.create_workspace(limit).await;
             }
-            Op::SetLimit { site, limit } => {
+            Op::SetLimit { workspace, limit } => {
                 change.limit_override = Some(limit);
-                site
+                workspace
             }
-            Op::SetPlan { site, plan } => {
+            Op::SetPlan { workspace, plan } => {
                 change.plan = Some(plan);
-                site
+                workspace
             }
-            Op::SetPaused { site, paused } => {
+            Op::SetPaused { workspace, paused } => {
                 change.paused = Some(paused);
-                site
+                workspace
             }
-            Op::DeleteWorkspace { site } => {
-                let id = self.site(site).workspace;
+            Op::DeleteWorkspace { workspace } => {
+                let id = self.workspace(workspace).workspace;
                 let delete = async |store: &dyn Store| store.workspace_delete(id).await;
                 return self.both("workspace_delete", delete).await.map(drop);
             }
-            Op::DeleteDefinition { site } => return self.delete_definition(site).await,
-            Op::Publish { site } => {
-                let t = self.site(site);
-                let living = self.inner.state().lives(t.workspace);
-                return match living {
+            Op::DeleteDefinition { workspace } => return self.delete_definition(workspace).await,
+            Op::Publish { workspace } => {
+                let t = self.workspace(workspace);
+                let existing = self.inner.state().exists(t.workspace);
+                return match existing {
                     true => self.publish(t.workspace, t.definition).await.map(drop),
                     false => Ok(()),
                 };
             }
             _ => return Ok(()),
         };
-        let id = self.site(site).workspace;
+        let id = self.workspace(workspace).workspace;
         let update = async |store: &dyn Store| store.workspace_update(id, &change).await;
         self.both("workspace_update", update).await.map(drop)
     }
 
-    /// Deletes a site's definition; a living site goes on with another.
-    async fn delete_definition(&mut self, site: u8) -> Result<(), Disagreement> {
-        let place = self.place(site);
-        let t = self.sites[place];
-        if !self.inner.state().lives(t.workspace) {
+    /// Deletes a workspace's definition and creates another, if the workspace exists.
+    async fn delete_definition(&mut self, workspace: u8) -> Result<(), Mismatch> {
+        let index = self.index_of(workspace);
+        let t = self.workspaces[index];
+        if !self.inner.state().exists(t.workspace) {
             return Ok(());
         }
         let delete =
             async |store: &dyn Store| store.definition_delete(t.workspace, t.definition).await;
         self.both("definition_delete", delete).await?;
         let (definition, version) = self.create_definition(t.workspace).await?;
-        self.sites[place] = TestWorkspace {
+        self.workspaces[index] = TestWorkspace {
             definition,
             version,
             ..t
@@ -113,9 +113,9 @@ impl Pair {
         Ok(())
     }
 
-    async fn enqueue(&self, op: &Op) -> Result<(), Disagreement> {
+    async fn enqueue(&self, op: &Op) -> Result<(), Mismatch> {
         let Op::Enqueue {
-            site,
+            workspace,
             n,
             priority,
             delay,
@@ -126,7 +126,7 @@ impl Pair {
         else {
             return Ok(());
         };
-        let t = self.site(site);
+        let t = self.workspace(workspace);
         let seconds = |s: u8| Duration::from_secs(u64::from(s));
         let requests = (0..n).map(|i| NewRequest {
             priority,
@@ -144,7 +144,7 @@ impl Pair {
             by: USER.into(),
         };
         let call = async |store: &dyn Store| {
-            // Which of several conflicts is named is the store's choice.
+            // The store chooses which of several conflicts it reports.
             store
                 .request_enqueue(&enqueue)
                 .await
@@ -156,30 +156,30 @@ impl Pair {
         self.both("request_enqueue", call).await.map(drop)
     }
 
-    async fn claim(&mut self, owner: u8, batch: u32) -> Result<(), Disagreement> {
+    async fn claim(&mut self, owner: u8, batch: u32) -> Result<(), Mismatch> {
         let claim = Claim {
             owner: format!("dispatcher-{owner}"),
             batch,
             lease: LEASE,
             lock: None,
         };
-        for _ in 0..PATIENCE {
+        for _ in 0..EMPTY_CLAIMS_MAX {
             let real = answer("request_claim", self.real.store.request_claim(&claim).await)?;
             let ClaimOutcome::Claimed(real) = real else {
-                return Err("request_claim lost a lock that nobody asked for".into());
+                return Err("request_claim lost a lock that the claim does not have".into());
             };
             let mut state = self.inner.state();
-            follow(&mut state, &mut self.round, &claim, &real, self.real.now())
+            apply_claim(&mut state, &mut self.turns, &claim, &real, self.real.now())
                 .map_err(|what| format!("{what}\n  claim: {real:?}"))?;
             let empty = real.requests.is_empty() && real.rejected.is_empty();
             if !empty || !real.more {
                 return Ok(());
             }
         }
-        Err("claims bring nothing and promise more for ever".into())
+        Err("claims are empty but always report more".into())
     }
 
-    async fn apply_to_claim(&self, op: &Op) -> Result<(), Disagreement> {
+    async fn apply_to_claim(&self, op: &Op) -> Result<(), Mismatch> {
         let (Op::Renew { pick }
         | Op::Dispatched { pick }
         | Op::Release { pick, .. }
@@ -197,20 +197,20 @@ impl Pair {
                 self.both("request_renew", renew).await.map(drop)
             }
             Op::Dispatched { .. } => {
-                let mark =
+                let call =
                     async |store: &dyn Store| store.request_dispatched(&owner, &[claim]).await;
-                self.both("request_dispatched", mark).await.map(drop)
+                self.both("request_dispatched", call).await.map(drop)
             }
             Op::Release {
                 kind, delay, error, ..
             } => {
                 let release = release(claim, *kind, *delay, *error);
-                let back = async |store: &dyn Store| {
+                let call = async |store: &dyn Store| {
                     store
                         .request_release(&owner, std::slice::from_ref(&release))
                         .await
                 };
-                self.both("request_release", back).await.map(drop)
+                self.both("request_release", call).await.map(drop)
             }
             _ => {
                 let fail = Fail {
@@ -218,13 +218,13 @@ impl Pair {
                     reason: FailureReason::VersionNotFound,
                     error: Some("given up".into()),
                 };
-                let give_up = async |store: &dyn Store| store.request_fail(&owner, &fail).await;
-                self.both("request_fail", give_up).await.map(drop)
+                let fail_claim = async |store: &dyn Store| store.request_fail(&owner, &fail).await;
+                self.both("request_fail", fail_claim).await.map(drop)
             }
         }
     }
 
-    async fn cancel(&self, request: u8, force: bool) -> Result<(), Disagreement> {
+    async fn cancel(&self, request: u8, force: bool) -> Result<(), Mismatch> {
         let Some((workspace, request)) = self.any_request(request) else {
             return Ok(());
         };
@@ -238,19 +238,19 @@ impl Pair {
         self.both("request_cancel", call).await.map(drop)
     }
 
-    /// Wishes that are outdated ask for something else than what was wished.
-    async fn tell_cancel(&self, limit: u32, outdated: bool) -> Result<(), Disagreement> {
+    /// Acknowledges the listed cancel requests; `outdated` ones have another `force` than the stored ones.
+    async fn acknowledge_cancels(&self, limit: u32, outdated: bool) -> Result<(), Mismatch> {
         let list = async |store: &dyn Store| store.request_cancel_list(limit).await;
-        let mut wishes = self.both("request_cancel_list", list).await?;
-        for wish in &mut wishes {
-            wish.force ^= outdated;
+        let mut requests = self.both("request_cancel_list", list).await?;
+        for request in &mut requests {
+            request.force ^= outdated;
         }
-        let told = async |store: &dyn Store| store.request_cancel_told(&wishes).await;
-        self.both("request_cancel_told", told).await
+        let acknowledge = async |store: &dyn Store| store.request_cancel_ack(&requests).await;
+        self.both("request_cancel_ack", acknowledge).await
     }
 
-    /// Which of the expired a bounded sweep takes is the store's choice.
-    async fn recover(&self, limit: u32) -> Result<(), Disagreement> {
+    /// The store chooses which expired claims a bounded call recovers.
+    async fn recover(&self, limit: u32) -> Result<(), Mismatch> {
         let real = self.real.store.request_recover("sweeper", limit).await;
         let mut real = answer("request_recover", real)?;
         real.sort_by_key(|r| r.request);
@@ -261,7 +261,7 @@ impl Pair {
         let n = expired.len().min(limit as usize);
         if chosen.len() != n || chosen.iter().any(|id| !expired.contains(id)) {
             return Err(format!(
-                "recovered {chosen:?}, at most {limit} of {expired:?}"
+                "recovered {chosen:?}, expected at most {limit} of {expired:?}"
             ));
         }
         same(
@@ -271,9 +271,9 @@ impl Pair {
         )
     }
 
-    async fn redrive_many(&self, site: TestWorkspace) -> Result<(), Disagreement> {
+    async fn redrive_many(&self, workspace: TestWorkspace) -> Result<(), Mismatch> {
         let redrive = RedriveMany {
-            workspace: site.workspace,
+            workspace: workspace.workspace,
             reason: None,
             limit: 1_000,
             by: USER.into(),
@@ -286,19 +286,20 @@ impl Pair {
         same("request_redrive_many", &real, &model.into_iter().collect())
     }
 
-    async fn apply_to_any(&self, op: &Op) -> Result<(), Disagreement> {
+    async fn apply_to_any(&self, op: &Op) -> Result<(), Mismatch> {
         match *op {
-            Op::Settle => {
-                let settle = async |store: &dyn Store| Ok(store.request_settle().await?.next_due);
-                self.both("request_settle", settle).await.map(drop)
+            Op::PromoteDue => {
+                let promote =
+                    async |store: &dyn Store| Ok(store.request_promote_due().await?.next_due);
+                self.both("request_promote_due", promote).await.map(drop)
             }
-            Op::Place { request, up_to } => {
+            Op::Position { request, up_to } => {
                 let Some((workspace, id)) = self.any_request(request) else {
                     return Ok(());
                 };
-                let place =
-                    async |store: &dyn Store| store.request_place(workspace, id, up_to).await;
-                self.both("request_place", place).await.map(drop)
+                let position =
+                    async |store: &dyn Store| store.request_position(workspace, id, up_to).await;
+                self.both("request_position", position).await.map(drop)
             }
             Op::Finish { pick, end, error } => {
                 let finish = ExecutionFinish {
@@ -314,7 +315,9 @@ impl Pair {
                 self.both("execution_finish", call).await.map(drop)
             }
             Op::Cancel { request, force } => self.cancel(request, force).await,
-            Op::TellCancel { limit, outdated } => self.tell_cancel(limit, outdated).await,
+            Op::AcknowledgeCancels { limit, outdated } => {
+                self.acknowledge_cancels(limit, outdated).await
+            }
             Op::Redrive { request } => {
                 let Some((workspace, failed)) = self.any_request(request) else {
                     return Ok(());

@@ -2,7 +2,7 @@
 
 use super::Model;
 use super::read::page;
-use super::state::{State, WorkspaceRow, refused};
+use super::state::{State, WorkspaceRow, constraint_error};
 use async_trait::async_trait;
 use leasehold_core::plan::effective_limit;
 use leasehold_core::{DefinitionId, Timestamp, VersionId, WorkspaceId};
@@ -26,7 +26,7 @@ impl State {
             return Ok(WorkspaceCreated::NameTaken);
         }
         if effective_limit(new.plan, new.limit_override).is_err() {
-            return Err(refused("workspace_limit_range"));
+            return Err(constraint_error("workspace_limit_range"));
         }
         let workspace = Workspace {
             id: new.id,
@@ -61,14 +61,14 @@ impl State {
         next.limit_override = change.limit_override.unwrap_or(next.limit_override);
         next.paused = change.paused.unwrap_or(next.paused);
         if effective_limit(next.plan, next.limit_override).is_err() {
-            return Err(refused("workspace_limit_range"));
+            return Err(constraint_error("workspace_limit_range"));
         }
         row.workspace = next.clone();
         Ok(Some(next))
     }
 
     pub(super) fn delete_workspace(&mut self, id: WorkspaceId, now: Timestamp) -> bool {
-        if !self.lives(id) {
+        if !self.exists(id) {
             return false;
         }
         if let Some(row) = self.workspaces.get_mut(&id) {
@@ -78,17 +78,17 @@ impl State {
     }
 
     /// Workspaces that are not deleted.
-    pub(super) fn living(&self) -> impl Iterator<Item = &Workspace> {
+    pub(super) fn existing(&self) -> impl Iterator<Item = &Workspace> {
         let all = self.workspaces.values().map(|row| &row.workspace);
         all.filter(|workspace| workspace.deleted_at.is_none())
     }
 
     pub(super) fn workspace_named(&self, name: &str) -> Option<&Workspace> {
-        self.living().find(|workspace| workspace.name == name)
+        self.existing().find(|workspace| workspace.name == name)
     }
 
     pub(super) fn list_workspaces(&self, at: Page<WorkspaceId>) -> Vec<Workspace> {
-        page(self.living().cloned().collect(), at, |w| w.id)
+        page(self.existing().cloned().collect(), at, |w| w.id)
     }
 
     pub(super) fn definition_named(
@@ -97,8 +97,8 @@ impl State {
         name: &str,
     ) -> Option<&Definition> {
         let all = self.definitions.keys();
-        let mut living = all.filter_map(|id| self.definition(workspace, *id));
-        living.find(|definition| definition.name == name)
+        let mut existing = all.filter_map(|id| self.definition(workspace, *id));
+        existing.find(|definition| definition.name == name)
     }
 
     pub(super) fn list_definitions(
@@ -107,8 +107,8 @@ impl State {
         at: Page<DefinitionId>,
     ) -> Vec<Definition> {
         let all = self.definitions.keys();
-        let living = all.filter_map(|id| self.definition(workspace, *id));
-        page(living.cloned().collect(), at, |d| d.id)
+        let existing = all.filter_map(|id| self.definition(workspace, *id));
+        page(existing.cloned().collect(), at, |d| d.id)
     }
 
     pub(super) fn list_versions(
@@ -122,7 +122,7 @@ impl State {
         page(own.cloned().collect(), at, |v| v.number)
     }
 
-    /// The living definition of a workspace.
+    /// The existing definition of a workspace.
     pub(super) fn definition(
         &self,
         workspace: WorkspaceId,
@@ -138,7 +138,7 @@ impl State {
         new: &NewDefinition,
         now: Timestamp,
     ) -> DefinitionCreated {
-        if !self.lives(new.workspace) {
+        if !self.exists(new.workspace) {
             return DefinitionCreated::WorkspaceNotFound;
         }
         let taken = self.definitions.values().any(|d| {
@@ -207,13 +207,13 @@ impl WorkspaceStore for Model {
         change: &WorkspaceChange,
     ) -> Result<Option<Workspace>> {
         let updated = self.state().update_workspace(id, change)?;
-        self.bells.ring_for_work(updated.is_some());
+        self.notifiers.notify_work(updated.is_some());
         Ok(updated)
     }
 
     async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool> {
         let deleted = self.state().delete_workspace(id, self.now());
-        self.bells.ring_for_work(deleted);
+        self.notifiers.notify_work(deleted);
         Ok(deleted)
     }
 

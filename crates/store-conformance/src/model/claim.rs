@@ -1,4 +1,4 @@
-//! The model's claim: kept executions first, then workspaces in turn, one step each.
+//! The model's claim: unknown starts first, then workspaces in turn, one admission each.
 
 use super::state::State;
 use leasehold_core::limits::CLAIM_MAX_BATCH;
@@ -8,13 +8,13 @@ use leasehold_core::{
 };
 use leasehold_store::execution::Execution;
 use leasehold_store::request::{
-    AtCapacity, Claim, ClaimOutcome, Claimed, ClaimedRequest, ExecutionOrigin, Rejected, Settled,
+    AtCapacity, Claim, ClaimOutcome, Claimed, ClaimedRequest, ExecutionOrigin, Promoted, Rejected,
 };
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 impl State {
-    /// Claims; `execution` chooses the id of a new execution.
+    /// Claims requests; `execution` chooses the id of a new execution.
     pub(super) fn claim(
         &mut self,
         claim: &Claim,
@@ -30,7 +30,7 @@ impl State {
             }
         }
         let mut claimed = Claimed {
-            next_due_in: self.settle(now).next_due.map(|at| until(now, at)),
+            next_due_in: self.promote_due(now).next_due.map(|at| until(now, at)),
             ..Claimed::default()
         };
         let batch = claim.batch.min(CLAIM_MAX_BATCH) as usize;
@@ -65,7 +65,7 @@ impl State {
         ClaimOutcome::Claimed(claimed)
     }
 
-    /// The workspaces whose last slot one of these admissions took while they have more waiting, by id.
+    /// The workspaces whose last slot these admissions took while more requests are pending, by id.
     pub(super) fn filled(&self, admitted: &[ClaimedRequest], now: Timestamp) -> Vec<AtCapacity> {
         let new = admitted
             .iter()
@@ -74,7 +74,7 @@ impl State {
         let filled = workspaces.into_iter().filter_map(|workspace| {
             let slots = self.slots(workspace)?;
             let full = slots.in_use >= slots.limit && self.best(workspace, now).is_some();
-            (full && self.lives(workspace)).then_some(AtCapacity {
+            (full && self.exists(workspace)).then_some(AtCapacity {
                 workspace,
                 active: slots.in_use,
                 limit: slots.limit,
@@ -89,7 +89,7 @@ impl State {
             .is_some_and(|e| e.status == ExecutionStatus::Running)
     }
 
-    /// The oldest due request that kept its execution.
+    /// The oldest due request with a kept execution.
     pub(super) fn next_kept(&self, now: Timestamp) -> Option<RequestId> {
         let due = self.requests.values().map(|row| &row.request).filter(|r| {
             r.status == RequestStatus::Pending && r.run_at <= now && self.is_kept(r.execution)
@@ -97,7 +97,7 @@ impl State {
         due.min_by_key(|r| (r.created_at, r.id)).map(|r| r.id)
     }
 
-    /// The ready workspace whose last turn is longest ago, and its best request.
+    /// The ready workspace with the oldest last turn, and its first request.
     pub(super) fn next_turn(&self, now: Timestamp) -> Option<(WorkspaceId, RequestId)> {
         let all = self.workspaces.values();
         let ready = all.filter(|row| self.ready(row.workspace.id, now));
@@ -106,17 +106,17 @@ impl State {
         self.best(id, now).map(|request| (id, request))
     }
 
-    /// Whether a workspace has something to admit and room for it. A deleted one needs no room: nothing is admitted.
+    /// Whether a workspace has a due request and a free slot. A deleted one needs no slot, since its requests are rejected.
     pub(super) fn ready(&self, workspace: WorkspaceId, now: Timestamp) -> bool {
         let Some(row) = self.workspaces.get(&workspace) else {
             return false;
         };
-        let room = self.slots(workspace).is_some_and(|s| s.in_use < s.limit);
-        let open = row.workspace.deleted_at.is_some() || (!row.workspace.paused && room);
+        let has_slot = self.slots(workspace).is_some_and(|s| s.in_use < s.limit);
+        let open = row.workspace.deleted_at.is_some() || (!row.workspace.paused && has_slot);
         open && self.best(workspace, now).is_some()
     }
 
-    /// Fails a request whose turn came to nothing; a failure is an attempt.
+    /// Fails a request that cannot be admitted; counts an attempt.
     pub(super) fn reject(
         &mut self,
         id: RequestId,
@@ -130,7 +130,7 @@ impl State {
         self.fail(id, reason, now, by);
     }
 
-    /// The next request of a workspace.
+    /// The first request in a workspace's line.
     pub(super) fn best(&self, workspace: WorkspaceId, now: Timestamp) -> Option<RequestId> {
         let due = self.requests.values().map(|row| &row.request).filter(|r| {
             r.workspace == workspace
@@ -144,7 +144,7 @@ impl State {
 
     pub(super) fn missing(&self, workspace: WorkspaceId, id: RequestId) -> Option<FailureReason> {
         let request = &self.requests.get(&id)?.request;
-        if !self.lives(workspace) {
+        if !self.exists(workspace) {
             Some(FailureReason::WorkspaceNotFound)
         } else if self.deleted_definitions.contains(&request.definition)
             || !self.definitions.contains_key(&request.definition)
@@ -192,9 +192,9 @@ impl State {
         row.request.claimed_at = Some(now);
         row.request.lease_expires_at = Some(lease_expires_at);
         let execution = row.request.execution?;
-        let kept = self.executions.get_mut(&execution)?;
-        kept.started_at = now;
-        kept.error = None;
+        let record = self.executions.get_mut(&execution)?;
+        record.started_at = now;
+        record.error = None;
         let r = &row.request;
         Some(ClaimedRequest {
             id,
@@ -216,26 +216,26 @@ impl State {
         })
     }
 
-    /// Puts what became due into the line, and says when the next waiting request becomes due.
-    pub(super) fn settle(&mut self, now: Timestamp) -> Settled {
-        let mut settled = Settled::default();
+    /// Moves due requests into the line and returns when the next request becomes due.
+    pub(super) fn promote_due(&mut self, now: Timestamp) -> Promoted {
+        let mut promoted = Promoted::default();
         for row in self.requests.values_mut() {
             if row.request.status != RequestStatus::Pending || !row.waits {
                 continue;
             }
             if row.request.run_at <= now {
                 row.waits = false;
-                settled.due += 1;
+                promoted.due += 1;
             } else {
-                let next = settled.next_due.get_or_insert(row.request.run_at);
+                let next = promoted.next_due.get_or_insert(row.request.run_at);
                 *next = row.request.run_at.min(*next);
             }
         }
-        settled
+        promoted
     }
 }
 
-/// How long from one moment to another, nothing if it has passed.
+/// The time from `now` until `at`; zero if it has passed.
 pub(super) fn until(now: Timestamp, at: Timestamp) -> Duration {
     Duration::try_from(at.duration_since(now)).unwrap_or_default()
 }

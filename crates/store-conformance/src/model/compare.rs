@@ -1,6 +1,6 @@
-//! Everything that can be seen of store and model, compared.
+//! Compares everything that store and model expose.
 
-use super::pair::{Disagreement, Pair, same};
+use super::comparison::{Mismatch, RequestComparison, same};
 use crate::dump::Dump;
 use crate::factory::ok;
 use crate::{Fixture, invariants};
@@ -10,19 +10,21 @@ use leasehold_store::execution::{Execution, ExecutionFilter};
 use leasehold_store::request::{Request, RequestFilter};
 use std::collections::BTreeSet;
 
-impl Pair {
-    /// After each operation: every request, count, slot and running execution, and the history of what moved.
-    pub(super) async fn compare(&mut self) -> Result<(), Disagreement> {
+impl RequestComparison {
+    /// Compares, after each operation, every request, count, slot and running execution, and the timelines that changed.
+    pub(super) async fn compare(&mut self) -> Result<(), Mismatch> {
         let everything = RequestFilter::default();
         let mut real = self.real.list_all(&everything, 1_000).await;
         let mut model = self.model.list_all(&everything, 1_000).await;
-        real.iter_mut().chain(&mut model).for_each(forget_the_wish);
+        real.iter_mut()
+            .chain(&mut model)
+            .for_each(clear_cancel_time);
         for (real, model) in real.iter().zip(&model) {
             same("requests", real, model)?;
         }
         same("numbers of requests", &real.len(), &model.len())?;
-        for site in &self.sites {
-            let id = site.workspace;
+        for workspace in &self.workspaces {
+            let id = workspace.workspace;
             let counts = (self.real.counts(id).await, self.model.counts(id).await);
             same("counts", &counts.0, &counts.1)?;
             let slots = (self.real.slots(id).await, self.model.slots(id).await);
@@ -32,7 +34,7 @@ impl Pair {
         }
         let mut oldest = ok(self.real.store.request_oldest().await);
         let mut model = ok(self.model.store.request_oldest().await);
-        // What claims know of room may lag behind; a case of its own says what is promised.
+        // A store's knowledge of free slots may lag behind; the cases of `request_oldest` test it.
         (oldest.startable, model.startable) = (None, None);
         same("oldest requests", &oldest, &model)?;
         same(
@@ -54,8 +56,8 @@ impl Pair {
         Ok(())
     }
 
-    /// At the end: everything else, and that the store is sound by itself.
-    pub(super) async fn compare_all(&self) -> Result<(), Disagreement> {
+    /// Compares everything else at the end, and checks the store's invariants.
+    pub(super) async fn compare_all(&self) -> Result<(), Mismatch> {
         let real = without_numbers(invariants::check(&self.real).await);
         let model = without_numbers(self.model.dump().await);
         same("workspaces", &real.workspaces, &model.workspaces)?;
@@ -67,7 +69,7 @@ impl Pair {
     }
 }
 
-/// Running executions in their order; the numbers themselves are the store's own.
+/// Running executions in order, without the admission numbers that the store chooses.
 async fn running(f: &Fixture) -> Vec<Execution> {
     let mut all = ok(f.store.execution_list_active(Page::first(1_000)).await);
     for execution in &mut all {
@@ -92,15 +94,15 @@ async fn running_of(f: &Fixture, ids: &[ExecutionId]) -> BTreeSet<ExecutionId> {
     running.iter().map(|execution| execution.id).collect()
 }
 
-/// Whether the wish is noted where it was carried out at once is the store's choice.
-fn forget_the_wish(request: &mut Request) {
+/// Clears the time of a cancel request that took effect at once: whether it is stored is the store's choice.
+fn clear_cancel_time(request: &mut Request) {
     if request.failure_reason == Some(FailureReason::Cancelled) {
         request.cancel_requested_at = None;
     }
 }
 
 fn without_numbers(mut dump: Dump) -> Dump {
-    dump.requests.values_mut().for_each(forget_the_wish);
+    dump.requests.values_mut().for_each(clear_cancel_time);
     for execution in dump.executions.values_mut() {
         execution.admission = 0;
     }

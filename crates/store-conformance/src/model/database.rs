@@ -1,4 +1,4 @@
-//! The database that the model does not have: no schema, and a clock that a test moves.
+//! The database methods of the model, which has no schema and a manual clock.
 
 use super::Model;
 use async_trait::async_trait;

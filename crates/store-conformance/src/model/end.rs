@@ -1,4 +1,4 @@
-//! How requests end in the model: cancelled, finished by their execution, pruned.
+//! The ends of requests in the model: cancelled, finished by their execution, pruned.
 
 use super::Model;
 use super::state::State;
@@ -10,7 +10,7 @@ use leasehold_core::{
 use leasehold_store::Result;
 use leasehold_store::execution::{ExecutionFinish, ExecutionFinished};
 use leasehold_store::prune::{Prune, PruneStore, Pruned};
-use leasehold_store::request::{Cancel, CancelWish, Cancelled};
+use leasehold_store::request::{Cancel, CancelRequest, Cancelled};
 
 impl State {
     pub(super) fn cancel(&mut self, cancel: &Cancel, now: Timestamp) -> Cancelled {
@@ -24,7 +24,7 @@ impl State {
                 return Cancelled::AlreadyFinished;
             }
             (RequestStatus::Pending | RequestStatus::Claimed, Some(execution)) => {
-                Cancelled::Wished(execution)
+                Cancelled::Requested(execution)
             }
             (RequestStatus::Dispatched, Some(execution)) => Cancelled::Running(execution),
             (RequestStatus::Pending | RequestStatus::Claimed | RequestStatus::Dispatched, None) => {
@@ -39,36 +39,41 @@ impl State {
                 row.waits = false;
             }
             row.cancel_force |= cancel.force;
-            row.cancel_told &= !cancel.force;
+            row.cancel_acknowledged &= !cancel.force;
         }
         outcome
     }
 
-    /// Wishes to cancel what runs that the engine was not told of, oldest first.
-    pub(super) fn untold(&self) -> Vec<CancelWish> {
-        let mut untold: Vec<_> = self
+    /// Cancel requests of running requests that the engine has not acknowledged, oldest first.
+    pub(super) fn unacknowledged(&self) -> Vec<CancelRequest> {
+        let mut unacknowledged: Vec<_> = self
             .requests
             .values()
-            .filter(|row| row.request.status == RequestStatus::Dispatched && !row.cancel_told)
+            .filter(|row| {
+                row.request.status == RequestStatus::Dispatched && !row.cancel_acknowledged
+            })
             .filter_map(|row| {
-                let wish = CancelWish {
+                let request = CancelRequest {
                     request: row.request.id,
                     workspace: row.request.workspace,
                     execution: row.request.execution?,
                     force: row.cancel_force,
                 };
-                Some((row.request.cancel_requested_at?, wish))
+                Some((row.request.cancel_requested_at?, request))
             })
             .collect();
-        untold.sort_by_key(|(at, wish)| (*at, wish.request));
-        untold.into_iter().map(|(_, wish)| wish).collect()
+        unacknowledged.sort_by_key(|(at, request)| (*at, request.request));
+        unacknowledged
+            .into_iter()
+            .map(|(_, request)| request)
+            .collect()
     }
 
-    pub(super) fn told(&mut self, wish: &CancelWish) {
-        if self.untold().contains(wish)
-            && let Some(row) = self.requests.get_mut(&wish.request)
+    pub(super) fn acknowledge(&mut self, request: &CancelRequest) {
+        if self.unacknowledged().contains(request)
+            && let Some(row) = self.requests.get_mut(&request.request)
         {
-            row.cancel_told = true;
+            row.cancel_acknowledged = true;
         }
     }
 
@@ -95,8 +100,8 @@ impl State {
         if let Some(error) = &finish.error {
             row.request.last_error = Some(error.clone());
         }
-        let wished = row.request.cancel_requested_at.is_some();
-        let reason = match (finish.end, wished) {
+        let cancel_requested = row.request.cancel_requested_at.is_some();
+        let reason = match (finish.end, cancel_requested) {
             (ExecutionEnd::Terminated, true) => Some(FailureReason::Cancelled),
             (end, _) => end.failure_reason(),
         };
@@ -118,7 +123,7 @@ impl State {
         }
     }
 
-    /// Moves a request whose execution has ended through the statuses it did not reach.
+    /// Moves a request whose execution has ended through the statuses that it skipped.
     fn pass_through(&mut self, id: RequestId, by: &str, now: Timestamp) {
         let status = self.requests.get(&id).map(|row| row.request.status);
         if status == Some(RequestStatus::Pending) {

@@ -1,6 +1,6 @@
-//! The model's enqueue and redrive: requests that come into being.
+//! The model's enqueue and redrive.
 
-use super::state::{RequestRow, State, refused};
+use super::state::{RequestRow, State, constraint_error};
 use leasehold_core::limits::{PRIORITY_RANGE, SWEEP_MAX_BATCH};
 use leasehold_core::{RequestId, RequestStatus, Timestamp};
 use leasehold_store::Result;
@@ -10,10 +10,10 @@ use leasehold_store::request::{
 
 impl State {
     pub(super) fn enqueue(&mut self, enqueue: &Enqueue, now: Timestamp) -> Result<Enqueued> {
-        if !self.lives(enqueue.workspace) {
+        if !self.exists(enqueue.workspace) {
             return Ok(Enqueued::WorkspaceNotFound);
         }
-        // All or none: work on a copy, keep it only at the end.
+        // All or none: work on a copy and keep it at the end.
         let mut next = self.clone();
         let mut answers = Vec::new();
         for new in &enqueue.requests {
@@ -55,10 +55,10 @@ impl State {
             return Ok(held);
         }
         if !PRIORITY_RANGE.contains(&new.priority) {
-            return Err(refused("request_priority"));
+            return Err(constraint_error("request_priority"));
         }
         if self.requests.contains_key(&new.id) {
-            return Err(refused("request_pkey"));
+            return Err(constraint_error("request_pkey"));
         }
         let window = new.idempotency.as_ref().and_then(|i| i.window);
         let request = Request::enqueued(enqueue.workspace, new, version, now);
@@ -69,7 +69,7 @@ impl State {
         }))
     }
 
-    /// The answer where the key is held; a key whose window has passed is taken from its holder first.
+    /// The outcome if the key is held. Releases a key whose window has passed first.
     fn key_holder(
         &mut self,
         enqueue: &Enqueue,
@@ -117,7 +117,7 @@ impl State {
             token: 0,
             dedupe_until,
             cancel_force: false,
-            cancel_told: false,
+            cancel_acknowledged: false,
         };
         self.requests.insert(id, row);
         self.record(id, workspace, None, RequestStatus::Pending, now, by, reason);
@@ -134,7 +134,7 @@ impl State {
             return Redriven::AlreadyLive(live);
         }
         let old = failed.request.clone();
-        if !self.lives(redrive.workspace) || self.deleted_definitions.contains(&old.definition) {
+        if !self.exists(redrive.workspace) || self.deleted_definitions.contains(&old.definition) {
             return Redriven::DefinitionNotFound;
         }
         self.redriven.insert(old.id);
@@ -143,7 +143,7 @@ impl State {
         Redriven::Enqueued(redrive.id)
     }
 
-    /// Redrives in bulk; `choose` gives the id of each new request.
+    /// Redrives in bulk; `choose` returns the id of each new request.
     pub(super) fn redrive_many(
         &mut self,
         redrive: &RedriveMany,

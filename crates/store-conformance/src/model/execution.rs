@@ -3,7 +3,7 @@
 use super::Model;
 use async_trait::async_trait;
 use leasehold_core::{ExecutionId, WorkspaceId};
-use leasehold_store::capacity::{CapacityAudit, CapacityRepair, CapacityStore, Repaired};
+use leasehold_store::drift::{DriftRepair, DriftReport, DriftStore, Repaired};
 use leasehold_store::execution::{
     ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished, ExecutionStore,
 };
@@ -42,7 +42,7 @@ impl ExecutionStore for Model {
         let ends = finishes.iter().map(|finish| state.finish(by, finish, now));
         let ends: Vec<ExecutionFinished> = ends.collect();
         let ended = |end: &ExecutionFinished| matches!(end, ExecutionFinished::Finished { .. });
-        self.bells.ring_for_work(ends.iter().any(ended));
+        self.notifiers.notify_work(ends.iter().any(ended));
         Ok(ends)
     }
 
@@ -56,17 +56,17 @@ impl ExecutionStore for Model {
 }
 
 #[async_trait]
-impl CapacityStore for Model {
-    /// What the model keeps it keeps once, so that nothing can differ.
-    async fn capacity_audit(&self, page: Page<WorkspaceId>) -> Result<CapacityAudit> {
+impl DriftStore for Model {
+    /// Returns no drift: the model stores everything once, so nothing can differ.
+    async fn drift_check(&self, page: Page<WorkspaceId>) -> Result<DriftReport> {
         let seen = self.state().list_workspaces(page);
-        Ok(CapacityAudit {
+        Ok(DriftReport {
             drifts: Vec::new(),
             last: seen.last().map(|workspace| workspace.id),
         })
     }
 
-    async fn capacity_repair(&self, _repair: &CapacityRepair<'_>) -> Result<Repaired> {
-        Ok(Repaired::Over)
+    async fn drift_repair(&self, _repair: &DriftRepair<'_>) -> Result<Repaired> {
+        Ok(Repaired::AlreadyConsistent)
     }
 }

@@ -1,11 +1,11 @@
-//! Graphs in the model: the core's machine over one row an execution, and what it asks for done to the jobs and requests at once.
+//! Graphs in the model: the core's state machine over one row per execution, with its steps applied to jobs and requests at once.
 
 use super::Model;
 use super::job::Jobs;
 use super::state::State;
 use async_trait::async_trait;
 use leasehold_core::graph::{
-    Given, GraphEvent, GraphState, GraphStop, Machine, NodeRun, NodeState, Step,
+    GraphEvent, GraphState, GraphStop, Machine, NodeContext, NodeRun, NodeState, Step,
 };
 use leasehold_core::job::{JobEnd, JobFinish, JobFinished};
 use leasehold_core::limits::{ERROR_MAX_CHARS, SWEEP_MAX_BATCH};
@@ -19,7 +19,7 @@ use leasehold_store::graph::{
 use leasehold_store::job::JobsFinished;
 use std::collections::{BTreeMap, HashMap};
 
-/// A graph that runs or ran.
+/// A started graph.
 #[derive(Clone, Debug)]
 pub(super) struct GraphRow {
     machine: Machine,
@@ -28,11 +28,11 @@ pub(super) struct GraphRow {
     deadline: Option<Timestamp>,
     started_at: Timestamp,
     finished_at: Option<Timestamp>,
-    /// Those that were begun, by place.
+    /// The started nodes, by index.
     nodes: BTreeMap<usize, NodeRow>,
 }
 
-/// A node that was begun.
+/// A started node.
 #[derive(Clone, Debug)]
 struct NodeRow {
     job: Option<JobId>,
@@ -43,19 +43,19 @@ struct NodeRow {
     finished_at: Option<Timestamp>,
 }
 
-/// Everything that the end of a node can change.
-struct Hall<'a> {
+/// One transaction over everything that the end of a node can change.
+struct GraphTransaction<'a> {
     state: &'a mut State,
     jobs: &'a mut Jobs,
     now: Timestamp,
     by: &'a str,
-    /// What ended in this call.
+    /// The executions that ended in this transaction.
     ended: Vec<EndedExecution>,
 }
 
 impl Model {
-    /// Does something to graphs, jobs and requests, and rings for a slot that became free.
-    fn graphs<T>(&self, by: &str, act: impl FnOnce(&mut Hall<'_>) -> T) -> T {
+    /// Runs `act` on graphs, jobs and requests, and notifies if a slot became free.
+    fn graphs<T>(&self, by: &str, act: impl FnOnce(&mut GraphTransaction<'_>) -> T) -> T {
         let mut state = self.state();
         let running = |state: &State| {
             let all = state.executions.values();
@@ -63,7 +63,7 @@ impl Model {
         };
         let before = running(&state);
         let answer = self.jobs(|jobs, now| {
-            act(&mut Hall {
+            act(&mut GraphTransaction {
                 state: &mut state,
                 jobs,
                 now,
@@ -71,7 +71,7 @@ impl Model {
                 ended: Vec::new(),
             })
         });
-        self.bells.ring_for_work(running(&state) < before);
+        self.notifiers.notify_work(running(&state) < before);
         answer
     }
 }
@@ -79,7 +79,7 @@ impl Model {
 #[async_trait]
 impl GraphStore for Model {
     async fn graph_start(&self, start: &GraphStart) -> Result<GraphStarted> {
-        Ok(self.graphs("graph", |hall| hall.start(start)))
+        Ok(self.graphs("graph", |tx| tx.start(start)))
     }
 
     async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>> {
@@ -95,11 +95,11 @@ impl GraphStore for Model {
     }
 
     async fn graph_nodes(&self, execution: ExecutionId) -> Result<Option<Vec<NodeRun>>> {
-        Ok(self.graphs("graph", |hall| {
-            let row = hall.state.graphs.get(&execution)?;
+        Ok(self.graphs("graph", |tx| {
+            let row = tx.state.graphs.get(&execution)?;
             let places = 0..row.machine.graph().nodes.len();
-            let mut nodes: Vec<NodeRun> = places.map(|at| row.node(at, hall.jobs)).collect();
-            NodeRun::bound_outputs(&mut nodes);
+            let mut nodes: Vec<NodeRun> = places.map(|at| row.node(at, tx.jobs)).collect();
+            NodeRun::omit_large_outputs(&mut nodes);
             Some(nodes)
         }))
     }
@@ -118,12 +118,12 @@ impl GraphStore for Model {
         by: &str,
         reason: &str,
     ) -> Result<GraphStopped> {
-        Ok(self.graphs(by, |hall| {
-            if !hall.state.graphs.contains_key(&execution) {
+        Ok(self.graphs(by, |tx| {
+            if !tx.state.graphs.contains_key(&execution) {
                 return GraphStopped::NotFound;
             }
-            match hall.event(execution, GraphEvent::Stopped(stop), Some(reason)) {
-                true => hall
+            match tx.event(execution, GraphEvent::Stopped(stop), Some(reason)) {
+                true => tx
                     .ended
                     .pop()
                     .map_or(GraphStopped::AlreadyEnded, GraphStopped::Stopped),
@@ -132,14 +132,14 @@ impl GraphStore for Model {
         }))
     }
 
-    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
-        Ok(self.graphs(by, |hall| hall.settle(limit.min(SWEEP_MAX_BATCH) as usize)))
+    async fn graph_expire(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
+        Ok(self.graphs(by, |tx| tx.expire(limit.min(SWEEP_MAX_BATCH) as usize)))
     }
 }
 
 impl Model {
     pub(super) fn finish_jobs(&self, worker: &str, finishes: &[JobFinish]) -> JobsFinished {
-        self.graphs(worker, |hall| {
+        self.graphs(worker, |tx| {
             let mut jobs = vec![JobFinished::LeaseLost; finishes.len()];
             let first = |at: usize| {
                 let mut before = finishes[..at].iter();
@@ -147,14 +147,14 @@ impl Model {
             };
             for no_attempt in [true, false] {
                 for (at, finish) in finishes.iter().enumerate() {
-                    if finish.end.is_no_attempt() == no_attempt && first(at) {
-                        jobs[at] = hall.finish(worker, finish);
+                    if finish.end.refunds_attempt() == no_attempt && first(at) {
+                        jobs[at] = tx.finish(worker, finish);
                     }
                 }
             }
             JobsFinished {
                 jobs,
-                ended: std::mem::take(&mut hall.ended),
+                ended: std::mem::take(&mut tx.ended),
                 failure: None,
             }
         })
@@ -186,7 +186,7 @@ impl GraphRow {
     }
 }
 
-impl Hall<'_> {
+impl GraphTransaction<'_> {
     fn start(&mut self, start: &GraphStart) -> GraphStarted {
         let execution = start.execution;
         if let Some(row) = self.state.graphs.get(&execution) {
@@ -205,7 +205,7 @@ impl Hall<'_> {
         let VersionBody::Graph(graph) = version.body.clone() else {
             return GraphStarted::NotAGraph;
         };
-        let machine = Machine::new(graph).expect("a published graph can run");
+        let machine = Machine::new(graph).expect("a published graph is valid");
         let (state, step) = machine.begin();
         let row = GraphRow {
             machine,
@@ -216,18 +216,18 @@ impl Hall<'_> {
             finished_at: None,
             nodes: BTreeMap::new(),
         };
-        self.follow(execution, row, step, None);
+        self.advance(execution, row, step, None);
         let ended = self.ended.pop();
         ended.map_or(GraphStarted::Started, GraphStarted::Ended)
     }
 
-    fn settle(&mut self, limit: usize) -> Vec<EndedExecution> {
-        let mut settled = 0;
-        for ((execution, at), error) in std::mem::take(&mut self.jobs.spent) {
-            if settled == limit {
-                self.jobs.spent.insert((execution, at), error);
+    fn expire(&mut self, limit: usize) -> Vec<EndedExecution> {
+        let mut ended_count = 0;
+        for ((execution, at), error) in std::mem::take(&mut self.jobs.exhausted) {
+            if ended_count == limit {
+                self.jobs.exhausted.insert((execution, at), error);
             } else if self.event(execution, GraphEvent::Failed(at), Some(&error)) {
-                settled += 1;
+                ended_count += 1;
             }
         }
         let all = self.state.graphs.iter();
@@ -235,10 +235,10 @@ impl Hall<'_> {
         let overdue = open.filter(|(_, row)| row.deadline.is_some_and(|at| at <= self.now));
         let overdue: Vec<ExecutionId> = overdue.map(|(id, _)| *id).collect();
         for execution in overdue {
-            if settled < limit {
+            if ended_count < limit {
                 let event = GraphEvent::Stopped(GraphStop::TimedOut);
                 self.event(execution, event, Some(TIMED_OUT));
-                settled += 1;
+                ended_count += 1;
             }
         }
         std::mem::take(&mut self.ended)
@@ -274,7 +274,7 @@ impl Hall<'_> {
         answer
     }
 
-    /// Tells a graph what happened; false if that no longer means anything.
+    /// Applies an event to a graph; returns false if the graph ignores it.
     fn event(&mut self, execution: ExecutionId, event: GraphEvent, error: Option<&str>) -> bool {
         let Some(mut row) = self.state.graphs.remove(&execution) else {
             return false;
@@ -288,7 +288,7 @@ impl Hall<'_> {
             why = error.map(|error| row.machine.failure(at, error));
             self.end_node(&mut row, at, error);
         }
-        self.follow(execution, row, step, why);
+        self.advance(execution, row, step, why);
         true
     }
 
@@ -308,7 +308,7 @@ impl Hall<'_> {
         }
     }
 
-    fn follow(
+    fn advance(
         &mut self,
         execution: ExecutionId,
         mut row: GraphRow,
@@ -322,7 +322,7 @@ impl Hall<'_> {
         let request = self.state.executions[&execution].request;
         let request = self.state.requests[&request].request.clone();
         let params = JsonText::from(&request.params);
-        let given = Given {
+        let given = NodeContext {
             execution,
             workspace: request.workspace,
             params: &params,
@@ -365,7 +365,7 @@ impl Hall<'_> {
             };
             let outcome = self.state.finish(self.by, &finish, self.now);
             self.ended.extend(EndedExecution::of(&finish, &outcome));
-            self.jobs.spent.retain(|(of, _), _| *of != execution);
+            self.jobs.exhausted.retain(|(of, _), _| *of != execution);
         }
         self.state.graphs.insert(execution, row);
     }

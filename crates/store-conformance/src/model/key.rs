@@ -3,11 +3,11 @@
 use super::Model;
 use super::claim::until;
 use super::read::page;
-use super::state::{State, refused};
+use super::state::{State, constraint_error};
 use async_trait::async_trait;
 use leasehold_core::key::KeyScope;
 use leasehold_core::{KeyId, Timestamp, WorkspaceId};
-use leasehold_store::instance::{Instance, InstanceBeat, InstanceStore};
+use leasehold_store::instance::{Instance, InstanceHeartbeat, InstanceStore};
 use leasehold_store::key::{Key, KeyCreated, KeyStore, NewKey};
 use leasehold_store::{Error, ErrorKind, Page, Result};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use std::time::Duration;
 impl State {
     pub(super) fn create_key(&mut self, new: &NewKey, now: Timestamp) -> Result<KeyCreated> {
         if let KeyScope::Workspace(workspace) = new.scope
-            && !self.lives(workspace)
+            && !self.exists(workspace)
         {
             return Ok(KeyCreated::WorkspaceNotFound);
         }
@@ -24,7 +24,7 @@ impl State {
 
     pub(super) fn create_first_key(&mut self, new: &NewKey, now: Timestamp) -> Result<Option<Key>> {
         if new.scope != KeyScope::Admin {
-            let kind = ErrorKind::Value("the first key must be an administrator's".to_owned());
+            let kind = ErrorKind::Value("the first key must be an administrator key".to_owned());
             return Err(Error::new("key_create_first", kind));
         }
         let mut valid = self.keys.values().filter(|key| key.revoked_at.is_none());
@@ -36,16 +36,16 @@ impl State {
 
     fn insert_key(&mut self, new: &NewKey, now: Timestamp) -> Result<Key> {
         if !(1..=200).contains(&new.name.chars().count()) {
-            return Err(refused("api_key_name_length"));
+            return Err(constraint_error("api_key_name_length"));
         }
         if matches!(&new.scope, KeyScope::Worker { queues } if queues.is_empty()) {
-            return Err(refused("api_key_queues"));
+            return Err(constraint_error("api_key_queues"));
         }
         if self.keys.contains_key(&new.id) {
-            return Err(refused("api_key_pkey"));
+            return Err(constraint_error("api_key_pkey"));
         }
         if self.keys.values().any(|key| key.hash == new.hash) {
-            return Err(refused("api_key_hash_once"));
+            return Err(constraint_error("api_key_hash_once"));
         }
         let key = Key {
             id: new.id,
@@ -71,19 +71,25 @@ impl State {
         Some(key.clone())
     }
 
-    pub(super) fn beat(&mut self, beat: &InstanceBeat, forget_after: Duration, now: Timestamp) {
-        let before = self.instances.get(&beat.id);
+    pub(super) fn heartbeat(
+        &mut self,
+        heartbeat: &InstanceHeartbeat,
+        forget_after: Duration,
+        now: Timestamp,
+    ) {
+        let before = self.instances.get(&heartbeat.id);
         let instance = Instance {
-            id: beat.id.clone(),
-            version: beat.version.clone(),
-            dispatches: beat.dispatches,
-            listens: beat.listens.clone(),
+            id: heartbeat.id.clone(),
+            version: heartbeat.version.clone(),
+            dispatches: heartbeat.dispatches,
+            listens: heartbeat.listens.clone(),
             started_at: before.map_or(now, |instance| instance.started_at),
             seen_at: now,
         };
-        self.instances.insert(beat.id.clone(), instance);
-        self.instances
-            .retain(|id, instance| *id == beat.id || until(instance.seen_at, now) <= forget_after);
+        self.instances.insert(heartbeat.id.clone(), instance);
+        self.instances.retain(|id, instance| {
+            *id == heartbeat.id || until(instance.seen_at, now) <= forget_after
+        });
     }
 }
 
@@ -117,12 +123,16 @@ impl KeyStore for Model {
 
 #[async_trait]
 impl InstanceStore for Model {
-    async fn instance_beat(&self, beat: &InstanceBeat, forget_after: Duration) -> Result<()> {
-        self.state().beat(beat, forget_after, self.now());
+    async fn instance_heartbeat(
+        &self,
+        heartbeat: &InstanceHeartbeat,
+        forget_after: Duration,
+    ) -> Result<()> {
+        self.state().heartbeat(heartbeat, forget_after, self.now());
         Ok(())
     }
 
-    async fn instance_leave(&self, id: &str) -> Result<()> {
+    async fn instance_deregister(&self, id: &str) -> Result<()> {
         self.state().instances.remove(id);
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! What the holder of a claim does with it in the model: renew, dispatch, release, fail; and what a sweep recovers.
+//! The operations of a claim holder in the model (renew, dispatch, release, fail), and recovery.
 
 use super::state::State;
-use leasehold_core::retry::{AfterRefusal, after_refusal};
+use leasehold_core::retry::{RetryDecision, decide_retry};
 use leasehold_core::{FailureReason, RequestId, RequestStatus, Timestamp};
 use leasehold_store::request::{
     ClaimRef, Dispatched, Fail, Recovered, Release, ReleaseKind, Released,
@@ -58,7 +58,7 @@ impl State {
         }
     }
 
-    /// What a DISPATCHED request is to its claimer.
+    /// The outcome of a mark of a DISPATCHED request.
     fn marked(&self, id: RequestId) -> Dispatched {
         match self.requests.get(&id) {
             Some(row) if row.request.cancel_requested_at.is_some() => Dispatched::Cancelling,
@@ -78,12 +78,12 @@ impl State {
         if let Some(error) = &release.error {
             row.request.last_error = Some(error.clone());
         }
-        let wished = row.request.cancel_requested_at.is_some();
+        let cancel_requested = row.request.cancel_requested_at.is_some();
         let (word, exhausted) = match release.kind {
             ReleaseKind::Refused { max_attempts } => {
                 row.request.dispatch_failures += 1;
-                let after = after_refusal(row.request.dispatch_failures, max_attempts);
-                ("refused", after == AfterRefusal::Exhausted)
+                let after = decide_retry(row.request.dispatch_failures, max_attempts);
+                ("refused", after == RetryDecision::Exhausted)
             }
             ReleaseKind::Unknown => ("unknown", false),
             ReleaseKind::NotStarted => ("not_started", false),
@@ -92,7 +92,7 @@ impl State {
         if definite {
             self.drop_execution(id);
         }
-        if definite && wished {
+        if definite && cancel_requested {
             self.fail(id, FailureReason::Cancelled, now, owner);
             return Released::Cancelled;
         }
@@ -108,7 +108,7 @@ impl State {
         Released::Pending
     }
 
-    pub(super) fn give_up(&mut self, owner: &str, fail: &Fail, now: Timestamp) -> bool {
+    pub(super) fn fail_claim(&mut self, owner: &str, fail: &Fail, now: Timestamp) -> bool {
         if !self.holds(owner, &fail.claim) {
             return false;
         }

@@ -1,29 +1,29 @@
-//! The model: a store in memory, too simple to be wrong in the ways a database can be. Stores are compared with it.
+//! The reference model: a simple store in memory. Tests compare real stores with it.
 
 mod apply;
 mod catalog;
 mod claim;
+mod claim_check;
 mod compare;
+mod comparison;
 mod database;
 mod end;
 mod enqueue;
 mod execution;
-mod follow;
 mod graph;
-mod graph_pair;
+mod graph_comparison;
 mod job;
-mod job_pair;
+mod job_comparison;
 mod key;
 mod lease;
 mod named_lock;
+mod notification;
 mod op;
-mod pair;
 mod queue;
 mod read;
 mod request;
 mod run;
 mod state;
-mod wake;
 
 pub use op::Op;
 pub use run::model_test;
@@ -31,17 +31,17 @@ pub use run::model_test;
 use job::Jobs;
 use leasehold_core::Timestamp;
 use leasehold_store::ManualClock;
+use notification::Notifiers;
 use state::State;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
-use wake::Bells;
 
-/// A store in memory, on a clock that a test moves.
+/// A store in memory with a manual clock.
 pub struct Model {
     state: Mutex<State>,
     jobs: Mutex<Jobs>,
-    bells: Bells,
-    job_bell: watch::Sender<u64>,
+    notifiers: Notifiers,
+    job_notifications: watch::Sender<u64>,
     clock: ManualClock,
 }
 
@@ -51,8 +51,8 @@ impl Model {
         Self {
             state: Mutex::default(),
             jobs: Mutex::default(),
-            bells: Bells::default(),
-            job_bell: watch::Sender::default(),
+            notifiers: Notifiers::default(),
+            job_notifications: watch::Sender::default(),
             clock,
         }
     }
@@ -61,12 +61,12 @@ impl Model {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Does something to the jobs, and rings where others could now find one.
+    /// Runs `act` on the jobs, and notifies subscribers if a job may have become available.
     fn jobs<T>(&self, act: impl FnOnce(&mut Jobs, Timestamp) -> T) -> T {
         let mut jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let answer = act(&mut jobs, self.now());
-        if std::mem::take(&mut jobs.rings) {
-            self.job_bell.send_modify(|rings| *rings += 1);
+        if std::mem::take(&mut jobs.notify) {
+            self.job_notifications.send_modify(|count| *count += 1);
         }
         answer
     }

@@ -54,7 +54,12 @@ impl State {
         }
     }
 
-    pub(super) fn give_back(&mut self, token: &LockToken, least: Duration, now: Timestamp) -> bool {
+    pub(super) fn release_lock(
+        &mut self,
+        token: &LockToken,
+        least: Duration,
+        now: Timestamp,
+    ) -> bool {
         match self.held(token, now) {
             Some(lock) => {
                 lock.until = now.max(lock.locked_at + least);
@@ -76,7 +81,7 @@ impl LockStore for Model {
     }
 
     async fn lock_release(&self, token: &LockToken, at_least_for: Duration) -> Result<bool> {
-        Ok(self.state().give_back(token, at_least_for, self.now()))
+        Ok(self.state().release_lock(token, at_least_for, self.now()))
     }
 
     async fn lock_list(&self) -> Result<Vec<LockState>> {

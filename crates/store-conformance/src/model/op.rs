@@ -1,39 +1,39 @@
-//! One random operation, and how they are made. An operation names things by number, so that it fits any state.
+//! Random operations on requests. An operation refers to things by number, so that it applies to any state.
 
 use leasehold_core::{ExecutionEnd, Plan};
 use proptest::prelude::*;
 
-/// What happens next. Numbers are taken modulo what there is.
+/// An operation. Numbers are taken modulo the number of things.
 #[derive(Clone, Debug)]
-#[expect(missing_docs, reason = "each field is what its name says")]
+#[expect(missing_docs, reason = "the names of the fields say what they are")]
 pub enum Op {
     CreateWorkspace {
         limit: u32,
     },
     SetLimit {
-        site: u8,
+        workspace: u8,
         limit: Option<u32>,
     },
     SetPlan {
-        site: u8,
+        workspace: u8,
         plan: Plan,
     },
     SetPaused {
-        site: u8,
+        workspace: u8,
         paused: bool,
     },
     DeleteWorkspace {
-        site: u8,
+        workspace: u8,
     },
-    /// Deletes the site's definition and gives it another.
+    /// Deletes the workspace's definition and creates another.
     DeleteDefinition {
-        site: u8,
+        workspace: u8,
     },
     Publish {
-        site: u8,
+        workspace: u8,
     },
     Enqueue {
-        site: u8,
+        workspace: u8,
         n: u8,
         priority: i16,
         delay: u8,
@@ -45,9 +45,9 @@ pub enum Op {
         owner: u8,
         batch: u32,
     },
-    Settle,
-    /// Asks how many go before a request.
-    Place {
+    PromoteDue,
+    /// Reads the position of a request.
+    Position {
         request: u8,
         up_to: u32,
     },
@@ -73,8 +73,8 @@ pub enum Op {
         request: u8,
         force: bool,
     },
-    /// Tells the engine of wishes to cancel, and of them it is noted.
-    TellCancel {
+    /// Lists cancel requests and acknowledges them.
+    AcknowledgeCancels {
         limit: u32,
         outdated: bool,
     },
@@ -87,7 +87,7 @@ pub enum Op {
         request: u8,
     },
     RedriveMany {
-        site: u8,
+        workspace: u8,
     },
     Advance {
         seconds: u8,
@@ -98,32 +98,32 @@ pub enum Op {
     },
 }
 
-/// Which claim or execution an operation is about.
+/// The claim or execution of an operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Pick {
-    /// Which of those that fit.
+    /// The index among those that match.
     pub(super) n: u8,
-    /// Any request instead of one that fits, or an owner or token that does not.
-    pub(super) stray: Stray,
+    /// What is wrong with the claim.
+    pub(super) fault: ClaimFault,
 }
 
-/// How an operation misses its aim.
+/// What is wrong with the claim of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stray {
-    /// It does not.
-    No,
-    /// Any request, whatever its status.
-    Any,
-    /// Another owner's.
-    Owner,
-    /// An old token.
-    Token,
+pub(super) enum ClaimFault {
+    /// Nothing.
+    None,
+    /// The request has any status.
+    AnyStatus,
+    /// Another owner uses it.
+    WrongOwner,
+    /// It has an old token.
+    OldToken,
 }
 
-/// What is known of a start that is given back.
+/// The outcome of a start whose claim is released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Refused, with so many attempts.
+    /// Refused, with this maximum of attempts.
     Refused(u32),
     /// Unknown.
     Unknown,
@@ -132,13 +132,13 @@ pub enum Kind {
 }
 
 fn pick() -> impl Strategy<Value = Pick> {
-    let stray = prop_oneof![
-        12 => Just(Stray::No),
-        2 => Just(Stray::Any),
-        1 => Just(Stray::Owner),
-        1 => Just(Stray::Token),
+    let fault = prop_oneof![
+        12 => Just(ClaimFault::None),
+        2 => Just(ClaimFault::AnyStatus),
+        1 => Just(ClaimFault::WrongOwner),
+        1 => Just(ClaimFault::OldToken),
     ];
-    (any::<u8>(), stray).prop_map(|(n, stray)| Pick { n, stray })
+    (any::<u8>(), fault).prop_map(|(n, fault)| Pick { n, fault })
 }
 
 fn workspace_op() -> impl Strategy<Value = Op> {
@@ -146,14 +146,14 @@ fn workspace_op() -> impl Strategy<Value = Op> {
     prop_oneof![
         2 => limit().prop_map(|limit| Op::CreateWorkspace { limit }),
         4 => (any::<u8>(), proptest::option::weighted(0.8, limit()))
-            .prop_map(|(site, limit)| Op::SetLimit { site, limit }),
+            .prop_map(|(workspace, limit)| Op::SetLimit { workspace, limit }),
         1 => (any::<u8>(), prop::sample::select(Plan::ALL.to_vec()))
-            .prop_map(|(site, plan)| Op::SetPlan { site, plan }),
+            .prop_map(|(workspace, plan)| Op::SetPlan { workspace, plan }),
         3 => (any::<u8>(), prop::bool::weighted(0.4))
-            .prop_map(|(site, paused)| Op::SetPaused { site, paused }),
-        1 => any::<u8>().prop_map(|site| Op::DeleteWorkspace { site }),
-        1 => any::<u8>().prop_map(|site| Op::DeleteDefinition { site }),
-        1 => any::<u8>().prop_map(|site| Op::Publish { site }),
+            .prop_map(|(workspace, paused)| Op::SetPaused { workspace, paused }),
+        1 => any::<u8>().prop_map(|workspace| Op::DeleteWorkspace { workspace }),
+        1 => any::<u8>().prop_map(|workspace| Op::DeleteDefinition { workspace }),
+        1 => any::<u8>().prop_map(|workspace| Op::Publish { workspace }),
     ]
 }
 
@@ -163,8 +163,8 @@ fn enqueue() -> impl Strategy<Value = Op> {
     let window = proptest::option::weighted(0.6, 1..30u8);
     let other = prop::bool::weighted(0.2);
     (any::<u8>(), 1..5u8, -1..=1i16, delay, key, window, other).prop_map(
-        |(site, n, priority, delay, key, window, other)| Op::Enqueue {
-            site,
+        |(workspace, n, priority, delay, key, window, other)| Op::Enqueue {
+            workspace,
             n,
             priority,
             delay,
@@ -196,11 +196,11 @@ fn sweep_op() -> impl Strategy<Value = Op> {
         3 => (1..5u32).prop_map(|limit| Op::Recover { limit }),
         4 => (0..20u8).prop_map(|seconds| Op::Advance { seconds }),
         1 => (age(), age()).prop_map(|(completed, failed)| Op::Prune { completed, failed }),
-        1 => Just(Op::Settle),
+        1 => Just(Op::PromoteDue),
     ]
 }
 
-/// Any operation, the usual ones more often.
+/// Any operation, common ones more often.
 pub(super) fn op() -> impl Strategy<Value = Op> {
     let end = prop::sample::select(ExecutionEnd::ALL.to_vec());
     prop_oneof![
@@ -214,13 +214,13 @@ pub(super) fn op() -> impl Strategy<Value = Op> {
         5 => (any::<u8>(), prop::bool::weighted(0.3))
             .prop_map(|(request, force)| Op::Cancel { request, force }),
         2 => (1..4u32, prop::bool::weighted(0.2))
-            .prop_map(|(limit, outdated)| Op::TellCancel { limit, outdated }),
+            .prop_map(|(limit, outdated)| Op::AcknowledgeCancels { limit, outdated }),
         12 => (pick(), end, any::<bool>())
             .prop_map(|(pick, end, error)| Op::Finish { pick, end, error }),
         3 => any::<u8>().prop_map(|request| Op::Redrive { request }),
-        2 => any::<u8>().prop_map(|site| Op::RedriveMany { site }),
+        2 => any::<u8>().prop_map(|workspace| Op::RedriveMany { workspace }),
         6 => (any::<u8>(), prop::sample::select(vec![0u32, 1, 3, 1_000]))
-            .prop_map(|(request, up_to)| Op::Place { request, up_to }),
+            .prop_map(|(request, up_to)| Op::Position { request, up_to }),
         12 => sweep_op(),
     ]
 }

@@ -12,7 +12,7 @@ use leasehold_store::{Page, Result};
 use std::cmp::Reverse;
 
 impl Jobs {
-    /// The queue of a name, made where there is none.
+    /// Returns the queue of this name and creates it if it is missing.
     pub(super) fn queue(&mut self, name: &str, now: Timestamp) -> &mut Queue {
         let made = || Queue {
             name: name.to_owned(),
@@ -22,7 +22,7 @@ impl Jobs {
         self.queues.entry(name.to_owned()).or_insert_with(made)
     }
 
-    /// What holds for the jobs of a queue.
+    /// The settings of a queue, or the defaults.
     pub(super) fn settings(&self, queue: &str) -> QueueSettings {
         let queue = self.queues.get(queue);
         queue.map(|queue| queue.settings).unwrap_or_default()
@@ -43,7 +43,7 @@ impl Jobs {
         settings.retry = change.retry.unwrap_or(settings.retry);
         settings.timeout = change.timeout.unwrap_or(settings.timeout);
         let queue = queue.clone();
-        self.rings = true;
+        self.notify = true;
         queue
     }
 
@@ -58,7 +58,7 @@ impl Jobs {
 
     pub(super) fn set_limit(&mut self, limit: Option<u32>) {
         self.limit = limit;
-        self.rings = true;
+        self.notify = true;
     }
 
     pub(super) fn counts(&self, queue: &str, now: Timestamp) -> JobCounts {
@@ -86,14 +86,14 @@ impl Jobs {
             }
         });
         let mut all: Vec<QueueUse> = all.collect();
-        // They are by name already.
+        // The queues are ordered by name already.
         all.sort_by_key(|one| Reverse(one.running));
         all.truncate(limit.min(PAGE_MAX) as usize);
         all
     }
 
-    /// How many jobs of a queue may be claimed by the limits, its own and that of all.
-    pub(super) fn room(&self, queue: &str) -> usize {
+    /// How many jobs of a queue its own and the global limit still allow.
+    pub(super) fn capacity(&self, queue: &str) -> usize {
         let running = |of: Option<&str>| {
             let rows = self.rows.values();
             rows.filter(|row| row.status == JobStatus::Running)
@@ -108,7 +108,7 @@ impl Jobs {
         left(self.settings(queue).limit, Some(queue)).min(left(self.limit, None))
     }
 
-    /// How long until the next job of a queue becomes due that is not due yet.
+    /// The time until the next scheduled job of a queue is due.
     pub(super) fn next_due_in(&self, queue: &str, now: Timestamp) -> Option<std::time::Duration> {
         let rows = self.rows.values().filter(|row| row.new.queue == queue);
         rows.filter(|row| row.status == JobStatus::Queued && row.run_at > now)

@@ -1,4 +1,4 @@
-//! Lists, places, the overview and the stream of changes in the model: everything that is read by walking what there is.
+//! Reads in the model: lists, positions, the overview and the stream of changes.
 
 use super::Model;
 use super::state::State;
@@ -15,7 +15,7 @@ use leasehold_store::{Error, ErrorKind, Page, Result};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-/// The rows after a page's key, in rising order of `key`.
+/// Returns the rows after the page's key, ordered by `key`.
 pub(super) fn page<T, K: Ord + Copy>(
     mut rows: Vec<T>,
     page: Page<K>,
@@ -88,12 +88,12 @@ impl State {
     }
 
     pub(super) fn workspace_overview(&self, limit: u32, now: Timestamp) -> WorkspaceOverview {
-        let living = self.living().map(|workspace| WorkspaceUse {
+        let existing = self.existing().map(|workspace| WorkspaceUse {
             workspace: workspace.clone(),
-            slots: self.slots(workspace.id).expect("it is there"),
+            slots: self.slots(workspace.id).expect("the row exists"),
             requests: self.counts(workspace.id),
         });
-        let mut busiest: Vec<WorkspaceUse> = living.collect();
+        let mut busiest: Vec<WorkspaceUse> = existing.collect();
         let mut requests = Counts::default();
         for of in busiest.iter().map(|one| one.requests) {
             requests.pending += of.pending;
@@ -118,8 +118,8 @@ impl State {
         }
     }
 
-    /// How many of its workspace go before a request that is in line.
-    pub(super) fn request_place(
+    /// The number of requests of the workspace ahead of a request in line.
+    pub(super) fn request_position(
         &self,
         workspace: WorkspaceId,
         id: RequestId,
@@ -137,7 +137,7 @@ impl State {
         line.iter().position(|(_, _, other)| *other == id)
     }
 
-    /// A cursor is the number of the event to go on with.
+    /// Reads changes. A cursor is the number of the next event.
     pub(super) fn changes(
         &self,
         start: &ChangeStart,
@@ -150,7 +150,7 @@ impl State {
             ChangeStart::After(cursor) => match cursor.0.parse() {
                 Ok(number) if number <= self.next_event => number,
                 _ => {
-                    let kind = ErrorKind::Value("no cursor of this stream".to_owned());
+                    let kind = ErrorKind::Value("invalid cursor".to_owned());
                     return Err(Error::new("change_list", kind));
                 }
             },

@@ -1,16 +1,16 @@
-//! Requests in the model: each method does one thing to plain maps, and rings where it wakes someone. Decides nothing itself.
+//! Requests in the model: each method applies one operation to the state and sends notifications. Decides nothing itself.
 
 use super::Model;
 use async_trait::async_trait;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{RequestId, WorkspaceId};
 use leasehold_store::change::Event;
+use leasehold_store::notification::Notification;
 use leasehold_store::request::{
-    Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
-    Enqueued, Fail, Oldest, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
-    RequestFilter, RequestStore, Settled,
+    Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
+    Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany, Redriven, Release, Released,
+    Request, RequestFilter, RequestStore,
 };
-use leasehold_store::wake::Wake;
 use leasehold_store::{Page, Result, fresh_id};
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ impl RequestStore for Model {
         let enqueued = self.state().enqueue(enqueue, self.now())?;
         let inserts =
             matches!(&enqueued, Enqueued::All(all) if all.iter().any(|answer| answer.inserted));
-        self.bells.ring_for_work(inserts);
+        self.notifiers.notify_work(inserts);
         Ok(enqueued)
     }
 
@@ -29,8 +29,8 @@ impl RequestStore for Model {
         Ok(self.state().claim(claim, now, &mut |_| fresh_id()))
     }
 
-    async fn request_settle(&self) -> Result<Settled> {
-        Ok(self.state().settle(self.now()))
+    async fn request_promote_due(&self) -> Result<Promoted> {
+        Ok(self.state().promote_due(self.now()))
     }
 
     async fn request_renew(
@@ -48,28 +48,33 @@ impl RequestStore for Model {
         claims: &[ClaimRef],
     ) -> Result<Vec<Dispatched>> {
         let (mut state, now) = (self.state(), self.now());
-        let marks = claims
+        let outcomes = claims
             .iter()
             .map(|claim| state.dispatched(owner, claim, now));
-        let marks: Vec<Dispatched> = marks.collect();
-        if marks.contains(&Dispatched::Cancelling) {
-            self.bells.ring(Wake::Cancel);
+        let outcomes: Vec<Dispatched> = outcomes.collect();
+        if outcomes.contains(&Dispatched::Cancelling) {
+            self.notifiers.notify(Notification::Cancel);
         }
-        Ok(marks)
+        Ok(outcomes)
     }
 
     async fn request_release(&self, owner: &str, releases: &[Release]) -> Result<Vec<Released>> {
         let (mut state, now) = (self.state(), self.now());
-        let backs = releases.iter().map(|back| state.release(owner, back, now));
-        let backs: Vec<Released> = backs.collect();
-        self.bells
-            .ring_for_work(backs.iter().any(|back| *back != Released::LeaseLost));
-        Ok(backs)
+        let outcomes = releases
+            .iter()
+            .map(|release| state.release(owner, release, now));
+        let outcomes: Vec<Released> = outcomes.collect();
+        self.notifiers.notify_work(
+            outcomes
+                .iter()
+                .any(|outcome| *outcome != Released::LeaseLost),
+        );
+        Ok(outcomes)
     }
 
     async fn request_fail(&self, owner: &str, fail: &Fail) -> Result<bool> {
-        let failed = self.state().give_up(owner, fail, self.now());
-        self.bells.ring_for_work(failed);
+        let failed = self.state().fail_claim(owner, fail, self.now());
+        self.notifiers.notify_work(failed);
         Ok(failed)
     }
 
@@ -77,7 +82,7 @@ impl RequestStore for Model {
         let (mut state, now) = (self.state(), self.now());
         let mut expired = state.expired(now);
         expired.truncate(limit.min(SWEEP_MAX_BATCH) as usize);
-        self.bells.ring_for_work(!expired.is_empty());
+        self.notifiers.notify_work(!expired.is_empty());
         Ok(state.recover(by, &expired, now))
     }
 
@@ -85,29 +90,31 @@ impl RequestStore for Model {
         let (mut state, now) = (self.state(), self.now());
         let cancelled = state.cancel(cancel, now);
         match cancelled {
-            Cancelled::Wished(_) => self.bells.ring(Wake::Work),
-            Cancelled::Running(_) => self.bells.ring(Wake::Cancel),
+            Cancelled::Requested(_) => self.notifiers.notify(Notification::Work),
+            Cancelled::Running(_) => self.notifiers.notify(Notification::Cancel),
             Cancelled::Cancelled | Cancelled::AlreadyFinished | Cancelled::NotFound => {}
         }
         Ok(cancelled)
     }
 
-    async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelWish>> {
-        let mut untold = self.state().untold();
-        untold.truncate(limit.min(SWEEP_MAX_BATCH) as usize);
-        Ok(untold)
+    async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelRequest>> {
+        let mut unacknowledged = self.state().unacknowledged();
+        unacknowledged.truncate(limit.min(SWEEP_MAX_BATCH) as usize);
+        Ok(unacknowledged)
     }
 
-    async fn request_cancel_told(&self, wishes: &[CancelWish]) -> Result<()> {
+    async fn request_cancel_ack(&self, requests: &[CancelRequest]) -> Result<()> {
         let mut state = self.state();
-        wishes.iter().for_each(|wish| state.told(wish));
+        requests
+            .iter()
+            .for_each(|request| state.acknowledge(request));
         Ok(())
     }
 
     async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven> {
         let redriven = self.state().redrive(redrive, self.now());
-        self.bells
-            .ring_for_work(matches!(redriven, Redriven::Enqueued(_)));
+        self.notifiers
+            .notify_work(matches!(redriven, Redriven::Enqueued(_)));
         Ok(redriven)
     }
 
@@ -117,7 +124,7 @@ impl RequestStore for Model {
     ) -> Result<Vec<(RequestId, RequestId)>> {
         let now = self.now();
         let redriven = self.state().redrive_many(redrive, now, &mut |_| fresh_id());
-        self.bells.ring_for_work(!redriven.is_empty());
+        self.notifiers.notify_work(!redriven.is_empty());
         Ok(redriven)
     }
 
@@ -151,13 +158,13 @@ impl RequestStore for Model {
         Ok(self.state().timeline(workspace, id))
     }
 
-    async fn request_place(
+    async fn request_position(
         &self,
         workspace: WorkspaceId,
         id: RequestId,
         up_to: u32,
     ) -> Result<Option<u32>> {
-        let place = self.state().request_place(workspace, id, self.now());
-        Ok(place.map(|n| u32::try_from(n).map_or(up_to, |n| n.min(up_to))))
+        let position = self.state().request_position(workspace, id, self.now());
+        Ok(position.map(|n| u32::try_from(n).map_or(up_to, |n| n.min(up_to))))
     }
 }

@@ -1,4 +1,4 @@
-//! What the model remembers, as plain maps, and the few things every operation does to them. Knows no store.
+//! The model's state as plain maps, and the helpers that every operation uses. Knows no store.
 
 use super::graph::GraphRow;
 use leasehold_core::plan::effective_limit;
@@ -17,28 +17,28 @@ use leasehold_store::workspace::{SlotUse, Workspace};
 use leasehold_store::{Error, ErrorKind};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A workspace and its place in the round.
+/// A workspace and its turn in the round-robin.
 #[derive(Clone, Debug)]
 pub(super) struct WorkspaceRow {
     pub(super) workspace: Workspace,
     pub(super) turn: i64,
 }
 
-/// A request and what the trait does not show of it.
+/// A request and its fields that the trait does not expose.
 #[derive(Clone, Debug)]
 pub(super) struct RequestRow {
     pub(super) request: Request,
     pub(super) token: i64,
     pub(super) dedupe_until: Option<Timestamp>,
-    /// PENDING, and not in the line yet because it was not due.
+    /// PENDING and not in the line yet, because it is not due.
     pub(super) waits: bool,
-    /// Whether what runs is ended without being asked.
+    /// Whether the cancel request is forced.
     pub(super) cancel_force: bool,
-    /// Whether the engine was told of the wish to cancel.
-    pub(super) cancel_told: bool,
+    /// Whether the engine has acknowledged the cancel request.
+    pub(super) cancel_acknowledged: bool,
 }
 
-/// Everything.
+/// The whole state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
     pub(super) workspaces: BTreeMap<WorkspaceId, WorkspaceRow>,
@@ -54,12 +54,12 @@ pub(super) struct State {
     pub(super) keys: BTreeMap<KeyId, Key>,
     pub(super) instances: BTreeMap<String, Instance>,
     pub(super) admissions: i64,
-    /// Requests that were ever redriven, also after their redrives were pruned.
+    /// Requests that were ever redriven, even if their redrives were pruned.
     pub(super) redriven: BTreeSet<RequestId>,
 }
 
-/// A refusal by a named constraint.
-pub(super) fn refused(constraint: &str) -> Error {
+/// An error of a named constraint.
+pub(super) fn constraint_error(constraint: &str) -> Error {
     Error::new("model", ErrorKind::Constraint(constraint.into()))
 }
 
@@ -77,7 +77,10 @@ impl State {
             return;
         };
         let from = row.request.status;
-        assert!(from.may_become(to), "the model moves {from} to {to}");
+        assert!(
+            from.may_become(to),
+            "invalid transition in the model: {from} to {to}"
+        );
         row.request.status = to;
         if to != RequestStatus::Claimed {
             row.request.claimed_by = None;
@@ -125,7 +128,7 @@ impl State {
         }
     }
 
-    /// Forgets the execution of a request: it was definitely not started.
+    /// Deletes the execution of a request that was definitely not started.
     pub(super) fn drop_execution(&mut self, id: RequestId) {
         if let Some(row) = self.requests.get_mut(&id)
             && let Some(execution) = row.request.execution.take()
@@ -154,7 +157,7 @@ impl State {
         })
     }
 
-    /// Since when the oldest requests are where they are.
+    /// The oldest request of each status.
     pub(super) fn oldest(&self, now: Timestamp) -> Oldest {
         let mut oldest = Oldest {
             at: now,
@@ -200,8 +203,8 @@ impl State {
         counts
     }
 
-    /// Whether a workspace is there and not deleted.
-    pub(super) fn lives(&self, workspace: WorkspaceId) -> bool {
+    /// Whether a workspace exists and is not deleted.
+    pub(super) fn exists(&self, workspace: WorkspaceId) -> bool {
         let row = self.workspaces.get(&workspace);
         row.is_some_and(|row| row.workspace.deleted_at.is_none())
     }

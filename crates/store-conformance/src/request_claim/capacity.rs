@@ -1,4 +1,4 @@
-//! How much a claim admits: exactly the limit in force, through pauses and changes of plan.
+//! How much a claim admits: exactly the limit in force, through pauses and plan changes.
 
 use crate::Fixture;
 use crate::factory::ids;
@@ -6,18 +6,18 @@ use leasehold_core::{ExecutionEnd, Plan, RequestStatus};
 use leasehold_store::request::{AtCapacity, Claimed, ReleaseKind};
 use leasehold_store::workspace::{SlotUse, WorkspaceChange};
 
-/// Each plan, and an override in its place, admits exactly its limit, in one claim and in many.
+/// Each plan and each override admits exactly its limit, in one claim and in many.
 pub async fn each_limit_is_exact(f: Fixture) {
     let plans = Plan::ALL.map(|plan| (plan, None, plan.max_concurrent_executions()));
     let overridden = [(Plan::Enterprise, Some(0), 0), (Plan::Free, Some(33), 33)];
     for (plan, limit_override, limit) in plans.into_iter().chain(overridden) {
-        let t = f.site_of(plan, limit_override).await;
-        let asked = f.enqueue(&t, 40).await;
+        let t = f.workspace_on_plan(plan, limit_override).await;
+        let enqueued = f.enqueue(&t, 40).await;
         let mut admitted = ids(&f.claim(3).await);
         admitted.extend(ids(&f.drain(1_000).await));
         assert_eq!(
             admitted,
-            asked[..limit as usize],
+            enqueued[..limit as usize],
             "{plan} {limit_override:?}"
         );
         assert_eq!(ids(&f.claim(10).await), []);
@@ -30,17 +30,17 @@ pub async fn each_limit_is_exact(f: Fixture) {
     }
 }
 
-/// A limit larger than what waits admits all of it.
-pub async fn a_large_limit_admits_all_that_waits(f: Fixture) {
-    let t = f.site(100_000).await;
-    let asked = f.enqueue(&t, 700).await;
-    assert_eq!(ids(&f.drain(500).await), asked);
+/// A limit larger than the backlog admits all of it.
+pub async fn large_limit_admits_everything_pending(f: Fixture) {
+    let t = f.workspace(100_000).await;
+    let enqueued = f.enqueue(&t, 700).await;
+    assert_eq!(ids(&f.drain(500).await), enqueued);
 }
 
-/// A slot is taken from the claim to the end, through DISPATCHED, and freed by the end alone.
-pub async fn a_slot_is_held_from_claim_to_end(f: Fixture) {
-    let t = f.site(1).await;
-    let asked = f.enqueue(&t, 2).await;
+/// A slot is held from the claim through DISPATCHED to the end.
+pub async fn slot_is_held_from_claim_to_end(f: Fixture) {
+    let t = f.workspace(1).await;
+    let enqueued = f.enqueue(&t, 2).await;
     let first = f.claim_one().await;
     assert_eq!(ids(&f.claim(10).await), []);
     f.dispatch(&first).await;
@@ -48,14 +48,14 @@ pub async fn a_slot_is_held_from_claim_to_end(f: Fixture) {
     assert_eq!(f.slots(t.workspace).await.in_use, 1);
     f.finish(first.execution, ExecutionEnd::Completed).await;
     assert_eq!(f.slots(t.workspace).await.in_use, 0);
-    assert_eq!(ids(&f.claim(10).await), asked[1..]);
+    assert_eq!(ids(&f.claim(10).await), enqueued[1..]);
 }
 
-/// A paused workspace admits nothing and goes on at once when resumed; what it runs runs on.
-pub async fn a_paused_workspace_admits_nothing_until_resumed(f: Fixture) {
-    let t = f.site(3).await;
-    let running = f.running(&t).await;
-    let asked = f.enqueue(&t, 5).await;
+/// A paused workspace admits nothing until it is resumed; running executions continue.
+pub async fn paused_workspace_admits_nothing_until_resumed(f: Fixture) {
+    let t = f.workspace(3).await;
+    let running = f.enqueue_running(&t).await;
+    let enqueued = f.enqueue(&t, 5).await;
     f.set_paused(t.workspace, true).await;
     assert_eq!(f.claim(10).await, Claimed::default());
     let status = f.finish(running.execution, ExecutionEnd::Completed).await;
@@ -64,13 +64,13 @@ pub async fn a_paused_workspace_admits_nothing_until_resumed(f: Fixture) {
     let late = f.enqueue(&t, 1).await;
     assert_eq!(ids(&f.claim(10).await), []);
     f.set_paused(t.workspace, false).await;
-    assert_eq!(ids(&f.claim(10).await), asked[..3]);
+    assert_eq!(ids(&f.claim(10).await), enqueued[..3]);
     assert_eq!(f.counts(t.workspace).await.pending, 2 + late.len() as u64);
 }
 
-/// What becomes due while its workspace is paused is there when it resumes.
-pub async fn what_becomes_due_in_a_pause_is_not_forgotten(f: Fixture) {
-    let t = f.site(3).await;
+/// Requests that become due during a pause are admitted after it.
+pub async fn requests_that_become_due_in_a_pause_are_admitted_later(f: Fixture) {
+    let t = f.workspace(3).await;
     let request = leasehold_store::request::NewRequest {
         run_at: Some(f.now() + std::time::Duration::from_secs(5)),
         ..crate::factory::new_request(&t)
@@ -83,11 +83,11 @@ pub async fn what_becomes_due_in_a_pause_is_not_forgotten(f: Fixture) {
     assert_eq!(ids(&f.claim(10).await), [id]);
 }
 
-/// Lowering 20 to 5 with twenty running lets all of them finish and admits nothing until four are left; then exactly
-/// one. Those that finish first are the ones admitted first, so the holders left are the last admitted.
-pub async fn lowering_a_limit_admits_nothing_until_fewer_run(f: Fixture) {
-    let t = f.site_of(Plan::Enterprise, None).await;
-    let asked = f.enqueue(&t, 30).await;
+/// After lowering 20 to 5 with twenty running, nothing is admitted until four are left; then exactly one. The first admitted finish first, so the
+/// remaining holders are the last admitted.
+pub async fn lowered_limit_admits_nothing_until_fewer_run(f: Fixture) {
+    let t = f.workspace_on_plan(Plan::Enterprise, None).await;
+    let enqueued = f.enqueue(&t, 30).await;
     let running = f.claim(100).await.requests;
     assert_eq!(running.len(), 20);
     f.set_limit(t.workspace, 5).await;
@@ -104,13 +104,13 @@ pub async fn lowering_a_limit_admits_nothing_until_fewer_run(f: Fixture) {
     );
     assert_eq!(ids(&f.claim(10).await), []);
     f.finish(running[17].execution, ExecutionEnd::Failed).await;
-    assert_eq!(ids(&f.claim(10).await), asked[20..21]);
+    assert_eq!(ids(&f.claim(10).await), enqueued[20..21]);
     assert_eq!(ids(&f.claim(10).await), []);
 }
 
-/// The same by a change of plan, with the holders spread over all that were admitted.
-pub async fn lowering_a_plan_counts_holders_wherever_they_are(f: Fixture) {
-    let t = f.site_of(Plan::Enterprise, None).await;
+/// The same for a plan change, with the remaining holders spread over all admitted ones.
+pub async fn lowered_plan_counts_all_slot_holders(f: Fixture) {
+    let t = f.workspace_on_plan(Plan::Enterprise, None).await;
     f.enqueue(&t, 30).await;
     let running = f.claim(100).await.requests;
     let change = WorkspaceChange {
@@ -132,19 +132,19 @@ pub async fn lowering_a_plan_counts_holders_wherever_they_are(f: Fixture) {
     }
 }
 
-/// Raising a limit admits at once, exactly the difference.
-pub async fn raising_a_limit_admits_at_once(f: Fixture) {
-    let t = f.site_of(Plan::Free, None).await;
-    let asked = f.enqueue(&t, 30).await;
-    assert_eq!(ids(&f.claim(10).await), asked[..1]);
+/// A raised limit admits exactly the difference at once.
+pub async fn raised_limit_admits_at_once(f: Fixture) {
+    let t = f.workspace_on_plan(Plan::Free, None).await;
+    let enqueued = f.enqueue(&t, 30).await;
+    assert_eq!(ids(&f.claim(10).await), enqueued[..1]);
     let change = WorkspaceChange {
         plan: Some(Plan::Pro),
         ..WorkspaceChange::default()
     };
     f.change(t.workspace, change).await;
-    assert_eq!(ids(&f.claim(10).await), asked[1..5]);
+    assert_eq!(ids(&f.claim(10).await), enqueued[1..5]);
     f.set_limit(t.workspace, 7).await;
-    assert_eq!(ids(&f.claim(10).await), asked[5..7]);
+    assert_eq!(ids(&f.claim(10).await), enqueued[5..7]);
     f.set_limit(t.workspace, 0).await;
     assert_eq!(ids(&f.claim(10).await), []);
     let change = WorkspaceChange {
@@ -153,12 +153,16 @@ pub async fn raising_a_limit_admits_at_once(f: Fixture) {
         ..WorkspaceChange::default()
     };
     f.change(t.workspace, change).await;
-    assert_eq!(ids(&f.claim(100).await), asked[7..20]);
+    assert_eq!(ids(&f.claim(100).await), enqueued[7..20]);
 }
 
-/// A claim tells of each workspace whose last slot it took while more waits there, once, and of no other.
-pub async fn tells_of_each_workspace_that_it_filled(f: Fixture) {
-    let (filled, exact, roomy) = (f.site(2).await, f.site(1).await, f.site(5).await);
+/// A claim reports each workspace whose last slot it took while more is pending, once, and no other.
+pub async fn reports_each_workspace_that_it_filled(f: Fixture) {
+    let (filled, exact, roomy) = (
+        f.workspace(2).await,
+        f.workspace(1).await,
+        f.workspace(5).await,
+    );
     f.enqueue(&filled, 4).await;
     f.enqueue(&exact, 1).await;
     f.enqueue(&roomy, 4).await;
@@ -171,27 +175,31 @@ pub async fn tells_of_each_workspace_that_it_filled(f: Fixture) {
     };
     assert_eq!(claimed.at_capacity, [full]);
     f.enqueue(&exact, 1).await;
-    assert_eq!(f.claim(100).await.at_capacity, [], "it was full before");
+    assert_eq!(
+        f.claim(100).await.at_capacity,
+        [],
+        "the workspace was full before"
+    );
     let first = claimed
         .requests
         .iter()
         .find(|r| r.workspace == filled.workspace);
-    let first = first.expect("it was claimed");
+    let first = first.expect("the request was claimed");
     f.finish(first.execution, ExecutionEnd::Completed).await;
     assert_eq!(f.claim(1).await.at_capacity, [full]);
     f.set_limit(filled.workspace, 4).await;
-    assert_eq!(f.claim(100).await.at_capacity, [], "nothing waits any more");
+    assert_eq!(f.claim(100).await.at_capacity, [], "nothing is pending");
 }
 
-/// What takes no slot fills nothing: an execution that was kept, a request that is rejected, a deleted workspace.
-pub async fn what_takes_no_slot_fills_nothing(f: Fixture) {
-    let t = f.site(1).await;
-    let kept = f.claimed(&t).await;
+/// An unknown start, a rejected request and a deleted workspace fill no workspace.
+pub async fn requests_without_a_new_slot_fill_no_workspace(f: Fixture) {
+    let t = f.workspace(1).await;
+    let kept = f.enqueue_claimed(&t).await;
     f.enqueue(&t, 1).await;
     f.release(&kept, ReleaseKind::Unknown, 0).await;
     let again = f.claim(10).await;
     assert_eq!((ids(&again), again.at_capacity), (vec![kept.id], vec![]));
-    let gone = f.site(1).await;
+    let gone = f.workspace(1).await;
     f.enqueue(&gone, 3).await;
     assert!(f.store.workspace_delete(gone.workspace).await.is_ok());
     let rejected = f.claim(2).await;

@@ -1,12 +1,12 @@
-//! What a store promises about one claim: what a claimed request is, what is due, and the lock that guards it.
+//! One claim: its content, due times, and the lock that guards it.
 
 mod capacity;
-mod kept;
 mod order;
+mod unknown_start;
 
 pub use capacity::*;
-pub use kept::*;
 pub use order::*;
+pub use unknown_start::*;
 
 use crate::Fixture;
 use crate::factory::{LEASE, OWNER, ids, new_request, ok, params};
@@ -23,9 +23,11 @@ use leasehold_store::request::{
 use serde_json::Value;
 use std::time::Duration;
 
-/// Numbers of hundreds of digits come back in their short form: an engine takes no more bytes than could be enqueued.
-pub async fn brings_no_more_bytes_of_params_than_may_be_enqueued(f: Fixture) {
-    let t = f.graph_site(1, graph(&["a", "b"], &[("a", "b")])).await;
+/// Numbers with hundreds of digits are returned in their short form, so claimed params are not larger than enqueued ones.
+pub async fn claimed_params_are_no_larger_than_enqueued(f: Fixture) {
+    let t = f
+        .graph_workspace(1, graph(&["a", "b"], &[("a", "b")]))
+        .await;
     let params = Value::from(vec![1e300; 30_000]);
     assert!(params.to_string().len() <= PARAMS_MAX_BYTES);
     let new = NewRequest {
@@ -39,19 +41,19 @@ pub async fn brings_no_more_bytes_of_params_than_may_be_enqueued(f: Fixture) {
     f.start_graph(&claimed).await;
     f.dispatch(&claimed).await;
     for node in ["a", "b"] {
-        let jobs = f.take_nodes(&[node]).await;
+        let jobs = f.claim_nodes(&[node]).await;
         assert!(
             jobs[0].payload.as_str().len() <= PAYLOAD_MAX_BYTES,
             "{node}"
         );
-        f.end(&jobs[0], completed()).await;
+        f.finish_job(&jobs[0], completed()).await;
     }
-    assert_eq!(f.letters(claimed.execution).await, "cc");
+    assert_eq!(f.node_letters(claimed.execution).await, "cc");
 }
 
-/// A claimed request carries all that is needed to start it, and the row says who holds it until when.
-pub async fn brings_all_that_is_needed_to_start(f: Fixture) {
-    let t = f.site(1).await;
+/// A claimed request has everything needed to start it, and the row shows its owner and lease end.
+pub async fn claim_returns_everything_needed_to_start(f: Fixture) {
+    let t = f.workspace(1).await;
     let new = NewRequest {
         priority: 3,
         trace_context: Some("trace".into()),
@@ -106,12 +108,12 @@ pub async fn brings_all_that_is_needed_to_start(f: Fixture) {
     .await;
 }
 
-/// The execution is RUNNING from the claim on: it is the slot, before anything is started.
-pub async fn makes_a_running_execution(f: Fixture) {
-    let t = f.site(1).await;
-    let claimed = f.claimed(&t).await;
+/// The execution is RUNNING from the claim on and holds the slot before anything is started.
+pub async fn claim_creates_a_running_execution(f: Fixture) {
+    let t = f.workspace(1).await;
+    let claimed = f.enqueue_claimed(&t).await;
     let execution = f.execution(t.workspace, claimed.execution).await;
-    let execution = execution.expect("the execution is there");
+    let execution = execution.expect("the execution exists");
     let expected = Execution {
         id: claimed.execution,
         workspace: t.workspace,
@@ -128,30 +130,30 @@ pub async fn makes_a_running_execution(f: Fixture) {
     assert_eq!(f.slots(t.workspace).await.in_use, 1);
 }
 
-/// A claim takes at most its batch and says truly whether another may bring more at once.
-pub async fn takes_at_most_its_batch_and_says_whether_there_is_more(f: Fixture) {
-    let t = f.site(10).await;
+/// A claim takes at most its batch and reports correctly whether there is more.
+pub async fn claims_at_most_its_batch_and_reports_more(f: Fixture) {
+    let t = f.workspace(10).await;
     assert_eq!(f.claim(5).await, Claimed::default());
-    let asked = f.enqueue(&t, 7).await;
+    let enqueued = f.enqueue(&t, 7).await;
     let first = f.claim(3).await;
-    assert_eq!((ids(&first), first.more), (asked[..3].to_vec(), true));
+    assert_eq!((ids(&first), first.more), (enqueued[..3].to_vec(), true));
     let second = f.claim(3).await;
-    assert_eq!((ids(&second), second.more), (asked[3..6].to_vec(), true));
+    assert_eq!((ids(&second), second.more), (enqueued[3..6].to_vec(), true));
     let mut third = f.claim(3).await;
-    assert_eq!(ids(&third), asked[6..]);
-    // A claim that ends exactly with the work may not know it; asking again must end it.
+    assert_eq!(ids(&third), enqueued[6..]);
+    // A claim that takes the last request may still report more; the next claim must end the loop.
     if third.more {
         third = f.claim(3).await;
         assert_eq!(ids(&third), []);
     }
-    assert!(!third.more, "a drained store must not be asked for ever");
+    assert!(!third.more, "claims of a drained store always report more");
 }
 
-/// Going on while there is more ends, and leaves nothing behind that could be admitted.
-pub async fn going_on_while_there_is_more_drains_everything(f: Fixture) {
+/// Claiming while there is more ends and leaves nothing that could be admitted.
+pub async fn claiming_while_there_is_more_drains_everything(f: Fixture) {
     let mut waiting = 0;
     for (limit, n) in [(3, 7), (0, 4), (50, 20), (1, 1)] {
-        let t = f.site(limit).await;
+        let t = f.workspace(limit).await;
         f.enqueue(&t, n).await;
         waiting += n.min(limit as usize);
     }
@@ -167,20 +169,20 @@ pub async fn going_on_while_there_is_more_drains_everything(f: Fixture) {
     assert_eq!(f.claim(100).await, Claimed::default());
 }
 
-/// An end and an enqueue between two claims are both seen: claims one at a time go on until nothing is left.
-pub async fn what_came_between_claims_is_not_forgotten(f: Fixture) {
-    let t = f.site(2).await;
-    let first = f.claimed(&t).await;
-    let asked = f.enqueue(&t, 2).await;
+/// An end and an enqueue between two claims are both seen: claims of one continue until nothing is left.
+pub async fn changes_between_claims_are_seen(f: Fixture) {
+    let t = f.workspace(2).await;
+    let first = f.enqueue_claimed(&t).await;
+    let enqueued = f.enqueue(&t, 2).await;
     f.finish(first.execution, leasehold_core::ExecutionEnd::Completed)
         .await;
-    assert_eq!(f.claim_one().await.id, asked[0]);
-    assert_eq!(f.claim_one().await.id, asked[1]);
+    assert_eq!(f.claim_one().await.id, enqueued[0]);
+    assert_eq!(f.claim_one().await.id, enqueued[1]);
 }
 
-/// What is not due is not claimed; it becomes claimable when the clock reaches its time.
-pub async fn takes_nothing_before_its_time(f: Fixture) {
-    let t = f.site(5).await;
+/// A request is not claimed before it is due and is claimed once the clock reaches its time.
+pub async fn nothing_is_claimed_before_it_is_due(f: Fixture) {
+    let t = f.workspace(5).await;
     let at = |seconds| NewRequest {
         run_at: Some(f.now() + Duration::from_secs(seconds)),
         ..new_request(&t)
@@ -200,9 +202,9 @@ pub async fn takes_nothing_before_its_time(f: Fixture) {
     assert_eq!(ids(&f.claim(10).await), [ten]);
 }
 
-/// What is not due does not stand in the way of what is, whatever its priority.
-pub async fn what_is_not_due_stands_in_nobodys_way(f: Fixture) {
-    let t = f.site(2).await;
+/// A request that is not due does not block due ones, whatever its priority.
+pub async fn requests_that_are_not_due_do_not_block_others(f: Fixture) {
+    let t = f.workspace(2).await;
     let later: Vec<NewRequest> = (0..50)
         .map(|_| NewRequest {
             priority: 100,
@@ -217,10 +219,10 @@ pub async fn what_is_not_due_stands_in_nobodys_way(f: Fixture) {
     assert_eq!(ids(&f.claim(10).await), later[..1]);
 }
 
-/// Settling tells when the next waiting request becomes due, and makes due what has become so.
-pub async fn settling_says_when_the_next_is_due(f: Fixture) {
-    let t = f.site(5).await;
-    assert_eq!(ok(f.store.request_settle().await).next_due, None);
+/// Promotion moves due requests into the line and returns when the next request is due.
+pub async fn promotion_reports_when_the_next_is_due(f: Fixture) {
+    let t = f.workspace(5).await;
+    assert_eq!(ok(f.store.request_promote_due().await).next_due, None);
     let first = f.now() + Duration::from_secs(5);
     let second = f.now() + Duration::from_secs(9);
     for run_at in [second, first] {
@@ -230,19 +232,22 @@ pub async fn settling_says_when_the_next_is_due(f: Fixture) {
         };
         f.enqueue_one(&t, request).await;
     }
-    assert_eq!(ok(f.store.request_settle().await).next_due, Some(first));
+    assert_eq!(
+        ok(f.store.request_promote_due().await).next_due,
+        Some(first)
+    );
     f.advance(5);
-    let settled = ok(f.store.request_settle().await);
-    assert_eq!((settled.due, settled.next_due), (1, Some(second)));
+    let promoted = ok(f.store.request_promote_due().await);
+    assert_eq!((promoted.due, promoted.next_due), (1, Some(second)));
     assert_eq!(f.claim(10).await.requests.len(), 1);
     f.advance(4);
     assert_eq!(f.claim(10).await.requests.len(), 1);
-    assert_eq!(ok(f.store.request_settle().await).next_due, None);
+    assert_eq!(ok(f.store.request_promote_due().await).next_due, None);
 }
 
-/// A claim says how long the next request that waits for its time still waits, whatever else it finds.
-pub async fn says_how_long_until_the_next_is_due(f: Fixture) {
-    let t = f.site(5).await;
+/// A claim reports the time until the next request is due, whatever else it finds.
+pub async fn reports_the_time_until_the_next_is_due(f: Fixture) {
+    let t = f.workspace(5).await;
     assert_eq!(f.claim(10).await.next_due_in, None);
     for seconds in [9, 5] {
         let request = NewRequest {
@@ -269,28 +274,28 @@ pub async fn says_how_long_until_the_next_is_due(f: Fixture) {
     assert_eq!(f.drain(10).await.next_due_in, None);
 }
 
-/// What backs off is not claimed before its delay has passed, and others go ahead meanwhile.
-pub async fn takes_nothing_that_backs_off(f: Fixture) {
-    let t = f.site(1).await;
-    let asked = f.enqueue(&t, 2).await;
+/// A request in backoff is not claimed before its delay has passed, and others go ahead.
+pub async fn requests_in_backoff_are_not_claimed(f: Fixture) {
+    let t = f.workspace(1).await;
+    let enqueued = f.enqueue(&t, 2).await;
     let first = f.claim_one().await;
     f.release(&first, ReleaseKind::NotStarted, 30).await;
     let second = f.claim_one().await;
-    assert_eq!(second.id, asked[1]);
+    assert_eq!(second.id, enqueued[1]);
     f.release(&second, ReleaseKind::NotStarted, 60).await;
     assert_eq!(ids(&f.claim(10).await), []);
     f.advance(30);
     let again = f.claim_one().await;
-    assert_eq!((again.id, again.attempt_count), (asked[0], 1));
+    assert_eq!((again.id, again.attempt_count), (enqueued[0], 1));
     assert!(
         again.token > first.token,
         "the token rises with every claim"
     );
 }
 
-/// A claimed request says since when it could be claimed: from its enqueueing on, from the time it was to run, or from the end of its last delay.
-pub async fn says_since_when_it_was_due(f: Fixture) {
-    let t = f.site(1).await;
+/// A claimed request reports since when it is due: its enqueue, its `run_at`, or the end of its last delay.
+pub async fn reports_since_when_a_request_is_due(f: Fixture) {
+    let t = f.workspace(1).await;
     f.enqueue(&t, 1).await;
     let now = f.now();
     f.advance(5);
@@ -336,9 +341,9 @@ async fn claim_under(f: &Fixture, token: &LockToken) -> ClaimOutcome {
     ok(f.store.request_claim(&claim).await)
 }
 
-/// A claim under a lock works while the lock is held, and claims nothing once it has expired or changed hands.
-pub async fn under_a_lock_needs_the_lock(f: Fixture) {
-    let t = f.site(10).await;
+/// A claim under a lock works while the lock is held and claims nothing once it has expired or changed owner.
+pub async fn claim_under_a_lock_needs_the_lock(f: Fixture) {
+    let t = f.workspace(10).await;
     f.enqueue(&t, 10).await;
     let token = lock(&f, "one").await;
     let held = claim_under(&f, &token).await;
@@ -385,12 +390,12 @@ pub async fn under_a_lock_needs_the_lock(f: Fixture) {
     assert_eq!(claim_under(&f, &next).await, ClaimOutcome::LockLost);
 }
 
-/// Many claimers at once claim each request once.
-pub async fn many_at_once_claim_each_request_once(f: Fixture) {
-    let mut asked = Vec::new();
+/// Concurrent claims take each request once.
+pub async fn concurrent_claims_take_each_request_once(f: Fixture) {
+    let mut enqueued = Vec::new();
     for _ in 0..5 {
-        let t = f.site(100).await;
-        asked.extend(f.enqueue(&t, 30).await);
+        let t = f.workspace(100).await;
+        enqueued.extend(f.enqueue(&t, 30).await);
     }
     let claimers = (0..8).map(|n| {
         let store = f.store.clone();
@@ -404,7 +409,7 @@ pub async fn many_at_once_claim_each_request_once(f: Fixture) {
             let mut mine = Vec::new();
             loop {
                 let ClaimOutcome::Claimed(claimed) = ok(store.request_claim(&claim).await) else {
-                    panic!("no lock was asked for");
+                    panic!("the claim has no lock");
                 };
                 mine.extend(ids(&claimed));
                 if !claimed.more && claimed.requests.is_empty() {
@@ -415,26 +420,26 @@ pub async fn many_at_once_claim_each_request_once(f: Fixture) {
     });
     let mut claimed = Vec::new();
     for claimer in futures::future::join_all(claimers).await {
-        claimed.extend(claimer.expect("the claimer ended"));
+        claimed.extend(claimer.expect("the claimer did not panic"));
     }
-    // A claimer that met only rows others were taking may have gone home early.
+    // A claimer that met only locked rows may have stopped early.
     claimed.extend(ids(&f.claim(1_000).await));
     claimed.sort_unstable();
-    assert_eq!(claimed, asked);
+    assert_eq!(claimed, enqueued);
 }
 
-/// A request id that does not exist claims nothing and an unknown owner's claim is nobody else's.
-pub async fn belongs_to_its_owner(f: Fixture) {
-    let t = f.site(2).await;
+/// A claim belongs to its owner; another owner cannot use it.
+pub async fn claim_belongs_to_its_owner(f: Fixture) {
+    let t = f.workspace(2).await;
     f.enqueue(&t, 2).await;
     let one = f.claim_as("one", 1).await.requests.remove(0);
     let two = f.claim_as("two", 1).await.requests.remove(0);
     assert_ne!(one.id, two.id);
     assert_ne!(one.execution, two.execution);
-    let stranger = leasehold_store::request::ClaimRef {
+    let unknown_claim = leasehold_store::request::ClaimRef {
         request: fresh_id(),
         token: 1,
     };
-    let claims = [(&one).into(), (&two).into(), stranger];
+    let claims = [(&one).into(), (&two).into(), unknown_claim];
     assert_eq!(f.renew("one", &claims).await, [one.id]);
 }

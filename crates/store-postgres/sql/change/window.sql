@@ -1,4 +1,4 @@
--- Events visible in snapshot $2 but not in $1, after event id $3, in the order they were written; of the workspace $5, or all.
+-- Returns the events visible in snapshot $2 but not in $1, after event id $3, in the order they were written; of workspace $5, or of all.
 SELECT id, request_id, workspace_id, from_status, to_status, at, by_whom, reason
 FROM (
     SELECT * FROM request_event

@@ -1,4 +1,4 @@
--- Makes a definition in a workspace that is not deleted. One row always: whether there is a workspace, and the definition if made.
+-- Creates a definition in a workspace that is not deleted. Returns one row: whether the workspace exists, and the definition if created.
 WITH owner AS (
     SELECT id FROM workspace WHERE id = $3 AND deleted_at IS NULL FOR SHARE
 ), made AS (

@@ -1,4 +1,5 @@
--- What the server says of itself: settings, clock, connections, the oldest snapshot, waits for locks. A user may ask; whoever has not pg_read_all_stats does not see how old the snapshots of other roles are.
+-- Returns facts about the server: settings, clock, connections, the oldest snapshot, waits for locks. A role without pg_read_all_stats does
+-- not see the age of snapshots of other roles.
 SELECT current_setting('server_version') AS version, current_setting('server_version_num')::bigint AS version_number,
     pg_is_in_recovery() AS in_recovery, clock_timestamp() AS now,
     (SELECT reset_val FROM pg_settings WHERE name = 'synchronous_commit') AS synchronous_commit,

@@ -1,4 +1,4 @@
--- The tables that are written most: their size, their dead rows, and whether those are cleaned up.
+-- Returns the tables with the most writes: their size, their dead rows, and the state of autovacuum.
 SELECT c.relname AS name, pg_total_relation_size(c.oid) AS bytes, coalesce(s.n_live_tup, 0) AS rows,
     coalesce(s.n_dead_tup, 0) AS dead, s.last_autovacuum,
     NOT EXISTS (

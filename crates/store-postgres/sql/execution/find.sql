@@ -1,3 +1,3 @@
--- One execution of any workspace.
+-- Returns an execution of any workspace.
 SELECT {execution/columns}
 FROM workflow_execution WHERE id = $1

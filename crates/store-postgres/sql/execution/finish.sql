@@ -1,4 +1,4 @@
--- Ends RUNNING executions whose requests are DISPATCHED, and those requests. Returns what ended.
+-- Ends RUNNING executions whose requests are DISPATCHED, together with those requests. Returns what ended.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), held AS MATERIALIZED (
@@ -25,4 +25,4 @@ WITH clock AS MATERIALIZED (
     INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason)
     SELECT m.id, m.workspace_id, 'DISPATCHED', m.status, clock.now, $2, m.failure_reason FROM moved m, clock
 )
-SELECT execution_id, id, status, failure_reason, (SELECT leasehold_wake()) AS woken FROM moved
+SELECT execution_id, id, status, failure_reason, (SELECT leasehold_notify()) AS notified FROM moved

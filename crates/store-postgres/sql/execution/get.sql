@@ -1,3 +1,3 @@
--- One execution of a workspace.
+-- Returns an execution of a workspace.
 SELECT {execution/columns}
 FROM workflow_execution WHERE id = $2 AND workspace_id = $1

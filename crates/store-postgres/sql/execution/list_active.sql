@@ -1,4 +1,4 @@
--- RUNNING executions after ($1, $2), by workspace and admission.
+-- Lists RUNNING executions after ($1, $2), by workspace and admission.
 SELECT {execution/columns}
 FROM workflow_execution
 WHERE status = 'RUNNING' AND (workspace_id, admission)

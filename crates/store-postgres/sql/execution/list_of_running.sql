@@ -1,4 +1,4 @@
--- RUNNING executions ($3 is their status) of a workspace admitted before $2, last first.
+-- Lists RUNNING executions ($3 is their status) of a workspace admitted before $2, newest first.
 SELECT {execution/columns}
 FROM workflow_execution
 WHERE workspace_id = $1 AND admission < $2 AND status = 'RUNNING' AND status = $3

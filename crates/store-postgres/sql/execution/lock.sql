@@ -1,3 +1,3 @@
--- Holds the requests of those executions of $1 that have not ended, so that they stay as they are until the transaction ends.
+-- Locks the requests of those executions of $1 that have not ended.
 SELECT q.id FROM workflow_execution e JOIN workflow_execution_queue q ON q.id = e.request_id
 WHERE e.id = ANY ($1) AND e.finished_at IS NULL ORDER BY q.id FOR UPDATE OF q

@@ -1,4 +1,4 @@
--- PENDING → CLAIMED for requests whose kept executions $3 have ended: the first step on their way to the end.
+-- PENDING → CLAIMED for requests whose kept executions $3 have ended: the first step to their end.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), held AS MATERIALIZED (

@@ -1,4 +1,4 @@
--- CLAIMED → DISPATCHED for requests whose executions $3 have ended already: the last step before their end.
+-- CLAIMED → DISPATCHED for requests whose executions $3 have ended: the last step before their end.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), held AS MATERIALIZED (

@@ -1,4 +1,4 @@
--- Refuses options of a public function that are no JSON object or that the function does not know.
+-- Rejects options of a public function that are not a JSON object or not known to the function.
 -- release: 2
 CREATE OR REPLACE FUNCTION leasehold_check_options(called text, options jsonb, known text[]) RETURNS void
 LANGUAGE plpgsql

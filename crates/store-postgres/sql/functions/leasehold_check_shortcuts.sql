@@ -1,4 +1,4 @@
--- Refuses to move the shortcuts of the count in workspace_turn past a RUNNING execution; for a trigger.
+-- Rejects a change of the count shortcuts in workspace_turn that would hide a RUNNING execution; for a trigger.
 -- release: 1
 CREATE OR REPLACE FUNCTION leasehold_check_shortcuts() RETURNS trigger LANGUAGE plpgsql
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
@@ -35,7 +35,7 @@ BEGIN
         );
     END IF;
     IF hides THEN
-        RAISE EXCEPTION 'workspace % has more running executions than that', NEW.workspace_id
+        RAISE EXCEPTION 'workspace_turn of workspace % must count every RUNNING execution', NEW.workspace_id
             USING ERRCODE = 'check_violation', CONSTRAINT = 'workspace_limit', TABLE = 'workspace_turn';
     END IF;
     RETURN NEW;

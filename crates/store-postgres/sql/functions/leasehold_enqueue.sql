@@ -1,9 +1,9 @@
 -- Enqueues a request within the caller's transaction and returns its id; a public function.
 -- release: 2
--- It returns the id of a new request, or of the one that holds the idempotency key with the same definition and params.
--- It fails with no_data_found (no such workspace or definition), insufficient_privilege (definition of another workspace),
+-- Returns the id of a new request, or of the one that holds the idempotency key with the same definition and params.
+-- Fails with no_data_found (no such workspace or definition), insufficient_privilege (definition of another workspace),
 -- object_not_in_prerequisite_state (no version published), unique_violation (key held with other params) or
--- invalid_parameter_value (unknown option). It does not check the params schema of a version.
+-- invalid_parameter_value (unknown option). Does not check the params schema of a version.
 CREATE OR REPLACE FUNCTION leasehold_enqueue(
     workspace_id uuid,
     definition_id uuid,
@@ -22,7 +22,7 @@ AS $$
 DECLARE
     definition workflow_definition;
     request workflow_execution_queue;
-    asked ALIAS FOR idempotency_key;
+    requested_key ALIAS FOR idempotency_key;
     moment timestamptz := clock_timestamp();
 BEGIN
     IF leasehold_enqueue.options IS NOT NULL THEN
@@ -44,23 +44,23 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
     IF octet_length(leasehold_enqueue.params::text) > 262144 THEN
-        RAISE EXCEPTION 'params must have at most 262144 bytes as JSON, have %',
+        RAISE EXCEPTION 'params must be at most 262144 bytes of JSON, got %',
             octet_length(leasehold_enqueue.params::text) USING ERRCODE = 'program_limit_exceeded';
     END IF;
     IF NOT leasehold_is_readable(leasehold_enqueue.params) THEN
-        RAISE EXCEPTION 'params must not nest deeper than 64 levels, nor hold numbers beyond 1.7e308'
+        RAISE EXCEPTION 'params must not be nested deeper than 64 levels, nor contain numbers beyond 1.7e308'
             USING ERRCODE = 'program_limit_exceeded';
     END IF;
-    IF asked IS NOT NULL THEN
+    IF requested_key IS NOT NULL THEN
         UPDATE workflow_execution_queue q SET idempotency_key = NULL, dedupe_until = NULL
-        WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = asked AND q.dedupe_until <= moment;
+        WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = requested_key AND q.dedupe_until <= moment;
     END IF;
     INSERT INTO workflow_execution_queue AS q
         (id, workspace_id, definition_id, version_id, priority, due, run_at, created_at, params, idempotency_key,
         dedupe_until, trace_context)
     VALUES (leasehold_uuid7(), leasehold_enqueue.workspace_id, definition.id, definition.current_version_id,
         leasehold_enqueue.priority, coalesce(leasehold_enqueue.run_at, moment) <= moment,
-        coalesce(leasehold_enqueue.run_at, moment), moment, coalesce(leasehold_enqueue.params, 'null'), asked,
+        coalesce(leasehold_enqueue.run_at, moment), moment, coalesce(leasehold_enqueue.params, 'null'), requested_key,
         moment + leasehold_enqueue.dedupe_window, left(leasehold_enqueue.trace_context, 1024))
     ON CONFLICT (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING q.* INTO request;
@@ -68,17 +68,17 @@ BEGIN
         INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom)
         VALUES (request.id, request.workspace_id, 'PENDING', moment, CASE WHEN request.due THEN request.rank END,
             CASE WHEN request.due THEN request.created_at END, leasehold_enqueue.enqueued_by);
-        PERFORM leasehold_wake();
+        PERFORM leasehold_notify();
         RETURN request.id;
     END IF;
     SELECT q.* INTO request FROM workflow_execution_queue q
-    WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = asked;
+    WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = requested_key;
     IF request.id IS NULL THEN
-        RAISE EXCEPTION 'idempotency key "%" was just given up; try again', asked USING ERRCODE = 'serialization_failure';
+        RAISE EXCEPTION 'idempotency key "%" was released concurrently; retry the transaction', requested_key USING ERRCODE = 'serialization_failure';
     ELSIF request.definition_id <> leasehold_enqueue.definition_id
         OR request.params <> coalesce(leasehold_enqueue.params, 'null')
     THEN
-        RAISE EXCEPTION 'idempotency key "%" is held by request % with other params', asked, request.id
+        RAISE EXCEPTION 'idempotency key "%" is held by request % with other params', requested_key, request.id
             USING ERRCODE = 'unique_violation', CONSTRAINT = 'request_idempotency_key';
     END IF;
     RETURN request.id;

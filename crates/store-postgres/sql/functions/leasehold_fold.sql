@@ -1,11 +1,11 @@
 -- Folds every event committed since the last call into workspace_turn, once each, and returns how many.
 -- release: 1
--- It updates counts, and which workspaces have work or room again; those take their place in the round. One fold at a time.
--- It reads twice: first which rows to lock, then, while no other transaction writes them, what to write; the next fold
--- handles what commits between the two reads. It waits for no row lock: changes of a busy row are parked, and claims skip
--- such a workspace until it is folded.
--- No ready workspace has its turn before round_from, so a claim can begin there and need not pass the dead versions of
--- turns long taken. A workspace whose last turn is older goes right before it, which keeps the order.
+-- Updates the counts, and marks workspaces ready that have work and room again; these join the round. One fold at a time.
+-- Reads twice: first which rows to lock, then, with the rows locked, what to write; the next fold handles events that
+-- commit between the two reads. Does not wait for row locks: changes of a locked row are parked in workspace_delta, and
+-- claims skip such a workspace until it is folded.
+-- No ready workspace has a turn before round_from, so a claim can begin there and need not scan the dead versions of old
+-- turns. A workspace whose last turn is older is placed right before it, which keeps the order.
 CREATE OR REPLACE FUNCTION leasehold_fold() RETURNS bigint LANGUAGE plpgsql
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$
@@ -78,7 +78,7 @@ BEGIN
         SELECT c.workspace_id, c.anew, coalesce(c.room, false), c.rank, c.line_at, c.pending, c.claimed, c.dispatched,
             c.completed, c.failed
         FROM change c LEFT JOIN unnest(held) AS h (id) ON h.id = c.workspace_id
-        -- Asked for the few that are busy, one by one: as a join it may read every workspace's row.
+        -- EXISTS, for the few locked ones: a join might read every workspace's row.
         WHERE CASE WHEN h.id IS NULL
             THEN EXISTS (SELECT 1 FROM workspace_turn t WHERE t.workspace_id = c.workspace_id) END
     ), next AS (
@@ -94,7 +94,7 @@ BEGIN
         SELECT *, CASE WHEN joins AND turn < last.round_from
             THEN last.round_from - row_number() OVER (
                 PARTITION BY joins AND turn < last.round_from ORDER BY turn DESC, workspace_id DESC)
-            ELSE turn END AS place
+            ELSE turn END AS new_turn
         FROM (
             SELECT *, NOT was_ready AND has_work
                 AND (deleted OR (has_room AND NOT paused AND concurrency_limit > 0)) AS joins
@@ -104,7 +104,7 @@ BEGIN
         UPDATE workspace_turn t
         SET pending = t.pending + p.pending, claimed = t.claimed + p.claimed, dispatched = t.dispatched + p.dispatched,
             completed = t.completed + p.completed, failed = t.failed + p.failed,
-            has_work = p.has_work, has_room = p.has_room, ready = p.was_ready OR p.joins, turn = p.place,
+            has_work = p.has_work, has_room = p.has_room, ready = p.was_ready OR p.joins, turn = p.new_turn,
             line_rank = least(t.line_rank, p.rank),
             line_at = CASE WHEN (p.rank, p.line_at) < (t.line_rank, t.line_at) THEN p.line_at ELSE t.line_at END,
             line_id = CASE WHEN (p.rank, p.line_at) <= (t.line_rank, t.line_at)

@@ -1,6 +1,6 @@
--- Tells whether every program can read a document: numbers in the range of a double, at most 64 levels deep.
+-- Returns whether common JSON parsers can read a document: numbers in the range of a double, at most 64 levels deep.
 -- release: 2
--- The depth: without strings and scalars the document is empty after removing the innermost brackets that often.
+-- Depth: after removing strings and scalars, removing the innermost brackets 64 times must leave nothing.
 CREATE OR REPLACE FUNCTION leasehold_is_readable(document jsonb) RETURNS boolean LANGUAGE plpgsql IMMUTABLE
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$

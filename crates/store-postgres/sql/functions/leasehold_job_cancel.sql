@@ -2,21 +2,21 @@
 -- release: 1
 CREATE OR REPLACE FUNCTION leasehold_job_cancel(p_now timestamptz, p_id bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
-    asked job;
+    target job;
     waited job_waiting;
     moment timestamptz;
 BEGIN
-    SELECT j.* INTO asked FROM job j WHERE j.id = p_id;
-    IF asked.id IS NULL THEN
+    SELECT j.* INTO target FROM job j WHERE j.id = p_id;
+    IF target.id IS NULL THEN
         RETURN 'not_found';
     END IF;
-    IF asked.node IS NOT NULL AND NOT EXISTS (SELECT FROM job_end e WHERE e.id = p_id) THEN
+    IF target.node IS NOT NULL AND NOT EXISTS (SELECT FROM job_end e WHERE e.id = p_id) THEN
         RETURN 'of_graph';
     END IF;
-    -- From here on no claim takes it, so what is looked for in this order is not missed.
-    PERFORM pg_advisory_xact_lock(730834, asked.queue_id);
+    -- Blocks claims of the queue, so the job cannot change its status between the following checks.
+    PERFORM pg_advisory_xact_lock(730834, target.queue_id);
     moment := coalesce(p_now, clock_timestamp());
-    IF EXISTS (SELECT FROM job_lease l WHERE l.queue_id = asked.queue_id AND p_id = ANY (l.ids)) THEN
+    IF EXISTS (SELECT FROM job_lease l WHERE l.queue_id = target.queue_id AND p_id = ANY (l.ids)) THEN
         RETURN 'running';
     END IF;
     DELETE FROM job_waiting w WHERE w.job_id = p_id RETURNING w.* INTO waited;
@@ -24,7 +24,7 @@ BEGIN
         IF EXISTS (SELECT FROM job_end e WHERE e.id = p_id) THEN
             RETURN 'finished';
         END IF;
-        -- Out of the line: the one change a job's row ever sees.
+        -- Takes the job out of its line: the only update of a job's row.
         UPDATE job j SET run_at = j.created_at WHERE j.id = p_id AND j.run_at IS NULL;
         IF NOT FOUND THEN
             RETURN 'not_found';

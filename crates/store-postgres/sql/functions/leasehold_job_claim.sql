@@ -1,10 +1,10 @@
 -- Claims up to p_max jobs of one queue.
 -- release: 2
 -- One claim of a queue at a time: it holds the advisory lock of the queue until it commits, and so does a change of the
--- queue's limit. Where all queues together have a limit, one claim of all at a time.
--- The first row has no id: it has the queue's settings, the end of the leases, whether a limit ended the claim, when the
--- next waiting job is due, and how many leases had expired. The others have what the jobs themselves say.
--- p_expired_max 0: does not look for expired leases.
+-- queue's limit. If all queues together have a limit, one claim at a time in total.
+-- The first row has no id: it has the queue's settings, the expiry of the leases, whether a limit ended the claim, when the
+-- next waiting job is due, and how many leases had expired. The other rows are the jobs with their own settings.
+-- p_expired_max = 0: does not scan for expired leases.
 CREATE OR REPLACE FUNCTION leasehold_job_claim(
     p_now timestamptz, p_queue integer, p_worker text, p_max integer, p_lease_us bigint, p_expired_from timestamptz,
     p_expired_max integer
@@ -33,7 +33,7 @@ DECLARE
     some_nodes boolean := false;
     next_due timestamptz;
 BEGIN
-    -- Shared: nobody changes the limit of all meanwhile.
+    -- The shared lock blocks changes of the total limit.
     PERFORM pg_advisory_xact_lock_shared(730833, 0), pg_advisory_xact_lock(730834, p_queue);
     moment := coalesce(p_now, clock_timestamp());
     SELECT q.*, t.max_running AS total,
@@ -55,7 +55,7 @@ BEGIN
     IF about.some_expired THEN
         SELECT count(*) INTO freed FROM leasehold_job_expire(moment, p_expired_from, p_expired_max);
         IF freed > 0 THEN
-            PERFORM leasehold_job_wake();
+            PERFORM leasehold_job_notify();
         END IF;
     END IF;
     IF about.max_running IS NOT NULL THEN
@@ -78,7 +78,7 @@ BEGIN
         WHERE w.queue_id = p_queue AND NOT w.ready ORDER BY w.run_at, w.job_id LIMIT 1;
     END IF;
 
-    -- Only the lines that may have something.
+    -- Only lines that may have jobs.
     FOR line IN
         SELECT n.priority, coalesce(c.version, 0) AS version, coalesce(c.at_xid, '0') AS at_xid, coalesce(c.at_id, 0) AS at_id,
             coalesce(c.late_xid, '{}') AS late_xid, coalesce(c.late_id, '{}') AS late_id, w.some IS NOT NULL AS some_waiting
@@ -115,7 +115,7 @@ BEGIN
                 ORDER BY j.xid, j.id LIMIT wanted
             ) m;
         ELSE
-            -- Fresh jobs stay in the order of their line also where their times do not: a running highest time sorts them.
+            -- Fresh jobs keep the order of their line even if their times do not: they sort by the running maximum.
             WITH waiting AS (
                 SELECT w.job_id, w.created_at, w.attempts FROM job_waiting w
                 WHERE w.queue_id = p_queue AND w.priority = line.priority AND w.ready
@@ -164,7 +164,7 @@ BEGIN
             late_xids := '{}';
             late_ids := '{}';
             IF cardinality(line.late_xid) > 0 OR pg_snapshot_xmin(pick.seen) < to_xid THEN
-                -- A passed transaction is done with when it has ended and nothing of it is left.
+                -- A passed transaction is removed when it has ended and all its jobs are claimed.
                 SELECT coalesce(array_agg(l.xid), '{}'), coalesce(array_agg(l.id), '{}') INTO late_xids, late_ids
                 FROM (
                     SELECT l.xid, coalesce(t.id, l.id) AS id

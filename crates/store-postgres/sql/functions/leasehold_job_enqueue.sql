@@ -1,6 +1,6 @@
--- Puts a job into a queue within the caller's transaction and returns its id; a public function.
+-- Enqueues a job within the caller's transaction and returns its id; a public function.
 -- release: 2
--- It returns the id of the new job, or of the job that holds the deduplication key.
+-- Returns the id of the new job, or of the job that holds the deduplication key.
 CREATE OR REPLACE FUNCTION leasehold_job_enqueue(
     queue text,
     kind text,
@@ -28,11 +28,11 @@ BEGIN
         PERFORM leasehold_check_options('leasehold_job_enqueue'::text, leasehold_job_enqueue.options, '{}'::text[]);
     END IF;
     IF octet_length(leasehold_job_enqueue.payload::text) > 262144 THEN
-        RAISE EXCEPTION 'the payload must have at most 262144 bytes as JSON, has %',
+        RAISE EXCEPTION 'payload must be at most 262144 bytes of JSON, got %',
             octet_length(leasehold_job_enqueue.payload::text) USING ERRCODE = 'program_limit_exceeded';
     END IF;
     IF leasehold_job_enqueue.queue ~ '[[:cntrl:]]' OR leasehold_job_enqueue.kind ~ '[[:cntrl:]]' THEN
-        RAISE EXCEPTION 'the names of a queue and a kind must not contain control characters'
+        RAISE EXCEPTION 'queue and kind must not contain control characters'
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
     IF leasehold_job_enqueue.max_attempts <= 0 OR leasehold_job_enqueue.max_attempts > 32767 THEN
@@ -40,7 +40,7 @@ BEGIN
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
     IF leasehold_job_enqueue.timeout <= interval '0' THEN
-        RAISE EXCEPTION 'the timeout must be more than nothing' USING ERRCODE = 'invalid_parameter_value';
+        RAISE EXCEPTION 'timeout must be greater than zero' USING ERRCODE = 'invalid_parameter_value';
     END IF;
     SELECT q.id INTO in_queue FROM queue q WHERE q.name = leasehold_job_enqueue.queue;
     IF NOT FOUND THEN
@@ -60,7 +60,7 @@ BEGIN
             SELECT k.job_id INTO holder FROM job_key k
             WHERE k.queue_id = in_queue AND k.key = leasehold_job_enqueue.dedup_key;
             IF holder IS NULL THEN
-                RAISE EXCEPTION 'deduplication key "%" was just given up; try again', leasehold_job_enqueue.dedup_key
+                RAISE EXCEPTION 'deduplication key "%" was released concurrently; retry the transaction', leasehold_job_enqueue.dedup_key
                     USING ERRCODE = 'serialization_failure';
             END IF;
             RETURN holder;
@@ -74,7 +74,7 @@ BEGIN
         INSERT INTO job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
         VALUES (new_id, moment, at, in_queue, leasehold_job_enqueue.priority, false);
     END IF;
-    PERFORM leasehold_job_wake();
+    PERFORM leasehold_job_notify();
     RETURN new_id;
 END
 $$

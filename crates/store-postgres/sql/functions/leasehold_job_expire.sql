@@ -1,7 +1,7 @@
--- Takes back jobs whose lease expired: queued again at once, or failed where their attempts are used up.
+-- Requeues jobs whose lease expired, or fails them if their attempts are used up.
 -- release: 1
--- node_spent passes a failed node on to its graph. Pages that another transaction writes are left to the next call.
--- No page has its first expiry at or before p_from.
+-- A failed node is written to node_spent, from where its graph is ended. Skips locked pages; the next call handles them.
+-- The caller guarantees that no page expires at or before p_from.
 CREATE OR REPLACE FUNCTION leasehold_job_expire(p_now timestamptz, p_from timestamptz, p_limit integer)
 RETURNS TABLE (id bigint, token bigint, queue text, worker text, status text) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
@@ -14,12 +14,12 @@ BEGIN
         WHERE l.expires_at > p_from AND l.expires_at <= moment
         ORDER BY l.expires_at LIMIT p_limit FOR UPDATE SKIP LOCKED
     ), entry AS MATERIALIZED (
-        SELECT p.token, p.queue_id, p.worker, e.id, e.ends, e.attempt, e.place,
+        SELECT p.token, p.queue_id, p.worker, e.id, e.ends, e.attempt, e.ordinal,
             e.ends <= moment AND row_number() OVER (ORDER BY e.ends, e.id) <= p_limit AS over
-        FROM page p CROSS JOIN unnest(p.ids, p.ends, p.attempts) WITH ORDINALITY AS e (id, ends, attempt, place)
+        FROM page p CROSS JOIN unnest(p.ids, p.ends, p.attempts) WITH ORDINALITY AS e (id, ends, attempt, ordinal)
     ), rest AS (
-        SELECT e.token, min(e.ends) AS expires_at, count(*)::integer AS entries, array_agg(e.id ORDER BY e.place) AS ids,
-            array_agg(e.ends ORDER BY e.place) AS ends, array_agg(e.attempt ORDER BY e.place) AS attempts
+        SELECT e.token, min(e.ends) AS expires_at, count(*)::integer AS entries, array_agg(e.id ORDER BY e.ordinal) AS ids,
+            array_agg(e.ends ORDER BY e.ordinal) AS ends, array_agg(e.attempt ORDER BY e.ordinal) AS attempts
         FROM entry e WHERE NOT e.over GROUP BY e.token
     ), kept AS (
         UPDATE job_lease l

@@ -1,10 +1,10 @@
 -- Ends claims that p_worker holds and returns the claims that were held.
 -- release: 2
--- Those of the page p_pages[i] begin at p_first[i] of the other arrays: which jobs, what each becomes (completed, failed,
--- queued), with its result, error, wait, and whether the attempt is given back. p_plain: all are completed, without
--- results. Each page is locked first, and then the clock is read.
--- p_nodes: the caller continues their graphs; else those of nodes stay as they are and are returned as of_graph, but for
--- those that go back into their queue and were no attempt: that changes nothing of a graph.
+-- The entries of page p_pages[i] begin at p_first[i] of the other arrays: the job, its new status (completed, failed,
+-- queued), result, error, wait, and whether the attempt does not count. p_plain: all are completed, without results.
+-- Locks each page before it reads the clock.
+-- p_nodes: the caller advances the graphs of nodes. Otherwise nodes stay unchanged and are returned as of_graph, except
+-- those that are requeued without counting the attempt, which does not change a graph.
 CREATE OR REPLACE FUNCTION leasehold_job_finish(
     p_now timestamptz, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_plain boolean, p_becomes text[],
     p_results json[], p_errors text[], p_waits_us bigint[], p_uncounted boolean[], p_nodes boolean
@@ -17,7 +17,7 @@ DECLARE
     low integer;
     high integer;
     given bigint[];
-    refused bigint[];
+    skipped bigint[];
     done bigint[] := '{}';
     wakes boolean := false;
     held record;
@@ -33,17 +33,17 @@ BEGIN
             SELECT q.* INTO settings FROM queue q WHERE q.id = page.queue_id;
         END IF;
         wakes := wakes OR settings.max_running IS NOT NULL;
-        refused := NULL;
+        skipped := NULL;
         IF page.nodes AND NOT p_nodes THEN
-            SELECT array_agg(j.id) INTO refused
-            FROM unnest(given) WITH ORDINALITY AS g (id, place) JOIN job j ON j.id = g.id
+            SELECT array_agg(j.id) INTO skipped
+            FROM unnest(given) WITH ORDINALITY AS g (id, ordinal) JOIN job j ON j.id = g.id
             WHERE j.node IS NOT NULL
-                AND (p_plain OR NOT (p_becomes[low - 1 + g.place] = 'queued' AND p_uncounted[low - 1 + g.place]));
+                AND (p_plain OR NOT (p_becomes[low - 1 + g.ordinal] = 'queued' AND p_uncounted[low - 1 + g.ordinal]));
             RETURN QUERY SELECT e.id, page.token, 'of_graph', NULL::timestamptz
-            FROM unnest(page.ids, page.ends) AS e (id, ends) WHERE e.id = ANY (refused) AND e.ends > moment;
+            FROM unnest(page.ids, page.ends) AS e (id, ends) WHERE e.id = ANY (skipped) AND e.ends > moment;
         END IF;
-        IF p_plain AND page.expires_at > moment AND refused IS NULL AND (page.ids = given OR page.ids <@ given) THEN
-            -- All that is left of the page: the usual case.
+        IF p_plain AND page.expires_at > moment AND skipped IS NULL AND (page.ids = given OR page.ids <@ given) THEN
+            -- The usual case: all remaining entries of the page.
             DELETE FROM job_lease l WHERE l.token = page.token;
             IF settings.keep_completed THEN
                 INSERT INTO job_end (id, finished_at, token, attempts, status, last_error)
@@ -60,13 +60,13 @@ BEGIN
 
         FOR held IN
             WITH entry AS MATERIALIZED (
-                SELECT e.id, e.ends, e.attempt, e.place, g.place AS asked,
-                    g.place IS NOT NULL AND e.ends > moment AND (refused IS NULL OR e.id <> ALL (refused)) AS owned
-                FROM unnest(page.ids, page.ends, page.attempts) WITH ORDINALITY AS e (id, ends, attempt, place)
-                LEFT JOIN unnest(given) WITH ORDINALITY AS g (id, place) ON g.id = e.id
+                SELECT e.id, e.ends, e.attempt, e.ordinal, g.ordinal AS given_ordinal,
+                    g.ordinal IS NOT NULL AND e.ends > moment AND (skipped IS NULL OR e.id <> ALL (skipped)) AS owned
+                FROM unnest(page.ids, page.ends, page.attempts) WITH ORDINALITY AS e (id, ends, attempt, ordinal)
+                LEFT JOIN unnest(given) WITH ORDINALITY AS g (id, ordinal) ON g.id = e.id
             ), rest AS (
-                SELECT min(e.ends) AS expires_at, count(*)::integer AS entries, array_agg(e.id ORDER BY e.place) AS ids,
-                    array_agg(e.ends ORDER BY e.place) AS ends, array_agg(e.attempt ORDER BY e.place) AS attempts
+                SELECT min(e.ends) AS expires_at, count(*)::integer AS entries, array_agg(e.id ORDER BY e.ordinal) AS ids,
+                    array_agg(e.ends ORDER BY e.ordinal) AS ends, array_agg(e.attempt ORDER BY e.ordinal) AS attempts
                 FROM entry e WHERE NOT e.owned
             ), kept AS (
                 UPDATE job_lease l
@@ -75,10 +75,10 @@ BEGIN
             ), gone AS (
                 DELETE FROM job_lease l USING rest r WHERE l.token = page.token AND r.entries = 0
             ), owned AS MATERIALIZED (
-                SELECT e.id, e.attempt, CASE WHEN p_plain THEN 'completed' ELSE p_becomes[low - 1 + e.asked] END AS becomes,
-                    p_results[low - 1 + e.asked] AS result, p_errors[low - 1 + e.asked] AS error,
-                    moment + p_waits_us[low - 1 + e.asked] * interval '1 microsecond' AS run_at,
-                    p_uncounted[low - 1 + e.asked] AS uncounted
+                SELECT e.id, e.attempt, CASE WHEN p_plain THEN 'completed' ELSE p_becomes[low - 1 + e.given_ordinal] END AS becomes,
+                    p_results[low - 1 + e.given_ordinal] AS result, p_errors[low - 1 + e.given_ordinal] AS error,
+                    moment + p_waits_us[low - 1 + e.given_ordinal] * interval '1 microsecond' AS run_at,
+                    p_uncounted[low - 1 + e.given_ordinal] AS uncounted
                 FROM entry e WHERE e.owned
             ), ended AS (
                 INSERT INTO job_end (id, finished_at, token, attempts, status, result, last_error)
@@ -118,7 +118,7 @@ BEGIN
         DELETE FROM job_note n WHERE n.job_id = ANY (done);
     END IF;
     IF wakes OR (SELECT l.max_running IS NOT NULL FROM job_limit l) THEN
-        PERFORM leasehold_job_wake();
+        PERFORM leasehold_job_notify();
     END IF;
 END
 $$

@@ -1,4 +1,4 @@
--- Stores the progress that p_worker reports of a job; false if the lease is lost.
+-- Stores the progress that p_worker reports for a job; returns false if the lease is lost.
 -- release: 1
 CREATE OR REPLACE FUNCTION leasehold_job_progress(p_now timestamptz, p_worker text, p_token bigint, p_id bigint, p_progress json)
 RETURNS boolean LANGUAGE plpgsql AS $$

@@ -1,6 +1,6 @@
 -- Extends leases that p_worker holds and returns their jobs.
 -- release: 1
--- Pages and jobs are given as to leasehold_job_finish.
+-- Takes pages and jobs like leasehold_job_finish.
 CREATE OR REPLACE FUNCTION leasehold_job_renew(
     p_now timestamptz, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_lease_us bigint
 ) RETURNS SETOF bigint LANGUAGE plpgsql AS $$
@@ -18,10 +18,10 @@ BEGIN
         given := p_ids[p_first[i]:coalesce(p_first[i + 1] - 1, cardinality(p_ids))];
         UPDATE job_lease l SET ends = r.ends, expires_at = r.expires_at
         FROM (
-            SELECT array_agg(n.ends ORDER BY n.place) AS ends, min(n.ends) AS expires_at
+            SELECT array_agg(n.ends ORDER BY n.ordinal) AS ends, min(n.ends) AS expires_at
             FROM (
-                SELECT e.place, CASE WHEN e.ends > moment AND e.id = ANY (given) THEN ends_at ELSE e.ends END AS ends
-                FROM unnest(page.ids, page.ends) WITH ORDINALITY AS e (id, ends, place)
+                SELECT e.ordinal, CASE WHEN e.ends > moment AND e.id = ANY (given) THEN ends_at ELSE e.ends END AS ends
+                FROM unnest(page.ids, page.ends) WITH ORDINALITY AS e (id, ends, ordinal)
             ) n
         ) r
         WHERE l.token = page.token;

@@ -1,6 +1,6 @@
 -- Deletes at most `most` finished requests with their executions and events, and returns how many.
 -- release: 1
--- It holds the lock of the fold and folds first, so that it deletes no request whose events are not counted yet.
+-- Holds the lock of the fold and folds first, so that it deletes no request with unfolded events.
 CREATE OR REPLACE FUNCTION leasehold_prune(completed_before timestamptz, failed_before timestamptz, most integer) RETURNS bigint
 LANGUAGE plpgsql
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off

@@ -1,8 +1,8 @@
--- Counts all requests again and marks every workspace to be examined again.
+-- Recounts all requests and marks every workspace to be examined again.
 -- release: 2
--- Needed after the rows came into another cluster, by a restored dump or by replication, because the transaction numbers
--- in them mean nothing there; leasehold_fold detects that and calls it. Also the repair after requests or executions were
--- changed by hand without their events.
+-- Needed after the database was moved to another cluster, by a restored dump or by replication, because the transaction
+-- numbers in the rows are invalid there; leasehold_fold detects that and calls this. Also the repair after manual changes of
+-- requests or executions that wrote no events.
 CREATE OR REPLACE FUNCTION leasehold_rebuild() RETURNS void LANGUAGE plpgsql
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
 AS $$

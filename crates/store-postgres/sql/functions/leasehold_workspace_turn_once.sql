@@ -1,4 +1,4 @@
--- Refuses a second workspace_turn row of a workspace, or one without a workspace; for a trigger.
+-- Rejects a second workspace_turn row for a workspace, or one without a workspace; for a trigger.
 -- release: 1
 CREATE OR REPLACE FUNCTION leasehold_workspace_turn_once() RETURNS trigger LANGUAGE plpgsql
 SET search_path FROM CURRENT SET enable_seqscan = off SET enable_bitmapscan = off
@@ -6,7 +6,7 @@ AS $$
 BEGIN
     PERFORM 1 FROM workspace WHERE id = NEW.workspace_id FOR UPDATE;
     IF NOT FOUND OR EXISTS (SELECT 1 FROM workspace_turn WHERE workspace_id = NEW.workspace_id) THEN
-        RAISE EXCEPTION 'workspace % has its turn already, or is none', NEW.workspace_id
+        RAISE EXCEPTION 'workspace % does not exist, or has a workspace_turn row already', NEW.workspace_id
             USING ERRCODE = 'unique_violation', CONSTRAINT = 'workspace_turn_once', TABLE = 'workspace_turn';
     END IF;
     RETURN NEW;

@@ -1,4 +1,4 @@
--- Writes down that the graph of a RUNNING execution is started, unless it was; it stays RUNNING until the transaction ends.
+-- Inserts the graph of a RUNNING execution unless it exists. Locks the execution, so that it stays RUNNING until the transaction ends.
 INSERT INTO execution_graph (execution_id, started_at, finished_at, deadline, state, ended, error)
 SELECT e.id, c.now, CASE WHEN $4::text IS NOT NULL THEN c.now END, c.now + v.execution_timeout_ms * interval '1 millisecond',
     $3, $4, $5

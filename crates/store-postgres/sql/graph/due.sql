@@ -1,4 +1,4 @@
--- Executions of whose graphs a node's job lost its last lease, or whose deadline has passed, up to $2 of each.
+-- Returns executions whose graph has a node that lost its last lease, or whose deadline has passed, up to $2 of each.
 (SELECT s.execution_id FROM node_spent s ORDER BY s.execution_id, s.node LIMIT $2)
 UNION
 (SELECT g.execution_id FROM execution_graph g

@@ -1,4 +1,4 @@
--- Holds the graphs of the executions $1 until the transaction ends, in the order of their ids.
+-- Locks the graphs of the executions $1, ordered by id.
 SELECT g.execution_id, g.state, g.ended, g.deadline, e.workspace_id, e.version_id, q.priority, q.trace_context
 FROM execution_graph g
 JOIN workflow_execution e ON e.id = g.execution_id

@@ -1,4 +1,4 @@
--- Holds the graph of which the job $1 is a node until the transaction ends.
+-- Locks the graph that has the job $1 as a node.
 SELECT g.execution_id, g.state, g.ended, e.workspace_id, e.version_id, q.priority, q.trace_context, j.node
 FROM job j
 JOIN execution_graph g ON g.execution_id = j.execution_id

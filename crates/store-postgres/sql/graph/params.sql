@@ -1,4 +1,4 @@
--- With what the execution $1 runs.
+-- Returns the params of execution $1.
 SELECT q.params::json AS params
 FROM workflow_execution e JOIN workflow_execution_queue q ON q.id = e.request_id
 WHERE e.id = $1

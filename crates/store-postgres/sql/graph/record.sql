@@ -1,4 +1,4 @@
--- Writes where the graphs $2 are now, and how the nodes ($6, $7) ended; one that nobody could work on was never begun.
+-- Updates the states of the graphs $2 and the ended nodes ($6, $7). Inserts nodes that failed before they got a job.
 WITH graph AS (
     UPDATE execution_graph g
     SET state = s.state, ended = s.ended, error = s.error, finished_at = CASE WHEN s.ended IS NOT NULL THEN $1::timestamptz END

@@ -1,14 +1,14 @@
--- Fails the jobs $2, wherever they are, with the error $3, and says how often each was tried. The caller holds their queues and pages, so that they
--- stay where they are.
-WITH asked AS MATERIALIZED (
+-- Fails the jobs $2, in any status, with the error $3, and returns the attempts of each. The caller has locked their queues and pages, so
+-- their status cannot change.
+WITH target AS MATERIALIZED (
     SELECT j.id, j.queue_id FROM job j WHERE j.id = ANY ($2)
 ), entry AS MATERIALIZED (
-    SELECT l.token, e.id, e.ends, e.attempt, e.place, e.id = ANY ($2) AS gone
-    FROM job_lease l CROSS JOIN unnest(l.ids, l.ends, l.attempts) WITH ORDINALITY AS e (id, ends, attempt, place)
-    WHERE l.nodes AND l.queue_id = ANY (ARRAY(SELECT DISTINCT a.queue_id FROM asked a)) AND l.ids && $2
+    SELECT l.token, e.id, e.ends, e.attempt, e.ordinal, e.id = ANY ($2) AS gone
+    FROM job_lease l CROSS JOIN unnest(l.ids, l.ends, l.attempts) WITH ORDINALITY AS e (id, ends, attempt, ordinal)
+    WHERE l.nodes AND l.queue_id = ANY (ARRAY(SELECT DISTINCT a.queue_id FROM target a)) AND l.ids && $2
 ), rest AS MATERIALIZED (
-    SELECT e.token, min(e.ends) AS expires_at, count(*)::integer AS entries, array_agg(e.id ORDER BY e.place) AS ids,
-        array_agg(e.ends ORDER BY e.place) AS ends, array_agg(e.attempt ORDER BY e.place) AS attempts
+    SELECT e.token, min(e.ends) AS expires_at, count(*)::integer AS entries, array_agg(e.id ORDER BY e.ordinal) AS ids,
+        array_agg(e.ends ORDER BY e.ordinal) AS ends, array_agg(e.attempt ORDER BY e.ordinal) AS attempts
     FROM entry e WHERE NOT e.gone GROUP BY e.token
 ), kept AS (
     UPDATE job_lease l SET expires_at = r.expires_at, entries = r.entries, ids = r.ids, ends = r.ends, attempts = r.attempts
@@ -17,22 +17,22 @@ WITH asked AS MATERIALIZED (
     DELETE FROM job_lease l WHERE l.token = ANY (ARRAY(SELECT e.token FROM entry e EXCEPT SELECT r.token FROM rest r))
 ), waited AS (
     DELETE FROM job_waiting w WHERE w.job_id = ANY ($2) RETURNING w.job_id, w.token, w.attempts
-), place AS MATERIALIZED (
+), located AS MATERIALIZED (
     SELECT a.id, d.id IS NOT NULL AS ended, e.id IS NULL AND w.job_id IS NULL AS fresh, e.id IS NOT NULL AS leased,
         coalesce(e.token, w.token, 0) AS token, coalesce(d.attempts, e.attempt, w.attempts, 0) AS attempts
-    FROM asked a
+    FROM target a
     LEFT JOIN entry e ON e.id = a.id
     LEFT JOIN waited w ON w.job_id = a.id
     LEFT JOIN LATERAL (SELECT d.* FROM job_end d WHERE d.id = a.id LIMIT 1) d ON true
 ), passed_over AS (
     UPDATE job j SET run_at = j.created_at
-    WHERE j.id = ANY (ARRAY(SELECT p.id FROM place p WHERE p.fresh AND NOT p.ended)) AND j.run_at IS NULL
+    WHERE j.id = ANY (ARRAY(SELECT p.id FROM located p WHERE p.fresh AND NOT p.ended)) AND j.run_at IS NULL
 ), failed AS (
     INSERT INTO job_end (id, finished_at, token, attempts, status, last_error)
-    SELECT p.id, $1::timestamptz, p.token, p.attempts, 'failed', $3 FROM place p WHERE NOT p.ended
+    SELECT p.id, $1::timestamptz, p.token, p.attempts, 'failed', $3 FROM located p WHERE NOT p.ended
 ), forgotten AS (
     DELETE FROM job_note n WHERE n.job_id = ANY ($2)
-), woken AS MATERIALIZED (
-    SELECT leasehold_job_wake() AS notified WHERE EXISTS (SELECT FROM place p WHERE p.leased)
+), notification AS MATERIALIZED (
+    SELECT leasehold_job_notify() AS notified WHERE EXISTS (SELECT FROM located p WHERE p.leased)
 )
-SELECT p.id, p.attempts, (SELECT w.notified FROM woken w) AS notified FROM place p
+SELECT p.id, p.attempts, (SELECT w.notified FROM notification w) AS notified FROM located p

@@ -1,4 +1,4 @@
--- The columns of a job j: what it wishes or else its queue q, its end e, its wait w, its note n, its key k and its lease r.
+-- The columns of a job j: its own settings or else those of its queue q, its end e, wait w, note n, key k and lease r.
 j.id, q.name AS queue, j.kind, j.priority, j.payload, j.created_at, j.trace_context, j.execution_id,
     coalesce(j.max_attempts, q.max_attempts) AS max_attempts, coalesce(j.backoff_base_us, q.backoff_base_us) AS backoff_base_us,
     coalesce(j.backoff_max_us, q.backoff_max_us) AS backoff_max_us, coalesce(j.backoff_factor, q.backoff_factor) AS backoff_factor,

@@ -1,4 +1,4 @@
--- How many jobs the queue $2 has in each status.
+-- Counts the jobs of queue $2 in each status.
 SELECT (
         SELECT coalesce(sum(f.fresh), 0)::bigint FROM job_line i
         LEFT JOIN LATERAL (

@@ -1,4 +1,4 @@
--- Puts jobs into their queues, those for later among the waiting. The order of the arrays is the order of ids.
+-- Inserts jobs. The order of the arrays is the order of ids.
 WITH given AS MATERIALIZED (
     SELECT g.*, coalesce($1::timestamptz, clock_timestamp()) AS now,
         CASE WHEN g.start_at > coalesce($1::timestamptz, clock_timestamp()) THEN g.start_at

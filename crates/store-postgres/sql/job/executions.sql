@@ -1,2 +1,2 @@
--- The executions of which the jobs $1 are nodes.
+-- Returns the executions of which the jobs $1 are nodes.
 SELECT j.id, j.execution_id FROM job j WHERE j.id = ANY ($1::bigint[]) AND j.execution_id IS NOT NULL

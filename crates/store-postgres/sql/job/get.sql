@@ -1,7 +1,7 @@
--- The job, from wherever it is.
+-- Returns a job in any status.
 SELECT {job/columns}
 FROM job j
-{job/places}
+{job/joins}
 LEFT JOIN LATERAL (
     SELECT l.token, l.worker, l.claimed_at, l.ends[array_position(l.ids, j.id)] AS ends,
         l.attempts[array_position(l.ids, j.id)] AS attempt

@@ -1,2 +1,2 @@
--- The next $1 ids.
+-- Returns the next $1 ids.
 SELECT array_agg(nextval('job_id')) AS ids FROM generate_series(1, $1::integer)

@@ -1,4 +1,4 @@
--- Who holds these keys.
+-- Returns the jobs that hold these keys.
 SELECT k.queue_id, k.key, k.job_id FROM unnest($2::integer[], $3::text[]) AS g (queue_id, key)
 CROSS JOIN LATERAL (
     SELECT k.* FROM job_key k

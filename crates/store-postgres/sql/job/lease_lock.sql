@@ -1,4 +1,4 @@
--- Holds the pages $1, and those in the queues $2 that have one of the jobs $3, until the transaction ends, in the order of their numbers.
+-- Locks the pages $1, and the pages in the queues $2 that contain one of the jobs $3, ordered by token.
 WITH wanted AS MATERIALIZED (
     SELECT t.token FROM unnest($1::bigint[]) AS t (token)
     UNION

@@ -1,2 +1,2 @@
--- The limit of all queues together.
+-- Returns the limit of all queues together.
 SELECT max_running FROM job_limit

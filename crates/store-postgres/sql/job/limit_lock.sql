@@ -1,2 +1,2 @@
--- Waits for the claims under way, and keeps others waiting.
+-- Waits for running claims, and blocks new ones.
 SELECT pg_advisory_xact_lock(730833, 0)

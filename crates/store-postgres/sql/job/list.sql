@@ -1,4 +1,4 @@
--- Jobs of all statuses, newest first.
+-- Lists jobs of all statuses, newest first.
 WITH running AS MATERIALIZED (
     SELECT l.token, l.worker, l.claimed_at, l.queue_id, i.id, i.ends, i.attempt
     FROM job_lease l CROSS JOIN unnest(l.ids, l.ends, l.attempts) AS i (id, ends, attempt)
@@ -9,6 +9,6 @@ FROM (
     WHERE j.id < $2 AND ($3::integer IS NULL OR j.queue_id = $3)
     ORDER BY j.id DESC LIMIT $4
 ) j
-{job/places}
+{job/joins}
 LEFT JOIN running r ON r.id = j.id
 ORDER BY j.id DESC

@@ -1,11 +1,11 @@
--- Completed or failed jobs, as $5 says, newest first.
+-- Lists jobs with the status $5 (completed or failed), newest first.
 SELECT {job/columns}
 FROM (
     SELECT j.* FROM job_end d CROSS JOIN LATERAL (SELECT j.* FROM job j WHERE j.id = d.id LIMIT 1) j
     WHERE d.id < $2 AND d.status = $5 AND ($3::integer IS NULL OR j.queue_id = $3)
     ORDER BY d.id DESC LIMIT $4
 ) j
-{job/places}
+{job/joins}
 CROSS JOIN (SELECT NULL::bigint AS token, NULL::text AS worker, NULL::timestamptz AS claimed_at, NULL::timestamptz AS ends,
     NULL::integer AS attempt) r
 ORDER BY j.id DESC

@@ -1,4 +1,4 @@
--- Queued jobs, newest first: those that wait, and the fresh ones of every line.
+-- Lists queued jobs, newest first: waiting ones and the fresh ones of every line.
 SELECT {job/columns}
 FROM (
     SELECT j.* FROM (
@@ -27,7 +27,7 @@ FROM (
     ) d
     CROSS JOIN LATERAL (SELECT j.* FROM job j WHERE j.id = d.id LIMIT 1) j
 ) j
-{job/places}
+{job/joins}
 CROSS JOIN (SELECT NULL::bigint AS token, NULL::text AS worker, NULL::timestamptz AS claimed_at, NULL::timestamptz AS ends,
     NULL::integer AS attempt) r
 ORDER BY j.id DESC

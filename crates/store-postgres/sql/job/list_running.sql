@@ -1,4 +1,4 @@
--- Running jobs, newest first.
+-- Lists running jobs, newest first.
 WITH running AS MATERIALIZED (
     SELECT l.token, l.worker, l.claimed_at, l.queue_id, i.id, i.ends, i.attempt
     FROM job_lease l CROSS JOIN unnest(l.ids, l.ends, l.attempts) AS i (id, ends, attempt)
@@ -6,5 +6,5 @@ WITH running AS MATERIALIZED (
 SELECT {job/columns}
 FROM (SELECT r.* FROM running r WHERE r.id < $2 AND ($3::integer IS NULL OR r.queue_id = $3) ORDER BY r.id DESC LIMIT $4) r
 CROSS JOIN LATERAL (SELECT j.* FROM job j WHERE j.id = r.id LIMIT 1) j
-{job/places}
+{job/joins}
 ORDER BY j.id DESC

@@ -1,4 +1,4 @@
--- For jobs with these tokens: which attempt each is, and how it is tried again.
+-- Returns the attempt number and the retry policy of jobs with these tokens.
 SELECT c.id, c.token, l.attempts[array_position(l.ids, c.id)] AS attempt,
     coalesce(j.max_attempts, q.max_attempts) AS max_attempts, coalesce(j.backoff_base_us, q.backoff_base_us) AS backoff_base_us,
     coalesce(j.backoff_max_us, q.backoff_max_us) AS backoff_max_us, coalesce(j.backoff_factor, q.backoff_factor) AS backoff_factor,

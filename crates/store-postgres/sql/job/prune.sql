@@ -1,4 +1,4 @@
--- Deletes ended jobs, those that ended first before others.
+-- Deletes ended jobs, oldest first.
 WITH completed AS MATERIALIZED (
     SELECT e.id FROM job_end e WHERE e.status = 'completed' AND e.finished_at < $1
     ORDER BY e.finished_at LIMIT $3 FOR UPDATE SKIP LOCKED

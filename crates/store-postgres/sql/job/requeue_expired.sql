@@ -1,10 +1,10 @@
--- Takes back up to $3 jobs whose lease has expired, and wakes whoever waits for them. One row without a job where there is none.
+-- Requeues or fails up to $3 jobs whose lease has expired, and notifies waiting workers. Returns one row without a job if there is none.
 WITH moment AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, clock_timestamp()) AS now
 ), expired AS MATERIALIZED (
     SELECT x.id, x.token, x.queue, x.worker, x.status
     FROM moment m CROSS JOIN LATERAL leasehold_job_expire(m.now, coalesce($2::timestamptz, '-infinity'), $3) x
-), woken AS MATERIALIZED (
-    SELECT leasehold_job_wake() AS notified WHERE EXISTS (SELECT FROM expired)
+), notification AS MATERIALIZED (
+    SELECT leasehold_job_notify() AS notified WHERE EXISTS (SELECT FROM expired)
 )
-SELECT m.now, x.id, x.token, x.queue, x.worker, x.status, (SELECT w.notified FROM woken w) AS notified FROM moment m LEFT JOIN expired x ON true
+SELECT m.now, x.id, x.token, x.queue, x.worker, x.status, (SELECT w.notified FROM notification w) AS notified FROM moment m LEFT JOIN expired x ON true

@@ -1,4 +1,4 @@
--- Makes a key; one of a workspace only where that workspace is there and not deleted, which it then stays until the key is made.
+-- Creates a key. A key of a workspace is created only if the workspace is not deleted; the lock keeps it so until the commit.
 WITH owner AS MATERIALIZED (
     SELECT id FROM workspace WHERE id = $5 AND deleted_at IS NULL FOR SHARE
 )

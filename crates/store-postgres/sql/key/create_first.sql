@@ -1,4 +1,4 @@
--- Makes an administrator's key where none is valid.
+-- Creates an administrator key if no valid one exists.
 INSERT INTO api_key (id, name, kind, hash, created_at)
 SELECT $2, $3, 'admin', $4, coalesce($1::timestamptz, statement_timestamp())
 WHERE NOT EXISTS (SELECT 1 FROM api_key WHERE kind = 'admin' AND revoked_at IS NULL)

@@ -1,2 +1,2 @@
--- One first key at a time.
+-- Serializes the creation of the first key.
 SELECT pg_advisory_xact_lock(7308332191)

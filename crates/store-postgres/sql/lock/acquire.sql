@@ -1,4 +1,4 @@
--- Takes a lock that nobody holds; no row if someone does.
+-- Acquires a lock if it is free; returns no row otherwise.
 INSERT INTO shedlock AS held (name, lock_until, locked_at, locked_by)
 SELECT $2, clock.now + $4::bigint * interval '1 microsecond', clock.now, $3
 FROM (SELECT timezone('utc', coalesce($1::timestamptz, statement_timestamp())) AS now) clock

@@ -1,2 +1,2 @@
--- Who took a lock last.
+-- Returns the last holder of a lock.
 SELECT locked_by, timezone('utc', lock_until) AS lock_until FROM shedlock WHERE name = $1

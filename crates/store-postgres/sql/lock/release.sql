@@ -1,4 +1,4 @@
--- Gives a lock back that is still held.
+-- Releases a lock that is still held.
 UPDATE shedlock
 SET lock_until = greatest(timezone('utc', coalesce($1::timestamptz, clock_timestamp())),
     locked_at + $5::bigint * interval '1 microsecond')

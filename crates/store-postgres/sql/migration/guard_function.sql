@@ -1,4 +1,4 @@
--- Refuses to replace a newer release of the function $1 by the release $2; both are filled in as text.
+-- Fails if a newer release of the function $1 than $2 is applied; both are filled in as text.
 DO $guard$
 BEGIN
     IF EXISTS (SELECT FROM leasehold_function f WHERE f.name = $1 AND f.release > $2) THEN

@@ -1,2 +1,2 @@
--- Applied migrations.
+-- Lists the applied migrations.
 SELECT number, name, checksum FROM leasehold_migration ORDER BY number

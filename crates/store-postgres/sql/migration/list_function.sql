@@ -1,4 +1,4 @@
--- Applied functions that exist; those named in $1 with the signatures in $2, others with any.
+-- Lists the applied functions that exist; those named in $1 with the signatures in $2, others with any.
 SELECT f.name, f.release, f.checksum
 FROM leasehold_function f
 LEFT JOIN unnest($1::text[], $2::text[]) AS known (name, signature) ON known.name = f.name

@@ -1,2 +1,2 @@
--- One migration at a time.
+-- Serializes migrations.
 SELECT pg_advisory_xact_lock(7308332185)

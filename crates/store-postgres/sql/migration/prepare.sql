@@ -1,4 +1,4 @@
--- The table of applied migrations.
+-- Creates the table of applied migrations.
 CREATE TABLE IF NOT EXISTS leasehold_migration (
     number integer CONSTRAINT leasehold_migration_pkey PRIMARY KEY,
     name text NOT NULL,

@@ -1,4 +1,4 @@
--- The table of applied functions: which release of each the database has.
+-- Creates the table of applied functions and their releases.
 CREATE TABLE IF NOT EXISTS leasehold_function (
     name text CONSTRAINT leasehold_function_pkey PRIMARY KEY,
     release integer NOT NULL CONSTRAINT leasehold_function_release CHECK (release > 0),

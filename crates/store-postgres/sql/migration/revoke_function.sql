@@ -1,4 +1,4 @@
--- Lets only its owner call the function $1 of the signature $2 if it is SECURITY DEFINER and has no record, so was just created.
+-- Revokes EXECUTE from PUBLIC on the function $1 with the signature $2, if it is SECURITY DEFINER and has no record: it was just created.
 DO $revoke$
 DECLARE
     created regprocedure := pg_catalog.to_regprocedure(

@@ -1,4 +1,4 @@
--- Begins nodes: a job for each in its queue, those for later among the waiting, and what is kept of the node. Wakes whoever waits for jobs.
+-- Starts nodes: inserts a job and a node row for each, and notifies waiting workers.
 WITH given AS MATERIALIZED (
     SELECT nextval('job_id') AS id, g.*, q.id AS queue_id,
         CASE WHEN g.start_in_us > 0 THEN $1::timestamptz + g.start_in_us * interval '1 microsecond' END AS run_at
@@ -17,9 +17,9 @@ WITH given AS MATERIALIZED (
     SELECT g.id, $1, g.run_at, g.queue_id, g.priority, g.kind, g.payload, g.max_attempts, g.timeout_us, g.backoff_base_us,
         g.backoff_max_us, g.backoff_factor, g.backoff_jitter, g.trace_context, g.execution_id, g.node
     FROM given g
-), begun AS (
+), started_node AS (
     INSERT INTO execution_node (execution_id, node, job_id, started_at)
     SELECT g.execution_id, g.node, g.id, $1 FROM given g
     RETURNING 1
 )
-SELECT count(*) AS begun, leasehold_job_wake() AS notified FROM begun
+SELECT count(*) AS started, leasehold_job_notify() AS notified FROM started_node

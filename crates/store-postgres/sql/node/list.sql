@@ -1,5 +1,5 @@
--- Where a graph is, with the nodes that were begun, and their outputs as long as those have at most $2 bytes together; of those that run
--- what is known of their jobs. One row without a node where none was begun.
+-- Returns the graph of an execution with its started nodes, and for running nodes the state of their jobs. Outputs are included as long as
+-- their total is at most $2 bytes. Returns one row without a node if none was started.
 WITH graph AS MATERIALIZED (
     SELECT g.execution_id, g.state, g.ended, e.workspace_id, e.version_id
     FROM execution_graph g JOIN workflow_execution e ON e.id = g.execution_id WHERE g.execution_id = $1

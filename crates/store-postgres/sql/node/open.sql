@@ -1,4 +1,4 @@
--- The nodes of the executions $1 that were begun and have not ended, with their jobs and the queues of those.
+-- Returns the started nodes of the executions $1 that have not ended, with their jobs and queues.
 SELECT n.execution_id, n.node, n.job_id, j.queue_id
 FROM execution_node n
 CROSS JOIN LATERAL (SELECT j.queue_id FROM job j WHERE j.id = n.job_id LIMIT 1) j

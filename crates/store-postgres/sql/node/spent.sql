@@ -1,2 +1,2 @@
--- Takes what was left about nodes of the execution $1 whose job lost its last lease.
+-- Deletes and returns the nodes of execution $1 whose job lost its last lease.
 DELETE FROM node_spent WHERE execution_id = $1 RETURNING node, attempts, error

@@ -1,2 +1,2 @@
--- Deletes finished requests with all that belongs to them.
+-- Deletes finished requests with their executions and events.
 SELECT leasehold_prune($1, $2, $3) AS pruned

@@ -1,3 +1,3 @@
--- The queue.
+-- Returns a queue by name.
 SELECT {queue/columns}
 FROM queue WHERE name = $1

@@ -1,2 +1,2 @@
--- The ids of queues by name.
+-- Returns the ids of queues by name.
 SELECT q.id, q.name FROM queue q WHERE q.name = ANY ($1::text[])

@@ -1,4 +1,4 @@
--- The $2 queues with the most running jobs, and how many jobs of each a worker could have now, counted up to $3.
+-- Returns the $2 queues with the most running jobs, and how many jobs of each are claimable now, counted up to $3.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, clock_timestamp()) AS now
 ), running AS MATERIALIZED (

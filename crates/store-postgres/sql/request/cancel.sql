@@ -1,5 +1,5 @@
--- Fails a request that waits without an execution; keeps the wish for any other open one, and rings for whoever carries it
--- out. Returns what it was before. $5: what runs is ended without being asked, which is told to the engine anew.
+-- Fails a PENDING request without an execution. Records a cancel request for any other open request, and notifies the service that carries
+-- it out. Returns the previous state. $5: terminate without asking the workflow; the request is then sent to the engine again.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), target AS MATERIALIZED (
@@ -8,7 +8,7 @@ WITH clock AS MATERIALIZED (
 ), failed AS (
     UPDATE workflow_execution_queue q
     SET status = CASE WHEN t.at_once THEN 'FAILED' ELSE q.status END,
-        -- One that waits with an execution is given up as soon as it is claimed: no reason to wait for its time.
+        -- A PENDING request with an execution is cancelled when it is claimed, so it becomes due now.
         due = CASE WHEN NOT t.at_once AND t.status = 'PENDING' THEN true END,
         run_at = CASE WHEN NOT t.at_once AND t.status = 'PENDING' THEN least(q.run_at, clock.now) ELSE q.run_at END,
         finished_at = CASE WHEN t.at_once THEN clock.now END,
@@ -25,7 +25,7 @@ WITH clock AS MATERIALIZED (
     SELECT failed.id, failed.workspace_id, 'PENDING', 'FAILED', clock.now, $4, 'cancelled'
     FROM failed, clock WHERE failed.status = 'FAILED'
 )
-SELECT t.status, t.execution_id, f.cancel_untold IS NOT NULL AS untold,
-    CASE WHEN f.cancel_untold IS NOT NULL THEN pg_notify('leasehold', 'cancel') END AS rung,
-    CASE WHEN f.status = 'PENDING' THEN (SELECT leasehold_wake()) END AS woken
+SELECT t.status, t.execution_id, f.cancel_untold IS NOT NULL AS is_unacknowledged,
+    CASE WHEN f.cancel_untold IS NOT NULL THEN pg_notify('leasehold', 'cancel') END AS cancel_notified,
+    CASE WHEN f.status = 'PENDING' THEN (SELECT leasehold_notify()) END AS work_notified
 FROM target t LEFT JOIN failed f ON f.id = t.id

@@ -51,36 +51,36 @@ WITH clock AS MATERIALIZED (
                 AND e.admission >= f.oldest_admission
             ORDER BY 1
         ) AS alive
-        -- Keeps the count from being repeated wherever it is used.
+        -- OFFSET 0 keeps the planner from repeating the count wherever it is used.
         OFFSET 0
     ) r
 ), line AS MATERIALIZED (
     SELECT r.*, l.*,
-        row_number() OVER (PARTITION BY r.workspace_id ORDER BY l.rank, l.created_at, l.id) AS place
+        row_number() OVER (PARTITION BY r.workspace_id ORDER BY l.rank, l.created_at, l.id) AS position
     FROM room r LEFT JOIN LATERAL (
         SELECT q.ctid AS request_tid, q.id, q.rank, q.created_at, q.definition_id, q.version_id
         FROM workflow_execution_queue q
         WHERE q.workspace_id = r.workspace_id AND q.due AND q.execution_id IS NULL
             AND (q.rank, q.created_at, q.id) >= (r.line_rank, r.line_at, r.line_id)
         ORDER BY q.rank, q.created_at, q.id
-        -- One more than wanted shows whether there is more.
+        -- One more than wanted tells whether there are more.
         LIMIT CASE WHEN r.want > 0 THEN r.want + 1 ELSE 0 END
     ) l ON true
 ), picked AS MATERIALIZED (
     SELECT l.* FROM line l JOIN workflow_execution_queue q ON q.ctid = l.request_tid
-    WHERE l.place <= l.want AND q.due AND q.execution_id IS NULL
+    WHERE l.position <= l.want AND q.due AND q.execution_id IS NULL
     FOR UPDATE OF q SKIP LOCKED
 ), numbered AS MATERIALIZED (
     SELECT p.*, nextval('admission_number') AS admission, ($5::uuid[])[p.ordinal] AS execution_id
     FROM (
-        SELECT p.*, row_number() OVER (ORDER BY p.place, p.turn, p.workspace_id) AS ordinal,
+        SELECT p.*, row_number() OVER (ORDER BY p.position, p.turn, p.workspace_id) AS ordinal,
             CASE WHEN p.deleted THEN 'workspace_not_found'
                 WHEN (SELECT d.id FROM workflow_definition d
                     WHERE d.id = p.definition_id AND d.deleted_at IS NULL) IS NULL THEN 'definition_not_found'
                 WHEN (SELECT v.id FROM workflow_definition_version v
                     WHERE v.id = p.version_id) IS NULL THEN 'version_not_found' END AS refusal
         FROM picked p
-        ORDER BY p.place, p.turn, p.workspace_id
+        ORDER BY p.position, p.turn, p.workspace_id
         LIMIT (SELECT n FROM wanted)
     ) p
 ), claimed AS (
@@ -97,13 +97,13 @@ WITH clock AS MATERIALIZED (
         live_redrive_of = CASE WHEN c.refusal IS NULL THEN q.live_redrive_of END,
         attempt_count = q.attempt_count + (c.refusal IS NOT NULL)::integer
     FROM (
-        SELECT tid, execution_id, row_number() OVER (ORDER BY created_at, id) AS place, NULL AS refusal, true AS kept
+        SELECT tid, execution_id, row_number() OVER (ORDER BY created_at, id) AS position, NULL AS refusal, true AS kept
         FROM kept WHERE execution_id IN (SELECT id FROM resumed)
         UNION ALL
         SELECT request_tid, execution_id, ordinal, refusal, false FROM numbered
     ) c, clock
     WHERE q.ctid = c.tid
-    RETURNING q.*, c.kept, c.place
+    RETURNING q.*, c.kept, c.position
 ), admitted AS (
     INSERT INTO workflow_execution
         (id, workspace_id, request_id, definition_id, version_id, status, admission, started_at)
@@ -120,26 +120,26 @@ WITH clock AS MATERIALIZED (
         count(admission) FILTER (WHERE refusal IS NULL) AS admitted,
         count(admission) AS taken,
         count(id) FILTER (WHERE admission IS NULL) AS seen,
-        -- Places are counted from 1: unless a row between was locked by someone else, those taken are the first.
-        CASE WHEN coalesce(max(place) FILTER (WHERE admission IS NOT NULL), 0) = count(admission)
+        -- Positions begin at 1. Unless another transaction locked a row in between, the claimed requests are the first.
+        CASE WHEN coalesce(max(position) FILTER (WHERE admission IS NOT NULL), 0) = count(admission)
             THEN least(count(admission) + 1, count(id) FILTER (WHERE admission IS NULL)) END AS next,
-        array_agg(rank ORDER BY place) FILTER (WHERE admission IS NULL) AS ranks,
-        array_agg(created_at ORDER BY place) FILTER (WHERE admission IS NULL) AS times,
-        array_agg(id ORDER BY place) FILTER (WHERE admission IS NULL) AS ids
+        array_agg(rank ORDER BY position) FILTER (WHERE admission IS NULL) AS ranks,
+        array_agg(created_at ORDER BY position) FILTER (WHERE admission IS NULL) AS times,
+        array_agg(id ORDER BY position) FILTER (WHERE admission IS NULL) AS ids
     FROM (
         SELECT tid, turn, deleted, concurrency_limit, oldest_admission, stragglers, line_rank, line_at, line_id, counted,
-            alive, running, want, place, rank, created_at, id, NULL::bigint AS admission, NULL AS refusal
+            alive, running, want, position, rank, created_at, id, NULL::bigint AS admission, NULL AS refusal
         FROM line
         UNION ALL
         SELECT tid, turn, deleted, concurrency_limit, oldest_admission, stragglers, line_rank, line_at, line_id, counted,
-            alive, running, want, place, rank, created_at, id, admission, refusal
+            alive, running, want, position, rank, created_at, id, admission, refusal
         FROM numbered
     ) s
     GROUP BY tid, turn, deleted, concurrency_limit, oldest_admission, stragglers, line_rank, line_at, line_id, counted,
         alive, running, want
 ), turned AS (
     UPDATE workspace_turn t
-    -- A workspace whose line is locked by someone has had its turn all the same, or it would be in everybody's way.
+    -- A workspace whose requests are all locked by other transactions also ends its turn; otherwise it would block the round.
     SET turn = coalesce(o.last_admission,
             CASE WHEN o.want > 0 AND o.seen > 0 THEN nextval('admission_number') END, o.turn),
         has_work = o.more_work,
@@ -154,10 +154,10 @@ WITH clock AS MATERIALIZED (
         written_by = pg_current_xact_id()
     FROM (
         SELECT *, want = 0 OR taken < seen AS more_work,
-            -- What was not counted leaves room even if all that may be held is held.
+            -- Uncounted: held_at_most is an upper bound, so there may be room.
             deleted OR NOT counted OR running + admitted < concurrency_limit AS more_room,
-            -- Moving oldest_admission costs a check, so it moves in strides: to the last turn, and leaves at most a
-            -- hundred stragglers behind.
+            -- Moving oldest_admission costs a trigger check, so it moves in strides: to the last turn, leaving at most
+            -- 100 stragglers behind.
             coalesce(alive[101], turn) AS stride_to,
             counted AND coalesce(alive[101], turn) - oldest_admission > 1000 AS strides
         FROM outcome
@@ -170,13 +170,13 @@ WITH clock AS MATERIALIZED (
     FROM turned WHERE filled
 )
 SELECT (SELECT ok FROM allowed) AS lock_held,
-    (SELECT count(*) FROM kept) - (SELECT count(*) FROM resumed) AS gone,
-    (SELECT count(*) FROM locked) AS looked_at,
+    (SELECT count(*) FROM kept) - (SELECT count(*) FROM resumed) AS lost_executions,
+    (SELECT count(*) FROM locked) AS examined,
     c.id, c.workspace_id, c.definition_id, c.version_id, c.execution_id, c.claim_token, c.kept, c.priority, c.params,
     c.attempt_count, c.dispatch_failures, c.cancel_requested_at IS NOT NULL AS cancel_requested, c.trace_context,
     c.created_at, c.run_at, c.lease_expires_at, c.failure_reason,
     f.workspaces AS full_workspaces, f.active AS full_active, f.limits AS full_limits
 FROM (SELECT 1) one LEFT JOIN claimed c ON true
--- Once for all, in the row of the first turn.
-LEFT JOIN at_capacity f ON NOT c.kept AND c.place = 1
-ORDER BY c.kept DESC, c.place
+-- The workspaces at capacity are returned once, in the first row.
+LEFT JOIN at_capacity f ON NOT c.kept AND c.position = 1
+ORDER BY c.kept DESC, c.position

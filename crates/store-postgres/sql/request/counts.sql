@@ -1,4 +1,4 @@
--- The folded counts of a workspace plus what is still to be folded.
+-- Returns the folded counts of a workspace plus the unfolded changes.
 SELECT (t.pending + coalesce(e.pending, 0))::bigint AS pending, (t.claimed + coalesce(e.claimed, 0))::bigint AS claimed,
     (t.dispatched + coalesce(e.dispatched, 0))::bigint AS dispatched,
     (t.completed + coalesce(e.completed, 0))::bigint AS completed, (t.failed + coalesce(e.failed, 0))::bigint AS failed

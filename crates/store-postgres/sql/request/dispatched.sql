@@ -1,4 +1,4 @@
--- CLAIMED → DISPATCHED for the claims that $2 still holds. Rings where one was wished to be cancelled meanwhile.
+-- CLAIMED → DISPATCHED for the claims that $2 still holds. Notifies the canceller if one was cancelled meanwhile.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), held AS MATERIALIZED (
@@ -15,6 +15,6 @@ WITH clock AS MATERIALIZED (
     INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom)
     SELECT moved.id, moved.workspace_id, 'CLAIMED', 'DISPATCHED', clock.now, $2 FROM moved, clock
 )
-SELECT id, cancel_requested_at IS NOT NULL AS wished,
-    CASE WHEN cancel_requested_at IS NOT NULL THEN pg_notify('leasehold', 'cancel') END AS rung
+SELECT id, cancel_requested_at IS NOT NULL AS cancel_requested,
+    CASE WHEN cancel_requested_at IS NOT NULL THEN pg_notify('leasehold', 'cancel') END AS notified
 FROM moved

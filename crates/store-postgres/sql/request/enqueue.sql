@@ -1,11 +1,11 @@
--- Inserts requests, all or none. Returns either the first problem or the ids inserted; a key that is held inserts nothing.
+-- Inserts requests, all or none. Returns the first problem or the inserted ids; a request whose key is held is not inserted.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, clock_timestamp()) AS now
-), asked AS MATERIALIZED (
+), requested AS MATERIALIZED (
     SELECT a.*, d.id AS known_id, d.workspace_id AS owner_id, d.current_version_id
     FROM unnest($4::uuid[], $5::uuid[], $6::jsonb[], $7::smallint[], $8::timestamptz[], $9::text[], $10::bigint[], $11::text[],
         $12::uuid[])
-        WITH ORDINALITY AS a (id, definition_id, params, priority, run_at, key, dedupe_window, trace_context, checked, place)
+        WITH ORDINALITY AS a (id, definition_id, params, priority, run_at, key, dedupe_window, trace_context, checked, ordinal)
     LEFT JOIN workflow_definition d ON d.id = a.definition_id AND d.deleted_at IS NULL
 ), problem AS MATERIALIZED (
     SELECT 'workspace_not_found' AS problem, NULL::uuid AS definition_id
@@ -15,9 +15,9 @@ WITH clock AS MATERIALIZED (
             WHEN owner_id <> $2 THEN 'definition_forbidden'
             WHEN current_version_id IS NULL THEN 'not_published'
             ELSE 'version_moved' END, definition_id
-    FROM asked
+    FROM requested
     WHERE known_id IS NULL OR owner_id <> $2 OR current_version_id IS NULL OR checked <> current_version_id
-    ORDER BY place LIMIT 1)
+    ORDER BY ordinal LIMIT 1)
     LIMIT 1
 ), inserted AS (
     INSERT INTO workflow_execution_queue
@@ -26,10 +26,10 @@ WITH clock AS MATERIALIZED (
     SELECT a.id, $2, a.definition_id, a.current_version_id, a.priority, coalesce(a.run_at, clock.now) <= clock.now,
         coalesce(a.run_at, clock.now), clock.now, a.params, a.key,
         clock.now + a.dedupe_window * interval '1 microsecond', a.trace_context
-    FROM asked a, clock
+    FROM requested a, clock
     WHERE NOT EXISTS (SELECT 1 FROM problem)
-    -- In the order of keys, so that calls which share keys wait for each other in one direction only.
-    ORDER BY a.key COLLATE "C" NULLS FIRST, a.place
+    -- Ordered by key, so that concurrent calls with common keys cannot deadlock.
+    ORDER BY a.key COLLATE "C" NULLS FIRST, a.ordinal
     ON CONFLICT (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING id, workspace_id, due, rank, created_at
 ), logged AS (
@@ -37,6 +37,6 @@ WITH clock AS MATERIALIZED (
     SELECT id, workspace_id, 'PENDING', created_at, CASE WHEN due THEN rank END, CASE WHEN due THEN created_at END, $3
     FROM inserted ORDER BY id
 )
-SELECT problem, definition_id, NULL::uuid AS id, NULL AS woken FROM problem
+SELECT problem, definition_id, NULL::uuid AS id, NULL AS notified FROM problem
 UNION ALL
-SELECT NULL, NULL, id, (SELECT leasehold_wake()) FROM inserted
+SELECT NULL, NULL, id, (SELECT leasehold_notify()) FROM inserted

@@ -1,2 +1,2 @@
--- What an enqueue gives a request and a redrive carries on.
+-- The columns that an enqueue sets and a redrive copies.
 workspace_id, definition_id, version_id, priority, params, trace_context

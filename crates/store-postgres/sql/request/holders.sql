@@ -1,5 +1,5 @@
--- Who holds the keys $3 in a workspace, whether with the definition and params asked, and whether the window has passed.
+-- Returns the holders of the keys $3 in a workspace, whether definition and params match, and whether the window has passed.
 SELECT q.idempotency_key, q.id, q.definition_id = a.definition_id AND q.params = a.params AS same,
-    coalesce(q.dedupe_until <= coalesce($1::timestamptz, statement_timestamp()), false) AS passed
+    coalesce(q.dedupe_until <= coalesce($1::timestamptz, statement_timestamp()), false) AS is_expired
 FROM unnest($3::text[], $4::uuid[], $5::jsonb[]) AS a (key, definition_id, params)
 JOIN workflow_execution_queue q ON q.workspace_id = $2 AND q.idempotency_key = a.key

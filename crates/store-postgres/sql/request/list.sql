@@ -1,4 +1,4 @@
--- Requests of a workspace before $2, newest first, with filters.
+-- Lists requests of a workspace before $2, newest first, with filters.
 SELECT {request/columns}
 FROM workflow_execution_queue
 WHERE workspace_id = $1

@@ -1,4 +1,4 @@
--- Requests of all workspaces before $1, newest first, with filters.
+-- Lists requests of all workspaces before $1, newest first, with filters.
 SELECT {request/columns}
 FROM workflow_execution_queue
 WHERE true

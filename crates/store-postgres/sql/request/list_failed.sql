@@ -1,4 +1,4 @@
--- FAILED requests of a workspace before $2, newest first, with filters: the dead letters.
+-- Lists FAILED requests (dead letters) of a workspace before $2, newest first, with filters.
 SELECT {request/columns}
 FROM workflow_execution_queue
 WHERE workspace_id = $1 AND failure_reason IS NOT NULL

@@ -1,9 +1,9 @@
--- Since when the oldest requests are PENDING and due, CLAIMED, and DISPATCHED, and since when the first in line is due that has room.
+-- Returns the times of the oldest PENDING and due, CLAIMED and DISPATCHED requests, and of the oldest due request whose workspace has a free slot.
 WITH RECURSIVE clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), turn AS MATERIALIZED (
     SELECT workspace_id, ready, has_work, dispatched > 0 AS has_dispatched, line_rank, line_at, line_id, oldest_admission, stragglers
-    -- A sample of all of it: every row is wanted, and this reads page after page where sessions may not scan.
+    -- TABLESAMPLE of 100 % reads the table page by page; sessions have sequential scans switched off.
     FROM workspace_turn TABLESAMPLE SYSTEM (100) WHERE has_work OR dispatched > 0
 ), lane AS (
     -- The first in line of each workspace and priority.
@@ -29,8 +29,8 @@ WITH RECURSIVE clock AS MATERIALIZED (
         WHERE NOT due AND run_at <= (SELECT now FROM clock) ORDER BY run_at LIMIT 1)
     ) w
 ), behind AS (
-    -- The line is in order of enqueueing: behind those that were delayed may stand one that has been due for longer. A hundred are looked at
-    -- one by one, and beyond them one in each eighth of the time.
+    -- The line is in order of enqueueing, so a delayed request may stand before one that has been due for longer. Checks the first 100
+    -- one by one, and beyond them one request in each eighth of the time span.
     SELECT min(greatest(b.run_at, b.created_at)) AS since
     FROM (
         SELECT l.*, w.since AS until FROM lane l, waits w WHERE l.created_at < w.since ORDER BY l.created_at LIMIT 200
@@ -48,7 +48,7 @@ WITH RECURSIVE clock AS MATERIALIZED (
         ) p
     ) b
 ), first AS MATERIALIZED (
-    -- Of each workspace the DISPATCHED one that was admitted first, and before when none of it can have been dispatched.
+    -- The DISPATCHED request of each workspace that was admitted first, and a lower bound for the dispatch times.
     SELECT t.workspace_id, t.oldest_admission, t.stragglers, f.*
     FROM turn t CROSS JOIN LATERAL (
         SELECT q.dispatched_at, CASE WHEN q.attempt_count = 0 THEN e.started_at ELSE q.created_at END AS not_before
@@ -69,9 +69,9 @@ WITH RECURSIVE clock AS MATERIALIZED (
     WHERE t.has_dispatched
 ), runs AS MATERIALIZED (
     SELECT min(dispatched_at) AS since FROM first
-), beside AS (
-    -- Where the first took long to start, or was taken up again, another may have been dispatched before it. A second more or less is not
-    -- worth the walk.
+), others AS (
+    -- If the first took long to start or was started again, another may have been dispatched before it. Accepts an error of one second
+    -- to avoid the scan.
     SELECT min(b.dispatched_at) AS since FROM (
         SELECT q.dispatched_at
         FROM (
@@ -98,5 +98,5 @@ WITH RECURSIVE clock AS MATERIALIZED (
 SELECT clock.now AS at, least(waits.since, behind.since) AS pending,
     (SELECT min(greatest(run_at, created_at)) FROM lane WHERE startable) AS startable,
     (SELECT min(claimed_at) FROM workflow_execution_queue WHERE lease_expires_at IS NOT NULL) AS claimed,
-    least(runs.since, beside.since) AS dispatched
-FROM clock, waits, behind, runs, beside
+    least(runs.since, others.since) AS dispatched
+FROM clock, waits, behind, runs, others

@@ -1,4 +1,4 @@
--- Puts requests whose kept execution is gone or ended back into the line, and has their workspaces looked at anew.
+-- Puts requests whose kept execution ended or was deleted back into the line, and marks their workspaces to be examined again.
 WITH lost AS MATERIALIZED (
     SELECT q.id, q.workspace_id, q.execution_id FROM workflow_execution_queue q
     WHERE q.due AND q.execution_id IS NOT NULL AND NOT EXISTS (

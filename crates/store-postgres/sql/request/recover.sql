@@ -15,4 +15,4 @@ WITH clock AS MATERIALIZED (
     INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason)
     SELECT moved.id, moved.workspace_id, 'CLAIMED', 'PENDING', clock.now, $2, 'lease_expired' FROM moved, clock
 )
-SELECT id, workspace_id, execution_id, (SELECT leasehold_wake()) AS woken FROM moved
+SELECT id, workspace_id, execution_id, (SELECT leasehold_notify()) AS notified FROM moved

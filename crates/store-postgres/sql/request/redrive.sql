@@ -1,4 +1,5 @@
--- Inserts a request like the FAILED one $3. One row if there is such a request: its status, whether it can run, the new id.
+-- Inserts a copy of the FAILED request $3. Returns one row if the request exists: its status, whether its definition can still run, and the
+-- new id.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), failed AS MATERIALIZED (
@@ -19,5 +20,5 @@ WITH clock AS MATERIALIZED (
     INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom, reason)
     SELECT id, workspace_id, 'PENDING', created_at, rank, created_at, $5, 'redrive' FROM inserted
 )
-SELECT f.status, f.alive, i.id AS inserted, CASE WHEN i.id IS NOT NULL THEN (SELECT leasehold_wake()) END AS woken
+SELECT f.status, f.alive, i.id AS inserted, CASE WHEN i.id IS NOT NULL THEN (SELECT leasehold_notify()) END AS notified
 FROM failed f LEFT JOIN inserted i ON true

@@ -2,7 +2,7 @@
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), failed AS MATERIALIZED (
-    SELECT f.*, row_number() OVER (ORDER BY f.id) AS place
+    SELECT f.*, row_number() OVER (ORDER BY f.id) AS ordinal
     FROM (
         SELECT q.id, {request/given}
         FROM workflow_execution_queue q
@@ -17,8 +17,8 @@ WITH clock AS MATERIALIZED (
 ), inserted AS (
     INSERT INTO workflow_execution_queue
         (id, due, run_at, created_at, redrive_of, live_redrive_of, {request/given})
-    SELECT ($5::uuid[])[f.place], true, clock.now, clock.now, f.id, f.id, {request/given}
-    FROM failed f, clock ORDER BY f.place
+    SELECT ($5::uuid[])[f.ordinal], true, clock.now, clock.now, f.id, f.id, {request/given}
+    FROM failed f, clock ORDER BY f.ordinal
     ON CONFLICT (live_redrive_of) WHERE live_redrive_of IS NOT NULL DO NOTHING
     RETURNING id, workspace_id, rank, created_at, redrive_of
 ), marked AS (
@@ -27,4 +27,4 @@ WITH clock AS MATERIALIZED (
     INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom, reason)
     SELECT id, workspace_id, 'PENDING', created_at, rank, created_at, $6, 'redrive' FROM inserted
 )
-SELECT redrive_of, id, (SELECT leasehold_wake()) AS woken FROM inserted ORDER BY redrive_of
+SELECT redrive_of, id, (SELECT leasehold_notify()) AS notified FROM inserted ORDER BY redrive_of

@@ -1,5 +1,5 @@
--- Gives back or up the claims that $2 still holds. Per claim: keep its execution, count a dispatch failure, at how many it
--- is exhausted, the delay, the error, and a reason where it is given up outright.
+-- Releases or fails the claims that $2 still holds. For each claim: keep its execution, count a dispatch failure, maximum of failures, delay,
+-- error, and the failure reason if it fails at once.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), held AS MATERIALIZED (
@@ -38,4 +38,4 @@ WITH clock AS MATERIALIZED (
         CASE WHEN m.due AND m.execution_id IS NULL THEN m.created_at END, $2, coalesce(m.failure_reason, m.word)
     FROM moved m, clock
 )
-SELECT id, failure_reason, (SELECT leasehold_wake()) AS woken FROM moved
+SELECT id, failure_reason, (SELECT leasehold_notify()) AS notified FROM moved

@@ -1,2 +1,2 @@
--- One version of a workspace.
+-- Returns a version of a workspace.
 SELECT id, workspace_id, definition_id, number, body, params_schema, execution_timeout_ms, created_at FROM workflow_definition_version WHERE id = $2 AND workspace_id = $1

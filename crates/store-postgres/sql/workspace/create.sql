@@ -1,4 +1,4 @@
--- Makes a workspace; no row if its name is taken.
+-- Creates a workspace; returns no row if its name is taken.
 INSERT INTO workspace (id, name, plan, limit_override, created_at, updated_at)
 SELECT $2, $3, $4, $5, clock.now, clock.now
 FROM (SELECT coalesce($1::timestamptz, statement_timestamp()) AS now) clock

@@ -1,2 +1,2 @@
--- The workspace of a name.
+-- Returns the workspace with this name.
 SELECT id, name, plan, limit_override, paused, created_at, deleted_at FROM workspace WHERE name = $1 AND deleted_at IS NULL

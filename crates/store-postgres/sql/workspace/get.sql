@@ -1,2 +1,2 @@
--- One workspace, deleted or not.
+-- Returns a workspace, deleted or not.
 SELECT id, name, plan, limit_override, paused, created_at, deleted_at FROM workspace WHERE id = $1

@@ -1,4 +1,4 @@
--- How many workspaces there are and their requests, and the $2 busiest of them: folded counts plus what is still to be folded.
+-- Returns the number of workspaces and requests, and the $2 busiest workspaces: folded counts plus the unfolded changes.
 WITH folded AS MATERIALIZED (
     SELECT position FROM request_fold ORDER BY id DESC LIMIT 1
 ), fresh AS MATERIALIZED (
@@ -26,7 +26,7 @@ WITH folded AS MATERIALIZED (
         t.pending + coalesce(f.pending, 0) AS pending, t.claimed + coalesce(f.claimed, 0) AS claimed,
         t.dispatched + coalesce(f.dispatched, 0) AS dispatched, t.completed + coalesce(f.completed, 0) AS completed,
         t.failed + coalesce(f.failed, 0) AS failed
-    -- A sample of all of it: every row is wanted, and this reads page after page where sessions may not scan.
+    -- TABLESAMPLE of 100 % reads the table page by page; sessions have sequential scans switched off.
     FROM workspace_turn t TABLESAMPLE SYSTEM (100) LEFT JOIN fresh f ON f.workspace_id = t.workspace_id
     WHERE NOT t.deleted
 ), total AS (
@@ -42,8 +42,8 @@ SELECT coalesce($1::timestamptz, statement_timestamp()) AS at, total.*,
 FROM total LEFT JOIN LATERAL (
     SELECT w.id, w.name, w.plan, w.limit_override, w.paused, w.created_at, w.deleted_at,
         c.pending, c.claimed, c.dispatched, c.completed, c.failed, c.concurrency_limit,
-        leasehold_running(c.workspace_id, c.oldest_admission, c.stragglers) AS in_use
-    -- One by one: as a join it may read every workspace.
+        leasehold_count_running(c.workspace_id, c.oldest_admission, c.stragglers) AS in_use
+    -- LATERAL, one by one: a join might read every workspace.
     FROM busiest c CROSS JOIN LATERAL (SELECT * FROM workspace WHERE id = c.workspace_id LIMIT 1) w
 ) b ON true
 ORDER BY b.claimed + b.dispatched DESC, b.pending DESC, b.name COLLATE "C"

@@ -1,4 +1,4 @@
-//! Programs with different functions on one database: what each applies, keeps and refuses.
+//! Programs of different versions on one database: which functions each applies, keeps and rejects.
 
 use super::{FUNCTIONS, Functions, SqlFunction, applied};
 use crate::migrate::up_with;
@@ -7,10 +7,10 @@ use leasehold_store::{MigrationState, MigrationStatus, SchemaStore, StepKind};
 use leasehold_testkit::{TestDatabase, TestPostgres};
 use tokio_postgres::{Client, NoTls};
 
-/// The key holds until the job has ended.
+/// The key is held until the job has ended.
 const NO_WINDOW: Option<&str> = None;
 
-/// A database, and a store on it that has not migrated it yet.
+/// Returns an empty database, and a store and a client on it.
 async fn fresh() -> (TestDatabase, PostgresStore, Client) {
     let database = TestPostgres::shared().fresh_database(None).await;
     let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
@@ -38,7 +38,7 @@ fn edited(function: &SqlFunction) -> SqlFunction {
     }
 }
 
-/// `leasehold_job_enqueue` with one more argument, which makes it a function of another name.
+/// Returns `leasehold_job_enqueue` with one more argument and a new name.
 fn job_enqueue_with_note() -> SqlFunction {
     let old = FUNCTIONS.all().find(|f| f.name == "leasehold_job_enqueue");
     let text = old.unwrap().text.replace(
@@ -117,7 +117,7 @@ async fn older_program_that_restarts_keeps_functions_of_newer_program() {
 }
 
 #[tokio::test]
-async fn old_script_that_is_run_late_does_not_replace_newer_functions() {
+async fn late_run_of_an_old_script_does_not_replace_newer_functions() {
     let (_database, store, client) = fresh().await;
     store.schema_migrate().await.unwrap();
     let mut status = store.schema_status().await.unwrap();
@@ -184,12 +184,12 @@ async fn grants_of_users_survive_higher_release() {
     }
     assert!(
         !is_callable(&client, added).await,
-        "a new public function is granted to no one"
+        "a new public function has no grants"
     );
 }
 
 #[tokio::test]
-async fn same_release_with_another_body_is_refused() {
+async fn same_release_with_another_body_is_rejected() {
     let (_database, store, client) = fresh().await;
     store.schema_migrate().await.unwrap();
     let before = state(&client).await;
@@ -198,7 +198,7 @@ async fn same_release_with_another_body_is_refused() {
         after_migrations: &[edited(&FUNCTIONS.after_migrations[0])],
     };
     let error = up_with(&store, other_build).await.unwrap_err().to_string();
-    let says = "release 1 of function leasehold_running was applied with another text";
+    let says = "release 1 of function leasehold_count_running was applied with a different text";
     assert!(error.contains(says), "{error}");
     assert_eq!(state(&client).await, before);
 }
@@ -231,7 +231,7 @@ async fn dropped_function_is_pending_and_created_again_without_grants() {
 }
 
 #[tokio::test]
-async fn programs_of_two_versions_may_migrate_at_once() {
+async fn two_versions_can_migrate_concurrently() {
     let (_database, store, client) = fresh().await;
     let both = [FUNCTIONS, newer_program()];
     let many = (0..6).map(|n| {
@@ -249,22 +249,22 @@ async fn programs_of_two_versions_may_migrate_at_once() {
 }
 
 #[test]
-fn signature_has_the_types_of_the_arguments() {
+fn signature_contains_the_argument_types() {
     let signature = |name| {
         let mut all = FUNCTIONS.all();
         all.find(|f| f.name == name).map(SqlFunction::signature)
     };
-    let wake = signature("leasehold_wake");
-    assert_eq!(wake.as_deref(), Some("leasehold_wake()"));
+    let notify = signature("leasehold_notify");
+    assert_eq!(notify.as_deref(), Some("leasehold_notify()"));
     let enqueue = signature("leasehold_job_enqueue");
     let types =
         "text, text, json, integer, timestamptz, text, interval, integer, interval, text, jsonb";
     assert_eq!(enqueue, Some(format!("leasehold_job_enqueue({types})")));
 }
 
-/// Functions of these names that are not Leasehold's are there before its own.
+/// Another role created functions with Leasehold's names before the migration.
 #[tokio::test]
-async fn overload_of_another_role_neither_counts_as_applied_nor_keeps_a_function_callable() {
+async fn overload_of_another_role_is_not_taken_for_an_applied_function() {
     let (_database, store, client) = fresh().await;
     let overload = include_str!("../../tests/sql/function_overload_public.sql");
     client.batch_execute(overload).await.unwrap();
@@ -276,7 +276,7 @@ async fn overload_of_another_role_neither_counts_as_applied_nor_keeps_a_function
     };
     assert_eq!(callable().await, (false, true));
     client
-        .batch_execute(include_str!("../../tests/sql/function_drop_ours.sql"))
+        .batch_execute(include_str!("../../tests/sql/function_drop_own.sql"))
         .await
         .unwrap();
     let status = store.schema_status().await.unwrap();

@@ -1,13 +1,13 @@
-//! Ending the claim of a node: the job's end, the node's output, the nodes that follow and the execution's end, in one transaction.
+//! Finishes the job of a node: writes the job's end, the node's output, the nodes that follow and the execution's end in one transaction.
 
-use super::hold::{self, Leases, OpenNodes};
-use super::{given, write};
-use crate::job::finish::{self as jobs, Answer, Verdict};
+use super::lock::{self, Leases, OpenNodes};
+use super::{input, write};
+use crate::job::finish::{self as jobs, FinishDecision, FinishResult};
 use crate::store::PostgresStore;
-use crate::transaction::Open;
+use crate::transaction::OpenTransaction;
 use deadpool_postgres::Object;
 use leasehold_core::JobStatus;
-use leasehold_core::graph::{Foresight, GraphChange, NodeEnd, NodeOutcome};
+use leasehold_core::graph::{EndPreview, GraphChange, NodeEnd, NodeOutcome};
 use leasehold_core::job::JobEnd;
 use leasehold_store::failpoint::reach;
 use leasehold_store::graph::{EndedExecution, node_outcome};
@@ -15,57 +15,59 @@ use leasehold_store::{Error, ErrorKind, Result};
 
 const CONTEXT: &str = "job_finish";
 
-/// What became of a claim.
+/// The outcome of finishing a node's job.
 #[derive(Default)]
 pub(crate) struct NodeFinished {
     /// None if the lease is lost.
-    pub(crate) job: Option<Answer>,
+    pub(crate) job: Option<FinishResult>,
     /// The execution, if it ended with the node.
     pub(crate) ended: Option<EndedExecution>,
 }
 
-/// A claim of a node, and how it shall end.
-struct Call<'a> {
+/// A claimed job of a node, and how it ends.
+struct NodeFinish<'a> {
     worker: &'a str,
-    verdict: &'a Verdict<'a>,
-    /// How the node ends with it; none if it does not.
+    decision: &'a FinishDecision<'a>,
+    /// How the node ends; none if it does not end, for example on a retry.
     outcome: Option<NodeOutcome>,
 }
 
-/// Which nodes' jobs an attempt makes sure of before it holds any page.
+/// Which jobs of other nodes an attempt locks before it locks any page of leases.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    /// Of a graph that will end, as far as that can be foreseen.
-    Foreseen,
-    /// Of the graph, however it goes on.
+enum LockScope {
+    /// Those of a graph that is expected to end.
+    Expected,
+    /// All of the graph.
     All,
 }
 
-/// Ends the claim of a node as `verdict` says.
+/// Finishes the job of a node as `decision` says.
 pub(crate) async fn finish(
     store: &PostgresStore,
     client: &mut Object,
     worker: &str,
-    verdict: &Verdict<'_>,
+    decision: &FinishDecision<'_>,
     end: &JobEnd,
 ) -> Result<NodeFinished> {
-    let call = Call {
+    let call = NodeFinish {
         worker,
-        verdict,
-        outcome: node_outcome(end, verdict.becomes),
+        decision,
+        outcome: node_outcome(end, decision.becomes),
     };
-    let mut written = attempt(store, client, &call, Reach::Foreseen).await?;
+    let mut written = attempt(store, client, &call, LockScope::Expected).await?;
     if written.is_none() {
-        written = attempt(store, client, &call, Reach::All).await?;
+        written = attempt(store, client, &call, LockScope::All).await?;
     }
-    let Some((node, begun)) = written else {
-        return Err(broken("nodes are to be given up whose jobs were not held"));
+    let Some((node, started)) = written else {
+        return Err(broken(
+            "nodes have to be abandoned whose jobs are not locked",
+        ));
     };
     reach("job_finish/committed");
-    if begun {
-        store.job_wakes.ring();
+    if started {
+        store.job_notifier.wake();
     }
-    store.wakes.ring_for_work(node.ended.is_some());
+    store.notifier.wake_for_work(node.ended.is_some());
     Ok(node)
 }
 
@@ -73,30 +75,30 @@ fn broken(text: &str) -> Error {
     Error::new(CONTEXT, ErrorKind::Broken(text.to_owned()))
 }
 
-/// What became of the claim, and whether nodes began. None, and nothing was written, if nodes have to be given up whose jobs are not held.
+/// Returns the outcome and whether nodes started. Returns none and writes nothing if nodes have to be abandoned whose jobs are not locked.
 async fn attempt(
     store: &PostgresStore,
     client: &mut Object,
-    call: &Call<'_>,
-    reaching: Reach,
+    call: &NodeFinish<'_>,
+    scope: LockScope,
 ) -> Result<Option<(NodeFinished, bool)>> {
-    let transaction = Open::begin(client, CONTEXT).await?;
-    let held = hold(store, &transaction, call, reaching).await?;
+    let transaction = OpenTransaction::begin(client, CONTEXT).await?;
+    let locked = lock(store, &transaction, call, scope).await?;
     reach("job_finish/begun");
-    let moment = held.leases.moment;
-    let Some(attempts) = held.leases.attempt(call.worker, call.verdict.claim) else {
+    let moment = locked.leases.moment;
+    let Some(attempts) = locked.leases.attempt(call.worker, call.decision.claim) else {
         return Ok(Some(Default::default()));
     };
-    let mut verdict = call.verdict.clone();
+    let mut decision = call.decision.clone();
     let mut changes = Vec::new();
-    if let Some((mut change, node)) = held.graph {
+    if let Some((mut change, node)) = locked.graph {
         if change.has_ended() {
             return Ok(Some(Default::default()));
         }
-        // An output is kept with its node and nowhere else.
-        verdict.result = None;
+        // An output is stored with its node only.
+        decision.result = None;
         if let Some(outcome) = call.outcome.clone() {
-            let source = given::source(&transaction, change.execution(), &held.foresight).await?;
+            let source = input::source(&transaction, change.execution(), &locked.preview).await?;
             let end = NodeEnd {
                 node,
                 attempts,
@@ -107,87 +109,87 @@ async fn attempt(
         changes.push(change);
     }
     let abandons = |change: &GraphChange| !change.abandoned().is_empty();
-    if held.open.is_none() && changes.iter().any(abandons) {
+    if locked.open.is_none() && changes.iter().any(abandons) {
         return Ok(None);
     }
     let jobs = jobs::end(
         &transaction.inner,
         Some(moment),
         call.worker,
-        &[verdict],
+        &[decision],
         true,
     )
     .await?;
-    let open = held.open.unwrap_or_default();
+    let open = locked.open.unwrap_or_default();
     write::abandon(&transaction, moment, &mut changes, &open).await?;
     reach("job_finish/ended");
     write::record(&transaction, moment, &changes).await?;
     reach("job_finish/recorded");
-    let begun = write::begin(&transaction, moment, &mut changes).await?;
+    let started = write::begin(&transaction, moment, &mut changes).await?;
     reach("job_finish/enqueued");
     let ended = write::end(&transaction, moment, call.worker, &changes).await?;
     reach("job_finish/finished");
     let Some(&job) = jobs.first() else {
-        return Err(broken("a lease that was held was not there"));
+        return Err(broken("a locked lease is missing"));
     };
     transaction.commit().await?;
     let finished = NodeFinished {
         job: Some(job),
         ended: ended.into_iter().next(),
     };
-    Ok(Some((finished, begun)))
+    Ok(Some((finished, started)))
 }
 
-/// What an attempt holds.
-struct Held {
-    /// The graph, and which node of it the job does; none if its record is gone.
+/// The rows that an attempt locked.
+struct LockedGraph {
+    /// The graph and the node's index; none if the graph was deleted.
     graph: Option<(GraphChange, usize)>,
-    /// What the end of the node leads to.
-    foresight: Foresight,
+    /// What the end of the node will change.
+    preview: EndPreview,
     leases: Leases,
-    /// The jobs of open nodes, if those are held.
+    /// The jobs of open nodes, if they are locked.
     open: Option<OpenNodes>,
 }
 
-async fn hold(
+async fn lock(
     store: &PostgresStore,
-    transaction: &Open<'_>,
-    call: &Call<'_>,
-    reaching: Reach,
-) -> Result<Held> {
-    let claim = call.verdict.claim;
-    if reaching == Reach::Foreseen && call.verdict.becomes != JobStatus::Failed {
-        let (graph, leases) = hold::graph_and_lease(store, transaction, claim).await?;
-        return Ok(Held {
-            foresight: call.foresee(graph.as_ref()),
+    transaction: &OpenTransaction<'_>,
+    call: &NodeFinish<'_>,
+    scope: LockScope,
+) -> Result<LockedGraph> {
+    let claim = call.decision.claim;
+    if scope == LockScope::Expected && call.decision.becomes != JobStatus::Failed {
+        let (graph, leases) = lock::graph_and_lease(store, transaction, claim).await?;
+        return Ok(LockedGraph {
+            preview: call.preview_end(graph.as_ref()),
             graph,
             leases,
             open: None,
         });
     }
-    let graph = hold::graph_of(store, transaction, claim.job).await?;
-    let foresight = call.foresee(graph.as_ref());
+    let graph = lock::graph_of(store, transaction, claim.job).await?;
+    let preview = call.preview_end(graph.as_ref());
     let mut open = None;
     if let Some((change, _)) = &graph
-        && (reaching == Reach::All || foresight.abandons)
+        && (scope == LockScope::All || preview.abandons)
     {
-        open = Some(hold::open_nodes(transaction, &[change.execution()]).await?);
+        open = Some(lock::open_nodes(transaction, &[change.execution()]).await?);
     }
     let nodes = open.as_ref();
-    let leases = hold::leases(store, transaction, &[claim.token], nodes).await?;
-    Ok(Held {
+    let leases = lock::leases(store, transaction, &[claim.token], nodes).await?;
+    Ok(LockedGraph {
         graph,
-        foresight,
+        preview,
         leases,
         open,
     })
 }
 
-impl Call<'_> {
-    fn foresee(&self, graph: Option<&(GraphChange, usize)>) -> Foresight {
+impl NodeFinish<'_> {
+    fn preview_end(&self, graph: Option<&(GraphChange, usize)>) -> EndPreview {
         match (graph, &self.outcome) {
-            (Some((change, node)), Some(outcome)) => change.foresee(*node, outcome),
-            (_, _) => Foresight::default(),
+            (Some((change, node)), Some(outcome)) => change.preview_end(*node, outcome),
+            (_, _) => EndPreview::default(),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Graphs that run on the WorkQueue: starting, stopping, and what the end of a node leads to. The core decides, this carries out; the order of
-//! locks is in `docs/adr/0007-graphs-on-the-workqueue.md`.
+//! Graphs that run on the WorkQueue: starts and stops them, and advances them when a node ends. The core decides what happens next. The
+//! lock order is in `docs/adr/0007-graphs-on-the-workqueue.md`.
 
+mod expire;
 mod finish;
-mod given;
-mod hold;
-mod settle;
+mod input;
+mod lock;
 mod start;
 mod stop;
 mod write;
@@ -38,7 +38,7 @@ impl GraphStore for PostgresStore {
         let run = |row: Row| {
             Ok(GraphRun {
                 execution,
-                state: hold::state(&row, context)?,
+                state: lock::state(&row, context)?,
                 error: row.get("error"),
                 started_at: time(&row, "started_at")?,
                 finished_at: time(&row, "finished_at")?,
@@ -61,20 +61,20 @@ impl GraphStore for PostgresStore {
         };
         let (workspace, version) = (row::id(graph, "workspace_id"), row::id(graph, "version_id"));
         let found = self.version(context, workspace, version).await?;
-        let machine = hold::machine(found, context, version)?;
-        let state = hold::state(graph, context)?;
+        let machine = lock::machine(found, context, version)?;
+        let state = lock::state(graph, context)?;
         let mut nodes = NodeRun::all(machine.graph(), &state);
         for row in &rows {
-            let place = row.get::<_, Option<i16>>("node").map(hold::place);
-            if let Some(node) = place.and_then(|place| nodes.get_mut(place)) {
-                tell(row, node)?;
+            let index = row.get::<_, Option<i16>>("node").map(lock::node_index);
+            if let Some(node) = index.and_then(|index| nodes.get_mut(index)) {
+                fill(row, node)?;
             }
         }
         Ok(Some(nodes))
     }
 
     async fn graph_output(&self, execution: ExecutionId, node: usize) -> Result<Option<JsonText>> {
-        // No graph has more nodes than that.
+        // Graphs have far fewer nodes than `i16::MAX`.
         let Ok(node) = i16::try_from(node) else {
             return Ok(None);
         };
@@ -94,13 +94,13 @@ impl GraphStore for PostgresStore {
         stop::stop(self, execution, stop, by, reason).await
     }
 
-    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
-        settle::settle(self, by, limit).await
+    async fn graph_expire(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
+        expire::expire(self, by, limit).await
     }
 }
 
-/// Adds what is kept of a node that was begun.
-fn tell(row: &Row, node: &mut NodeRun) -> Result<()> {
+/// Fills in the stored data of a node that was started.
+fn fill(row: &Row, node: &mut NodeRun) -> Result<()> {
     node.job = row.get::<_, Option<i64>>("job_id").map(JobId);
     node.attempts = count(row.get("attempts"));
     node.output = maybe_json(row, "output");

@@ -1,12 +1,12 @@
-//! Starting a graph: its first state, and the nodes that wait for nothing.
+//! Starts a graph: writes its initial state and the jobs of the nodes without predecessors.
 
-use super::{hold, write};
+use super::{lock, write};
 use crate::error::unreadable;
 use crate::execution;
-use crate::job::names;
+use crate::job::queue_cache;
 use crate::row;
 use crate::store::{PostgresStore, sql};
-use crate::transaction::{Open, connection};
+use crate::transaction::{OpenTransaction, connection};
 use leasehold_core::VersionId;
 use leasehold_core::graph::{Graph, GraphChange};
 use leasehold_store::Result;
@@ -14,7 +14,7 @@ use leasehold_store::graph::{EndedExecution, GraphStart, GraphStarted};
 use std::collections::BTreeSet;
 
 const CONTEXT: &str = "graph_start";
-/// Who ends an execution whose first node cannot even be begun.
+/// The actor recorded when an execution ends because its first node cannot start.
 const BY: &str = "graph";
 
 pub(crate) async fn start(store: &PostgresStore, start: &GraphStart) -> Result<GraphStarted> {
@@ -26,7 +26,7 @@ pub(crate) async fn start(store: &PostgresStore, start: &GraphStart) -> Result<G
     let Some(machine) = machine.map_err(|problem| unreadable(CONTEXT, problem))? else {
         return Ok(GraphStarted::NotAGraph);
     };
-    make_lines(store, machine.graph(), start.origin.priority).await?;
+    create_lines(store, machine.graph(), start.origin.priority).await?;
     let (origin, params) = (start.origin.clone(), start.params.clone());
     let change = GraphChange::start(start.execution, origin, machine, params);
     if let Some(ended) = write(store, start.version, change).await? {
@@ -37,30 +37,33 @@ pub(crate) async fn start(store: &PostgresStore, start: &GraphStart) -> Result<G
         .await?;
     Ok(match found {
         Some(row) => GraphStarted::AlreadyStarted {
-            ended: hold::state(&row, CONTEXT)?.end().is_some(),
+            ended: lock::state(&row, CONTEXT)?.end().is_some(),
         },
         None => GraphStarted::NotFound,
     })
 }
 
-/// Makes the lines that any node of the graph will need: whoever ends nodes holds locks, and would make them too late.
-async fn make_lines(store: &PostgresStore, graph: &Graph, priority: i16) -> Result<()> {
+/// Creates the lines that the nodes of the graph need. Finishing a node holds locks, so it is too late to create them then.
+async fn create_lines(store: &PostgresStore, graph: &Graph, priority: i16) -> Result<()> {
     let queues: BTreeSet<&str> = graph.nodes.iter().map(|node| node.kind.queue()).collect();
     let lines = queues.iter().map(|queue| (*queue, priority));
-    names::ensure_lines(store, CONTEXT, lines).await.map(drop)
+    queue_cache::ensure_lines(store, CONTEXT, lines)
+        .await
+        .map(drop)
 }
 
-/// Says whether it ended at once. None, and nothing was written, if the execution does not run that version, or its graph was started before.
+/// Returns the end of the execution if it ended at once. Returns none and writes nothing if the execution does not run this version, or its
+/// graph was started before.
 async fn write(
     store: &PostgresStore,
     version: VersionId,
     change: GraphChange,
 ) -> Result<Option<Option<EndedExecution>>> {
     let mut client = connection(store, CONTEXT).await?;
-    let transaction = Open::begin(&mut client, CONTEXT).await?;
+    let transaction = OpenTransaction::begin(&mut client, CONTEXT).await?;
     if change.has_ended() {
-        // Whoever ends an execution holds its request before it; the graph's row, which refers to the execution, holds that.
-        execution::hold(&transaction, change.execution()).await?;
+        // The lock order is request, execution. Inserting the graph's row locks the execution through its foreign key.
+        execution::lock_request(&transaction, change.execution()).await?;
     }
     let now = transaction
         .one(sql!("clock/now"), &[&store.given_now()])
@@ -84,12 +87,12 @@ async fn write(
     }
     let mut changes = [change];
     write::record(&transaction, now, &changes).await?;
-    let begun = write::begin(&transaction, now, &mut changes).await?;
+    let started = write::begin(&transaction, now, &mut changes).await?;
     let ended = write::end(&transaction, now, BY, &changes).await?.pop();
     transaction.commit().await?;
-    if begun {
-        store.job_wakes.ring();
+    if started {
+        store.job_notifier.wake();
     }
-    store.wakes.ring_for_work(ended.is_some());
+    store.notifier.wake_for_work(ended.is_some());
     Ok(Some(ended))
 }

@@ -1,9 +1,8 @@
-//! Ending graphs before their last node: from outside, or because of the time.
+//! Ends graphs before their last node: on a stop request or a timeout.
 
-use super::hold;
-use super::write;
+use super::{lock, write};
 use crate::store::PostgresStore;
-use crate::transaction::{Open, connection};
+use crate::transaction::{OpenTransaction, connection};
 use leasehold_core::ExecutionId;
 use leasehold_core::graph::{GraphChange, GraphStop};
 use leasehold_store::Result;
@@ -19,8 +18,8 @@ pub(crate) async fn stop(
     reason: &str,
 ) -> Result<GraphStopped> {
     let mut client = connection(store, CONTEXT).await?;
-    let transaction = Open::begin(&mut client, CONTEXT).await?;
-    let Some((mut change, _)) = hold::graph(store, &transaction, execution).await? else {
+    let transaction = OpenTransaction::begin(&mut client, CONTEXT).await?;
+    let Some((mut change, _)) = lock::graph(store, &transaction, execution).await? else {
         return Ok(GraphStopped::NotFound);
     };
     if !change.stop(why, reason) {
@@ -30,15 +29,15 @@ pub(crate) async fn stop(
     Ok(ended.map_or(GraphStopped::AlreadyEnded, GraphStopped::Stopped))
 }
 
-/// Carries out the end of a graph that is held, and commits. None if its execution had ended without it.
+/// Writes the end of a locked graph, and commits. Returns none if its execution had ended already.
 pub(super) async fn end(
     store: &PostgresStore,
-    transaction: Open<'_>,
+    transaction: OpenTransaction<'_>,
     by: &str,
     change: GraphChange,
 ) -> Result<Option<EndedExecution>> {
-    let open = hold::open_nodes(&transaction, &[change.execution()]).await?;
-    let moment = hold::leases(store, &transaction, &[], Some(&open))
+    let open = lock::open_nodes(&transaction, &[change.execution()]).await?;
+    let moment = lock::leases(store, &transaction, &[], Some(&open))
         .await?
         .moment;
     let mut changes = [change];
@@ -47,8 +46,8 @@ pub(super) async fn end(
     let ended = write::end(&transaction, moment, by, &changes).await?.pop();
     transaction.commit().await?;
     if abandoned {
-        store.job_wakes.finished(false);
+        store.job_notifier.finished(false);
     }
-    store.wakes.ring_for_work(ended.is_some());
+    store.notifier.wake_for_work(ended.is_some());
     Ok(ended)
 }

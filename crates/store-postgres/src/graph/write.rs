@@ -1,12 +1,12 @@
-//! Writes what happened to graphs: jobs that are no longer wanted, nodes and states, jobs of the nodes that follow, ends of executions. Decides nothing.
+//! Writes changes of graphs: abandoned jobs, nodes and states, jobs of the nodes that follow, ends of executions. Decides nothing.
 
-use super::given::number;
-use super::hold::OpenNodes;
+use super::input::node_number;
+use super::lock::OpenNodes;
 use crate::execution;
 use crate::job::row::JsonIn;
 use crate::row::micros;
 use crate::store::sql;
-use crate::transaction::Open;
+use crate::transaction::OpenTransaction;
 use leasehold_core::graph::{GraphChange, NodeEnd};
 use leasehold_core::job::bounded_wait;
 use leasehold_core::{ExecutionId, Timestamp};
@@ -18,40 +18,40 @@ use std::collections::HashMap;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-/// Fails the jobs of nodes that are no longer wanted; whoever has one has lost its lease. The nodes end with it.
+/// Fails the jobs of abandoned nodes, which revokes their leases, and ends the nodes. Returns whether there were any.
 pub(super) async fn abandon(
-    transaction: &Open<'_>,
+    transaction: &OpenTransaction<'_>,
     moment: Timestamp,
     changes: &mut [GraphChange],
     open: &OpenNodes,
 ) -> Result<bool> {
-    let wanted = |change: &GraphChange| {
+    let abandoned = |change: &GraphChange| {
         let jobs = change.abandoned().iter();
         let jobs = jobs.filter_map(|&node| open.job(change.execution(), node));
         jobs.collect::<Vec<i64>>()
     };
-    let jobs: Vec<i64> = changes.iter().flat_map(wanted).collect();
+    let jobs: Vec<i64> = changes.iter().flat_map(abandoned).collect();
     let mut attempts: HashMap<i64, i32> = HashMap::new();
     if !jobs.is_empty() {
         let rows = transaction
             .many(sql!("job/abandon"), &[&moment, &jobs, &ABANDONED])
             .await?;
-        let tried = |row: &Row| -> (i64, i32) { (row.get("id"), row.get("attempts")) };
-        attempts.extend(rows.iter().map(tried));
+        let attempt = |row: &Row| -> (i64, i32) { (row.get("id"), row.get("attempts")) };
+        attempts.extend(rows.iter().map(attempt));
     }
     for change in changes {
         let execution = change.execution();
         change.end_abandoned(|node| {
-            let tried = open.job(execution, node).and_then(|job| attempts.get(&job));
-            tried.map_or(0, |tried| tried.unsigned_abs())
+            let count = open.job(execution, node).and_then(|job| attempts.get(&job));
+            count.map_or(0, |count| count.unsigned_abs())
         });
     }
     Ok(!jobs.is_empty())
 }
 
-/// Where graphs are now, and how their nodes ended.
+/// Writes the states of graphs and the ends of their nodes.
 pub(super) async fn record(
-    transaction: &Open<'_>,
+    transaction: &OpenTransaction<'_>,
     moment: Timestamp,
     changes: &[GraphChange],
 ) -> Result<()> {
@@ -78,7 +78,7 @@ pub(super) async fn record(
                 &column(&old, |change| ended(change)),
                 &column(&old, |change| change.error()),
                 &column(&ends, |(execution, _)| execution.0),
-                &column(&ends, |(_, end)| number(end.node)),
+                &column(&ends, |(_, end)| node_number(end.node)),
                 &column(&ends, |(_, end)| end.attempts.cast_signed()),
                 &column(&ends, |(_, end)| end.output().map(JsonIn)),
                 &column(&ends, |(_, end)| end.error()),
@@ -88,75 +88,77 @@ pub(super) async fn record(
         .map(drop)
 }
 
-/// A job that is to be made for a node.
-struct Begun {
+/// A new job of a node.
+struct NodeJob {
     execution: Uuid,
     node: i16,
     job: NewJob,
 }
 
-/// The jobs of the nodes that follow; says whether there are any. Their queues and lines were made when the graph was started.
+/// Inserts the jobs of the nodes that follow, and returns whether there are any. Starting the graph created their queues and lines.
 pub(super) async fn begin(
-    transaction: &Open<'_>,
+    transaction: &OpenTransaction<'_>,
     moment: Timestamp,
     changes: &mut [GraphChange],
 ) -> Result<bool> {
-    let begun: Vec<Begun> = changes
+    let jobs: Vec<NodeJob> = changes
         .iter_mut()
         .flat_map(|change| {
             let execution = change.execution().0;
-            let jobs = jobs_of(change).into_iter();
-            jobs.map(move |(node, job)| Begun {
+            let new_jobs = jobs_of(change).into_iter();
+            new_jobs.map(move |(node, job)| NodeJob {
                 execution,
-                node: number(node),
+                node: node_number(node),
                 job,
             })
         })
         .collect();
-    if begun.is_empty() {
+    if jobs.is_empty() {
         return Ok(false);
     }
-    fn column<'a, T>(begun: &'a [Begun], of: impl Fn(&'a Begun) -> T) -> Vec<T> {
-        begun.iter().map(of).collect()
+    fn column<'a, T>(jobs: &'a [NodeJob], of: impl Fn(&'a NodeJob) -> T) -> Vec<T> {
+        jobs.iter().map(of).collect()
     }
     let row = transaction
         .one(
             sql!("node/begin"),
             &[
                 &moment,
-                &column(&begun, |b| b.execution),
-                &column(&begun, |b| b.node),
-                &column(&begun, |b| b.job.queue.as_str()),
-                &column(&begun, |b| b.job.priority),
-                &column(&begun, |b| b.job.kind.as_str()),
-                &column(&begun, |b| JsonIn(&b.job.payload)),
-                &column(&begun, |b| match b.job.start {
+                &column(&jobs, |node| node.execution),
+                &column(&jobs, |node| node.node),
+                &column(&jobs, |node| node.job.queue.as_str()),
+                &column(&jobs, |node| node.job.priority),
+                &column(&jobs, |node| node.job.kind.as_str()),
+                &column(&jobs, |node| JsonIn(&node.job.payload)),
+                &column(&jobs, |node| match node.job.start {
                     JobStart::In(wait) => Some(micros(bounded_wait(wait))),
                     JobStart::Now | JobStart::At(_) => None,
                 }),
-                &column(&begun, |b| b.job.max_attempts.map(|max| max.cast_signed())),
-                &column(&begun, |b| b.job.timeout.map(micros)),
-                &column(&begun, |b| b.job.backoff.map(|b| micros(b.base))),
-                &column(&begun, |b| b.job.backoff.map(|b| micros(b.max))),
-                &column(&begun, |b| b.job.backoff.map(|b| b.factor)),
-                &column(&begun, |b| b.job.backoff.map(|b| b.jitter)),
-                &column(&begun, |b| b.job.trace_context.as_deref()),
+                &column(&jobs, |node| {
+                    node.job.max_attempts.map(|max| max.cast_signed())
+                }),
+                &column(&jobs, |node| node.job.timeout.map(micros)),
+                &column(&jobs, |node| node.job.backoff.map(|b| micros(b.base))),
+                &column(&jobs, |node| node.job.backoff.map(|b| micros(b.max))),
+                &column(&jobs, |node| node.job.backoff.map(|b| b.factor)),
+                &column(&jobs, |node| node.job.backoff.map(|b| b.jitter)),
+                &column(&jobs, |node| node.job.trace_context.as_deref()),
             ],
         )
         .await?;
-    if usize::try_from(row.get::<_, i64>("begun")).ok() == Some(begun.len()) {
+    if usize::try_from(row.get::<_, i64>("started")).ok() == Some(jobs.len()) {
         return Ok(true);
     }
-    let text = "a queue of a graph that was started is gone";
+    let text = "a queue of a running graph was deleted";
     Err(Error::new(
         transaction.context,
         ErrorKind::Broken(text.to_owned()),
     ))
 }
 
-/// The ends of executions whose graphs have ended, with requests and slots; says which ended.
+/// Ends the executions whose graphs have ended, with their requests and slots. Returns which ended.
 pub(super) async fn end(
-    transaction: &Open<'_>,
+    transaction: &OpenTransaction<'_>,
     moment: Timestamp,
     by: &str,
     changes: &[GraphChange],

@@ -1,6 +1,6 @@
-//! Claiming, and what happens to leases that nobody renewed.
+//! Claims jobs, and requeues or fails jobs whose leases expired.
 
-use super::names;
+use super::queue_cache;
 use super::row::{self, Json};
 use crate::row::{micros, named};
 use crate::store::{PostgresStore, sql};
@@ -16,26 +16,26 @@ use std::time::Duration;
 use tokio_postgres::Row;
 
 const CONTEXT: &str = "job_claim";
-/// Expired leases that one claim takes back at most.
-const EXPIRED_AT_ONCE: i32 = 10_000;
+/// Expired leases that one claim handles at most.
+const MAX_EXPIRED: i32 = 10_000;
 
 pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<JobsClaimed> {
-    let Some(queue) = names::find(store, CONTEXT, &claim.queue).await? else {
+    let Some(queue) = queue_cache::find(store, CONTEXT, &claim.queue).await? else {
         return Ok(JobsClaimed::default());
     };
-    // One claim of a queue runs at a time anyway; those that wait must leave connections for whoever renews and finishes.
-    let _turn = store.jobs.claims.acquire().await;
-    if store.jobs.settling.is_due() {
-        settle_in(store).await?;
+    // Claims of a queue run one at a time. Waiting claims must leave connections for renewals and finishes.
+    let _permit = store.jobs.claims.acquire().await;
+    if store.jobs.cluster_check.is_due() {
+        check_cluster(store).await?;
     }
     let max = claim
         .max
         .min(u32::try_from(JOB_MAX_BATCH).unwrap_or(u32::MAX));
     let max = i32::try_from(max).unwrap_or(i32::MAX);
     let lease = claim.lease.map(|lease| micros(bounded(lease)));
-    let looks = looks_for_expired(store);
-    let expired_from = if looks { expired_from(store) } else { None };
-    let expired_max = if looks { EXPIRED_AT_ONCE } else { 0 };
+    let scans = scans_for_expired(store);
+    let expired_from = if scans { begin_scan(store) } else { None };
+    let expired_max = if scans { MAX_EXPIRED } else { 0 };
     let rows = store
         .many(
             CONTEXT,
@@ -51,104 +51,99 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<Job
             ],
         )
         .await?;
-    let Some((about, rows)) = rows.split_first() else {
+    let Some((summary, rows)) = rows.split_first() else {
         return Ok(JobsClaimed::default());
     };
-    let terms = Terms::read(about)?;
-    let expired: i32 = about.get("expired");
-    if looks && expired < EXPIRED_AT_ONCE {
-        looked(store, terms.lease_expires_at - terms.lease);
+    let defaults = ClaimDefaults::read(summary)?;
+    let expired: i32 = summary.get("expired");
+    if scans && expired < MAX_EXPIRED {
+        complete_scan(store, defaults.lease_expires_at - defaults.lease);
     }
     if expired > 0 {
-        tracing::warn!(
-            jobs = expired,
-            "leases had expired; their jobs are taken back"
-        );
-        store.job_wakes.ring();
+        tracing::warn!(jobs = expired, "leases expired; jobs requeued or failed");
+        store.job_notifier.wake();
     }
     if !rows.is_empty() {
-        store.job_wakes.awake();
+        store.job_notifier.jobs_found();
     }
-    let at_limit: bool = about.get("at_limit");
+    let at_limit: bool = summary.get("at_limit");
     if at_limit {
-        store.job_wakes.held_back();
+        store.job_notifier.limit_reached();
     }
     Ok(JobsClaimed {
         jobs: rows
             .iter()
-            .map(|row| terms.claimed(row))
+            .map(|row| defaults.claimed(row))
             .collect::<Result<_>>()?,
         at_limit,
-        next_due_in: about
+        next_due_in: summary
             .get::<_, Option<i64>>("next_due_us")
             .map(|us| Duration::from_micros(u64::try_from(us).unwrap_or(0))),
     })
 }
 
-async fn settle_in(store: &PostgresStore) -> Result<()> {
-    let row = store.one(CONTEXT, sql!("job/settle_in"), &[]).await?;
-    if row.get("moved") {
-        tracing::warn!(
-            "the database's rows came from another cluster; the order of queued jobs was set right"
-        );
+async fn check_cluster(store: &PostgresStore) -> Result<()> {
+    let row = store.one(CONTEXT, sql!("job/check_cluster"), &[]).await?;
+    if row.get("requeued") {
+        tracing::warn!("database was moved to another cluster; queued jobs reordered");
     }
-    store.jobs.settling.done();
+    store.jobs.cluster_check.done();
     Ok(())
 }
 
-/// Whether this claim looks for expired leases; where a test turns the clock each does.
-fn looks_for_expired(store: &PostgresStore) -> bool {
-    let expiry = store
+/// Whether this claim scans for expired leases. With a manual clock every claim does.
+fn scans_for_expired(store: &PostgresStore) -> bool {
+    let scan = store
         .jobs
-        .expiry
+        .expiry_scan
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
-    store.given_now().is_some() || expiry.is_due()
+    store.given_now().is_some() || scan.is_due()
 }
 
-/// From where to look for expired leases; a test that turns the clock looks at all.
-fn expired_from(store: &PostgresStore) -> Option<Timestamp> {
+/// Starts a scan for expired leases and returns where it begins. With a manual clock it begins at the beginning.
+fn begin_scan(store: &PostgresStore) -> Option<Timestamp> {
     if store.given_now().is_some() {
         return None;
     }
-    let mut expiry = store
+    let mut scan = store
         .jobs
-        .expiry
+        .expiry_scan
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
-    expiry.from()
+    scan.begin()
 }
 
-fn looked(store: &PostgresStore, at: Timestamp) {
-    let mut expiry = store
+fn complete_scan(store: &PostgresStore, at: Timestamp) {
+    let mut scan = store
         .jobs
-        .expiry
+        .expiry_scan
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
-    expiry.looked(at);
+    scan.complete(at);
 }
 
-/// What holds for all jobs of a claim unless they say otherwise.
-struct Terms {
+/// The queue's settings, for jobs of a claim without their own.
+struct ClaimDefaults {
     retry: JobRetry,
     timeout: Option<Duration>,
     lease: Duration,
     lease_expires_at: Timestamp,
 }
 
-impl Terms {
-    fn read(about: &Row) -> Result<Self> {
+impl ClaimDefaults {
+    fn read(summary: &Row) -> Result<Self> {
         Ok(Self {
-            retry: row::retry(about),
-            timeout: row::timeout(about),
-            lease: row::duration(about.get("lease_us")),
-            lease_expires_at: crate::row::time(about, "lease_expires_at")?,
+            retry: row::retry(summary),
+            timeout: row::timeout(summary),
+            lease: row::duration(summary.get("lease_us")),
+            lease_expires_at: crate::row::time(summary, "lease_expires_at")?,
         })
     }
 
-    /// By position: a claim may bring thousands.
+    /// Reads columns by position: a claim may return thousands of rows.
     fn claimed(&self, row: &Row) -> Result<ClaimedJob> {
-        let own = &self.retry.backoff;
+        let default = &self.retry.backoff;
         Ok(ClaimedJob {
             id: JobId(row.get(0)),
             token: row.get(1),
@@ -164,10 +159,14 @@ impl Terms {
                     .get::<_, Option<i32>>(7)
                     .map_or(self.retry.max_attempts, row::count),
                 backoff: Backoff {
-                    base: row.get::<_, Option<i64>>(8).map_or(own.base, row::duration),
-                    max: row.get::<_, Option<i64>>(9).map_or(own.max, row::duration),
-                    factor: row.get::<_, Option<f64>>(10).unwrap_or(own.factor),
-                    jitter: row.get::<_, Option<f64>>(11).unwrap_or(own.jitter),
+                    base: row
+                        .get::<_, Option<i64>>(8)
+                        .map_or(default.base, row::duration),
+                    max: row
+                        .get::<_, Option<i64>>(9)
+                        .map_or(default.max, row::duration),
+                    factor: row.get::<_, Option<f64>>(10).unwrap_or(default.factor),
+                    jitter: row.get::<_, Option<f64>>(11).unwrap_or(default.jitter),
                 },
             },
             timeout: row
@@ -190,7 +189,7 @@ pub(crate) async fn requeue_expired(store: &PostgresStore, limit: u32) -> Result
         .many(
             context,
             sql!("job/requeue_expired"),
-            &[&store.given_now(), &expired_from(store), &limit],
+            &[&store.given_now(), &begin_scan(store), &limit],
         )
         .await?;
     let expired: Vec<ExpiredJob> = rows
@@ -211,10 +210,10 @@ pub(crate) async fn requeue_expired(store: &PostgresStore, limit: u32) -> Result
     if let Some(row) = rows.first()
         && i32::try_from(expired.len()).unwrap_or(i32::MAX) < limit
     {
-        looked(store, crate::row::time(row, "now")?);
+        complete_scan(store, crate::row::time(row, "now")?);
     }
     if !expired.is_empty() {
-        store.job_wakes.ring();
+        store.job_notifier.wake();
     }
     Ok(expired)
 }

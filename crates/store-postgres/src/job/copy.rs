@@ -1,4 +1,4 @@
-//! Jobs as PostgreSQL's binary COPY wants them. Pure.
+//! Encodes jobs in PostgreSQL's binary COPY format. Does no I/O.
 
 use leasehold_core::JobId;
 use leasehold_store::job::NewJob;
@@ -10,7 +10,7 @@ const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const COLUMNS: i16 = 12;
 const END: i16 = -1;
 
-/// The whole document for these jobs, in the order of `sql/job/copy.sql`'s columns.
+/// Encodes these jobs, with the columns in the order of `sql/job/copy.sql`.
 pub(super) fn encode<'a>(jobs: impl Iterator<Item = (JobId, i32, &'a NewJob)>) -> Vec<u8> {
     let mut out = HEADER.to_vec();
     for (id, queue, job) in jobs {
@@ -20,17 +20,17 @@ pub(super) fn encode<'a>(jobs: impl Iterator<Item = (JobId, i32, &'a NewJob)>) -
         field(&mut out, &job.priority.to_be_bytes());
         field(&mut out, job.kind.as_bytes());
         field(&mut out, job.payload.as_str().as_bytes());
-        maybe(&mut out, attempts(job).map(i32::to_be_bytes));
-        maybe(
+        optional_field(&mut out, attempts(job).map(i32::to_be_bytes));
+        optional_field(
             &mut out,
             job.timeout.map(|timeout| micros(timeout).to_be_bytes()),
         );
         let backoff = job.backoff;
-        maybe(&mut out, backoff.map(|b| micros(b.base).to_be_bytes()));
-        maybe(&mut out, backoff.map(|b| micros(b.max).to_be_bytes()));
-        maybe(&mut out, backoff.map(|b| b.factor.to_be_bytes()));
-        maybe(&mut out, backoff.map(|b| b.jitter.to_be_bytes()));
-        maybe(&mut out, trace(job));
+        optional_field(&mut out, backoff.map(|b| micros(b.base).to_be_bytes()));
+        optional_field(&mut out, backoff.map(|b| micros(b.max).to_be_bytes()));
+        optional_field(&mut out, backoff.map(|b| b.factor.to_be_bytes()));
+        optional_field(&mut out, backoff.map(|b| b.jitter.to_be_bytes()));
+        optional_field(&mut out, trace(job));
     }
     out.extend(END.to_be_bytes());
     out
@@ -42,7 +42,7 @@ fn field(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend(bytes);
 }
 
-fn maybe(out: &mut Vec<u8>, bytes: Option<impl AsRef<[u8]>>) {
+fn optional_field(out: &mut Vec<u8>, bytes: Option<impl AsRef<[u8]>>) {
     match bytes {
         Some(bytes) => field(out, bytes.as_ref()),
         None => out.extend((-1_i32).to_be_bytes()),

@@ -1,7 +1,8 @@
-//! Putting jobs into queues: one by a plain insert, many by arrays or COPY, those with keys in a transaction that takes the keys first.
+//! Enqueues jobs: a single job by a plain insert, many by arrays or COPY, jobs with deduplication keys in a transaction that takes the
+//! keys first.
 
 use super::row::JsonIn;
-use super::{copy, names};
+use super::{copy, queue_cache};
 use crate::error::postgres;
 use crate::pool;
 use crate::row::micros;
@@ -17,24 +18,24 @@ use leasehold_store::{Error, ErrorKind, Result};
 use std::collections::{HashMap, HashSet};
 
 const CONTEXT: &str = "job_enqueue";
-/// From so many jobs on COPY is worth its extra round trips.
-const COPY_FROM: usize = 100;
-/// Jobs in one insert of arrays.
+/// Minimum number of jobs for which COPY outweighs its extra round trips.
+const COPY_MIN_JOBS: usize = 100;
+/// Jobs in one array insert.
 const CHUNK: usize = 1_000;
-/// How often to look again for the holder of a key that was given up between two statements.
-const TRIES: usize = 10;
+/// How often to retry when the holder of a key releases it between two statements.
+const MAX_TRIES: usize = 10;
 
-/// A key as the database knows it.
+/// A deduplication key with its queue's id.
 type Key<'a> = (i32, &'a str);
 
-/// A job with its queue's number.
+/// A job with its queue's id.
 #[derive(Clone, Copy)]
-struct Placed<'a> {
+struct RoutedJob<'a> {
     queue: i32,
     job: &'a NewJob,
 }
 
-impl<'a> Placed<'a> {
+impl<'a> RoutedJob<'a> {
     fn key(&self) -> Option<Key<'a>> {
         let dedup = self.job.dedup.as_ref()?;
         Some((self.queue, dedup.key.as_str()))
@@ -46,24 +47,24 @@ pub(crate) async fn enqueue(store: &PostgresStore, jobs: &[NewJob]) -> Result<Ve
         return Ok(Vec::new());
     }
     let lines = jobs.iter().map(|job| (job.queue.as_str(), job.priority));
-    let queues = names::ensure_lines(store, CONTEXT, lines).await?;
-    let placed: Vec<Placed<'_>> = queues
+    let queues = queue_cache::ensure_lines(store, CONTEXT, lines).await?;
+    let routed: Vec<RoutedJob<'_>> = queues
         .into_iter()
         .zip(jobs)
-        .map(|(queue, job)| Placed { queue, job })
+        .map(|(queue, job)| RoutedJob { queue, job })
         .collect();
-    let answers = match placed.as_slice() {
+    let answers = match routed.as_slice() {
         [one] if one.job.dedup.is_none() && one.job.start == JobStart::Now => {
-            vec![new(one_by_itself(store, *one).await?)]
+            vec![new(insert_single(store, *one).await?)]
         }
-        _ if placed.iter().all(|placed| placed.job.dedup.is_none()) => {
-            let ids = without_keys(store, &placed).await?;
+        _ if routed.iter().all(|routed| routed.job.dedup.is_none()) => {
+            let ids = without_keys(store, &routed).await?;
             ids.into_iter().map(new).collect()
         }
-        _ => with_keys(store, &placed).await?,
+        _ => with_keys(store, &routed).await?,
     };
     if answers.iter().any(|answer| !answer.existing) {
-        store.job_wakes.ring();
+        store.job_notifier.wake();
     }
     Ok(answers)
 }
@@ -86,15 +87,15 @@ pub(super) fn attempts(job: &NewJob) -> Option<i32> {
         .map(|max| i32::try_from(max).unwrap_or(i32::MAX))
 }
 
-async fn one_by_itself(store: &PostgresStore, placed: Placed<'_>) -> Result<JobId> {
-    let job = placed.job;
+async fn insert_single(store: &PostgresStore, routed: RoutedJob<'_>) -> Result<JobId> {
+    let job = routed.job;
     let row = store
         .one(
             CONTEXT,
             sql!("job/enqueue_one"),
             &[
                 &store.given_now(),
-                &placed.queue,
+                &routed.queue,
                 &job.priority,
                 &job.kind,
                 &JsonIn(&job.payload),
@@ -111,11 +112,11 @@ async fn one_by_itself(store: &PostgresStore, placed: Placed<'_>) -> Result<JobI
     Ok(JobId(row.get("id")))
 }
 
-async fn without_keys(store: &PostgresStore, placed: &[Placed<'_>]) -> Result<Vec<JobId>> {
+async fn without_keys(store: &PostgresStore, routed: &[RoutedJob<'_>]) -> Result<Vec<JobId>> {
     let mut client = pool::take(&store.pool, CONTEXT).await?;
     let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
-    let ids = fresh_ids(&transaction, placed.len()).await?;
-    insert(&transaction, store.given_now(), &ids, placed).await?;
+    let ids = fresh_ids(&transaction, routed.len()).await?;
+    insert(&transaction, store.given_now(), &ids, routed).await?;
     transaction.commit().await.map_err(postgres(CONTEXT))?;
     Ok(ids)
 }
@@ -134,30 +135,30 @@ async fn fresh_ids(transaction: &Transaction<'_>, count: usize) -> Result<Vec<Jo
     Ok(ids.into_iter().map(JobId).collect())
 }
 
-/// Inserts jobs under these ids and has sleepers woken.
+/// Inserts jobs under these ids and notifies waiting workers.
 async fn insert(
     transaction: &Transaction<'_>,
     now: Option<Timestamp>,
     ids: &[JobId],
-    placed: &[Placed<'_>],
+    routed: &[RoutedJob<'_>],
 ) -> Result<()> {
-    let at_once = placed.iter().all(|p| p.job.start == JobStart::Now);
-    let numbered = ids.iter().copied().zip(placed.iter().copied());
-    // COPY lets the database's clock say when: not for a test that turns its own.
-    if now.is_none() && at_once && placed.len() >= COPY_FROM {
+    let at_once = routed.iter().all(|p| p.job.start == JobStart::Now);
+    let numbered = ids.iter().copied().zip(routed.iter().copied());
+    // COPY uses the database's clock, so it cannot be used with a manual clock.
+    if now.is_none() && at_once && routed.len() >= COPY_MIN_JOBS {
         copy_in(transaction, numbered).await?;
     } else {
-        let all: Vec<(JobId, Placed<'_>)> = numbered.collect();
+        let all: Vec<(JobId, RoutedJob<'_>)> = numbered.collect();
         for chunk in all.chunks(CHUNK) {
             insert_chunk(transaction, now, chunk).await?;
         }
     }
-    let wake = transaction
-        .prepare_cached(sql!("job/wake"))
+    let notify = transaction
+        .prepare_cached(sql!("job/notify"))
         .await
         .map_err(postgres(CONTEXT))?;
     transaction
-        .query_one(&wake, &[])
+        .query_one(&notify, &[])
         .await
         .map_err(postgres(CONTEXT))?;
     Ok(())
@@ -165,9 +166,9 @@ async fn insert(
 
 async fn copy_in<'a>(
     transaction: &Transaction<'_>,
-    numbered: impl Iterator<Item = (JobId, Placed<'a>)>,
+    numbered: impl Iterator<Item = (JobId, RoutedJob<'a>)>,
 ) -> Result<()> {
-    let document = copy::encode(numbered.map(|(id, placed)| (id, placed.queue, placed.job)));
+    let document = copy::encode(numbered.map(|(id, routed)| (id, routed.queue, routed.job)));
     let statement = transaction
         .prepare_cached(sql!("job/copy"))
         .await
@@ -187,10 +188,10 @@ async fn copy_in<'a>(
 async fn insert_chunk(
     transaction: &Transaction<'_>,
     now: Option<Timestamp>,
-    chunk: &[(JobId, Placed<'_>)],
+    chunk: &[(JobId, RoutedJob<'_>)],
 ) -> Result<()> {
-    fn column<'a, T>(chunk: &[(JobId, Placed<'a>)], of: impl Fn(&Placed<'a>) -> T) -> Vec<T> {
-        chunk.iter().map(|(_, placed)| of(placed)).collect()
+    fn column<'a, T>(chunk: &[(JobId, RoutedJob<'a>)], of: impl Fn(&RoutedJob<'a>) -> T) -> Vec<T> {
+        chunk.iter().map(|(_, routed)| of(routed)).collect()
     }
     let ids: Vec<i64> = chunk.iter().map(|(id, _)| id.0).collect();
     let statement = transaction
@@ -229,50 +230,50 @@ async fn insert_chunk(
     Ok(())
 }
 
-async fn with_keys(store: &PostgresStore, placed: &[Placed<'_>]) -> Result<Vec<EnqueuedJob>> {
-    let keys: HashSet<Key<'_>> = placed.iter().filter_map(Placed::key).collect();
+async fn with_keys(store: &PostgresStore, routed: &[RoutedJob<'_>]) -> Result<Vec<EnqueuedJob>> {
+    let keys: HashSet<Key<'_>> = routed.iter().filter_map(RoutedJob::key).collect();
     let (queues, keys): (Vec<i32>, Vec<&str>) = keys.into_iter().unzip();
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         store
             .execute(
                 CONTEXT,
-                sql!("job/key_forget"),
+                sql!("job/key_expire"),
                 &[&store.given_now(), &queues, &keys],
             )
             .await?;
-        if let Some(answers) = try_with_keys(store, placed).await? {
+        if let Some(answers) = try_with_keys(store, routed).await? {
             return Ok(answers);
         }
     }
-    let text = "deduplication keys were given up again and again while they were asked for";
+    let text = "deduplication keys were released repeatedly by concurrent calls";
     Err(Error::new(CONTEXT, ErrorKind::Contended(text.to_owned())))
 }
 
-/// None if the holder of a key gave it up between two statements.
+/// Returns none if the holder of a key released it between two statements.
 async fn try_with_keys(
     store: &PostgresStore,
-    placed: &[Placed<'_>],
+    routed: &[RoutedJob<'_>],
 ) -> Result<Option<Vec<EnqueuedJob>>> {
     let mut client = pool::take(&store.pool, CONTEXT).await?;
     let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
-    let ids = fresh_ids(&transaction, placed.len()).await?;
-    let taken = take_keys(&transaction, store.given_now(), &ids, placed).await?;
+    let ids = fresh_ids(&transaction, routed.len()).await?;
+    let taken = take_keys(&transaction, store.given_now(), &ids, routed).await?;
     let (mut new_ids, mut new_jobs) = (Vec::new(), Vec::new());
-    let mut others: Vec<Key<'_>> = Vec::new();
-    for (id, job) in ids.iter().zip(placed) {
+    let mut held_keys: Vec<Key<'_>> = Vec::new();
+    for (id, job) in ids.iter().zip(routed) {
         match job.key() {
-            Some(key) if !taken.contains(id) => others.push(key),
+            Some(key) if !taken.contains(id) => held_keys.push(key),
             Some(_) | None => {
                 new_ids.push(*id);
                 new_jobs.push(*job);
             }
         }
     }
-    let holders = holders(&transaction, store.given_now(), &others).await?;
+    let holders = holders(&transaction, store.given_now(), &held_keys).await?;
     if !new_jobs.is_empty() {
         insert(&transaction, store.given_now(), &new_ids, &new_jobs).await?;
     }
-    let answers = ids.iter().zip(placed).map(|(id, job)| match job.key() {
+    let answers = ids.iter().zip(routed).map(|(id, job)| match job.key() {
         Some(key) if !taken.contains(id) => {
             let holder = holders.get(&(key.0, key.1.to_owned()))?;
             Some(EnqueuedJob {
@@ -289,15 +290,15 @@ async fn try_with_keys(
     Ok(Some(answers))
 }
 
-/// Takes the keys that nobody holds, for the first job of the call that has each; which jobs got theirs.
+/// Takes free keys, each for the first job of the call that has it. Returns which jobs got their key.
 async fn take_keys(
     transaction: &Transaction<'_>,
     now: Option<Timestamp>,
     ids: &[JobId],
-    placed: &[Placed<'_>],
+    routed: &[RoutedJob<'_>],
 ) -> Result<HashSet<JobId>> {
     let mut first: HashMap<Key<'_>, (JobId, Option<i64>)> = HashMap::new();
-    for (id, job) in ids.iter().zip(placed) {
+    for (id, job) in ids.iter().zip(routed) {
         if let (Some(key), Some(dedup)) = (job.key(), job.job.dedup.as_ref()) {
             first.entry(key).or_insert((*id, dedup.window.map(micros)));
         }

@@ -1,6 +1,6 @@
-//! What a worker does with its leases: renew them, end them. The claims of nodes are in `nodes`.
+//! Renews leases and finishes claimed jobs. `nodes` finishes jobs that are nodes of a graph.
 
-use super::nodes::{NodeAnswer, Nodes};
+use super::nodes::{NodeFinisher, NodeResult};
 use super::row::{self, JsonIn};
 use crate::error::postgres;
 use crate::pool;
@@ -8,7 +8,7 @@ use crate::row::{micros, time};
 use crate::store::{Params, PostgresStore, sql};
 use deadpool_postgres::GenericClient;
 use leasehold_core::job::{
-    Again, JobEnd, JobFinish, JobFinished, JobRef, JobRetry, JobStatus, bounded_wait, jitter,
+    JobEnd, JobFinish, JobFinished, JobRef, JobRetry, JobStatus, RetryMode, bounded_wait, jitter,
 };
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::ERROR_MAX_CHARS;
@@ -22,7 +22,7 @@ use tokio_postgres::Row;
 
 const CONTEXT: &str = "job_finish";
 
-/// Claims sorted by page, as the functions of the schema take them.
+/// Claims sorted by page of leases, in the form that the SQL functions take.
 struct Pages {
     tokens: Vec<i64>,
     first: Vec<i32>,
@@ -76,12 +76,12 @@ pub(crate) async fn renew(
     Ok(rows.iter().map(|row| JobId(row.get(0))).collect())
 }
 
-/// How a claim shall end, decided before it is written.
+/// How a claimed job ends, decided before it is written.
 #[derive(Clone)]
-pub(crate) struct Verdict<'a> {
+pub(crate) struct FinishDecision<'a> {
     pub(crate) claim: JobRef,
-    /// Its position in the call.
-    pub(crate) asked: usize,
+    /// The index in the call.
+    pub(crate) index: usize,
     pub(crate) becomes: JobStatus,
     pub(crate) result: Option<&'a JsonText>,
     pub(crate) error: Option<String>,
@@ -89,15 +89,15 @@ pub(crate) struct Verdict<'a> {
     uncounted: bool,
 }
 
-impl<'a> Verdict<'a> {
+impl<'a> FinishDecision<'a> {
     pub(super) fn new(
-        asked: usize,
+        index: usize,
         finish: &'a JobFinish,
         policies: &HashMap<JobRef, Policy>,
     ) -> Self {
-        let mut verdict = Self {
+        let mut decision = Self {
             claim: finish.claim,
-            asked,
+            index,
             becomes: JobStatus::Queued,
             result: None,
             error: None,
@@ -106,41 +106,41 @@ impl<'a> Verdict<'a> {
         };
         match &finish.end {
             JobEnd::Completed { result } => {
-                verdict.becomes = JobStatus::Completed;
-                verdict.result = result.as_ref();
+                decision.becomes = JobStatus::Completed;
+                decision.result = result.as_ref();
             }
-            JobEnd::Failed { error, again } => {
-                verdict.uncounted = false;
-                verdict.error = Some(clip(error, ERROR_MAX_CHARS));
+            JobEnd::Failed { error, retry_mode } => {
+                decision.uncounted = false;
+                decision.error = Some(clip(error, ERROR_MAX_CHARS));
                 let policy = policies.get(&finish.claim);
-                match policy.and_then(|policy| policy.wait(finish.claim, *again)) {
-                    Some(wait) => verdict.wait = wait,
-                    None => verdict.becomes = JobStatus::Failed,
+                match policy.and_then(|policy| policy.wait(finish.claim, *retry_mode)) {
+                    Some(wait) => decision.wait = wait,
+                    None => decision.becomes = JobStatus::Failed,
                 }
             }
-            JobEnd::Snoozed(wait) => verdict.wait = *wait,
-            JobEnd::GivenBack => {}
+            JobEnd::Snoozed(wait) => decision.wait = *wait,
+            JobEnd::Returned => {}
         }
-        verdict
+        decision
     }
 }
 
-/// How a running job is tried again.
+/// The retry policy of a running job and its current attempt.
 pub(super) struct Policy {
     attempt: u32,
     retry: JobRetry,
 }
 
 impl Policy {
-    /// How long a failed job waits for its next attempt; none if there is none.
-    fn wait(&self, claim: JobRef, again: Again) -> Option<Duration> {
+    /// Returns how long a failed job waits for its next attempt; none if it has no attempt left.
+    fn wait(&self, claim: JobRef, retry_mode: RetryMode) -> Option<Duration> {
         let by_policy = self
             .retry
             .after_failure(self.attempt, jitter(claim.job, claim.token))?;
-        match again {
-            Again::Policy => Some(by_policy),
-            Again::After(wait) => Some(wait),
-            Again::Never => None,
+        match retry_mode {
+            RetryMode::Policy => Some(by_policy),
+            RetryMode::After(wait) => Some(wait),
+            RetryMode::Never => None,
         }
     }
 }
@@ -152,7 +152,7 @@ async fn policies(
     let (ids, tokens): (Vec<i64>, Vec<i64>) = finishes
         .iter()
         .filter(
-            |finish| matches!(&finish.end, JobEnd::Failed { again, .. } if *again != Again::Never),
+            |finish| matches!(&finish.end, JobEnd::Failed { retry_mode, .. } if *retry_mode != RetryMode::Never),
         )
         .map(|finish| (finish.claim.job.0, finish.claim.token))
         .unzip();
@@ -189,31 +189,31 @@ pub(crate) async fn finish(
     finishes: &[JobFinish],
 ) -> Result<JobsFinished> {
     let mut client = pool::take(&store.pool, CONTEXT).await?;
-    let verdicts = verdicts(&client, finishes).await?;
-    let answers = end(&client, store.given_now(), worker, &verdicts, false).await?;
-    let mut call = Call::new(finishes, &verdicts);
-    let claims = call.keep(store, answers);
-    let nodes = Nodes {
+    let decisions = decide(&client, finishes).await?;
+    let results = end(&client, store.given_now(), worker, &decisions, false).await?;
+    let mut call = FinishCall::new(finishes, &decisions);
+    let node_claims = call.add(store, results);
+    let finisher = NodeFinisher {
         store,
         worker,
         finishes,
     };
-    let failure = call.keep_nodes(nodes.finish(&mut client, claims).await);
+    let failure = call.add_nodes(finisher.finish(&mut client, node_claims).await);
     call.finished.with_failure(failure)
 }
 
-/// A call that ends claims.
-struct Call<'a> {
+/// The state of one `job_finish` call.
+struct FinishCall<'a> {
     finishes: &'a [JobFinish],
-    verdicts: HashMap<JobRef, &'a Verdict<'a>>,
+    decisions: HashMap<JobRef, &'a FinishDecision<'a>>,
     finished: JobsFinished,
 }
 
-impl<'a> Call<'a> {
-    fn new(finishes: &'a [JobFinish], verdicts: &'a [Verdict<'a>]) -> Self {
+impl<'a> FinishCall<'a> {
+    fn new(finishes: &'a [JobFinish], decisions: &'a [FinishDecision<'a>]) -> Self {
         Self {
             finishes,
-            verdicts: verdicts.iter().map(|v| (v.claim, v)).collect(),
+            decisions: decisions.iter().map(|d| (d.claim, d)).collect(),
             finished: JobsFinished {
                 jobs: vec![JobFinished::LeaseLost; finishes.len()],
                 ..JobsFinished::default()
@@ -221,94 +221,101 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Keeps answers that are committed and wakes whoever waits for that. Returns the claims of nodes, in the order asked.
-    fn keep(&mut self, store: &PostgresStore, answers: Vec<Answer>) -> Vec<&'a Verdict<'a>> {
+    /// Adds committed results and wakes waiting workers. Returns the claims of nodes, in the order of the call.
+    fn add(
+        &mut self,
+        store: &PostgresStore,
+        results: Vec<FinishResult>,
+    ) -> Vec<&'a FinishDecision<'a>> {
         let (mut queued, mut nodes) = (false, Vec::new());
-        for (claim, answer) in answers {
-            let Some(&verdict) = self.verdicts.get(&claim) else {
+        for (claim, result) in results {
+            let Some(&decision) = self.decisions.get(&claim) else {
                 continue;
             };
-            match answer {
+            match result {
                 Some(finished) => {
                     queued |= matches!(finished, JobFinished::Queued { .. });
-                    self.finished.jobs[verdict.asked] = finished;
+                    self.finished.jobs[decision.index] = finished;
                 }
-                None => nodes.push(verdict),
+                None => nodes.push(decision),
             }
         }
-        store.job_wakes.finished(queued);
-        nodes.sort_unstable_by_key(|verdict| verdict.asked);
+        store.job_notifier.finished(queued);
+        nodes.sort_unstable_by_key(|decision| decision.index);
         nodes
     }
 
-    /// Keeps what became of the claims of nodes, and returns the first failure.
-    fn keep_nodes(&mut self, answers: Vec<NodeAnswer<'a>>) -> Option<Error> {
+    /// Adds the results of claims of nodes, and returns the first failure.
+    fn add_nodes(&mut self, results: Vec<NodeResult<'a>>) -> Option<Error> {
         let (mut failure, mut unwritten) = (None, HashSet::new());
-        for (verdict, answer) in answers {
-            match answer {
+        for (decision, result) in results {
+            match result {
                 Some(Ok(node)) => {
                     self.finished.ended.extend(node.ended);
                     if let Some((_, Some(finished))) = node.job {
-                        self.finished.jobs[verdict.asked] = finished;
+                        self.finished.jobs[decision.index] = finished;
                     }
                 }
                 Some(Err(error)) => {
                     failure.get_or_insert(error);
-                    unwritten.insert(verdict.claim);
+                    unwritten.insert(decision.claim);
                 }
                 None => {
-                    unwritten.insert(verdict.claim);
+                    unwritten.insert(decision.claim);
                 }
             }
         }
-        // Also where the call asks for such a claim a second time.
-        for (finish, answer) in self.finishes.iter().zip(&mut self.finished.jobs) {
+        // The call may contain such a claim a second time.
+        for (finish, result) in self.finishes.iter().zip(&mut self.finished.jobs) {
             if unwritten.contains(&finish.claim) {
-                *answer = JobFinished::NotWritten;
+                *result = JobFinished::NotWritten;
             }
         }
         failure
     }
 }
 
-/// What shall become of each claim, sorted by page; of two for one claim the first.
-async fn verdicts<'a>(
+/// Decides how each claim ends. Sorted by page; the first entry for a claim counts.
+async fn decide<'a>(
     client: &impl GenericClient,
     finishes: &'a [JobFinish],
-) -> Result<Vec<Verdict<'a>>> {
+) -> Result<Vec<FinishDecision<'a>>> {
     let policies = policies(client, finishes).await?;
-    let mut verdicts: Vec<Verdict<'_>> = finishes
+    let mut decisions: Vec<FinishDecision<'_>> = finishes
         .iter()
         .enumerate()
-        .map(|(asked, finish)| Verdict::new(asked, finish, &policies))
+        .map(|(index, finish)| FinishDecision::new(index, finish, &policies))
         .collect();
-    verdicts.sort_unstable_by_key(|v| (v.claim.token, v.claim.job, v.asked));
-    verdicts.dedup_by_key(|v| v.claim);
-    Ok(verdicts)
+    decisions.sort_unstable_by_key(|d| (d.claim.token, d.claim.job, d.index));
+    decisions.dedup_by_key(|d| d.claim);
+    Ok(decisions)
 }
 
-/// What became of a claim; none if it is that of a node, whose graph has to be brought on with it.
-pub(crate) type Answer = (JobRef, Option<JobFinished>);
+/// The outcome of a claim; none if the job is a node, whose graph has to advance in the same transaction.
+pub(crate) type FinishResult = (JobRef, Option<JobFinished>);
 
-/// Ends those of these claims that the worker holds, and says what became of them. `nodes`: the caller brings their graphs on.
+/// Ends the claims that the worker still holds, and returns their outcomes. `nodes`: the caller advances the graphs of nodes.
 pub(crate) async fn end(
     client: &impl GenericClient,
     now: Option<Timestamp>,
     worker: &str,
-    verdicts: &[Verdict<'_>],
+    decisions: &[FinishDecision<'_>],
     nodes: bool,
-) -> Result<Vec<Answer>> {
-    let pages = Pages::of(verdicts.iter().map(|v| v.claim));
-    let plain = verdicts
+) -> Result<Vec<FinishResult>> {
+    let pages = Pages::of(decisions.iter().map(|d| d.claim));
+    let plain = decisions
         .iter()
-        .all(|v| v.becomes == JobStatus::Completed && v.result.is_none());
-    // Of plain ones nothing more is said.
-    let told = if plain { &[] } else { verdicts };
-    let becomes: Vec<&str> = told.iter().map(|v| v.becomes.as_str()).collect();
-    let results: Vec<Option<JsonIn<'_>>> = told.iter().map(|v| v.result.map(JsonIn)).collect();
-    let errors: Vec<Option<&str>> = told.iter().map(|v| v.error.as_deref()).collect();
-    let waits: Vec<i64> = told.iter().map(|v| micros(bounded_wait(v.wait))).collect();
-    let uncounted: Vec<bool> = told.iter().map(|v| v.uncounted).collect();
+        .all(|d| d.becomes == JobStatus::Completed && d.result.is_none());
+    // Plain ones need no further columns.
+    let detailed = if plain { &[] } else { decisions };
+    let becomes: Vec<&str> = detailed.iter().map(|d| d.becomes.as_str()).collect();
+    let results: Vec<Option<JsonIn<'_>>> = detailed.iter().map(|d| d.result.map(JsonIn)).collect();
+    let errors: Vec<Option<&str>> = detailed.iter().map(|d| d.error.as_deref()).collect();
+    let waits: Vec<i64> = detailed
+        .iter()
+        .map(|d| micros(bounded_wait(d.wait)))
+        .collect();
+    let uncounted: Vec<bool> = detailed.iter().map(|d| d.uncounted).collect();
     let params: &Params<'_> = &[
         &now,
         &worker,

@@ -1,20 +1,21 @@
-//! The WorkQueue on PostgreSQL: jobs, their leases and their ends. Knows no worker.
+//! The WorkQueue on PostgreSQL: implements [`JobStore`]. Knows nothing of worker processes.
 
 pub(crate) mod claim;
+mod cluster_check;
 mod copy;
 mod enqueue;
-mod expiry;
+mod expiry_scan;
 pub(crate) mod finish;
-pub(crate) mod names;
 mod nodes;
+pub(crate) mod notification;
+pub(crate) mod queue_cache;
 pub(crate) mod row;
-mod settling;
-pub(crate) mod wake;
 
-use crate::row::Kept;
+use crate::row::PgRecord;
 use crate::store::{PostgresStore, sql};
 use async_trait::async_trait;
-use expiry::Expiry;
+use cluster_check::ClusterCheck;
+use expiry_scan::ExpiryScan;
 use leasehold_core::job::{JobClaim, JobFinish, JobRef, JobsClaimed};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{JobId, JobStatus, JsonText};
@@ -23,30 +24,29 @@ use leasehold_store::job::{
     JobsPruned, NewJob,
 };
 use leasehold_store::{Page, Result};
-use names::Names;
-use settling::Settling;
+use queue_cache::QueueCache;
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::{Semaphore, watch};
 use tokio_postgres::Row;
 
-/// What a store remembers about jobs; its clones share it.
+/// In-memory state of the WorkQueue; the clones of a store share it.
 #[derive(Debug)]
 pub(crate) struct Jobs {
-    names: Names,
-    expiry: Mutex<Expiry>,
-    settling: Settling,
-    /// A permit for each claim that may have a connection.
+    queue_cache: QueueCache,
+    expiry_scan: Mutex<ExpiryScan>,
+    cluster_check: ClusterCheck,
+    /// Limits how many claims hold a connection at once.
     claims: Semaphore,
 }
 
 impl Jobs {
-    /// For a store with so many connections.
+    /// Creates the state for a store with this many connections.
     pub(crate) fn new(connections: usize) -> Self {
         Self {
-            names: Names::default(),
-            expiry: Mutex::default(),
-            settling: Settling::default(),
+            queue_cache: QueueCache::default(),
+            expiry_scan: Mutex::default(),
+            cluster_check: ClusterCheck::default(),
             claims: Semaphore::new((connections / 2).max(1)),
         }
     }
@@ -104,7 +104,7 @@ impl JobStore for PostgresStore {
                 &[&self.given_now(), &id.0],
             )
             .await?;
-        Ok(match row.get::<_, &str>("became") {
+        Ok(match row.get::<_, &str>("outcome") {
             "cancelled" => JobCancelled::Cancelled,
             "running" => JobCancelled::Running,
             "finished" => JobCancelled::Finished,
@@ -117,14 +117,14 @@ impl JobStore for PostgresStore {
         let found = self
             .maybe("job_get", sql!("job/get"), &[&self.given_now(), &id.0])
             .await?;
-        found.map(|row| Job::read(&Kept(&row))).transpose()
+        found.map(|row| Job::read(&PgRecord(&row))).transpose()
     }
 
     async fn job_list(&self, filter: &JobFilter, page: Page<JobId>) -> Result<Vec<Job>> {
         let context = "job_list";
         let queue = match &filter.queue {
             None => None,
-            Some(name) => match names::find(self, context, name).await? {
+            Some(name) => match queue_cache::find(self, context, name).await? {
                 None => return Ok(Vec::new()),
                 known => known,
             },
@@ -149,7 +149,7 @@ impl JobStore for PostgresStore {
                     .await?
             }
         };
-        found.iter().map(|row| Job::read(&Kept(row))).collect()
+        found.iter().map(|row| Job::read(&PgRecord(row))).collect()
     }
 
     async fn job_prune(&self, prune: &JobPrune) -> Result<JobsPruned> {
@@ -172,11 +172,11 @@ impl JobStore for PostgresStore {
         Ok(JobsPruned { jobs, keys })
     }
 
-    async fn job_arm(&self) -> Result<bool> {
-        Ok(self.job_wakes.arm().await)
+    async fn job_notification_arm(&self) -> Result<bool> {
+        Ok(self.job_notifier.arm().await)
     }
 
-    fn job_bell(&self) -> watch::Receiver<u64> {
-        self.job_wakes.bell()
+    fn subscribe_jobs(&self) -> watch::Receiver<u64> {
+        self.job_notifier.subscribe()
     }
 }

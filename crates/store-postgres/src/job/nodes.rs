@@ -1,7 +1,7 @@
-//! Ends the claims of nodes, each in a transaction of its own: those that share a graph or a page of leases one after the other, others over a few
-//! connections at once. What a transaction writes is in `graph::finish`.
+//! Finishes jobs that are nodes of graphs, each in its own transaction. Claims that share a graph or a page of leases run one after the
+//! other, others in parallel on a few connections. `graph::finish` writes the transaction.
 
-use super::finish::Verdict;
+use super::finish::FinishDecision;
 use crate::error::postgres;
 use crate::graph::{self, NodeFinished};
 use crate::pool;
@@ -16,57 +16,60 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
 
 const CONTEXT: &str = "job_finish";
-/// Connections that one call uses at most. All but the first are used only while they are free.
-const CONNECTIONS: usize = 4;
+/// Connections of the pool that one call uses at most; not the pool size. All but the first must be idle.
+const MAX_CONNECTIONS: usize = 4;
 
-/// Claims of nodes that end one after the other.
-type Line<'a> = Vec<&'a Verdict<'a>>;
+/// Claims of nodes that are finished one after the other.
+type Sequence<'a> = Vec<&'a FinishDecision<'a>>;
 
-/// The claims of nodes that a call ends.
-pub(super) struct Nodes<'a> {
+/// Finishes the claims of nodes of one call.
+pub(super) struct NodeFinisher<'a> {
     pub(super) store: &'a PostgresStore,
     pub(super) worker: &'a str,
     pub(super) finishes: &'a [JobFinish],
 }
 
-/// What became of the claim of a node; none if another failed before and the database has gone away.
-pub(super) type NodeAnswer<'a> = (&'a Verdict<'a>, Option<Result<NodeFinished>>);
+/// The outcome of a claim of a node; none if it was not tried because the database became unavailable.
+pub(super) type NodeResult<'a> = (&'a FinishDecision<'a>, Option<Result<NodeFinished>>);
 
-impl<'a> Nodes<'a> {
-    /// Ends these claims, which are in the order asked. One that fails does not keep the others from their end, unless the database has gone
-    /// away.
-    pub(super) async fn finish(&self, client: &mut Object, nodes: Line<'a>) -> Vec<NodeAnswer<'a>> {
-        let lines = match self.lines(client, &nodes).await {
-            Ok(lines) => lines,
-            // As one line, whose first end meets the same failure.
+impl<'a> NodeFinisher<'a> {
+    /// Finishes these claims, given in the order of the call. A failed claim does not stop the others, unless the database is unavailable.
+    pub(super) async fn finish(
+        &self,
+        client: &mut Object,
+        nodes: Sequence<'a>,
+    ) -> Vec<NodeResult<'a>> {
+        let sequences = match self.sequences(client, &nodes).await {
+            Ok(sequences) => sequences,
+            // As one sequence, whose first claim fails in the same way.
             Err(_) => VecDeque::from([nodes]),
         };
-        let spare = lines.len().clamp(1, CONNECTIONS) - 1;
-        let work = Work {
+        let extra = sequences.len().clamp(1, MAX_CONNECTIONS) - 1;
+        let work = WorkList {
             nodes: self,
-            lines: Mutex::new(lines),
-            answers: Mutex::default(),
-            gone: AtomicBool::new(false),
+            sequences: Mutex::new(sequences),
+            results: Mutex::default(),
+            is_unavailable: AtomicBool::new(false),
         };
         join(
             work.run(client),
-            join_all((0..spare).map(|_| work.run_if_free())),
+            join_all((0..extra).map(|_| work.run_if_free())),
         )
         .await;
-        let answers = work.answers.into_inner();
-        answers.unwrap_or_else(PoisonError::into_inner)
+        let results = work.results.into_inner();
+        results.unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn lines(
+    async fn sequences(
         &self,
         client: &Object,
-        nodes: &[&'a Verdict<'a>],
-    ) -> Result<VecDeque<Line<'a>>> {
-        let page = |verdict: &&Verdict<'_>| verdict.claim.token;
+        nodes: &[&'a FinishDecision<'a>],
+    ) -> Result<VecDeque<Sequence<'a>>> {
+        let page = |decision: &&FinishDecision<'_>| decision.claim.token;
         if nodes.windows(2).all(|two| page(&two[0]) == page(&two[1])) {
             return Ok(VecDeque::from([nodes.to_vec()]));
         }
-        let jobs: Vec<i64> = nodes.iter().map(|verdict| verdict.claim.job.0).collect();
+        let jobs: Vec<i64> = nodes.iter().map(|decision| decision.claim.job.0).collect();
         let statement = client.prepare_cached(sql!("job/executions")).await;
         let statement = statement.map_err(postgres(CONTEXT))?;
         let rows = client.query(&statement, &[&jobs]).await;
@@ -75,12 +78,16 @@ impl<'a> Nodes<'a> {
             .iter()
             .map(|row| (row.get("id"), row.get("execution_id")))
             .collect();
-        Ok(apart(nodes, &executions))
+        Ok(split_independent(nodes, &executions))
     }
 }
 
-/// Claims that share neither a page nor an execution, directly or by others, are in different lines. A line keeps their order.
-fn apart<'a>(nodes: &[&'a Verdict<'a>], executions: &HashMap<i64, Uuid>) -> VecDeque<Line<'a>> {
+/// Splits claims into sequences: two claims that share a page or an execution, directly or through others, are in the same one.
+/// Sequences keep the order of the claims.
+fn split_independent<'a>(
+    nodes: &[&'a FinishDecision<'a>],
+    executions: &HashMap<i64, Uuid>,
+) -> VecDeque<Sequence<'a>> {
     let mut joined: Vec<usize> = (0..nodes.len()).collect();
     fn first(joined: &mut [usize], mut at: usize) -> usize {
         while joined[at] != at {
@@ -90,32 +97,32 @@ fn apart<'a>(nodes: &[&'a Verdict<'a>], executions: &HashMap<i64, Uuid>) -> VecD
         at
     }
     let (mut by_page, mut by_execution) = (HashMap::new(), HashMap::new());
-    for (at, verdict) in nodes.iter().enumerate() {
-        let execution = executions.get(&verdict.claim.job.0);
-        let same_page = *by_page.entry(verdict.claim.token).or_insert(at);
+    for (at, decision) in nodes.iter().enumerate() {
+        let execution = executions.get(&decision.claim.job.0);
+        let same_page = *by_page.entry(decision.claim.token).or_insert(at);
         let same_execution = execution.map_or(at, |id| *by_execution.entry(*id).or_insert(at));
         for other in [same_page, same_execution] {
             let (one, other) = (first(&mut joined, at), first(&mut joined, other));
             joined[one.max(other)] = one.min(other);
         }
     }
-    let mut lines: Vec<Line<'a>> = vec![Vec::new(); nodes.len()];
-    for (at, verdict) in nodes.iter().enumerate() {
-        lines[first(&mut joined, at)].push(verdict);
+    let mut sequences: Vec<Sequence<'a>> = vec![Vec::new(); nodes.len()];
+    for (at, decision) in nodes.iter().enumerate() {
+        sequences[first(&mut joined, at)].push(decision);
     }
-    lines.retain(|line| !line.is_empty());
-    lines.into()
+    sequences.retain(|sequence| !sequence.is_empty());
+    sequences.into()
 }
 
-/// Lines that are worked off by several connections.
-struct Work<'w, 'a> {
-    nodes: &'w Nodes<'a>,
-    lines: Mutex<VecDeque<Line<'a>>>,
-    answers: Mutex<Vec<NodeAnswer<'a>>>,
-    gone: AtomicBool,
+/// Sequences that several connections share.
+struct WorkList<'w, 'a> {
+    nodes: &'w NodeFinisher<'a>,
+    sequences: Mutex<VecDeque<Sequence<'a>>>,
+    results: Mutex<Vec<NodeResult<'a>>>,
+    is_unavailable: AtomicBool,
 }
 
-impl Work<'_, '_> {
+impl WorkList<'_, '_> {
     async fn run_if_free(&self) {
         if let Some(mut client) = pool::take_if_free(&self.nodes.store.pool).await {
             self.run(&mut client).await;
@@ -124,35 +131,39 @@ impl Work<'_, '_> {
 
     async fn run(&self, client: &mut Object) {
         loop {
-            let Some(line) = lock(&self.lines).pop_front() else {
+            let Some(sequence) = lock(&self.sequences).pop_front() else {
                 return;
             };
-            for verdict in line {
-                let answer = match self.gone.load(Ordering::Relaxed) {
+            for decision in sequence {
+                let result = match self.is_unavailable.load(Ordering::Relaxed) {
                     true => None,
-                    false => Some(self.end(client, verdict).await),
+                    false => Some(self.end(client, decision).await),
                 };
-                lock(&self.answers).push((verdict, answer));
+                lock(&self.results).push((decision, result));
             }
         }
     }
 
-    async fn end(&self, client: &mut Object, verdict: &Verdict<'_>) -> Result<NodeFinished> {
-        let Nodes {
+    async fn end(
+        &self,
+        client: &mut Object,
+        decision: &FinishDecision<'_>,
+    ) -> Result<NodeFinished> {
+        let NodeFinisher {
             store,
             worker,
             finishes,
         } = *self.nodes;
-        let end = &finishes[verdict.asked].end;
-        let finished = graph::finish_node(store, client, worker, verdict, end).await;
+        let end = &finishes[decision.index].end;
+        let finished = graph::finish_node(store, client, worker, decision, end).await;
         match &finished {
             Ok(node) => {
                 let queued = matches!(node.job, Some((_, Some(JobFinished::Queued { .. }))));
-                store.job_wakes.finished(queued);
+                store.job_notifier.finished(queued);
             }
             Err(error) => {
-                let gone = matches!(error.kind, ErrorKind::Unavailable(_));
-                self.gone.fetch_or(gone, Ordering::Relaxed);
+                let unavailable = matches!(error.kind, ErrorKind::Unavailable(_));
+                self.is_unavailable.fetch_or(unavailable, Ordering::Relaxed);
             }
         }
         finished
@@ -171,7 +182,7 @@ mod tests {
     use leasehold_store::fresh_id;
 
     #[test]
-    fn claims_of_one_page_or_one_execution_stay_in_one_line() {
+    fn claims_of_one_page_or_one_execution_stay_in_one_sequence() {
         let executions: Vec<Uuid> = (0..5).map(|_| fresh_id()).collect();
         // Page and execution of each claim.
         let claims = [
@@ -191,7 +202,7 @@ mod tests {
                     job: JobId(job),
                     token,
                 },
-                end: JobEnd::GivenBack,
+                end: JobEnd::Returned,
             })
             .collect();
         let of = (0..)
@@ -199,15 +210,16 @@ mod tests {
             .map(|(job, (_, of))| (job, executions[of]));
         let of: HashMap<i64, Uuid> = of.collect();
         let none = HashMap::new();
-        let verdicts: Vec<Verdict<'_>> = finishes
+        let decisions: Vec<FinishDecision<'_>> = finishes
             .iter()
             .enumerate()
-            .map(|(asked, finish)| Verdict::new(asked, finish, &none))
+            .map(|(index, finish)| FinishDecision::new(index, finish, &none))
             .collect();
-        let nodes: Vec<&Verdict<'_>> = verdicts.iter().collect();
-        let lines = apart(&nodes, &of);
-        let asked = |line: &Line<'_>| line.iter().map(|v| v.asked).collect::<Vec<_>>();
-        let lines: Vec<Vec<usize>> = lines.iter().map(asked).collect();
-        assert_eq!(lines, [vec![0, 2, 5], vec![1, 4], vec![3, 6, 7]]);
+        let nodes: Vec<&FinishDecision<'_>> = decisions.iter().collect();
+        let sequences = split_independent(&nodes, &of);
+        let indexes =
+            |sequence: &Sequence<'_>| sequence.iter().map(|d| d.index).collect::<Vec<_>>();
+        let sequences: Vec<Vec<usize>> = sequences.iter().map(indexes).collect();
+        assert_eq!(sequences, [vec![0, 2, 5], vec![1, 4], vec![3, 6, 7]]);
     }
 }

@@ -1,4 +1,4 @@
-//! Rows of jobs and queues as the port's types.
+//! Converts rows of jobs and queues to the port's types.
 
 use crate::row::time;
 use leasehold_core::job::JobRetry;
@@ -13,11 +13,11 @@ use tokio_postgres::Row;
 use tokio_postgres::types::private::BytesMut;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 
-/// A `json` or `jsonb` value as it is: text that nobody looks into.
+/// The text of a `json` or `jsonb` value, not parsed.
 #[derive(Debug)]
 pub(crate) struct Json(pub(crate) JsonText);
 
-/// With this byte PostgreSQL begins a `jsonb` value that it sends as text.
+/// The version byte before a `jsonb` value in the binary format.
 const JSONB_FORMAT: u8 = 1;
 
 impl<'a> FromSql<'a> for Json {
@@ -27,7 +27,7 @@ impl<'a> FromSql<'a> for Json {
     ) -> std::result::Result<Self, Box<dyn StdError + Sync + Send>> {
         let raw = if *ty == Type::JSONB {
             raw.strip_prefix(&[JSONB_FORMAT])
-                .ok_or("jsonb in another format than 1")?
+                .ok_or("unsupported jsonb format version")?
         } else {
             raw
         };
@@ -41,7 +41,7 @@ impl<'a> FromSql<'a> for Json {
     }
 }
 
-/// A `json` value to be written.
+/// A `json` parameter.
 #[derive(Debug)]
 pub(crate) struct JsonIn<'a>(pub(crate) &'a JsonText);
 
@@ -62,12 +62,12 @@ impl ToSql for JsonIn<'_> {
     to_sql_checked!();
 }
 
-/// A duration from microseconds; the schema allows none below zero.
+/// Converts microseconds to a duration; the schema allows no negative values.
 pub(crate) fn duration(us: i64) -> Duration {
     Duration::from_micros(us.unsigned_abs())
 }
 
-/// A count from a column that is never below zero.
+/// Converts a column that is never negative.
 pub(crate) fn count(value: i32) -> u32 {
     value.unsigned_abs()
 }

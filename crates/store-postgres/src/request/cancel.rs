@@ -1,11 +1,11 @@
-//! Cancelling what is open, and redriving what has failed.
+//! Cancels open requests, and redrives failed ones.
 
 use crate::row::{self, maybe_id, named};
 use crate::store::{PostgresStore, sql};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{ExecutionId, RequestId, RequestStatus};
+use leasehold_store::notification::Notification;
 use leasehold_store::request::{Cancel, Cancelled, Redrive, RedriveMany, Redriven};
-use leasehold_store::wake::Wake;
 use leasehold_store::{Error, ErrorKind, Result, fresh_id};
 use uuid::Uuid;
 
@@ -27,21 +27,21 @@ pub(crate) async fn cancel(store: &PostgresStore, cancel: &Cancel) -> Result<Can
         return Ok(Cancelled::NotFound);
     };
     let execution = maybe_id::<ExecutionId>(&row, "execution_id");
-    if row.get("untold") {
-        store.wakes.ring(Wake::Cancel);
+    if row.get("is_unacknowledged") {
+        store.notifier.wake(Notification::Cancel);
     }
     Ok(match (named(&row, "status")?, execution) {
         (RequestStatus::Pending, None) => Cancelled::Cancelled,
         (RequestStatus::Pending, Some(execution)) => {
-            store.wakes.ring(Wake::Work);
-            Cancelled::Wished(execution)
+            store.notifier.wake(Notification::Work);
+            Cancelled::Requested(execution)
         }
-        (RequestStatus::Claimed, Some(execution)) => Cancelled::Wished(execution),
+        (RequestStatus::Claimed, Some(execution)) => Cancelled::Requested(execution),
         (RequestStatus::Dispatched, Some(execution)) => Cancelled::Running(execution),
         (RequestStatus::Completed | RequestStatus::Failed, _) => Cancelled::AlreadyFinished,
         (RequestStatus::Claimed | RequestStatus::Dispatched, None) => {
             let text = format!(
-                "request {} is admitted but has no execution",
+                "request {} is CLAIMED or DISPATCHED but has no execution",
                 cancel.request
             );
             return Err(Error::new("request_cancel", ErrorKind::Broken(text)));
@@ -69,7 +69,7 @@ pub(crate) async fn redrive(store: &PostgresStore, redrive: &Redrive) -> Result<
             return Ok(Redriven::NotFound);
         };
         if let Some(new) = maybe_id(&row, "inserted") {
-            store.wakes.ring(Wake::Work);
+            store.notifier.wake(Notification::Work);
             return Ok(Redriven::Enqueued(new));
         }
         if named::<RequestStatus>(&row, "status")? != RequestStatus::Failed {
@@ -81,7 +81,7 @@ pub(crate) async fn redrive(store: &PostgresStore, redrive: &Redrive) -> Result<
         let live = store
             .maybe(CONTEXT, sql!("request/live_redrive"), &[&redrive.failed.0])
             .await?;
-        // None: it ended between the two statements, so the way is free now.
+        // None: the redrive ended between the two statements; try again.
         if let Some(row) = live {
             return Ok(Redriven::AlreadyLive(row::id(&row, "id")));
         }
@@ -108,7 +108,7 @@ pub(crate) async fn redrive_many(
             ],
         )
         .await?;
-    store.wakes.ring_for_work(!rows.is_empty());
+    store.notifier.wake_for_work(!rows.is_empty());
     Ok(rows
         .iter()
         .map(|row| (row::id(row, "redrive_of"), row::id(row, "id")))

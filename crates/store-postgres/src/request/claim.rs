@@ -1,4 +1,4 @@
-//! Claiming: settle, then one statement that does it all.
+//! Claims requests: promotes due ones and folds events, then admits in one statement.
 
 use crate::error::postgres;
 use crate::job::row::Json;
@@ -10,7 +10,7 @@ use leasehold_core::limits::{CLAIM_MAX_BATCH, PARAMS_MAX_BYTES};
 use leasehold_core::{FailureReason, JsonText, RequestId, WorkspaceId};
 use leasehold_store::request::{
     AtCapacity, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Fail,
-    Orphaned, Rejected, Settled,
+    Orphaned, Promoted, Rejected,
 };
 use leasehold_store::{ErrorKind, Result, fresh_id};
 use std::collections::HashSet;
@@ -19,46 +19,50 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 const CONTEXT: &str = "request_claim";
-/// Requests that may become due in one settling.
-pub(crate) const RIPEN_AT_MOST: i32 = 1_000;
-/// How often to look again when all that was looked at had nothing to give.
-const LOOKS: usize = 100;
+/// Due requests that one call promotes at most.
+pub(crate) const PROMOTE_MAX: i32 = 1_000;
+/// How often to repeat the claim while the workspaces it examined had no requests.
+const MAX_ROUNDS: usize = 100;
 
-pub(crate) async fn settle(store: &PostgresStore) -> Result<Settled> {
-    let client = pool::take(&store.pool, "request_settle").await?;
-    Ok(settle_on(store, &client).await?.0)
+pub(crate) async fn promote_due(store: &PostgresStore) -> Result<Promoted> {
+    let client = pool::take(&store.pool, "request_promote_due").await?;
+    Ok(promote_and_fold(store, &client).await?.0)
 }
 
-/// Settles, unless another does it or keeps it from being done. What reads the folded counts is as exact without it, only slower.
+/// Promotes due requests and folds events, unless another transaction blocks it. Readers of the folded counts are exact without it, but
+/// slower.
 pub(crate) async fn fold(store: &PostgresStore) -> Result<()> {
-    match settle(store).await {
+    match promote_due(store).await {
         Err(error) if !matches!(error.kind, ErrorKind::Contended(_)) => Err(error),
         Ok(_) | Err(_) => Ok(()),
     }
 }
 
-/// Settles, and says how long until the next waiting request becomes due.
-async fn settle_on(store: &PostgresStore, client: &Object) -> Result<(Settled, Option<Duration>)> {
+/// Promotes due requests and folds events. Also returns how long until the next request becomes due.
+async fn promote_and_fold(
+    store: &PostgresStore,
+    client: &Object,
+) -> Result<(Promoted, Option<Duration>)> {
     let statement = client
-        .prepare_cached(sql!("request/settle"))
+        .prepare_cached(sql!("request/promote_due"))
         .await
-        .map_err(postgres("request_settle"))?;
+        .map_err(postgres("request_promote_due"))?;
     let row = client
-        .query_one(&statement, &[&store.given_now(), &RIPEN_AT_MOST])
+        .query_one(&statement, &[&store.given_now(), &PROMOTE_MAX])
         .await
-        .map_err(postgres("request_settle"))?;
-    let settled = Settled {
+        .map_err(postgres("request_promote_due"))?;
+    let promoted = Promoted {
         due: row::count(&row, "due")?,
         next_due: row::time(&row, "next_due")?,
     };
     let next: Option<i64> = row.get("next_due_in");
-    let next_in = if settled.due >= u64::from(RIPEN_AT_MOST.unsigned_abs()) {
-        // There may be more of them.
+    let next_in = if promoted.due >= u64::from(PROMOTE_MAX.unsigned_abs()) {
+        // More requests may be due.
         Some(Duration::ZERO)
     } else {
         next.map(|micros| Duration::from_micros(micros.max(0).unsigned_abs()))
     };
-    Ok((settled, next_in))
+    Ok((promoted, next_in))
 }
 
 pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimOutcome> {
@@ -68,40 +72,40 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &Claim) -> Result<ClaimO
         .await
         .map_err(postgres(CONTEXT))?;
     let mut claimed = Claimed::default();
-    for _ in 0..LOOKS {
-        claimed.next_due_in = settle_on(store, &client).await?.1;
-        let rows = look(store, &client, &statement, claim).await?;
+    for _ in 0..MAX_ROUNDS {
+        claimed.next_due_in = promote_and_fold(store, &client).await?.1;
+        let rows = claim_once(store, &client, &statement, claim).await?;
         let Some(first) = rows.first() else { break };
         if !first.get::<_, bool>("lock_held") {
             return Ok(ClaimOutcome::LockLost);
         }
-        let gone: i64 = first.get("gone");
-        if gone > 0 {
-            claimed.orphaned.extend(put_back_in_line(&client).await?);
+        let lost: i64 = first.get("lost_executions");
+        if lost > 0 {
+            claimed.orphaned.extend(requeue_orphaned(&client).await?);
         }
         let unreadable = collect(&rows, &mut claimed)?;
         if !unreadable.is_empty() {
-            give_up(store, claim, &unreadable).await?;
-            let rejected = unreadable.iter().map(|(held, workspace)| Rejected {
-                request: held.request,
+            fail_unreadable(store, claim, &unreadable).await?;
+            let rejected = unreadable.iter().map(|(claim_ref, workspace)| Rejected {
+                request: claim_ref.request,
                 workspace: *workspace,
                 reason: FailureReason::DispatchExhausted,
             });
             claimed.rejected.extend(rejected);
         }
-        let looked_at: i64 = first.get("looked_at");
-        claimed.more = looked_at > 0 || gone > 0 || !claimed.requests.is_empty();
+        let examined: i64 = first.get("examined");
+        claimed.more = examined > 0 || lost > 0 || !claimed.requests.is_empty();
         if !claimed.requests.is_empty() || !claimed.rejected.is_empty() || !claimed.more {
             break;
         }
     }
     if !claimed.requests.is_empty() || !claimed.rejected.is_empty() {
-        store.wakes.awake();
+        store.notifier.work_found();
     }
     Ok(ClaimOutcome::Claimed(claimed))
 }
 
-async fn look(
+async fn claim_once(
     store: &PostgresStore,
     client: &Object,
     statement: &tokio_postgres::Statement,
@@ -128,7 +132,7 @@ async fn look(
         .map_err(postgres(CONTEXT))
 }
 
-async fn put_back_in_line(client: &Object) -> Result<Vec<Orphaned>> {
+async fn requeue_orphaned(client: &Object) -> Result<Vec<Orphaned>> {
     let rows = client
         .query(sql!("request/orphan"), &[])
         .await
@@ -141,19 +145,18 @@ async fn put_back_in_line(client: &Object) -> Result<Vec<Orphaned>> {
     Ok(orphaned.collect())
 }
 
-/// Fails requests whose params cannot be read, so that they do not come back for ever.
-async fn give_up(
+/// Fails requests whose params cannot be parsed, so that they are not claimed forever.
+async fn fail_unreadable(
     store: &PostgresStore,
     claim: &Claim,
     unreadable: &[(ClaimRef, WorkspaceId)],
 ) -> Result<()> {
-    for (held, _) in unreadable {
+    for (claim_ref, _) in unreadable {
         let fail = Fail {
-            claim: *held,
+            claim: *claim_ref,
             reason: FailureReason::DispatchExhausted,
             error: Some(
-                "the params cannot be read: they nest too deep, or a number is too large"
-                    .to_owned(),
+                "cannot parse the params: nested too deep, or a number is out of range".to_owned(),
             ),
         };
         super::resolve::fail(store, &claim.owner, &fail).await?;
@@ -161,7 +164,7 @@ async fn give_up(
     Ok(())
 }
 
-/// Sorts the rows of a claim; returns those whose params cannot be read.
+/// Sorts the rows of a claim; returns the requests whose params cannot be parsed.
 fn collect(rows: &[Row], claimed: &mut Claimed) -> Result<Vec<(ClaimRef, WorkspaceId)>> {
     let replaced: HashSet<RequestId> = claimed.orphaned.iter().map(|o| o.request).collect();
     let mut unreadable = Vec::new();
@@ -181,7 +184,7 @@ fn collect(rows: &[Row], claimed: &mut Claimed) -> Result<Vec<(ClaimRef, Workspa
         }
         let params = row.try_get::<_, Json>("params").ok();
         let params = params.map(|json| json.0).filter(JsonText::is_readable);
-        // PostgreSQL writes all digits of a number: `1e300` takes 301 bytes, and an engine refuses an input that is too long.
+        // PostgreSQL prints all digits of a number: `1e300` takes 301 bytes, and engines limit the size of an input.
         let params = params.map(|params| params.compacted_above(PARAMS_MAX_BYTES));
         let Some(params) = params else {
             let token = row.get("claim_token");
@@ -215,7 +218,7 @@ fn collect(rows: &[Row], claimed: &mut Claimed) -> Result<Vec<(ClaimRef, Workspa
     Ok(unreadable)
 }
 
-/// The workspaces that the claim filled; all are in one of its rows.
+/// Returns the workspaces that this claim filled; one of its rows lists them all.
 fn at_capacity(row: &Row) -> Vec<AtCapacity> {
     let workspaces: Option<Vec<Uuid>> = row.get("full_workspaces");
     let active: Option<Vec<i64>> = row.get("full_active");

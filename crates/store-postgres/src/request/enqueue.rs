@@ -1,4 +1,4 @@
-//! Enqueueing: one statement; with idempotency keys a transaction that also asks who holds them.
+//! Enqueues requests: one statement; with idempotency keys a transaction that also finds the holders of the keys.
 
 use crate::error::postgres;
 use crate::pool;
@@ -14,10 +14,10 @@ use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
 const CONTEXT: &str = "request_enqueue";
-/// How often to look again for the holder of a key that was given up between two statements.
-const TRIES: usize = 5;
+/// How often to retry when the holder of a key releases it between two statements.
+const MAX_TRIES: usize = 5;
 
-/// The columns of an enqueue call, without repeated keys.
+/// The arrays that `request/enqueue.sql` takes, without requests that repeat a key.
 #[derive(Default)]
 struct Columns<'a> {
     ids: Vec<Uuid>,
@@ -46,7 +46,7 @@ impl<'a> Columns<'a> {
         self.checked.push(new.checked_against.map(Uuid::from));
     }
 
-    /// The same columns for some of the requests.
+    /// Returns the columns of some of the requests.
     fn only(&self, positions: &[usize]) -> Self {
         fn pick<T: Clone>(column: &[T], positions: &[usize]) -> Vec<T> {
             positions.iter().map(|&at| column[at].clone()).collect()
@@ -69,11 +69,11 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Splits a call into what to insert and, for keys used twice in it, the position of the first use.
+/// Returns the columns to insert, and for each request the index of the first request with the same key.
 fn columns(requests: &[NewRequest]) -> std::result::Result<(Columns<'_>, Vec<usize>), Enqueued> {
     let mut columns = Columns::default();
     let mut first_use: HashMap<&str, usize> = HashMap::new();
-    let mut stands_for = Vec::with_capacity(requests.len());
+    let mut first_uses = Vec::with_capacity(requests.len());
     for (position, new) in requests.iter().enumerate() {
         let first = match &new.idempotency {
             Some(idempotency) => *first_use.entry(&idempotency.key).or_insert(position),
@@ -93,9 +93,9 @@ fn columns(requests: &[NewRequest]) -> std::result::Result<(Columns<'_>, Vec<usi
                 held_by: original.id,
             });
         }
-        stands_for.push(first);
+        first_uses.push(first);
     }
-    Ok((columns, stands_for))
+    Ok((columns, first_uses))
 }
 
 pub(crate) async fn enqueue(store: &PostgresStore, enqueue: &Enqueue) -> Result<Enqueued> {
@@ -103,7 +103,7 @@ pub(crate) async fn enqueue(store: &PostgresStore, enqueue: &Enqueue) -> Result<
         leasehold_core::json::check_shape(&new.params)
             .map_err(|problem| Error::new(CONTEXT, ErrorKind::Value(problem.to_string())))?;
     }
-    let (columns, stands_for) = match columns(&enqueue.requests) {
+    let (columns, first_uses) = match columns(&enqueue.requests) {
         Ok(split) => split,
         Err(conflict) => return Ok(conflict),
     };
@@ -121,28 +121,28 @@ pub(crate) async fn enqueue(store: &PostgresStore, enqueue: &Enqueue) -> Result<
         Ok(inserted) => inserted,
         Err(problem) => return Ok(problem),
     };
-    // A repeated key stands for its first use, and only that one can have been inserted.
-    let answers = stands_for.iter().enumerate().map(|(position, &first)| {
-        let asked = enqueue.requests[first].id;
-        match inserted.get(&asked) {
+    // A repeated key refers to its first use, which is the only one inserted.
+    let answers = first_uses.iter().enumerate().map(|(position, &first)| {
+        let first_id = enqueue.requests[first].id;
+        match inserted.get(&first_id) {
             Some(holder) => EnqueuedRequest {
                 id: *holder,
                 inserted: false,
             },
             None => EnqueuedRequest {
-                id: asked,
+                id: first_id,
                 inserted: position == first,
             },
         }
     });
     let answers: Vec<EnqueuedRequest> = answers.collect();
     store
-        .wakes
-        .ring_for_work(answers.iter().any(|answer| answer.inserted));
+        .notifier
+        .wake_for_work(answers.iter().any(|answer| answer.inserted));
     Ok(Enqueued::All(answers))
 }
 
-/// The requests that were not inserted, each with the holder of its key; or why nothing was.
+/// The requests that were not inserted, each with the holder of its key; or why nothing was inserted.
 type Inserted = std::result::Result<HashMap<RequestId, RequestId>, Enqueued>;
 
 async fn insert(
@@ -201,24 +201,24 @@ async fn with_keys(
     columns: &Columns<'_>,
 ) -> Result<Inserted> {
     let mut client = pool::take(&store.pool, CONTEXT).await?;
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
         match insert_or_find(store, &transaction, enqueue, columns).await? {
             Some(Ok(holders)) => {
                 transaction.commit().await.map_err(postgres(CONTEXT))?;
                 return Ok(Ok(holders));
             }
-            Some(Err(refusal)) => return Ok(Err(refusal)),
+            Some(Err(rejected)) => return Ok(Err(rejected)),
             None => transaction.rollback().await.map_err(postgres(CONTEXT))?,
         }
     }
-    let text = "idempotency keys are given up and taken again all the time".to_owned();
+    let text = "idempotency keys were released repeatedly by concurrent calls".to_owned();
     Err(Error::new(CONTEXT, ErrorKind::Contended(text)))
 }
 
-/// Inserts what it can and finds the holders of the other keys; none if a key was given up meanwhile. Keys whose window
-/// has passed are cleared only after all others were inserted: whoever waits for such a key holds nothing that somebody
-/// who is still inserting could come to wait for behind it.
+/// Inserts requests with free keys and finds the holders of the other keys; none if a key was released meanwhile. Expired keys are
+/// cleared only after all other requests are inserted: a transaction that waits for an expired key then holds nothing that another
+/// inserting transaction could wait for, so there is no deadlock.
 async fn insert_or_find(
     store: &PostgresStore,
     transaction: &Transaction<'_>,
@@ -244,18 +244,18 @@ async fn insert_or_find(
         }
         let rest = columns.only(&missing);
         let held = holders(store, transaction, enqueue, &rest).await?;
-        let passed: Vec<&str> = held
+        let expired: Vec<&str> = held
             .iter()
-            .filter(|row| row.get("passed"))
+            .filter(|row| row.get("is_expired"))
             .map(|row| row.get("idempotency_key"))
             .collect();
-        if passed.is_empty() || cleared {
-            return Ok(judge(&held, &rest));
+        if expired.is_empty() || cleared {
+            return Ok(match_holders(&held, &rest));
         }
         transaction
             .execute(
-                sql!("request/forget_keys"),
-                &[&store.given_now(), &enqueue.workspace.0, &passed],
+                sql!("request/expire_keys"),
+                &[&store.given_now(), &enqueue.workspace.0, &expired],
             )
             .await
             .map_err(postgres(CONTEXT))?;
@@ -284,8 +284,8 @@ async fn holders(
         .map_err(postgres(CONTEXT))
 }
 
-/// The holder of each request's key, or the first that holds it with something else; none if one has no holder.
-fn judge(held: &[Row], columns: &Columns<'_>) -> Option<Inserted> {
+/// Returns the holder of each request's key, or a conflict if a key is held with other params; none if a key has no holder.
+fn match_holders(held: &[Row], columns: &Columns<'_>) -> Option<Inserted> {
     let found: HashMap<&str, &Row> = held
         .iter()
         .map(|row| (row.get("idempotency_key"), row))

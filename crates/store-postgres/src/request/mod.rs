@@ -1,20 +1,20 @@
-//! Requests in PostgreSQL: what is one statement is here, the other verbs have files of their own.
+//! Requests in PostgreSQL: operations of one statement are here, the others have modules of their own.
 
 mod cancel;
 pub(crate) mod claim;
 mod enqueue;
 mod resolve;
 
-use crate::row::{self, Kept};
+use crate::row::{self, PgRecord};
 use crate::store::{PostgresStore, sql};
 use async_trait::async_trait;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::change::Event;
 use leasehold_store::request::{
-    Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
-    Enqueued, Fail, Oldest, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
-    RequestFilter, RequestStore, Settled,
+    Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
+    Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany, Redriven, Release, Released,
+    Request, RequestFilter, RequestStore,
 };
 use leasehold_store::{Page, Result};
 use std::time::Duration;
@@ -30,8 +30,8 @@ impl RequestStore for PostgresStore {
         claim::claim(self, claim).await
     }
 
-    async fn request_settle(&self) -> Result<Settled> {
-        claim::settle(self).await
+    async fn request_promote_due(&self) -> Result<Promoted> {
+        claim::promote_due(self).await
     }
 
     async fn request_renew(
@@ -81,7 +81,7 @@ impl RequestStore for PostgresStore {
         cancel::cancel(self, cancel).await
     }
 
-    async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelWish>> {
+    async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelRequest>> {
         let limit = i64::from(limit.min(SWEEP_MAX_BATCH));
         let rows = self
             .many(
@@ -92,7 +92,7 @@ impl RequestStore for PostgresStore {
             .await?;
         Ok(rows
             .iter()
-            .map(|row| CancelWish {
+            .map(|row| CancelRequest {
                 request: row::id(row, "id"),
                 workspace: row::id(row, "workspace_id"),
                 execution: row::id(row, "execution_id"),
@@ -101,13 +101,13 @@ impl RequestStore for PostgresStore {
             .collect())
     }
 
-    async fn request_cancel_told(&self, wishes: &[CancelWish]) -> Result<()> {
-        let requests: Vec<Uuid> = wishes.iter().map(|wish| wish.request.0).collect();
-        let executions: Vec<Uuid> = wishes.iter().map(|wish| wish.execution.0).collect();
-        let forces: Vec<bool> = wishes.iter().map(|wish| wish.force).collect();
+    async fn request_cancel_ack(&self, cancels: &[CancelRequest]) -> Result<()> {
+        let requests: Vec<Uuid> = cancels.iter().map(|cancel| cancel.request.0).collect();
+        let executions: Vec<Uuid> = cancels.iter().map(|cancel| cancel.execution.0).collect();
+        let forces: Vec<bool> = cancels.iter().map(|cancel| cancel.force).collect();
         self.execute(
-            "request_cancel_told",
-            sql!("request/cancel_told"),
+            "request_cancel_ack",
+            sql!("request/cancel_ack"),
             &[&self.given_now(), &requests, &executions, &forces],
         )
         .await
@@ -129,14 +129,14 @@ impl RequestStore for PostgresStore {
         let row = self
             .maybe("request_get", sql!("request/get"), &[&workspace.0, &id.0])
             .await?;
-        row.map(|row| Request::read(&Kept(&row))).transpose()
+        row.map(|row| Request::read(&PgRecord(&row))).transpose()
     }
 
     async fn request_find(&self, id: RequestId) -> Result<Option<Request>> {
         let row = self
             .maybe("request_find", sql!("request/find"), &[&id.0])
             .await?;
-        row.map(|row| Request::read(&Kept(&row))).transpose()
+        row.map(|row| Request::read(&PgRecord(&row))).transpose()
     }
 
     async fn request_list(
@@ -174,11 +174,13 @@ impl RequestStore for PostgresStore {
                 self.many(CONTEXT, statement, &params).await?
             }
         };
-        rows.iter().map(|row| Request::read(&Kept(row))).collect()
+        rows.iter()
+            .map(|row| Request::read(&PgRecord(row)))
+            .collect()
     }
 
     async fn request_counts(&self, workspace: WorkspaceId) -> Result<Counts> {
-        // Folding first keeps what must be added to the folded counts small; without it the answer is as exact.
+        // Folding first leaves few unfolded events to add; the result is exact either way.
         claim::fold(self).await?;
         let row = self
             .maybe("request_counts", sql!("request/counts"), &[&workspace.0])
@@ -196,7 +198,7 @@ impl RequestStore for PostgresStore {
     }
 
     async fn request_oldest(&self) -> Result<Oldest> {
-        // Where a line begins is known only of what is folded.
+        // The start of a line is known only for folded events.
         claim::fold(self).await?;
         let row = self
             .one(
@@ -225,7 +227,7 @@ impl RequestStore for PostgresStore {
         rows.iter().map(row::event).collect()
     }
 
-    async fn request_place(
+    async fn request_position(
         &self,
         workspace: WorkspaceId,
         id: RequestId,
@@ -233,17 +235,17 @@ impl RequestStore for PostgresStore {
     ) -> Result<Option<u32>> {
         let row = self
             .maybe(
-                "request_place",
-                sql!("request/place"),
+                "request_position",
+                sql!("request/position"),
                 &[
                     &self.given_now(),
                     &workspace.0,
                     &id.0,
                     &i64::from(up_to),
-                    &i64::from(claim::RIPEN_AT_MOST),
+                    &i64::from(claim::PROMOTE_MAX),
                 ],
             )
             .await?;
-        row.map(|row| row::count(&row, "place")).transpose()
+        row.map(|row| row::count(&row, "position")).transpose()
     }
 }

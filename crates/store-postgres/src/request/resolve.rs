@@ -1,14 +1,14 @@
-//! What a claimer does with its claims: renew, mark dispatched, give back, give up; and what happens when it dies.
+//! Resolves claims: marks them dispatched, releases or fails them, and recovers claims whose lease expired.
 
 use crate::row::{self, maybe_named, micros};
 use crate::store::{PostgresStore, sql};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{FailureReason, RequestId, RequestStatus};
 use leasehold_store::Result;
+use leasehold_store::notification::Notification;
 use leasehold_store::request::{
     ClaimRef, Dispatched, Fail, Recovered, Release, ReleaseKind, Released,
 };
-use leasehold_store::wake::Wake;
 use std::collections::HashMap;
 use std::time::Duration;
 use tokio_postgres::Row;
@@ -36,7 +36,7 @@ pub(crate) async fn dispatched(
         .map(|row| (row::id(row, "id"), marked(row)))
         .collect();
     if moved.values().any(|mark| *mark == Dispatched::Cancelling) {
-        store.wakes.ring(Wake::Cancel);
+        store.notifier.wake(Notification::Cancel);
     }
     let lost: Vec<Uuid> = ids
         .iter()
@@ -65,16 +65,16 @@ pub(crate) async fn dispatched(
         .collect())
 }
 
-/// What a DISPATCHED request is to its claimer.
+/// Returns how a request was marked DISPATCHED.
 fn marked(row: &Row) -> Dispatched {
-    if row.get("wished") {
+    if row.get("cancel_requested") {
         Dispatched::Cancelling
     } else {
         Dispatched::Dispatched
     }
 }
 
-/// Where a request is that was not moved.
+/// The state of a request that was not marked.
 struct State {
     status: RequestStatus,
     token: i64,
@@ -103,7 +103,7 @@ pub(crate) async fn release(
     releases: &[Release],
 ) -> Result<Vec<Released>> {
     let reasons = vec![None; releases.len()];
-    let moved = give_away(store, "request_release", owner, releases, &reasons).await?;
+    let moved = release_claims(store, "request_release", owner, releases, &reasons).await?;
     Ok(releases
         .iter()
         .map(|release| match moved.get(&release.claim.request) {
@@ -122,7 +122,7 @@ pub(crate) async fn fail(store: &PostgresStore, owner: &str, fail: &Fail) -> Res
         delay: Duration::ZERO,
         error: fail.error.clone(),
     };
-    let moved = give_away(
+    let moved = release_claims(
         store,
         "request_fail",
         owner,
@@ -133,7 +133,7 @@ pub(crate) async fn fail(store: &PostgresStore, owner: &str, fail: &Fail) -> Res
     Ok(!moved.is_empty())
 }
 
-async fn give_away(
+async fn release_claims(
     store: &PostgresStore,
     context: &'static str,
     owner: &str,
@@ -149,7 +149,7 @@ async fn give_away(
         .iter()
         .map(|r| matches!(r.kind, ReleaseKind::Refused { .. }))
         .collect();
-    let most: Vec<i32> = releases
+    let max_failures: Vec<i32> = releases
         .iter()
         .map(|release| match release.kind {
             ReleaseKind::Refused { max_attempts } => {
@@ -158,7 +158,7 @@ async fn give_away(
             ReleaseKind::Unknown | ReleaseKind::NotStarted => i32::MAX,
         })
         .collect();
-    let words: Vec<&str> = releases
+    let reasons_logged: Vec<&str> = releases
         .iter()
         .map(|release| match release.kind {
             ReleaseKind::Refused { .. } => "refused",
@@ -182,15 +182,15 @@ async fn give_away(
                 &tokens,
                 &keep,
                 &counted,
-                &most,
+                &max_failures,
                 &delays,
                 &errors,
                 &reasons,
-                &words,
+                &reasons_logged,
             ],
         )
         .await?;
-    store.wakes.ring_for_work(!rows.is_empty());
+    store.notifier.wake_for_work(!rows.is_empty());
     rows.iter()
         .map(|row| Ok((row::id(row, "id"), maybe_named(row, "failure_reason")?)))
         .collect()
@@ -205,7 +205,7 @@ pub(crate) async fn recover(store: &PostgresStore, by: &str, limit: u32) -> Resu
             &[&store.given_now(), &by, &limit],
         )
         .await?;
-    store.wakes.ring_for_work(!rows.is_empty());
+    store.notifier.wake_for_work(!rows.is_empty());
     Ok(rows
         .iter()
         .map(|row| Recovered {

@@ -1,4 +1,4 @@
-//! A database filled for one measurement, and the measurement. Does not know which ones are compared.
+//! A database filled for one measurement, and the measurement. Does not compare.
 
 use crate::{explain, support};
 use leasehold_core::{ExecutionEnd, ExecutionId};
@@ -17,8 +17,8 @@ const WARM_UP: usize = 2;
 const MEASURED: usize = 5;
 
 const CLAIM: &str = include_str!("../../sql/request/claim.sql");
-const SETTLE_IN: &str = include_str!("../../sql/session/settle_in.sql");
-const STILL: &str = include_str!("../sql/claim_cost_still.sql");
+const CONFIGURE: &str = include_str!("../../sql/session/configure.sql");
+const NO_AUTOVACUUM: &str = include_str!("../sql/claim_cost_no_autovacuum.sql");
 const FILL_WORKSPACES: &str = include_str!("../sql/claim_cost_fill_workspaces.sql");
 const FILL_REQUESTS: &str = include_str!("../sql/claim_cost_fill_requests.sql");
 const SETTLE: &str = include_str!("../sql/claim_cost_settle.sql");
@@ -28,16 +28,16 @@ const FLUSH: &str = include_str!("../sql/claim_cost_flush.sql");
 const TOUCHED: &str = include_str!("../sql/claim_cost_touched.sql");
 const SNAPSHOT: &str = include_str!("../sql/claim_cost_snapshot.sql");
 
-/// Workspaces to make.
+/// Workspaces to create.
 #[derive(Clone, Copy)]
-pub(crate) struct Crowd {
+pub(crate) struct WorkspaceSet {
     first: i64,
     count: i64,
     limit: i32,
     paused: bool,
 }
 
-impl Crowd {
+impl WorkspaceSet {
     pub(crate) fn new(count: i64, limit: i32) -> Self {
         Self {
             first: 0,
@@ -47,7 +47,7 @@ impl Crowd {
         }
     }
 
-    /// Others than the first `count`.
+    /// Skips the first `count` workspaces.
     pub(crate) fn after(self, count: i64) -> Self {
         Self {
             first: count,
@@ -97,7 +97,7 @@ impl Waiting {
         }
     }
 
-    /// In others than the first `count` workspaces.
+    /// Skips the first `count` workspaces.
     pub(crate) fn after(self, count: i64) -> Self {
         Self {
             first: count,
@@ -109,21 +109,21 @@ impl Waiting {
 /// Buffers per admitted request.
 #[derive(Clone, Copy)]
 pub(crate) struct Cost {
-    /// Of the claim statement itself, as EXPLAIN says.
+    /// Of the claim statement itself, according to EXPLAIN.
     pub(crate) statement: f64,
-    /// With all that triggers do, as the tables' own statistics say.
+    /// Including triggers, according to the statistics of the tables.
     pub(crate) whole: f64,
-    /// The same, of the dearest claim.
+    /// Of the most expensive claim, including triggers.
     pub(crate) worst: f64,
 }
 
-/// A database of its own whose claims are measured.
+/// A separate database whose claims are measured.
 pub(crate) struct MeasuredDatabase {
     store: PostgresStore,
     client: Client,
     database: TestDatabase,
-    /// Requests have numbers that rise, as their ids do.
-    numbered: Cell<i64>,
+    /// The number of the next request; ids are derived from it.
+    next_number: Cell<i64>,
 }
 
 impl MeasuredDatabase {
@@ -131,8 +131,8 @@ impl MeasuredDatabase {
         let database = support::database().await;
         let store = PostgresStore::new(&PostgresOptions::new(database.url())).unwrap();
         let client = connect(&database).await;
-        client.batch_execute(STILL).await.unwrap();
-        client.batch_execute(SETTLE_IN).await.unwrap();
+        client.batch_execute(NO_AUTOVACUUM).await.unwrap();
+        client.batch_execute(CONFIGURE).await.unwrap();
         client
             .batch_execute(&PREPARE.replace("{claim}", CLAIM))
             .await
@@ -141,43 +141,43 @@ impl MeasuredDatabase {
             store,
             client,
             database,
-            numbered: Cell::new(0),
+            next_number: Cell::new(0),
         }
     }
 
-    pub(crate) async fn crowd(&self, crowd: Crowd) {
-        let last = crowd.first + crowd.count - 1;
+    pub(crate) async fn create_workspaces(&self, set: WorkspaceSet) {
+        let last = set.first + set.count - 1;
         self.client
             .execute(
                 FILL_WORKSPACES,
-                &[&crowd.first, &last, &crowd.limit, &crowd.paused],
+                &[&set.first, &last, &set.limit, &set.paused],
             )
             .await
             .unwrap();
     }
 
-    /// Half on each of two connections: filling is most of a test's time.
+    /// Inserts requests on two connections: filling takes most of a test's time.
     pub(crate) async fn requests(&self, count: i64, waiting: Waiting) {
         let other = connect(&self.database).await;
         let half = count / 2;
-        let first = self.numbered.get();
-        self.numbered.set(first + count);
+        let first = self.next_number.get();
+        self.next_number.set(first + count);
         tokio::join!(
             fill(&self.client, half, first, waiting),
             fill(&other, count - half, first + half, waiting),
         );
     }
 
-    /// Fills are counted and in line from here on.
-    pub(crate) async fn settle(&self) {
+    /// Folds and analyzes the inserted rows.
+    pub(crate) async fn fold_and_analyze(&self) {
         self.client.batch_execute(SETTLE).await.unwrap();
     }
 
-    /// The median of a few full claims, whose executions end after each or never.
+    /// Returns the median of a few full claims, whose executions finish after each claim or never.
     pub(crate) async fn cost(&self, finishing: bool) -> Cost {
         let (mut statement, mut whole) = (Vec::new(), Vec::new());
         for turn in 0..WARM_UP + MEASURED {
-            self.store.request_settle().await.unwrap();
+            self.store.request_promote_due().await.unwrap();
             let executions: Vec<ExecutionId> = (0..BATCH).map(|_| fresh_id()).collect();
             let before = self.touched().await;
             let explained = explain::read(&self.claim(&executions).await);
@@ -187,7 +187,7 @@ impl MeasuredDatabase {
             }
             assert_eq!(
                 explained.rows, BATCH as u64,
-                "claim {turn} is full, so that each is measured over as many"
+                "claim {turn} must be full, so that measurements are comparable"
             );
             if turn >= WARM_UP {
                 statement.push(explained.buffers as f64 / BATCH as f64);
@@ -203,7 +203,7 @@ impl MeasuredDatabase {
         }
     }
 
-    /// Admits that many through the store, and finishes each batch before the next if so asked.
+    /// Admits this many requests through the store, and finishes each batch before the next if `finishing`.
     pub(crate) async fn admit(&self, count: usize, finishing: bool) {
         let mut admitted = 0;
         while admitted < count {
@@ -215,7 +215,7 @@ impl MeasuredDatabase {
             };
             let outcome = self.store.request_claim(&claim).await.unwrap();
             let ClaimOutcome::Claimed(claimed) = outcome else {
-                panic!("no lock was asked for");
+                panic!("the claim named no lock");
             };
             assert!(!claimed.requests.is_empty(), "after {admitted}");
             admitted += claimed.requests.len();
@@ -241,7 +241,7 @@ impl MeasuredDatabase {
         assert!(done.unwrap().iter().all(ended));
     }
 
-    /// A connection that holds on to what it sees now until it is dropped.
+    /// Returns a connection that holds a snapshot until it is dropped.
     pub(crate) async fn snapshot(&self) -> Client {
         let client = connect(&self.database).await;
         client.batch_execute(SNAPSHOT).await.unwrap();
@@ -256,7 +256,7 @@ impl MeasuredDatabase {
         self.client.query_one(&statement, &[]).await.unwrap().get(0)
     }
 
-    /// Buffers touched so far. Reading them touches none that count.
+    /// Returns the buffers touched so far. Reading them is not counted.
     async fn touched(&self) -> i64 {
         self.client.query_one(FLUSH, &[]).await.unwrap();
         self.client.query_one(TOUCHED, &[]).await.unwrap().get(0)

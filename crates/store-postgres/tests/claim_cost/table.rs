@@ -1,8 +1,8 @@
-//! Costs beside each other: a table to read, and one rule. Knows nothing of how they were measured.
+//! Compares costs: prints a table, and asserts the ratios. Does not measure.
 
 use super::measured::Cost;
 
-/// Costs of one comparison, each beside the one it is compared with.
+/// The costs of one comparison, each with its baseline.
 pub(crate) struct Table {
     title: &'static str,
     rows: Vec<Row>,
@@ -15,7 +15,6 @@ struct Row {
 }
 
 impl Table {
-    /// An empty one.
     pub(crate) fn new(title: &'static str) -> Self {
         Self {
             title,
@@ -23,20 +22,20 @@ impl Table {
         }
     }
 
-    /// Adds a cost that others are compared with, and returns where it is.
-    pub(crate) fn first(&mut self, name: &str, cost: Cost) -> usize {
+    /// Adds a baseline, and returns its index.
+    pub(crate) fn baseline(&mut self, name: &str, cost: Cost) -> usize {
         let base = self.rows.len();
-        self.beside(base, name, cost);
+        self.compare(base, name, cost);
         base
     }
 
-    /// Adds a cost that is compared with that of `base`.
-    pub(crate) fn beside(&mut self, base: usize, name: &str, cost: Cost) {
+    /// Adds a cost that is compared with the baseline `base`.
+    pub(crate) fn compare(&mut self, base: usize, name: &str, cost: Cost) {
         let name = name.to_owned();
         self.rows.push(Row { name, cost, base });
     }
 
-    /// Prints the table, then insists on every ratio.
+    /// Prints the table, then asserts that no cost is twice its baseline.
     pub(crate) fn assert_less_than_twice(&self) {
         println!("{}", self.text());
         for row in &self.rows {
@@ -57,7 +56,7 @@ impl Table {
         )
     }
 
-    /// One string, so that tables of tests that run at once do not mix.
+    /// Returns one string, so that tables of parallel tests do not interleave.
     fn text(&self) -> String {
         let mut text = format!(
             "\n{:<62} {:>9} {:>6} {:>9} {:>6} {:>9}\n",

@@ -1,8 +1,8 @@
--- Enqueues $1 requests, numbered from $2, in turn to $4 workspaces from number $3 on: due in $5 seconds, after $6 refusals.
+-- Enqueues $1 requests, numbered from $2, round robin in $4 workspaces from number $3 on: due in $5 seconds, after $6 rejected starts.
 WITH filled AS (
     INSERT INTO workflow_execution_queue (id, workspace_id, definition_id, version_id, due, run_at, created_at,
         attempt_count, dispatch_failures, last_error, params)
-    -- Ids rise like those the program makes, so that the indexes look as they would.
+    -- Ids rise like those of the program, so that the indexes have the same shape.
     SELECT (lpad(to_hex(r), 12, '0') || substr(md5(r::text), 1, 20))::uuid, md5('workspace' || w)::uuid,
         md5('definition' || w)::uuid, md5('version' || w)::uuid, $5::bigint <= 0, now() + $5 * interval '1 second',
         now() + r * interval '1 microsecond', $6::integer, $6, CASE WHEN $6 > 0 THEN 'refused by the engine' END,

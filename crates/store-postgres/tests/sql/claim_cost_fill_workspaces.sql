@@ -1,4 +1,4 @@
--- Makes the workspaces number $1 to $2, with the limit $3, paused or not, each with one published definition.
+-- Creates the workspaces number $1 to $2, with the limit $3, paused or not, each with one published definition.
 WITH number AS (
     SELECT n FROM generate_series($1::bigint, $2::bigint) AS n
 ), filled AS (

@@ -1,2 +1,2 @@
--- Makes this connection's own statistics visible as soon as this statement has ended.
+-- Makes this connection's statistics visible when the statement has ended.
 SELECT pg_stat_force_next_flush()

@@ -1,4 +1,4 @@
--- Brings what was filled in to where a running system would have it: counted, in line, and with statistics.
+-- Folds and analyzes the inserted rows, as in a running system.
 ANALYZE;
 SELECT leasehold_fold();
 ANALYZE;

@@ -1,3 +1,3 @@
--- Opens a transaction that goes on seeing what it sees now, for as long as it is left open.
+-- Opens a transaction that holds a snapshot until it ends.
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT count(*) FROM workspace;

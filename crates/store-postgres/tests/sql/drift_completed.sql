@@ -1,2 +1,2 @@
--- Ends a request without a word to its execution.
+-- Completes a request without ending its execution.
 UPDATE workflow_execution_queue SET status = 'COMPLETED', finished_at = now() WHERE id = $1

@@ -1,2 +1,2 @@
--- Puts counts of a workspace beside the truth.
+-- Writes wrong counts for a workspace.
 UPDATE workspace_turn SET dispatched = dispatched + 3, completed = completed - 3 WHERE workspace_id = $1

@@ -1,2 +1,2 @@
--- Has a workspace count from far beyond what runs.
+-- Moves oldest_admission far beyond the RUNNING executions.
 UPDATE workspace_turn SET oldest_admission = 1000000, stragglers = '{}' WHERE workspace_id = $1

@@ -1,2 +1,2 @@
--- As a restore or a careless hand does: from here on nothing stands guard on this connection.
+-- Switches triggers off on this connection, as a restore does.
 SET session_replication_role = replica

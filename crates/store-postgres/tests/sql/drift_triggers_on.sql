@@ -1,2 +1,2 @@
--- Guards are back.
+-- Switches triggers on again.
 SET session_replication_role = DEFAULT

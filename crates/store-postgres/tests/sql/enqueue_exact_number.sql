@@ -1,2 +1,2 @@
--- Puts a request into the queue as users of the function do, with numbers that have more digits than a double.
+-- Enqueues a request whose numbers have more digits than a double.
 SELECT leasehold_enqueue(workspace_id => $1, definition_id => $2, params => '{"n": [12345678901234567890123, 0.12345678901234567890123, 9007199254740993]}') AS id

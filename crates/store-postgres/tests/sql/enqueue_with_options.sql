@@ -1,2 +1,2 @@
--- Enqueues in the caller's transaction with options.
+-- Enqueues a request in the caller's transaction with options.
 SELECT leasehold_enqueue(workspace_id => $1, definition_id => $2, options => $3)::text AS id

@@ -1,2 +1,2 @@
--- Ends an execution without a word to its request.
+-- Ends an execution without updating its request.
 UPDATE workflow_execution SET status = 'COMPLETED', finished_at = now() WHERE id = $1

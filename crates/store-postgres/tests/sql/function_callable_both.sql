@@ -1,4 +1,4 @@
--- Whether a role that owns neither may call Leasehold's function, and the other one of that name.
+-- Returns whether a role that owns neither can call Leasehold's function, and the overload.
 SELECT has_function_privilege(
         'pg_monitor', 'leasehold_enqueue(uuid, uuid, jsonb, integer, timestamptz, text, interval, text, text, jsonb)', 'EXECUTE')
     AS ours,

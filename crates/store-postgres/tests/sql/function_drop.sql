@@ -1,2 +1,2 @@
--- An accident.
+-- Drops a function.
 DROP FUNCTION leasehold_enqueue

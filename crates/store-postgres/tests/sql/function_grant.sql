@@ -1,4 +1,4 @@
--- What users change: who may call which function.
+-- Grants EXECUTE on functions, as users do.
 GRANT EXECUTE ON FUNCTION leasehold_enqueue TO pg_read_all_stats;
 GRANT EXECUTE ON FUNCTION leasehold_job_enqueue TO PUBLIC;
 REVOKE EXECUTE ON FUNCTION leasehold_fold FROM PUBLIC;

@@ -1,2 +1,2 @@
--- Lets another role see the applied functions.
+-- Grants another role SELECT on the applied functions.
 GRANT SELECT ON leasehold_function TO pg_read_all_stats

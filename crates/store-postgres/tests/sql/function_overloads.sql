@@ -1,4 +1,4 @@
--- What another role with CREATE on the schema may add: overloads that fail if they are called.
+-- Creates overloads that fail when called, as a role with CREATE on the schema could.
 GRANT CREATE, USAGE ON SCHEMA public TO pg_read_all_stats;
 SET ROLE pg_read_all_stats;
 CREATE FUNCTION public.leasehold_check_options(text, jsonb, text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN

@@ -1,4 +1,4 @@
--- The public functions: those that run with the rights of their owner.
+-- Returns the public functions: those that are SECURITY DEFINER.
 SELECT p.proname::text AS name, pg_get_function_arguments(p.oid) AS arguments,
     EXISTS (SELECT FROM unnest(p.proconfig) AS c (setting) WHERE c.setting = 'search_path=public, pg_temp') AS pinned,
     has_function_privilege('pg_read_all_stats', p.oid, 'EXECUTE') AS callable

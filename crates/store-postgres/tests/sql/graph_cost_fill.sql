@@ -1,4 +1,4 @@
--- So many executions with a graph of seven nodes: four have completed, three run, all under leases.
+-- Creates $1 executions with a graph of seven nodes: four completed, three running under leases.
 WITH one AS MATERIALIZED (
     SELECT n, md5('request' || n)::uuid AS request_id, md5('execution' || n)::uuid AS execution_id, md5('workspace')::uuid AS workspace_id,
         md5('definition')::uuid AS definition_id, md5('version')::uuid AS version_id

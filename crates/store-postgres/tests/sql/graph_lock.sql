@@ -1,2 +1,2 @@
--- Holds a graph.
+-- Locks a graph.
 SELECT execution_id FROM execution_graph WHERE execution_id = $1 FOR UPDATE

@@ -1,4 +1,4 @@
--- Every event in the order its transaction committed, with what its claim could see.
+-- Returns every event in commit order, with the snapshot of its claim.
 SELECT e.xid::text::bigint AS xid, e.request_id, e.workspace_id, e.from_status, e.to_status, e.at, e.by_whom, e.reason,
     q.priority, q.created_at, e.line_at IS NOT NULL AS due, e.test_seen::text AS seen,
     pg_xact_commit_timestamp(e.xid::xid) AS committed_at

@@ -1,2 +1,2 @@
--- Every request and where it is.
+-- Returns every request with its status.
 SELECT id, status FROM workflow_execution_queue

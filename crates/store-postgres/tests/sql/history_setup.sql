@@ -1,4 +1,4 @@
--- Has the database note every change of a limit, and with each event up to where its transaction had seen.
+-- Makes the database record every change of a limit, and the folded snapshot with each event.
 CREATE TABLE test_limit (
     id bigserial PRIMARY KEY,
     xid xid8 NOT NULL DEFAULT pg_current_xact_id(),

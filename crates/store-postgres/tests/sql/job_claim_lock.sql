@@ -1,2 +1,2 @@
--- Holds the lock of a claim in the queue.
+-- Takes the claim lock of the queue.
 SELECT pg_advisory_xact_lock(730834, q.id) FROM queue q WHERE q.name = 'mail'

@@ -1,2 +1,2 @@
--- A job by the function that others call.
+-- Enqueues a job with the SQL function.
 SELECT leasehold_job_enqueue('mail', 'send', $1::json) AS id

@@ -1,2 +1,2 @@
--- A job that is refused: its payload, its attempts or its timeout.
+-- Enqueues a job with an invalid payload, attempts or timeout.
 SELECT leasehold_job_enqueue('mail', 'send', $1::text::json, max_attempts => $2, timeout => $3::text::interval) AS id

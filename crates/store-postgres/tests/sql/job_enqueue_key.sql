@@ -1,2 +1,2 @@
--- A job with a key, by the function that others call.
+-- Enqueues a job with a deduplication key.
 SELECT leasehold_job_enqueue('mail', 'send', '{}'::json, dedup_key => $1, dedup_window => $2::text::interval) AS id

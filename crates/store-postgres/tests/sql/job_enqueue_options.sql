@@ -1,2 +1,2 @@
--- A job with every option, by the function that others call.
+-- Enqueues a job with every argument.
 SELECT leasehold_job_enqueue('mail', 'send', '{"n": 1}', 7, $1, NULL, NULL, 3, interval '90 seconds', 'trace') AS id

@@ -1,2 +1,2 @@
--- A job of another queue.
+-- Enqueues a job of another queue.
 SELECT leasehold_job_enqueue('other', 'send')

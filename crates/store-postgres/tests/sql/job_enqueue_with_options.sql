@@ -1,2 +1,2 @@
--- A job with options.
+-- Enqueues a job with options.
 SELECT leasehold_job_enqueue('mail', 'send', options => $1)::text AS id

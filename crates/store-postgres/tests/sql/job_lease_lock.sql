@@ -1,2 +1,2 @@
--- Holds a page of leases.
+-- Locks a page of leases.
 SELECT token FROM job_lease FOR UPDATE

@@ -1,2 +1,2 @@
--- How many jobs the view shows in each status.
+-- Counts the jobs of the view by status.
 SELECT status, count(*) AS jobs FROM work_queue GROUP BY status ORDER BY status

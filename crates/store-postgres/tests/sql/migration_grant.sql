@@ -1,2 +1,2 @@
--- Lets another role see the applied migrations.
+-- Grants another role SELECT on the applied migrations.
 GRANT SELECT ON leasehold_migration TO pg_read_all_stats

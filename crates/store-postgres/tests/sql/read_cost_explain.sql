@@ -1,2 +1,2 @@
--- Runs the prepared statement and says what each part of it touched.
+-- Runs the prepared statement with EXPLAIN ANALYZE.
 EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) EXECUTE read_cost ({arguments})

@@ -1,4 +1,4 @@
--- Gives the workspace of the last in line three RUNNING executions, and after them $1 that have ended, each with its request.
+-- Gives the workspace of the last request in line three RUNNING executions, and after them $1 ended ones, each with its request.
 WITH owner AS (
     SELECT workspace_id, definition_id, version_id FROM workflow_execution_queue
     WHERE due ORDER BY rank DESC, created_at DESC, id DESC LIMIT 1

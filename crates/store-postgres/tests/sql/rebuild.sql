@@ -1,2 +1,2 @@
--- The repair.
+-- Recounts all requests.
 SELECT leasehold_rebuild()

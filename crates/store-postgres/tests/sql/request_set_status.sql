@@ -1,2 +1,2 @@
--- Only the status, as somebody in a hurry would.
+-- Updates only the status.
 UPDATE workflow_execution_queue SET status = $2 WHERE id = $1

@@ -1,2 +1,2 @@
--- Lets every lock run out.
+-- Expires every lock.
 UPDATE shedlock SET lock_until = timezone('utc', CURRENT_TIMESTAMP)

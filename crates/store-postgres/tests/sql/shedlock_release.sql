@@ -1,2 +1,2 @@
--- As ShedLock gives a lock back.
+-- Releases a lock as ShedLock does.
 UPDATE shedlock SET lock_until = timezone('utc', CURRENT_TIMESTAMP) WHERE name = $1 AND locked_by = $2

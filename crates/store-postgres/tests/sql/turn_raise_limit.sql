@@ -1,2 +1,2 @@
--- Gives the turn row another limit than its workspace has.
+-- Writes another limit to the turn row than its workspace has.
 UPDATE workspace_turn SET concurrency_limit = 50 WHERE workspace_id = $1

@@ -1,2 +1,2 @@
--- Takes the turn row away.
+-- Deletes the turn row.
 DELETE FROM workspace_turn WHERE workspace_id = $1

@@ -1,2 +1,2 @@
--- A second turn row of a workspace.
+-- Inserts a second turn row for a workspace.
 INSERT INTO workspace_turn (workspace_id, concurrency_limit, paused, turn) VALUES ($1, 100, false, 1000000)

@@ -1,2 +1,2 @@
--- Takes a workspace away.
+-- Deletes the row of a workspace.
 DELETE FROM workspace WHERE id = $1

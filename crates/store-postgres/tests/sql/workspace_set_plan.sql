@@ -1,2 +1,2 @@
--- Another plan, no override.
+-- Sets the plan, without an override.
 UPDATE workspace SET plan = $2, limit_override = NULL WHERE id = $1

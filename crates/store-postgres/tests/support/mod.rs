@@ -1,6 +1,6 @@
-//! A migrated database of its own for each test.
+//! A separate migrated database for each test.
 
-#[allow(dead_code, reason = "not every test works by hand")]
+#[allow(dead_code, reason = "not every test needs a raw connection")]
 pub(crate) mod raw;
 
 use leasehold_store::{Clock, ManualClock};
@@ -9,8 +9,8 @@ use leasehold_testkit::TestDatabase;
 
 pub(crate) use leasehold_testbed::postgres::database;
 
-/// A store on that database that judges by `clock`.
-#[allow(dead_code, reason = "not every test turns the clock")]
+/// Returns a store on this database with a manual clock.
+#[allow(dead_code, reason = "not every test needs a manual clock")]
 pub(crate) fn store(database: &TestDatabase, clock: ManualClock) -> PostgresStore {
     let options = PostgresOptions {
         clock: Clock::Manual(clock),

@@ -1,4 +1,4 @@
-//! A plain connection, for what a person could do by hand.
+//! A plain connection, for manual statements.
 
 use leasehold_testkit::TestDatabase;
 use tokio_postgres::{Client, NoTls};
@@ -12,10 +12,10 @@ pub(crate) async fn connect(database: &TestDatabase) -> Client {
     client
 }
 
-/// The constraint that refused a statement.
-#[allow(dead_code, reason = "not every test is refused")]
-pub(crate) fn refused_by<T: std::fmt::Debug>(outcome: Result<T, tokio_postgres::Error>) -> String {
-    let error = outcome.expect_err("the database should have refused");
+/// Returns the constraint that rejected a statement.
+#[allow(dead_code, reason = "not every test expects a rejection")]
+pub(crate) fn rejected_by<T: std::fmt::Debug>(outcome: Result<T, tokio_postgres::Error>) -> String {
+    let error = outcome.expect_err("the database should reject the statement");
     let error = error
         .as_db_error()
         .expect("an error of the database")

@@ -1,2 +1,2 @@
--- The number of the last admission.
+-- Reads the number of the last admission.
 SELECT last FROM admission_number WHERE id = 1

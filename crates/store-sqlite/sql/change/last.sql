@@ -1,2 +1,2 @@
--- The newest event's place in the stream, also if that event is pruned.
+-- Reads the id of the newest event, even if that event was pruned.
 SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'request_event'), 0)

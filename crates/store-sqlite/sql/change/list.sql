@@ -1,3 +1,3 @@
--- The events after a place in the stream, in the order they were committed.
+-- Lists the events after a cursor, in commit order.
 SELECT id, request_id, workspace_id, from_status, to_status, at, by_whom, reason
 FROM request_event WHERE id > ?1 ORDER BY id LIMIT ?2

@@ -1,4 +1,4 @@
--- Makes a definition unless its name is taken in the workspace.
+-- Inserts a definition unless its name exists in the workspace.
 INSERT INTO workflow_definition (id, workspace_id, name, created_at)
 VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (workspace_id, name) WHERE deleted_at IS NULL DO NOTHING

@@ -1,3 +1,3 @@
--- One definition of a workspace that is not deleted.
+-- Reads a definition of a workspace that is not deleted.
 SELECT id, workspace_id, name, current_version_id, created_at
 FROM workflow_definition WHERE id = ?2 AND workspace_id = ?1 AND deleted_at IS NULL

@@ -1,2 +1,2 @@
--- The first thing that is wrong with the file, or `ok`.
+-- Returns the first corruption found in the file, or `ok`.
 PRAGMA quick_check(1)

@@ -1,2 +1,2 @@
--- How what is written is logged.
+-- Reads the journal mode.
 PRAGMA journal_mode

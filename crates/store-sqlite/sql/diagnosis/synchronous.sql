@@ -1,2 +1,2 @@
--- How surely a commit is on disk.
+-- Reads the synchronous level of commits.
 PRAGMA synchronous

@@ -1,2 +1,2 @@
--- Deletes an execution that was not started, and frees its slot.
+-- Deletes an execution that was not started; a trigger frees its slot.
 DELETE FROM workflow_execution WHERE id = ?1

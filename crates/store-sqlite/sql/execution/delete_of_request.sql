@@ -1,2 +1,2 @@
--- Deletes what is left of an execution that its request does not know any more.
+-- Deletes an old execution that its request no longer refers to.
 DELETE FROM workflow_execution WHERE request_id = ?1

@@ -1,2 +1,2 @@
--- Takes a kept execution up again.
+-- Restarts a kept execution: resets its start time and error.
 UPDATE workflow_execution SET started_at = ?2, error = NULL WHERE id = ?1

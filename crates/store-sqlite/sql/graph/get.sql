@@ -1,2 +1,2 @@
--- The graph of an execution.
+-- Reads the graph of an execution.
 SELECT state, ended, error, started_at, finished_at FROM execution_graph WHERE execution_id = ?1

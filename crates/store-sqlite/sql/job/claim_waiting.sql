@@ -1,4 +1,4 @@
--- The first waiting jobs in a queue's line whose time has come.
+-- Reads the first ready waiting jobs of a queue, in claim order.
 SELECT j.id, j.priority, j.created_at, j.kind, j.payload, j.max_attempts, j.backoff_base_us, j.backoff_factor, j.backoff_max_us,
     j.backoff_jitter, j.timeout_us, j.trace_context, j.node IS NOT NULL, w.attempts, w.run_at, n.last_error, n.progress
 FROM job_waiting w INDEXED BY job_waiting_line

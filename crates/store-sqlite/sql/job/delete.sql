@@ -1,2 +1,2 @@
--- Deletes a job that is not kept.
+-- Deletes a job.
 DELETE FROM job WHERE id = ?1

@@ -1,2 +1,2 @@
--- Forgets how a job that is not kept ended.
+-- Deletes a job's end.
 DELETE FROM job_end WHERE job_id = ?1

@@ -1,2 +1,2 @@
--- Takes its key from a job, whatever it was held for.
+-- Releases the key of a job whose window has passed.
 DELETE FROM job_key WHERE job_id = ?1

@@ -1,2 +1,2 @@
--- Takes its key from a job that has ended, if it was held for that long.
+-- Releases a key that holds until the job's end.
 DELETE FROM job_key WHERE job_id = ?1 AND holds_until IS NULL

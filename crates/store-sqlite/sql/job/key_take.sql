@@ -1,2 +1,2 @@
--- Has a job hold a key.
+-- Gives a deduplication key to a job.
 INSERT INTO job_key (job_id, queue_id, key, holds_until) VALUES (?1, ?2, ?3, ?4)

@@ -1,2 +1,2 @@
--- The id of the last job there was.
+-- Reads the id of the last job.
 SELECT last_job FROM job_number WHERE id = 1

@@ -1,2 +1,2 @@
--- The page of leases of a token.
+-- Reads the page of leases with a fencing token.
 SELECT token, queue_id, worker, claimed_at, expires_at, jobs, nodes FROM job_lease WHERE token = ?1

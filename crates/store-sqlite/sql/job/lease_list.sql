@@ -1,2 +1,2 @@
--- Every page of leases.
+-- Lists all pages of leases.
 SELECT token, queue_id, worker, claimed_at, expires_at, jobs, nodes FROM job_lease

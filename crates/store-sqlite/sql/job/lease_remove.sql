@@ -1,2 +1,2 @@
--- Deletes a page that no lease is left of.
+-- Deletes a page without leases.
 DELETE FROM job_lease WHERE token = ?1

@@ -1,2 +1,2 @@
--- How many jobs of all queues may run at once.
+-- Reads the limit on running jobs of all queues.
 SELECT max_running FROM job_limit WHERE id = 1

@@ -1,2 +1,2 @@
--- Takes a run out of its line.
+-- Deletes a run.
 DELETE FROM job_line WHERE queue_id = ?1 AND priority = ?2 AND first_job = ?3

@@ -1,2 +1,2 @@
--- A page of a queue's jobs, newest first.
+-- Lists a page of a queue's jobs, newest first.
 SELECT id FROM job INDEXED BY job_of_queue WHERE queue_id = ?2 AND id < ?1 ORDER BY id DESC LIMIT ?3

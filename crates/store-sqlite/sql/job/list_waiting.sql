@@ -1,2 +1,2 @@
--- A page of waiting jobs, newest first; a queue that is NULL lets all pass.
+-- Lists a page of waiting jobs, newest first; ?2 NULL: of all queues.
 SELECT job_id FROM job_waiting WHERE job_id < ?1 AND (?2 IS NULL OR queue_id = ?2) ORDER BY job_id DESC LIMIT ?3

@@ -1,2 +1,2 @@
--- Forgets what was remembered of a job that has ended, and says what went wrong with it last.
+-- Deletes a job's note and returns its last error.
 DELETE FROM job_note WHERE job_id = ?1 RETURNING last_error

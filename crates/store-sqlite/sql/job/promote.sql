@@ -1,4 +1,4 @@
--- Notes that the time of waiting jobs has come, those that wait longest first.
+-- Marks due waiting jobs as ready, longest due first.
 UPDATE job_waiting SET ready = 1
 WHERE job_id IN (
     SELECT job_id FROM job_waiting INDEXED BY job_waiting_due

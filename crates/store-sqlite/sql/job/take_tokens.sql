@@ -1,2 +1,2 @@
--- Takes the next fencing tokens, as many as asked, and says the last of them.
+-- Allocates ?1 fencing tokens and returns the last one.
 UPDATE job_number SET last_token = last_token + ?1 WHERE id = 1 RETURNING last_token

@@ -1,2 +1,2 @@
--- One key.
+-- Reads a key.
 SELECT id, name, kind, workspace_id, queues, hash, created_at, revoked_at FROM api_key WHERE id = ?1

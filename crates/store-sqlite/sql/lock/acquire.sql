@@ -1,4 +1,4 @@
--- Takes a lock that nobody holds; the token rises also when the same owner takes it again.
+-- Acquires a lock that is free or expired. The fencing token increases with every acquisition, also by the same owner.
 INSERT INTO shedlock (name, lock_until, locked_at, locked_by) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (name) DO UPDATE
 SET lock_until = excluded.lock_until, locked_at = excluded.locked_at, locked_by = excluded.locked_by,

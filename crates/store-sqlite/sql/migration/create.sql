@@ -1,4 +1,4 @@
--- Makes the table that records which migrations were applied.
+-- Creates the table of applied migrations.
 CREATE TABLE IF NOT EXISTS leasehold_migration (
     number INTEGER NOT NULL,
     name TEXT NOT NULL,

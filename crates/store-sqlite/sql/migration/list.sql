@@ -1,2 +1,2 @@
--- Every migration that was applied, in order.
+-- Lists the applied migrations, in order.
 SELECT number, name, checksum FROM leasehold_migration ORDER BY number

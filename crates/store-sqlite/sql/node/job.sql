@@ -1,2 +1,2 @@
--- The job that does a node.
+-- Reads a node's job.
 SELECT job_id FROM execution_node WHERE execution_id = ?1 AND node = ?2 AND job_id IS NOT NULL

@@ -1,4 +1,4 @@
--- The nodes of an execution that were begun, with their outputs as long as those have at most ?2 bytes together.
+-- Lists the started nodes of an execution; outputs beyond ?2 bytes in total are omitted.
 SELECT node, job_id, attempts, CASE WHEN bytes <= ?2 THEN output END AS output, output IS NOT NULL AND bytes > ?2 AS omitted,
     error, started_at, finished_at
 FROM (

@@ -1,4 +1,4 @@
--- Clears idempotency keys whose window has passed, the longest passed first.
+-- Clears idempotency keys whose window has passed, longest passed first.
 UPDATE workflow_execution_queue SET idempotency_key = NULL, dedupe_until = NULL
 WHERE id IN (
     SELECT id FROM workflow_execution_queue INDEXED BY request_dedupe_until

@@ -1,4 +1,4 @@
--- How many jobs of a queue a worker could have now; once there are ?3 of one kind, no more of it are counted.
+-- Counts the jobs of a queue that are ready to claim; stops at ?3 of each kind.
 SELECT (
         SELECT coalesce(sum(length), 0)
         FROM (SELECT last_job - first_job + 1 AS length FROM job_line WHERE queue_id = ?1 LIMIT ?3)

@@ -1,3 +1,3 @@
--- The queue of a name.
+-- Finds a queue by name.
 SELECT {queue/columns}
 FROM queue WHERE name = ?1

@@ -1,3 +1,3 @@
--- The queue of an id.
+-- Reads a queue by id.
 SELECT {queue/columns}
 FROM queue WHERE id = ?1

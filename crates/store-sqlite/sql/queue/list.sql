@@ -1,3 +1,3 @@
--- A page of queues by name.
+-- Lists a page of queues, by name.
 SELECT {queue/columns}
 FROM queue WHERE name > ?1 ORDER BY name LIMIT ?2

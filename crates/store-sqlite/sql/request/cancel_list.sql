@@ -1,4 +1,4 @@
--- Wishes to cancel what runs that no engine was told of, oldest first.
+-- Lists cancel requests of DISPATCHED requests that the engine has not acknowledged, oldest first.
 SELECT id, workspace_id, execution_id, cancel_force
 FROM workflow_execution_queue INDEXED BY request_cancel_untold
 WHERE status = 'DISPATCHED' AND cancel_requested_at IS NOT NULL AND cancel_told_at IS NULL

@@ -1,4 +1,4 @@
--- The oldest request that kept its execution, and whether that execution still runs.
+-- Reads the oldest request that kept its execution, and whether that execution is RUNNING.
 SELECT q.id, q.workspace_id, q.definition_id, q.version_id, q.priority, q.params, q.attempt_count, q.dispatch_failures,
     q.cancel_requested_at IS NOT NULL AS cancel_requested, q.trace_context, q.created_at, q.claim_token, q.execution_id,
     q.run_at, q.execution_lost,

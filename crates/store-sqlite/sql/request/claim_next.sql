@@ -1,4 +1,4 @@
--- The first in a workspace's line, and whether its definition and version are still there.
+-- Reads the first request in a workspace's line, and whether its definition and version exist.
 SELECT q.id, q.workspace_id, q.definition_id, q.version_id, q.priority, q.params, q.attempt_count, q.dispatch_failures,
     q.cancel_requested_at IS NOT NULL AS cancel_requested, q.trace_context, q.created_at, q.claim_token, q.execution_id,
     q.run_at, q.execution_lost,

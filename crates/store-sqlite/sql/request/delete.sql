@@ -1,2 +1,2 @@
--- Deletes a request; its execution goes with it.
+-- Deletes a request and, by cascade, its execution.
 DELETE FROM workflow_execution_queue WHERE id = ?1

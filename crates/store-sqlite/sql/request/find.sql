@@ -1,3 +1,3 @@
--- One request of any workspace.
+-- Reads a request of any workspace.
 SELECT {request/columns}
 FROM workflow_execution_queue WHERE id = ?1

@@ -1,4 +1,4 @@
--- PENDING → CLAIMED in passing, for a request whose execution ended before anybody claimed it again.
+-- PENDING → CLAIMED as an intermediate step, for a request whose execution ended before it was claimed again.
 UPDATE workflow_execution_queue
 SET status = 'CLAIMED', due = NULL, execution_id = ?2, execution_lost = 0, claimed_by = ?3, lease_expires_at = ?4,
     claimed_at = ?4

@@ -1,3 +1,3 @@
--- One request of a workspace.
+-- Reads a request of a workspace.
 SELECT {request/columns}
 FROM workflow_execution_queue WHERE id = ?2 AND workspace_id = ?1

@@ -1,4 +1,4 @@
--- A page of all requests, newest first; parameters that are NULL let everything pass.
+-- Lists a page of all requests, newest first; a NULL parameter filters nothing.
 SELECT {request/columns}
 FROM workflow_execution_queue
 WHERE id < ?5

@@ -1,4 +1,4 @@
--- A page of all requests in one status, newest first; parameters that are NULL let everything pass.
+-- Lists a page of all requests in one status, newest first; a NULL parameter filters nothing.
 SELECT {request/columns}
 FROM workflow_execution_queue INDEXED BY request_list_of_status
 WHERE status = ?2

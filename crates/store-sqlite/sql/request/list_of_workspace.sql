@@ -1,4 +1,4 @@
--- A page of a workspace's requests, newest first; parameters that are NULL let everything pass.
+-- Lists a page of a workspace's requests, newest first; a NULL parameter filters nothing.
 SELECT {request/columns}
 FROM workflow_execution_queue INDEXED BY request_list
 WHERE workspace_id = ?1

@@ -1,4 +1,4 @@
--- Whether another claim may bring more: a kept execution, a workspace that is ready, or one whose time has come.
+-- Whether another claim may find more: a kept execution, a ready workspace, or a due request.
 SELECT EXISTS (SELECT 1 FROM workflow_execution_queue INDEXED BY request_kept
         WHERE due = 1 AND execution_id IS NOT NULL)
     OR EXISTS (SELECT 1 FROM workspace_turn INDEXED BY workspace_turn_ready WHERE ready = 1)

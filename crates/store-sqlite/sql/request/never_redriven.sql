@@ -1,4 +1,4 @@
--- FAILED requests of a workspace that were never redriven and could run again, oldest first.
+-- Lists FAILED requests of a workspace that were never redriven and can run again, oldest first.
 SELECT q.id
 FROM workflow_execution_queue q INDEXED BY request_to_redrive
 WHERE q.workspace_id = ?1 AND q.status = 'FAILED' AND q.redriven = 0

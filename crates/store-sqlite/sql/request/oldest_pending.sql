@@ -1,6 +1,6 @@
--- Since when the oldest request that is PENDING and due could have been claimed.
+-- Reads since when the oldest PENDING request has been due.
 WITH RECURSIVE lane (workspace_id, priority) AS (
-    -- Each priority that waits in each workspace.
+    -- Each priority with due requests, in each workspace.
     SELECT t.workspace_id, (
         SELECT q.priority FROM workflow_execution_queue q INDEXED BY request_line
         WHERE q.workspace_id = t.workspace_id AND q.due = 1 AND q.execution_id IS NULL
@@ -38,8 +38,8 @@ WITH RECURSIVE lane (workspace_id, priority) AS (
 SELECT min(since) AS since FROM (
     SELECT since FROM waits
     UNION ALL
-    -- The line is in order of enqueueing: behind those that were delayed may stand one that has been due for longer. A hundred are looked at
-    -- one by one, and beyond them one in each eighth of the time.
+    -- The line is in enqueue order, so a request behind delayed ones may have been due for longer. The first hundred are read
+    -- one by one; beyond them, one sample in each eighth of the time range.
     SELECT (
         SELECT min(since) FROM (
             SELECT max(q.run_at, q.created_at) AS since FROM workflow_execution_queue q INDEXED BY request_line

@@ -1,4 +1,4 @@
--- Since when the first in line has been due, of the workspaces that have room for it.
+-- Reads since when the first request in line has been due, over the workspaces with a free slot.
 SELECT min(max(q.run_at, q.created_at)) AS since
 FROM workspace_turn t CROSS JOIN workflow_execution_queue q ON q.id = (
     SELECT f.id FROM workflow_execution_queue f INDEXED BY request_line

@@ -1,2 +1,2 @@
--- Opens a group; the write lock is taken at once, so nothing in the group can fail for want of it.
+-- Begins a group and takes the write lock at once, so that no operation in the group fails for lack of it.
 BEGIN IMMEDIATE

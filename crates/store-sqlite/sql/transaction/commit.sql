@@ -1,2 +1,2 @@
--- Makes a whole group durable.
+-- Commits a group.
 COMMIT

@@ -1,2 +1,2 @@
--- Gives a whole group up.
+-- Rolls back a group.
 ROLLBACK

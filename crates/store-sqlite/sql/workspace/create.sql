@@ -1,4 +1,4 @@
--- Makes a workspace unless its name is taken; a trigger makes its turn row.
+-- Inserts a workspace unless its name exists; a trigger inserts its turn row.
 INSERT INTO workspace (id, name, plan, limit_override, created_at, updated_at)
 VALUES (?1, ?2, ?3, ?4, ?5, ?5)
 ON CONFLICT (name) WHERE deleted_at IS NULL DO NOTHING

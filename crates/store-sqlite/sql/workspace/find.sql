@@ -1,2 +1,2 @@
--- The workspace of a name.
+-- Finds a workspace by name.
 SELECT id, name, plan, limit_override, paused, created_at, deleted_at FROM workspace WHERE name = ?1 AND deleted_at IS NULL

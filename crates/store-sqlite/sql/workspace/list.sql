@@ -1,3 +1,3 @@
--- A page of the workspaces that are not deleted, by id.
+-- Lists a page of workspaces that are not deleted, by id.
 SELECT id, name, plan, limit_override, paused, created_at, deleted_at
 FROM workspace WHERE id > ?1 AND deleted_at IS NULL ORDER BY id LIMIT ?2

@@ -1,4 +1,4 @@
--- The ?1 busiest workspaces. The slots in use are numbered without a gap, so that the highest number says how many there are.
+-- Lists the ?1 busiest workspaces. Slots in use are numbered without a gap, so the highest number gives their count.
 SELECT w.id, w.name, w.plan, w.limit_override, w.paused, w.created_at, w.deleted_at,
     t.pending, t.claimed, t.dispatched, t.completed, t.failed, t.concurrency_limit, 1 + coalesce((
         SELECT slot FROM workflow_execution INDEXED BY execution_slot_once

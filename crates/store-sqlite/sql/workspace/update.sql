@@ -1,4 +1,4 @@
--- Changes plan, override (?3 says whether) or pause of a workspace that is not deleted; a trigger carries it to its turn row.
+-- Updates plan, override (if ?3 is true) or pause of a workspace that is not deleted; a trigger updates its turn row.
 UPDATE workspace
 SET plan = coalesce(?2, plan),
     limit_override = CASE WHEN ?3 THEN ?4 ELSE limit_override END,

@@ -1,8 +1,8 @@
-//! Ending the claim of a node: the job's end, the node's output, the nodes that follow and the execution's end, in one operation.
+//! Finishes a node's job: records the job's end and the node's output, enqueues the next nodes or ends the execution, in one operation.
 
 use crate::error::Fault;
 use crate::graph::{open, write};
-use crate::job::finish::{Call, Results};
+use crate::job::finish::{FinishCall, ResultStorage};
 use crate::session::Session;
 use leasehold_core::JobStatus;
 use leasehold_core::graph::{GraphChange, NodeEnd};
@@ -11,7 +11,7 @@ use leasehold_store::definition::VersionCache;
 use leasehold_store::failpoint::reach;
 use leasehold_store::graph::{EndedExecution, node_outcome};
 
-/// What became of a claim.
+/// The outcome of finishing a node's job.
 pub(crate) struct NodeFinished {
     pub(crate) job: JobFinished,
     /// The execution, if it ended with the node.
@@ -19,7 +19,7 @@ pub(crate) struct NodeFinished {
 }
 
 impl NodeFinished {
-    fn lost() -> Self {
+    fn lease_lost() -> Self {
         Self {
             job: JobFinished::LeaseLost,
             ended: None,
@@ -33,25 +33,25 @@ pub(super) fn finish(
     worker: &str,
     finish: &JobFinish,
 ) -> Result<NodeFinished, Fault> {
-    let mut call = Call::by(session, worker);
+    let mut call = FinishCall::new(session, worker);
     reach("job_finish/begun");
     let Some(node) = call.node(finish.claim)? else {
-        return Ok(NodeFinished::lost());
+        return Ok(NodeFinished::lease_lost());
     };
     let graph = open::graph(session, versions, node.execution)?;
     if graph.as_ref().is_some_and(GraphChange::has_ended) {
-        return Ok(NodeFinished::lost());
+        return Ok(NodeFinished::lease_lost());
     }
-    let Some(taken) = call.take(finish.claim)? else {
-        return Ok(NodeFinished::lost());
+    let Some(lease) = call.take(finish.claim)? else {
+        return Ok(NodeFinished::lease_lost());
     };
-    let job = call.finish(taken, &finish.end, Results::Elsewhere)?;
+    let job = call.finish(lease, &finish.end, ResultStorage::WithNode)?;
     let mut changed = Vec::new();
     let outcome = node_outcome(&finish.end, status(job));
     if let (Some(mut graph), Some(outcome)) = (graph, outcome) {
         let end = NodeEnd {
-            node: node.place,
-            attempts: taken.attempt,
+            node: node.index,
+            attempts: lease.attempt,
             outcome,
         };
         open::node_ended(session, &mut graph, end)?;
@@ -68,7 +68,7 @@ pub(super) fn finish(
     Ok(NodeFinished { job, ended })
 }
 
-/// Where a job is whose lease was held.
+/// Returns the job's status after it was finished.
 fn status(finished: JobFinished) -> JobStatus {
     match finished {
         JobFinished::Completed => JobStatus::Completed,

@@ -1,18 +1,18 @@
-//! Graphs that run in the store. The core's machine decides; the files here load where a graph is, and write what follows.
+//! Graphs that run in the store. The core's state machine decides; these modules load a graph's state and write the changes.
 //!
-//! An operation opens the graphs it needs (`open`), tells them what happened, and writes all of it at its end (`write`).
+//! An operation loads the graphs it needs (`open`), applies events to them, and writes all changes at its end (`write`).
 
+mod expire;
 pub(crate) mod finish;
 mod open;
 mod read;
-mod settle;
 mod start;
 mod stop;
 mod write;
 
 use crate::SqliteStore;
 use crate::graph::finish::NodeFinished;
-use crate::row::{Place, blob};
+use crate::row::{NodeIndex, blob};
 use crate::writer::{Effect, Reply};
 use async_trait::async_trait;
 use leasehold_core::graph::{GraphStop, NodeRun};
@@ -49,7 +49,7 @@ impl GraphStore for SqliteStore {
 
     async fn graph_output(&self, execution: ExecutionId, node: usize) -> Result<Option<JsonText>> {
         self.read("graph_output", move |s| {
-            s.maybe(OUTPUT, params![blob(execution), Place(node)], |row| {
+            s.optional(OUTPUT, params![blob(execution), NodeIndex(node)], |row| {
                 Ok(JsonText::trusted(row.get(0)?))
             })
         })
@@ -71,17 +71,17 @@ impl GraphStore for SqliteStore {
         .await
     }
 
-    async fn graph_settle(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
+    async fn graph_expire(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
         let (versions, by) = (Arc::clone(&self.versions), by.to_owned());
-        self.write("graph_settle", move |s| {
-            settle::settle(s, &versions, &by, limit)
+        self.write("graph_expire", move |s| {
+            expire::expire(s, &versions, &by, limit)
         })
         .await
     }
 }
 
 impl SqliteStore {
-    /// Puts the end of a node's claim into the writer's line.
+    /// Queues the finish of a node's job with the writer.
     pub(crate) async fn send_finish_node(
         &self,
         worker: &str,
@@ -91,7 +91,7 @@ impl SqliteStore {
         let (worker, finish) = (worker.to_owned(), finish.clone());
         self.writer
             .send("job_finish", move |s| {
-                finish::finish(s, &versions, &worker, &finish).map(Effect::Keep)
+                finish::finish(s, &versions, &worker, &finish).map(Effect::Commit)
             })
             .await
     }

@@ -1,11 +1,11 @@
-//! Loads a graph for an operation that works on it, and what the end of a node needs. Writes nothing.
+//! Loads a graph for an operation, and the inputs of the nodes that start next. Writes nothing.
 
 use crate::definition::cached_version;
 use crate::error::Fault;
-use crate::row::{Columns, Place, blob};
+use crate::row::{Columns, NodeIndex, blob};
 use crate::session::Session;
 use leasehold_core::graph::{
-    Foresight, GraphChange, GraphOrigin, GraphState, Machine, NodeEnd, NodeSource,
+    EndPreview, GraphChange, GraphOrigin, GraphState, Machine, NodeEnd, NodeSource,
 };
 use leasehold_core::{ExecutionEnd, ExecutionId, JsonText, VersionId};
 use leasehold_store::ErrorKind;
@@ -15,21 +15,22 @@ use rusqlite::{Row, params};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-const OF: &str = sql!("graph/of");
+const OPEN: &str = sql!("graph/open");
 const PARAMS: &str = sql!("graph/params");
 const OUTPUT: &str = sql!("node/output");
 
-/// The state and the end of a graph, as they are kept.
+/// Reads the state and the end of a graph.
 pub(super) fn state(row: &Row<'_>) -> Result<GraphState, Fault> {
     let ended: Option<String> = row.get("ended")?;
     let letters: String = row.get("state")?;
     let end = ended.as_deref().map(str::parse::<ExecutionEnd>).transpose();
     let state = end.ok().and_then(|end| GraphState::read(&letters, end));
-    let broken = || ErrorKind::Broken("the state of a graph makes no sense".to_owned());
-    Ok(state.ok_or_else(broken)?)
+    let invalid =
+        || ErrorKind::Broken("execution_graph.state in the database is invalid".to_owned());
+    Ok(state.ok_or_else(invalid)?)
 }
 
-/// Where an execution's graph is, and its machine; none if it was never started.
+/// Returns the state of an execution's graph and its state machine; none if the graph was not started.
 pub(super) fn find(
     session: &Session<'_>,
     versions: &VersionCache,
@@ -39,7 +40,7 @@ pub(super) fn find(
     Ok(found.map(|(state, machine, _)| (state, machine)))
 }
 
-/// The graph of an execution; none if it was never started, or its record is gone.
+/// Returns the graph of an execution, ready for changes; none if it was not started or was deleted.
 pub(super) fn graph(
     session: &Session<'_>,
     versions: &VersionCache,
@@ -49,11 +50,12 @@ pub(super) fn graph(
     Ok(found.map(|(state, machine, origin)| GraphChange::of(execution, origin, machine, state)))
 }
 
-/// The machine of a version; none if it has no graph.
+/// Returns the state machine of a version; none if the version has no graph.
 pub(super) fn machine(cached: &CachedVersion) -> Result<Option<Arc<Machine>>, Fault> {
     let id = cached.version().id;
-    let broken = |problem| ErrorKind::Broken(format!("the body of the version {id}: {problem}"));
-    Ok(cached.machine().map_err(broken)?)
+    let invalid =
+        |problem| ErrorKind::Broken(format!("the body of version {id} is invalid: {problem}"));
+    Ok(cached.machine().map_err(invalid)?)
 }
 
 fn open(
@@ -61,7 +63,7 @@ fn open(
     versions: &VersionCache,
     execution: ExecutionId,
 ) -> Result<Option<(GraphState, Arc<Machine>, GraphOrigin)>, Fault> {
-    let found = session.maybe(OF, [blob(execution)], |row| {
+    let found = session.optional(OPEN, [blob(execution)], |row| {
         let origin = GraphOrigin {
             workspace: row.id("workspace_id")?,
             priority: row.get("priority")?,
@@ -72,29 +74,29 @@ fn open(
     let Some((state, version, origin)) = found else {
         return Ok(None);
     };
-    let gone = || ErrorKind::Broken(format!("the version {version} has no graph"));
+    let missing = || ErrorKind::Broken(format!("version {version} has no graph"));
     let found = cached_version(session, versions, origin.workspace, version)?;
     let machine = found.map(|cached| machine(&cached)).transpose()?;
-    let machine = machine.flatten().ok_or_else(gone)?;
+    let machine = machine.flatten().ok_or_else(missing)?;
     Ok(Some((state, machine, origin)))
 }
 
-/// A node has ended; false if that no longer means anything.
+/// Applies the end of a node; false if it has no effect any more.
 pub(super) fn node_ended(
     session: &Session<'_>,
     graph: &mut GraphChange,
     end: NodeEnd,
 ) -> Result<bool, Fault> {
-    let foresight = graph.foresee(end.node, &end.outcome);
+    let foresight = graph.preview_end(end.node, &end.outcome);
     let source = source(session, graph.execution(), &foresight)?;
     Ok(graph.node_ended(end, source))
 }
 
-/// What the nodes that begin are made of; nothing is read if none do.
+/// Reads the inputs of the nodes that start next; reads nothing if none do.
 fn source(
     session: &Session<'_>,
     execution: ExecutionId,
-    foresight: &Foresight,
+    foresight: &EndPreview,
 ) -> Result<NodeSource, Fault> {
     if !foresight.begins {
         return Ok(NodeSource::default());
@@ -103,9 +105,9 @@ fn source(
         Ok(JsonText::trusted(row.get("params")?))
     })?;
     let mut outputs = HashMap::with_capacity(foresight.needs.len());
-    session.often(OUTPUT, |statement| {
+    session.with_statement(OUTPUT, |statement| {
         for node in &foresight.needs {
-            let mut rows = statement.query(params![blob(execution), Place(*node)])?;
+            let mut rows = statement.query(params![blob(execution), NodeIndex(*node)])?;
             if let Some(row) = rows.next()? {
                 outputs.insert(*node, JsonText::trusted(row.get(0)?));
             }

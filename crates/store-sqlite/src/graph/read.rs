@@ -1,9 +1,9 @@
-//! Graphs and their nodes as readers see them. Changes nothing.
+//! Reads graphs and their nodes. Writes nothing.
 
 use crate::error::Fault;
 use crate::graph::open;
-use crate::job::read::Leases;
-use crate::row::{Columns, Place, blob};
+use crate::job::read::LeaseIndex;
+use crate::row::{Columns, NodeIndex, blob};
 use crate::session::Session;
 use leasehold_core::graph::{NodeRun, NodeState};
 use leasehold_core::limits::NODE_OUTPUTS_MAX_BYTES;
@@ -20,7 +20,7 @@ pub(super) fn get(
     session: &Session<'_>,
     execution: ExecutionId,
 ) -> Result<Option<GraphRun>, Fault> {
-    session.maybe(GET, [blob(execution)], |row| {
+    session.optional(GET, [blob(execution)], |row| {
         Ok(GraphRun {
             execution,
             state: open::state(row)?,
@@ -36,19 +36,19 @@ pub(super) fn nodes(
     versions: &VersionCache,
     execution: ExecutionId,
 ) -> Result<Option<Vec<NodeRun>>, Fault> {
-    session.at_once(|session| {
+    session.in_snapshot(|session| {
         let Some((state, machine)) = open::find(session, versions, execution)? else {
             return Ok(None);
         };
         let mut nodes = NodeRun::all(machine.graph(), &state);
         let row = params![blob(execution), NODE_OUTPUTS_MAX_BYTES];
         session.all(NODES, row, |row| {
-            match nodes.get_mut(row.get::<_, Place>("node")?.0) {
-                Some(node) => tell(row, node),
+            match nodes.get_mut(row.get::<_, NodeIndex>("node")?.0) {
+                Some(node) => fill_node(row, node),
                 None => Ok(()),
             }
         })?;
-        let mut leases = Leases::unread();
+        let mut leases = LeaseIndex::new();
         for node in &mut nodes {
             if let (NodeState::Running, Some(job)) = (node.state, node.job)
                 && let Some(job) = leases.job(session, job)?
@@ -61,8 +61,8 @@ pub(super) fn nodes(
     })
 }
 
-/// Adds what is kept of a node that was begun.
-fn tell(row: &Row<'_>, node: &mut NodeRun) -> Result<(), Fault> {
+/// Fills in the stored columns of a started node.
+fn fill_node(row: &Row<'_>, node: &mut NodeRun) -> Result<(), Fault> {
     let output: Option<String> = row.get("output")?;
     node.job = row.get::<_, Option<i64>>("job_id")?.map(JobId);
     node.attempts = row.get("attempts")?;

@@ -1,4 +1,4 @@
-//! Starting a graph: its first state, and the nodes that wait for nothing.
+//! Starts a graph: writes its first state and enqueues the nodes without predecessors.
 
 use crate::definition::cached_version;
 use crate::error::Fault;
@@ -16,7 +16,7 @@ const GET: &str = sql!("graph/get");
 const TO_START: &str = sql!("graph/to_start");
 const CREATE: &str = sql!("graph/create");
 
-/// Who ends an execution whose first node cannot even be begun.
+/// Recorded as the author when an execution ends because its first node cannot start.
 const BY: &str = "graph";
 
 pub(super) fn start(
@@ -25,12 +25,12 @@ pub(super) fn start(
     start: GraphStart,
 ) -> Result<GraphStarted, Fault> {
     let execution = start.execution;
-    if let Some(state) = session.maybe(GET, [blob(execution)], open::state)? {
+    if let Some(state) = session.optional(GET, [blob(execution)], open::state)? {
         let ended = state.end().is_some();
         return Ok(GraphStarted::AlreadyStarted { ended });
     }
-    let asked = params![blob(execution), blob(start.version)];
-    let found = session.maybe(TO_START, asked, |row| {
+    let row = params![blob(execution), blob(start.version)];
+    let found = session.optional(TO_START, row, |row| {
         Ok(row.get::<_, Option<i64>>("execution_timeout_ms")?)
     })?;
     let Some(timeout) = found else {

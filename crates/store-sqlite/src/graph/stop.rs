@@ -1,4 +1,4 @@
-//! Stopping a graph from outside.
+//! Stops a running graph: cancel or terminate.
 
 use crate::error::Fault;
 use crate::graph::{open, write};

@@ -1,10 +1,10 @@
-//! Writes what happened to graphs: nodes and states, then the jobs of the nodes that follow, then the ends of executions. Decides nothing.
+//! Writes the changes of graphs: nodes and states, then the jobs of the next nodes, then the ends of executions. Decides nothing.
 
 use crate::error::Fault;
 use crate::execution;
-use crate::job::enqueue::{self, Call};
-use crate::job::{NodeOf, abandon};
-use crate::row::{Place, Text, blob};
+use crate::job::enqueue::{self, EnqueueBatch};
+use crate::job::{NodeRef, abandon};
+use crate::row::{NodeIndex, Text, blob};
 use crate::session::Session;
 use leasehold_core::graph::GraphChange;
 use leasehold_store::graph::{EndedExecution, finish_of, jobs_of};
@@ -12,14 +12,14 @@ use leasehold_store::job::NewJob;
 use leasehold_store::sql;
 use rusqlite::params;
 
-const SET: &str = sql!("graph/set");
+const UPDATE: &str = sql!("graph/update");
 const NODE_BEGIN: &str = sql!("node/begin");
 const NODE_END: &str = sql!("node/end");
 const NODE_ABANDON: &str = sql!("node/abandon");
 const NODE_JOB: &str = sql!("node/job");
-const SPENT_OVER: &str = sql!("node/spent_over");
+const SPENT_DELETE: &str = sql!("node/spent_delete");
 
-/// All of it; says which executions ended.
+/// Writes all changes and returns the executions that ended.
 pub(super) fn all(
     session: &Session<'_>,
     by: &str,
@@ -30,15 +30,15 @@ pub(super) fn all(
     end(session, by, graphs)
 }
 
-/// The nodes that have ended, and where the graphs are, unless their creation said so.
+/// Writes the ended nodes and the graphs' states. A new graph was inserted with its state.
 pub(super) fn record(session: &Session<'_>, graphs: &[GraphChange]) -> Result<(), Fault> {
     for graph in graphs {
         let execution = blob(graph.execution());
-        session.often(NODE_END, |statement| {
+        session.with_statement(NODE_END, |statement| {
             for end in graph.ended() {
                 statement.execute(params![
                     execution,
-                    Place(end.node),
+                    NodeIndex(end.node),
                     end.attempts,
                     end.output().map(|output| Text(output.as_str())),
                     end.error().map(Text),
@@ -58,36 +58,41 @@ pub(super) fn record(session: &Session<'_>, graphs: &[GraphChange]) -> Result<()
             graph.error().map(Text),
             ended.map(|_| session.now)
         ];
-        session.run(SET, row)?;
+        session.run(UPDATE, row)?;
     }
     Ok(())
 }
 
-/// The jobs of the nodes that follow. A graph that has ended begins none.
+/// Enqueues the jobs of the next nodes. An ended graph has none.
 pub(super) fn begin(session: &Session<'_>, graphs: &mut [GraphChange]) -> Result<(), Fault> {
-    let (mut jobs, mut nodes): (Vec<NewJob>, Vec<NodeOf>) = Default::default();
+    let (mut jobs, mut nodes): (Vec<NewJob>, Vec<NodeRef>) = Default::default();
     for graph in graphs.iter_mut() {
         let execution = graph.execution();
-        for (place, job) in jobs_of(graph) {
+        for (index, job) in jobs_of(graph) {
             jobs.push(job);
-            nodes.push(NodeOf { execution, place });
+            nodes.push(NodeRef { execution, index });
         }
     }
     if jobs.is_empty() {
         return Ok(());
     }
-    let call = Call::of_nodes(&jobs, nodes.iter().copied());
-    let answers = enqueue::enqueue(session, &call)?;
-    session.often(NODE_BEGIN, |statement| {
+    let batch = EnqueueBatch::for_nodes(&jobs, nodes.iter().copied());
+    let answers = enqueue::enqueue(session, &batch)?;
+    session.with_statement(NODE_BEGIN, |statement| {
         for (node, job) in nodes.iter().zip(answers) {
             let execution = blob(node.execution);
-            statement.execute(params![execution, Place(node.place), job.id.0, session.now])?;
+            statement.execute(params![
+                execution,
+                NodeIndex(node.index),
+                job.id.0,
+                session.now
+            ])?;
         }
         Ok(())
     })
 }
 
-/// The ends of graphs: what is no longer wanted is failed, and execution, request and slot end. Says which did.
+/// Finishes ended graphs: fails their remaining jobs, finishes execution and request, frees the slot. Returns the executions that ended.
 pub(super) fn end(
     session: &Session<'_>,
     by: &str,
@@ -99,7 +104,7 @@ pub(super) fn end(
             continue;
         };
         abandon_nodes(session, graph)?;
-        session.run(SPENT_OVER, [blob(graph.execution())])?;
+        session.run(SPENT_DELETE, [blob(graph.execution())])?;
         let outcome = execution::finish_one(session, by, &finish)?;
         ended.extend(EndedExecution::of(&finish, &outcome));
     }
@@ -109,19 +114,19 @@ pub(super) fn end(
 fn abandon_nodes(session: &Session<'_>, graph: &GraphChange) -> Result<(), Fault> {
     let execution = blob(graph.execution());
     let mut nodes = Vec::with_capacity(graph.abandoned().len());
-    for place in graph.abandoned() {
-        let job = session.maybe(NODE_JOB, params![execution, Place(*place)], |row| {
+    for index in graph.abandoned() {
+        let job = session.optional(NODE_JOB, params![execution, NodeIndex(*index)], |row| {
             Ok(row.get::<_, i64>(0)?)
         })?;
-        nodes.extend(job.map(|job| (*place, job)));
+        nodes.extend(job.map(|job| (*index, job)));
     }
     let jobs: Vec<i64> = nodes.iter().map(|(_, job)| *job).collect();
     let attempts = abandon::abandon(session, &jobs)?;
-    for (place, job) in nodes {
+    for (index, job) in nodes {
         let tried = attempts.get(&job).copied().unwrap_or_default();
         session.run(
             NODE_ABANDON,
-            params![execution, Place(place), tried, session.now],
+            params![execution, NodeIndex(index), tried, session.now],
         )?;
     }
     Ok(())

@@ -1,29 +1,29 @@
-//! Cancelling a job that no worker has.
+//! Cancels a queued job.
 
 use crate::error::Fault;
-use crate::job::abandon::take_queued;
-use crate::job::end::{self, Ends};
+use crate::job::abandon::remove_queued;
+use crate::job::end::{self, EndWriter};
 use crate::job::finish;
 use crate::session::Session;
 use leasehold_core::JobId;
 use leasehold_store::job::JobCancelled;
 
-/// What is kept as a cancelled job's error.
+/// The error of a cancelled job.
 const CANCELLED: &str = "cancelled";
 
 pub(crate) fn cancel(session: &Session<'_>, id: JobId) -> Result<JobCancelled, Fault> {
-    let Some((of, _)) = finish::of(session, id.0)? else {
+    let Some((header, _)) = finish::job_header(session, id.0)? else {
         return Ok(JobCancelled::NotFound);
     };
-    if end::ended(session, id.0)?.is_some() {
+    if end::ended_attempts(session, id.0)?.is_some() {
         return Ok(JobCancelled::Finished);
     }
-    if of.node.is_some() {
+    if header.node.is_some() {
         return Ok(JobCancelled::OfGraph);
     }
-    let Some(ended) = take_queued(session, &of, CANCELLED)? else {
+    let Some(ended) = remove_queued(session, &header, CANCELLED)? else {
         return Ok(JobCancelled::Running);
     };
-    Ends::of(session).keep([ended])?;
+    EndWriter::new(session).record([ended])?;
     Ok(JobCancelled::Cancelled)
 }

@@ -1,12 +1,12 @@
-//! The claim: as many jobs of a queue as asked and as limits allow, waiting and fresh ones in one line, each page of them under a token.
+//! Claims jobs of a queue, up to the requested number and the limits. Merges waiting and fresh jobs in claim order; each page of leases has one fencing token.
 
 use crate::error::Fault;
 use crate::job::line::{self, Run};
-use crate::job::page::{Entry, MOST};
-use crate::job::wish::{self, Wishes};
+use crate::job::overrides::{self, RetryOverrides};
+use crate::job::page::{Entry, PAGE_CAPACITY};
 use crate::job::{expire, lease, wait};
-use crate::queue::{self, Known};
-use crate::row::{later, moment};
+use crate::queue::{self, QueueRow};
+use crate::row::{later, timestamp};
 use crate::session::Session;
 use leasehold_core::job::{ClaimedJob, JobClaim, JobsClaimed};
 use leasehold_core::lease::bounded;
@@ -20,39 +20,39 @@ const WAITING: &str = sql!("job/claim_waiting");
 const FRESH: &str = sql!("job/claim_fresh");
 
 pub(crate) fn claim(session: &Session<'_>, claim: &JobClaim) -> Result<JobsClaimed, Fault> {
-    let asked = claim
+    let requested = claim
         .max
         .min(u32::try_from(JOB_MAX_BATCH).unwrap_or(u32::MAX));
     let found = queue::find(session, &claim.queue)?;
-    let Some(queue) = found.filter(|found| !found.settings().paused && asked > 0) else {
+    let Some(queue) = found.filter(|found| !found.settings().paused && requested > 0) else {
         return Ok(JobsClaimed::default());
     };
     wait::promote(session, queue.id)?;
-    let mut room = room(session, &queue)?;
-    let mut taken_back = room.least() < asked;
-    if taken_back {
-        let everywhere = room.all < asked;
-        expire::take_back_for_claim(session, (!everywhere).then_some(queue.id))?;
-        room = self::room(session, &queue)?;
+    let mut capacity = remaining_capacity(session, &queue)?;
+    let mut requeued = capacity.min() < requested;
+    if requeued {
+        let everywhere = capacity.all < requested;
+        expire::requeue_expired_for_claim(session, (!everywhere).then_some(queue.id))?;
+        capacity = remaining_capacity(session, &queue)?;
     }
-    // One more than there is room for shows whether the limit kept it from being claimed.
-    let most = asked.min(room.least().saturating_add(1));
-    let order = Order {
+    // Select one job more than the limit allows, to know whether the limit was reached.
+    let most = requested.min(capacity.min().saturating_add(1));
+    let order = ClaimOrder {
         session,
         queue: &queue,
         lease: claim.lease.map_or(queue.settings().lease, bounded),
     };
-    let mut picked = order.pick(most)?;
-    if picked.jobs.len() < size(most) && !taken_back {
-        taken_back = expire::take_back_for_claim(session, Some(queue.id))?;
-        if taken_back {
-            picked = order.pick(most)?;
+    let mut selected = order.select(most)?;
+    if selected.jobs.len() < size(most) && !requeued {
+        requeued = expire::requeue_expired_for_claim(session, Some(queue.id))?;
+        if requeued {
+            selected = order.select(most)?;
         }
     }
-    let at_limit = picked.jobs.len() > size(room.least());
-    picked.jobs.truncate(size(room.least()));
-    let jobs = order.take(picked, &claim.worker)?;
-    let next_due_in = if jobs.len() < size(asked) {
+    let at_limit = selected.jobs.len() > size(capacity.min());
+    selected.jobs.truncate(size(capacity.min()));
+    let jobs = order.lease_selected(selected, &claim.worker)?;
+    let next_due_in = if jobs.len() < size(requested) {
         wait::next_due_in(session, queue.id)?
     } else {
         None
@@ -68,61 +68,61 @@ fn size(count: u32) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }
 
-/// How many more jobs may run.
-struct Room {
+/// How many more jobs may run, in the queue and in all queues.
+struct RemainingCapacity {
     queue: u32,
     all: u32,
 }
 
-impl Room {
-    fn least(&self) -> u32 {
+impl RemainingCapacity {
+    fn min(&self) -> u32 {
         self.queue.min(self.all)
     }
 }
 
-fn room(session: &Session<'_>, known: &Known) -> Result<Room, Fault> {
-    let queue = match known.settings().limit {
+fn remaining_capacity(session: &Session<'_>, row: &QueueRow) -> Result<RemainingCapacity, Fault> {
+    let queue = match row.settings().limit {
         None => u32::MAX,
-        Some(limit) => limit.saturating_sub(queue::running(session, known.id)?),
+        Some(limit) => limit.saturating_sub(queue::running(session, row.id)?),
     };
     let all = match queue::limit(session)? {
         None => u32::MAX,
         Some(limit) => limit.saturating_sub(queue::all_running(session)?),
     };
-    Ok(Room { queue, all })
+    Ok(RemainingCapacity { queue, all })
 }
 
-/// The order in which a queue's jobs are claimed.
-struct Order<'a> {
+/// Selects and leases a queue's jobs in claim order.
+struct ClaimOrder<'a> {
     session: &'a Session<'a>,
-    queue: &'a Known,
+    queue: &'a QueueRow,
     lease: Duration,
 }
 
-/// Jobs in the order of claiming, not taken yet.
-struct Picked {
+/// Jobs in claim order, not leased yet.
+struct Selection {
     jobs: Vec<Candidate>,
-    parts: Vec<Part>,
+    parts: Vec<RunPrefix>,
 }
 
 struct Candidate {
     job: ClaimedJob,
-    /// When it was to run, if it waited; a fresh one never did.
+    /// The job's `run_at` if it was waiting; none for a fresh job.
     waited: Option<i64>,
-    /// Whether it is a node of a graph.
+    /// Whether the job runs a node of a graph.
     node: bool,
 }
 
-/// The first jobs of a run, up to `last`, and those of them that there are.
-struct Part {
+/// The ids of a run up to `last`, and the jobs of them that exist.
+struct RunPrefix {
     run: Run,
     last: i64,
     jobs: Vec<i64>,
 }
 
-impl Order<'_> {
-    /// The first jobs, `most` at most.
-    fn pick(&self, most: u32) -> Result<Picked, Fault> {
+impl ClaimOrder<'_> {
+    /// Returns the first jobs, up to `most`.
+    fn select(&self, most: u32) -> Result<Selection, Fault> {
         let waiting = self
             .session
             .all(WAITING, params![self.queue.id, most], |row| {
@@ -135,7 +135,7 @@ impl Order<'_> {
             let last = run.last.min(run.first + left - 1);
             left -= last - run.first + 1;
             let found = fresh.len();
-            self.session.often(FRESH, |statement| {
+            self.session.with_statement(FRESH, |statement| {
                 let mut rows = statement.query([run.first, last])?;
                 while let Some(row) = rows.next()? {
                     fresh.push(self.candidate(row)?);
@@ -143,22 +143,22 @@ impl Order<'_> {
                 Ok(())
             })?;
             let jobs = fresh[found..].iter().map(|c| c.job.id.0).collect();
-            parts.push(Part { run, last, jobs });
+            parts.push(RunPrefix { run, last, jobs });
         }
         let jobs = merge(waiting, fresh, size(most));
-        Ok(Picked { jobs, parts })
+        Ok(Selection { jobs, parts })
     }
 
-    /// Takes them out of where they were, gives them their leases, and returns them.
-    fn take(&self, picked: Picked, worker: &str) -> Result<Vec<ClaimedJob>, Fault> {
-        let fresh = picked.jobs.iter().filter(|c| c.waited.is_none()).count();
-        self.take_fresh(&picked.parts, fresh)?;
-        if picked.jobs.is_empty() {
+    /// Removes the selected jobs from their line or waiting row, writes their leases and returns them.
+    fn lease_selected(&self, selected: Selection, worker: &str) -> Result<Vec<ClaimedJob>, Fault> {
+        let fresh = selected.jobs.iter().filter(|c| c.waited.is_none()).count();
+        self.remove_fresh(&selected.parts, fresh)?;
+        if selected.jobs.is_empty() {
             return Ok(Vec::new());
         }
         let ends_at = later(self.session.now, self.lease);
-        let mut entries = Vec::with_capacity(picked.jobs.len());
-        for Candidate { job, waited, .. } in &picked.jobs {
+        let mut entries = Vec::with_capacity(selected.jobs.len());
+        for Candidate { job, waited, .. } in &selected.jobs {
             if waited.is_some() {
                 wait::remove(self.session, job.id.0)?;
             }
@@ -166,15 +166,15 @@ impl Order<'_> {
                 job: job.id.0,
                 attempt: job.attempt,
                 ends_at,
-                // One that waited only because it was given back at once counts as due since then.
+                // A job that was returned to the queue is due since then.
                 run_at: *waited,
             });
         }
-        let nodes = picked.jobs.iter().any(|candidate| candidate.node);
+        let nodes = selected.jobs.iter().any(|candidate| candidate.node);
         let first = lease::add(self.session, self.queue.id, worker, &entries, nodes)?;
-        let lease_expires_at = moment(ends_at)?;
-        let jobs = picked.jobs.into_iter().zip(0_i64..);
-        let pages = i64::try_from(MOST).unwrap_or(i64::MAX);
+        let lease_expires_at = timestamp(ends_at)?;
+        let jobs = selected.jobs.into_iter().zip(0_i64..);
+        let pages = i64::try_from(PAGE_CAPACITY).unwrap_or(i64::MAX);
         Ok(jobs
             .map(|(candidate, number)| ClaimedJob {
                 token: first + number / pages,
@@ -184,17 +184,17 @@ impl Order<'_> {
             .collect())
     }
 
-    /// Takes the first `taken` fresh jobs off the front of their runs. Ids that no job has any more go with them.
-    fn take_fresh(&self, parts: &[Part], taken: usize) -> Result<(), Fault> {
+    /// Removes the first `taken` fresh jobs from the front of their runs, together with the ids of deleted jobs.
+    fn remove_fresh(&self, parts: &[RunPrefix], taken: usize) -> Result<(), Fault> {
         let mut left = taken;
         for part in parts {
             if left < part.jobs.len() {
                 if let Some(last) = left.checked_sub(1) {
-                    line::take(self.session, &part.run, part.jobs[last])?;
+                    line::remove_front(self.session, &part.run, part.jobs[last])?;
                 }
                 return Ok(());
             }
-            line::take(self.session, &part.run, part.last)?;
+            line::remove_front(self.session, &part.run, part.last)?;
             left -= part.jobs.len();
         }
         Ok(())
@@ -213,11 +213,11 @@ impl Order<'_> {
 
     fn candidate(&self, row: &Row<'_>) -> Result<Candidate, Fault> {
         let settings = self.queue.settings();
-        let Wishes {
+        let RetryOverrides {
             max_attempts,
             backoff,
-        } = wish::wishes(row, 5)?;
-        let created_at = moment(row.get(2)?)?;
+        } = overrides::retry_overrides(row, 5)?;
+        let created_at = timestamp(row.get(2)?)?;
         Ok(Candidate {
             job: ClaimedJob {
                 id: JobId(row.get(0)?),
@@ -227,7 +227,7 @@ impl Order<'_> {
                 priority: row.get(1)?,
                 attempt: 1,
                 retry: settings.retry_of(max_attempts, backoff),
-                timeout: wish::timeout(row, 10)?.or(settings.timeout),
+                timeout: overrides::timeout(row, 10)?.or(settings.timeout),
                 progress: None,
                 last_error: None,
                 trace_context: row.get(11)?,
@@ -241,16 +241,16 @@ impl Order<'_> {
     }
 }
 
-/// One line of two. Each keeps its own order, so what is taken of the fresh ones is always their beginning.
+/// Merges waiting and fresh jobs. Each list keeps its order, so the result takes fresh jobs from the front.
 fn merge(waiting: Vec<Candidate>, mut fresh: Vec<Candidate>, most: usize) -> Vec<Candidate> {
     if waiting.is_empty() {
         fresh.truncate(most);
         return fresh;
     }
-    let place = |c: &Candidate| (-i32::from(c.job.priority), c.job.created_at, c.job.id);
+    let sort_key = |c: &Candidate| (-i32::from(c.job.priority), c.job.created_at, c.job.id);
     let (mut waiting, mut fresh) = (waiting.into_iter().peekable(), fresh.into_iter().peekable());
     let next = || match (waiting.peek(), fresh.peek()) {
-        (Some(one), Some(other)) if place(one) < place(other) => waiting.next(),
+        (Some(one), Some(other)) if sort_key(one) < sort_key(other) => waiting.next(),
         (Some(_), None) => waiting.next(),
         (_, _) => fresh.next(),
     };

@@ -1,4 +1,4 @@
-//! The end of a job: written down or, where completed jobs are not kept, forgotten; its key and progress go with it.
+//! Ends jobs: records the end, or deletes completed jobs in queues that do not keep them. Releases the job's key and deletes its note.
 
 use crate::error::Fault;
 use crate::row::Text;
@@ -10,16 +10,16 @@ use rusqlite::params;
 use std::cell::Cell;
 
 const END: &str = sql!("job/end");
-const ERROR: &str = sql!("job/error");
-const SAID: &str = sql!("job/said");
+const ERROR: &str = sql!("job/note_set_error");
+const EXISTING: &str = sql!("job/keys_or_notes_exist");
 const KEY_RELEASE: &str = sql!("job/key_release");
 const NOTE_DELETE: &str = sql!("job/note_delete");
 const DELETE: &str = sql!("job/delete");
-const ENDED: &str = sql!("job/ended");
+const ENDED: &str = sql!("job/ended_attempts");
 
-/// A job's end.
+/// The end of a job.
 #[derive(Clone, Debug)]
-pub(super) struct End<'a> {
+pub(super) struct EndedJob<'a> {
     pub(super) job: i64,
     pub(super) queue: i64,
     pub(super) failed: bool,
@@ -29,37 +29,40 @@ pub(super) struct End<'a> {
     pub(super) started_at: Option<i64>,
     pub(super) worker: Option<&'a str>,
     pub(super) result: Option<&'a str>,
-    /// What went wrong now; none leaves what went wrong last.
+    /// The error; none keeps the error of the previous attempt.
     pub(super) error: Option<String>,
 }
 
-/// Writes the ends of one call.
-pub(super) struct Ends<'a> {
+/// Records the job ends of one call.
+pub(super) struct EndWriter<'a> {
     session: &'a Session<'a>,
-    said: Cell<Option<Said>>,
+    existing: Cell<Option<Existing>>,
 }
 
-/// Whether there is anything to forget at all, asked once a call: mostly there is not, and then no job's is looked for.
+/// Whether any keys or notes exist at all, read once in a call. Usually none do, and the lookup for each job is skipped.
 #[derive(Clone, Copy)]
-struct Said {
+struct Existing {
     keys: bool,
     notes: bool,
 }
 
-impl<'a> Ends<'a> {
-    pub(super) fn of(session: &'a Session<'a>) -> Self {
+impl<'a> EndWriter<'a> {
+    pub(super) fn new(session: &'a Session<'a>) -> Self {
         Self {
             session,
-            said: Cell::new(None),
+            existing: Cell::new(None),
         }
     }
 
-    /// Writes down how jobs ended.
-    pub(super) fn keep<'e>(&self, ends: impl IntoIterator<Item = End<'e>>) -> Result<(), Fault> {
-        let said = self.said()?;
-        self.session.often(END, |statement| {
+    /// Records how jobs ended.
+    pub(super) fn record<'e>(
+        &self,
+        ends: impl IntoIterator<Item = EndedJob<'e>>,
+    ) -> Result<(), Fault> {
+        let existing = self.existing()?;
+        self.session.with_statement(END, |statement| {
             for end in ends {
-                let error_before = self.forget_what_was_said(end.job, said)?;
+                let error_before = self.delete_key_and_note(end.job, existing)?;
                 statement.execute(params![
                     end.job,
                     end.queue,
@@ -78,58 +81,58 @@ impl<'a> Ends<'a> {
         })
     }
 
-    /// Deletes jobs that are not kept.
-    pub(super) fn forget(&self, jobs: impl IntoIterator<Item = i64>) -> Result<(), Fault> {
-        let said = self.said()?;
-        self.session.often(DELETE, |statement| {
+    /// Deletes jobs.
+    pub(super) fn delete(&self, jobs: impl IntoIterator<Item = i64>) -> Result<(), Fault> {
+        let existing = self.existing()?;
+        self.session.with_statement(DELETE, |statement| {
             for job in jobs {
                 statement.execute([job])?;
-                self.forget_what_was_said(job, said)?;
+                self.delete_key_and_note(job, existing)?;
             }
             Ok(())
         })
     }
 
-    /// Its key, if held for so long, and what was remembered of it. Returns what went wrong with it last.
-    fn forget_what_was_said(&self, job: i64, said: Said) -> Result<Option<String>, Fault> {
-        if said.keys {
+    /// Releases the job's key if it holds until the job's end, deletes its note and returns the note's last error.
+    fn delete_key_and_note(&self, job: i64, existing: Existing) -> Result<Option<String>, Fault> {
+        if existing.keys {
             self.session.run(KEY_RELEASE, [job])?;
         }
-        if !said.notes {
+        if !existing.notes {
             return Ok(None);
         }
         let error = self
             .session
-            .maybe(NOTE_DELETE, [job], |row| Ok(row.get(0)?))?;
+            .optional(NOTE_DELETE, [job], |row| Ok(row.get(0)?))?;
         Ok(error.flatten())
     }
 
-    fn said(&self) -> Result<Said, Fault> {
-        if let Some(said) = self.said.get() {
-            return Ok(said);
+    fn existing(&self) -> Result<Existing, Fault> {
+        if let Some(existing) = self.existing.get() {
+            return Ok(existing);
         }
-        let said = self.session.one(SAID, [], |row| {
-            Ok(Said {
+        let existing = self.session.one(EXISTING, [], |row| {
+            Ok(Existing {
                 keys: row.get(0)?,
                 notes: row.get(1)?,
             })
         })?;
-        self.said.set(Some(said));
-        Ok(said)
+        self.existing.set(Some(existing));
+        Ok(existing)
     }
 }
 
-/// Keeps what went wrong with a job that is tried again.
-pub(super) fn note(session: &Session<'_>, job: i64, error: &str) -> Result<(), Fault> {
+/// Saves the error of a job that will be retried.
+pub(super) fn save_error(session: &Session<'_>, job: i64, error: &str) -> Result<(), Fault> {
     session.run(ERROR, params![job, error]).map(|_| ())
 }
 
-/// After how many attempts a job ended; none if it has not.
-pub(super) fn ended(session: &Session<'_>, job: i64) -> Result<Option<u32>, Fault> {
-    session.maybe(ENDED, [job], |row| Ok(row.get(0)?))
+/// Returns the attempts of an ended job; none if it has not ended.
+pub(super) fn ended_attempts(session: &Session<'_>, job: i64) -> Result<Option<u32>, Fault> {
+    session.optional(ENDED, [job], |row| Ok(row.get(0)?))
 }
 
-/// What is kept of an error.
-pub(crate) fn kept(error: &str) -> String {
+/// Truncates an error to the stored length.
+pub(crate) fn clip_error(error: &str) -> String {
     text::clip(error, ERROR_MAX_CHARS)
 }

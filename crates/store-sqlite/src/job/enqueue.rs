@@ -1,13 +1,13 @@
-//! Enqueue: all of a call's jobs or none, each key held by one job at a time.
+//! Enqueues jobs: all jobs of a call or none. One job at a time holds a deduplication key.
 
 use crate::error::Fault;
-use crate::job::NodeOf;
+use crate::job::NodeRef;
 use crate::job::line::{self, Run};
-use crate::job::wait::{self, Waiting};
+use crate::job::wait::{self, WaitingJob};
+use crate::notification::NotifyTarget;
 use crate::queue;
-use crate::row::{Place, Text, blob, later, length};
+use crate::row::{NodeIndex, Text, blob, later, micros};
 use crate::session::Session;
-use crate::wake::Ring;
 use leasehold_core::JobId;
 use leasehold_core::job::bounded_wait;
 use leasehold_core::retry::Backoff;
@@ -25,16 +25,16 @@ const KEY_FIND: &str = sql!("job/key_find");
 const KEY_TAKE: &str = sql!("job/key_take");
 const KEY_LOSE: &str = sql!("job/key_lose");
 
-/// An enqueue call made ready outside the writer. Its texts are one text and its names are kept once each: a call of many jobs
-/// is copied without allocating for each of them.
-pub(crate) struct Call {
+/// An enqueue call, prepared outside the writer thread. All payloads share one string and names are interned, so copying a
+/// call does not allocate for each job.
+pub(crate) struct EnqueueBatch {
     queues: Names,
     kinds: Names,
     payloads: String,
-    jobs: Vec<New>,
+    jobs: Vec<PreparedJob>,
 }
 
-struct New {
+struct PreparedJob {
     queue: usize,
     kind: usize,
     payload: Range<usize>,
@@ -43,20 +43,20 @@ struct New {
     max_attempts: Option<u32>,
     backoff: Option<Backoff>,
     timeout: Option<Duration>,
-    rare: Option<Box<Rare>>,
+    extra: Option<Box<ExtraFields>>,
 }
 
-/// What few jobs have.
+/// Fields that few jobs have.
 #[derive(Default)]
-struct Rare {
+struct ExtraFields {
     dedup: Option<Dedup>,
     trace_context: Option<String>,
-    node: Option<NodeOf>,
+    node: Option<NodeRef>,
 }
 
-impl Call {
+impl EnqueueBatch {
     pub(crate) fn prepare(jobs: &[NewJob]) -> Self {
-        let (mut queues, mut kinds) = (Namer::default(), Namer::default());
+        let (mut queues, mut kinds) = (Interner::default(), Interner::default());
         let size = jobs.iter().map(|job| job.payload.as_str().len()).sum();
         let mut payloads = String::with_capacity(size);
         let jobs = jobs
@@ -64,8 +64,8 @@ impl Call {
             .map(|job| {
                 let begin = payloads.len();
                 payloads.push_str(job.payload.as_str());
-                let rare = job.dedup.is_some() || job.trace_context.is_some();
-                New {
+                let extra = job.dedup.is_some() || job.trace_context.is_some();
+                PreparedJob {
                     queue: queues.number(&job.queue),
                     kind: kinds.number(&job.kind),
                     payload: begin..payloads.len(),
@@ -74,8 +74,8 @@ impl Call {
                     max_attempts: job.max_attempts,
                     backoff: job.backoff,
                     timeout: job.timeout,
-                    rare: rare.then(|| {
-                        Box::new(Rare {
+                    extra: extra.then(|| {
+                        Box::new(ExtraFields {
                             dedup: job.dedup.clone(),
                             trace_context: job.trace_context.clone(),
                             node: None,
@@ -92,27 +92,27 @@ impl Call {
         }
     }
 
-    /// The same for nodes of graphs.
-    pub(crate) fn of_nodes(jobs: &[NewJob], nodes: impl IntoIterator<Item = NodeOf>) -> Self {
-        let mut call = Self::prepare(jobs);
-        for (job, node) in call.jobs.iter_mut().zip(nodes) {
-            job.rare.get_or_insert_default().node = Some(node);
+    /// Prepares the jobs of graph nodes.
+    pub(crate) fn for_nodes(jobs: &[NewJob], nodes: impl IntoIterator<Item = NodeRef>) -> Self {
+        let mut batch = Self::prepare(jobs);
+        for (job, node) in batch.jobs.iter_mut().zip(nodes) {
+            job.extra.get_or_insert_default().node = Some(node);
         }
-        call
+        batch
     }
 }
 
 type Names = Vec<String>;
 
-/// Gives each name a number; the same as the last time is the usual case.
+/// Interns names. Optimized for repeats of the previous name.
 #[derive(Default)]
-struct Namer<'a> {
+struct Interner<'a> {
     names: Names,
     numbers: HashMap<&'a str, usize>,
     last: usize,
 }
 
-impl<'a> Namer<'a> {
+impl<'a> Interner<'a> {
     fn number(&mut self, name: &'a str) -> usize {
         if self.names.get(self.last).is_none_or(|last| last != name) {
             let names = &mut self.names;
@@ -125,45 +125,51 @@ impl<'a> Namer<'a> {
     }
 }
 
-pub(crate) fn enqueue(session: &Session<'_>, call: &Call) -> Result<Vec<EnqueuedJob>, Fault> {
-    let queues = call.queues.iter().map(|name| queue::make(session, name));
+pub(crate) fn enqueue(
+    session: &Session<'_>,
+    batch: &EnqueueBatch,
+) -> Result<Vec<EnqueuedJob>, Fault> {
+    let queues = batch
+        .queues
+        .iter()
+        .map(|name| queue::get_or_create(session, name));
     let queues: Vec<i64> = queues
-        .map(|known| known.map(|known| known.id))
+        .map(|queue| queue.map(|queue| queue.id))
         .collect::<Result<_, Fault>>()?;
     let before: i64 = session.one(LAST, [], |row| Ok(row.get(0)?))?;
     let mut last = before;
-    let mut answers = Vec::with_capacity(call.jobs.len());
+    let mut answers = Vec::with_capacity(batch.jobs.len());
     let mut runs: Vec<Run> = Vec::new();
-    session.often(ENQUEUE, |statement| {
-        for new in &call.jobs {
+    session.with_statement(ENQUEUE, |statement| {
+        for new in &batch.jobs {
             let queue = queues[new.queue];
-            let dedup = new.rare.as_ref().and_then(|rare| rare.dedup.as_ref());
-            if let Some(id) = holder(session, queue, dedup)? {
+            let dedup = new.extra.as_ref().and_then(|extra| extra.dedup.as_ref());
+            if let Some(id) = key_holder(session, queue, dedup)? {
                 answers.push(EnqueuedJob { id, existing: true });
                 continue;
             }
             last += 1;
-            let trace_context = new.rare.as_ref().and_then(|r| r.trace_context.as_deref());
-            let node = new.rare.as_ref().and_then(|rare| rare.node);
+            let trace_context = new.extra.as_ref().and_then(|r| r.trace_context.as_deref());
+            let node = new.extra.as_ref().and_then(|extra| extra.node);
             statement.execute(params![
                 last,
                 queue,
                 new.priority,
                 session.now,
-                Text(&call.kinds[new.kind]),
-                Text(&call.payloads[new.payload.clone()]),
+                Text(&batch.kinds[new.kind]),
+                Text(&batch.payloads[new.payload.clone()]),
                 new.max_attempts,
-                new.backoff.map(|backoff| length(backoff.base)),
+                new.backoff.map(|backoff| micros(backoff.base)),
                 new.backoff.map(|backoff| backoff.factor),
-                new.backoff.map(|backoff| length(backoff.max)),
+                new.backoff.map(|backoff| micros(backoff.max)),
                 new.backoff.map(|backoff| backoff.jitter),
-                new.timeout.map(length),
+                new.timeout.map(micros),
                 trace_context.map(Text),
                 node.map(|node| blob(node.execution)),
-                node.map(|node| Place(node.place))
+                node.map(|node| NodeIndex(node.index))
             ])?;
-            hold(session, queue, last, dedup)?;
-            place(session, new, queue, last, &mut runs)?;
+            take_key(session, queue, last, dedup)?;
+            insert_queued(session, new, queue, last, &mut runs)?;
             let (id, existing) = (JobId(last), false);
             answers.push(EnqueuedJob { id, existing });
         }
@@ -174,15 +180,15 @@ pub(crate) fn enqueue(session: &Session<'_>, call: &Call) -> Result<Vec<Enqueued
     }
     if last > before {
         session.run(ADVANCE, [last])?;
-        session.ring(Ring::Workers);
+        session.notify(NotifyTarget::Workers);
     }
     Ok(answers)
 }
 
-/// Puts a new job into its line, or has it wait for its time.
-fn place(
+/// Adds a new job to its line, or to the waiting jobs if it is scheduled.
+fn insert_queued(
     session: &Session<'_>,
-    new: &New,
+    new: &PreparedJob,
     queue: i64,
     job: i64,
     runs: &mut Vec<Run>,
@@ -193,7 +199,7 @@ fn place(
         JobStart::In(after) => later(session.now, bounded_wait(after)),
     };
     if run_at > session.now {
-        let waiting = Waiting {
+        let waiting = WaitingJob {
             job,
             queue,
             priority: new.priority,
@@ -204,15 +210,15 @@ fn place(
         };
         return wait::add(session, &waiting);
     }
-    let run = Run::of(queue, new.priority, job);
-    if !runs.last_mut().is_some_and(|last| last.grow(&run)) {
+    let run = Run::single(queue, new.priority, job);
+    if !runs.last_mut().is_some_and(|last| last.try_extend(&run)) {
         runs.push(run);
     }
     Ok(())
 }
 
-/// Who holds the key. A holder whose window has passed loses it here.
-fn holder(
+/// Returns the job that holds the key. Releases the key first if its window has passed.
+fn key_holder(
     session: &Session<'_>,
     queue: i64,
     dedup: Option<&Dedup>,
@@ -220,7 +226,7 @@ fn holder(
     let Some(dedup) = dedup else {
         return Ok(None);
     };
-    let found = session.maybe(KEY_FIND, params![queue, Text(&dedup.key)], |row| {
+    let found = session.optional(KEY_FIND, params![queue, Text(&dedup.key)], |row| {
         Ok((row.get(0)?, row.get::<_, Option<i64>>(1)?))
     })?;
     match found {
@@ -233,7 +239,12 @@ fn holder(
     }
 }
 
-fn hold(session: &Session<'_>, queue: i64, job: i64, dedup: Option<&Dedup>) -> Result<(), Fault> {
+fn take_key(
+    session: &Session<'_>,
+    queue: i64,
+    job: i64,
+    dedup: Option<&Dedup>,
+) -> Result<(), Fault> {
     let Some(dedup) = dedup else {
         return Ok(());
     };

@@ -1,15 +1,15 @@
-//! Taking back jobs whose lease has expired: queued again at once, or failed where their attempts are used up.
+//! Requeues jobs whose lease has expired, or fails them when their attempts are used up.
 
 use crate::error::Fault;
-use crate::job::end::{self, End, Ends};
+use crate::job::end::{self, EndWriter, EndedJob};
+use crate::job::finish;
 use crate::job::lease::{self, Page};
 use crate::job::page::Entry;
 use crate::job::wait;
-use crate::job::{finish, wish};
-use crate::queue::{Known, Seen};
-use crate::row::{Place, blob};
+use crate::notification::NotifyTarget;
+use crate::queue::{QueueCache, QueueRow};
+use crate::row::{NodeIndex, blob};
 use crate::session::Session;
-use crate::wake::Ring;
 use leasehold_core::job::JobRef;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{JobId, JobStatus};
@@ -19,22 +19,22 @@ use rusqlite::params;
 
 const EXPIRED: &str = sql!("job/expired");
 const EXPIRED_OF_QUEUE: &str = sql!("job/expired_of_queue");
-const SPEND: &str = sql!("node/spend");
+const SPENT_INSERT: &str = sql!("node/spent_insert");
 
-/// Up to `limit` jobs of all queues.
-pub(crate) fn take_back(session: &Session<'_>, limit: u32) -> Result<Vec<ExpiredJob>, Fault> {
-    take_back_of(session, None, limit)
+/// Requeues up to `limit` expired jobs of all queues.
+pub(crate) fn requeue_expired(session: &Session<'_>, limit: u32) -> Result<Vec<ExpiredJob>, Fault> {
+    requeue_expired_of(session, None, limit)
 }
 
-/// What stands in the way of a claim, of one queue or of all; says whether there was anything.
-pub(super) fn take_back_for_claim(
+/// Requeues the expired jobs that limit a claim, of one queue or of all. Returns whether there were any.
+pub(super) fn requeue_expired_for_claim(
     session: &Session<'_>,
     queue: Option<i64>,
 ) -> Result<bool, Fault> {
-    Ok(!take_back_of(session, queue, SWEEP_MAX_BATCH)?.is_empty())
+    Ok(!requeue_expired_of(session, queue, SWEEP_MAX_BATCH)?.is_empty())
 }
 
-fn take_back_of(
+fn requeue_expired_of(
     session: &Session<'_>,
     queue: Option<i64>,
     limit: u32,
@@ -49,7 +49,7 @@ fn take_back_of(
         )?,
     };
     let most = usize::try_from(limit).unwrap_or(usize::MAX);
-    let mut seen = Seen::by(session);
+    let mut queues = QueueCache::new(session);
     let mut taken = Vec::new();
     for mut page in pages {
         if taken.len() >= most {
@@ -57,10 +57,10 @@ fn take_back_of(
         }
         let left = most - taken.len();
         let expired = expired_of(&mut page, session.now, left);
-        lease::put(session, &page)?;
-        let queue = seen.get(page.queue)?;
+        lease::write_back(session, &page)?;
+        let queue = queues.get(page.queue)?;
         for entry in expired {
-            let status = place(session, queue, &page, &entry)?;
+            let status = requeue_or_fail(session, queue, &page, &entry)?;
             taken.push(ExpiredJob {
                 claim: JobRef {
                     job: JobId(entry.job),
@@ -73,54 +73,54 @@ fn take_back_of(
         }
     }
     if !taken.is_empty() {
-        session.ring(Ring::Workers);
+        session.notify(NotifyTarget::Workers);
     }
     Ok(taken)
 }
 
-/// Takes up to `most` expired leases out of a page.
+/// Removes up to `most` expired leases from a page.
 fn expired_of(page: &mut Page, now: i64, most: usize) -> Vec<Entry> {
     let mut expired = Vec::new();
     page.entries.retain(|entry| {
-        let goes = entry.ends_at <= now && expired.len() < most;
-        if goes {
+        let is_expired = entry.ends_at <= now && expired.len() < most;
+        if is_expired {
             expired.push(*entry);
         }
-        !goes
+        !is_expired
     });
     expired
 }
 
-fn place(
+fn requeue_or_fail(
     session: &Session<'_>,
-    queue: &Known,
+    queue: &QueueRow,
     page: &Page,
     entry: &Entry,
 ) -> Result<JobStatus, Fault> {
-    let error = end::kept(&format!("the lease of {} expired", page.worker));
-    let wishes = finish::of(session, entry.job)?;
-    if let Some((of, wishes)) = wishes {
-        let wish::Wishes {
-            max_attempts,
-            backoff,
-        } = wishes;
-        let retry = queue.settings().retry_of(max_attempts, backoff);
+    let error = end::clip_error(&format!("the lease of {} expired", page.worker));
+    if let Some((header, overrides)) = finish::job_header(session, entry.job)? {
+        let retry = queue
+            .settings()
+            .retry_of(overrides.max_attempts, overrides.backoff);
         if entry.attempt < retry.max_attempts {
-            end::note(session, entry.job, &error)?;
-            wait::add(session, &of.waiting(session.now, entry.attempt, page.token))?;
+            end::save_error(session, entry.job, &error)?;
+            wait::add(
+                session,
+                &header.waiting(session.now, entry.attempt, page.token),
+            )?;
             return Ok(JobStatus::Queued);
         }
-        if let Some(node) = of.node {
+        if let Some(node) = header.node {
             let row = params![
                 blob(node.execution),
-                Place(node.place),
+                NodeIndex(node.index),
                 entry.attempt,
                 error
             ];
-            session.run(SPEND, row)?;
+            session.run(SPENT_INSERT, row)?;
         }
     }
-    let end = End {
+    let end = EndedJob {
         job: entry.job,
         queue: page.queue,
         failed: true,
@@ -132,6 +132,6 @@ fn place(
         result: None,
         error: Some(error),
     };
-    Ends::of(session).keep([end])?;
+    EndWriter::new(session).record([end])?;
     Ok(JobStatus::Failed)
 }

@@ -1,40 +1,40 @@
-//! What a worker says became of its jobs: completed, failed and perhaps tried again, snoozed, given back. What follows from the end of a
-//! node is in `graph::finish`.
+//! Finishes jobs as their worker reports: completed, failed (with or without retry), snoozed or returned to the queue. `graph::finish`
+//! handles the consequences for graphs.
 
 use crate::error::Fault;
-use crate::job::NodeOf;
-use crate::job::end::{self, End, Ends};
-use crate::job::lease::Held;
-use crate::job::wait::{self, Waiting};
-use crate::job::wish::{self, Wishes};
-use crate::queue::Seen;
-use crate::row::{Columns, Place, later, moment};
+use crate::job::NodeRef;
+use crate::job::end::{self, EndWriter, EndedJob};
+use crate::job::lease::WorkerLeases;
+use crate::job::overrides::{self, RetryOverrides};
+use crate::job::wait::{self, WaitingJob};
+use crate::notification::NotifyTarget;
+use crate::queue::QueueCache;
+use crate::row::{Columns, NodeIndex, later, timestamp};
 use crate::session::Session;
-use crate::wake::Ring;
 use leasehold_core::job::{
-    Again, JobEnd, JobFinish, JobFinished, JobRef, JobRetry, bounded_wait, jitter,
+    JobEnd, JobFinish, JobFinished, JobRef, JobRetry, RetryMode, bounded_wait, jitter,
 };
 use leasehold_core::{ExecutionId, JobId};
 use leasehold_store::sql;
 use std::collections::HashSet;
 use std::time::Duration;
 
-const OF: &str = sql!("job/of");
+const HEADER: &str = sql!("job/header");
 
-/// Ends the claims of jobs that are no nodes, and of nodes that go back into their queue and were no attempt. None is answered for other nodes, and nothing
-/// was changed of them.
+/// Finishes jobs that are not nodes, and nodes that return to their queue without counting as an attempt. The answer for other nodes is
+/// none, and they stay unchanged.
 pub(crate) fn finish(
     session: &Session<'_>,
     worker: &str,
     finishes: &[JobFinish],
 ) -> Result<Vec<Option<JobFinished>>, Fault> {
-    let mut call = Call::by(session, worker);
+    let mut call = FinishCall::new(session, worker);
     let mut answers = Vec::with_capacity(finishes.len());
     let mut left = HashSet::new();
     for finish in finishes {
         let is_left = match call.node(finish.claim)? {
-            // Of two ends of one claim the first counts.
-            Some(_) => !finish.end.is_no_attempt() || left.contains(&finish.claim),
+            // The first of two ends for one claim wins.
+            Some(_) => !finish.end.refunds_attempt() || left.contains(&finish.claim),
             None => false,
         };
         answers.push(match is_left {
@@ -44,7 +44,7 @@ pub(crate) fn finish(
             }
             false => Some(match call.take(finish.claim)? {
                 None => JobFinished::LeaseLost,
-                Some(taken) => call.finish(taken, &finish.end, Results::Kept)?,
+                Some(lease) => call.finish(lease, &finish.end, ResultStorage::WithJob)?,
             }),
         });
     }
@@ -52,9 +52,9 @@ pub(crate) fn finish(
     Ok(answers)
 }
 
-/// A lease taken from its worker.
+/// A lease removed from its page.
 #[derive(Clone, Copy)]
-pub(crate) struct Taken {
+pub(crate) struct RemovedLease {
     claim: JobRef,
     queue: i64,
     claimed_at: i64,
@@ -62,49 +62,50 @@ pub(crate) struct Taken {
     run_at: Option<i64>,
 }
 
-/// Whether what a completed job came to is kept with its end.
+/// Where the result of a completed job is stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Results {
-    /// It is.
-    Kept,
-    /// It is kept elsewhere.
-    Elsewhere,
+pub(crate) enum ResultStorage {
+    /// With the job's end.
+    WithJob,
+    /// As the node's output.
+    WithNode,
 }
 
-/// What a worker ends in one call. Nothing is written before `Call::write` but what has jobs wait.
-pub(crate) struct Call<'a> {
+/// The jobs that a worker finishes in one call. `FinishCall::write` writes everything except waiting rows, which are written at once.
+pub(crate) struct FinishCall<'a> {
     session: &'a Session<'a>,
     worker: &'a str,
-    held: Held<'a>,
-    seen: Seen<'a>,
-    ended: Vec<End<'a>>,
-    /// Completed ones of queues that keep none.
-    forgotten: Vec<i64>,
+    leases: WorkerLeases<'a>,
+    queues: QueueCache<'a>,
+    ended: Vec<EndedJob<'a>>,
+    /// Completed jobs of queues that do not keep them.
+    deleted: Vec<i64>,
 }
 
-impl<'a> Call<'a> {
-    pub(crate) fn by(session: &'a Session<'a>, worker: &'a str) -> Self {
+impl<'a> FinishCall<'a> {
+    pub(crate) fn new(session: &'a Session<'a>, worker: &'a str) -> Self {
         Self {
             session,
             worker,
-            held: Held::by(session, worker),
-            seen: Seen::by(session),
+            leases: WorkerLeases::new(session, worker),
+            queues: QueueCache::new(session),
             ended: Vec::new(),
-            forgotten: Vec::new(),
+            deleted: Vec::new(),
         }
     }
 
-    /// The node that a job which the worker has does; none if it does none.
-    pub(crate) fn node(&mut self, claim: JobRef) -> Result<Option<NodeOf>, Fault> {
-        if !self.held.may_be_node(claim)? {
+    /// Returns the node that a job of this worker runs; none if it runs none.
+    pub(crate) fn node(&mut self, claim: JobRef) -> Result<Option<NodeRef>, Fault> {
+        if !self.leases.may_be_node(claim)? {
             return Ok(None);
         }
-        Ok(of(self.session, claim.job.0)?.and_then(|(of, _)| of.node))
+        let found = job_header(self.session, claim.job.0)?;
+        Ok(found.and_then(|(header, _)| header.node))
     }
 
-    /// Takes a lease from the worker; none if it has it no longer.
-    pub(crate) fn take(&mut self, claim: JobRef) -> Result<Option<Taken>, Fault> {
-        Ok(self.held.take(claim)?.map(|(entry, page)| Taken {
+    /// Removes a lease; none if the worker has lost it.
+    pub(crate) fn take(&mut self, claim: JobRef) -> Result<Option<RemovedLease>, Fault> {
+        Ok(self.leases.take(claim)?.map(|(entry, page)| RemovedLease {
             claim,
             queue: page.queue,
             claimed_at: page.claimed_at,
@@ -113,94 +114,102 @@ impl<'a> Call<'a> {
         }))
     }
 
-    /// Writes what became of pages and jobs.
+    /// Writes the changed pages and the job ends.
     pub(crate) fn write(self) -> Result<(), Fault> {
-        self.held.put()?;
-        let ends = Ends::of(self.session);
+        self.leases.write_back()?;
+        let ends = EndWriter::new(self.session);
         if !self.ended.is_empty() {
-            ends.keep(self.ended)?;
+            ends.record(self.ended)?;
         }
-        if !self.forgotten.is_empty() {
-            ends.forget(self.forgotten)?;
+        if !self.deleted.is_empty() {
+            ends.delete(self.deleted)?;
         }
-        if self.seen.any_limited()? {
-            self.session.ring(Ring::Workers);
+        if self.queues.any_limited()? {
+            self.session.notify(NotifyTarget::Workers);
         }
         Ok(())
     }
 
     pub(crate) fn finish(
         &mut self,
-        taken: Taken,
+        lease: RemovedLease,
         end: &'a JobEnd,
-        results: Results,
+        results: ResultStorage,
     ) -> Result<JobFinished, Fault> {
-        let settings = *self.seen.get(taken.queue)?.settings();
+        let settings = *self.queues.get(lease.queue)?.settings();
         match end {
             JobEnd::Completed { result } => {
                 if settings.keep_completed {
-                    let result = result.as_ref().filter(|_| results == Results::Kept);
-                    self.end(taken, result.map(|result| result.as_str()), None);
+                    let result = result
+                        .as_ref()
+                        .filter(|_| results == ResultStorage::WithJob);
+                    self.end(lease, result.map(|result| result.as_str()), None);
                 } else {
-                    self.forgotten.push(taken.claim.job.0);
+                    self.deleted.push(lease.claim.job.0);
                 }
                 Ok(JobFinished::Completed)
             }
-            JobEnd::Failed { error, again } => {
-                let error = end::kept(error);
-                let found = of(self.session, taken.claim.job.0)?;
-                let again = found.and_then(|(of, wishes)| {
-                    let retry = settings.retry_of(wishes.max_attempts, wishes.backoff);
-                    let after = wait_before(&retry, *again, taken.attempt, taken.claim)?;
-                    Some((of, after))
+            JobEnd::Failed { error, retry_mode } => {
+                let error = end::clip_error(error);
+                let found = job_header(self.session, lease.claim.job.0)?;
+                let again = found.and_then(|(header, overrides)| {
+                    let retry = settings.retry_of(overrides.max_attempts, overrides.backoff);
+                    let after = wait_before(&retry, *retry_mode, lease.attempt, lease.claim)?;
+                    Some((header, after))
                 });
-                let Some((of, after)) = again else {
-                    self.end(taken, None, Some(error));
+                let Some((header, after)) = again else {
+                    self.end(lease, None, Some(error));
                     return Ok(JobFinished::Failed);
                 };
-                end::note(self.session, taken.claim.job.0, &error)?;
-                self.wait(taken, &of, after, taken.attempt)
+                end::save_error(self.session, lease.claim.job.0, &error)?;
+                self.requeue(lease, &header, after, lease.attempt)
             }
-            JobEnd::Snoozed(after) => self.not_now(taken, *after),
-            JobEnd::GivenBack => self.not_now(taken, Duration::ZERO),
+            JobEnd::Snoozed(after) => self.requeue_uncounted(lease, *after),
+            JobEnd::Returned => self.requeue_uncounted(lease, Duration::ZERO),
         }
     }
 
-    /// Queued again, and the claim was no attempt.
-    fn not_now(&mut self, taken: Taken, after: Duration) -> Result<JobFinished, Fault> {
-        match of(self.session, taken.claim.job.0)? {
-            Some((of, _)) => self.wait(taken, &of, after, taken.attempt.saturating_sub(1)),
-            // Someone deleted the job by hand: there is nothing to queue again.
+    /// Returns a job to its queue without counting an attempt.
+    fn requeue_uncounted(
+        &mut self,
+        lease: RemovedLease,
+        after: Duration,
+    ) -> Result<JobFinished, Fault> {
+        match job_header(self.session, lease.claim.job.0)? {
+            Some((header, _)) => {
+                self.requeue(lease, &header, after, lease.attempt.saturating_sub(1))
+            }
+            // The job was deleted by hand.
             None => Ok(JobFinished::LeaseLost),
         }
     }
 
-    fn wait(
+    fn requeue(
         &self,
-        taken: Taken,
-        of: &Of,
+        lease: RemovedLease,
+        header: &JobHeader,
         after: Duration,
         attempts: u32,
     ) -> Result<JobFinished, Fault> {
         let run_at = later(self.session.now, bounded_wait(after));
         wait::add(
             self.session,
-            &of.waiting(run_at, attempts, taken.claim.token),
+            &header.waiting(run_at, attempts, lease.claim.token),
         )?;
         Ok(JobFinished::Queued {
-            run_at: moment(run_at)?,
+            run_at: timestamp(run_at)?,
         })
     }
 
-    fn end(&mut self, taken: Taken, result: Option<&'a str>, error: Option<String>) {
-        self.ended.push(End {
-            job: taken.claim.job.0,
-            queue: taken.queue,
+    fn end(&mut self, lease: RemovedLease, result: Option<&'a str>, error: Option<String>) {
+        self.ended.push(EndedJob {
+            job: lease.claim.job.0,
+            queue: lease.queue,
             failed: error.is_some(),
-            attempts: taken.attempt,
-            token: taken.claim.token,
-            run_at: taken.run_at,
-            started_at: Some(taken.claimed_at),
+            attempts: lease.attempt,
+            token: lease.claim.token,
+            run_at: lease.run_at,
+            started_at: Some(lease.claimed_at),
             worker: Some(self.worker),
             result,
             error,
@@ -208,29 +217,34 @@ impl<'a> Call<'a> {
     }
 }
 
-/// How long a failed job waits before it is tried again; none if it is not.
-fn wait_before(retry: &JobRetry, again: Again, attempt: u32, claim: JobRef) -> Option<Duration> {
-    match again {
-        Again::Policy => retry.after_failure(attempt, jitter(claim.job, claim.token)),
-        Again::After(after) => (attempt < retry.max_attempts).then_some(after),
-        Again::Never => None,
+/// Returns the delay before a failed job is retried; none if it is not.
+fn wait_before(
+    retry: &JobRetry,
+    retry_mode: RetryMode,
+    attempt: u32,
+    claim: JobRef,
+) -> Option<Duration> {
+    match retry_mode {
+        RetryMode::Policy => retry.after_failure(attempt, jitter(claim.job, claim.token)),
+        RetryMode::After(after) => (attempt < retry.max_attempts).then_some(after),
+        RetryMode::Never => None,
     }
 }
 
-/// What a job takes with it wherever it is placed.
-pub(super) struct Of {
+/// The fields of a job that are needed to requeue or end it.
+pub(super) struct JobHeader {
     pub(super) job: JobId,
     pub(super) queue: i64,
     pub(super) priority: i16,
     created_at: i64,
-    /// The node of a graph that it does.
-    pub(super) node: Option<NodeOf>,
+    /// The graph node that the job runs.
+    pub(super) node: Option<NodeRef>,
 }
 
-impl Of {
-    /// The job, queued again.
-    pub(super) fn waiting(&self, run_at: i64, attempts: u32, token: i64) -> Waiting {
-        Waiting {
+impl JobHeader {
+    /// Returns the waiting row that requeues the job.
+    pub(super) fn waiting(&self, run_at: i64, attempts: u32, token: i64) -> WaitingJob {
+        WaitingJob {
             job: self.job.0,
             queue: self.queue,
             priority: self.priority,
@@ -242,20 +256,23 @@ impl Of {
     }
 }
 
-/// The job and its wishes; none if there is no such job.
-pub(super) fn of(session: &Session<'_>, job: i64) -> Result<Option<(Of, Wishes)>, Fault> {
-    session.maybe(OF, [job], |row| {
+/// Returns the job's header and retry overrides; none if the job does not exist.
+pub(super) fn job_header(
+    session: &Session<'_>,
+    job: i64,
+) -> Result<Option<(JobHeader, RetryOverrides)>, Fault> {
+    session.optional(HEADER, [job], |row| {
         let execution: Option<ExecutionId> = row.id_or_none("execution_id")?;
-        let place: Option<Place> = row.get(9)?;
-        let of = Of {
+        let index: Option<NodeIndex> = row.get(9)?;
+        let header = JobHeader {
             job: JobId(job),
             queue: row.get(0)?,
             priority: row.get(1)?,
             created_at: row.get(2)?,
             node: execution
-                .zip(place)
-                .map(|(execution, Place(place))| NodeOf { execution, place }),
+                .zip(index)
+                .map(|(execution, NodeIndex(index))| NodeRef { execution, index }),
         };
-        Ok((of, wish::wishes(row, 3)?))
+        Ok((header, overrides::retry_overrides(row, 3)?))
     })
 }

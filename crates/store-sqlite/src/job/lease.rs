@@ -1,7 +1,7 @@
-//! Pages of leases in the database: found by token, judged by owner and time, written back. Knows nothing of what became of the jobs.
+//! Pages of leases in the database: found by token, checked for worker and expiry, written back. Knows nothing of how jobs end.
 
 use crate::error::Fault;
-use crate::job::page::{self, Entry, MOST};
+use crate::job::page::{self, Entry, PAGE_CAPACITY};
 use crate::row::Text;
 use crate::session::Session;
 use leasehold_core::job::JobRef;
@@ -18,7 +18,7 @@ const LIST: &str = sql!("job/lease_list");
 const LIST_OF_NODES: &str = sql!("job/lease_list_of_nodes");
 const TAKE_TOKENS: &str = sql!("job/take_tokens");
 
-/// One claim's jobs, as far as its worker still has them.
+/// Up to 64 leases of one claim, without those that were finished or lost.
 #[derive(Debug)]
 pub(super) struct Page {
     pub(super) token: i64,
@@ -26,7 +26,7 @@ pub(super) struct Page {
     pub(super) worker: String,
     pub(super) claimed_at: i64,
     pub(super) entries: Vec<Entry>,
-    /// Whether nodes of graphs may be among them.
+    /// Whether some of the jobs may run graph nodes.
     pub(super) nodes: bool,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn read(row: &Row<'_>) -> Result<Page, Fault> {
         worker: row.get(2)?,
         claimed_at: row.get(3)?,
         entries: entries.ok_or_else(|| {
-            ErrorKind::Broken(format!("the page of leases {token} makes no sense"))
+            ErrorKind::Broken(format!("job_lease.jobs of token {token} is invalid"))
         })?,
         nodes: row.get(6)?,
     })
@@ -52,17 +52,17 @@ fn size(entries: &[Entry]) -> i64 {
     i64::try_from(entries.len()).unwrap_or(i64::MAX)
 }
 
-/// Every page there is.
+/// Returns all pages.
 pub(super) fn all(session: &Session<'_>) -> Result<Vec<Page>, Fault> {
     session.all(LIST, [], read)
 }
 
-/// The pages of a queue in which nodes of graphs may be.
+/// Returns the pages of a queue that may contain graph nodes.
 pub(super) fn of_nodes(session: &Session<'_>, queue: i64) -> Result<Vec<Page>, Fault> {
     session.all(LIST_OF_NODES, [queue], read)
 }
 
-/// Writes the leases of a claim, each page with a token of its own, and returns the first of these tokens.
+/// Inserts the leases of a claim, each page with its own token, and returns the first token.
 pub(super) fn add(
     session: &Session<'_>,
     queue: i64,
@@ -70,11 +70,11 @@ pub(super) fn add(
     entries: &[Entry],
     nodes: bool,
 ) -> Result<i64, Fault> {
-    let pages = i64::try_from(entries.len().div_ceil(MOST)).unwrap_or(i64::MAX);
+    let pages = i64::try_from(entries.len().div_ceil(PAGE_CAPACITY)).unwrap_or(i64::MAX);
     let last: i64 = session.one(TAKE_TOKENS, [pages], |row| Ok(row.get(0)?))?;
     let first = last - pages + 1;
-    session.often(ADD, |statement| {
-        for (token, entries) in (first..).zip(entries.chunks(MOST)) {
+    session.with_statement(ADD, |statement| {
+        for (token, entries) in (first..).zip(entries.chunks(PAGE_CAPACITY)) {
             let expires_at = page::first_end(entries).unwrap_or(session.now);
             statement.execute(params![
                 token,
@@ -91,8 +91,8 @@ pub(super) fn add(
     })
 }
 
-/// Writes back what is left of a page.
-pub(super) fn put(session: &Session<'_>, page: &Page) -> Result<(), Fault> {
+/// Writes a page back, or deletes it if no lease is left.
+pub(super) fn write_back(session: &Session<'_>, page: &Page) -> Result<(), Fault> {
     match page::first_end(&page.entries) {
         None => session.run(REMOVE, [page.token])?,
         Some(end) => session.run(
@@ -108,20 +108,20 @@ pub(super) fn put(session: &Session<'_>, page: &Page) -> Result<(), Fault> {
     Ok(())
 }
 
-/// The pages that one call of a worker looks at, each read once and written once.
-pub(super) struct Held<'a> {
+/// The pages used by one call of a worker, each read once and written once.
+pub(super) struct WorkerLeases<'a> {
     session: &'a Session<'a>,
     worker: &'a str,
-    pages: HashMap<i64, Option<Touched>>,
+    pages: HashMap<i64, Option<LoadedPage>>,
 }
 
-struct Touched {
+struct LoadedPage {
     page: Page,
     changed: bool,
 }
 
-impl<'a> Held<'a> {
-    pub(super) fn by(session: &'a Session<'a>, worker: &'a str) -> Self {
+impl<'a> WorkerLeases<'a> {
+    pub(super) fn new(session: &'a Session<'a>, worker: &'a str) -> Self {
         Self {
             session,
             worker,
@@ -129,63 +129,63 @@ impl<'a> Held<'a> {
         }
     }
 
-    /// The page and the place in it of a lease that the worker has and that has not expired.
-    fn find(&mut self, claim: JobRef) -> Result<Option<(&mut Touched, usize)>, Fault> {
+    /// Finds a lease of this worker that has not expired: its page and its position there.
+    fn find(&mut self, claim: JobRef) -> Result<Option<(&mut LoadedPage, usize)>, Fault> {
         if !self.pages.contains_key(&claim.token) {
-            let page = self.session.maybe(GET, [claim.token], read)?;
-            let ours = page.filter(|page| page.worker == self.worker);
-            let touched = ours.map(|page| Touched {
+            let page = self.session.optional(GET, [claim.token], read)?;
+            let own = page.filter(|page| page.worker == self.worker);
+            let loaded = own.map(|page| LoadedPage {
                 page,
                 changed: false,
             });
-            self.pages.insert(claim.token, touched);
+            self.pages.insert(claim.token, loaded);
         }
         let now = self.session.now;
-        let touched = self.pages.get_mut(&claim.token).and_then(Option::as_mut);
-        Ok(touched.and_then(|touched| {
-            let entries = touched.page.entries.iter();
+        let loaded = self.pages.get_mut(&claim.token).and_then(Option::as_mut);
+        Ok(loaded.and_then(|loaded| {
+            let entries = loaded.page.entries.iter();
             let at = entries
                 .into_iter()
                 .position(|entry| entry.job == claim.job.0 && entry.ends_at > now)?;
-            Some((touched, at))
+            Some((loaded, at))
         }))
     }
 
-    /// Whether the worker has it.
+    /// Whether the worker holds the lease.
     pub(super) fn has(&mut self, claim: JobRef) -> Result<bool, Fault> {
         Ok(self.find(claim)?.is_some())
     }
 
-    /// Whether the worker has it, and it may be a node of a graph.
+    /// Whether the worker holds the lease and the job may run a graph node.
     pub(super) fn may_be_node(&mut self, claim: JobRef) -> Result<bool, Fault> {
         Ok(self
             .find(claim)?
-            .is_some_and(|(touched, _)| touched.page.nodes))
+            .is_some_and(|(loaded, _)| loaded.page.nodes))
     }
 
-    /// Has a lease end at another time; false if the worker has it no longer.
+    /// Sets the end of a lease; false if the worker has lost it.
     pub(super) fn extend(&mut self, claim: JobRef, until: i64) -> Result<bool, Fault> {
-        let Some((touched, at)) = self.find(claim)? else {
+        let Some((loaded, at)) = self.find(claim)? else {
             return Ok(false);
         };
-        touched.page.entries[at].ends_at = until;
-        touched.changed = true;
+        loaded.page.entries[at].ends_at = until;
+        loaded.changed = true;
         Ok(true)
     }
 
-    /// Takes a lease from the worker; none if it has it no longer.
+    /// Removes a lease; none if the worker has lost it.
     pub(super) fn take(&mut self, claim: JobRef) -> Result<Option<(Entry, &Page)>, Fault> {
-        Ok(self.find(claim)?.map(|(touched, at)| {
-            touched.changed = true;
-            (touched.page.entries.remove(at), &touched.page)
+        Ok(self.find(claim)?.map(|(loaded, at)| {
+            loaded.changed = true;
+            (loaded.page.entries.remove(at), &loaded.page)
         }))
     }
 
-    /// Writes back what was changed.
-    pub(super) fn put(self) -> Result<(), Fault> {
+    /// Writes the changed pages back.
+    pub(super) fn write_back(self) -> Result<(), Fault> {
         let changed = self.pages.into_values().flatten().filter(|t| t.changed);
         changed
             .into_iter()
-            .try_for_each(|touched| put(self.session, &touched.page))
+            .try_for_each(|loaded| write_back(self.session, &loaded.page))
     }
 }

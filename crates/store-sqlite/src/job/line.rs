@@ -1,4 +1,4 @@
-//! The lines of jobs that no worker ever had: runs of neighbouring ids, appended at the end and claimed from the front.
+//! Lines of fresh jobs (never claimed, due at once): runs of consecutive ids, appended at the end and claimed from the front.
 
 use crate::error::Fault;
 use crate::session::Session;
@@ -12,7 +12,7 @@ const BEGIN: &str = sql!("job/line_begin");
 const END: &str = sql!("job/line_end");
 const REMOVE: &str = sql!("job/line_remove");
 
-/// Neighbouring jobs of one queue and priority.
+/// Consecutive jobs of one queue and priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) queue: i64,
@@ -22,8 +22,8 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// The run of one job.
-    pub(super) fn of(queue: i64, priority: i16, job: i64) -> Self {
+    /// Creates a run of one job.
+    pub(super) fn single(queue: i64, priority: i16, job: i64) -> Self {
         Self {
             queue,
             priority,
@@ -32,32 +32,32 @@ impl Run {
         }
     }
 
-    /// Takes the next run in, if it is a neighbour in the same line.
-    pub(super) fn grow(&mut self, next: &Run) -> bool {
-        let fits = self.is_before(next);
-        if fits {
+    /// Appends the next run if it follows directly in the same line.
+    pub(super) fn try_extend(&mut self, next: &Run) -> bool {
+        let follows = self.precedes(next);
+        if follows {
             self.last = next.last;
         }
-        fits
+        follows
     }
 
-    fn is_before(&self, next: &Run) -> bool {
+    fn precedes(&self, next: &Run) -> bool {
         self.queue == next.queue && self.priority == next.priority && self.last + 1 == next.first
     }
 }
 
-/// Puts new jobs at the end of their line.
+/// Appends new jobs to their line.
 pub(super) fn append(session: &Session<'_>, run: Run) -> Result<(), Fault> {
-    // Ids only rise, so whatever is in the line begins before.
+    // Ids only grow, so every run in the line starts before this one.
     match find(session, run.queue, run.priority, run.first)? {
-        Some(tail) if tail.is_before(&run) => set_last(session, &tail, run.last),
+        Some(tail) if tail.precedes(&run) => set_last(session, &tail, run.last),
         Some(_) | None => add(session, run),
     }
 }
 
-/// The first runs of a queue's lines in the order of claiming, enough for `jobs` jobs if there are as many; the last may be longer.
+/// Returns the first runs of a queue in claim order, enough for `jobs` jobs if there are as many; the last may be longer.
 pub(super) fn first(session: &Session<'_>, queue: i64, jobs: u32) -> Result<Vec<Run>, Fault> {
-    session.often(FIRST, |statement| {
+    session.with_statement(FIRST, |statement| {
         let mut rows = statement.query(params![queue, jobs])?;
         let (mut runs, mut left) = (Vec::new(), i64::from(jobs));
         while left > 0
@@ -76,17 +76,17 @@ pub(super) fn first(session: &Session<'_>, queue: i64, jobs: u32) -> Result<Vec<
     })
 }
 
-/// Takes the jobs up to `last` off the front of a run.
-pub(super) fn take(session: &Session<'_>, run: &Run, last: i64) -> Result<(), Fault> {
+/// Removes the jobs up to `last` from the front of a run.
+pub(super) fn remove_front(session: &Session<'_>, run: &Run, last: i64) -> Result<(), Fault> {
     if last >= run.last {
-        return remove(session, run);
+        return delete(session, run);
     }
     let row = params![run.queue, run.priority, run.first, last + 1];
     session.run(BEGIN, row).map(|_| ())
 }
 
-/// Takes one job out of its line; false if it is not in it.
-pub(super) fn take_out(
+/// Removes one job from its line; false if it is not there.
+pub(super) fn remove(
     session: &Session<'_>,
     queue: i64,
     priority: i16,
@@ -96,7 +96,7 @@ pub(super) fn take_out(
         return Ok(false);
     };
     if run.first == job {
-        take(session, &run, job)?;
+        remove_front(session, &run, job)?;
         return Ok(true);
     }
     set_last(session, &run, job - 1)?;
@@ -108,7 +108,7 @@ pub(super) fn take_out(
 }
 
 fn find(session: &Session<'_>, queue: i64, priority: i16, job: i64) -> Result<Option<Run>, Fault> {
-    session.maybe(FIND, params![queue, priority, job], |row| {
+    session.optional(FIND, params![queue, priority, job], |row| {
         Ok(Run {
             queue,
             priority,
@@ -128,7 +128,7 @@ fn set_last(session: &Session<'_>, run: &Run, last: i64) -> Result<(), Fault> {
     session.run(END, row).map(|_| ())
 }
 
-fn remove(session: &Session<'_>, run: &Run) -> Result<(), Fault> {
+fn delete(session: &Session<'_>, run: &Run) -> Result<(), Fault> {
     let row = params![run.queue, run.priority, run.first];
     session.run(REMOVE, row).map(|_| ())
 }

@@ -1,7 +1,7 @@
-//! Pages of jobs, newest first: the ids of those in a status from where that status is said, then each job. Changes nothing.
+//! Lists jobs, newest first: finds the ids from the table of each status, then reads the jobs. Writes nothing.
 
 use crate::error::Fault;
-use crate::job::read::Leases;
+use crate::job::read::LeaseIndex;
 use crate::queue;
 use crate::session::Session;
 use leasehold_core::{JobId, JobStatus};
@@ -22,28 +22,28 @@ pub(crate) fn list(
     filter: &JobFilter,
     page: Page<JobId>,
 ) -> Result<Vec<Job>, Fault> {
-    session.at_once(|session| {
+    session.in_snapshot(|session| {
         let queue = match &filter.queue {
             None => None,
             Some(name) => match queue::find(session, name)? {
                 None => return Ok(Vec::new()),
-                Some(known) => Some(known.id),
+                Some(queue) => Some(queue.id),
             },
         };
-        let part = Part {
+        let query = PageQuery {
             session,
             queue,
             before: page.after.map_or(i64::MAX, |job| job.0),
             rows: page.rows(),
         };
-        let mut leases = Leases::unread();
+        let mut leases = LeaseIndex::new();
         let ids = match filter.status {
-            None if queue.is_some() => part.ids(LIST_OF_QUEUE)?,
-            None => part.ids(LIST)?,
-            Some(JobStatus::Queued) => part.newest([part.ids(WAITING)?, part.fresh()?].concat()),
-            Some(JobStatus::Running) => part.newest(leases.ids(session, queue)?),
-            Some(JobStatus::Completed) => part.ids(COMPLETED)?,
-            Some(JobStatus::Failed) => part.ids(FAILED)?,
+            None if queue.is_some() => query.ids(LIST_OF_QUEUE)?,
+            None => query.ids(LIST)?,
+            Some(JobStatus::Queued) => query.newest([query.ids(WAITING)?, query.fresh()?].concat()),
+            Some(JobStatus::Running) => query.newest(leases.ids(session, queue)?),
+            Some(JobStatus::Completed) => query.ids(COMPLETED)?,
+            Some(JobStatus::Failed) => query.ids(FAILED)?,
         };
         let mut jobs = Vec::with_capacity(ids.len());
         for id in ids {
@@ -53,21 +53,21 @@ pub(crate) fn list(
     })
 }
 
-/// Which part of all jobs is asked for.
-struct Part<'a> {
+/// The requested page.
+struct PageQuery<'a> {
     session: &'a Session<'a>,
     queue: Option<i64>,
     before: i64,
     rows: i64,
 }
 
-impl Part<'_> {
+impl PageQuery<'_> {
     fn ids(&self, sql: &str) -> Result<Vec<i64>, Fault> {
         let row = params![self.before, self.queue, self.rows];
         self.session.all(sql, row, |row| Ok(row.get(0)?))
     }
 
-    /// Those that no worker ever had: the runs know them.
+    /// Returns the ids of fresh jobs, from the runs of their lines.
     fn fresh(&self) -> Result<Vec<i64>, Fault> {
         let row = params![self.before, self.queue, self.rows];
         let runs = self.session.all(FRESH, row, |row| {
@@ -80,7 +80,7 @@ impl Part<'_> {
         Ok(ids.take(most).collect())
     }
 
-    /// The newest of these that are on the page.
+    /// Returns those of the ids that belong on the page, newest first.
     fn newest(&self, mut ids: Vec<i64>) -> Vec<i64> {
         ids.retain(|id| *id < self.before);
         ids.sort_unstable_by(|one, other| other.cmp(one));

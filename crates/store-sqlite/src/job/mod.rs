@@ -1,4 +1,4 @@
-//! Jobs in SQLite, one file a group of verbs. Each job is one row that never changes; the files here move what says where it is.
+//! Jobs in SQLite, one module for each operation. A job is one immutable row; its line, waiting, lease and end rows say where it is.
 
 pub(crate) mod abandon;
 pub(crate) mod cancel;
@@ -6,11 +6,11 @@ pub(crate) mod claim;
 pub(crate) mod enqueue;
 pub(crate) mod expire;
 pub(crate) mod finish;
-pub(crate) mod hold;
+pub(crate) mod heartbeat;
 pub(crate) mod list;
+pub(crate) mod overrides;
 pub(crate) mod prune;
 pub(crate) mod read;
-pub(crate) mod wish;
 
 pub(crate) mod end;
 mod lease;
@@ -30,31 +30,31 @@ use leasehold_store::job::{
     JobsPruned, NewJob,
 };
 use leasehold_store::{Page, Result};
-use read::Leases;
+use read::LeaseIndex;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Which node of which execution a job does.
+/// The node of an execution that a job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct NodeOf {
+pub(crate) struct NodeRef {
     pub(crate) execution: ExecutionId,
-    /// Its place in the graph's list.
-    pub(crate) place: usize,
+    /// The node's index in the graph's list.
+    pub(crate) index: usize,
 }
 
-/// A claim of a call that ends several.
-enum Sent {
-    /// It was ended with the plain jobs.
+/// The finish of one job in a call that finishes several.
+enum PendingFinish {
+    /// Done, together with the jobs that are not nodes.
     Done(JobFinished),
-    /// The end of a node is in the writer's line.
+    /// Queued with the writer: the job runs a node.
     Node(Result<Reply<NodeFinished>>),
 }
 
 #[async_trait]
 impl JobStore for SqliteStore {
     async fn job_enqueue(&self, jobs: &[NewJob]) -> Result<Vec<EnqueuedJob>> {
-        let call = enqueue::Call::prepare(jobs);
+        let call = enqueue::EnqueueBatch::prepare(jobs);
         self.write("job_enqueue", move |s| enqueue::enqueue(s, &call))
             .await
     }
@@ -77,35 +77,35 @@ impl JobStore for SqliteStore {
     ) -> Result<Vec<JobId>> {
         let (worker, claims) = (worker.to_owned(), claims.to_vec());
         self.write("job_renew", move |s| {
-            hold::renew(s, &worker, &claims, lease)
+            heartbeat::renew(s, &worker, &claims, lease)
         })
         .await
     }
 
-    /// Ends plain jobs in one operation, then each job of a node in one of its own. Those are put into the writer's line in the order asked, before any
-    /// answer is awaited, and so share a commit.
+    /// Finishes plain jobs in one operation, then each node's job in its own operation. These are queued in the caller's
+    /// order before any answer is awaited, so they share a commit.
     async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<JobsFinished> {
         let (by, all) = (worker.to_owned(), finishes.to_vec());
         let answers = self
             .write("job_finish", move |s| finish::finish(s, &by, &all))
             .await?;
-        let mut sent = Vec::with_capacity(answers.len());
+        let mut pending = Vec::with_capacity(answers.len());
         for (finish, answer) in finishes.iter().zip(answers) {
-            sent.push(match answer {
-                Some(answer) => Sent::Done(answer),
-                None => Sent::Node(self.send_finish_node(worker, finish).await),
+            pending.push(match answer {
+                Some(answer) => PendingFinish::Done(answer),
+                None => PendingFinish::Node(self.send_finish_node(worker, finish).await),
             });
         }
         let (mut finished, mut failure) = (JobsFinished::default(), None);
-        for sent in sent {
-            let answer = match sent {
-                Sent::Done(answer) => Ok(answer),
-                Sent::Node(Ok(reply)) => reply.answer().await.map(|node| {
+        for pending in pending {
+            let answer = match pending {
+                PendingFinish::Done(answer) => Ok(answer),
+                PendingFinish::Node(Ok(reply)) => reply.wait().await.map(|node| {
                     reach("job_finish/committed");
                     finished.ended.extend(node.ended);
                     node.job
                 }),
-                Sent::Node(Err(error)) => Err(error),
+                PendingFinish::Node(Err(error)) => Err(error),
             };
             finished.jobs.push(answer.unwrap_or_else(|error| {
                 failure.get_or_insert(error);
@@ -118,14 +118,16 @@ impl JobStore for SqliteStore {
     async fn job_progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool> {
         let (worker, progress) = (worker.to_owned(), progress.clone());
         self.write("job_progress", move |s| {
-            hold::progress(s, &worker, claim, &progress)
+            heartbeat::progress(s, &worker, claim, &progress)
         })
         .await
     }
 
     async fn job_requeue_expired(&self, limit: u32) -> Result<Vec<ExpiredJob>> {
-        self.write("job_requeue_expired", move |s| expire::take_back(s, limit))
-            .await
+        self.write("job_requeue_expired", move |s| {
+            expire::requeue_expired(s, limit)
+        })
+        .await
     }
 
     async fn job_cancel(&self, id: JobId) -> Result<JobCancelled> {
@@ -135,7 +137,7 @@ impl JobStore for SqliteStore {
 
     async fn job_get(&self, id: JobId) -> Result<Option<Job>> {
         self.read("job_get", move |s| {
-            s.at_once(|s| Leases::unread().job(s, id))
+            s.in_snapshot(|s| LeaseIndex::new().job(s, id))
         })
         .await
     }
@@ -152,11 +154,11 @@ impl JobStore for SqliteStore {
             .await
     }
 
-    async fn job_arm(&self) -> Result<bool> {
+    async fn job_notification_arm(&self) -> Result<bool> {
         Ok(true)
     }
 
-    fn job_bell(&self) -> watch::Receiver<u64> {
-        self.writer.bells().workers()
+    fn subscribe_jobs(&self) -> watch::Receiver<u64> {
+        self.writer.notifiers().subscribe_workers()
     }
 }

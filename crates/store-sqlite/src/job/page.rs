@@ -1,40 +1,40 @@
-//! The leases of one claim as a text: written compactly, read strictly. Pure; knows no database and no clock.
+//! Encodes a page of leases as compact JSON text and parses it strictly. Pure; knows no database and no clock.
 
-/// The most leases that one page holds.
-pub(super) const MOST: usize = 64;
+/// Maximum number of leases in one page.
+pub(super) const PAGE_CAPACITY: usize = 64;
 
-/// A job that a worker has.
+/// The lease of one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// The job.
+    /// The job's id.
     pub(super) job: i64,
-    /// Which attempt this is, from 1.
+    /// The attempt, from 1.
     pub(super) attempt: u32,
     /// When the lease ends.
     pub(super) ends_at: i64,
-    /// When it was to run, if not as soon as it was enqueued.
+    /// The job's `run_at`, unless it equals `created_at`.
     pub(super) run_at: Option<i64>,
 }
 
-/// When the first lease ends; nothing of an empty page.
+/// Returns when the first lease ends; none for an empty page.
 pub(super) fn first_end(entries: &[Entry]) -> Option<i64> {
     entries.iter().map(|entry| entry.ends_at).min()
 }
 
-/// The text of a page whose first lease ends at `first_end`.
+/// Encodes a page whose first lease ends at `first_end`.
 pub(super) fn write(entries: &[Entry], first_end: i64) -> String {
     let mut text = String::with_capacity(2 + entries.len() * 24);
     text.push('[');
     for (number, entry) in entries.iter().enumerate() {
         text.push_str(if number == 0 { "[" } else { ",[" });
-        push(&mut text, entry.job);
+        push_number(&mut text, entry.job);
         text.push(',');
-        push(&mut text, i64::from(entry.attempt));
+        push_number(&mut text, i64::from(entry.attempt));
         text.push(',');
-        push(&mut text, entry.ends_at - first_end);
+        push_number(&mut text, entry.ends_at - first_end);
         if let Some(run_at) = entry.run_at {
             text.push(',');
-            push(&mut text, run_at);
+            push_number(&mut text, run_at);
         }
         text.push(']');
     }
@@ -42,32 +42,32 @@ pub(super) fn write(entries: &[Entry], first_end: i64) -> String {
     text
 }
 
-/// What `write` wrote; none for any other text.
+/// Parses the text of `write`; none for any other text.
 pub(super) fn read(text: &str, first_end: i64) -> Option<Vec<Entry>> {
-    let mut rest = Rest(text.as_bytes());
-    let mut entries = Vec::with_capacity(MOST);
-    rest.skip(b'[')?;
-    while rest.skip(b']').is_none() {
+    let mut parser = Parser(text.as_bytes());
+    let mut entries = Vec::with_capacity(PAGE_CAPACITY);
+    parser.skip(b'[')?;
+    while parser.skip(b']').is_none() {
         if !entries.is_empty() {
-            rest.skip(b',')?;
+            parser.skip(b',')?;
         }
-        entries.push(entry(&mut rest, first_end)?);
+        entries.push(entry(&mut parser, first_end)?);
     }
-    rest.0.is_empty().then_some(entries)
+    parser.0.is_empty().then_some(entries)
 }
 
-fn entry(rest: &mut Rest<'_>, first_end: i64) -> Option<Entry> {
-    rest.skip(b'[')?;
-    let job = rest.number()?;
-    rest.skip(b',')?;
-    let attempt = u32::try_from(rest.number()?).ok()?;
-    rest.skip(b',')?;
-    let ends_at = first_end.checked_add(rest.number()?)?;
-    let run_at = match rest.skip(b',') {
-        Some(()) => Some(rest.number()?),
+fn entry(parser: &mut Parser<'_>, first_end: i64) -> Option<Entry> {
+    parser.skip(b'[')?;
+    let job = parser.number()?;
+    parser.skip(b',')?;
+    let attempt = u32::try_from(parser.number()?).ok()?;
+    parser.skip(b',')?;
+    let ends_at = first_end.checked_add(parser.number()?)?;
+    let run_at = match parser.skip(b',') {
+        Some(()) => Some(parser.number()?),
         None => None,
     };
-    rest.skip(b']')?;
+    parser.skip(b']')?;
     Some(Entry {
         job,
         attempt,
@@ -76,8 +76,8 @@ fn entry(rest: &mut Rest<'_>, first_end: i64) -> Option<Entry> {
     })
 }
 
-/// Writes a number: the formatting of the standard library costs more than all the rest.
-fn push(text: &mut String, number: i64) {
+/// Appends a number. The standard library's formatting would dominate the cost of `write`.
+fn push_number(text: &mut String, number: i64) {
     if number < 0 {
         text.push('-');
     }
@@ -94,9 +94,10 @@ fn push(text: &mut String, number: i64) {
     text.extend(digits[at..].iter().map(|digit| char::from(*digit)));
 }
 
-struct Rest<'a>(&'a [u8]);
+/// The unparsed rest of the text.
+struct Parser<'a>(&'a [u8]);
 
-impl Rest<'_> {
+impl Parser<'_> {
     fn skip(&mut self, byte: u8) -> Option<()> {
         let (first, rest) = self.0.split_first()?;
         (*first == byte).then(|| self.0 = rest)
@@ -110,7 +111,7 @@ impl Rest<'_> {
         }
         let (number, rest) = self.0.split_at(digits);
         self.0 = rest;
-        // Counted downwards, where there is room for one more than upwards.
+        // Accumulated as a negative number, because i64::MIN has no positive counterpart.
         let value = number.iter().try_fold(0_i64, |value, digit| {
             value.checked_mul(10)?.checked_sub(i64::from(digit - b'0'))
         })?;
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_read_as_it_was_written() {
+    fn page_round_trips() {
         let pages = [
             vec![],
             vec![entry(1, 1, 1_700_000_000_000_000, None)],
@@ -163,19 +164,19 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_json_that_anyone_can_read() {
+    fn page_is_compact_json() {
         let page = [entry(7, 1, 100, None), entry(8, 2, 130, Some(90))];
         assert_eq!(write(&page, 100), "[[7,1,0],[8,2,30,90]]");
     }
 
     #[test]
-    fn a_torn_or_strange_page_is_told_from_a_whole_one() {
+    fn truncated_or_malformed_page_is_rejected() {
         let page = [entry(7, 1, 100, None), entry(-8, 2, 130, Some(90))];
         let text = write(&page, 100);
         for end in 0..text.len() {
             assert_eq!(read(&text[..end], 100), None, "{}", &text[..end]);
         }
-        for strange in [
+        for malformed in [
             "null",
             "[[]]",
             "[[1,2]]",
@@ -187,7 +188,7 @@ mod tests {
             "[[9223372036854775808,1,1]]",
             "[[1,1,9223372036854775807]]",
         ] {
-            assert_eq!(read(strange, 100), None, "{strange}");
+            assert_eq!(read(malformed, 100), None, "{malformed}");
         }
     }
 }

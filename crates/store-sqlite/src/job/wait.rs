@@ -1,37 +1,37 @@
-//! Jobs that wait for a time or to be claimed again: put there, brought into the line when their time has come, taken out.
+//! Waiting jobs: scheduled, retried, snoozed or returned. Adds them, promotes those that are due, removes them.
 
 use crate::error::Fault;
+use crate::notification::NotifyTarget;
 use crate::row::duration;
 use crate::session::Session;
-use crate::wake::Ring;
 use leasehold_store::sql;
 use rusqlite::params;
 use std::time::Duration;
 
-/// Jobs whose time has come that one claim notes at most, since everyone waits for it. More than one claim can take.
-const PROMOTED_AT_ONCE: u32 = 10_000;
+/// Maximum number of due jobs that one claim promotes, because other operations wait for it. More than one claim can lease.
+const PROMOTE_BATCH: u32 = 10_000;
 
-const WAIT: &str = sql!("job/wait");
-const OVER: &str = sql!("job/wait_over");
+const INSERT: &str = sql!("job/waiting_insert");
+const DELETE: &str = sql!("job/waiting_delete");
 const PROMOTE: &str = sql!("job/promote");
 const NEXT_DUE: &str = sql!("job/next_due");
 
-/// A job that waits.
+/// A row of `job_waiting`.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
+pub(super) struct WaitingJob {
     pub(super) job: i64,
     pub(super) queue: i64,
     pub(super) priority: i16,
     pub(super) created_at: i64,
     pub(super) run_at: i64,
-    /// Claims that counted so far.
+    /// Attempts so far.
     pub(super) attempts: u32,
     /// The token of the last claim; 0 before the first.
     pub(super) token: i64,
 }
 
-/// Has a job wait, and workers woken.
-pub(super) fn add(session: &Session<'_>, waiting: &Waiting) -> Result<(), Fault> {
+/// Adds a waiting job and notifies workers.
+pub(super) fn add(session: &Session<'_>, waiting: &WaitingJob) -> Result<(), Fault> {
     let row = params![
         waiting.job,
         waiting.queue,
@@ -42,24 +42,24 @@ pub(super) fn add(session: &Session<'_>, waiting: &Waiting) -> Result<(), Fault>
         waiting.attempts,
         waiting.token
     ];
-    session.run(WAIT, row)?;
-    session.ring(Ring::Workers);
+    session.run(INSERT, row)?;
+    session.notify(NotifyTarget::Workers);
     Ok(())
 }
 
-/// A job waits no longer; false if it did not.
+/// Removes a waiting job; false if it was not waiting.
 pub(super) fn remove(session: &Session<'_>, job: i64) -> Result<bool, Fault> {
-    Ok(session.run(OVER, [job])? > 0)
+    Ok(session.run(DELETE, [job])? > 0)
 }
 
-/// Brings the jobs of a queue into its line whose time has come.
+/// Marks the due jobs of a queue as ready to claim.
 pub(super) fn promote(session: &Session<'_>, queue: i64) -> Result<(), Fault> {
-    let row = params![queue, session.now, PROMOTED_AT_ONCE];
+    let row = params![queue, session.now, PROMOTE_BATCH];
     session.run(PROMOTE, row).map(|_| ())
 }
 
-/// How long until the next job of a queue becomes due.
+/// Returns the time until the next job of a queue is due.
 pub(super) fn next_due_in(session: &Session<'_>, queue: i64) -> Result<Option<Duration>, Fault> {
-    let due = session.maybe(NEXT_DUE, [queue], |row| Ok(row.get::<_, i64>(0)?))?;
+    let due = session.optional(NEXT_DUE, [queue], |row| Ok(row.get::<_, i64>(0)?))?;
     Ok(due.map(|at| duration(at - session.now)))
 }

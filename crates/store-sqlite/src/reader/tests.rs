@@ -1,4 +1,4 @@
-//! The line of questions: what is still answered, and what nobody waits for any more.
+//! The queue of reads: abandoned queries are skipped, and dropping the readers ends the queue.
 #![allow(clippy::unwrap_used)]
 
 use super::Readers;
@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
-const LINE: usize = 1_000;
+const QUEUED: usize = 1_000;
 const WAIT_LIMIT: Duration = Duration::from_secs(30);
 
-/// One reader, so that there is one line and an order in it.
-fn readers(folder: &Path) -> Readers {
-    let file = folder.join("leasehold.db");
+/// One reader thread, so that queries run in order.
+fn readers(dir: &Path) -> Readers {
+    let file = dir.join("leasehold.db");
     let options = SqliteOptions {
         readers: 1,
         ..SqliteOptions::default()
@@ -25,72 +25,76 @@ fn readers(folder: &Path) -> Readers {
 }
 
 #[tokio::test]
-async fn a_question_whose_asker_has_gone_is_not_asked() {
-    let folder = leasehold_testkit::temp_dir();
-    let readers = readers(folder.path());
-    let asked = Arc::new(AtomicUsize::new(0));
-    let (open, gate) = mpsc::channel();
-    let held = readers.read("test", move |_| Ok(gate.recv_timeout(WAIT_LIMIT).is_ok()));
-    let leave = async {
-        for _ in 0..LINE {
-            let asked = Arc::clone(&asked);
-            let question = readers.read("test", move |_| {
-                asked.fetch_add(1, Ordering::Relaxed);
+async fn query_of_a_cancelled_caller_is_skipped() {
+    let dir = leasehold_testkit::temp_dir();
+    let readers = readers(dir.path());
+    let ran = Arc::new(AtomicUsize::new(0));
+    let (release, unblock) = mpsc::channel();
+    let blocked = readers.read("test", move |_| {
+        Ok(unblock.recv_timeout(WAIT_LIMIT).is_ok())
+    });
+    let cancel = async {
+        for _ in 0..QUEUED {
+            let ran = Arc::clone(&ran);
+            let query = readers.read("test", move |_| {
+                ran.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             });
-            // Asked once, so that it stands in the line, and left.
+            // Polled once, so that the query is queued, then dropped.
             tokio::select! {
                 biased;
-                _ = question => panic!("answered though the reader is held"),
+                _ = query => panic!("answered although the reader is blocked"),
                 () = std::future::ready(()) => {}
             }
         }
-        open.send(()).unwrap();
+        release.send(()).unwrap();
     };
-    let (held, ()) = tokio::join!(held, leave);
-    assert!(held.unwrap());
-    // Stands behind them all.
-    let stayed = readers.read("test", |_| Ok("answered")).await;
-    assert_eq!(stayed.unwrap(), "answered");
-    assert_eq!(asked.load(Ordering::Relaxed), 0);
+    let (blocked, ()) = tokio::join!(blocked, cancel);
+    assert!(blocked.unwrap());
+    // Queued behind all of them.
+    let last = readers.read("test", |_| Ok("answered")).await;
+    assert_eq!(last.unwrap(), "answered");
+    assert_eq!(ran.load(Ordering::Relaxed), 0);
 }
 
 #[test]
-fn dropping_the_readers_ends_the_question_under_way_and_no_other() {
-    let folder = leasehold_testkit::temp_dir();
-    let readers = readers(folder.path());
-    let asked = Arc::new(AtomicUsize::new(0));
+fn dropping_the_readers_finishes_only_the_current_query() {
+    let dir = leasehold_testkit::temp_dir();
+    let readers = readers(dir.path());
+    let ran = Arc::new(AtomicUsize::new(0));
     let (begun, beginning) = mpsc::channel();
-    let (open, gate) = mpsc::channel();
-    // Put into the line by hand: whoever asks in the ordinary way is gone before the readers can be dropped.
-    let line = readers.line.clone().unwrap();
-    let counted = Arc::clone(&asked);
-    line.send(Box::new(move |_: &Session<'_>| {
-        begun.send(()).unwrap();
-        gate.recv_timeout(WAIT_LIMIT).unwrap();
-        counted.fetch_add(1, Ordering::Relaxed);
-    }))
-    .unwrap();
-    for _ in 0..LINE {
-        let counted = Arc::clone(&asked);
-        line.send(Box::new(move |_: &Session<'_>| {
+    let (release, unblock) = mpsc::channel();
+    // Sent directly: the future of `read` would have to end before the readers can be dropped.
+    let sender = readers.sender.clone().unwrap();
+    let counted = Arc::clone(&ran);
+    sender
+        .send(Box::new(move |_: &Session<'_>| {
+            begun.send(()).unwrap();
+            unblock.recv_timeout(WAIT_LIMIT).unwrap();
             counted.fetch_add(1, Ordering::Relaxed);
         }))
         .unwrap();
+    for _ in 0..QUEUED {
+        let counted = Arc::clone(&ran);
+        sender
+            .send(Box::new(move |_: &Session<'_>| {
+                counted.fetch_add(1, Ordering::Relaxed);
+            }))
+            .unwrap();
     }
-    drop(line);
+    drop(sender);
     beginning.recv_timeout(WAIT_LIMIT).unwrap();
-    let ending = Arc::clone(&readers.ending);
+    let stopping = Arc::clone(&readers.stopping);
     let dropping = std::thread::spawn(move || drop(readers));
     let begun = std::time::Instant::now();
-    while !ending.load(Ordering::Relaxed) {
+    while !stopping.load(Ordering::Relaxed) {
         assert!(
             begun.elapsed() < WAIT_LIMIT,
-            "the readers are not told to end"
+            "the readers did not get the stop flag"
         );
         std::thread::yield_now();
     }
-    open.send(()).unwrap();
+    release.send(()).unwrap();
     dropping.join().unwrap();
-    assert_eq!(asked.load(Ordering::Relaxed), 1);
+    assert_eq!(ran.load(Ordering::Relaxed), 1);
 }

@@ -1,38 +1,41 @@
-//! Cancellation: at once where nothing was started, else a wish that whoever resolves the start carries out.
+//! Cancels requests: at once if nothing was started, otherwise by recording a cancel request that the dispatcher or the canceller carries out.
 
 use crate::error::Fault;
 use crate::request::claim::fail_pending;
-use crate::request::event::Subject;
+use crate::request::event::RequestRef;
 use crate::row::{Columns, blob};
 use crate::session::Session;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{ExecutionId, FailureReason, RequestStatus};
 use leasehold_store::ErrorKind;
-use leasehold_store::request::{Cancel, CancelWish, Cancelled};
+use leasehold_store::notification::Notification;
+use leasehold_store::request::{Cancel, CancelRequest, Cancelled};
 use leasehold_store::sql;
-use leasehold_store::wake::Wake;
 use rusqlite::params;
 
 const FIND: &str = sql!("request/to_cancel");
-const WISH: &str = sql!("request/wish_cancel");
+const REQUEST_CANCEL: &str = sql!("request/cancel_request");
 const LIST: &str = sql!("request/cancel_list");
-const TOLD: &str = sql!("request/cancel_told");
+const ACK: &str = sql!("request/cancel_ack");
 
 pub(crate) fn cancel(session: &Session<'_>, cancel: &Cancel) -> Result<Cancelled, Fault> {
     let (workspace, request) = (cancel.workspace, cancel.request);
-    let found = session.maybe(FIND, [blob(workspace), blob(request)], |row| {
-        let status: RequestStatus = row.word("status")?;
+    let found = session.optional(FIND, [blob(workspace), blob(request)], |row| {
+        let status: RequestStatus = row.parsed("status")?;
         let execution: Option<ExecutionId> = row.id_or_none("execution_id")?;
         Ok((status, execution))
     })?;
-    let wish = || session.run(WISH, params![blob(request), session.now, cancel.force]);
+    let request_cancel = || {
+        let row = params![blob(request), session.now, cancel.force];
+        session.run(REQUEST_CANCEL, row)
+    };
     match found {
         None => Ok(Cancelled::NotFound),
         Some((RequestStatus::Completed | RequestStatus::Failed, _)) => {
             Ok(Cancelled::AlreadyFinished)
         }
         Some((RequestStatus::Pending, None)) => {
-            let subject = Subject { request, workspace };
+            let subject = RequestRef { request, workspace };
             fail_pending(
                 session,
                 subject,
@@ -43,17 +46,17 @@ pub(crate) fn cancel(session: &Session<'_>, cancel: &Cancel) -> Result<Cancelled
             Ok(Cancelled::Cancelled)
         }
         Some((RequestStatus::Pending, Some(execution))) => {
-            wish()?;
-            session.ring(Wake::Work);
-            Ok(Cancelled::Wished(execution))
+            request_cancel()?;
+            session.notify(Notification::Work);
+            Ok(Cancelled::Requested(execution))
         }
         Some((RequestStatus::Claimed, Some(execution))) => {
-            wish()?;
-            Ok(Cancelled::Wished(execution))
+            request_cancel()?;
+            Ok(Cancelled::Requested(execution))
         }
         Some((RequestStatus::Dispatched, Some(execution))) => {
-            wish()?;
-            session.ring(Wake::Cancel);
+            request_cancel()?;
+            session.notify(Notification::Cancel);
             Ok(Cancelled::Running(execution))
         }
         Some((RequestStatus::Claimed | RequestStatus::Dispatched, None)) => {
@@ -62,10 +65,10 @@ pub(crate) fn cancel(session: &Session<'_>, cancel: &Cancel) -> Result<Cancelled
     }
 }
 
-pub(crate) fn list(session: &Session<'_>, limit: u32) -> Result<Vec<CancelWish>, Fault> {
+pub(crate) fn list(session: &Session<'_>, limit: u32) -> Result<Vec<CancelRequest>, Fault> {
     session.all(LIST, [limit.min(SWEEP_MAX_BATCH)], |row| {
         let execution: Option<ExecutionId> = row.id_or_none("execution_id")?;
-        Ok(CancelWish {
+        Ok(CancelRequest {
             request: row.id("id")?,
             workspace: row.id("workspace_id")?,
             execution: execution.ok_or_else(|| {
@@ -76,15 +79,15 @@ pub(crate) fn list(session: &Session<'_>, limit: u32) -> Result<Vec<CancelWish>,
     })
 }
 
-pub(crate) fn told(session: &Session<'_>, wishes: &[CancelWish]) -> Result<(), Fault> {
-    for wish in wishes {
+pub(crate) fn acknowledge(session: &Session<'_>, cancels: &[CancelRequest]) -> Result<(), Fault> {
+    for cancel in cancels {
         let row = params![
-            blob(wish.request),
-            blob(wish.execution),
-            wish.force,
+            blob(cancel.request),
+            blob(cancel.execution),
+            cancel.force,
             session.now
         ];
-        session.run(TOLD, row)?;
+        session.run(ACK, row)?;
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! The claim: kept executions first, then workspaces in turn, one admission each. Who is ready is known by an index; nobody is scanned past.
+//! The claim: first requests that kept their execution, then one admission for each workspace in turn. An index lists the ready workspaces, so a claim scans no others.
 
 use crate::error::Fault;
 use crate::lock;
-use crate::request::event::Subject;
-use crate::request::{resolve, settle};
-use crate::row::{Columns, Text, blob, later, moment};
+use crate::request::event::RequestRef;
+use crate::request::{promote, resolve};
+use crate::row::{Columns, Text, blob, later, timestamp};
 use crate::session::Session;
 use leasehold_core::limits::CLAIM_MAX_BATCH;
 use leasehold_core::{ExecutionId, FailureReason, JsonText, RequestId, RequestStatus, WorkspaceId};
@@ -25,9 +25,9 @@ const CLAIM: &str = sql!("request/claim");
 const REJECT: &str = sql!("request/reject");
 const MORE: &str = sql!("request/more");
 const TURN: &str = sql!("workspace/turn");
-const FULL: &str = sql!("workspace/full");
-const FILLED: &str = sql!("workspace/filled");
-const EMPTY: &str = sql!("workspace/empty");
+const MARK_FULL: &str = sql!("workspace/mark_full");
+const AT_CAPACITY: &str = sql!("workspace/at_capacity");
+const MARK_EMPTY: &str = sql!("workspace/mark_empty");
 const EXECUTION_CREATE: &str = sql!("execution/create");
 const EXECUTION_RESUME: &str = sql!("execution/resume");
 const EXECUTION_CLEAR: &str = sql!("execution/delete_of_request");
@@ -40,9 +40,9 @@ pub(crate) fn claim(session: &Session<'_>, claim: &Claim) -> Result<ClaimOutcome
     {
         return Ok(ClaimOutcome::LockLost);
     }
-    settle::promote(session)?;
+    promote::promote_batch(session)?;
     let first = session.one(ADMISSION_LAST, [], |row| Ok(row.get(0)?))?;
-    let mut round = Round {
+    let mut round = ClaimRound {
         session,
         claim,
         lease_expires_at: later(session.now, claim.lease),
@@ -50,10 +50,10 @@ pub(crate) fn claim(session: &Session<'_>, claim: &Claim) -> Result<ClaimOutcome
         admitting: BTreeSet::new(),
         claimed: Claimed::default(),
     };
-    round.take_kept()?;
-    round.take_turns()?;
-    round.find_filled()?;
-    let Round {
+    round.claim_kept()?;
+    round.claim_in_turns()?;
+    round.find_at_capacity()?;
+    let ClaimRound {
         admission,
         mut claimed,
         ..
@@ -61,33 +61,33 @@ pub(crate) fn claim(session: &Session<'_>, claim: &Claim) -> Result<ClaimOutcome
     if admission != first {
         session.run(ADMISSION_ADVANCE, [admission])?;
     }
-    claimed.next_due_in = settle::next_due_in(session)?;
+    claimed.next_due_in = promote::next_due_in(session)?;
     claimed.more = session.one(MORE, [session.now], |row| Ok(row.get(0)?))?;
     Ok(ClaimOutcome::Claimed(claimed))
 }
 
-struct Round<'a> {
+struct ClaimRound<'a> {
     session: &'a Session<'a>,
     claim: &'a Claim,
     lease_expires_at: i64,
-    /// The number of the last admission.
+    /// Number of the last admission.
     admission: i64,
-    /// Workspaces that something was admitted of.
+    /// Workspaces with an admission in this claim.
     admitting: BTreeSet<WorkspaceId>,
     claimed: Claimed,
 }
 
-impl Round<'_> {
+impl ClaimRound<'_> {
     fn is_full(&self) -> bool {
         let taken = self.claimed.requests.len() + self.claimed.rejected.len();
         let batch = self.claim.batch.min(CLAIM_MAX_BATCH);
         taken >= usize::try_from(batch).unwrap_or(usize::MAX)
     }
 
-    /// Requests that kept their execution hold their slot already: they need no turn and no room.
-    fn take_kept(&mut self) -> Result<(), Fault> {
+    /// Claims requests that kept their execution. They hold their slot already, so they need neither a turn nor a free slot.
+    fn claim_kept(&mut self) -> Result<(), Fault> {
         while !self.is_full() {
-            let kept = self.session.maybe(KEPT, [], |row| {
+            let kept = self.session.optional(KEPT, [], |row| {
                 let runs: bool = row.get("runs")?;
                 Ok((candidate(row)?, row.id("execution_id")?, runs))
             })?;
@@ -98,7 +98,7 @@ impl Round<'_> {
                     self.session.run(EXECUTION_RESUME, row)?;
                     self.admit(found, execution, ExecutionOrigin::Kept)?;
                 }
-                // Its execution is unexpectedly gone, and its slot with it: it goes back into the line.
+                // The execution and its slot are unexpectedly missing: the request returns to the line.
                 Some((Candidate { request, .. }, execution, false)) => {
                     self.session.run(LOSE_EXECUTION, [blob(request.id)])?;
                     self.claimed.orphaned.push(Orphaned {
@@ -112,16 +112,16 @@ impl Round<'_> {
         Ok(())
     }
 
-    fn take_turns(&mut self) -> Result<(), Fault> {
+    fn claim_in_turns(&mut self) -> Result<(), Fault> {
         while !self.is_full() {
-            let ready = self.session.maybe(READY, [], |row| {
+            let ready = self.session.optional(READY, [], |row| {
                 let workspace: WorkspaceId = row.id("workspace_id")?;
                 Ok((workspace, row.get::<_, bool>("deleted")?))
             })?;
             let Some((workspace, deleted)) = ready else {
                 return Ok(());
             };
-            let next = self.session.maybe(NEXT, [blob(workspace)], |row| {
+            let next = self.session.optional(NEXT, [blob(workspace)], |row| {
                 let definition_found: bool = row.get("definition_found")?;
                 let version_found: bool = row.get("version_found")?;
                 let gone = match (deleted, definition_found, version_found) {
@@ -133,33 +133,38 @@ impl Round<'_> {
                 Ok((candidate(row)?, gone))
             })?;
             match next {
-                None => self.session.run(EMPTY, [blob(workspace)]).map(|_| ())?,
+                None => self
+                    .session
+                    .run(MARK_EMPTY, [blob(workspace)])
+                    .map(|_| ())?,
                 Some((found, Some(reason))) => self.reject(&found, reason)?,
-                Some((found, None)) => self.start(found)?,
+                Some((found, None)) => self.admit_new(found)?,
             }
         }
         Ok(())
     }
 
-    /// Notes the workspaces whose last slot was taken while they have more waiting.
-    fn find_filled(&mut self) -> Result<(), Fault> {
+    /// Records the workspaces whose last slot was taken while more requests wait.
+    fn find_at_capacity(&mut self) -> Result<(), Fault> {
         for workspace in &self.admitting {
-            let filled = self.session.maybe(FILLED, [blob(*workspace)], |row| {
-                let limit = row.get("concurrency_limit")?;
-                Ok(AtCapacity {
-                    workspace: *workspace,
-                    // One is never admitted beyond the limit, so a full workspace has just as many.
-                    active: limit,
-                    limit,
-                })
-            })?;
-            self.claimed.at_capacity.extend(filled);
+            let full = self
+                .session
+                .optional(AT_CAPACITY, [blob(*workspace)], |row| {
+                    let limit = row.get("concurrency_limit")?;
+                    Ok(AtCapacity {
+                        workspace: *workspace,
+                        // Admission never exceeds the limit, so a full workspace runs exactly `limit`.
+                        active: limit,
+                        limit,
+                    })
+                })?;
+            self.claimed.at_capacity.extend(full);
         }
         Ok(())
     }
 
     /// Creates the execution, which takes the slot, and claims the request.
-    fn start(&mut self, found: Candidate) -> Result<(), Fault> {
+    fn admit_new(&mut self, found: Candidate) -> Result<(), Fault> {
         let request = &found.request;
         let execution: ExecutionId = fresh_id();
         self.session.run(EXECUTION_CLEAR, [blob(request.id)])?;
@@ -174,9 +179,9 @@ impl Round<'_> {
         ];
         match self.session.run(EXECUTION_CREATE, row) {
             Ok(_) => {}
-            // The flag said room where there was none: someone wrote it by hand. The database stood firm.
-            Err(fault) if fault.is_refused_by("workspace_limit") => {
-                self.session.run(FULL, [blob(request.workspace)])?;
+            // `has_room` was wrong, for example after a manual update; the constraint rejected the execution.
+            Err(fault) if fault.violates("workspace_limit") => {
+                self.session.run(MARK_FULL, [blob(request.workspace)])?;
                 return Ok(());
             }
             Err(fault) => return Err(fault),
@@ -210,7 +215,7 @@ impl Round<'_> {
             self.session.now
         ];
         self.session.run(CLAIM, row)?;
-        subject(&request).moved(
+        subject(&request).log_transition(
             self.session,
             Some(RequestStatus::Pending),
             RequestStatus::Claimed,
@@ -219,18 +224,18 @@ impl Round<'_> {
         )?;
         request.token += 1;
         if !readable {
-            return self.give_up(&request);
+            return self.fail_unreadable(&request);
         }
         request.execution = execution;
         request.origin = origin;
-        request.lease_expires_at = moment(self.lease_expires_at)?;
+        request.lease_expires_at = timestamp(self.lease_expires_at)?;
         self.claimed.requests.push(request);
         Ok(())
     }
 
-    /// Fails a request whose params no program can be given, so that it does not come back for ever. It was claimed first:
-    /// from PENDING a request fails only for reasons that are known before it is admitted.
-    fn give_up(&mut self, request: &ClaimedRequest) -> Result<(), Fault> {
+    /// Fails a request whose params cannot be read, because it would be claimed again forever. The request was claimed
+    /// first: PENDING requests fail only for reasons known before admission.
+    fn fail_unreadable(&mut self, request: &ClaimedRequest) -> Result<(), Fault> {
         let reason = FailureReason::DispatchExhausted;
         let fail = Fail {
             claim: ClaimRef {
@@ -239,7 +244,7 @@ impl Round<'_> {
             },
             reason,
             error: Some(
-                "the params cannot be read: they nest too deep, or a number is too large"
+                "the params cannot be read: they nest too deeply, or a number is too large"
                     .to_owned(),
             ),
         };
@@ -248,7 +253,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Fails a request that could never run. Its workspace's turn is spent, else a thousand such would go before everybody.
+    /// Fails a request that cannot run. This uses the workspace's turn, so many such requests do not delay other workspaces.
     fn reject(&mut self, found: &Candidate, reason: FailureReason) -> Result<(), Fault> {
         let request = &found.request;
         fail_pending(
@@ -274,17 +279,17 @@ impl Round<'_> {
     }
 }
 
-/// PENDING → FAILED. A cancellation is nobody's failure and counts as no attempt.
+/// PENDING → FAILED. `counts` says whether it counts as an attempt; a cancellation does not.
 pub(crate) fn fail_pending(
     session: &Session<'_>,
-    subject: Subject,
+    subject: RequestRef,
     reason: FailureReason,
     by: &str,
     counts: bool,
 ) -> Result<(), Fault> {
     let row = params![blob(subject.request), reason.as_str(), session.now, counts];
     session.run(REJECT, row)?;
-    subject.moved(
+    subject.log_transition(
         session,
         Some(RequestStatus::Pending),
         RequestStatus::Failed,
@@ -293,16 +298,16 @@ pub(crate) fn fail_pending(
     )
 }
 
-/// A request that may be admitted: what its claimer will get, with token, execution and lease still to be set.
+/// A request that may be admitted, with the claim's token, execution and lease not set yet.
 struct Candidate {
     request: ClaimedRequest,
     execution_lost: bool,
-    /// Whether its params are those in the database: somebody can write there what this program cannot read.
+    /// Whether the params can be read: a manual update can store JSON that this program cannot parse.
     readable: bool,
 }
 
-fn subject(request: &ClaimedRequest) -> Subject {
-    Subject {
+fn subject(request: &ClaimedRequest) -> RequestRef {
+    RequestRef {
         request: request.id,
         workspace: request.workspace,
     }

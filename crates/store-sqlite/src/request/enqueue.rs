@@ -1,16 +1,16 @@
-//! Enqueue: all of a call's requests or none, each idempotency key held by one request at a time.
+//! Enqueues requests: all requests of a call or none. One request at a time holds an idempotency key.
 
 use crate::error::Fault;
-use crate::request::event::Subject;
+use crate::request::event::RequestRef;
 use crate::row::{Columns, Text, blob, json_text, later};
 use crate::session::Session;
 use crate::workspace;
 use crate::writer::Effect;
 use leasehold_core::{DefinitionId, RequestId, RequestStatus, VersionId, WorkspaceId};
 use leasehold_store::ErrorKind;
+use leasehold_store::notification::Notification;
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, Idempotency};
 use leasehold_store::sql;
-use leasehold_store::wake::Wake;
 use rusqlite::params;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -20,14 +20,14 @@ const KEY_HOLDER: &str = sql!("request/key_holder");
 const KEY_CLEAR: &str = sql!("request/key_clear");
 const ENQUEUE: &str = sql!("request/enqueue");
 
-/// An enqueue call made ready outside the writer: documents are text already.
-pub(crate) struct Call {
+/// An enqueue call, prepared outside the writer thread: JSON documents are text already.
+pub(crate) struct EnqueueBatch {
     workspace: WorkspaceId,
     by: String,
-    requests: Vec<New>,
+    requests: Vec<PreparedRequest>,
 }
 
-struct New {
+struct PreparedRequest {
     id: RequestId,
     definition: DefinitionId,
     params: String,
@@ -38,10 +38,10 @@ struct New {
     checked_against: Option<VersionId>,
 }
 
-impl Call {
+impl EnqueueBatch {
     pub(crate) fn prepare(enqueue: &Enqueue) -> Result<Self, ErrorKind> {
         let requests = enqueue.requests.iter().map(|new| {
-            Ok(New {
+            Ok(PreparedRequest {
                 id: new.id,
                 definition: new.definition,
                 params: json_text(&new.params)?,
@@ -60,29 +60,32 @@ impl Call {
     }
 }
 
-pub(crate) fn enqueue(session: &Session<'_>, call: &Call) -> Result<Effect<Enqueued>, Fault> {
-    if !workspace::is_open(session, call.workspace)? {
-        return Ok(Effect::Undo(Enqueued::WorkspaceNotFound));
+pub(crate) fn enqueue(
+    session: &Session<'_>,
+    batch: &EnqueueBatch,
+) -> Result<Effect<Enqueued>, Fault> {
+    if !workspace::is_open(session, batch.workspace)? {
+        return Ok(Effect::Rollback(Enqueued::WorkspaceNotFound));
     }
     let mut versions = HashMap::new();
-    let mut answers = Vec::with_capacity(call.requests.len());
-    for new in &call.requests {
+    let mut answers = Vec::with_capacity(batch.requests.len());
+    for new in &batch.requests {
         let version = match versions.get(&new.definition) {
             Some(version) => *version,
-            None => match current_version(session, call.workspace, new.definition)? {
+            None => match current_version(session, batch.workspace, new.definition)? {
                 Ok(version) => *versions.entry(new.definition).or_insert(version),
-                Err(refusal) => return Ok(Effect::Undo(refusal)),
+                Err(refusal) => return Ok(Effect::Rollback(refusal)),
             },
         };
         if new
             .checked_against
             .is_some_and(|checked| checked != version)
         {
-            return Ok(Effect::Undo(Enqueued::VersionMoved(new.definition)));
+            return Ok(Effect::Rollback(Enqueued::VersionMoved(new.definition)));
         }
-        match holder(session, call.workspace, new)? {
+        match holder(session, batch.workspace, new)? {
             None => {
-                insert(session, call, new, version)?;
+                insert(session, batch, new, version)?;
                 answers.push(EnqueuedRequest {
                     id: new.id,
                     inserted: true,
@@ -93,14 +96,14 @@ pub(crate) fn enqueue(session: &Session<'_>, call: &Call) -> Result<Effect<Enque
                 inserted: false,
             }),
             Some(holder) => {
-                return Ok(Effect::Undo(Enqueued::KeyConflict {
+                return Ok(Effect::Rollback(Enqueued::KeyConflict {
                     key: holder.key,
                     held_by: holder.id,
                 }));
             }
         }
     }
-    Ok(Effect::Keep(Enqueued::All(answers)))
+    Ok(Effect::Commit(Enqueued::All(answers)))
 }
 
 fn current_version(
@@ -108,7 +111,7 @@ fn current_version(
     workspace: WorkspaceId,
     definition: DefinitionId,
 ) -> Result<Result<VersionId, Enqueued>, Fault> {
-    let found = session.maybe(DEFINITION, [blob(definition)], |row| {
+    let found = session.optional(DEFINITION, [blob(definition)], |row| {
         let owner: WorkspaceId = row.id("workspace_id")?;
         let deleted: bool = row.get("deleted")?;
         Ok((owner, deleted, row.id_or_none("current_version_id")?))
@@ -121,25 +124,25 @@ fn current_version(
     })
 }
 
-struct Holder {
+struct KeyHolder {
     id: RequestId,
     key: String,
     is_same: bool,
 }
 
-/// Who holds the request's key. A holder whose window has passed loses it here.
+/// Returns the request that holds the key. Clears the key first if its window has passed.
 fn holder(
     session: &Session<'_>,
     workspace: WorkspaceId,
-    new: &New,
-) -> Result<Option<Holder>, Fault> {
+    new: &PreparedRequest,
+) -> Result<Option<KeyHolder>, Fault> {
     let Some(Idempotency { key, .. }) = &new.idempotency else {
         return Ok(None);
     };
-    let found = session.maybe(KEY_HOLDER, params![blob(workspace), Text(key)], |row| {
+    let found = session.optional(KEY_HOLDER, params![blob(workspace), Text(key)], |row| {
         let definition: DefinitionId = row.id("definition_id")?;
         let params: String = row.get("params")?;
-        let holder = Holder {
+        let holder = KeyHolder {
             id: row.id("id")?,
             key: key.clone(),
             is_same: definition == new.definition && same_document(&params, &new.params),
@@ -156,18 +159,23 @@ fn holder(
     }
 }
 
-/// Equal as documents: the order of fields does not matter.
+/// Whether two JSON texts are equal as documents; the order of fields does not matter.
 fn same_document(one: &str, other: &str) -> bool {
     let read = |text| serde_json::from_str::<Value>(text).ok();
     one == other || read(one).is_some_and(|one| Some(one) == read(other))
 }
 
-fn insert(session: &Session<'_>, call: &Call, new: &New, version: VersionId) -> Result<(), Fault> {
+fn insert(
+    session: &Session<'_>,
+    batch: &EnqueueBatch,
+    new: &PreparedRequest,
+    version: VersionId,
+) -> Result<(), Fault> {
     let key = new.idempotency.as_ref().map(|held| Text(&held.key));
     let window = new.idempotency.as_ref().and_then(|held| held.window);
     let row = params![
         blob(new.id),
-        blob(call.workspace),
+        blob(batch.workspace),
         blob(new.definition),
         blob(version),
         new.priority,
@@ -179,10 +187,10 @@ fn insert(session: &Session<'_>, call: &Call, new: &New, version: VersionId) -> 
         session.now
     ];
     session.run(ENQUEUE, row)?;
-    session.ring(Wake::Work);
-    let subject = Subject {
+    session.notify(Notification::Work);
+    let subject = RequestRef {
         request: new.id,
-        workspace: call.workspace,
+        workspace: batch.workspace,
     };
-    subject.moved(session, None, RequestStatus::Pending, &call.by, None)
+    subject.log_transition(session, None, RequestStatus::Pending, &batch.by, None)
 }

@@ -1,4 +1,4 @@
-//! The log of transitions: every change of a request's status appends to it, in the same operation.
+//! The event log: every status transition of a request appends an event in the same operation.
 
 use crate::error::Fault;
 use crate::row::{Columns, Text, blob};
@@ -10,16 +10,16 @@ use rusqlite::{Row, params};
 
 const APPEND: &str = sql!("request/event");
 
-/// A request as the log names it.
+/// A request and its workspace, as events refer to them.
 #[derive(Clone, Copy)]
-pub(crate) struct Subject {
+pub(crate) struct RequestRef {
     pub(crate) request: RequestId,
     pub(crate) workspace: WorkspaceId,
 }
 
-impl Subject {
-    /// Appends one transition of it.
-    pub(crate) fn moved(
+impl RequestRef {
+    /// Appends a transition to the event log.
+    pub(crate) fn log_transition(
         self,
         session: &Session<'_>,
         from: Option<RequestStatus>,
@@ -47,10 +47,10 @@ pub(crate) fn event(row: &Row<'_>) -> Result<Event, Fault> {
         request: row.id("request_id")?,
         workspace: row.id("workspace_id")?,
         from: match from {
-            Some(_) => Some(row.word("from_status")?),
+            Some(_) => Some(row.parsed("from_status")?),
             None => None,
         },
-        to: row.word("to_status")?,
+        to: row.parsed("to_status")?,
         at: row.time("at")?,
         by: row.get("by_whom")?,
         reason: row.get("reason")?,

@@ -1,4 +1,4 @@
-//! Requests: the store's methods, and one file a verb for what is more than a statement. Each function is one atomic operation and runs inside a savepoint of the writer.
+//! Requests: the store's methods. Operations of more than one statement have their own modules; each runs atomically in a savepoint of the writer.
 
 pub(crate) mod event;
 pub(crate) mod resolve;
@@ -6,9 +6,9 @@ pub(crate) mod resolve;
 mod cancel;
 mod claim;
 mod enqueue;
+mod promote;
 mod read;
 mod redrive;
-mod settle;
 
 use crate::row::blob;
 use crate::{SqliteStore, workspace};
@@ -16,9 +16,9 @@ use async_trait::async_trait;
 use leasehold_core::{RequestId, WorkspaceId};
 use leasehold_store::change::Event;
 use leasehold_store::request::{
-    Cancel, CancelWish, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
-    Enqueued, Fail, Oldest, Recovered, Redrive, RedriveMany, Redriven, Release, Released, Request,
-    RequestFilter, RequestStore, Settled,
+    Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
+    Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany, Redriven, Release, Released,
+    Request, RequestFilter, RequestStore,
 };
 use leasehold_store::sql;
 use leasehold_store::{Error, Page, Result};
@@ -29,15 +29,16 @@ use std::time::Duration;
 const GET: &str = sql!("request/get");
 const FIND: &str = sql!("request/find");
 const TIMELINE: &str = sql!("request/timeline");
-const PLACE: &str = sql!("request/place");
+const POSITION: &str = sql!("request/position");
 
 #[async_trait]
 impl RequestStore for SqliteStore {
     async fn request_enqueue(&self, enqueue: &Enqueue) -> Result<Enqueued> {
         let context = "request_enqueue";
-        let call = enqueue::Call::prepare(enqueue).map_err(|kind| Error::new(context, kind))?;
+        let batch =
+            enqueue::EnqueueBatch::prepare(enqueue).map_err(|kind| Error::new(context, kind))?;
         self.writer
-            .write_or_undo(context, move |s| enqueue::enqueue(s, &call))
+            .write_or_rollback(context, move |s| enqueue::enqueue(s, &batch))
             .await
     }
 
@@ -52,8 +53,9 @@ impl RequestStore for SqliteStore {
         .await
     }
 
-    async fn request_settle(&self) -> Result<Settled> {
-        self.write("request_settle", settle::settle).await
+    async fn request_promote_due(&self) -> Result<Promoted> {
+        self.write("request_promote_due", promote::promote_due)
+            .await
     }
 
     async fn request_renew(
@@ -107,15 +109,17 @@ impl RequestStore for SqliteStore {
             .await
     }
 
-    async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelWish>> {
+    async fn request_cancel_list(&self, limit: u32) -> Result<Vec<CancelRequest>> {
         self.read("request_cancel_list", move |s| cancel::list(s, limit))
             .await
     }
 
-    async fn request_cancel_told(&self, wishes: &[CancelWish]) -> Result<()> {
-        let wishes = wishes.to_vec();
-        self.write("request_cancel_told", move |s| cancel::told(s, &wishes))
-            .await
+    async fn request_cancel_ack(&self, cancels: &[CancelRequest]) -> Result<()> {
+        let cancels = cancels.to_vec();
+        self.write("request_cancel_ack", move |s| {
+            cancel::acknowledge(s, &cancels)
+        })
+        .await
     }
 
     async fn request_redrive(&self, redrive: &Redrive) -> Result<Redriven> {
@@ -137,14 +141,14 @@ impl RequestStore for SqliteStore {
 
     async fn request_get(&self, workspace: WorkspaceId, id: RequestId) -> Result<Option<Request>> {
         self.read("request_get", move |s| {
-            s.maybe(GET, [blob(workspace), blob(id)], read::request)
+            s.optional(GET, [blob(workspace), blob(id)], read::request)
         })
         .await
     }
 
     async fn request_find(&self, id: RequestId) -> Result<Option<Request>> {
         self.read("request_find", move |s| {
-            s.maybe(FIND, [blob(id)], read::request)
+            s.optional(FIND, [blob(id)], read::request)
         })
         .await
     }
@@ -175,15 +179,21 @@ impl RequestStore for SqliteStore {
         .await
     }
 
-    async fn request_place(
+    async fn request_position(
         &self,
         workspace: WorkspaceId,
         id: RequestId,
         up_to: u32,
     ) -> Result<Option<u32>> {
-        self.read("request_place", move |s| {
-            let row = params![blob(workspace), blob(id), s.now, up_to, settle::BATCH];
-            s.maybe(PLACE, row, |row| Ok(row.get("place")?))
+        self.read("request_position", move |s| {
+            let row = params![
+                blob(workspace),
+                blob(id),
+                s.now,
+                up_to,
+                promote::PROMOTE_BATCH
+            ];
+            s.optional(POSITION, row, |row| Ok(row.get("position")?))
         })
         .await
     }

@@ -1,7 +1,7 @@
-//! Requests as their readers see them: a page, the oldest, and the row of each. Changes nothing.
+//! Reads requests: pages and the oldest ages. Writes nothing.
 
 use crate::error::Fault;
-use crate::row::{Columns, Kept, before_id, blob, moment};
+use crate::row::{Columns, SqliteRecord, before_id, blob, timestamp};
 use crate::session::Session;
 use leasehold_core::{FailureReason, RequestId, RequestStatus};
 use leasehold_store::Page;
@@ -24,11 +24,11 @@ pub(super) fn list(
     filter: &RequestFilter,
     page: Page<RequestId>,
 ) -> Result<Vec<Request>, Fault> {
-    // A reason says the status too, and the few failed ones are found sooner by it.
+    // A failure reason implies FAILED, and the index on status narrows the search.
     let status = filter
         .status
         .or(filter.reason.map(|_| RequestStatus::Failed));
-    // One statement for each index, so that each walks only what it shows, or nearly so.
+    // One statement for each index, so that each reads little more than the page.
     let sql = match (filter.definition, filter.workspace, status) {
         (None, Some(_), Some(_)) => LIST_OF_WORKSPACE_STATUS,
         (None, Some(_), None) => LIST_OF_WORKSPACE,
@@ -48,10 +48,10 @@ pub(super) fn list(
 }
 
 pub(super) fn oldest(session: &Session<'_>) -> Result<Oldest, Fault> {
-    session.at_once(|session| {
+    session.in_snapshot(|session| {
         let since = |row: &Row<'_>| row.time_or_none("since");
         Ok(Oldest {
-            at: moment(session.now)?,
+            at: timestamp(session.now)?,
             pending: session.one(OLDEST_PENDING, [session.now], since)?,
             startable: session.one(OLDEST_STARTABLE, [], since)?,
             claimed: session.one(OLDEST_CLAIMED, [], since)?,
@@ -61,5 +61,5 @@ pub(super) fn oldest(session: &Session<'_>) -> Result<Oldest, Fault> {
 }
 
 pub(super) fn request(row: &Row<'_>) -> Result<Request, Fault> {
-    Request::read(&Kept(row))
+    Request::read(&SqliteRecord(row))
 }

@@ -1,17 +1,17 @@
-//! Redrive: a new request like a failed one, which stays as it is. At most one redrive of each is open.
+//! Redrive: enqueues a copy of a failed request, which stays unchanged. Each failed request has at most one open redrive.
 
 use crate::definition;
 use crate::error::Fault;
-use crate::request::event::Subject;
+use crate::request::event::RequestRef;
 use crate::row::{Columns, blob};
 use crate::session::Session;
 use crate::workspace;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{DefinitionId, FailureReason, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::fresh_id;
+use leasehold_store::notification::Notification;
 use leasehold_store::request::{Redrive, RedriveMany, Redriven};
 use leasehold_store::sql;
-use leasehold_store::wake::Wake;
 use rusqlite::params;
 
 const FIND: &str = sql!("request/to_redrive");
@@ -20,8 +20,8 @@ const NEVER_REDRIVEN: &str = sql!("request/never_redriven");
 
 pub(crate) fn redrive(session: &Session<'_>, redrive: &Redrive) -> Result<Redriven, Fault> {
     let ids = [blob(redrive.workspace), blob(redrive.failed)];
-    let found = session.maybe(FIND, ids, |row| {
-        let status: RequestStatus = row.word("status")?;
+    let found = session.optional(FIND, ids, |row| {
+        let status: RequestStatus = row.parsed("status")?;
         let definition: DefinitionId = row.id("definition_id")?;
         Ok((status, definition, row.id_or_none("live")?))
     })?;
@@ -73,10 +73,10 @@ fn insert(
     by: &str,
 ) -> Result<(), Fault> {
     session.run(REDRIVE, params![blob(failed), blob(id), session.now])?;
-    session.ring(Wake::Work);
-    let subject = Subject {
+    session.notify(Notification::Work);
+    let subject = RequestRef {
         request: id,
         workspace,
     };
-    subject.moved(session, None, RequestStatus::Pending, by, Some("redrive"))
+    subject.log_transition(session, None, RequestStatus::Pending, by, Some("redrive"))
 }

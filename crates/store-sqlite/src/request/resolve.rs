@@ -1,21 +1,21 @@
-//! What the holder of a claim says became of it: renewed, dispatched, released, failed; and what time says: expired.
+//! Resolves claims: renew, mark dispatched, release or fail by the claim's owner; recover after the lease expires.
 
 use crate::error::Fault;
-use crate::request::event::Subject;
+use crate::request::event::RequestRef;
 use crate::row::{Columns, Text, blob, later};
 use crate::session::Session;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{ExecutionId, FailureReason, RequestId, RequestStatus};
 use leasehold_store::ErrorKind;
+use leasehold_store::notification::Notification;
 use leasehold_store::request::{
     ClaimRef, Dispatched, Fail, Recovered, Release, ReleaseKind, Released,
 };
 use leasehold_store::sql;
-use leasehold_store::wake::Wake;
 use rusqlite::params;
 use std::time::Duration;
 
-const HELD: &str = sql!("request/held");
+const STATE: &str = sql!("request/state");
 const RENEW: &str = sql!("request/renew");
 const DISPATCHED: &str = sql!("request/dispatched");
 const RELEASE: &str = sql!("request/release");
@@ -63,14 +63,14 @@ fn dispatched_one(
     if found.is_held(owner, claim) {
         mark_dispatched(session, found.subject, owner)?;
         if found.cancel_requested {
-            session.ring(Wake::Cancel);
+            session.notify(Notification::Cancel);
         }
-        return Ok(found.marked());
+        return Ok(found.dispatched());
     }
     Ok(match found.status {
-        // Whoever claimed it last: there is nothing left to mark.
+        // Finished, whichever dispatcher claimed it last.
         RequestStatus::Completed | RequestStatus::Failed => Dispatched::AlreadyFinished,
-        RequestStatus::Dispatched if found.token == claim.token => found.marked(),
+        RequestStatus::Dispatched if found.token == claim.token => found.dispatched(),
         RequestStatus::Dispatched | RequestStatus::Pending | RequestStatus::Claimed => {
             Dispatched::LeaseLost
         }
@@ -80,12 +80,12 @@ fn dispatched_one(
 /// CLAIMED → DISPATCHED.
 pub(crate) fn mark_dispatched(
     session: &Session<'_>,
-    subject: Subject,
+    subject: RequestRef,
     by: &str,
 ) -> Result<(), Fault> {
     session.run(DISPATCHED, params![blob(subject.request), session.now])?;
     let (from, to) = (RequestStatus::Claimed, RequestStatus::Dispatched);
-    subject.moved(session, Some(from), to, by, None)
+    subject.log_transition(session, Some(from), to, by, None)
 }
 
 pub(crate) fn release(
@@ -100,30 +100,30 @@ pub(crate) fn release(
 }
 
 fn release_one(session: &Session<'_>, owner: &str, release: &Release) -> Result<Released, Fault> {
-    let Some(held) = held(session, owner, release.claim)? else {
+    let Some(held) = held_claim(session, owner, release.claim)? else {
         return Ok(Released::LeaseLost);
     };
     let error = release.error.as_deref();
     let (word, failures) = match release.kind {
         ReleaseKind::Unknown => {
-            back_to_pending(session, owner, &held, release, "unknown")?;
+            return_to_pending(session, owner, &held, release, "unknown")?;
             return Ok(Released::Pending);
         }
         ReleaseKind::NotStarted => ("not_started", held.dispatch_failures),
         ReleaseKind::Refused { .. } => ("refused", held.dispatch_failures.saturating_add(1)),
     };
-    let held = Held {
+    let held = ClaimState {
         dispatch_failures: failures,
         ..held
     };
     if held.cancel_requested {
-        give_up(session, owner, &held, FailureReason::Cancelled, error)?;
+        fail_claimed(session, owner, &held, FailureReason::Cancelled, error)?;
         return Ok(Released::Cancelled);
     }
     if let ReleaseKind::Refused { max_attempts } = release.kind
         && failures >= max_attempts
     {
-        give_up(
+        fail_claimed(
             session,
             owner,
             &held,
@@ -133,14 +133,14 @@ fn release_one(session: &Session<'_>, owner: &str, release: &Release) -> Result<
         return Ok(Released::Exhausted);
     }
     held.delete_execution(session)?;
-    back_to_pending(session, owner, &held, release, word)?;
+    return_to_pending(session, owner, &held, release, word)?;
     Ok(Released::Pending)
 }
 
-fn back_to_pending(
+fn return_to_pending(
     session: &Session<'_>,
     owner: &str,
-    held: &Held,
+    held: &ClaimState,
     release: &Release,
     word: &str,
 ) -> Result<(), Fault> {
@@ -153,25 +153,25 @@ fn back_to_pending(
         session.now
     ];
     session.run(RELEASE, row)?;
-    session.ring(Wake::Work);
+    session.notify(Notification::Work);
     let (from, to) = (RequestStatus::Claimed, RequestStatus::Pending);
     held.subject
-        .moved(session, Some(from), to, owner, Some(word))
+        .log_transition(session, Some(from), to, owner, Some(word))
 }
 
 pub(crate) fn fail(session: &Session<'_>, owner: &str, fail: &Fail) -> Result<bool, Fault> {
-    let Some(held) = held(session, owner, fail.claim)? else {
+    let Some(held) = held_claim(session, owner, fail.claim)? else {
         return Ok(false);
     };
-    give_up(session, owner, &held, fail.reason, fail.error.as_deref())?;
+    fail_claimed(session, owner, &held, fail.reason, fail.error.as_deref())?;
     Ok(true)
 }
 
-/// CLAIMED → FAILED for a start that definitely did not happen: the slot is free.
-fn give_up(
+/// CLAIMED → FAILED for a start that definitely did not happen. Frees the slot.
+fn fail_claimed(
     session: &Session<'_>,
     owner: &str,
-    held: &Held,
+    held: &ClaimState,
     reason: FailureReason,
     error: Option<&str>,
 ) -> Result<(), Fault> {
@@ -184,10 +184,10 @@ fn give_up(
         session.now
     ];
     session.run(FAIL, row)?;
-    session.ring(Wake::Work);
+    session.notify(Notification::Work);
     let (from, to) = (RequestStatus::Claimed, RequestStatus::Failed);
     held.subject
-        .moved(session, Some(from), to, owner, Some(reason.as_str()))
+        .log_transition(session, Some(from), to, owner, Some(reason.as_str()))
 }
 
 pub(crate) fn recover(
@@ -202,44 +202,44 @@ pub(crate) fn recover(
             request: row.id("id")?,
             workspace: row.id("workspace_id")?,
             execution: execution.ok_or_else(|| {
-                ErrorKind::Broken("a claimed request has no execution".to_owned())
+                ErrorKind::Broken("a CLAIMED request has no execution".to_owned())
             })?,
         })
     })?;
     for found in &expired {
         session.run(RECOVER, [blob(found.request)])?;
-        session.ring(Wake::Work);
-        let subject = Subject {
+        session.notify(Notification::Work);
+        let subject = RequestRef {
             request: found.request,
             workspace: found.workspace,
         };
         let (from, to) = (RequestStatus::Claimed, RequestStatus::Pending);
-        subject.moved(session, Some(from), to, by, Some("lease_expired"))?;
+        subject.log_transition(session, Some(from), to, by, Some("lease_expired"))?;
     }
     Ok(expired)
 }
 
-/// What became of a request that somebody claimed.
-struct Held {
-    subject: Subject,
+/// The state of a claimed request.
+struct ClaimState {
+    subject: RequestRef,
     status: RequestStatus,
     claimed_by: Option<String>,
-    /// Of its last claim.
+    /// Fencing token of the last claim.
     token: i64,
     execution: Option<ExecutionId>,
     dispatch_failures: u32,
     cancel_requested: bool,
 }
 
-impl Held {
+impl ClaimState {
     fn is_held(&self, owner: &str, claim: ClaimRef) -> bool {
         self.status == RequestStatus::Claimed
             && self.claimed_by.as_deref() == Some(owner)
             && self.token == claim.token
     }
 
-    /// What it is to its claimer once it is DISPATCHED.
-    fn marked(&self) -> Dispatched {
+    /// Returns the claimer's answer once the request is DISPATCHED.
+    fn dispatched(&self) -> Dispatched {
         if self.cancel_requested {
             Dispatched::Cancelling
         } else {
@@ -255,19 +255,23 @@ impl Held {
     }
 }
 
-/// The claim, if its owner still has it.
-fn held(session: &Session<'_>, owner: &str, claim: ClaimRef) -> Result<Option<Held>, Fault> {
+/// Returns the claim if its owner still holds it.
+fn held_claim(
+    session: &Session<'_>,
+    owner: &str,
+    claim: ClaimRef,
+) -> Result<Option<ClaimState>, Fault> {
     Ok(find(session, claim.request)?.filter(|found| found.is_held(owner, claim)))
 }
 
-fn find(session: &Session<'_>, request: RequestId) -> Result<Option<Held>, Fault> {
-    session.maybe(HELD, [blob(request)], |row| {
-        Ok(Held {
-            subject: Subject {
+fn find(session: &Session<'_>, request: RequestId) -> Result<Option<ClaimState>, Fault> {
+    session.optional(STATE, [blob(request)], |row| {
+        Ok(ClaimState {
+            subject: RequestRef {
                 request: row.id("id")?,
                 workspace: row.id("workspace_id")?,
             },
-            status: row.word("status")?,
+            status: row.parsed("status")?,
             claimed_by: row.get("claimed_by")?,
             token: row.get("claim_token")?,
             execution: row.id_or_none("execution_id")?,

@@ -1,4 +1,4 @@
-//! Groups: what shares a commit, and what does not touch its neighbours.
+//! Group commit: which operations share a commit, and that a failed operation does not affect the others.
 
 use super::{Effect, Writer};
 use crate::error::Fault;
@@ -19,9 +19,9 @@ fn writer(max_group: usize) -> (Writer, Arc<Mutex<u32>>) {
     let mut connection = Connection::open_in_memory().unwrap();
     connection.execute_batch(TABLE_CREATE).unwrap();
     let commits = Arc::new(Mutex::new(0));
-    let seen = Arc::clone(&commits);
+    let counter = Arc::clone(&commits);
     let hook = move || {
-        *seen.lock().unwrap() += 1;
+        *counter.lock().unwrap() += 1;
         false
     };
     connection.commit_hook(Some(hook)).unwrap();
@@ -46,53 +46,53 @@ async fn words(writer: &Writer) -> Vec<String> {
     writer.write("test", list).await.unwrap()
 }
 
-/// Holds the writer inside an operation until the gate is opened, so that what follows lines up behind it.
-async fn hold(writer: &Writer, gate: mpsc::Receiver<()>) -> Result<()> {
+/// Blocks the writer inside an operation until `unblock` receives, so that later operations queue up behind it.
+async fn block(writer: &Writer, unblock: mpsc::Receiver<()>) -> Result<()> {
     let wait = move |_: &Session<'_>| {
-        let _ = gate.recv();
+        let _ = unblock.recv();
         Ok(())
     };
     writer.write("test", wait).await
 }
 
 #[tokio::test]
-async fn operations_that_wait_together_share_a_commit() {
+async fn queued_operations_share_a_commit() {
     let (writer, commits) = writer(100);
-    let (open, gate) = mpsc::channel();
-    let (held, one, two, opened) = tokio::join!(
-        hold(&writer, gate),
+    let (release, unblock) = mpsc::channel();
+    let (blocked, one, two, opened) = tokio::join!(
+        block(&writer, unblock),
         write(&writer, "one"),
         write(&writer, "two"),
-        async { open.send(()) }
+        async { release.send(()) }
     );
-    held.and(one).and(two).unwrap();
+    blocked.and(one).and(two).unwrap();
     opened.unwrap();
     assert_eq!(*commits.lock().unwrap(), 1);
     assert_eq!(words(&writer).await, ["one", "two"]);
 }
 
 #[tokio::test]
-async fn a_group_carries_no_more_than_its_maximum() {
+async fn group_size_is_limited() {
     let (writer, commits) = writer(2);
-    let (open, gate) = mpsc::channel();
-    let (held, one, two, _) = tokio::join!(
-        hold(&writer, gate),
+    let (release, unblock) = mpsc::channel();
+    let (blocked, one, two, _) = tokio::join!(
+        block(&writer, unblock),
         write(&writer, "one"),
         write(&writer, "two"),
-        async { open.send(()) }
+        async { release.send(()) }
     );
-    held.and(one).and(two).unwrap();
+    blocked.and(one).and(two).unwrap();
     assert_eq!(*commits.lock().unwrap(), 2);
 }
 
 #[tokio::test]
-async fn one_that_fails_panics_or_changes_its_mind_disturbs_nobody_in_its_group() {
+async fn failed_panicked_or_rolled_back_operation_does_not_affect_its_group() {
     let (writer, commits) = writer(100);
-    let (open, gate) = mpsc::channel();
-    let (_, before, failed, panicked, undone, after, _) = tokio::join!(
-        hold(&writer, gate),
+    let (release, unblock) = mpsc::channel();
+    let (_, before, failed, panicked, rolled_back, after, _) = tokio::join!(
+        block(&writer, unblock),
         write(&writer, "before"),
-        // The word is written, then the same word again, which its key refuses.
+        // The second insert of the same word violates the primary key.
         writer.write("test", |s| {
             insert(s, "failed")?;
             insert(s, "failed")
@@ -102,15 +102,15 @@ async fn one_that_fails_panics_or_changes_its_mind_disturbs_nobody_in_its_group(
             let none: Option<()> = None;
             none.ok_or_else(|| panic!("on purpose"))
         }),
-        writer.write_or_undo("test", |s| {
-            insert(s, "undone")?;
-            Ok(Effect::Undo("changed its mind"))
+        writer.write_or_rollback("test", |s| {
+            insert(s, "rolled back")?;
+            Ok(Effect::Rollback("rolled back"))
         }),
         write(&writer, "after"),
-        async { open.send(()) }
+        async { release.send(()) }
     );
     before.and(after).unwrap();
-    assert_eq!(undone.unwrap(), "changed its mind");
+    assert_eq!(rolled_back.unwrap(), "rolled back");
     let failed = failed.unwrap_err().kind;
     assert_eq!(failed, ErrorKind::Constraint("word.text".into()));
     let panicked = panicked.unwrap_err().kind;
@@ -123,24 +123,24 @@ async fn one_that_fails_panics_or_changes_its_mind_disturbs_nobody_in_its_group(
 }
 
 #[tokio::test]
-async fn a_group_that_cannot_be_committed_fails_for_all_of_it() {
+async fn failed_commit_fails_every_operation_of_the_group() {
     let (writer, _) = writer(100);
-    let (open, gate) = mpsc::channel();
-    let (held, one, stolen, _) = tokio::join!(
-        hold(&writer, gate),
+    let (release, unblock) = mpsc::channel();
+    let (blocked, one, ended, _) = tokio::join!(
+        block(&writer, unblock),
         write(&writer, "one"),
-        // Ends the group's transaction from inside, as a full disk would.
+        // Ends the group's transaction from inside, as a full disk does.
         writer.write("test", |s| s.run(COMMIT, []).map(|_| ())),
-        async { open.send(()) }
+        async { release.send(()) }
     );
-    for outcome in [held, one, stolen] {
+    for outcome in [blocked, one, ended] {
         assert!(matches!(outcome.unwrap_err().kind, ErrorKind::Broken(_)));
     }
     write(&writer, "later").await.unwrap();
 }
 
 #[tokio::test]
-async fn an_answer_is_given_only_after_the_commit() {
+async fn answer_follows_the_commit() {
     let (writer, commits) = writer(100);
     write(&writer, "one").await.unwrap();
     assert_eq!(*commits.lock().unwrap(), 1);

@@ -1,4 +1,4 @@
--- Workspaces whose turn row is not what their requests and executions say.
+-- Lists workspaces whose turn row does not match their requests and executions.
 SELECT hex(t.workspace_id)
 FROM workspace_turn t JOIN workspace w ON w.id = t.workspace_id
 WHERE t.pending <> (SELECT count(*) FROM workflow_execution_queue q WHERE q.workspace_id = w.id AND q.status = 'PENDING')

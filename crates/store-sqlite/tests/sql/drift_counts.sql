@@ -1,2 +1,2 @@
--- Puts counts of a workspace beside the truth.
+-- Sets wrong counts of a workspace.
 UPDATE workspace_turn SET dispatched = dispatched + 3, completed = completed - 3 WHERE workspace_id = ?1

@@ -1,2 +1,2 @@
--- Ends an execution without a word to its request.
+-- Ends an execution without its request.
 UPDATE workflow_execution SET status = 'COMPLETED', finished_at = 1 WHERE id = ?1

@@ -1,2 +1,2 @@
--- Says that a workspace is full.
+-- Marks a workspace as full.
 UPDATE workspace_turn SET has_room = 0 WHERE workspace_id = ?1

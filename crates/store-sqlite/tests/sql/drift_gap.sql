@@ -1,2 +1,2 @@
--- Leaves a gap in the numbers of slots.
+-- Leaves a gap in the slot numbers.
 UPDATE workflow_execution SET slot = slot + 7 WHERE id = ?1

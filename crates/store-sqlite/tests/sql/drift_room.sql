@@ -1,2 +1,2 @@
--- Says that a workspace has room.
+-- Marks a workspace as having a free slot.
 UPDATE workspace_turn SET has_room = 1 WHERE workspace_id = ?1

@@ -1,2 +1,2 @@
--- Makes an execution vanish.
+-- Deletes an execution.
 DELETE FROM workflow_execution WHERE id = ?1

@@ -1,2 +1,2 @@
--- Takes the slot numbers from the RUNNING executions of a workspace, so that more would fit.
+-- Clears the slot numbers of the RUNNING executions of a workspace, so that more would fit.
 UPDATE workflow_execution SET slot = NULL WHERE status = 'RUNNING' AND workspace_id = ?1

@@ -1,4 +1,4 @@
--- A RUNNING execution for a request ?1, in the name of another workspace ?2.
+-- Inserts a RUNNING execution for request ?1 in another workspace ?2.
 INSERT INTO workflow_execution (id, workspace_id, request_id, definition_id, version_id, status, admission, started_at)
 SELECT randomblob(16), ?2, id, definition_id, version_id, 'RUNNING', 1, 0
 FROM workflow_execution_queue WHERE id = ?1

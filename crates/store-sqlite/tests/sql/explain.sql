@@ -1,2 +1,2 @@
--- Put before a statement, says how it would be run.
+-- Prefix that shows the query plan of a statement.
 EXPLAIN QUERY PLAN

@@ -1,3 +1,3 @@
--- Every event in the order it was written: one writer, so the order of commits.
+-- Lists all events in commit order.
 SELECT e.id, e.request_id, e.workspace_id, e.from_status, e.to_status, e.at, e.by_whom, e.reason, q.priority, q.created_at
 FROM request_event e JOIN workflow_execution_queue q ON q.id = e.request_id ORDER BY e.id

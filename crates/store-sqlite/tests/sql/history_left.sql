@@ -1,2 +1,2 @@
--- Every request and where it is.
+-- Lists all requests with their status.
 SELECT id, status FROM workflow_execution_queue

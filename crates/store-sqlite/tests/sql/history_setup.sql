@@ -1,4 +1,4 @@
--- Has the file note every change of a limit, and after which event it came.
+-- Records every change of a limit, and the event before it.
 CREATE TABLE test_limit (
     id INTEGER PRIMARY KEY,
     after_event INTEGER NOT NULL,

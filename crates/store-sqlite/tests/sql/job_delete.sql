@@ -1,2 +1,2 @@
--- Deletes a job by hand, as nobody should.
+-- Deletes a job manually.
 DELETE FROM job WHERE id = ?1

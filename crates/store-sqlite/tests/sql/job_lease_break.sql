@@ -1,2 +1,2 @@
--- Makes nonsense of every page that holds one lease.
+-- Corrupts every page with one lease.
 UPDATE job_lease SET jobs = '[1]' WHERE size = 1

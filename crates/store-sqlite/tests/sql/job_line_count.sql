@@ -1,2 +1,2 @@
--- How many runs all lines have.
+-- Counts the runs of all lines.
 SELECT count(*) FROM job_line

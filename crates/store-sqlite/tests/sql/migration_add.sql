@@ -1,2 +1,2 @@
--- A migration that only a newer program knows.
+-- Records a migration that only a newer version knows.
 INSERT INTO leasehold_migration (number, name, checksum, applied_at) VALUES (999, '0999_future', 0, 0)

@@ -1,2 +1,2 @@
--- Makes an applied migration look as if its text had been another.
+-- Changes the checksum of an applied migration.
 UPDATE leasehold_migration SET checksum = checksum + 1 WHERE number = 3

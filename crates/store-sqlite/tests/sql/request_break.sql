@@ -1,2 +1,2 @@
--- Breaks an invariant of a row without moving it.
-UPDATE workflow_execution_queue SET claimed_by = 'someone' WHERE id = ?1
+-- Violates a constraint of a row without changing its status.
+UPDATE workflow_execution_queue SET claimed_by = 'dispatcher' WHERE id = ?1

@@ -1,2 +1,2 @@
--- Gives a request other params, which no operation does.
+-- Changes the params of a request, which no operation does.
 UPDATE workflow_execution_queue SET params = ?2 WHERE id = ?1

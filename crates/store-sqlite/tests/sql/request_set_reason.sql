@@ -1,2 +1,2 @@
--- Gives a failed request another reason, which no operation does.
+-- Changes the reason of a failed request, which no operation does.
 UPDATE workflow_execution_queue SET failure_reason = ?2 WHERE id = ?1

@@ -1,2 +1,2 @@
--- Makes a version vanish.
+-- Deletes a version.
 DELETE FROM workflow_definition_version WHERE id = ?1

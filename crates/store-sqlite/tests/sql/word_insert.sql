@@ -1,2 +1,2 @@
--- Writes a word.
+-- Inserts a word.
 INSERT INTO word (text) VALUES (?1)

@@ -1,2 +1,2 @@
--- Every word, in the order it was written.
+-- Lists all words in insertion order.
 SELECT text FROM word ORDER BY rowid

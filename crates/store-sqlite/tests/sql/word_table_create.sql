@@ -1,2 +1,2 @@
--- A table for tests of the writer alone.
+-- Creates a table for tests of the writer.
 CREATE TABLE word (text TEXT NOT NULL PRIMARY KEY) STRICT

@@ -1,4 +1,4 @@
-//! The storage of jobs, as a trait: what a store promises about each of their transitions. Knows no database.
+//! The storage trait of jobs and its guarantees. Knows no database.
 
 use super::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobFilter, JobPrune, JobsFinished, JobsPruned,
@@ -12,20 +12,20 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 store_trait! {
-    /// Jobs: from being enqueued to their end.
+    /// Jobs, from enqueue to end.
     pub trait JobStore, observed by JobObserver {
-        /// Puts jobs into their queues, all or none, and answers in the order asked. A job whose key is held in its queue is not
-        /// put in; the holder is answered in its place. Of equal keys in one call the first is put in.
-        /// Exact under races, and free of deadlock whatever the order of keys.
+        /// Enqueues jobs, all or none; results are in the order of `jobs`. A job whose deduplication key is held in its queue is not
+        /// inserted; the result names the holder instead. Of equal keys in one call the first is inserted.
+        /// Exact under concurrent calls, and free of deadlocks for any order of keys.
         async fn job_enqueue(&self, jobs: &[NewJob]) -> Result<Vec<EnqueuedJob>>;
 
-        /// Takes up to `max` queued jobs whose time has come: priority first, then oldest, then lowest id. Each gets a lease and a fencing
-        /// token that is higher than that of its every earlier claim. No limit is exceeded: after the commit of a claim at most the queue's
-        /// limit of its jobs, and at most the limit of all, are running. Expired leases are taken back first where that matters. A paused or unknown queue gives none.
+        /// Claims up to `max` due jobs: highest priority first, then oldest, then lowest id. Each gets a lease and a fencing
+        /// token that is higher than that of every earlier claim of the job. No claim exceeds the limit of the queue or the limit over all queues.
+        /// Expired leases are recovered first if a limit is reached. A paused or unknown queue returns no jobs.
         async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed>;
 
-        /// Extends the leases that the worker holds with these tokens and that have not expired, and returns which those are, in any order.
-        /// A lease counts from now on: it may become shorter. One out of bounds becomes the nearest that is allowed.
+        /// Renews the unexpired leases that the worker holds with these tokens, and returns their jobs in any order.
+        /// The new lease starts now, so it may end earlier than the old one. A lease out of range is clamped.
         async fn job_renew(
             &self,
             worker: &str,
@@ -33,47 +33,49 @@ store_trait! {
             lease: Duration,
         ) -> Result<Vec<JobId>>;
 
-        /// Ends claims that the worker holds with these tokens and that have not expired, whatever the job is for. Answers are in the order asked; of
-        /// two for one claim in a call the first counts. A wait is cut at the longest one may be.
+        /// Ends the unexpired claims that the worker holds with these tokens. Outcomes are in the order of `finishes`; of
+        /// two finishes of one claim the first counts. A wait is capped at the maximum.
         ///
-        /// Atomic per job, not per call. The job of a node ends in a transaction of its own: ending the claim, recording the node's output or error, putting
-        /// the next nodes into their queues and, at the end of the graph, ending execution and request and freeing the slot happen together. Nodes of one
-        /// graph end in the order asked, after those that go back into their queue and were no attempt, which change nothing of a graph. Of two workers that end the last two predecessors of a node at once, one puts it into its queue.
+        /// Atomic per job, not per call. The job of a node ends in a transaction of its own: ending the claim, recording the node's output or error, enqueueing
+        /// the next nodes and, at the end of the graph, ending execution and request and freeing the slot happen together. Nodes of one
+        /// graph end in the order of the call, after jobs that were snoozed or returned, which do not change a graph. If two workers end the last two
+        /// predecessors of a node at once, exactly one of them enqueues it.
         ///
-        /// A job that cannot be ended does not keep the others from their end, unless the store has become unavailable; it is answered `NotWritten`. What
-        /// ended stays ended: end only the claims answered `NotWritten` again, since those that have ended would be answered `LeaseLost`.
+        /// A job that cannot be ended does not block the others, unless the store becomes unavailable; its outcome is `NotWritten`. Retry only
+        /// the claims with `NotWritten`: claims that have ended would return `LeaseLost`.
         ///
         /// # Errors
-        /// Only if the call ended no claim, as far as is known.
+        /// Only if the call is not known to have ended any claim.
         async fn job_finish(&self, worker: &str, finishes: &[JobFinish]) -> Result<JobsFinished>;
 
-        /// Keeps what a worker says of its progress; false if the lease is lost. It is kept through retries, until the job has ended.
+        /// Stores the progress that a worker reports; false if the lease is lost. Progress survives retries and is kept until the job has ended.
         async fn job_progress(&self, worker: &str, claim: JobRef, progress: &JsonText) -> Result<bool>;
 
-        /// Takes back up to `limit` jobs whose lease has expired: queued again at once, or failed where their attempts are used up.
-        /// Idempotent, safe from everywhere at once.
+        /// Recovers up to `limit` jobs whose lease has expired: they are queued at once, or fail if their attempts are exhausted.
+        /// Idempotent, and safe to call from several instances at once.
         async fn job_requeue_expired(&self, limit: u32) -> Result<Vec<ExpiredJob>>;
 
-        /// Fails a queued job, with the error `cancelled`. One that a worker has is left alone.
+        /// Fails a queued job with the error `cancelled`. A running job is not changed.
         async fn job_cancel(&self, id: JobId) -> Result<JobCancelled>;
 
-        /// The job; none if there was none, or it is no longer kept.
+        /// Returns the job; none if it never existed or was deleted.
         async fn job_get(&self, id: JobId) -> Result<Option<Job>>;
 
-        /// Jobs that pass the filter, newest first.
+        /// Lists jobs that match the filter, newest first.
         async fn job_list(&self, filter: &JobFilter, page: Page<JobId>) -> Result<Vec<Job>>;
 
-        /// Deletes ended jobs, those enqueued first or ended first before others, and deduplication keys whose window has passed. Call again while it finds something.
+        /// Deletes ended jobs, oldest first, and deduplication keys whose window has passed. Call it until it deletes nothing.
         async fn job_prune(&self, prune: &JobPrune) -> Result<JobsPruned>;
 
-        /// Says that the caller is about to sleep until [`Self::job_bell`] changes: whatever puts a job into a queue, or makes room for one, from now on
-        /// changes it. What was committed before does not, so the caller looks once more before it sleeps. False where the
-        /// store cannot promise it now; then only looking from time to time helps.
-        async fn job_arm(&self) -> Result<bool>;
+        /// Requests a notification on [`Self::subscribe_jobs`] for jobs that are enqueued, and limits that allow another job, from now on. Changes that were
+        /// committed before send none, so the caller claims once more before it waits. Returns false if the store cannot deliver notifications
+        /// now; then the caller relies on polling.
+        async fn job_notification_arm(&self) -> Result<bool>;
     }
 
     forwarded {
-        /// A number that changes when there may be a job to claim. Due times change nothing: [`JobsClaimed::next_due_in`] tells of them.
-        fn job_bell(&self) -> watch::Receiver<u64>;
+        /// Subscribes to job notifications: the number changes when a claim may find a job. A job that becomes due sends none; see
+        /// [`JobsClaimed::next_due_in`].
+        fn subscribe_jobs(&self) -> watch::Receiver<u64>;
     }
 }

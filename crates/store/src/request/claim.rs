@@ -10,40 +10,40 @@ use std::time::Duration;
 /// A claim to make.
 #[derive(Clone, Debug)]
 pub struct Claim {
-    /// Who claims.
+    /// The claimer.
     pub owner: String,
-    /// How many at most.
+    /// The maximum number.
     pub batch: u32,
-    /// How long the claims hold unless renewed.
+    /// The lease duration.
     pub lease: Duration,
-    /// The named lock that must still be held; none where no lock is needed.
+    /// The named lock that the claimer must still hold; none if no lock is needed.
     pub lock: Option<LockToken>,
 }
 
-/// What became of a claim.
+/// Outcome of a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClaimOutcome {
-    /// What was admitted and what was rejected, maybe nothing.
+    /// The admitted and rejected requests; may be empty.
     Claimed(Claimed),
     /// The named lock is lost. Nothing was claimed.
     LockLost,
 }
 
-/// What a claim brought.
+/// The result of a claim.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Claimed {
-    /// Admitted, in the order of admission.
+    /// Admitted requests, in the order of admission.
     pub requests: Vec<ClaimedRequest>,
-    /// Failed instead, because something they need is gone.
+    /// Requests that failed, because their workspace, definition or version is deleted.
     pub rejected: Vec<Rejected>,
-    /// Put back into the line, because the execution they kept is gone or has ended. Told once, by the claim that found it; a later one may
-    /// admit them anew.
+    /// Requests that returned to the line, because the execution they kept is missing or has ended. Each is reported once; a later claim may
+    /// admit it with a new execution.
     pub orphaned: Vec<Orphaned>,
-    /// Whether another claim may bring more at once.
+    /// Whether another claim may return more at once.
     pub more: bool,
-    /// Workspaces that this claim filled while they have more waiting.
+    /// Workspaces that reached their limit in this claim while more requests wait.
     pub at_capacity: Vec<AtCapacity>,
-    /// How long until the next waiting request becomes due, by the store's clock; none if none waits for its time.
+    /// Time until the next scheduled request is due by the store's clock; none if none is scheduled.
     pub next_due_in: Option<Duration>,
 }
 
@@ -52,83 +52,83 @@ pub struct Claimed {
 pub struct Rejected {
     /// The request.
     pub request: RequestId,
-    /// Whose it is.
+    /// The workspace it belongs to.
     pub workspace: WorkspaceId,
-    /// What is gone.
+    /// What was deleted.
     pub reason: FailureReason,
 }
 
-/// A request that kept an execution which was unexpectedly gone.
+/// A request whose kept execution is unexpectedly missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Orphaned {
     /// The request.
     pub request: RequestId,
-    /// Whose it is.
+    /// The workspace it belongs to.
     pub workspace: WorkspaceId,
     /// The execution it had.
     pub execution: ExecutionId,
 }
 
-/// A workspace that is full while it has more waiting.
+/// A workspace at its limit with more requests waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AtCapacity {
-    /// Which.
+    /// The workspace.
     pub workspace: WorkspaceId,
-    /// How many executions hold a slot.
+    /// Slots in use.
     pub active: u32,
-    /// How many may.
+    /// The concurrency limit.
     pub limit: u32,
 }
 
-/// An admitted request: all that is needed to start it.
+/// An admitted request with everything needed to start it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClaimedRequest {
     /// The request.
     pub id: RequestId,
-    /// Guards what the claimer writes.
+    /// The fencing token; guards the claimer's writes.
     pub token: i64,
-    /// Whose it is.
+    /// The workspace it belongs to.
     pub workspace: WorkspaceId,
-    /// What it runs.
+    /// The definition it runs.
     pub definition: DefinitionId,
     /// The version it is pinned to.
     pub version: VersionId,
     /// The execution to start.
     pub execution: ExecutionId,
-    /// How the execution came about.
+    /// Where the execution comes from.
     pub origin: ExecutionOrigin,
-    /// Higher goes first.
+    /// Higher is served first.
     pub priority: i16,
-    /// What to run it with, as the store has it: numbers keep all their digits.
+    /// The params as stored; numbers keep all their digits.
     pub params: JsonText,
     /// Releases, recoveries and failures so far.
     pub attempt_count: u32,
-    /// Starts that definitely did not happen so far.
+    /// Rejected starts so far.
     pub dispatch_failures: u32,
-    /// Whether someone wished to cancel it.
+    /// Whether a cancellation was requested.
     pub cancel_requested: bool,
     /// The caller's trace context.
     pub trace_context: Option<String>,
     /// When it was enqueued.
     pub created_at: Timestamp,
-    /// When it was due, the last time it was put into the line.
+    /// When it last became due.
     pub run_at: Timestamp,
-    /// Until when the claim holds.
+    /// When the lease expires.
     pub lease_expires_at: Timestamp,
 }
 
-/// How the execution of a claimed request came about.
+/// Where the execution of a claimed request comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExecutionOrigin {
     /// Created by this claim.
     Created,
     /// Kept from an earlier claim whose start is unknown.
     Kept,
-    /// The one kept was unexpectedly gone; created anew.
+    /// Created by this claim to replace a kept execution that is unexpectedly missing.
     Replaced,
 }
 
-/// A claim that someone holds.
+/// Identifies a claim of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClaimRef {
     /// The request.

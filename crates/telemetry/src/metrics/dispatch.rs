@@ -1,47 +1,47 @@
-//! What the dispatcher and the exporter of traces count. Defines no metric.
+//! Counters of the dispatcher and of the trace exporter. Defines no metric.
 
 use super::Metrics;
-use super::book::TraceId;
+use super::catalog::TraceId;
 use super::labels::{Outcome, Reason};
 use leasehold_core::TraceContext;
 use leasehold_core::WorkspaceId;
 use std::time::{Duration, SystemTime};
 
-/// Why a start failed that is tried again.
+/// Why a start failed that will be retried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DispatchFailure {
-    /// The engine refused it.
+    /// The engine rejected it.
     Refused,
-    /// Nobody knows whether it has started.
+    /// It may have started.
     Unknown,
     /// It was not sent.
     NotSent,
 }
 
 impl Metrics {
-    /// The dispatcher looks for requests to admit.
-    pub fn cycle(&self) {
+    /// Counts a claim sent by the dispatcher.
+    pub fn dispatch_cycle(&self) {
         self.cycles.inc();
     }
 
-    /// A claim brought so many requests.
+    /// Records the size of a claimed batch.
     pub fn batch_claimed(&self, size: usize) {
         #[expect(clippy::cast_precision_loss, reason = "a batch is small")]
         self.batch_size.observe(size as f64, None, None);
     }
 
-    /// What became of the last request of a batch was written down so long after its claim.
-    pub fn batch_settled(&self, took: Duration, trace: Option<TraceContext>) {
+    /// Records the time from the claim of a batch until the outcome of its last request was written.
+    pub fn batch_finished(&self, took: Duration, trace: Option<TraceContext>) {
         self.batch_seconds
-            .observe(took.as_secs_f64(), example(trace), now(trace));
+            .observe(took.as_secs_f64(), exemplar(trace), now(trace));
     }
 
-    /// So many workspaces became full while requests of theirs were waiting.
-    pub fn became_full(&self, workspaces: usize) {
+    /// Counts workspaces that reached their limit while their requests were waiting.
+    pub fn workspaces_at_capacity(&self, workspaces: usize) {
         self.at_capacity.inc_by(workspaces as u64);
     }
 
-    /// An execution was started in the engine, with so many attempts, so long after its request could have been claimed.
+    /// Counts an execution started in the engine, with its attempts and its wait since the request became due.
     pub fn dispatched(
         &self,
         workspace: WorkspaceId,
@@ -52,11 +52,11 @@ impl Metrics {
         self.dispatched.inc();
         self.attempted(attempts);
         let waited = waited.as_secs_f64();
-        self.wait.observe(waited, example(trace), now(trace));
+        self.wait.observe(waited, exemplar(trace), now(trace));
         self.workspace_waited(workspace, waited);
     }
 
-    /// A start failed that is tried again.
+    /// Counts a failed start that will be retried.
     pub fn dispatch_failed(&self, reason: DispatchFailure) {
         let reason = match reason {
             DispatchFailure::Refused => "refused",
@@ -68,7 +68,7 @@ impl Metrics {
             .inc();
     }
 
-    /// A request was started, or failed for good before that, with so many attempts.
+    /// Records the attempts of a request that was started or failed permanently.
     pub fn attempted(&self, attempts: u32) {
         self.attempts.observe(f64::from(attempts), None, None);
     }
@@ -86,8 +86,8 @@ impl Metrics {
     }
 }
 
-/// The label of an exemplar.
-pub(super) fn example(trace: Option<TraceContext>) -> Option<TraceId> {
+/// Returns the label of an exemplar.
+pub(super) fn exemplar(trace: Option<TraceContext>) -> Option<TraceId> {
     trace.map(|trace| TraceId {
         trace_id: trace.trace_id(),
     })

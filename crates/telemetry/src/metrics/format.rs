@@ -1,30 +1,30 @@
-//! The two texts that metrics are shown in, and which of them a scraper asks for. Knows no metric.
+//! The two text formats of metrics and the content negotiation between them. Knows no metric.
 
 use super::Metrics;
 use prometheus_client::encoding::text::encode;
 use std::fmt::Write;
 
-/// How metrics are written.
+/// The text format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// OpenMetrics 1.0: has exemplars, and says where it ends.
+    /// OpenMetrics 1.0, with exemplars and an end marker.
     OpenMetrics,
-    /// Prometheus' own text format, which everything reads.
+    /// Prometheus' text format 0.0.4, which every scraper reads.
     Prometheus,
 }
 
 impl Format {
-    /// The one that these `Accept` headers ask for: OpenMetrics where it is named and not wanted less than plain text.
-    pub fn asked<'a>(accepts: impl IntoIterator<Item = &'a str>) -> Self {
+    /// Chooses the format for these `Accept` headers: OpenMetrics if it is listed with at least the quality of plain text.
+    pub fn negotiate<'a>(accepts: impl IntoIterator<Item = &'a str>) -> Self {
         let (mut open, mut plain) = (0.0, 0.0);
         for one in accepts.into_iter().flat_map(|header| header.split(',')) {
             let mut parts = one.split(';').map(str::trim);
             let name = parts.next().unwrap_or_default().to_ascii_lowercase();
-            let wish = parts.find_map(|part| part.strip_prefix("q="));
-            let wish = wish.map_or(1.0, |wish| wish.parse().unwrap_or(0.0));
+            let quality = parts.find_map(|part| part.strip_prefix("q="));
+            let quality = quality.map_or(1.0, |quality| quality.parse().unwrap_or(0.0));
             match name.as_str() {
-                "application/openmetrics-text" => open = f64::max(open, wish),
-                "text/plain" => plain = f64::max(plain, wish),
+                "application/openmetrics-text" => open = f64::max(open, quality),
+                "text/plain" => plain = f64::max(plain, quality),
                 _ => {}
             }
         }
@@ -34,7 +34,7 @@ impl Format {
         }
     }
 
-    /// What the answer's `Content-Type` says.
+    /// Returns the `Content-Type` of the response.
     pub const fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -44,14 +44,14 @@ impl Format {
 }
 
 impl Metrics {
-    /// All of them, as text.
+    /// Renders all metrics as text.
     ///
     /// # Errors
-    /// If one of them cannot be written.
-    pub fn shown(&self, format: Format) -> Result<String, std::fmt::Error> {
-        self.look_at_locks();
+    /// If a metric cannot be encoded.
+    pub fn render(&self, format: Format) -> Result<String, std::fmt::Error> {
+        self.refresh_lock_gauges();
         let mut text = String::new();
-        encode(&mut text, &self.book.registry)?;
+        encode(&mut text, &self.catalog.registry)?;
         match format {
             Format::OpenMetrics => Ok(text),
             Format::Prometheus => plain(&text),
@@ -59,7 +59,7 @@ impl Metrics {
     }
 }
 
-/// The same in Prometheus' own format: a counter's name ends in `_total` where it is described too, there are no exemplars, and some
+/// Converts OpenMetrics to Prometheus' text format: HELP and TYPE name counters with `_total`, exemplars are removed, and some
 /// types have other names.
 fn plain(open: &str) -> Result<String, std::fmt::Error> {
     let mut text = String::with_capacity(open.len() + open.len() / 16);
@@ -76,12 +76,12 @@ fn plain(open: &str) -> Result<String, std::fmt::Error> {
                         "unknown" => ("", "untyped"),
                         other => ("", other),
                     };
-                    if let Some((_, said)) = help.take() {
-                        writeln!(text, "# HELP {name}{ending} {said}")?;
+                    if let Some((_, description)) = help.take() {
+                        writeln!(text, "# HELP {name}{ending} {description}")?;
                     }
                     writeln!(text, "# TYPE {name}{ending} {kind}")?;
                 }
-                // Units are part of the names, and this format has no end.
+                // Units are part of the names, and this format has no end marker.
                 _ => {}
             },
             _ => writeln!(text, "{}", without_exemplar(line))?,
@@ -90,7 +90,7 @@ fn plain(open: &str) -> Result<String, std::fmt::Error> {
     Ok(text)
 }
 
-/// A sample without what stands behind it. A label's value may hold anything.
+/// Removes the exemplar from a sample line. A label value may contain any character.
 fn without_exemplar(sample: &str) -> &str {
     let (mut quoted, mut escaped) = (false, false);
     for (at, byte) in sample.bytes().enumerate() {
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scraper_gets_the_format_it_asks_for() {
+    fn accept_header_selects_the_format() {
         let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
             text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
         let older = "text/plain;version=0.0.4;q=1,*/*;q=0.1";
@@ -136,7 +136,7 @@ mod tests {
         ];
         for (accepts, expected) in cases {
             assert_eq!(
-                Format::asked(accepts.iter().copied()),
+                Format::negotiate(accepts.iter().copied()),
                 expected,
                 "{accepts:?}"
             );
@@ -144,15 +144,15 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_line_becomes_its_like() {
+    fn openmetrics_lines_are_converted() {
         let cases = [
             (
                 "# HELP a Calls.\n# TYPE a counter\na_total{b=\"c\"} 1\n# EOF\n",
                 "# HELP a_total Calls.\n# TYPE a_total counter\na_total{b=\"c\"} 1\n",
             ),
             (
-                "# HELP a Level.\n# TYPE a gauge\na 1.0\n",
-                "# HELP a Level.\n# TYPE a gauge\na 1.0\n",
+                "# HELP a FloatGauge.\n# TYPE a gauge\na 1.0\n",
+                "# HELP a FloatGauge.\n# TYPE a gauge\na 1.0\n",
             ),
             (
                 "# HELP a Rises.\n# TYPE a unknown\na 1\n",
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_may_look_like_an_exemplar() {
+    fn label_value_that_looks_like_an_exemplar_is_kept() {
         let line = r##"a{b="x # {c=\"d\"} \\",e="#"} 1"##;
         assert_eq!(without_exemplar(line), line);
         let long = format!(r#"{line} # {{trace_id="ab"}} 1"#);

@@ -1,13 +1,13 @@
-//! What the server counts of its calls. Defines no metric, knows no route.
+//! Metrics of HTTP requests. Defines no metric, knows no route.
 
 use super::Metrics;
-use super::dispatch::{example, now};
-use super::labels::{Answer, Route};
+use super::dispatch::{exemplar, now};
+use super::labels::{Route, RouteStatus};
 use leasehold_core::TraceContext;
 use std::time::Duration;
 
 impl Metrics {
-    /// A call was answered with this status after so long.
+    /// Records an answered HTTP request.
     pub fn call_answered(
         &self,
         route: &Route,
@@ -15,13 +15,13 @@ impl Metrics {
         took: Duration,
         trace: Option<TraceContext>,
     ) {
-        let answer = Answer {
+        let answer = RouteStatus {
             method: route.method,
             route: route.route.clone(),
             status,
         };
         self.http_requests.get_or_create(&answer).inc();
         let seconds = self.http_seconds.get_or_create(route);
-        seconds.observe(took.as_secs_f64(), example(trace), now(trace));
+        seconds.observe(took.as_secs_f64(), exemplar(trace), now(trace));
     }
 }

@@ -1,20 +1,20 @@
-//! The label sets of metrics. Values are few and known, or bounded by `top`.
+//! The label sets of metrics. Their values are known, or bounded by `bounded_series` and `busiest_workspaces`.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use std::sync::Arc;
 
-/// A call that was answered.
+/// An answered HTTP request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct Answer {
+pub(crate) struct RouteStatus {
     pub(crate) method: &'static str,
     pub(crate) route: Arc<str>,
     pub(crate) status: u16,
 }
 
-/// A call by the route it matched.
+/// An HTTP request by method and route.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct Route {
-    /// The method, of the known ones.
+    /// The method, one of the known ones.
     pub method: &'static str,
     /// The route it matched.
     pub route: Arc<str>,
@@ -52,7 +52,7 @@ pub(crate) struct EngineCall {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct EngineAnswer {
+pub(crate) struct EngineOutcome {
     pub(crate) engine: &'static str,
     pub(crate) call: &'static str,
     pub(crate) outcome: &'static str,
@@ -64,7 +64,7 @@ pub(crate) struct StoreCall {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct StoreAnswer {
+pub(crate) struct StoreOutcome {
     pub(crate) call: &'static str,
     pub(crate) outcome: &'static str,
 }

@@ -1,33 +1,34 @@
-//! Every metric there is: its name, its labels, what it says. `docs/reference/metrics.md` is made from this file.
+//! Defines every metric: name, labels and help text. `docs/reference/metrics.md` is generated from this file.
 
-mod book;
+mod bounded_series;
+mod busiest_workspaces;
+mod catalog;
 mod dispatch;
 mod drift;
-mod few;
 mod format;
 mod http;
-mod known;
+mod initial_series;
 mod labels;
 mod locks;
 mod process;
 mod series;
-mod sight;
-mod top;
+mod store_snapshot;
 
 #[cfg(test)]
 mod reference;
 #[cfg(test)]
 mod tests;
 
-pub use book::Level;
-use book::{Book, Rising, Sometimes, Spread, by, plain};
+use bounded_series::BoundedSeries;
+use busiest_workspaces::BusiestWorkspaces;
+pub use catalog::FloatGauge;
+use catalog::{ExemplarHistogram, MetricCatalog, OptionalGauge, UntypedCounter, labelled, plain};
 pub use dispatch::DispatchFailure;
-use few::Few;
 pub use format::Format;
 pub use labels::Route;
 use labels::{
-    Answer, EngineAnswer, EngineCall, LockName, QueueName, QueueStatus, StoreAnswer, StoreCall,
-    WorkspaceName, WorkspaceStatus,
+    EngineCall, EngineOutcome, LockName, QueueName, QueueStatus, RouteStatus, StoreCall,
+    StoreOutcome, WorkspaceName, WorkspaceStatus,
 };
 pub(crate) use labels::{Kind, Outcome, Reason, Status};
 use locks::LockSeries;
@@ -35,54 +36,53 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use series::QueueSeries;
 pub(crate) use series::{EngineSeries, StoreSeries};
-pub use sight::Sight;
-use top::Top;
+pub use store_snapshot::StoreSnapshot;
 
-/// Seconds, from a read out of memory to a long poll.
+/// Buckets in seconds, from a read from memory to a long poll.
 const SECONDS: &[f64] = &[
     0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 20.0, 60.0,
 ];
-/// Seconds of waiting, from at once to a day.
+/// Buckets of waiting times in seconds, up to a day.
 const WAITS: &[f64] = &[
     0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1_800.0, 7_200.0, 86_400.0,
 ];
-/// Seconds of waiting, for series that are many.
-const FEW_WAITS: &[f64] = &[0.1, 1.0, 10.0, 60.0, 600.0, 3_600.0];
+/// Coarse buckets of waiting times in seconds, for metrics with many series.
+const COARSE_WAITS: &[f64] = &[0.1, 1.0, 10.0, 60.0, 600.0, 3_600.0];
 const SIZES: &[f64] = &[
     1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1_000.0,
 ];
 const ATTEMPTS: &[f64] = &[1.0, 2.0, 3.0, 4.0, 5.0, 10.0, 20.0, 50.0];
 
-/// Workspaces that are shown by name, unless told otherwise.
-const WORKSPACES: usize = 50;
+/// The default number of workspaces with their own series.
+const DEFAULT_NAMED_WORKSPACES: usize = 50;
 
-/// Makes the struct from the table below, which is all of it.
+/// Generates the struct `Metrics` from the table below.
 macro_rules! define {
     ($($section:literal { $($(#[$doc:meta])* $vis:vis $field:ident: $type:ty = $kind:ident($($given:expr),*);)* })*) => {
-        /// What a process counts.
+        /// All metrics of a process.
         pub struct Metrics {
-            book: Book,
-            /// The workspaces that are shown by name.
-            top: Top,
-            /// The locks that were asked for.
-            locks: Few<LockSeries>,
-            /// The queues that jobs go through here.
-            queues: Few<QueueSeries>,
+            catalog: MetricCatalog,
+            /// The workspaces with their own series.
+            busiest: BusiestWorkspaces,
+            /// The locks this process has tried to acquire.
+            locks: BoundedSeries<LockSeries>,
+            /// The queues of the jobs that pass through this process.
+            queues: BoundedSeries<QueueSeries>,
             $($($(#[$doc])* $vis $field: $type,)*)*
         }
 
         impl Metrics {
             fn defined(workspaces: usize) -> Self {
-                let mut book = Book::default();
+                let mut catalog = MetricCatalog::default();
                 $(
-                    book.section($section);
-                    $(let $field = book.$kind($($given),*);)*
+                    catalog.section($section);
+                    $(let $field = catalog.$kind($($given),*);)*
                 )*
                 Self {
-                    book,
-                    top: Top::new(workspaces),
-                    locks: Few::default(),
-                    queues: Few::default(),
+                    catalog,
+                    busiest: BusiestWorkspaces::new(workspaces),
+                    locks: BoundedSeries::default(),
+                    queues: BoundedSeries::default(),
                     $($($field,)*)*
                 }
             }
@@ -92,87 +92,87 @@ macro_rules! define {
 
 define! {
     "Requests and dispatch" {
-        pub(crate) batch_size: Spread = histogram(plain("queue_processing_batch_size", "Requests that a claim brought; claims that brought none do not count"), SIZES);
-        pub(crate) batch_seconds: Spread = histogram(plain("queue_processing_duration_seconds", "From the claim of a batch until what became of its last request was written down"), SECONDS);
+        pub(crate) batch_size: ExemplarHistogram = histogram(plain("queue_processing_batch_size", "Requests per claim; empty claims are not counted"), SIZES);
+        pub(crate) batch_seconds: ExemplarHistogram = histogram(plain("queue_processing_duration_seconds", "Time from the claim of a batch until the outcome of its last request was written"), SECONDS);
         pub(crate) dispatched: Counter = counter(plain("queue_items_dispatched_total", "Requests whose execution was started in the engine"));
-        pub(crate) at_capacity: Counter = counter(plain("queue_items_at_capacity_total", "Workspaces that became full while requests of theirs were waiting"));
-        pub(crate) failed: Family<Reason, Counter> = counters(by(&["reason"], "queue_items_failed_total", "Requests that failed for good, by reason"));
-        pub(crate) recovered: Rising = rising(plain("queue_stale_recovery_count", "Requests taken back from dispatchers that died or stood still"));
-        pub(crate) cycles: Counter = counter(plain("leasehold_dispatch_cycles_total", "Times that the dispatcher looked for requests to admit"));
-        pub(crate) dispatch_failures: Family<Reason, Counter> = counters(by(&["reason"], "leasehold_dispatch_failures_total", "Starts that failed and are tried again: `refused` by the engine, `unknown` whether it has started, or `not_sent`"));
-        pub(crate) attempts: Spread = histogram(plain("leasehold_dispatch_attempts", "Attempts that requests took until they were started, or failed for good before that"), ATTEMPTS);
-        pub(crate) enqueued: Counter = counter(plain("leasehold_requests_enqueued_total", "Requests enqueued through this process; those that SQL enqueues are not seen"));
-        pub(crate) finished: Family<Status, Counter> = counters(by(&["status"], "leasehold_requests_finished_total", "Requests that ended, `completed` or `failed`"));
-        pub(crate) wait: Spread = histogram(plain("leasehold_request_wait_seconds", "From enqueueing a request, or the time it was to run, until its execution was started"), WAITS);
-        pub(crate) requests: Family<Status, Level> = gauges(by(&["status"], "leasehold_requests", "Requests in each status, in all workspaces"));
-        pub(crate) oldest: Family<Status, Level> = gauges(by(&["status"], "leasehold_requests_oldest_seconds", "Age of the oldest request in a status: since it could have been claimed if `pending`, since it was claimed or dispatched otherwise"));
-        pub(crate) startable: Sometimes = sometimes(plain("leasehold_requests_startable_oldest_seconds", "How long the first in a line has been due whose workspace has room and is not paused; 0 if there is none"));
+        pub(crate) at_capacity: Counter = counter(plain("queue_items_at_capacity_total", "Times a workspace reached its limit while its requests were waiting"));
+        pub(crate) failed: Family<Reason, Counter> = counters(labelled(&["reason"], "queue_items_failed_total", "Requests that failed permanently, by reason"));
+        pub(crate) recovered: UntypedCounter = untyped_counter(plain("queue_stale_recovery_count", "Claims recovered from dispatchers that died or stalled"));
+        pub(crate) cycles: Counter = counter(plain("leasehold_dispatch_cycles_total", "Claims sent by the dispatcher, including empty ones"));
+        pub(crate) dispatch_failures: Family<Reason, Counter> = counters(labelled(&["reason"], "leasehold_dispatch_failures_total", "Failed starts that will be retried: `refused` by the engine, `unknown` whether it started, or `not_sent`"));
+        pub(crate) attempts: ExemplarHistogram = histogram(plain("leasehold_dispatch_attempts", "Attempts per request until it was started or failed permanently"), ATTEMPTS);
+        pub(crate) enqueued: Counter = counter(plain("leasehold_requests_enqueued_total", "Requests enqueued through this process; requests enqueued with SQL are not counted"));
+        pub(crate) finished: Family<Status, Counter> = counters(labelled(&["status"], "leasehold_requests_finished_total", "Requests that finished, `completed` or `failed`"));
+        pub(crate) wait: ExemplarHistogram = histogram(plain("leasehold_request_wait_seconds", "Time from enqueueing a request, or from its `run_at`, until its execution was started"), WAITS);
+        pub(crate) requests: Family<Status, FloatGauge> = gauges(labelled(&["status"], "leasehold_requests", "Requests by status, over all workspaces"));
+        pub(crate) oldest: Family<Status, FloatGauge> = gauges(labelled(&["status"], "leasehold_requests_oldest_seconds", "Age of the oldest request by status: for `pending` since it became due, otherwise since it was claimed or dispatched"));
+        pub(crate) startable: OptionalGauge = optional_gauge(plain("leasehold_requests_startable_oldest_seconds", "Longest wait of the first due request of a workspace that has a free slot and is not paused; 0 if there is none"));
     }
     "Workspaces" {
-        pub(crate) workspaces: Sometimes = sometimes(plain("leasehold_workspaces", "Workspaces that are not deleted"));
-        pub(crate) workspace_wait: Family<WorkspaceName, Spread> = histograms(by(&["workspace"], "leasehold_workspace_wait_seconds", "As `leasehold_request_wait_seconds`, of the busiest workspaces by name and of all others together"), || Spread::new(FEW_WAITS.iter().copied()));
-        pub(crate) workspace_requests: Family<WorkspaceStatus, Level> = gauges(by(&["workspace", "status"], "leasehold_workspace_requests", "Requests of a workspace that are not at their end, of the busiest by name and of all others together"));
-        pub(crate) workspace_slots_in_use: Family<WorkspaceName, Level> = gauges(by(&["workspace"], "leasehold_workspace_slots_in_use", "Executions that hold a slot of the workspace, of the busiest by name"));
-        pub(crate) workspace_slots: Family<WorkspaceName, Level> = gauges(by(&["workspace"], "leasehold_workspace_slots", "Slots that the workspace has, of the busiest by name"));
+        pub(crate) workspaces: OptionalGauge = optional_gauge(plain("leasehold_workspaces", "Workspaces that are not deleted"));
+        pub(crate) workspace_wait: Family<WorkspaceName, ExemplarHistogram> = histograms(labelled(&["workspace"], "leasehold_workspace_wait_seconds", "Like `leasehold_request_wait_seconds`, for each of the busiest workspaces; `other` is all the rest"), || ExemplarHistogram::new(COARSE_WAITS.iter().copied()));
+        pub(crate) workspace_requests: Family<WorkspaceStatus, FloatGauge> = gauges(labelled(&["workspace", "status"], "leasehold_workspace_requests", "Unfinished requests of each of the busiest workspaces; `other` is all the rest"));
+        pub(crate) workspace_slots_in_use: Family<WorkspaceName, FloatGauge> = gauges(labelled(&["workspace"], "leasehold_workspace_slots_in_use", "Slots in use, for each of the busiest workspaces"));
+        pub(crate) workspace_slots: Family<WorkspaceName, FloatGauge> = gauges(labelled(&["workspace"], "leasehold_workspace_slots", "Slot limit, for each of the busiest workspaces"));
     }
     "Drift" {
-        pub(crate) drift: Family<Kind, Level> = gauges(by(&["kind"], "capacity_drift", "Differences between slots, executions, requests and the engine's word that the last check saw and did not repair; must be 0"));
-        pub(crate) drift_repaired: Family<Kind, Counter> = counters(by(&["kind"], "leasehold_capacity_drift_repaired_total", "Differences that were repaired"));
-        pub(crate) drift_checked: Level = gauge(plain("leasehold_capacity_drift_checked_timestamp_seconds", "When this process last checked, by the clock of its machine; 0 if another one does"));
+        pub(crate) drift: Family<Kind, FloatGauge> = gauges(labelled(&["kind"], "capacity_drift", "Differences between slots, executions, requests and the engine that the last check found and did not repair; must be 0"));
+        pub(crate) drift_repaired: Family<Kind, Counter> = counters(labelled(&["kind"], "leasehold_capacity_drift_repaired_total", "Differences that were repaired"));
+        pub(crate) drift_checked: FloatGauge = gauge(plain("leasehold_capacity_drift_checked_timestamp_seconds", "Time of this process's last drift check, by its own clock; 0 if another process checks"));
     }
     "Leases and locks" {
-        pub(crate) lock_refused: Family<LockName, Rising> = risings(by(&["lock"], "shedlock_acquisition_failures", "Times that a lock was not got, since another process has it"));
-        pub(crate) lock_lost: Family<LockName, Counter> = counters(by(&["lock"], "leasehold_lock_losses_total", "Locks that were lost before they were given back"));
-        pub(crate) lock_held: Family<LockName, Level> = gauges(by(&["lock"], "leasehold_lock_held", "1 if this process holds the lock"));
-        pub(crate) renewed: Family<Kind, Counter> = counters(by(&["kind"], "leasehold_lease_renewals_total", "Leases that were renewed, of a `request` or a `job`"));
-        pub(crate) lost: Family<Kind, Counter> = counters(by(&["kind"], "leasehold_lease_losses_total", "Leases that their holder found it has no more: a dispatcher at any time, a worker when it ends a job"));
-        pub(crate) expired: Family<Kind, Counter> = counters(by(&["kind"], "leasehold_lease_expiries_total", "Leases that ran out and were taken back by this process; a claim of jobs may take some back by itself, which is not seen"));
+        pub(crate) lock_refused: Family<LockName, UntypedCounter> = untyped_counters(labelled(&["lock"], "shedlock_acquisition_failures", "Failed attempts to acquire a lock because another process holds it"));
+        pub(crate) lock_lost: Family<LockName, Counter> = counters(labelled(&["lock"], "leasehold_lock_losses_total", "Locks lost before they were released"));
+        pub(crate) lock_held: Family<LockName, FloatGauge> = gauges(labelled(&["lock"], "leasehold_lock_held", "1 if this process holds the lock"));
+        pub(crate) renewed: Family<Kind, Counter> = counters(labelled(&["kind"], "leasehold_lease_renewals_total", "Leases renewed, of a `request` or a `job`"));
+        pub(crate) lost: Family<Kind, Counter> = counters(labelled(&["kind"], "leasehold_lease_losses_total", "Leases found lost by their holder: a dispatcher at any time, a worker when it finishes a job"));
+        pub(crate) expired: Family<Kind, Counter> = counters(labelled(&["kind"], "leasehold_lease_expiries_total", "Expired leases recovered by this process; jobs that a claim requeues itself are not counted"));
     }
     "Jobs" {
-        pub(crate) jobs_enqueued: Family<QueueName, Counter> = counters(by(&["queue"], "leasehold_jobs_enqueued_total", "Jobs enqueued through this process; those of graphs and those that SQL enqueues are not seen"));
-        pub(crate) jobs_claimed: Family<QueueName, Counter> = counters(by(&["queue"], "leasehold_jobs_claimed_total", "Jobs that workers took"));
-        pub(crate) jobs_finished: Family<Outcome, Counter> = counters(by(&["outcome"], "leasehold_jobs_finished_total", "What became of claimed jobs: `completed`, `failed`, `queued` again, or `lease_lost`"));
-        pub(crate) queue_jobs: Family<QueueStatus, Level> = gauges(by(&["queue", "status"], "leasehold_queue_jobs", "Jobs of the busiest queues: `waiting`, counted up to 10,000, or `running`"));
-        pub(crate) queue_limit: Family<QueueName, Level> = gauges(by(&["queue"], "leasehold_queue_limit", "How many jobs of a queue may run at once, where there is a limit"));
+        pub(crate) jobs_enqueued: Family<QueueName, Counter> = counters(labelled(&["queue"], "leasehold_jobs_enqueued_total", "Jobs enqueued through this process; jobs of graphs and jobs enqueued with SQL are not counted"));
+        pub(crate) jobs_claimed: Family<QueueName, Counter> = counters(labelled(&["queue"], "leasehold_jobs_claimed_total", "Jobs claimed by workers"));
+        pub(crate) jobs_finished: Family<Outcome, Counter> = counters(labelled(&["outcome"], "leasehold_jobs_finished_total", "Outcomes of claimed jobs: `completed`, `failed`, `queued` again, or `lease_lost`"));
+        pub(crate) queue_jobs: Family<QueueStatus, FloatGauge> = gauges(labelled(&["queue", "status"], "leasehold_queue_jobs", "Jobs of the busiest queues: `waiting` (counted up to 10,000) or `running`"));
+        pub(crate) queue_limit: Family<QueueName, FloatGauge> = gauges(labelled(&["queue"], "leasehold_queue_limit", "Concurrency limit of a queue, where one is set"));
     }
     "Engine" {
-        pub(crate) engine_up: Sometimes = sometimes(plain("leasehold_engine_up", "1 while this process starts executions in the engine, 0 while it is down and none are; left out where the process does not dispatch"));
-        pub(crate) engine_allowance: Sometimes = sometimes(plain("leasehold_engine_allowance", "Starts that may be under way at once; fewer than set while the engine comes back"));
-        pub(crate) engine_calls: Family<EngineAnswer, Counter> = counters(by(&["engine", "call", "outcome"], "leasehold_engine_calls_total", "Calls of the engine and what came of them"));
-        pub(crate) engine_seconds: Family<EngineCall, Spread> = histograms(by(&["engine", "call"], "leasehold_engine_call_duration_seconds", "How long calls of the engine took"), || Spread::new(SECONDS.iter().copied()));
+        pub(crate) engine_up: OptionalGauge = optional_gauge(plain("leasehold_engine_up", "1 while the circuit breaker lets starts through to the engine, 0 while it is open; absent if this process does not dispatch"));
+        pub(crate) engine_allowance: OptionalGauge = optional_gauge(plain("leasehold_engine_allowance", "Starts allowed in flight at once; reduced while the engine recovers"));
+        pub(crate) engine_calls: Family<EngineOutcome, Counter> = counters(labelled(&["engine", "call", "outcome"], "leasehold_engine_calls_total", "Calls to the engine, by outcome"));
+        pub(crate) engine_seconds: Family<EngineCall, ExemplarHistogram> = histograms(labelled(&["engine", "call"], "leasehold_engine_call_duration_seconds", "Duration of calls to the engine"), || ExemplarHistogram::new(SECONDS.iter().copied()));
     }
     "Store" {
-        pub(crate) store_up: Level = gauge(plain("leasehold_store_up", "1 if the store answered when somebody scraped, 0 if it did not within 2 seconds; then what it would have said is left out"));
-        pub(crate) store_calls: Family<StoreAnswer, Counter> = counters(by(&["call", "outcome"], "leasehold_store_calls_total", "Calls of the store: `ok`, `unavailable` if it is worth trying again, or `error`"));
-        pub(crate) store_seconds: Family<StoreCall, Spread> = histograms(by(&["call"], "leasehold_store_call_duration_seconds", "How long calls of the store took"), || Spread::new(SECONDS.iter().copied()));
+        pub(crate) store_up: FloatGauge = gauge(plain("leasehold_store_up", "1 if the store answered this scrape within 2 seconds, otherwise 0; then the gauges read from the store are absent"));
+        pub(crate) store_calls: Family<StoreOutcome, Counter> = counters(labelled(&["call", "outcome"], "leasehold_store_calls_total", "Calls to the store: `ok`, `unavailable` if a retry may succeed, or `error`"));
+        pub(crate) store_seconds: Family<StoreCall, ExemplarHistogram> = histograms(labelled(&["call"], "leasehold_store_call_duration_seconds", "Duration of calls to the store"), || ExemplarHistogram::new(SECONDS.iter().copied()));
     }
     "HTTP" {
-        pub(crate) http_requests: Family<Answer, Counter> = counters(by(&["method", "route", "status"], "leasehold_http_requests_total", "Calls answered"));
-        pub(crate) http_seconds: Family<Route, Spread> = histograms(by(&["method", "route"], "leasehold_http_request_duration_seconds", "From the head of a call to the head of its answer"), || Spread::new(SECONDS.iter().copied()));
-        /// Connections that are open.
-        pub open_connections: Level = gauge(plain("leasehold_http_open_connections", "Connections that are open"));
-        /// Connections that were refused.
-        pub refused_connections: Counter = counter(plain("leasehold_http_refused_connections_total", "Connections that were refused because too many were open"));
-        /// Streams of changes that are open.
-        pub open_streams: Level = gauge(plain("leasehold_http_open_streams", "Streams of changes that are open"));
+        pub(crate) http_requests: Family<RouteStatus, Counter> = counters(labelled(&["method", "route", "status"], "leasehold_http_requests_total", "HTTP requests answered"));
+        pub(crate) http_seconds: Family<Route, ExemplarHistogram> = histograms(labelled(&["method", "route"], "leasehold_http_request_duration_seconds", "Time from the head of a request to the head of its response"), || ExemplarHistogram::new(SECONDS.iter().copied()));
+        /// Open connections.
+        pub open_connections: FloatGauge = gauge(plain("leasehold_http_open_connections", "Open connections"));
+        /// Refused connections.
+        pub refused_connections: Counter = counter(plain("leasehold_http_refused_connections_total", "Connections refused because too many were open"));
+        /// Open change streams.
+        pub open_streams: FloatGauge = gauge(plain("leasehold_http_open_streams", "Open change streams"));
     }
     "Traces" {
-        pub(crate) spans: Family<Outcome, Counter> = counters(by(&["outcome"], "leasehold_trace_spans_total", "Spans given to the collector: `exported`, or `failed`"));
+        pub(crate) spans: Family<Outcome, Counter> = counters(labelled(&["outcome"], "leasehold_trace_spans_total", "Spans sent to the collector: `exported` or `failed`"));
     }
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        Self::new(WORKSPACES)
+        Self::new(DEFAULT_NAMED_WORKSPACES)
     }
 }
 
 impl Metrics {
-    /// None of which has moved yet; so many workspaces are shown by name.
+    /// Creates all metrics at zero; at most this many workspaces get their own series.
     pub fn new(workspaces: usize) -> Self {
         let mut metrics = Self::defined(workspaces);
-        process::define(&mut metrics.book);
-        metrics.begin();
+        process::define(&mut metrics.catalog);
+        metrics.create_known_series();
         metrics
     }
 }

@@ -1,6 +1,6 @@
-//! What the system says of this process, under the names that every program for Prometheus uses. Only Linux tells; elsewhere nothing is shown.
+//! Process metrics from /proc, under the conventional Prometheus names. Linux only; elsewhere they are absent.
 
-use super::book::{Book, Define, plain};
+use super::catalog::{MetricCatalog, MetricDefinition, plain};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -9,46 +9,39 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::info::Info;
 use std::fs::{read_dir, read_to_string};
 
-const CPU: Define = plain(
-    "process_cpu_seconds_total",
-    "Processor time that the process has used",
-);
-const MEMORY: Define = plain(
+const CPU: MetricDefinition = plain("process_cpu_seconds_total", "CPU time used by the process");
+const MEMORY: MetricDefinition = plain(
     "process_resident_memory_bytes",
-    "Memory of the process that is in RAM",
+    "Resident memory of the process",
 );
-const OPEN_FILES: Define = plain(
-    "process_open_fds",
-    "Files and sockets that the process has open",
-);
-const MAX_FILES: Define = plain(
-    "process_max_fds",
-    "Files and sockets that the process may have open",
-);
-const STARTED: Define = plain(
+const OPEN_FILES: MetricDefinition = plain("process_open_fds", "Open file descriptors");
+const MAX_FILES: MetricDefinition =
+    plain("process_max_fds", "Maximum number of open file descriptors");
+const STARTED: MetricDefinition = plain(
     "process_start_time_seconds",
-    "When the process was started, in seconds since 1970",
+    "Start time of the process, in seconds since 1970",
 );
 
-/// What the kernel counts time in, for programs: a hundredth of a second on every Linux.
+/// The kernel's clock ticks per second (`USER_HZ`), 100 on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Puts the process and its version into the book.
-pub(super) fn define(book: &mut Book) {
-    book.section("Process");
+/// Registers the process metrics and the build version.
+pub(super) fn define(catalog: &mut MetricCatalog) {
+    catalog.section("Process");
     for gauge in [&MEMORY, &OPEN_FILES, &MAX_FILES, &STARTED] {
-        book.describe(gauge, "gauge");
+        catalog.describe(gauge, "gauge");
     }
-    book.describe(&CPU, "counter");
-    book.registry.register_collector(Box::new(Process));
-    let build = Define {
+    catalog.describe(&CPU, "counter");
+    catalog.registry.register_collector(Box::new(Process));
+    let build = MetricDefinition {
         name: "leasehold_build_info",
-        help: "The program's version; always 1",
+        help: "Version of the program; always 1",
         labels: &["version"],
     };
-    book.describe(&build, "gauge");
+    catalog.describe(&build, "gauge");
     let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-    book.registry
+    catalog
+        .registry
         .register("leasehold_build", build.help, version);
 }
 
@@ -57,7 +50,7 @@ struct Process;
 
 impl Collector for Process {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
-        for (define, value) in [
+        for (definition, value) in [
             (&MEMORY, memory()),
             (&OPEN_FILES, open_files()),
             (&MAX_FILES, max_files()),
@@ -65,22 +58,22 @@ impl Collector for Process {
         ] {
             if let Some(value) = value {
                 let kind = MetricType::Gauge;
-                let help = format!("{}.", define.help);
-                let shown = encoder.encode_descriptor(define.name, &help, None, kind)?;
-                ConstGauge::new(value).encode(shown)?;
+                let help = format!("{}.", definition.help);
+                let metric = encoder.encode_descriptor(definition.name, &help, None, kind)?;
+                ConstGauge::new(value).encode(metric)?;
             }
         }
         if let Some(value) = cpu() {
             let (name, kind) = (CPU.name.trim_end_matches("_total"), MetricType::Counter);
             let help = format!("{}.", CPU.help);
-            let shown = encoder.encode_descriptor(name, &help, None, kind)?;
-            ConstCounter::new(value).encode(shown)?;
+            let metric = encoder.encode_descriptor(name, &help, None, kind)?;
+            ConstCounter::new(value).encode(metric)?;
         }
         Ok(())
     }
 }
 
-/// The fields of a process's line of numbers, from the third on: the second is its name, which may hold anything.
+/// Returns the fields of /proc/self/stat from the third on; the second is the process name, which may contain any character.
 fn stat() -> Option<Vec<f64>> {
     let text = read_to_string("/proc/self/stat").ok()?;
     let (_, rest) = text.rsplit_once(')')?;
@@ -106,7 +99,7 @@ fn memory() -> Option<f64> {
 
 fn open_files() -> Option<f64> {
     let files = u32::try_from(read_dir("/proc/self/fd").ok()?.count()).ok()?;
-    // Looking opens one.
+    // Reading the directory opens one.
     Some(f64::from(files.saturating_sub(1)))
 }
 
@@ -114,7 +107,7 @@ fn max_files() -> Option<f64> {
     number_after(&read_to_string("/proc/self/limits").ok()?, "Max open files")
 }
 
-/// The number that stands behind this word at the beginning of a line.
+/// Returns the number after this word at the start of a line.
 fn number_after(text: &str, word: &str) -> Option<f64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(word))?;
     rest.split_whitespace().next()?.parse().ok()

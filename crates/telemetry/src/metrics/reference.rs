@@ -1,4 +1,4 @@
-//! docs/reference/metrics.md is made of the metrics' own definitions. This compares the two, and rewrites the page where `LEASEHOLD_BLESS` is set.
+//! Generates docs/reference/metrics.md from the metric definitions and compares it with the file. Rewrites the file if `LEASEHOLD_BLESS` is set.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,21 +11,21 @@ const PAGE: &str = "../../docs/reference/metrics.md";
 const HEAD: &str = "\
 # Metrics reference
 
-Every metric that a server shows at `GET /metrics`. This page is made from the definitions in the program, and a test keeps it true. How to scrape, and how to add up
-what several instances show, is in [Metrics](../operations/metrics.md); what to wake somebody for is in [Alerts](../operations/alerts.md).
+Every metric that a server exposes at `GET /metrics`. This page is generated from the definitions in the program, and a test compares the two. [Metrics](../operations/metrics.md)
+explains how to scrape and how to aggregate several instances; [Alerts](../operations/alerts.md) lists the alerts.
 
-The names that begin with `queue_` and `shedlock_`, and `capacity_drift`, are those of the original design. A metric of type *unknown* only rises, as a counter does; Prometheus would
-not call a counter so.
+The names that begin with `queue_` and `shedlock_`, and `capacity_drift`, are fixed by the [requirements](../requirements.md). A metric of type *unknown (monotonic)* is a counter whose
+name does not end in `_total`, so Prometheus does not accept the type *counter* for it.
 ";
 
-/// The whole page.
+/// Renders the whole page.
 fn page(metrics: &Metrics) -> String {
     let mut page = HEAD.to_owned();
     let mut section = "";
-    for entry in &metrics.book.entries {
+    for entry in &metrics.catalog.entries {
         if entry.section != section {
             section = entry.section;
-            let head = "| metric | type | labels | what it says |\n|---|---|---|---|";
+            let head = "| metric | type | labels | meaning |\n|---|---|---|---|";
             writeln!(page, "\n## {section}\n\n{head}").unwrap();
         }
         let labels: Vec<String> = entry.labels.iter().map(|one| format!("`{one}`")).collect();
@@ -37,7 +37,7 @@ fn page(metrics: &Metrics) -> String {
 }
 
 #[test]
-fn the_reference_is_what_the_definitions_say() {
+fn reference_page_matches_the_definitions() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(PAGE);
-    leasehold_testkit::assert_kept(&path, &page(&Metrics::default()));
+    leasehold_testkit::assert_snapshot_file(&path, &page(&Metrics::default()));
 }

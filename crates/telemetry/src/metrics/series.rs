@@ -1,25 +1,25 @@
-//! The series of one call, found once and not again for each. Defines no metric.
+//! The series of one call, looked up once and then reused. Defines no metric.
 
 use super::Metrics;
-use super::book::Spread;
-use super::labels::{EngineAnswer, EngineCall, QueueName, StoreAnswer, StoreCall};
+use super::catalog::ExemplarHistogram;
+use super::labels::{EngineCall, EngineOutcome, QueueName, StoreCall, StoreOutcome};
 use prometheus_client::metrics::counter::Counter;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What the calls of one method of the store come to.
+/// The series of one method of the store.
 pub(crate) struct StoreSeries {
     ok: Counter,
     unavailable: Counter,
     error: Counter,
-    seconds: Spread,
+    seconds: ExemplarHistogram,
 }
 
 impl StoreSeries {
     pub(crate) fn new(metrics: &Metrics, call: &'static str) -> Self {
         let of = |outcome| {
             let calls = &metrics.store_calls;
-            calls.get_or_create_owned(&StoreAnswer { call, outcome })
+            calls.get_or_create_owned(&StoreOutcome { call, outcome })
         };
         Self {
             ok: of("ok"),
@@ -31,9 +31,9 @@ impl StoreSeries {
         }
     }
 
-    /// A call took so long, and failed in a way that is worth trying again or not, if it did.
-    pub(crate) fn answered(&self, took: Duration, again: Option<bool>) {
-        match again {
+    /// Records the duration of a call and whether its error, if any, is retryable.
+    pub(crate) fn record(&self, took: Duration, retryable: Option<bool>) {
+        match retryable {
             None => &self.ok,
             Some(true) => &self.unavailable,
             Some(false) => &self.error,
@@ -43,10 +43,10 @@ impl StoreSeries {
     }
 }
 
-/// What the calls of one question to the engine come to.
+/// The series of one method of the engine.
 pub(crate) struct EngineSeries {
     outcomes: Vec<(&'static str, Counter)>,
-    seconds: Spread,
+    seconds: ExemplarHistogram,
 }
 
 impl EngineSeries {
@@ -57,7 +57,7 @@ impl EngineSeries {
         outcomes: &[&'static str],
     ) -> Self {
         let of = |&outcome: &&'static str| {
-            let answer = EngineAnswer {
+            let answer = EngineOutcome {
                 engine,
                 call,
                 outcome,
@@ -72,8 +72,8 @@ impl EngineSeries {
         }
     }
 
-    /// A call took so long and came to this.
-    pub(crate) fn answered(&self, took: Duration, outcome: &'static str) {
+    /// Records the duration and the outcome of a call.
+    pub(crate) fn record(&self, took: Duration, outcome: &'static str) {
         if let Some((_, counter)) = self.outcomes.iter().find(|(known, _)| *known == outcome) {
             counter.inc();
         }
@@ -81,7 +81,7 @@ impl EngineSeries {
     }
 }
 
-/// What goes through one queue.
+/// The series of one queue.
 pub(super) struct QueueSeries {
     enqueued: Counter,
     claimed: Counter,
@@ -98,15 +98,19 @@ impl Metrics {
         }
     }
 
-    /// So many jobs were put into a queue.
+    /// Counts enqueued jobs.
     pub(crate) fn jobs_enqueued(&self, queue: &str, jobs: u64) {
-        let series = self.queues.of(queue, |name| self.queue_series(name));
+        let series = self
+            .queues
+            .get_or_create(queue, |name| self.queue_series(name));
         series.enqueued.inc_by(jobs);
     }
 
-    /// So many jobs of a queue were taken by workers.
+    /// Counts claimed jobs.
     pub(crate) fn jobs_claimed(&self, queue: &str, jobs: u64) {
-        let series = self.queues.of(queue, |name| self.queue_series(name));
+        let series = self
+            .queues
+            .get_or_create(queue, |name| self.queue_series(name));
         series.claimed.inc_by(jobs);
     }
 }

@@ -1,9 +1,9 @@
-//! All metrics together: each is described once, shown in both formats, with the labels that it is said to have.
+//! All metrics together: each is described once and exposed in both formats with its documented labels.
 
 #![allow(clippy::unwrap_used)]
 
 use super::labels::Route;
-use super::{Format, Metrics, Sight, StoreSeries};
+use super::{Format, Metrics, StoreSeries, StoreSnapshot};
 use crate::metrics::EngineSeries;
 use leasehold_core::queue::QueueSettings;
 use leasehold_core::{Plan, Timestamp};
@@ -14,8 +14,8 @@ use leasehold_store::workspace::{SlotUse, Workspace, WorkspaceOverview, Workspac
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// Not shown until something with such a label came along.
-const LATER: [&str; 21] = [
+/// Absent until a first value with such a label is recorded.
+const INITIALLY_ABSENT: [&str; 21] = [
     "leasehold_engine_allowance",
     "leasehold_engine_call_duration_seconds",
     "leasehold_engine_calls_total",
@@ -39,7 +39,7 @@ const LATER: [&str; 21] = [
     "leasehold_workspaces",
 ];
 
-fn sight() -> Sight {
+fn snapshot() -> StoreSnapshot {
     let at = Timestamp::from_second(1_000).unwrap();
     let requests = Counts {
         pending: 7,
@@ -73,7 +73,7 @@ fn sight() -> Sight {
         limit: Some(8),
         ..QueueSettings::default()
     };
-    Sight {
+    StoreSnapshot {
         workspaces: WorkspaceOverview {
             at,
             workspaces: 12,
@@ -100,11 +100,11 @@ fn sight() -> Sight {
     }
 }
 
-/// Everything has moved once.
-fn moved() -> Metrics {
+/// Returns metrics in which every series has a value.
+fn populated() -> Metrics {
     let metrics = Metrics::default();
-    metrics.store_seen(&sight());
-    metrics.engine_seen(Some(true), Some(64));
+    metrics.set_store_gauges(&snapshot());
+    metrics.set_engine_gauges(Some(true), Some(64));
     let route = Route {
         method: "GET",
         route: "/v1/me".into(),
@@ -113,14 +113,14 @@ fn moved() -> Metrics {
     metrics.call_answered(&route, 200, took, None);
     metrics.jobs_enqueued("mails", 2);
     metrics.lock_refused("processExecutionQueue");
-    StoreSeries::new(&metrics, "now").answered(took, None);
-    EngineSeries::new(&metrics, "embedded", "start", &["started"]).answered(took, "started");
+    StoreSeries::new(&metrics, "now").record(took, None);
+    EngineSeries::new(&metrics, "embedded", "start", &["started"]).record(took, "started");
     metrics
 }
 
-/// The names that are shown, each with the labels of its series.
-fn shown(text: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let mut shown: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+/// Returns the exposed names, each with the labels of its series.
+fn exposed(text: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let mut exposed: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut name = String::new();
     for line in text.lines() {
         if let Some(typed) = line.strip_prefix("# TYPE ") {
@@ -130,7 +130,7 @@ fn shown(text: &str) -> BTreeMap<String, BTreeSet<String>> {
         let Some(rest) = line.strip_prefix(&*name).filter(|_| !line.starts_with('#')) else {
             continue;
         };
-        let labels = shown.entry(name.clone()).or_default();
+        let labels = exposed.entry(name.clone()).or_default();
         if let Some((_, inside)) = rest
             .rsplit_once('}')
             .and_then(|(head, _)| head.split_once('{'))
@@ -143,16 +143,16 @@ fn shown(text: &str) -> BTreeMap<String, BTreeSet<String>> {
             );
         }
     }
-    shown
+    exposed
 }
 
 #[test]
-fn every_metric_is_described_once_and_shown_with_its_labels() {
-    let metrics = moved();
-    let text = metrics.shown(Format::Prometheus).unwrap();
-    let shown = shown(&text);
+fn every_metric_is_described_once_and_exposed_with_its_labels() {
+    let metrics = populated();
+    let text = metrics.render(Format::Prometheus).unwrap();
+    let exposed = exposed(&text);
     let mut described = BTreeMap::new();
-    for entry in &metrics.book.entries {
+    for entry in &metrics.catalog.entries {
         let labels = entry
             .labels
             .iter()
@@ -161,32 +161,34 @@ fn every_metric_is_described_once_and_shown_with_its_labels() {
         let twice = described.insert(entry.name.to_owned(), labels);
         assert!(twice.is_none(), "{} is described twice", entry.name);
     }
-    assert_eq!(shown, described);
+    assert_eq!(exposed, described);
 }
 
 #[test]
-fn series_whose_labels_are_known_are_there_from_the_start() {
+fn series_with_known_labels_exist_from_the_start() {
     let metrics = Metrics::default();
-    let shown = shown(&metrics.shown(Format::Prometheus).unwrap());
-    let all = metrics.book.entries.iter().map(|entry| entry.name);
-    let missing: BTreeSet<&str> = all.filter(|name| !shown.contains_key(*name)).collect();
-    let expected = LATER.into_iter().chain(["shedlock_acquisition_failures"]);
+    let exposed = exposed(&metrics.render(Format::Prometheus).unwrap());
+    let all = metrics.catalog.entries.iter().map(|entry| entry.name);
+    let missing: BTreeSet<&str> = all.filter(|name| !exposed.contains_key(*name)).collect();
+    let expected = INITIALLY_ABSENT
+        .into_iter()
+        .chain(["shedlock_acquisition_failures"]);
     assert_eq!(missing, expected.collect());
 }
 
 #[test]
-fn promtool_finds_nothing_to_say() {
-    for metrics in [Metrics::default(), moved()] {
-        leasehold_testkit::check_metrics(&metrics.shown(Format::Prometheus).unwrap());
+fn promtool_accepts_the_metrics() {
+    for metrics in [Metrics::default(), populated()] {
+        leasehold_testkit::check_metrics(&metrics.render(Format::Prometheus).unwrap());
     }
 }
 
 #[test]
-fn what_the_store_said_is_shown_and_gone_when_it_is_silent() {
+fn store_gauges_disappear_when_the_store_does_not_answer() {
     let metrics = Metrics::default();
-    metrics.store_answers(true);
-    metrics.store_seen(&sight());
-    let text = metrics.shown(Format::Prometheus).unwrap();
+    metrics.set_store_up(true);
+    metrics.set_store_gauges(&snapshot());
+    let text = metrics.render(Format::Prometheus).unwrap();
     for line in [
         "leasehold_store_up 1.0",
         "leasehold_workspaces 12.0",
@@ -202,13 +204,16 @@ fn what_the_store_said_is_shown_and_gone_when_it_is_silent() {
         r#"leasehold_queue_limit{queue="mails"} 8.0"#,
     ] {
         assert!(
-            text.lines().any(|shown| shown == line),
+            text.lines().any(|exposed| exposed == line),
             "{line} is not in\n{text}"
         );
     }
-    metrics.store_answers(false);
-    let text = metrics.shown(Format::Prometheus).unwrap();
-    assert!(text.lines().any(|shown| shown == "leasehold_store_up 0.0"));
+    metrics.set_store_up(false);
+    let text = metrics.render(Format::Prometheus).unwrap();
+    assert!(
+        text.lines()
+            .any(|exposed| exposed == "leasehold_store_up 0.0")
+    );
     for gone in [
         "leasehold_requests{",
         "leasehold_workspaces ",
@@ -220,37 +225,37 @@ fn what_the_store_said_is_shown_and_gone_when_it_is_silent() {
 }
 
 #[test]
-fn a_lost_lock_is_counted_once_and_not_shown_as_held() {
+fn lost_lock_is_counted_once_and_not_reported_as_held() {
     let metrics = Metrics::default();
     let token = |token| LockToken {
         name: "pruneFinished".to_owned(),
         owner: "a".to_owned(),
         token,
     };
-    let says = |held: u8, lost: u8| {
-        let text = metrics.shown(Format::Prometheus).unwrap();
+    let assert_gauges = |held: u8, lost: u8| {
+        let text = metrics.render(Format::Prometheus).unwrap();
         let expected = [
             format!("leasehold_lock_held{{lock=\"pruneFinished\"}} {held}.0"),
             format!("leasehold_lock_losses_total{{lock=\"pruneFinished\"}} {lost}"),
         ];
         for line in expected {
             assert!(
-                text.lines().any(|shown| shown == line),
+                text.lines().any(|exposed| exposed == line),
                 "{line} is not in\n{text}"
             );
         }
     };
     let minute = Duration::from_secs(60);
-    metrics.lock_kept(&token(1), minute);
-    says(1, 0);
+    metrics.set_lock_held(&token(1), minute);
+    assert_gauges(1, 0);
     metrics.lock_lost(&token(1));
     metrics.lock_lost(&token(1));
-    says(0, 1);
-    metrics.lock_kept(&token(2), minute);
+    assert_gauges(0, 1);
+    metrics.set_lock_held(&token(2), minute);
     metrics.lock_lost(&token(1));
-    says(1, 1);
-    metrics.lock_given_back(&token(2));
-    says(0, 1);
-    metrics.lock_kept(&token(3), Duration::ZERO);
-    says(0, 1);
+    assert_gauges(1, 1);
+    metrics.lock_released(&token(2));
+    assert_gauges(0, 1);
+    metrics.set_lock_held(&token(3), Duration::ZERO);
+    assert_gauges(0, 1);
 }

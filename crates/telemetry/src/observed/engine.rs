@@ -1,17 +1,19 @@
-//! An engine as it is, with every call timed and counted by what came of it. Changes no answer.
+//! An engine that times every call and counts its outcome. Changes no result.
 
 use crate::Telemetry;
 use crate::metrics::EngineSeries;
 use async_trait::async_trait;
 use leasehold_core::graph::NodeRun;
 use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
-use leasehold_engine::{Description, EndedPage, Engine, Error, Result, Start, StartOutcome, Told};
+use leasehold_engine::{
+    Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StopAck,
+};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Counts what the calls of an engine come to.
+/// An engine whose calls are timed and counted.
 pub struct ObservedEngine {
-    real: Arc<dyn Engine>,
+    inner: Arc<dyn Engine>,
     start: EngineSeries,
     describe: EngineSeries,
     cancel: EngineSeries,
@@ -24,10 +26,10 @@ pub struct ObservedEngine {
 }
 
 impl ObservedEngine {
-    /// Watches this engine.
-    pub fn new(real: Arc<dyn Engine>, telemetry: &Telemetry) -> Self {
+    /// Wraps this engine.
+    pub fn new(inner: Arc<dyn Engine>, telemetry: &Telemetry) -> Self {
         let of =
-            |call, outcomes| EngineSeries::new(&telemetry.metrics, real.name(), call, outcomes);
+            |call, outcomes| EngineSeries::new(&telemetry.metrics, inner.name(), call, outcomes);
         Self {
             start: of("start", STARTS),
             describe: of("describe", ANSWERS),
@@ -38,7 +40,7 @@ impl ObservedEngine {
             nodes: of("nodes", ANSWERS),
             output: of("output", ANSWERS),
             health: of("health", PLAIN),
-            real,
+            inner,
         }
     }
 }
@@ -57,7 +59,7 @@ const STARTS: &[&str] = &[
 const ANSWERS: &[&str] = &[OK, NOT_FOUND, UNAVAILABLE, FAILED];
 const PLAIN: &[&str] = &[OK, UNAVAILABLE, FAILED];
 
-/// Times a call that may find nothing.
+/// Times a call and counts its outcome, which may be `not_found`.
 macro_rules! timed {
     ($series:expr, $call:expr, $found:expr) => {{
         let begun = Instant::now();
@@ -68,7 +70,7 @@ macro_rules! timed {
             Err(Error::Unavailable(_)) => UNAVAILABLE,
             Err(Error::Failed(_)) => FAILED,
         };
-        $series.answered(begun.elapsed(), outcome);
+        $series.record(begun.elapsed(), outcome);
         answer
     }};
 }
@@ -76,12 +78,12 @@ macro_rules! timed {
 #[async_trait]
 impl Engine for ObservedEngine {
     fn name(&self) -> &'static str {
-        self.real.name()
+        self.inner.name()
     }
 
     async fn start(&self, start: &Start) -> StartOutcome {
         let begun = Instant::now();
-        let outcome = self.real.start(start).await;
+        let outcome = self.inner.start(start).await;
         let name = match &outcome {
             StartOutcome::Started => "started",
             StartOutcome::AlreadyStarted { .. } => "already_started",
@@ -89,35 +91,35 @@ impl Engine for ObservedEngine {
             StartOutcome::Unknown { .. } => "unknown",
             StartOutcome::Unavailable { .. } => UNAVAILABLE,
         };
-        self.start.answered(begun.elapsed(), name);
+        self.start.record(begun.elapsed(), name);
         outcome
     }
 
     async fn describe(&self, execution: ExecutionId) -> Result<Description> {
-        let found = |told: &Description| *told != Description::NotFound;
-        timed!(self.describe, self.real.describe(execution), found)
+        let found = |description: &Description| *description != Description::NotFound;
+        timed!(self.describe, self.inner.describe(execution), found)
     }
 
-    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<Told> {
-        let found = |told: &Told| *told != Told::NotFound;
-        timed!(self.cancel, self.real.cancel(execution, reason), found)
+    async fn cancel(&self, execution: ExecutionId, reason: &str) -> Result<StopAck> {
+        let found = |ack: &StopAck| *ack != StopAck::NotFound;
+        timed!(self.cancel, self.inner.cancel(execution, reason), found)
     }
 
-    async fn terminate(&self, execution: ExecutionId, reason: &str) -> Result<Told> {
-        let found = |told: &Told| *told != Told::NotFound;
+    async fn terminate(&self, execution: ExecutionId, reason: &str) -> Result<StopAck> {
+        let found = |ack: &StopAck| *ack != StopAck::NotFound;
         timed!(
             self.terminate,
-            self.real.terminate(execution, reason),
+            self.inner.terminate(execution, reason),
             found
         )
     }
 
     async fn ended_since(&self, since: Timestamp, page: Option<Vec<u8>>) -> Result<EndedPage> {
-        timed!(self.ended_since, self.real.ended_since(since, page), any)
+        timed!(self.ended_since, self.inner.ended_since(since, page), any)
     }
 
     async fn pollers(&self, body: &VersionBody) -> Result<Option<usize>> {
-        timed!(self.pollers, self.real.pollers(body), any)
+        timed!(self.pollers, self.inner.pollers(body), any)
     }
 
     async fn nodes(
@@ -127,7 +129,7 @@ impl Engine for ObservedEngine {
     ) -> Result<Option<Vec<NodeRun>>> {
         timed!(
             self.nodes,
-            self.real.nodes(execution, body),
+            self.inner.nodes(execution, body),
             Option::is_some
         )
     }
@@ -140,17 +142,17 @@ impl Engine for ObservedEngine {
     ) -> Result<Option<JsonText>> {
         timed!(
             self.output,
-            self.real.output(execution, body, node),
+            self.inner.output(execution, body, node),
             Option::is_some
         )
     }
 
     async fn health(&self) -> Result<()> {
-        timed!(self.health, self.real.health(), any)
+        timed!(self.health, self.inner.health(), any)
     }
 }
 
-/// Whatever was answered is an answer.
+/// Every answer counts as found.
 fn any<T>(_: &T) -> bool {
     true
 }

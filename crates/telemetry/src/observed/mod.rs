@@ -1,9 +1,9 @@
-//! The ports watched from outside: what a call's outcome tells is counted here, once for all who call. Decides nothing.
+//! The store and engine ports with instrumentation: outcomes of calls are counted here, once for all callers. Decides nothing.
 
 mod engine;
+mod event_counters;
 mod store;
-mod tally;
 
 pub use engine::ObservedEngine;
+pub use event_counters::StoreEventCounters;
 pub use store::{ObservedStore, StoreMetrics, observe_store};
-pub use tally::Tally;

@@ -1,8 +1,8 @@
-//! A store as it is, with every call timed and counted by what came of it. Changes no answer.
+//! A store layer that times every call and counts its outcome. Changes no result.
 
 use crate::Telemetry;
 use crate::metrics::StoreSeries;
-use crate::observed::tally::Tally;
+use crate::observed::event_counters::StoreEventCounters;
 use leasehold_store::{Error, LayeredStore, Result, Store, StoreCall, StoreLayer};
 use std::sync::Arc;
 use std::time::Instant;
@@ -10,30 +10,30 @@ use std::time::Instant;
 /// A store whose calls are timed and counted.
 pub type ObservedStore = LayeredStore<StoreMetrics>;
 
-/// Watches this store; calls that cannot fail, such as waiting for a wake-up, are not timed.
-pub fn observe_store(real: Arc<dyn Store>, telemetry: &Telemetry) -> ObservedStore {
+/// Wraps this store. Calls that cannot fail, such as waiting for a notification, are not timed.
+pub fn observe_store(inner: Arc<dyn Store>, telemetry: &Telemetry) -> ObservedStore {
     let metrics = &telemetry.metrics;
     let layer = StoreMetrics {
         series: StoreCall::all()
             .map(|call| StoreSeries::new(metrics, call.name()))
             .collect(),
-        tally: Tally::new(metrics.clone()),
+        counters: StoreEventCounters::new(metrics.clone()),
     };
-    LayeredStore::new(real, layer)
+    LayeredStore::new(inner, layer)
 }
 
-/// Times the calls of a store, and counts what they come to.
+/// Times the calls of a store and counts their outcomes.
 pub struct StoreMetrics {
-    /// The series of each call by its index, found once.
+    /// The series of each call, by its index.
     series: Box<[StoreSeries]>,
-    tally: Tally,
+    counters: StoreEventCounters,
 }
 
 impl StoreLayer for StoreMetrics {
-    type Observer = Tally;
+    type Observer = StoreEventCounters;
 
-    fn observer(&self) -> &Tally {
-        &self.tally
+    fn observer(&self) -> &StoreEventCounters {
+        &self.counters
     }
 
     async fn call<T: Send>(
@@ -44,7 +44,7 @@ impl StoreLayer for StoreMetrics {
         let begun = Instant::now();
         let answer = run.await;
         let error = answer.as_ref().err().map(Error::is_retryable);
-        self.series[call.index()].answered(begun.elapsed(), error);
+        self.series[call.index()].record(begun.elapsed(), error);
         answer
     }
 }

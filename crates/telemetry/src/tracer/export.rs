@@ -1,4 +1,5 @@
-//! Gives spans to a collector over OTLP, many at a time, on a thread of its own. What cannot be given is dropped, counted, and said once.
+//! Exports spans to a collector over OTLP, in batches, on a thread of its own. Spans that cannot be exported are dropped and counted; the first
+//! failure is logged.
 
 use crate::metrics::Metrics;
 use opentelemetry::KeyValue;
@@ -15,31 +16,31 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// How long a span waits for company.
-const EVERY: Duration = Duration::from_secs(1);
-/// Spans in one call of the collector.
-const AT_ONCE: usize = 512;
-/// How long the collector may take.
+/// The batching delay of spans.
+const EXPORT_INTERVAL: Duration = Duration::from_secs(1);
+/// The most spans in one call to the collector.
+const EXPORT_BATCH: usize = 512;
+/// The timeout of one export.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How traces are exported.
 #[derive(Clone, Debug)]
 pub struct TraceOptions {
-    /// Where the collector takes OTLP over gRPC, as a URL.
+    /// The URL of the collector's OTLP/gRPC endpoint.
     pub endpoint: String,
-    /// How many traces may begin here in a second; those that callers began are not counted.
+    /// How many traces may begin in this process per second; traces begun by callers are not limited.
     pub per_second: u32,
-    /// Who exports them; unique among all instances.
+    /// The name of this instance; unique among all instances.
     pub instance: String,
 }
 
-/// The endpoint cannot be used.
+/// The trace endpoint is invalid.
 #[derive(Debug)]
 pub struct InvalidEndpoint(String);
 
 impl fmt::Display for InvalidEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "traces cannot be exported: {}", self.0)
+        write!(f, "failed to set up trace export: {}", self.0)
     }
 }
 
@@ -48,7 +49,7 @@ impl std::error::Error for InvalidEndpoint {}
 pub(super) fn processor(
     options: &TraceOptions,
     metrics: Arc<Metrics>,
-    waiting: Arc<AtomicUsize>,
+    queued: Arc<AtomicUsize>,
 ) -> Result<BatchSpanProcessor, InvalidEndpoint> {
     let mut builder = Otlp::builder()
         .with_tonic()
@@ -61,55 +62,55 @@ pub(super) fn processor(
     let otlp = builder
         .build()
         .map_err(|error| InvalidEndpoint(error.to_string()))?;
-    let watched = Watched {
+    let exporter = CountingExporter {
         otlp,
         runtime: Handle::current(),
         endpoint: options.endpoint.clone(),
         metrics,
-        waiting,
+        queued,
         dropped: AtomicU64::new(0),
     };
     let batches = BatchConfigBuilder::default()
-        .with_max_queue_size(super::WAITING_MAX)
-        .with_max_export_batch_size(AT_ONCE)
-        .with_scheduled_delay(EVERY)
+        .with_max_queue_size(super::MAX_QUEUED_SPANS)
+        .with_max_export_batch_size(EXPORT_BATCH)
+        .with_scheduled_delay(EXPORT_INTERVAL)
         .build();
-    let mut processor = BatchSpanProcessor::new(watched, batches);
+    let mut processor = BatchSpanProcessor::new(exporter, batches);
     processor.set_resource(&resource(options));
     Ok(processor)
 }
 
-/// Who exports. What `OTEL_RESOURCE_ATTRIBUTES` says is added.
+/// Returns the resource attributes, including those from `OTEL_RESOURCE_ATTRIBUTES`.
 fn resource(options: &TraceOptions) -> Resource {
-    let about = [
+    let attributes = [
         KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
         KeyValue::new("service.instance.id", options.instance.clone()),
     ];
     let resource = Resource::builder().with_service_name("leasehold");
-    resource.with_attributes(about).build()
+    resource.with_attributes(attributes).build()
 }
 
-/// An exporter that says how it fares.
-struct Watched {
+/// An exporter that counts spans and logs failures.
+struct CountingExporter {
     otlp: Otlp,
-    /// Whose clock ends what takes too long: the exporting thread has none.
+    /// The runtime whose timer enforces the timeout; the exporting thread has none.
     runtime: Handle,
     endpoint: String,
     metrics: Arc<Metrics>,
-    waiting: Arc<AtomicUsize>,
-    /// Since the collector went away; 0 while it is there.
+    queued: Arc<AtomicUsize>,
+    /// Spans dropped since the collector became unavailable; 0 while it answers.
     dropped: AtomicU64,
 }
 
-impl fmt::Debug for Watched {
+impl fmt::Debug for CountingExporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watched").finish_non_exhaustive()
+        f.debug_struct("CountingExporter").finish_non_exhaustive()
     }
 }
 
-impl Watched {
-    /// The exporter's own timeout begins when it has a connection, so there is one for all of it.
-    fn in_time(
+impl CountingExporter {
+    /// Applies a timeout to the whole export; the exporter's own timeout starts only after it has connected.
+    fn with_timeout(
         &self,
         export: impl Future<Output = OTelSdkResult> + Send,
     ) -> impl Future<Output = OTelSdkResult> + Send {
@@ -119,29 +120,25 @@ impl Watched {
     }
 }
 
-impl SpanExporter for Watched {
+impl SpanExporter for CountingExporter {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let count = batch.len();
-        self.waiting.fetch_sub(count, Ordering::Relaxed);
+        self.queued.fetch_sub(count, Ordering::Relaxed);
         let spans = count as u64;
-        let exported = self.in_time(self.otlp.export(batch)).await;
+        let exported = self.with_timeout(self.otlp.export(batch)).await;
         match &exported {
             Ok(()) => {
                 self.metrics.spans_exported(spans);
                 let dropped = self.dropped.swap(0, Ordering::Relaxed);
                 if dropped > 0 {
-                    tracing::info!(
-                        endpoint = self.endpoint,
-                        dropped,
-                        "traces are exported again"
-                    );
+                    tracing::info!(endpoint = self.endpoint, dropped, "trace export recovered");
                 }
             }
             Err(error) => {
                 self.metrics.spans_failed(spans);
                 if self.dropped.fetch_add(spans, Ordering::Relaxed) == 0 {
                     tracing::warn!(endpoint = self.endpoint, %error,
-                        "traces cannot be exported; spans are dropped until the collector answers");
+                        "trace export failed; dropping spans until the collector answers");
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! A span: what happened, from when to when, as part of what. One that nobody records holds nothing and costs nothing.
+//! A span of a trace. A span that is not recorded is empty and costs nothing.
 
 use super::Tracer;
 use leasehold_core::TraceContext;
@@ -8,18 +8,18 @@ use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use std::borrow::Cow;
 use std::time::SystemTime;
 
-/// A span that has begun. It ends when it is dropped, unless it was ended before.
+/// An open span. It ends when it is dropped, unless it was ended before.
 #[must_use = "a span that is dropped at once has no length"]
 #[derive(Default)]
-pub struct Span(Option<Box<Open>>);
+pub struct Span(Option<Box<OpenSpan>>);
 
-struct Open {
+struct OpenSpan {
     tracer: Tracer,
     name: Cow<'static, str>,
     context: TraceContext,
     parent: Option<TraceContext>,
-    /// Whether the parent is of this process.
-    inner: bool,
+    /// Whether the parent is in this process.
+    parent_is_local: bool,
     kind: SpanKind,
     from: SystemTime,
     attributes: Vec<KeyValue>,
@@ -28,8 +28,8 @@ struct Open {
 }
 
 impl Span {
-    /// One that nobody records.
-    pub fn unseen() -> Self {
+    /// Creates a span that is not recorded.
+    pub fn noop() -> Self {
         Self(None)
     }
 
@@ -40,12 +40,12 @@ impl Span {
         parent: Option<&TraceContext>,
         from: SystemTime,
     ) -> Self {
-        Self(Some(Box::new(Open {
+        Self(Some(Box::new(OpenSpan {
             tracer,
             name,
             context,
             parent: parent.copied(),
-            inner: false,
+            parent_is_local: false,
             kind: SpanKind::Internal,
             from,
             attributes: Vec::new(),
@@ -54,89 +54,89 @@ impl Span {
         })))
     }
 
-    /// Begins a part of it now.
+    /// Begins a child span now.
     pub fn begin(&self, name: impl Into<Cow<'static, str>>) -> Self {
         match self.0 {
             Some(_) => self.begin_at(name, SystemTime::now()),
-            None => Self::unseen(),
+            None => Self::noop(),
         }
     }
 
-    /// Begins a part of it that began then.
+    /// Begins a child span with a given start time.
     pub fn begin_at(&self, name: impl Into<Cow<'static, str>>, at: SystemTime) -> Self {
         let Some(open) = &self.0 else {
-            return Self::unseen();
+            return Self::noop();
         };
-        let mut part = open.tracer.begin_at(name, Some(&open.context), at);
-        if let Some(part) = &mut part.0 {
-            part.inner = true;
+        let mut child = open.tracer.begin_at(name, Some(&open.context), at);
+        if let Some(child) = &mut child.0 {
+            child.parent_is_local = true;
         }
-        part
+        child
     }
 
-    /// Whether it is recorded: what is only for it need not be found out otherwise.
+    /// Returns whether the span is recorded; if not, its attributes need not be computed.
     pub fn is_recorded(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Where it is, for those who go on from here; none if it is not recorded.
+    /// Returns the trace context to pass on; none if the span is not recorded.
     pub fn context(&self) -> Option<TraceContext> {
         self.0.as_ref().map(|open| open.context)
     }
 
-    /// It answers a call from outside.
-    pub fn serves(mut self) -> Self {
+    /// Marks the span as serving a call (kind *server*).
+    pub fn server(mut self) -> Self {
         if let Some(open) = &mut self.0 {
             open.kind = SpanKind::Server;
         }
         self
     }
 
-    /// It is a call to somebody outside.
-    pub fn calls(mut self) -> Self {
+    /// Marks the span as a call to another system (kind *client*).
+    pub fn client(mut self) -> Self {
         if let Some(open) = &mut self.0 {
             open.kind = SpanKind::Client;
         }
         self
     }
 
-    /// Says something about it. Never a payload, a key or a secret.
+    /// Sets an attribute. Never a payload, a key or a secret.
     pub fn set(&mut self, key: &'static str, value: impl Into<Value>) {
         if let Some(open) = &mut self.0 {
             open.attributes.push(KeyValue::new(key, value));
         }
     }
 
-    /// Says something about it that takes work to say.
+    /// Sets an attribute from a value that is formatted only if the span is recorded.
     pub fn set_text(&mut self, key: &'static str, value: impl ToString) {
         if let Some(open) = &mut self.0 {
             open.attributes.push(KeyValue::new(key, value.to_string()));
         }
     }
 
-    /// Points at a span of another trace, or of another part of this one.
+    /// Links to another span.
     pub fn link(&mut self, other: Option<TraceContext>) {
         if let (Some(open), Some(other)) = (&mut self.0, other) {
             open.links.push(Link::with_context(exported(&other, false)));
         }
     }
 
-    /// Says that it failed, and why.
+    /// Sets the status to error, with the reason.
     pub fn failed(&mut self, why: impl Into<Cow<'static, str>>) {
         if let Some(open) = &mut self.0 {
             open.status = Status::error(why);
         }
     }
 
-    /// Ends it now.
+    /// Ends the span now.
     pub fn end(self) {
         drop(self);
     }
 
-    /// Ends it as of then.
+    /// Ends the span with a given end time.
     pub fn end_at(mut self, at: SystemTime) {
         if let Some(open) = self.0.take() {
-            open.give(at);
+            open.submit(at);
         }
     }
 }
@@ -144,15 +144,15 @@ impl Span {
 impl Drop for Span {
     fn drop(&mut self) {
         if let Some(open) = self.0.take() {
-            open.give(SystemTime::now());
+            open.submit(SystemTime::now());
         }
     }
 }
 
-impl Open {
-    fn give(self, at: SystemTime) {
+impl OpenSpan {
+    fn submit(self, at: SystemTime) {
         let tracer = self.tracer.clone();
-        tracer.give(|scope| {
+        tracer.submit(|scope| {
             let mut links = SpanLinks::default();
             links.links = self.links;
             SpanData {
@@ -160,11 +160,11 @@ impl Open {
                 parent_span_id: self
                     .parent
                     .map_or(SpanId::INVALID, |parent| parent.span.into()),
-                parent_span_is_remote: self.parent.is_some() && !self.inner,
+                parent_span_is_remote: self.parent.is_some() && !self.parent_is_local,
                 span_kind: self.kind,
                 name: self.name,
                 start_time: self.from,
-                // A clock that was set back must not make it end before it began.
+                // The clock may have been set back; a span must not end before it began.
                 end_time: at.max(self.from),
                 attributes: self.attributes,
                 dropped_attributes_count: 0,

@@ -1,22 +1,24 @@
-//! What an engine answers is counted by call and outcome. The engine here says what it is told to say; real ones are watched in the tests of the binary.
+//! Calls to an engine are counted by call and outcome. The engine here is scripted; the tests of the binary observe real ones.
 
 use async_trait::async_trait;
 use leasehold_core::graph::NodeRun;
 use leasehold_core::{ExecutionId, JsonText, Timestamp, Version, VersionBody};
-use leasehold_engine::{Description, EndedPage, Engine, Error, Result, Start, StartOutcome, Told};
+use leasehold_engine::{
+    Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StopAck,
+};
 use leasehold_store::fresh_id;
 use leasehold_telemetry::{Format, ObservedEngine, Telemetry};
 use std::sync::{Arc, Mutex};
 
-/// Says what it is told to say.
+/// An engine with scripted answers.
 #[derive(Default)]
-struct Scripted {
+struct ScriptedEngine {
     start: Mutex<Option<StartOutcome>>,
     error: Mutex<Option<Error>>,
     knows: Mutex<bool>,
 }
 
-impl Scripted {
+impl ScriptedEngine {
     fn answer<T>(&self, known: T, unknown: T) -> Result<T> {
         match self.error.lock().unwrap().clone() {
             Some(error) => Err(error),
@@ -27,7 +29,7 @@ impl Scripted {
 }
 
 #[async_trait]
-impl Engine for Scripted {
+impl Engine for ScriptedEngine {
     fn name(&self) -> &'static str {
         "scripted"
     }
@@ -40,12 +42,12 @@ impl Engine for Scripted {
         self.answer(Description::Open, Description::NotFound)
     }
 
-    async fn cancel(&self, _: ExecutionId, _: &str) -> Result<Told> {
-        self.answer(Told::Told, Told::NotFound)
+    async fn cancel(&self, _: ExecutionId, _: &str) -> Result<StopAck> {
+        self.answer(StopAck::Acknowledged, StopAck::NotFound)
     }
 
-    async fn terminate(&self, _: ExecutionId, _: &str) -> Result<Told> {
-        self.answer(Told::Told, Told::NotFound)
+    async fn terminate(&self, _: ExecutionId, _: &str) -> Result<StopAck> {
+        self.answer(StopAck::Acknowledged, StopAck::NotFound)
     }
 
     async fn ended_since(&self, _: Timestamp, _: Option<Vec<u8>>) -> Result<EndedPage> {
@@ -69,15 +71,15 @@ impl Engine for Scripted {
     }
 }
 
-struct Watched {
-    script: Arc<Scripted>,
+struct EngineFixture {
+    script: Arc<ScriptedEngine>,
     engine: ObservedEngine,
     telemetry: Telemetry,
 }
 
-impl Watched {
+impl EngineFixture {
     fn new() -> Self {
-        let (script, telemetry) = (Arc::new(Scripted::default()), Telemetry::default());
+        let (script, telemetry) = (Arc::new(ScriptedEngine::default()), Telemetry::default());
         Self {
             engine: ObservedEngine::new(script.clone(), &telemetry),
             script,
@@ -85,9 +87,9 @@ impl Watched {
         }
     }
 
-    /// Calls and outcomes that were counted, and how many calls were timed.
+    /// Returns the counted calls by outcome, and how many calls were timed.
     fn counted(&self) -> (Vec<String>, f64) {
-        let text = self.telemetry.metrics.shown(Format::Prometheus).unwrap();
+        let text = self.telemetry.metrics.render(Format::Prometheus).unwrap();
         let calls = text.lines().filter_map(|line| {
             let line =
                 line.strip_prefix("leasehold_engine_calls_total{engine=\"scripted\",call=\"")?;
@@ -135,8 +137,8 @@ fn start() -> Start {
 }
 
 #[tokio::test]
-async fn the_five_outcomes_of_a_start_are_told_apart() {
-    let watched = Watched::new();
+async fn outcomes_of_a_start_are_counted_separately() {
+    let fixture = EngineFixture::new();
     let error = || "no answer".to_owned();
     for outcome in [
         StartOutcome::Started,
@@ -148,10 +150,10 @@ async fn the_five_outcomes_of_a_start_are_told_apart() {
             reached: false,
         },
     ] {
-        *watched.script.start.lock().unwrap() = Some(outcome.clone());
-        assert_eq!(watched.engine.start(&start()).await, outcome);
+        *fixture.script.start.lock().unwrap() = Some(outcome.clone());
+        assert_eq!(fixture.engine.start(&start()).await, outcome);
     }
-    let (calls, timed) = watched.counted();
+    let (calls, timed) = fixture.counted();
     let outcomes = [
         "already_started",
         "refused",
@@ -165,9 +167,9 @@ async fn the_five_outcomes_of_a_start_are_told_apart() {
 }
 
 #[tokio::test]
-async fn an_answer_is_ok_not_found_or_none_at_all() {
-    let watched = Watched::new();
-    let script = &watched.script;
+async fn answers_are_counted_as_ok_not_found_unavailable_or_failed() {
+    let fixture = EngineFixture::new();
+    let script = &fixture.script;
     let unavailable = || Error::Unavailable("away".to_owned());
     let failed = || Error::Failed("strange".to_owned());
     for (knows, error) in [
@@ -178,12 +180,12 @@ async fn an_answer_is_ok_not_found_or_none_at_all() {
     ] {
         *script.knows.lock().unwrap() = knows;
         *script.error.lock().unwrap() = error.clone();
-        let answer = watched.engine.describe(fresh_id()).await;
+        let answer = fixture.engine.describe(fresh_id()).await;
         assert_eq!(answer.err(), error);
-        let answer = watched.engine.health().await;
+        let answer = fixture.engine.health().await;
         assert_eq!(answer.err(), error);
     }
-    let (calls, timed) = watched.counted();
+    let (calls, timed) = fixture.counted();
     let expected = [
         "describe failed 1",
         "describe not_found 1",

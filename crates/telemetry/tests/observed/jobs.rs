@@ -1,8 +1,8 @@
-//! Jobs: put into queues, taken, kept and ended.
+//! Metrics of jobs: enqueued, claimed, renewed and finished.
 
-use crate::observed_env::{ObservedEnv, moves};
+use crate::observed_env::{ObservedEnv, changes};
 use leasehold_core::JsonText;
-use leasehold_core::job::{Again, ClaimedJob, JobClaim, JobEnd, JobFinish};
+use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, RetryMode};
 use leasehold_store::job::{Dedup, NewJob};
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ fn job(queue: &str) -> NewJob {
     NewJob::new(queue, "letter", JsonText::default())
 }
 
-async fn claimed(ground: &ObservedEnv, max: u32) -> Vec<ClaimedJob> {
+async fn claimed(env: &ObservedEnv, max: u32) -> Vec<ClaimedJob> {
     let claim = JobClaim {
         queue: "mails".to_owned(),
         worker: WORKER.to_owned(),
         max,
         lease: Some(LEASE),
     };
-    ground.store.job_claim(&claim).await.unwrap().jobs
+    env.store.job_claim(&claim).await.unwrap().jobs
 }
 
 #[tokio::test]
-async fn jobs_are_counted_by_queue_and_those_that_were_there_are_not() {
-    let ground = ObservedEnv::new().await;
+async fn enqueued_jobs_are_counted_by_queue_without_duplicates() {
+    let env = ObservedEnv::new().await;
     let once = NewJob {
         dedup: Some(Dedup {
             key: "once".to_owned(),
@@ -40,37 +40,33 @@ async fn jobs_are_counted_by_queue_and_those_that_were_there_are_not() {
         once,
         job("mails"),
     ];
-    ground.store.job_enqueue(&jobs).await.unwrap();
-    let expected = moves([
+    env.store.job_enqueue(&jobs).await.unwrap();
+    let expected = changes([
         ("leasehold_jobs_enqueued_total{queue=\"mails\"}", 3.0),
         ("leasehold_jobs_enqueued_total{queue=\"prints\"}", 1.0),
     ]);
-    assert_eq!(ground.moved(), expected);
-    assert_eq!(claimed(&ground, 2).await.len(), 2);
-    let expected = moves([("leasehold_jobs_claimed_total{queue=\"mails\"}", 2.0)]);
-    assert_eq!(ground.moved(), expected);
+    assert_eq!(env.changed(), expected);
+    assert_eq!(claimed(&env, 2).await.len(), 2);
+    let expected = changes([("leasehold_jobs_claimed_total{queue=\"mails\"}", 2.0)]);
+    assert_eq!(env.changed(), expected);
 }
 
 #[tokio::test]
-async fn every_end_of_a_claim_is_counted_by_what_came_of_it() {
-    let ground = ObservedEnv::new().await;
-    ground
-        .store
-        .job_enqueue(&vec![job("mails"); 6])
-        .await
-        .unwrap();
-    let jobs = claimed(&ground, 6).await;
-    ground.moved();
-    let failed = |again| JobEnd::Failed {
+async fn finished_claims_are_counted_by_outcome() {
+    let env = ObservedEnv::new().await;
+    env.store.job_enqueue(&vec![job("mails"); 6]).await.unwrap();
+    let jobs = claimed(&env, 6).await;
+    env.changed();
+    let failed = |retry_mode| JobEnd::Failed {
         error: "no such address".to_owned(),
-        again,
+        retry_mode,
     };
     let ends = [
         JobEnd::Completed { result: None },
-        failed(Again::Never),
-        failed(Again::Policy),
+        failed(RetryMode::Never),
+        failed(RetryMode::Policy),
         JobEnd::Snoozed(Duration::from_secs(1)),
-        JobEnd::GivenBack,
+        JobEnd::Returned,
     ];
     let finishes = jobs.iter().zip(ends).map(|(job, end)| JobFinish {
         claim: job.claim(),
@@ -78,37 +74,29 @@ async fn every_end_of_a_claim_is_counted_by_what_came_of_it() {
     });
     let mut finishes: Vec<JobFinish> = finishes.collect();
     finishes.push(finishes[0].clone());
-    ground.store.job_finish(WORKER, &finishes).await.unwrap();
-    let expected = moves([
+    env.store.job_finish(WORKER, &finishes).await.unwrap();
+    let expected = changes([
         ("leasehold_jobs_finished_total{outcome=\"completed\"}", 1.0),
         ("leasehold_jobs_finished_total{outcome=\"failed\"}", 1.0),
         ("leasehold_jobs_finished_total{outcome=\"queued\"}", 3.0),
         ("leasehold_jobs_finished_total{outcome=\"lease_lost\"}", 1.0),
         ("leasehold_lease_losses_total{kind=\"job\"}", 1.0),
     ]);
-    assert_eq!(ground.moved(), expected);
+    assert_eq!(env.changed(), expected);
 }
 
 #[tokio::test]
-async fn leases_of_jobs_are_counted_when_renewed_and_when_taken_back() {
-    let ground = ObservedEnv::new().await;
-    ground
-        .store
-        .job_enqueue(&vec![job("mails"); 2])
-        .await
-        .unwrap();
-    let jobs = claimed(&ground, 2).await;
-    ground.moved();
+async fn renewed_and_expired_job_leases_are_counted() {
+    let env = ObservedEnv::new().await;
+    env.store.job_enqueue(&vec![job("mails"); 2]).await.unwrap();
+    let jobs = claimed(&env, 2).await;
+    env.changed();
     let claims: Vec<_> = jobs.iter().map(ClaimedJob::claim).collect();
-    ground
-        .store
-        .job_renew(WORKER, &claims, LEASE)
-        .await
-        .unwrap();
-    let expected = moves([("leasehold_lease_renewals_total{kind=\"job\"}", 2.0)]);
-    assert_eq!(ground.moved(), expected);
-    ground.clock.advance(LEASE * 2);
-    ground.store.job_requeue_expired(10).await.unwrap();
-    let expected = moves([("leasehold_lease_expiries_total{kind=\"job\"}", 2.0)]);
-    assert_eq!(ground.moved(), expected);
+    env.store.job_renew(WORKER, &claims, LEASE).await.unwrap();
+    let expected = changes([("leasehold_lease_renewals_total{kind=\"job\"}", 2.0)]);
+    assert_eq!(env.changed(), expected);
+    env.clock.advance(LEASE * 2);
+    env.store.job_requeue_expired(10).await.unwrap();
+    let expected = changes([("leasehold_lease_expiries_total{kind=\"job\"}", 2.0)]);
+    assert_eq!(env.changed(), expected);
 }

@@ -1,4 +1,4 @@
-//! Every outcome of a store's calls is counted once, as it is described: a real store, watched, and what has moved after each call.
+//! Every outcome of a store call is counted once: an observed SQLite store, and the metrics that changed after each call.
 
 #![allow(clippy::unwrap_used)]
 

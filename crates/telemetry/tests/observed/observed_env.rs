@@ -1,4 +1,4 @@
-//! A watched SQLite store with a clock that stands still, a workspace, and what has moved since the last look.
+//! An observed SQLite store with a manual clock and a workspace, and the metrics that changed since the last read.
 
 use leasehold_core::{DefinitionId, Plan, VersionBody, WorkspaceId};
 use leasehold_store::request::{Claim, ClaimOutcome, Claimed, ClaimedRequest, Enqueue, NewRequest};
@@ -18,8 +18,8 @@ pub(crate) const LEASE: Duration = Duration::from_secs(30);
 /// An observed store with a workspace in it, and its metrics.
 pub(crate) struct ObservedEnv {
     pub(crate) store: Arc<dyn Store>,
-    /// The same, unwatched: what other processes use.
-    pub(crate) unwatched: Arc<dyn Store>,
+    /// The same store, not observed, as another process uses it.
+    pub(crate) unobserved: Arc<dyn Store>,
     pub(crate) clock: ManualClock,
     pub(crate) workspace: WorkspaceId,
     pub(crate) definition: DefinitionId,
@@ -49,9 +49,9 @@ impl ObservedEnv {
             definition,
             ..
         } = TestWorkspace::with(&*store, options).await;
-        let ground = Self {
+        let env = Self {
             store,
-            unwatched: backend.store.clone(),
+            unobserved: backend.store.clone(),
             clock,
             workspace,
             definition,
@@ -59,8 +59,8 @@ impl ObservedEnv {
             last: Mutex::default(),
             _backend: backend,
         };
-        ground.moved();
-        ground
+        env.changed();
+        env
     }
 
     pub(crate) fn request(&self) -> NewRequest {
@@ -75,12 +75,12 @@ impl ObservedEnv {
         }
     }
 
-    /// Enqueues one, and claims it.
+    /// Enqueues a request and claims it.
     pub(crate) async fn claimed(&self) -> ClaimedRequest {
         let call = self.enqueue(vec![self.request()]);
         self.store.request_enqueue(&call).await.unwrap();
         let claimed = self.claim().await.requests.remove(0);
-        self.moved();
+        self.changed();
         claimed
     }
 
@@ -97,32 +97,32 @@ impl ObservedEnv {
         }
     }
 
-    /// What has moved since the last look, but for calls and their times.
-    pub(crate) fn moved(&self) -> BTreeMap<String, f64> {
+    /// Returns the series that changed since the last call, without call counts and durations.
+    pub(crate) fn changed(&self) -> BTreeMap<String, f64> {
         let all = self.all();
         let mut last = self.last.lock().unwrap();
-        let moved = all.iter().map(|(series, now)| {
+        let changed = all.iter().map(|(series, now)| {
             let was = last.get(series).copied().unwrap_or_default();
             (series.clone(), now - was)
         });
-        let quiet = |series: &str| {
-            let noise = ["process_", "leasehold_store_", "leasehold_build_info"];
-            noise.iter().any(|prefix| series.starts_with(prefix))
+        let is_ignored = |series: &str| {
+            let ignored = ["process_", "leasehold_store_", "leasehold_build_info"];
+            ignored.iter().any(|prefix| series.starts_with(prefix))
         };
-        let moved = moved
-            .filter(|(series, by)| *by != 0.0 && !quiet(series))
+        let changed = changed
+            .filter(|(series, by)| *by != 0.0 && !is_ignored(series))
             .collect();
         *last = all;
-        moved
+        changed
     }
 
-    /// The value of a series.
+    /// Returns the value of a series.
     pub(crate) fn value(&self, series: &str) -> f64 {
         self.all()[series]
     }
 
     fn all(&self) -> BTreeMap<String, f64> {
-        let text = self.telemetry.metrics.shown(Format::Prometheus).unwrap();
+        let text = self.telemetry.metrics.render(Format::Prometheus).unwrap();
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         lines
             .map(|line| {
@@ -133,15 +133,15 @@ impl ObservedEnv {
     }
 }
 
-/// What [`ObservedEnv::moved`] must say.
-pub(crate) fn moves<const N: usize>(moves: [(&str, f64); N]) -> BTreeMap<String, f64> {
-    moves.map(|(series, by)| (series.to_owned(), by)).into()
+/// Returns the expected result of [`ObservedEnv::changed`].
+pub(crate) fn changes<const N: usize>(changes: [(&str, f64); N]) -> BTreeMap<String, f64> {
+    changes.map(|(series, by)| (series.to_owned(), by)).into()
 }
 
-/// A request that failed for good.
+/// Returns the changes for one failed request.
 pub(crate) fn failed(reason: &str) -> BTreeMap<String, f64> {
     let series = format!("queue_items_failed_total{{reason=\"{reason}\"}}");
-    moves([
+    changes([
         (&series, 1.0),
         ("leasehold_requests_finished_total{status=\"failed\"}", 1.0),
     ])

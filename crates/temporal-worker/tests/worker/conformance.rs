@@ -1,3 +1,3 @@
-//! The suite of engines over Temporal with its worker.
+//! The engine conformance suite on Temporal with the graph worker.
 
 leasehold_engine_conformance::suite!(crate::temporal_fixture::fixture);

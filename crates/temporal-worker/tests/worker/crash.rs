@@ -1,7 +1,7 @@
-//! Worker and Temporal are killed in the middle of many executions, and started again: all end as if nothing had been.
+//! Kills the worker and Temporal during many executions and restarts them: all executions complete, and no job runs twice.
 
-use crate::PATIENCE;
-use crate::program::{field, says, spawn};
+use crate::WAIT_TIMEOUT;
+use crate::program::{field, spawn, wait_for_text};
 use leasehold_client::api::definition::{NewDefinition, NewVersion};
 use leasehold_client::api::key::{NewKey, Scope};
 use leasehold_client::api::request::{NewRequest, NewRequests};
@@ -19,14 +19,14 @@ use std::sync::{Arc, Mutex};
 const EXECUTIONS: usize = 60;
 const QUEUE: &str = "crash";
 
-/// How often each job was worked on.
-type Worked = Arc<Mutex<HashMap<String, u32>>>;
+/// How often each job ran.
+type RunCounts = Arc<Mutex<HashMap<String, u32>>>;
 
 fn blocking<T>(work: impl FnOnce() -> T) -> T {
     tokio::task::block_in_place(work)
 }
 
-/// A call, a task beside a pause, and a task behind both.
+/// A call, then a task in parallel to a delay, then a task after both.
 fn graph(url: &str) -> VersionBody {
     let retry = json!({"max_attempts": 5, "base_ms": 100});
     let document = json!({
@@ -44,8 +44,8 @@ fn graph(url: &str) -> VersionBody {
     VersionBody::Graph(serde_json::from_value(document).unwrap())
 }
 
-/// The server, and a client with its administrator's key.
-fn serve(folder: &Path, temporal: &str) -> (Process, Client, String) {
+/// Starts the server; returns it with a client that has its administrator key.
+fn serve(directory: &Path, temporal: &str) -> (Process, Client, String) {
     let arguments = [
         "serve",
         "--listen",
@@ -55,31 +55,31 @@ fn serve(folder: &Path, temporal: &str) -> (Process, Client, String) {
         "--temporal-address",
         temporal,
     ];
-    let process = spawn(folder, &arguments, &[]);
-    let line = says(&process, "leasehold is running");
+    let process = spawn(directory, &arguments, &[]);
+    let line = wait_for_text(&process, "leasehold is running");
     let url = format!("http://{}", field(&line, "listens"));
-    let key = std::fs::read_to_string(folder.join("leasehold-data/admin.key")).unwrap();
+    let key = std::fs::read_to_string(directory.join("leasehold-data/admin.key")).unwrap();
     let client = Client::new(&url, key.trim()).unwrap();
     (process, client, url)
 }
 
-fn work(folder: &Path, temporal: &str, url: &str, key: &str) -> Process {
+fn work(directory: &Path, temporal: &str, url: &str, key: &str) -> Process {
     let arguments = ["worker", "--temporal-address", temporal, "--server", url];
     let variables = [
         ("LEASEHOLD_KEY", key),
         ("LEASEHOLD__HTTP_NODES__ALLOW", "127.0.0.1"),
     ];
-    spawn(folder, &arguments, &variables)
+    spawn(directory, &arguments, &variables)
 }
 
-/// Whoever does the tasks; it outlives all crashes.
-fn crew(client: Client, worked: Worked) -> WorkerHandle {
-    let worker = Worker::of(Arc::new(HttpSource::new(client))).queue(QUEUE);
+/// Starts the worker of the task queue, which keeps running.
+fn start_worker(client: Client, runs: RunCounts) -> WorkerHandle {
+    let worker = Worker::builder(Arc::new(HttpSource::new(client))).queue(QUEUE);
     let worker = worker.handler("work", move |task: Value, _: JobContext| {
-        let worked = worked.clone();
+        let runs = runs.clone();
         async move {
             let id = format!("{}/{}", task["execution_id"], task["node_id"]);
-            *worked.lock().unwrap().entry(id).or_default() += 1;
+            *runs.lock().unwrap().entry(id).or_default() += 1;
             Ok(json!("done"))
         }
     });
@@ -119,7 +119,7 @@ async fn until(
     what: &str,
     is_so: impl Fn(&WorkspaceState) -> bool,
 ) {
-    let seen = eventually(PATIENCE, async || {
+    let seen = eventually(WAIT_TIMEOUT, async || {
         let state = client.workspace_get(workspace).await;
         state.is_ok_and(|state| is_so(&state))
     });
@@ -129,12 +129,12 @@ async fn until(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_killed_worker_and_a_killed_temporal_lose_and_double_nothing() {
-    let folder = temp_dir();
+async fn killed_worker_and_temporal_lose_and_repeat_no_job() {
+    let directory = temp_dir();
     let mut temporal =
         blocking(|| TestTemporal::start(TemporalOptions::default().on_file())).unwrap();
     let address = temporal.address().to_owned();
-    let (mut server, client, url) = serve(folder.path(), &address);
+    let (mut server, client, url) = serve(directory.path(), &address);
     let key = NewKey {
         name: "graphs".to_owned(),
         scope: Scope::Worker {
@@ -142,22 +142,25 @@ async fn a_killed_worker_and_a_killed_temporal_lose_and_double_nothing() {
         },
     };
     let key = client.key_create(&key).await.unwrap().secret;
-    let worked = Worked::default();
-    let crew = crew(Client::new(&url, &key).unwrap(), worked.clone());
+    let runs = RunCounts::default();
+    let task_worker = start_worker(Client::new(&url, &key).unwrap(), runs.clone());
     let called = LocalServer::start().await;
-    let mut worker = work(folder.path(), &address, &url, &key);
+    let mut worker = work(directory.path(), &address, &url, &key);
     let workspace = enqueue(&client, &called.url("/echo")).await;
 
-    until(&client, workspace, "begun", |state| {
+    until(&client, workspace, "started", |state| {
         state.requests.completed >= 5
     })
     .await;
     blocking(|| worker.kill());
     blocking(|| temporal.kill()).unwrap();
     let before = client.workspace_get(workspace).await.unwrap();
-    assert!(before.requests.completed < EXECUTIONS as u64, "too late");
+    assert!(
+        before.requests.completed < EXECUTIONS as u64,
+        "all completed before the kill"
+    );
     blocking(|| temporal.start_again()).unwrap();
-    let mut worker = work(folder.path(), &address, &url, &key);
+    let mut worker = work(directory.path(), &address, &url, &key);
     until(&client, workspace, "done", |state| {
         state.requests.completed + state.requests.failed == EXECUTIONS as u64
             && state.slots.in_use == 0
@@ -166,16 +169,16 @@ async fn a_killed_worker_and_a_killed_temporal_lose_and_double_nothing() {
 
     let end = client.workspace_get(workspace).await.unwrap();
     assert_eq!(end.requests.completed, EXECUTIONS as u64, "{end:?}");
-    let worked = worked.lock().unwrap().clone();
-    assert_eq!(worked.len(), 2 * EXECUTIONS);
-    assert!(worked.values().all(|times| *times == 1), "{worked:?}");
+    let runs = runs.lock().unwrap().clone();
+    assert_eq!(runs.len(), 2 * EXECUTIONS);
+    assert!(runs.values().all(|times| *times == 1), "{runs:?}");
     let jobs = client.job_list(QUEUE, None).all().await.unwrap();
     assert_eq!(jobs.len(), 2 * EXECUTIONS);
     assert!(jobs.iter().all(|job| job.status == JobStatus::Completed));
-    crew.stop().await;
+    task_worker.stop().await;
     for process in [&mut worker, &mut server] {
         process.terminate();
-        let status = blocking(|| process.wait(PATIENCE));
+        let status = blocking(|| process.wait(WAIT_TIMEOUT));
         assert!(status.success(), "{}", process.log());
     }
 }

@@ -1,11 +1,11 @@
-//! The executions whose histories are kept in `crates/temporal-worker/tests/histories`, run anew. With `LEASEHOLD_RECORD_HISTORIES=1` what they leave
-//! is kept there instead; its README says when.
+//! Runs the executions whose histories are in `crates/temporal-worker/tests/histories`. With `LEASEHOLD_RECORD_HISTORIES=1` it records their histories
+//! there; the README says when to do that.
 
 use crate::temporal_fixture::{QUEUE, fixture};
 use leasehold_core::ExecutionEnd;
 use leasehold_core::graph::{Edge, Graph};
 use leasehold_engine::Start;
-use leasehold_engine_conformance::{Crew, EngineFixture};
+use leasehold_engine_conformance::{EngineFixture, TaskWorkers};
 use leasehold_testkit::TestTemporal;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -39,17 +39,17 @@ fn task(id: &str, kind: &str) -> Value {
     json!({"id": id, "type": "task", "queue": QUEUE, "kind": kind, "input": id, "retry": {"max_attempts": 1}})
 }
 
-/// The execution's history can be read, and is kept if that is wished.
-async fn keep(start: &Start, name: &str) {
+/// Reads the execution's history, and records it if [`RECORD_VARIABLE`] is set.
+async fn record(start: &Start, name: &str) {
     let history = history_json(start).await;
     assert!(history.contains("LeaseholdGraph"));
     if std::env::var_os(RECORD_VARIABLE).is_some() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
-        std::fs::write(folder.join(name), history).unwrap();
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
+        std::fs::write(directory.join(name), history).unwrap();
     }
 }
 
-/// All that happened in an execution's workflow, as the JSON that the SDK's replayer reads.
+/// Returns the history of an execution's workflow, in the JSON of the SDK's replayer.
 async fn history_json(start: &Start) -> String {
     let url = format!("http://{}", TestTemporal::shared().address());
     let options = ConnectionOptions::new(Url::parse(&url).unwrap()).build();
@@ -77,13 +77,13 @@ async fn history_json(start: &Start) -> String {
 }
 
 async fn ended(g: &EngineFixture, start: &Start, end: ExecutionEnd) {
-    assert_eq!(g.ended(start).await.0, end);
+    assert_eq!(g.wait_ended(start).await.0, end);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_chain_with_a_delay_completes() {
+async fn chain_with_delay_completes() {
     let g = fixture().await;
-    let crew = Crew::at_work(&g);
+    let workers = TaskWorkers::start(&g);
     let nodes = vec![
         task("first", "echo"),
         json!({"id": "pause", "type": "delay", "milliseconds": 50}),
@@ -92,14 +92,14 @@ async fn a_chain_with_a_delay_completes() {
     let pairs = [("first", "pause"), ("pause", "last")];
     let start = g.start(graph(nodes, &pairs), json!({"n": 1})).await;
     ended(&g, &start, ExecutionEnd::Completed).await;
-    keep(&start, "chain_with_delay.json").await;
-    crew.leave().await;
+    record(&start, "chain_with_delay.json").await;
+    workers.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_fan_out_with_a_failing_node_fails() {
+async fn fan_out_with_failing_node_fails() {
     let g = fixture().await;
-    let crew = Crew::at_work(&g);
+    let workers = TaskWorkers::start(&g);
     let nodes = vec![
         task("root", "echo"),
         task("good", "echo"),
@@ -113,14 +113,14 @@ async fn a_fan_out_with_a_failing_node_fails() {
     let pairs: Vec<_> = pairs.collect();
     let start = g.start(graph(nodes, &pairs), json!({})).await;
     ended(&g, &start, ExecutionEnd::Failed).await;
-    keep(&start, "fan_out_with_failure.json").await;
-    crew.leave().await;
+    record(&start, "fan_out_with_failure.json").await;
+    workers.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cancelled_one_is_cancelled() {
+async fn cancelled_graph_is_cancelled() {
     let g = fixture().await;
-    let crew = Crew::at_work(&g);
+    let workers = TaskWorkers::start(&g);
     let nodes = vec![
         task("held", "hold"),
         json!({"id": "pause", "type": "delay", "milliseconds": 3_600_000}),
@@ -128,18 +128,18 @@ async fn a_cancelled_one_is_cancelled() {
     ];
     let pairs = [("held", "never"), ("pause", "never")];
     let start = g.start(graph(nodes, &pairs), json!({})).await;
-    crew.until_begun("held", g.patience).await;
+    workers.wait_started("held", g.timeout).await;
     g.engine.cancel(start.execution, "test").await.unwrap();
     ended(&g, &start, ExecutionEnd::Cancelled).await;
-    keep(&start, "cancelled.json").await;
-    crew.leave().await;
+    record(&start, "cancelled.json").await;
+    workers.stop().await;
 }
 
-/// Ten times ten in parallel, each row behind the one before; then a long chain.
+/// Ten rows of ten parallel nodes, each row after the one before; then a long chain.
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_200_nodes_completes() {
+async fn graph_of_200_nodes_completes() {
     let g = fixture().await;
-    let crew = Crew::at_work(&g);
+    let workers = TaskWorkers::start(&g);
     let id = |at: usize| format!("n{at}");
     let nodes = (0..200).map(|at| task(&id(at), "echo")).collect();
     let mut pairs = Vec::new();
@@ -155,48 +155,47 @@ async fn one_of_200_nodes_completes() {
         .collect();
     let start = g.start(graph(nodes, &pairs), json!({})).await;
     ended(&g, &start, ExecutionEnd::Completed).await;
-    keep(&start, "of_200_nodes.json").await;
-    crew.leave().await;
+    record(&start, "of_200_nodes.json").await;
+    workers.stop().await;
 }
 
-/// All that its nodes are given is more than Temporal takes in one answer.
+/// The inputs of its nodes exceed Temporal's limit for one task response.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_wide_one_with_large_params_completes() {
+async fn wide_graph_with_large_params_completes() {
     let g = fixture().await;
-    let crew = Crew::at_work(&g);
+    let workers = TaskWorkers::start(&g);
     let all =
         |at| json!({"id": format!("n{at}"), "type": "task", "queue": QUEUE, "kind": "nothing"});
     let nodes = (0..30).map(all).collect();
     let params = json!({"text": "x".repeat(200_000)});
     let start = g.start(graph(nodes, &[]), params).await;
     ended(&g, &start, ExecutionEnd::Completed).await;
-    crew.leave().await;
+    workers.stop().await;
 }
 
-/// A job that waits in its queue is not done any more once its execution is cancelled.
+/// Cancelling an execution cancels its queued job.
 #[tokio::test(flavor = "multi_thread")]
-async fn the_waiting_job_of_a_cancelled_execution_is_cancelled() {
+async fn queued_job_of_a_cancelled_execution_is_cancelled() {
     let g = fixture().await;
     let start = g
         .start(graph(vec![task("waits", "echo")], &[]), json!({}))
         .await;
-    g.queued().await;
+    g.wait_queued().await;
     g.engine.cancel(start.execution, "test").await.unwrap();
     ended(&g, &start, ExecutionEnd::Cancelled).await;
     let gone = leasehold_testkit::eventually(Duration::from_secs(30), async || {
         let counts = g.store.queue_counts(QUEUE).await;
         counts.is_ok_and(|counts| counts.ready + counts.running == 0)
     });
-    assert!(gone.await, "the job is still there");
+    assert!(gone.await, "the job was not cancelled");
 }
 
-/// A queue that the worker's key does not open fails the node, and says so.
+/// A queue without access for the worker's key fails the node with an error that names it.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_queue_that_the_key_does_not_open_is_named() {
+async fn queue_without_access_is_named_in_the_error() {
     let g = fixture().await;
     let node = json!({"id": "far", "type": "task", "queue": "elsewhere"});
     let start = g.start(graph(vec![node], &[]), json!({})).await;
-    let error =
-        "node `far` failed: the key of `leasehold worker` does not open the queue `elsewhere`";
-    g.failed(&start, error).await;
+    let error = "node `far` failed: failed to enqueue the job: the key of `leasehold worker` has no access to queue `elsewhere`";
+    g.expect_failed(&start, error).await;
 }

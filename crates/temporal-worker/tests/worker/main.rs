@@ -1,4 +1,4 @@
-//! `leasehold worker` against a real Temporal and a real server: the suite of engines, the histories it leaves, what it survives, what it refuses.
+//! Tests of `leasehold worker` with a real Temporal and a real server: the engine conformance suite, histories, crashes and invalid settings.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,5 +11,5 @@ mod temporal_fixture;
 
 use std::time::Duration;
 
-/// Long enough for a slow machine; what is waited for comes much sooner.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// Limit on waiting for an expected event; long enough for a slow machine.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(90);

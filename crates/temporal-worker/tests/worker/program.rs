@@ -1,23 +1,23 @@
-//! The program under test in a folder of its own, by its command and its settings. Knows no case.
+//! Starts the program under test in its own directory.
 
-use crate::PATIENCE;
+use crate::WAIT_TIMEOUT;
 use leasehold_testkit::Process;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Starts a command of the program with these variables.
-pub(crate) fn spawn(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Process {
+/// Starts a command of the program with these environment variables.
+pub(crate) fn spawn(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Process {
     let mut command = Command::new(program());
     command
         .args(arguments)
-        .current_dir(folder)
-        // Somebody's own settings must not lead to somebody's own servers.
+        .current_dir(directory)
+        // The developer's settings must not lead to the developer's servers.
         .env_clear()
         .envs(variables.iter().copied());
     Process::spawn(command)
 }
 
-/// `leasehold`, which Cargo puts beside the worker's program.
+/// Returns the path of `leasehold`, which Cargo builds beside the worker's program.
 fn program() -> PathBuf {
     let program =
         Path::new(env!("CARGO_BIN_EXE_leasehold-temporal-worker")).with_file_name("leasehold");
@@ -29,12 +29,12 @@ fn program() -> PathBuf {
     program
 }
 
-/// Waits for the line with that text.
-pub(crate) fn says(process: &Process, text: &str) -> String {
-    tokio::task::block_in_place(|| process.wait_for_line(PATIENCE, |line| line.contains(text)))
+/// Waits for a line with this text.
+pub(crate) fn wait_for_text(process: &Process, text: &str) -> String {
+    tokio::task::block_in_place(|| process.wait_for_line(WAIT_TIMEOUT, |line| line.contains(text)))
 }
 
-/// What stands behind `name=` in a line.
+/// Returns the value of the field `name=` in a line.
 pub(crate) fn field(line: &str, name: &str) -> String {
     let (_, behind) = line.split_once(&format!("{name}=")).unwrap();
     let value = behind.split_whitespace().next().unwrap();

@@ -1,26 +1,26 @@
-//! What `leasehold worker` refuses, each with one clear line; and what it waits for.
+//! Settings that `leasehold worker` rejects with one error line, and servers that it waits for.
 
-use crate::PATIENCE;
-use crate::program::{field, says, spawn};
+use crate::WAIT_TIMEOUT;
+use crate::program::{field, spawn, wait_for_text};
 use leasehold_core::key::{KeyScope, Secret};
 use leasehold_testkit::{TestTemporal, temp_dir};
 use std::path::Path;
 
-/// A key that looks like one and opens nothing.
-fn stray_key() -> String {
+/// A well-formed key that no server knows.
+fn unknown_key() -> String {
     let queues = vec!["q".to_owned()];
     let secret = Secret::new(&KeyScope::Worker { queues }, &[7; 32]);
     secret.reveal().to_owned()
 }
 
-/// Arguments, variables, and what the refusal names.
+/// Arguments, variables, and a part of the error.
 type Case<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str);
 
-/// The one line it ends with.
-fn refused(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> String {
+/// Runs the worker and returns its single error line.
+fn error_line(directory: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> String {
     let arguments: Vec<&str> = ["worker"].iter().chain(arguments).copied().collect();
-    let mut process = spawn(folder, &arguments, variables);
-    let status = tokio::task::block_in_place(|| process.wait(PATIENCE));
+    let mut process = spawn(directory, &arguments, variables);
+    let status = tokio::task::block_in_place(|| process.wait(WAIT_TIMEOUT));
     let log = process.log();
     assert!(!status.success(), "{log}");
     let errors: Vec<&str> = log
@@ -32,27 +32,23 @@ fn refused(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Str
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_work_is_named() {
-    let folder = temp_dir();
-    let key = stray_key();
+async fn invalid_settings_are_named() {
+    let directory = temp_dir();
+    let key = unknown_key();
     let with_key = [("LEASEHOLD_KEY", key.as_str())];
-    std::fs::write(folder.path().join("empty"), "").unwrap();
+    std::fs::write(directory.path().join("empty"), "").unwrap();
     let cases: [Case<'_>; 10] = [
-        (&[], &[], "there is no key: set LEASEHOLD_KEY"),
-        (&[], &[("LEASEHOLD_KEY", "secret")], "no key of Leasehold's"),
-        (&["--key-file", "nowhere"], &[], "nowhere cannot be read"),
-        (&["--key-file", "empty"], &[], "no key of Leasehold's"),
+        (&[], &[], "no API key: set LEASEHOLD_KEY"),
+        (&[], &[("LEASEHOLD_KEY", "secret")], "invalid API key"),
+        (&["--key-file", "nowhere"], &[], "cannot read nowhere"),
+        (&["--key-file", "empty"], &[], "invalid API key"),
         (&["--key", "x"], &with_key, "--key"),
         (
             &["--server", "ftp://x"],
             &with_key,
             "--server: must be a URL",
         ),
-        (
-            &["--ca-file", "nowhere"],
-            &with_key,
-            "nowhere cannot be read",
-        ),
+        (&["--ca-file", "nowhere"], &with_key, "cannot read nowhere"),
         (
             &["--concurrency", "0"],
             &with_key,
@@ -73,28 +69,28 @@ async fn what_cannot_work_is_named() {
         ),
     ];
     for (arguments, variables, named) in cases {
-        let line = refused(folder.path(), arguments, variables);
+        let line = error_line(directory.path(), arguments, variables);
         assert!(line.contains(named), "{arguments:?} {named}: {line}");
         assert!(!line.contains(&key), "{line}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_the_server_does_not_know_is_refused_at_once() {
-    let folder = temp_dir();
-    let server = spawn(folder.path(), &["serve", "--listen", "127.0.0.1:0"], &[]);
-    let line = says(&server, "leasehold is running");
+async fn unknown_key_is_rejected_at_once() {
+    let directory = temp_dir();
+    let server = spawn(directory.path(), &["serve", "--listen", "127.0.0.1:0"], &[]);
+    let line = wait_for_text(&server, "leasehold is running");
     let url = format!("http://{}", field(&line, "listens"));
-    let key = stray_key();
+    let key = unknown_key();
     let variables = [("LEASEHOLD_KEY", key.as_str())];
-    let line = refused(folder.path(), &["--server", &url], &variables);
-    assert!(line.contains("does not accept the key"), "{line}");
+    let line = error_line(directory.path(), &["--server", &url], &variables);
+    assert!(line.contains("rejected the API key"), "{line}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_temporal_and_a_server_that_are_away_are_waited_for_and_a_signal_ends_it_well() {
-    let folder = temp_dir();
-    let key = stray_key();
+async fn worker_waits_for_temporal_and_server_and_stops_on_a_signal() {
+    let directory = temp_dir();
+    let key = unknown_key();
     let arguments = [
         "worker",
         "--temporal-address",
@@ -102,19 +98,19 @@ async fn a_temporal_and_a_server_that_are_away_are_waited_for_and_a_signal_ends_
         "--server",
         "http://127.0.0.1:1",
     ];
-    let mut process = spawn(folder.path(), &arguments, &[("LEASEHOLD_KEY", &key)]);
-    says(&process, "the server does not answer");
-    says(&process, "Temporal cannot be reached; trying again");
+    let mut process = spawn(directory.path(), &arguments, &[("LEASEHOLD_KEY", &key)]);
+    wait_for_text(&process, "server is unreachable");
+    wait_for_text(&process, "failed to connect to Temporal; retrying");
     process.terminate();
-    let status = tokio::task::block_in_place(|| process.wait(PATIENCE));
+    let status = tokio::task::block_in_place(|| process.wait(WAIT_TIMEOUT));
     assert!(status.success(), "{}", process.log());
     assert!(process.log().contains("stopped"), "{}", process.log());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_worker_with_nothing_to_do_stops_at_once() {
-    let folder = temp_dir();
-    let key = stray_key();
+async fn idle_worker_stops_at_once() {
+    let directory = temp_dir();
+    let key = unknown_key();
     let address = tokio::task::block_in_place(TestTemporal::shared).address();
     let arguments = [
         "worker",
@@ -125,9 +121,9 @@ async fn a_worker_with_nothing_to_do_stops_at_once() {
         "--task-queue",
         "nobody",
     ];
-    let mut process = spawn(folder.path(), &arguments, &[("LEASEHOLD_KEY", &key)]);
-    says(&process, "working on graphs");
+    let mut process = spawn(directory.path(), &arguments, &[("LEASEHOLD_KEY", &key)]);
+    wait_for_text(&process, "connected to Temporal; running graphs");
     process.terminate();
-    let status = tokio::task::block_in_place(|| process.wait(PATIENCE));
+    let status = tokio::task::block_in_place(|| process.wait(WAIT_TIMEOUT));
     assert!(status.success(), "{}", process.log());
 }

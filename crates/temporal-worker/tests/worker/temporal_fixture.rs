@@ -1,4 +1,4 @@
-//! A real Temporal, the server's API over a fresh store, and the worker between them, all in this process but Temporal. Knows no case.
+//! The fixture: a real Temporal, and in this process the API server on a fresh store and the graph worker.
 
 use leasehold_client::Client;
 use leasehold_core::key::KeyScope;
@@ -14,17 +14,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-/// The queue of the tasks.
+/// The queue of task nodes.
 pub(crate) const QUEUE: &str = "conformance";
 
-/// What must live as long as a case: dropped, all of it stops.
+/// Stops everything when it is dropped.
 struct Guard {
     _stop: DropGuard,
     _services: Runtime,
     _server: TestServer,
 }
 
-/// An engine with a worker.
+/// Creates an engine with a graph worker.
 pub(crate) async fn fixture() -> EngineFixture {
     let setup = ServerSetup {
         engine: ServerEngine::Missing,
@@ -34,11 +34,11 @@ pub(crate) async fn fixture() -> EngineFixture {
     let (address, _) = server.serve(None).await;
     let temporal = temporal_options();
     let queues = vec![QUEUE.to_owned()];
-    // A key for the queue of the tasks, and no other.
+    // A key for the task queue only.
     let client = server.client(address, KeyScope::Worker { queues }).await;
-    work(&temporal, client, &server.stop);
+    start_worker(&temporal, client, &server.stop);
     let store = server.store.clone();
-    // Jobs of dead workers come back by it.
+    // Requeues the jobs of dead workers.
     let services = Runtime::start(store.clone(), None, RuntimeOptions::new("test"));
     let engine = Arc::new(TemporalEngine::new(temporal).unwrap());
     let guard = Guard {
@@ -48,13 +48,13 @@ pub(crate) async fn fixture() -> EngineFixture {
     };
     let fixture = EngineFixture::new(engine, store);
     EngineFixture {
-        // Temporal answers a repeated start with the same request id as it did the first.
-        tells_repetitions: false,
+        // Temporal answers a repeated start with the same request id like the first one.
+        reports_repeated_starts: false,
         ..fixture.on_queue(QUEUE).guarded(guard)
     }
 }
 
-/// The shared server, and a task queue that no other test uses.
+/// Options for the shared server with the test's own task queue.
 fn temporal_options() -> TemporalOptions {
     let id: leasehold_core::RequestId = fresh_id();
     TemporalOptions {
@@ -65,7 +65,7 @@ fn temporal_options() -> TemporalOptions {
     }
 }
 
-fn work(temporal: &TemporalOptions, client: Client, stop: &CancellationToken) {
+fn start_worker(temporal: &TemporalOptions, client: Client, stop: &CancellationToken) {
     let allow = vec!["127.0.0.1".parse().unwrap()];
     let outbound = Outbound::new(OutboundOptions { allow }).unwrap();
     let options = GraphWorkerOptions {

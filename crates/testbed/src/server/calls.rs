@@ -1,4 +1,4 @@
-//! Calls of the server's app in process, without a socket.
+//! In-process calls of the server's app, without a socket.
 
 use super::{TestResponse, TestServer};
 use axum::body::Body;
@@ -13,7 +13,7 @@ impl TestServer {
         self.call_with(method, path, key, &[], body).await
     }
 
-    /// Calls the app with more headers.
+    /// Calls the app with additional headers.
     pub async fn call_with(
         &self,
         method: Method,
@@ -35,7 +35,7 @@ impl TestServer {
         self.send(request, key, body).await
     }
 
-    /// Calls the app with a body that need not be JSON.
+    /// Calls the app with a raw body, which need not be JSON.
     pub async fn call_raw(
         &self,
         method: Method,
@@ -50,7 +50,7 @@ impl TestServer {
         self.send(request, key, Body::from(body.to_owned())).await
     }
 
-    /// Calls the app with a request and a body of any kind.
+    /// Sends a request with any body to the app.
     pub async fn send(&self, mut request: Builder, key: &str, body: Body) -> TestResponse {
         if !key.is_empty() {
             request = request.header(header::AUTHORIZATION, format!("Bearer {key}"));
@@ -69,13 +69,13 @@ impl TestServer {
         self.call(Method::POST, path, key, body).await
     }
 
-    /// Every item of a list, read in pages of `limit`; `path` may have a query.
+    /// Returns every item of a list, read in pages of `limit`; `path` may have a query.
     pub async fn all_pages(&self, path: &str, key: &str, limit: u32) -> Vec<Value> {
-        let joint = if path.contains('?') { '&' } else { '?' };
+        let separator = if path.contains('?') { '&' } else { '?' };
         let mut items = Vec::new();
         let mut next = String::new();
         loop {
-            let page = format!("{path}{joint}limit={limit}{next}");
+            let page = format!("{path}{separator}limit={limit}{next}");
             let page = self.get(&page, key).await.expect(200);
             let rows = page["items"].as_array().unwrap();
             assert!(rows.len() <= limit as usize);

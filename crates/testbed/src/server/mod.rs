@@ -1,4 +1,4 @@
-//! A server in the test's process, over a store of its own: its app, its state, an administrator's key and more keys.
+//! A server in the test process on its own store: its app, its state and its keys.
 
 mod calls;
 mod listen;
@@ -15,25 +15,25 @@ use leasehold_core::key::KeyScope;
 use leasehold_core::why::EngineFacts;
 use leasehold_engine::Engine;
 use leasehold_ops as ops;
-use leasehold_server::{Parts, ServerOptions, State, app};
+use leasehold_server::{ServerOptions, State, StateParts, app};
 use leasehold_store::Store;
 use leasehold_telemetry::{Telemetry, observe_store};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What a server has for an engine.
+/// The engine of a [`TestServer`].
 #[derive(Clone, Default)]
 pub enum ServerEngine {
-    /// The [`TestEngine`], in good health.
+    /// A healthy [`TestEngine`].
     #[default]
     Test,
-    /// None.
+    /// No engine.
     Missing,
-    /// This one, in good health.
+    /// This engine, reported as healthy.
     Given(Arc<dyn Engine>),
 }
 
-/// How a [`TestServer`] is set up.
+/// Options of a [`TestServer`].
 #[derive(Clone, Default)]
 pub struct ServerSetup {
     /// The server's limits.
@@ -42,36 +42,36 @@ pub struct ServerSetup {
     pub engine: ServerEngine,
 }
 
-/// A server over a store of its own. Calls go to its app in process; `listen` and `serve` open a socket.
+/// A server on its own store. Calls go to its app in process; `listen` and `serve` open a socket.
 pub struct TestServer {
-    /// The store as the server has it: observed, for its metrics.
+    /// The server's store, with metrics.
     pub store: Arc<dyn Store>,
     /// The routes.
     pub app: Router,
-    /// What the routes share.
+    /// The state that the routes share.
     pub state: State,
-    /// An administrator's key.
+    /// An administrator key.
     pub admin: String,
     /// Stops the server.
     pub stop: CancellationToken,
-    /// What the server believes of its engine; its engine too, unless the set-up says otherwise.
+    /// The engine's health as the server sees it; also its engine, unless the set-up has another.
     pub engine: Arc<TestEngine>,
     /// The database behind the store.
     pub backend: TestBackend,
 }
 
 impl TestServer {
-    /// Over a SQLite file, with the database's clock, ordinary limits and the test engine.
+    /// Starts a server on a SQLite file, with the database's clock, default limits and the test engine.
     pub async fn new() -> Self {
         Self::on(BackendKind::Sqlite).await
     }
 
-    /// Over a store of this kind, else as [`new`](Self::new).
+    /// Starts a server on a store of this kind, otherwise like [`new`](Self::new).
     pub async fn on(kind: BackendKind) -> Self {
         Self::over(TestBackend::new(kind).await, ServerSetup::default()).await
     }
 
-    /// Over a SQLite file whose clock shows noon of 1 March 2026 until the test moves it.
+    /// Starts a server on a SQLite file with a manual clock at noon of 1 March 2026.
     pub async fn with_manual_clock() -> Self {
         let start = "2026-03-01T12:00:00Z".parse().unwrap();
         let options = BackendOptions::default().clock_at(start);
@@ -79,12 +79,12 @@ impl TestServer {
         Self::over(backend, ServerSetup::default()).await
     }
 
-    /// Over a SQLite file, with these limits.
+    /// Starts a server on a SQLite file with these limits.
     pub async fn with_options(options: ServerOptions) -> Self {
         Self::on_with_options(BackendKind::Sqlite, options).await
     }
 
-    /// Over a store of this kind, with these limits.
+    /// Starts a server on a store of this kind with these limits.
     pub async fn on_with_options(kind: BackendKind, options: ServerOptions) -> Self {
         let setup = ServerSetup {
             options,
@@ -93,12 +93,12 @@ impl TestServer {
         Self::over(TestBackend::new(kind).await, setup).await
     }
 
-    /// Over this backend.
+    /// Starts a server on this backend.
     pub async fn over(backend: TestBackend, setup: ServerSetup) -> Self {
         let telemetry = Telemetry::default();
         let store: Arc<dyn Store> = Arc::new(observe_store(backend.store.clone(), &telemetry));
         let facts = match &setup.engine {
-            ServerEngine::Test | ServerEngine::Given(_) => EngineFacts::Well,
+            ServerEngine::Test | ServerEngine::Given(_) => EngineFacts::Healthy,
             ServerEngine::Missing => EngineFacts::Missing,
         };
         let test_engine = Arc::new(TestEngine::new(facts));
@@ -108,7 +108,7 @@ impl TestServer {
             ServerEngine::Given(engine) => Some(engine),
         };
         let stop = CancellationToken::new();
-        let state = State::new(Parts {
+        let state = State::new(StateParts {
             store: store.clone(),
             engine,
             watch: test_engine.clone(),

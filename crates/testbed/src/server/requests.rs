@@ -1,4 +1,4 @@
-//! Workspaces of a server with keys of their own, and the states a request is brought into: enqueued, claimed, running, ended.
+//! Workspaces of a server with their keys, and helpers that bring a request to a status: enqueued, claimed, running, ended.
 
 use super::TestServer;
 use crate::definition::{binding, create_definition, create_workspace, publish_version};
@@ -20,7 +20,7 @@ const LEASE: Duration = Duration::from_secs(60);
 /// A [`TestWorkspace`] and the key of its workspace.
 #[derive(Clone, Debug)]
 pub struct KeyedWorkspace {
-    /// The workspace and its definition, `order`; read through [`Deref`].
+    /// The workspace and its definition `order`; accessible through [`Deref`].
     pub base: TestWorkspace,
     /// A key of the workspace.
     pub key: String,
@@ -35,14 +35,14 @@ impl Deref for KeyedWorkspace {
 }
 
 impl KeyedWorkspace {
-    /// The body of a request to enqueue.
+    /// The JSON body of an enqueue call.
     pub fn order(&self) -> Value {
         json!({"definition": self.definition, "params": {"n": 1}})
     }
 }
 
 impl TestServer {
-    /// Creates a workspace with so many slots, the published definition `order` and a key.
+    /// Creates a workspace with `limit` slots, the published definition `order` and a key.
     pub async fn workspace(&self, limit: u32) -> KeyedWorkspace {
         let workspace = create_workspace(&*self.store, Plan::Free, Some(limit))
             .await
@@ -59,7 +59,7 @@ impl TestServer {
         }
     }
 
-    /// Publishes a version of [`binding`] with this schema of params.
+    /// Publishes a version of [`binding`] with this params schema.
     pub async fn publish(
         &self,
         workspace: WorkspaceId,
@@ -93,7 +93,7 @@ impl TestServer {
         self.enqueue_as(workspace, json!({})).await
     }
 
-    /// Enqueues a request with more fields.
+    /// Enqueues a request with additional fields.
     pub async fn enqueue_as(&self, workspace: &KeyedWorkspace, fields: Value) -> String {
         let mut body = workspace.order();
         for (name, value) in fields.as_object().unwrap() {
@@ -104,7 +104,7 @@ impl TestServer {
         created["id"].as_str().unwrap().to_owned()
     }
 
-    /// Claims up to so many requests.
+    /// Claims up to `batch` requests.
     pub async fn claim(&self, batch: u32) -> Vec<ClaimedRequest> {
         let claim = Claim {
             owner: DISPATCHER.to_owned(),
@@ -114,30 +114,34 @@ impl TestServer {
         };
         match self.store.request_claim(&claim).await.unwrap() {
             ClaimOutcome::Claimed(claimed) => claimed.requests,
-            ClaimOutcome::LockLost => panic!("no lock was asked for"),
+            ClaimOutcome::LockLost => panic!("the claim has no lock"),
         }
     }
 
     /// Enqueues a request and claims it.
-    pub async fn claimed(&self, workspace: &KeyedWorkspace) -> ClaimedRequest {
+    pub async fn enqueue_claimed(&self, workspace: &KeyedWorkspace) -> ClaimedRequest {
         let id = self.enqueue(workspace).await;
         let claimed = self.claim(100).await;
         let own = claimed.into_iter().find(|c| c.id.to_string() == id);
-        own.expect("the request is claimed")
+        own.expect("the request was not claimed")
     }
 
     /// Enqueues a request, claims it and marks it dispatched.
-    pub async fn running(&self, workspace: &KeyedWorkspace) -> ClaimedRequest {
-        let claimed = self.claimed(workspace).await;
+    pub async fn enqueue_running(&self, workspace: &KeyedWorkspace) -> ClaimedRequest {
+        let claimed = self.enqueue_claimed(workspace).await;
         let claims = [ClaimRef::from(&claimed)];
         let dispatched = self.store.request_dispatched(DISPATCHER, &claims).await;
         dispatched.unwrap();
         claimed
     }
 
-    /// Enqueues a request and brings its execution to this end.
-    pub async fn ended(&self, workspace: &KeyedWorkspace, end: ExecutionEnd) -> ClaimedRequest {
-        let running = self.running(workspace).await;
+    /// Enqueues a request and ends its execution.
+    pub async fn enqueue_ended(
+        &self,
+        workspace: &KeyedWorkspace,
+        end: ExecutionEnd,
+    ) -> ClaimedRequest {
+        let running = self.enqueue_running(workspace).await;
         self.finish(running.execution, end).await;
         running
     }
@@ -149,17 +153,17 @@ impl TestServer {
             end,
             error: None,
         };
-        let finished = self.store.execution_finish("follower", &[finish]).await;
+        let finished = self.store.execution_finish("reconciler", &[finish]).await;
         finished.unwrap();
     }
 
-    /// Gives a claim back, to be claimed again after so many seconds.
+    /// Releases a claim with a delay in seconds.
     pub async fn release(&self, claimed: &ClaimedRequest, kind: ReleaseKind, seconds: u64) {
         let release = Release {
             claim: claimed.into(),
             kind,
             delay: Duration::from_secs(seconds),
-            error: Some("the engine said no".to_owned()),
+            error: Some("rejected by the engine".to_owned()),
         };
         let released = self.store.request_release(DISPATCHER, &[release]).await;
         released.unwrap();

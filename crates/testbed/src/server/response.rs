@@ -1,40 +1,40 @@
-//! What the app answered to a call, and checks of it.
+//! The response of a call, and assertions on it.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, Response, header};
 use http_body_util::BodyExt;
 use serde_json::Value;
 
-/// A response, read to its end.
+/// A fully read response.
 #[derive(Debug)]
 pub struct TestResponse {
     /// The status code.
     pub status: u16,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body, null where it is empty or no JSON.
+    /// The body as JSON; null if it is empty or not JSON.
     pub json: Value,
     /// The body's text.
     pub text: String,
 }
 
 impl TestResponse {
-    /// The body, if the status is this.
+    /// Returns the body if the status is this.
     ///
     /// # Panics
-    /// When the status is another.
+    /// When the status differs.
     #[track_caller]
     pub fn expect(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text);
         self.json
     }
 
-    /// Checks that the response is a problem of this code at this path (empty for none).
+    /// Asserts that the response is a problem with this code and this `path` (empty for none), and returns it.
     ///
     /// # Panics
     /// When it is not.
     #[track_caller]
-    pub fn refused(self, code: &str, path: &str) -> Value {
+    pub fn expect_problem(self, code: &str, path: &str) -> Value {
         assert_eq!(self.json["code"], code, "{} {}", self.status, self.text);
         assert_eq!(self.json["status"], self.status, "{}", self.text);
         assert_eq!(self.json["type"], format!("/errors/{code}"));
@@ -44,13 +44,13 @@ impl TestResponse {
         self.json
     }
 
-    /// A header's text, empty where it is absent.
+    /// Returns a header's value; empty if it is missing.
     pub fn header(&self, name: &str) -> &str {
         let value = self.headers.get(name);
         value.map_or("", |value| value.to_str().unwrap())
     }
 
-    /// Reads a response; of a stream of events only the first block, as it has no end.
+    /// Reads a response; of an event stream only the first block, since the stream does not end.
     pub(super) async fn read(response: Response<Body>) -> Self {
         let (parts, mut body) = response.into_parts();
         let kind = parts.headers.get(header::CONTENT_TYPE);

@@ -1,4 +1,4 @@
--- Reads the rows and sequences of a database into the session's setting testkit.content, as JSON.
+-- Stores the rows and sequences of a database as JSON in the session setting testkit.content.
 DO $$
 DECLARE
     relation regclass;

@@ -1,4 +1,4 @@
--- Gives a database the rows and sequences of the session's setting testkit.content again.
+-- Restores the rows and sequences of a database from the session setting testkit.content.
 DO $$
 DECLARE
     content jsonb := current_setting('testkit.content')::jsonb;

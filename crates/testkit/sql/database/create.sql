@@ -1,2 +1,2 @@
--- Makes a database for one test, or for a template that is being built, as a copy of another.
+-- Creates a database for one test or for a template under construction, as a copy of another database.
 CREATE DATABASE {name} TEMPLATE {template};

@@ -1,2 +1,2 @@
--- Drops a database even if a test left connections open.
+-- Drops a database, and terminates connections that a test left open.
 DROP DATABASE IF EXISTS {name} WITH (FORCE);

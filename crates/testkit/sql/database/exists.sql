@@ -1,2 +1,2 @@
--- Says whether a template has been built; it gets its name only when it is complete.
+-- Returns whether a template exists. A template gets its name only once it is complete.
 SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1);

@@ -1,2 +1,2 @@
--- Names the databases that wait for their next test.
+-- Lists the idle databases, which the next tests reuse.
 CREATE TABLE IF NOT EXISTS idle_database (name text PRIMARY KEY, template text NOT NULL);

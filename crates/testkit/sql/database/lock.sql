@@ -1,2 +1,2 @@
--- Lets one process at a time build a template; the lock goes with the connection.
+-- Locks a template's name, so that one process at a time builds it. Closing the connection releases the lock.
 SELECT pg_advisory_lock(hashtextextended($1, 0));

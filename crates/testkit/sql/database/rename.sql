@@ -1,2 +1,2 @@
--- Gives a complete template its name, the sign that it is ready to be copied.
+-- Renames a complete template to its final name, which marks it as ready to copy.
 ALTER DATABASE {building} RENAME TO {name};

@@ -1,4 +1,4 @@
--- Hashes every object of a database with its rights and settings: equal if a test changed rows only.
+-- Hashes every object of a database with its privileges and settings. The hash is unchanged if a test changed only rows.
 SELECT md5(string_agg(line, E'\n' ORDER BY line))
 FROM (
     SELECT concat_ws(' ', 'relation', c.oid, c.relname, c.relkind, c.relowner, c.relacl, c.reloptions)

@@ -1,21 +1,21 @@
-//! Starts a shared server and holds it until it is killed: the testkit's own tests kill it, and look what is left.
+//! Starts a shared server and keeps it running: the testkit's own tests kill this program and check that nothing remains.
 
 use std::io::{self, Write};
 
 use leasehold_testkit::{TestPostgres, TestTemporal};
 
 fn main() -> io::Result<()> {
-    let not_ours = || io::Error::other("the server is not our own");
-    let (pid, folder) = if std::env::args().nth(1).as_deref() == Some("temporal") {
+    let not_ours = || io::Error::other("another process started the server");
+    let (pid, directory) = if std::env::args().nth(1).as_deref() == Some("temporal") {
         let server = TestTemporal::shared();
-        (server.server_pid(), server.folder())
+        (server.server_pid(), server.directory())
     } else {
         let cluster = TestPostgres::shared().own_cluster().ok_or_else(not_ours)?;
-        (cluster.server_pid(), Some(cluster.folder()))
+        (cluster.server_pid(), Some(cluster.directory()))
     };
-    let (pid, folder) = pid.zip(folder).ok_or_else(not_ours)?;
-    writeln!(io::stdout(), "{pid} {}", folder.display())?;
-    // Ends with an orderly exit when the starter closes the pipe, and not before.
+    let (pid, directory) = pid.zip(directory).ok_or_else(not_ours)?;
+    writeln!(io::stdout(), "{pid} {}", directory.display())?;
+    // Exits cleanly when the parent closes the pipe.
     io::stdin().read_line(&mut String::new())?;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The proxy's own thread: opens and closes the port, carries out orders, knows which connections are open.
+//! The proxy's thread: opens and closes the port, executes commands and owns the open connections.
 
 use std::future::pending;
 use std::io;
@@ -15,35 +15,35 @@ use tokio::task::JoinSet;
 use super::connection::Connection;
 use super::{Modes, Traffic};
 
-/// What the proxy is told to do; it answers when it is done.
-pub(super) enum Order {
+/// A command for the proxy's thread.
+pub(super) enum Command {
     Listen,
     Refuse,
     Cut,
 }
 
-/// An order, and where its outcome goes.
-pub(super) type Answering = (Order, mpsc::Sender<io::Result<()>>);
+/// A command and the channel for its result.
+pub(super) type PendingCommand = (Command, mpsc::Sender<io::Result<()>>);
 
 struct Listener {
     address: SocketAddr,
     target: SocketAddr,
     modes: watch::Receiver<Modes>,
     traffic: Arc<watch::Sender<Traffic>>,
-    /// None while refusing.
+    /// None while the port is closed.
     socket: Option<TcpListener>,
     connections: JoinSet<()>,
-    /// Changes when all connections are to be reset.
+    /// Changes when all connections must be reset.
     cuts: watch::Sender<()>,
 }
 
-/// Runs until the sender of orders is dropped; then every connection is reset.
+/// Starts the thread. It runs until the sender of commands is dropped; then it resets every connection.
 pub(super) fn spawn(
     address: SocketAddr,
     target: SocketAddr,
     modes: watch::Receiver<Modes>,
     traffic: Arc<watch::Sender<Traffic>>,
-    orders: UnboundedReceiver<Answering>,
+    commands: UnboundedReceiver<PendingCommand>,
 ) -> JoinHandle<()> {
     let listener = Listener {
         address,
@@ -55,24 +55,24 @@ pub(super) fn spawn(
         cuts: watch::Sender::new(()),
     };
     thread::spawn(move || {
-        // Without a runtime nobody takes the orders, which fails the first of them.
+        // Without a runtime the channel closes, and the first command fails.
         if let Ok(runtime) = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
         {
-            runtime.block_on(listener.run(orders));
+            runtime.block_on(listener.run(commands));
         }
     })
 }
 
 impl Listener {
-    async fn run(mut self, mut orders: UnboundedReceiver<Answering>) {
+    async fn run(mut self, mut commands: UnboundedReceiver<PendingCommand>) {
         loop {
             tokio::select! {
-                order = orders.recv() => {
-                    let Some((order, done)) = order else { break };
-                    // Who does not wait for the answer does not need it.
-                    let _ = done.send(self.carry_out(order).await);
+                command = commands.recv() => {
+                    let Some((command, done)) = command else { break };
+                    // A sender that does not wait for the result does not need it.
+                    let _ = done.send(self.execute(command).await);
                 }
                 Some(client) = accept(self.socket.as_ref()) => self.connect(client),
                 Some(_) = self.connections.join_next() => {}
@@ -81,17 +81,17 @@ impl Listener {
         self.cut().await;
     }
 
-    async fn carry_out(&mut self, order: Order) -> io::Result<()> {
-        match order {
-            Order::Listen => self.socket = Some(TcpListener::bind(self.address).await?),
-            Order::Refuse => self.close()?,
-            Order::Cut => self.cut().await,
+    async fn execute(&mut self, command: Command) -> io::Result<()> {
+        match command {
+            Command::Listen => self.socket = Some(TcpListener::bind(self.address).await?),
+            Command::Refuse => self.close()?,
+            Command::Cut => self.cut().await,
         }
         Ok(())
     }
 
-    /// Closing alone is not enough: a program that is being started at this moment holds a copy of the socket for as long
-    /// as that takes, and the port with it.
+    /// Shuts the socket down before closing it: a child process that is being spawned may hold a copy of the socket, and
+    /// with it the port.
     fn close(&mut self) -> io::Result<()> {
         if let Some(socket) = self.socket.take() {
             let socket = std::net::TcpStream::from(OwnedFd::from(socket.into_std()?));
@@ -116,7 +116,7 @@ impl Listener {
     }
 }
 
-/// The next client; none while refusing, or when it was gone before it was here.
+/// Accepts the next client. Returns none if it disconnected first; never returns while the port is closed.
 async fn accept(socket: Option<&TcpListener>) -> Option<TcpStream> {
     match socket {
         Some(socket) => socket.accept().await.ok().map(|(client, _)| client),

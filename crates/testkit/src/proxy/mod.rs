@@ -1,4 +1,4 @@
-//! A TCP proxy that injects faults between a client and a server. Knows bytes and connections, not protocols.
+//! A TCP proxy that injects faults between a client and a server. Knows bytes and connections, no protocol.
 
 mod connection;
 mod listener;
@@ -13,62 +13,63 @@ use std::time::Duration;
 use tokio::sync::watch;
 
 use crate::port::free_port;
-use listener::{Answering, Order};
+use listener::{Command, PendingCommand};
 pub use traffic::Traffic;
 
-const WAIT_LIMIT: Duration = Duration::from_secs(60);
-/// A port can be taken between the choice and the start.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Another process can take a port before the proxy binds it.
 const START_ATTEMPTS: u32 = 5;
 
-/// What happens to the bytes of one direction.
+/// How the proxy treats the bytes of one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Mode {
-    /// They go through as they come.
+    /// Forwards them.
     #[default]
     Pass,
-    /// They are kept, and go through when passing again.
+    /// Buffers them until the mode is `Pass` again.
     Hold,
-    /// The first of them resets its connection.
+    /// Resets the connection at the first byte.
     Drop,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Modes {
     requests: Mode,
-    answers: Mode,
+    responses: Mode,
 }
 
-/// Stands between a client and a server, and passes, holds or drops what they say.
+/// A proxy between clients and a server that forwards, holds or drops their bytes.
 ///
-/// It runs on a thread of its own: a test may block its own thread while the proxy is at work. What a call says holds when
-/// the call returns, for connections that are open and for those to come. Held bytes are delivered even if their sender has
-/// gone away meanwhile, as bytes on a slow network are.
+/// The proxy runs on its own thread, so a test may block. A change of mode is in force when the call returns, for open and
+/// for new connections. Held bytes are delivered even if their sender has disconnected, as on a slow network.
 ///
-/// A protocol says more than its requests and answers: an HTTP/2 server, for one, answers pings and greets at once.
+/// "Requests" are all bytes from clients and "responses" all bytes from the server, also HTTP/2 settings and pings.
 pub struct FaultProxy {
     address: SocketAddr,
     modes: watch::Sender<Modes>,
     traffic: Arc<watch::Sender<Traffic>>,
-    orders: Option<tokio::sync::mpsc::UnboundedSender<Answering>>,
+    commands: Option<tokio::sync::mpsc::UnboundedSender<PendingCommand>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl FaultProxy {
-    /// Starts a proxy to that address, such as `127.0.0.1:7233`, on a free loopback port.
+    /// Starts a proxy to this address, such as `127.0.0.1:7233`, on a free loopback port.
     ///
     /// # Panics
-    /// When the address is none, or no port is free.
+    /// When the address is invalid or no port is free.
     pub async fn to(target: &str) -> Self {
         let target = tokio::net::lookup_host(target)
             .await
             .ok()
             .and_then(|mut found| found.next())
-            .unwrap_or_else(|| panic!("not an address: {target}"));
+            .unwrap_or_else(|| panic!("failed to resolve {target}"));
         let mut attempt = 1;
         loop {
             match Self::start(target) {
                 Ok(proxy) => return proxy,
-                Err(error) if attempt == START_ATTEMPTS => panic!("no proxy: {error}"),
+                Err(error) if attempt == START_ATTEMPTS => {
+                    panic!("failed to start the proxy: {error}")
+                }
                 Err(_) => attempt += 1,
             }
         }
@@ -78,7 +79,7 @@ impl FaultProxy {
         let address = SocketAddr::from(([127, 0, 0, 1], free_port()?));
         let modes = watch::Sender::new(Modes::default());
         let traffic = Arc::new(watch::Sender::new(Traffic::default()));
-        let (orders, inbox) = tokio::sync::mpsc::unbounded_channel();
+        let (commands, inbox) = tokio::sync::mpsc::unbounded_channel();
         let thread = listener::spawn(
             address,
             target,
@@ -90,122 +91,125 @@ impl FaultProxy {
             address,
             modes,
             traffic,
-            orders: Some(orders),
+            commands: Some(commands),
             thread: Some(thread),
         };
-        proxy.order(Order::Listen)?;
+        proxy.command(Command::Listen)?;
         Ok(proxy)
     }
 
-    /// `host:port` to connect to instead of the server's.
+    /// The proxy's `host:port`.
     #[must_use]
     pub fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// The port to connect to instead of the server's.
+    /// The proxy's port.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.address.port()
     }
 
-    /// Lets everything through again, first of all what was held.
+    /// Forwards everything again, held bytes first.
     pub fn pass(&self) {
         self.modes.send_replace(Modes::default());
     }
 
-    /// Keeps what clients send until [`pass`](Self::pass).
+    /// Holds the bytes from clients until [`pass`](Self::pass).
     pub fn hold_requests(&self) {
         self.modes.send_modify(|modes| modes.requests = Mode::Hold);
     }
 
-    /// Keeps what the server sends until [`pass`](Self::pass).
-    pub fn hold_answers(&self) {
-        self.modes.send_modify(|modes| modes.answers = Mode::Hold);
+    /// Holds the bytes from the server until [`pass`](Self::pass).
+    pub fn hold_responses(&self) {
+        self.modes.send_modify(|modes| modes.responses = Mode::Hold);
     }
 
-    /// Resets every connection whose client sends something, which never arrives.
+    /// Resets a connection when its client sends something, and drops those bytes.
     pub fn drop_requests(&self) {
         self.modes.send_modify(|modes| modes.requests = Mode::Drop);
     }
 
-    /// Resets every connection whose server sends something, which never arrives.
-    pub fn drop_answers(&self) {
-        self.modes.send_modify(|modes| modes.answers = Mode::Drop);
+    /// Resets a connection when the server sends something on it, and drops those bytes.
+    pub fn drop_responses(&self) {
+        self.modes.send_modify(|modes| modes.responses = Mode::Drop);
     }
 
-    /// Resets all connections on both sides; what was held is lost. New connections are welcome.
+    /// Resets all connections on both sides and drops held bytes. Accepts new connections.
     pub fn cut(&self) {
-        self.must(Order::Cut);
+        self.expect_done(Command::Cut);
     }
 
-    /// Closes the port: nobody can connect. Connections that are open go on.
+    /// Closes the port, so that new connections fail. Open connections continue.
     pub fn refuse(&self) {
-        self.must(Order::Refuse);
+        self.expect_done(Command::Refuse);
     }
 
     /// Opens the same port again.
     ///
     /// # Panics
-    /// When somebody else has taken it.
+    /// When another process has taken the port.
     pub fn accept_again(&self) {
-        self.must(Order::Listen);
+        self.expect_done(Command::Listen);
     }
 
-    /// What has gone through and what is held now.
+    /// The counters of bytes and connections.
     #[must_use]
     pub fn traffic(&self) -> Traffic {
         *self.traffic.borrow()
     }
 
-    /// Waits until at least so many bytes from clients are held.
+    /// Waits until at least `bytes` bytes from clients are held.
     ///
     /// # Panics
     /// When that takes longer than a minute.
-    pub async fn held_requests(&self, bytes: u64) {
-        self.until(|traffic| traffic.requests_held >= bytes).await;
+    pub async fn wait_for_held_requests(&self, bytes: u64) {
+        self.wait_until(|traffic| traffic.request_bytes_held >= bytes)
+            .await;
     }
 
-    /// Waits until at least so many bytes from the server are held.
+    /// Waits until at least `bytes` bytes from the server are held.
     ///
     /// # Panics
     /// When that takes longer than a minute.
-    pub async fn held_answers(&self, bytes: u64) {
-        self.until(|traffic| traffic.answers_held >= bytes).await;
+    pub async fn wait_for_held_responses(&self, bytes: u64) {
+        self.wait_until(|traffic| traffic.response_bytes_held >= bytes)
+            .await;
     }
 
-    /// Waits until the traffic is so.
+    /// Waits until the counters satisfy a condition.
     ///
     /// # Panics
     /// When that takes longer than a minute.
-    pub async fn until(&self, mut is_so: impl FnMut(&Traffic) -> bool) {
+    pub async fn wait_until(&self, mut condition: impl FnMut(&Traffic) -> bool) {
         let mut traffic = self.traffic.subscribe();
-        let waited = tokio::time::timeout(WAIT_LIMIT, traffic.wait_for(|now| is_so(now))).await;
+        let waited =
+            tokio::time::timeout(WAIT_TIMEOUT, traffic.wait_for(|now| condition(now))).await;
         assert!(
             waited.is_ok(),
-            "the proxy waited in vain: {:?}",
+            "condition not met within {WAIT_TIMEOUT:?}: {:?}",
             self.traffic()
         );
     }
 
-    fn must(&self, order: Order) {
-        self.order(order)
-            .unwrap_or_else(|error| panic!("the proxy could not do it: {error}"));
+    fn expect_done(&self, command: Command) {
+        self.command(command)
+            .unwrap_or_else(|error| panic!("proxy command failed: {error}"));
     }
 
-    /// Blocks until it is done: the proxy's thread never waits for anything of ours.
-    fn order(&self, order: Order) -> io::Result<()> {
-        let gone = || io::Error::other("the proxy has ended");
-        let (done, answer) = mpsc::channel();
-        let orders = self.orders.as_ref().ok_or_else(gone)?;
-        orders.send((order, done)).map_err(|_| gone())?;
-        answer.recv().map_err(|_| gone())?
+    /// Sends a command and blocks until it is done. The proxy's thread never waits for the caller.
+    fn command(&self, command: Command) -> io::Result<()> {
+        let gone = || io::Error::other("the proxy's thread has ended");
+        let (done, result) = mpsc::channel();
+        let commands = self.commands.as_ref().ok_or_else(gone)?;
+        commands.send((command, done)).map_err(|_| gone())?;
+        result.recv().map_err(|_| gone())?
     }
 }
 
 impl Drop for FaultProxy {
     fn drop(&mut self) {
-        drop(self.orders.take());
+        drop(self.commands.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

@@ -1,37 +1,37 @@
-//! What goes through the proxy, counted. Sees no bytes.
+//! Counters of the proxy's bytes and connections. Sees no bytes.
 
 use tokio::sync::watch;
 
-/// Bytes and connections of a proxy, as of one moment.
+/// Bytes and connections of a proxy at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Bytes that clients have sent, whatever became of them.
-    pub requests_seen: u64,
-    /// Bytes of clients that wait to be passed on.
-    pub requests_held: u64,
-    /// Bytes that the server has sent, whatever became of them.
-    pub answers_seen: u64,
-    /// Bytes of the server that wait to be passed on.
-    pub answers_held: u64,
-    /// Connections that clients have made, also those that have ended.
+    /// Bytes that clients have sent, forwarded or not.
+    pub request_bytes: u64,
+    /// Bytes from clients that are held.
+    pub request_bytes_held: u64,
+    /// Bytes that the server has sent, forwarded or not.
+    pub response_bytes: u64,
+    /// Bytes from the server that are held.
+    pub response_bytes_held: u64,
+    /// Connections that clients have opened, closed ones included.
     pub connections: u64,
 }
 
-/// The two ways through the proxy.
+/// The two directions through the proxy.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Direction {
     Requests,
-    Answers,
+    Responses,
 }
 
-/// Counts one way of one connection; what it holds leaves the count with it.
-pub(super) struct Count<'a> {
+/// Counts one direction of one connection. Dropping it subtracts its held bytes.
+pub(super) struct Counter<'a> {
     traffic: &'a watch::Sender<Traffic>,
     direction: Direction,
     held: u64,
 }
 
-impl<'a> Count<'a> {
+impl<'a> Counter<'a> {
     pub(super) fn new(traffic: &'a watch::Sender<Traffic>, direction: Direction) -> Self {
         Self {
             traffic,
@@ -40,22 +40,22 @@ impl<'a> Count<'a> {
         }
     }
 
-    /// So many bytes have come.
-    pub(super) fn seen(&self, bytes: usize) {
+    /// Adds received bytes.
+    pub(super) fn received(&self, bytes: usize) {
         self.traffic.send_modify(|traffic| match self.direction {
-            Direction::Requests => traffic.requests_seen += bytes as u64,
-            Direction::Answers => traffic.answers_seen += bytes as u64,
+            Direction::Requests => traffic.request_bytes += bytes as u64,
+            Direction::Responses => traffic.response_bytes += bytes as u64,
         });
     }
 
-    /// So many bytes are held now.
-    pub(super) fn held(&mut self, bytes: usize) {
+    /// Sets the number of held bytes.
+    pub(super) fn set_held(&mut self, bytes: usize) {
         let before = std::mem::replace(&mut self.held, bytes as u64);
         if before != self.held {
             self.traffic.send_modify(|traffic| {
                 let sum = match self.direction {
-                    Direction::Requests => &mut traffic.requests_held,
-                    Direction::Answers => &mut traffic.answers_held,
+                    Direction::Requests => &mut traffic.request_bytes_held,
+                    Direction::Responses => &mut traffic.response_bytes_held,
                 };
                 *sum = *sum + self.held - before;
             });
@@ -63,8 +63,8 @@ impl<'a> Count<'a> {
     }
 }
 
-impl Drop for Count<'_> {
+impl Drop for Counter<'_> {
     fn drop(&mut self) {
-        self.held(0);
+        self.set_held(0);
     }
 }

@@ -1,2 +1,2 @@
--- A change that is more than rows.
+-- Changes the schema.
 ALTER TABLE seeded ALTER COLUMN name DROP NOT NULL;

@@ -1,4 +1,4 @@
--- What a test does to rows and sequences.
+-- Changes rows and sequences, as a test does.
 UPDATE seeded SET name = 'changed';
 INSERT INTO seeded (name) VALUES ('second');
 INSERT INTO filled VALUES (1);

@@ -1,4 +1,4 @@
--- A template with a table that has a row and one that is empty.
+-- Creates a table with one row, an empty table and a sequence.
 CREATE TABLE seeded (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL);
 CREATE TABLE filled (id bigint PRIMARY KEY REFERENCES seeded);
 CREATE SEQUENCE unused;

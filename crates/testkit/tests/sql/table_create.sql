@@ -1,2 +1,2 @@
--- Makes something to find again, with one row.
-CREATE TABLE kept AS SELECT 1 AS number;
+-- Creates a table with one row, which must survive a restart.
+CREATE TABLE survivor AS SELECT 1 AS number;

@@ -1,2 +1,2 @@
--- Takes an order.
+-- Inserts an order.
 INSERT INTO shop_order (id, customer) VALUES ($1, $2)

@@ -1,2 +1,2 @@
--- Makes the table of the example's orders, which ends with the connection.
+-- Creates the example's table, which exists until the connection closes.
 CREATE TEMPORARY TABLE shop_order (id bigint PRIMARY KEY, customer text NOT NULL)

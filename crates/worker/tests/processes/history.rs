@@ -1,28 +1,27 @@
-//! What the database noted of leases and limits, commit by commit, and what must hold after each. Asks no database itself.
+//! The recorded history of leases and limits, commit by commit, and the invariants checked after each. Makes no queries.
 //!
-//! Commits are in the order of their timestamps, and of their numbers where those are equal. That order is right for what is asked here. A claim
-//! holds its queue's lock (and, under the limit of all, the lock of all) until it has committed, and whoever changes the limit holds
-//! the same one, so each of them gets its timestamp after the one before it. Whatever else changes a page only makes room: a claim that
-//! counted on that room saw it committed, and so has the later timestamp.
+//! Commits are ordered by timestamp, then by transaction id. That order is correct for these checks. A claim holds its queue's lock (and,
+//! under the global limit, the global lock) until it commits, and a limit change holds the same lock, so their timestamps are in lock order.
+//! All other changes of a page only free capacity: a claim that used the capacity saw the change committed, so it has the later timestamp.
 
 use leasehold_core::{JobId, Timestamp};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use tokio_postgres::Row;
 
-/// What one transaction did, in order.
+/// The changes of one transaction, in order.
 type Commit = Vec<Change>;
 
 #[derive(Clone, Debug)]
 enum Change {
     Page(Claim),
-    /// Some entries ended, or leases were renewed.
+    /// Some jobs ended, or leases were renewed.
     PageChanged {
         queue: i32,
         token: i64,
         jobs: Vec<JobId>,
         expires_at: Timestamp,
     },
-    PageGone {
+    PageDeleted {
         queue: i32,
         token: i64,
     },
@@ -49,20 +48,20 @@ pub(crate) struct History {
     commits: BTreeMap<(Timestamp, i64), Commit>,
 }
 
-/// How often limits were met.
+/// How often claims reached a limit.
 #[derive(Debug, Default)]
 pub(crate) struct Summary {
     /// Commits of claims.
     pub(crate) claims: usize,
-    /// Of those, how many left exactly so many running as the limit allows, by limit.
+    /// Number of claims that filled a limit exactly, by limit.
     pub(crate) full: BTreeMap<usize, usize>,
-    /// Commits after which more were running than a limit that had been lowered meanwhile.
-    pub(crate) over_a_lowered: usize,
+    /// Commits after which more jobs were running than a limit that was lowered meanwhile.
+    pub(crate) over_lowered_limit: usize,
 }
 
-/// What runs at one moment.
+/// The leases and limits at one moment.
 #[derive(Default)]
-struct Now {
+struct Snapshot {
     pages: HashMap<(i32, i64), Vec<JobId>>,
     leased: HashSet<JobId>,
     queue_limits: HashMap<i32, usize>,
@@ -83,7 +82,7 @@ impl History {
         self.commits.values().flatten()
     }
 
-    /// Every claim of a job, first to last.
+    /// Returns every claim of a job, oldest first.
     pub(crate) fn claims_of(&self, job: JobId) -> Vec<Claim> {
         let claims = self.changes().filter_map(|change| match change {
             Change::Page(claim) if claim.jobs.contains(&job) => Some(claim.clone()),
@@ -92,7 +91,7 @@ impl History {
         claims.collect()
     }
 
-    /// When the first lease of a page ends, as last renewed, and how often the page was changed.
+    /// Returns when the first lease of a page ends after its last renewal, and how often the page was changed.
     pub(crate) fn lease_end(&self, page: &Claim) -> (Timestamp, usize) {
         let mut end = (page.expires_at, 0);
         for change in self.changes() {
@@ -107,44 +106,48 @@ impl History {
         end
     }
 
-    /// Goes through all commits. After each that claims, no more are running than the limits in force allow, and no job is in two pages.
+    /// Replays all commits. Asserts that after each claim no limit in force is exceeded and no job is in two pages.
     pub(crate) fn check(&self) -> Summary {
-        let mut now = Now::default();
+        let mut snapshot = Snapshot::default();
         let mut summary = Summary::default();
         for (at, commit) in &self.commits {
             for change in commit {
-                now.apply(change);
+                snapshot.apply(change);
             }
             let claimed = commit.iter().find_map(|change| match change {
                 Change::Page(claim) => Some(claim.queue),
                 _ => None,
             });
             let Some(queue) = claimed else {
-                summary.over_a_lowered += usize::from(now.is_over());
+                summary.over_lowered_limit += usize::from(snapshot.is_over());
                 continue;
             };
             summary.claims += 1;
-            let of_queue = now.queue_limits.get(&queue).copied();
+            let of_queue = snapshot.queue_limits.get(&queue).copied();
             for (limit, running) in [
-                (of_queue, now.running(Some(queue))),
-                (now.limit, now.running(None)),
+                (of_queue, snapshot.running(Some(queue))),
+                (snapshot.limit, snapshot.running(None)),
             ] {
                 let Some(limit) = limit else { continue };
                 assert!(
                     running <= limit,
-                    "{running} running where {limit} may after commit {at:?}: {commit:#?}"
+                    "{running} running, limit {limit}, after commit {at:?}: {commit:#?}"
                 );
                 if running == limit {
                     *summary.full.entry(limit).or_default() += 1;
                 }
             }
         }
-        assert!(now.pages.is_empty(), "leases are left: {:?}", now.pages);
+        assert!(
+            snapshot.pages.is_empty(),
+            "leases are left: {:?}",
+            snapshot.pages
+        );
         summary
     }
 }
 
-impl Now {
+impl Snapshot {
     fn apply(&mut self, change: &Change) {
         match change {
             Change::Page(claim) => {
@@ -161,7 +164,7 @@ impl Now {
                 self.leased
                     .retain(|job| jobs.contains(job) || !page.as_ref().unwrap().contains(job));
             }
-            Change::PageGone { queue, token } => {
+            Change::PageDeleted { queue, token } => {
                 for job in self.pages.remove(&(*queue, *token)).unwrap() {
                     self.leased.remove(&job);
                 }
@@ -176,7 +179,7 @@ impl Now {
         }
     }
 
-    /// How many jobs run, of a queue or of all.
+    /// Returns the number of running jobs of a queue, or of all.
     fn running(&self, queue: Option<i32>) -> usize {
         let pages = self.pages.iter();
         let pages = pages.filter(|((of, _), _)| queue.is_none_or(|queue| queue == *of));
@@ -214,7 +217,7 @@ fn change(row: &Row) -> Change {
             jobs: jobs(),
             expires_at: row.get("expires_at"),
         },
-        "gone" => Change::PageGone {
+        "deleted" => Change::PageDeleted {
             queue: row.get("queue_id"),
             token: row.get("token"),
         },

@@ -1,8 +1,8 @@
-//! A PostgreSQL database that records every change of a lease, a store on it, and what tests read from both.
+//! A PostgreSQL database that records every lease change, a store on it, and the queries of the tests.
 
-use crate::PATIENCE;
+use crate::WAIT_TIMEOUT;
 use crate::history::{Claim, History};
-use crate::orders::{Behaviour, Orders, Place};
+use crate::protocol::{Behaviour, ProcessConfig, StoreLocation};
 use leasehold_core::{JobId, JobStatus, JsonText, Timestamp};
 use leasehold_store::Store;
 use leasehold_store::job::{Job, NewJob};
@@ -14,7 +14,7 @@ use tokio_postgres::{Client, NoTls};
 
 pub(crate) const QUEUE: &str = "emails";
 
-/// A database for jobs that worker processes work on.
+/// A database shared by the test and its worker processes.
 pub(crate) struct JobDatabase {
     pub(crate) store: Arc<dyn Store>,
     client: Client,
@@ -23,26 +23,26 @@ pub(crate) struct JobDatabase {
 
 impl JobDatabase {
     pub(crate) async fn new() -> Self {
-        let ground = Self::without_history().await;
-        let setup = ground
+        let database = Self::without_history().await;
+        let setup = database
             .client
             .batch_execute(include_str!("sql/history_setup.sql"));
         setup.await.unwrap();
-        ground
+        database
     }
 
-    /// The same, for tests that ask how long something took: commits do not wait for the disk, which others may keep busy for seconds.
-    /// Nothing here ends the server, so nothing is lost by it.
-    pub(crate) async fn prompt() -> Self {
-        let ground = Self::new().await;
-        let prompt = ground
+    /// Creates a database for timing tests: commits do not wait for the disk, which other tests may keep busy for seconds.
+    /// No test crashes the server, so no commit is lost.
+    pub(crate) async fn async_commit() -> Self {
+        let database = Self::new().await;
+        let setup = database
             .client
-            .batch_execute(include_str!("sql/commit_promptly.sql"));
-        prompt.await.unwrap();
-        ground
+            .batch_execute(include_str!("sql/async_commit.sql"));
+        setup.await.unwrap();
+        database
     }
 
-    /// Without the notes.
+    /// Creates a database that does not record changes.
     pub(crate) async fn without_history() -> Self {
         let database = postgres::database().await;
         let (client, connection) = tokio_postgres::connect(database.url(), NoTls)
@@ -56,43 +56,48 @@ impl JobDatabase {
         }
     }
 
-    pub(crate) fn place(&self) -> Place {
-        Place::Postgres {
+    pub(crate) fn location(&self) -> StoreLocation {
+        StoreLocation::Postgres {
             url: self.database.url().to_owned(),
         }
     }
 
-    /// Orders for a process of one worker of the queue.
-    pub(crate) fn orders(&self, name: &str, lease: Duration, behaviour: Behaviour) -> Orders {
-        orders(self.place(), name, lease, behaviour)
+    /// Returns the configuration of a process with one worker of the queue.
+    pub(crate) fn config(
+        &self,
+        name: &str,
+        lease: Duration,
+        behaviour: Behaviour,
+    ) -> ProcessConfig {
+        config(self.location(), name, lease, behaviour)
     }
 
-    /// The database's time.
+    /// Returns the database's time.
     pub(crate) async fn now(&self) -> Timestamp {
         let row = self.client.query_one(include_str!("sql/now.sql"), &[]);
         row.await.unwrap().get(0)
     }
 
-    /// Every change so far, commit by commit.
+    /// Returns every change so far.
     pub(crate) async fn history(&self) -> History {
         let rows = self.client.query(include_str!("sql/history.sql"), &[]);
         History::of(&rows.await.unwrap())
     }
 
-    /// Every claim of a job so far, first to last.
+    /// Returns every claim of a job so far, oldest first.
     pub(crate) async fn claims_of(&self, job: JobId) -> Vec<Claim> {
         self.history().await.claims_of(job)
     }
 
-    /// All that says where jobs are and how they ended.
-    pub(crate) async fn everything(&self) -> Vec<String> {
-        let rows = self.client.query(include_str!("sql/everything.sql"), &[]);
+    /// Returns the rows of all job tables.
+    pub(crate) async fn dump(&self) -> Vec<String> {
+        let rows = self.client.query(include_str!("sql/dump.sql"), &[]);
         let rows = rows.await.unwrap();
         rows.iter().map(|row| row.get(0)).collect()
     }
 
-    /// How many rows are left in job_waiting, job_lease, job_note and job_key.
-    pub(crate) async fn left(&self) -> [i64; 4] {
+    /// Returns the row counts of job_waiting, job_lease, job_note and job_key.
+    pub(crate) async fn leftover_rows(&self) -> [i64; 4] {
         let row = self
             .client
             .query_one(include_str!("sql/left_postgres.sql"), &[]);
@@ -104,7 +109,7 @@ impl JobDatabase {
         self.store.job_get(id).await.unwrap().unwrap()
     }
 
-    /// How many jobs of these queues are completed.
+    /// Returns the number of completed jobs of these queues.
     pub(crate) async fn completed(&self, queues: &[&str]) -> u64 {
         let mut completed = 0;
         for queue in queues {
@@ -113,16 +118,16 @@ impl JobDatabase {
         completed
     }
 
-    /// Waits until so many jobs of these queues are completed.
+    /// Waits until `count` jobs of these queues are completed.
     pub(crate) async fn until_completed(&self, queues: &[&str], count: usize) {
         let check = async || self.completed(queues).await >= count as u64;
-        if !eventually(PATIENCE, check).await {
+        if !eventually(WAIT_TIMEOUT, check).await {
             let completed = self.completed(queues).await;
             panic!("{completed} of {count} jobs are completed");
         }
     }
 
-    /// Asserts that the job was completed by this claim.
+    /// Asserts that this claim completed the job.
     pub(crate) async fn assert_completed_by(&self, job: JobId, claim: &Claim, attempts: u32) {
         let job = self.job(job).await;
         assert_eq!(job.status, JobStatus::Completed, "{job:?}");
@@ -131,9 +136,14 @@ impl JobDatabase {
     }
 }
 
-pub(crate) fn orders(place: Place, name: &str, lease: Duration, behaviour: Behaviour) -> Orders {
-    Orders {
-        place,
+pub(crate) fn config(
+    location: StoreLocation,
+    name: &str,
+    lease: Duration,
+    behaviour: Behaviour,
+) -> ProcessConfig {
+    ProcessConfig {
+        location,
         queues: vec![QUEUE.to_owned()],
         name: name.to_owned(),
         workers: 1,
@@ -145,7 +155,7 @@ pub(crate) fn orders(place: Place, name: &str, lease: Duration, behaviour: Behav
     }
 }
 
-/// Enqueues so many jobs in one call.
+/// Enqueues `count` jobs in one call.
 pub(crate) async fn enqueue(store: &dyn Store, queue: &str, count: usize) -> Vec<JobId> {
     let jobs = vec![NewJob::new(queue, "work", JsonText::default()); count];
     let jobs = store.job_enqueue(&jobs).await.unwrap();

@@ -1,41 +1,41 @@
-//! Workers as processes: killed, stopped, with a wrong clock, many at one limit; and many jobs through a few workers. What became of the jobs
-//! is read from the database.
+//! Tests with worker processes: killed, suspended, with a wrong clock, many at one limit; and many jobs with few workers. The tests read
+//! the outcome from the database.
 
 #![allow(clippy::unwrap_used)]
 
 mod child;
 mod clock;
+mod flaky_source;
 mod history;
 mod job_database;
 mod limits;
-mod many;
-mod orders;
+mod many_jobs;
 mod program;
+mod protocol;
 mod takeover;
-mod unsteady;
 
 use std::time::Duration;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Long enough for a slow machine; what is waited for comes much sooner.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// So long that only a wake-up can be the reason for what happens.
+/// Limit on waiting for an expected event; long enough for a slow machine.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
+/// A poll interval so long that only notifications wake a worker.
 const NEVER: Duration = Duration::from_secs(3600);
 
-/// Some of these tests keep every core busy, and others ask how long something took.
+/// Separates tests that keep every core busy from tests that measure time.
 static MACHINE: RwLock<()> = RwLock::const_new(());
 
-/// Waits until no test keeps the machine busy.
-async fn calm() -> RwLockReadGuard<'static, ()> {
+/// Waits until no test keeps every core busy.
+async fn quiet_machine() -> RwLockReadGuard<'static, ()> {
     MACHINE.read().await
 }
 
 /// Waits until no other test runs.
-async fn alone() -> RwLockWriteGuard<'static, ()> {
+async fn exclusive() -> RwLockWriteGuard<'static, ()> {
     MACHINE.write().await
 }
 
-/// What a handler does that works for so long.
-async fn take(time: Duration) {
+/// Simulates work of this length.
+async fn work_for(time: Duration) {
     let _ = tokio::time::timeout(time, std::future::pending::<()>()).await;
 }

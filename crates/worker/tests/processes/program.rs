@@ -1,12 +1,12 @@
-//! The program of a worker process: opens a store, runs workers and the sweeper, says what happens, and drains when it is told to end.
-//! It lives in the test program, which starts itself again for it. Judges nothing.
+//! The program of a worker process: opens a store, runs workers and the sweeper, reports events, and drains on SIGTERM.
+//! It is part of the test binary, which starts itself again. Asserts nothing.
 
-use crate::orders::{Behaviour, Done, Orders, Said};
-use crate::unsteady::Unsteady;
-use crate::{NEVER, take};
+use crate::flaky_source::FlakySource;
+use crate::protocol::{Behaviour, ProcessConfig, ProcessEvent, WorkTotals};
+use crate::{NEVER, work_for};
 use futures::future::join_all;
 use leasehold_core::JsonText;
-use leasehold_core::job::{Again, JobEnd, JobFinish, JobRef};
+use leasehold_core::job::{JobEnd, JobFinish, JobRef, RetryMode};
 use leasehold_runtime::{JobSweeper, JobSweeperOptions, StoreSource};
 use leasehold_service::{Next, Service};
 use leasehold_store::Store;
@@ -18,20 +18,20 @@ use std::time::{Duration, UNIX_EPOCH};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
-/// Holds a process's orders.
-pub(crate) const ORDERS: &str = "LEASEHOLD_TEST_WORKER";
+/// The environment variable with a process's configuration.
+pub(crate) const CONFIG_VARIABLE: &str = "LEASEHOLD_TEST_WORKER";
 /// The name of the test below.
-pub(crate) const PROGRAM: &str = "program::a_process_with_orders_follows_them";
+pub(crate) const PROGRAM: &str = "program::run_as_worker_process";
 
-/// What a child process runs. Without orders, as among the other tests, there is nothing to follow.
+/// Runs a worker process. Without a configuration, as among the other tests, it does nothing.
 #[test]
-fn a_process_with_orders_follows_them() {
-    let Ok(orders) = std::env::var(ORDERS) else {
+fn run_as_worker_process() {
+    let Ok(config) = std::env::var(CONFIG_VARIABLE) else {
         return;
     };
-    let orders: Orders = serde_json::from_str(&orders).unwrap();
-    if !orders.quiet {
-        // Shown beside what it says when a test fails.
+    let config: ProcessConfig = serde_json::from_str(&config).unwrap();
+    if !config.quiet {
+        // Shown with the events when a test fails.
         let log = tracing_subscriber::fmt().with_max_level(tracing::Level::WARN);
         log.with_writer(std::io::stderr).init();
     }
@@ -40,58 +40,60 @@ fn a_process_with_orders_follows_them() {
         .enable_all()
         .build()
         .unwrap();
-    runtime.block_on(follow(orders));
+    runtime.block_on(run(config));
 }
 
-async fn follow(orders: Orders) {
-    let mut told_to_end = signal(SignalKind::terminate()).unwrap();
-    let store = orders.place.open();
+async fn run(config: ProcessConfig) {
+    let mut terminate = signal(SignalKind::terminate()).unwrap();
+    let store = config.location.open();
     let (ended, ends) = mpsc::unbounded_channel();
     let mut workers = Vec::new();
-    for number in 0..orders.workers {
-        let name = format!("{}-{number}", orders.name);
-        workers.push(worker(&orders, name, store.clone(), ended.clone()).start());
+    for number in 0..config.workers {
+        let name = format!("{}-{number}", config.name);
+        workers.push(worker(&config, name, store.clone(), ended.clone()).start());
     }
-    tokio::spawn(sweep(store.clone(), orders.sweep));
-    if let Behaviour::Defy { .. } = orders.behaviour {
-        tokio::spawn(defy(store, format!("{}-0", orders.name), ends));
+    tokio::spawn(sweep(store.clone(), config.sweep));
+    if let Behaviour::LateWrites { .. } = config.behaviour {
+        tokio::spawn(write_late(store, format!("{}-0", config.name), ends));
     }
     let clock = UNIX_EPOCH.elapsed().unwrap().as_secs().cast_signed();
-    say(&Said::Ready { clock });
-    told_to_end.recv().await;
+    report(&ProcessEvent::Ready { clock });
+    terminate.recv().await;
     let stats = join_all(workers.into_iter().map(|worker| worker.stop())).await;
-    let done = stats.into_iter().fold(Done::default(), Done::add);
-    say(&Said::Stopped { done });
+    let totals = stats
+        .into_iter()
+        .fold(WorkTotals::default(), WorkTotals::add);
+    report(&ProcessEvent::Stopped { totals });
 }
 
 fn worker(
-    orders: &Orders,
+    config: &ProcessConfig,
     name: String,
     store: Arc<dyn Store>,
     ended: UnboundedSender<JobRef>,
 ) -> Worker {
     let mut source: Arc<dyn JobSource> = Arc::new(StoreSource::new(store));
-    if let Behaviour::Chance = orders.behaviour {
-        source = Arc::new(Unsteady::before(source, orders.lease));
+    if let Behaviour::Random = config.behaviour {
+        source = Arc::new(FlakySource::before(source, config.lease));
     }
-    let mut worker = Worker::of(source)
+    let mut worker = Worker::builder(source)
         .name(name)
-        .concurrency(orders.concurrency)
+        .concurrency(config.concurrency)
         .prefetch(0)
-        .lease(orders.lease)
-        // Only wake-ups and due times make it look.
+        .lease(config.lease)
+        // Only notifications and due times wake it.
         .poll_interval(NEVER);
-    for queue in &orders.queues {
+    for queue in &config.queues {
         worker = worker.queue(queue);
     }
-    let (behaviour, quiet, lease) = (orders.behaviour.clone(), orders.quiet, orders.lease);
+    let (behaviour, quiet, lease) = (config.behaviour.clone(), config.quiet, config.lease);
     let handler = move |payload: Value, job: JobContext| {
         let (behaviour, ended) = (behaviour.clone(), ended.clone());
         async move {
-            let mut seen = Seen::start(job.clone(), quiet, ended);
-            let answer = behave(&behaviour, payload, &job, lease).await;
-            seen.answered = true;
-            answer
+            let mut reporter = HandlerReporter::start(job.clone(), quiet, ended);
+            let result = behave(&behaviour, payload, &job, lease).await;
+            reporter.returned = true;
+            result
         }
     };
     worker.handler("work", handler).build().unwrap()
@@ -106,35 +108,35 @@ async fn behave(
     match behaviour {
         Behaviour::Finish => {}
         Behaviour::Hold => std::future::pending().await,
-        Behaviour::Defy { ends_after } => {
+        Behaviour::LateWrites { ends_after } => {
             if job.id().0 % 2 == 0 {
-                take(*ends_after).await;
+                work_for(*ends_after).await;
             } else {
                 std::future::pending().await
             }
         }
-        Behaviour::AsTold => {
-            let told: crate::orders::Told = serde_json::from_value(payload)?;
-            if told.fails_once && job.attempt() == 1 {
-                return Err(JobError::new("as told"));
+        Behaviour::FromPayload => {
+            let instructions: crate::protocol::Instructions = serde_json::from_value(payload)?;
+            if instructions.fails_once && job.attempt() == 1 {
+                return Err(JobError::new("as instructed"));
             }
-            if told.hangs_once && job.attempt() == 1 {
+            if instructions.hangs_once && job.attempt() == 1 {
                 std::future::pending().await
             }
-            take(told.takes).await;
+            work_for(instructions.takes).await;
         }
-        Behaviour::Chance => match fastrand::u32(..100) {
+        Behaviour::Random => match fastrand::u32(..100) {
             0..3 => return Err(JobError::retry_after(lease / 10, "by chance")),
             3..6 => return Ok(Outcome::snooze(lease / 10)),
-            // Some outlive a lease that nobody renews.
-            6..36 => take(lease.mul_f64(fastrand::f64() * 1.5)).await,
-            _ => take(lease.mul_f64(fastrand::f64() * 0.1)).await,
+            // Some run longer than a lease whose renewals fail.
+            6..36 => work_for(lease.mul_f64(fastrand::f64() * 1.5)).await,
+            _ => work_for(lease.mul_f64(fastrand::f64() * 0.1)).await,
         },
     }
     Outcome::done(&())
 }
 
-/// Looks for expired leases as an instance of Leasehold does.
+/// Requeues jobs with expired leases, as a Leasehold server does.
 async fn sweep(store: Arc<dyn Store>, interval: Duration) {
     let options = JobSweeperOptions {
         interval,
@@ -143,32 +145,32 @@ async fn sweep(store: Arc<dyn Store>, interval: Duration) {
     let sweeper = JobSweeper::new(store, options);
     loop {
         match sweeper.run_once().await {
-            Ok(Next::Again) => {}
-            Ok(Next::After(wait)) => take(wait).await,
-            Err(_) => take(interval).await,
+            Ok(Next::Now) => {}
+            Ok(Next::After(wait)) => work_for(wait).await,
+            Err(_) => work_for(interval).await,
         }
     }
 }
 
-/// Tries with each claim whose handler has ended what only its owner may do.
-async fn defy(store: Arc<dyn Store>, worker: String, mut ends: UnboundedReceiver<JobRef>) {
+/// Uses each claim whose handler has ended for writes that only the lease holder may make.
+async fn write_late(store: Arc<dyn Store>, worker: String, mut ends: UnboundedReceiver<JobRef>) {
     while let Some(claim) = ends.recv().await {
         let lease = Duration::from_secs(60);
         let renewed = store.job_renew(&worker, &[claim], lease).await.unwrap();
         let complete = JobEnd::Completed { result: None };
         let fail = JobEnd::Failed {
-            error: "in defiance".to_owned(),
-            again: Again::Policy,
+            error: "late write".to_owned(),
+            retry_mode: RetryMode::Policy,
         };
         let mut ends = Vec::new();
-        for end in [complete, fail, JobEnd::Snoozed(lease), JobEnd::GivenBack] {
+        for end in [complete, fail, JobEnd::Snoozed(lease), JobEnd::Returned] {
             let finish = JobFinish { claim, end };
             let answer = store.job_finish(&worker, &[finish]).await.unwrap();
             ends.push(format!("{:?}", answer.jobs[0]));
         }
         let note = JsonText::default();
         let progress = store.job_progress(&worker, claim, &note).await.unwrap();
-        say(&Said::Defied {
+        report(&ProcessEvent::LateWrite {
             job: claim.job,
             token: claim.token,
             renewed: renewed.len(),
@@ -178,18 +180,18 @@ async fn defy(store: Arc<dyn Store>, worker: String, mut ends: UnboundedReceiver
     }
 }
 
-/// Says when a handler began and how it ended.
-struct Seen {
+/// Reports the start and the end of a handler.
+struct HandlerReporter {
     job: JobContext,
     quiet: bool,
-    answered: bool,
+    returned: bool,
     ended: UnboundedSender<JobRef>,
 }
 
-impl Seen {
+impl HandlerReporter {
     fn start(job: JobContext, quiet: bool, ended: UnboundedSender<JobRef>) -> Self {
         if !quiet {
-            say(&Said::Started {
+            report(&ProcessEvent::Started {
                 job: job.id(),
                 token: job.token(),
                 attempt: job.attempt(),
@@ -199,35 +201,35 @@ impl Seen {
         Self {
             job,
             quiet,
-            answered: false,
+            returned: false,
             ended,
         }
     }
 }
 
-impl Drop for Seen {
+impl Drop for HandlerReporter {
     fn drop(&mut self) {
         let (job, token) = (self.job.id(), self.job.token());
         if !self.quiet {
-            say(&if self.answered {
-                Said::Answered { job, token }
+            report(&if self.returned {
+                ProcessEvent::Returned { job, token }
             } else {
                 let cancelled = self.job.cancellation().is_cancelled();
-                Said::Dropped {
+                ProcessEvent::Dropped {
                     job,
                     token,
                     cancelled,
                 }
             });
         }
-        // Nobody listens but in a process that defies.
+        // The receiver exists only with late writes.
         let _ = self.ended.send(JobRef { job, token });
     }
 }
 
-/// One line, whole: several threads say things.
-fn say(said: &Said) {
-    let line = serde_json::to_string(said).unwrap() + "\n";
-    // Whoever listened may be gone.
+/// Writes one event as a line, under a lock because several threads report.
+fn report(event: &ProcessEvent) {
+    let line = serde_json::to_string(event).unwrap() + "\n";
+    // The test may have closed the pipe.
     let _ = std::io::stdout().lock().write_all(line.as_bytes());
 }

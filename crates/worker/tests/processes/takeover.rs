@@ -1,10 +1,10 @@
-//! What becomes of the jobs of a process that is killed or stands still: others take over in time, and the process that comes back can change nothing.
+//! Takeover of the jobs of a killed or suspended process: others claim them in time, and a process that resumes cannot write.
 
 use crate::child::Child;
 use crate::history::Claim;
-use crate::job_database::{JobDatabase, QUEUE, enqueue, orders};
-use crate::orders::{Behaviour, Done, Place, Said};
-use crate::{PATIENCE, calm};
+use crate::job_database::{JobDatabase, QUEUE, config, enqueue};
+use crate::protocol::{Behaviour, ProcessEvent, StoreLocation, WorkTotals};
+use crate::{WAIT_TIMEOUT, quiet_machine};
 use leasehold_core::{JobId, JobStatus, Timestamp};
 use leasehold_store::SchemaStore;
 use leasehold_store::job::JobStore;
@@ -16,147 +16,156 @@ use std::time::Duration;
 const JOBS: usize = 50;
 const LEASE: Duration = Duration::from_secs(3);
 const SWEEP: Duration = Duration::from_secs(1);
-/// For a busy machine to wake the sweeper, run its statement, wake the claimer by it and run its: four steps that take milliseconds otherwise.
+/// Tolerance for a slow machine to wake the sweeper, run its statement, notify the claimer and run the claim.
 const ALLOWANCE: Duration = Duration::from_secs(1);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_jobs_of_a_killed_process_are_claimed_again_within_lease_and_sweep() {
-    let _calm = calm().await;
+async fn jobs_of_a_killed_process_are_claimed_within_lease_and_sweep() {
+    let _quiet = quiet_machine().await;
     killed(None).await;
 }
 
-/// Kills a process that holds leases, beside one whose clock may be wrong.
-pub(crate) async fn killed(clock_of_heir: Option<&str>) {
-    let ground = JobDatabase::prompt().await;
-    let jobs = enqueue(&*ground.store, QUEUE, JOBS).await;
-    let mut holder = Child::start(&ground.orders("holder", LEASE, Behaviour::Hold));
+/// Kills a process that holds leases; the successor's clock may be wrong.
+pub(crate) async fn killed(successor_clock: Option<&str>) {
+    let database = JobDatabase::async_commit().await;
+    let jobs = enqueue(&*database.store, QUEUE, JOBS).await;
+    let mut holder = Child::start(&database.config("holder", LEASE, Behaviour::Hold));
     holder.wait_for_started(JOBS);
-    let heirs = ground.orders("heir", LEASE, Behaviour::Finish);
-    let heir = Child::start_with_clock(&heirs, clock_of_heir);
-    until_renewed(&ground, jobs[0], 3).await;
+    let successor = database.config("successor", LEASE, Behaviour::Finish);
+    let successor = Child::start_with_clock(&successor, successor_clock);
+    until_renewed(&database, jobs[0], 3).await;
 
-    let killed_at = ground.now().await;
+    let killed_at = database.now().await;
     holder.process.kill();
-    ground.until_completed(&[QUEUE], JOBS).await;
+    database.until_completed(&[QUEUE], JOBS).await;
 
-    let history = ground.history().await;
+    let history = database.history().await;
     for job in &jobs {
         let [first, second] = two(history.claims_of(*job));
-        assert_eq!((&*first.worker, &*second.worker), ("holder-0", "heir-0"));
+        assert_eq!(
+            (&*first.worker, &*second.worker),
+            ("holder-0", "successor-0")
+        );
         assert!(
             second.at >= history.lease_end(&first).0,
-            "taken from its owner"
+            "claimed before its lease expired"
         );
         let waited = Duration::try_from(second.at.duration_since(killed_at)).unwrap();
         assert!(
             waited <= LEASE + SWEEP + ALLOWANCE,
             "{job} after {waited:?}"
         );
-        ground.assert_completed_by(*job, &second, 2).await;
+        database.assert_completed_by(*job, &second, 2).await;
     }
-    assert_eq!(ground.left().await, [0; 4]);
-    let done = heir.end();
-    let expected = Done {
+    assert_eq!(database.leftover_rows().await, [0; 4]);
+    let totals = successor.terminate();
+    let expected = WorkTotals {
         claimed: JOBS as u64,
         completed: JOBS as u64,
-        ..Done::default()
+        ..WorkTotals::default()
     };
-    assert_eq!(done, expected);
+    assert_eq!(totals, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_process_that_stood_still_beyond_its_leases_can_change_nothing() {
-    let _calm = calm().await;
-    stood_still(None).await;
+async fn suspended_process_cannot_write_after_its_leases_expired() {
+    let _quiet = quiet_machine().await;
+    suspended(None).await;
 }
 
-/// Stops a process that holds leases, whose clock may be wrong, until another has done its jobs.
-pub(crate) async fn stood_still(clock: Option<&str>) {
-    let ground = JobDatabase::prompt().await;
-    let jobs = enqueue(&*ground.store, QUEUE, JOBS).await;
-    let defy = Behaviour::Defy {
+/// Suspends a process that holds leases, and whose clock may be wrong, until another has run its jobs.
+pub(crate) async fn suspended(clock: Option<&str>) {
+    let database = JobDatabase::async_commit().await;
+    let jobs = enqueue(&*database.store, QUEUE, JOBS).await;
+    let late_writes = Behaviour::LateWrites {
         ends_after: LEASE.mul_f64(1.5),
     };
-    let mut sleeper = Child::start_with_clock(&ground.orders("sleeper", LEASE, defy), clock);
-    sleeper.wait_for_started(JOBS);
-    sleeper.process.stop();
-    let heir = Child::start(&ground.orders("heir", LEASE, Behaviour::Finish));
-    ground.until_completed(&[QUEUE], JOBS).await;
+    let mut suspended =
+        Child::start_with_clock(&database.config("suspended", LEASE, late_writes), clock);
+    suspended.wait_for_started(JOBS);
+    suspended.process.stop();
+    let successor = Child::start(&database.config("successor", LEASE, Behaviour::Finish));
+    database.until_completed(&[QUEUE], JOBS).await;
 
-    let before = ground.everything().await;
-    sleeper.process.cont();
-    let over = |said: &Said| matches!(said, Said::Defied { .. });
-    sleeper.wait_for(JOBS, "claims are defied", over);
-    let said = sleeper.said();
-    let done = sleeper.end();
-    assert_eq!(ground.everything().await, before);
+    let before = database.dump().await;
+    suspended.process.cont();
+    let is_late_write = |event: &ProcessEvent| matches!(event, ProcessEvent::LateWrite { .. });
+    suspended.wait_for(JOBS, "late writes", is_late_write);
+    let events = suspended.events();
+    let totals = suspended.terminate();
+    assert_eq!(database.dump().await, before);
 
-    let expected = Done {
+    let expected = WorkTotals {
         claimed: JOBS as u64,
         lost: JOBS as u64,
-        ..Done::default()
+        ..WorkTotals::default()
     };
-    assert_eq!(done, expected);
-    assert_refused(&said);
+    assert_eq!(totals, expected);
+    assert_rejected(&events);
     for job in &jobs {
-        let [first, second] = two(ground.claims_of(*job).await);
-        assert_eq!((&*first.worker, &*second.worker), ("sleeper-0", "heir-0"));
-        ground.assert_completed_by(*job, &second, 2).await;
+        let [first, second] = two(database.claims_of(*job).await);
+        assert_eq!(
+            (&*first.worker, &*second.worker),
+            ("suspended-0", "successor-0")
+        );
+        database.assert_completed_by(*job, &second, 2).await;
     }
-    assert_eq!(heir.end().completed, JOBS as u64);
+    assert_eq!(successor.terminate().completed, JOBS as u64);
 }
 
-/// Every handler was stopped, or had answered in vain; and with none of the claims anything could be done.
-fn assert_refused(said: &[Said]) {
+/// Asserts that every handler was cancelled or returned once, and that the store rejected every late write.
+fn assert_rejected(events: &[ProcessEvent]) {
     let mut ended: HashMap<JobId, usize> = HashMap::new();
     let mut dropped = 0;
-    for said in said {
-        match said {
-            Said::Answered { job, .. } => *ended.entry(*job).or_default() += 1,
-            Said::Dropped { job, cancelled, .. } => {
+    for event in events {
+        match event {
+            ProcessEvent::Returned { job, .. } => *ended.entry(*job).or_default() += 1,
+            ProcessEvent::Dropped { job, cancelled, .. } => {
                 *ended.entry(*job).or_default() += 1;
                 dropped += 1;
-                assert!(cancelled, "{said:?}");
+                assert!(cancelled, "{event:?}");
             }
-            Said::Defied {
+            ProcessEvent::LateWrite {
                 renewed,
                 ends,
                 progress,
                 ..
             } => {
-                assert_eq!((*renewed, *progress), (0, false), "{said:?}");
-                assert!(ends.iter().all(|end| end == "LeaseLost"), "{said:?}");
+                assert_eq!((*renewed, *progress), (0, false), "{event:?}");
+                assert!(ends.iter().all(|end| end == "LeaseLost"), "{event:?}");
             }
-            Said::Ready { .. } | Said::Started { .. } | Said::Stopped { .. } => {}
+            ProcessEvent::Ready { .. }
+            | ProcessEvent::Started { .. }
+            | ProcessEvent::Stopped { .. } => {}
         }
     }
     assert_eq!(ended.len(), JOBS);
     assert!(ended.values().all(|ends| *ends == 1), "{ended:?}");
-    // Those that never end by themselves, at least.
+    // At least the handlers that never return.
     assert!(dropped >= JOBS / 2, "{dropped}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_jobs_of_a_killed_process_run_after_its_restart_on_the_same_file() {
-    let _calm = calm().await;
-    let folder = temp_dir();
-    let file = folder.path().join("leasehold.db");
+async fn sqlite_jobs_of_a_killed_process_run_after_restart() {
+    let _quiet = quiet_machine().await;
+    let directory = temp_dir();
+    let file = directory.path().join("leasehold.db");
     let open = || SqliteStore::open(&file, &SqliteOptions::default()).unwrap();
     let store = open();
     store.schema_migrate().await.unwrap();
     let jobs = enqueue(&store, QUEUE, JOBS).await;
     drop(store);
-    let place = || Place::Sqlite { file: file.clone() };
+    let location = || StoreLocation::Sqlite { file: file.clone() };
 
-    let mut holder = Child::start(&orders(place(), "holder", LEASE, Behaviour::Hold));
+    let mut holder = Child::start(&config(location(), "holder", LEASE, Behaviour::Hold));
     holder.wait_for_started(JOBS);
-    // The file's clock is this machine's.
+    // SQLite uses this machine's clock.
     let killed_at = Timestamp::now();
     holder.process.kill();
-    let heir = Child::start(&orders(place(), "heir", LEASE, Behaviour::Finish));
-    let answered = |said: &Said| matches!(said, Said::Answered { .. });
-    heir.wait_for(JOBS, "handlers have answered", answered);
-    assert_eq!(heir.end().completed, JOBS as u64);
+    let successor = Child::start(&config(location(), "successor", LEASE, Behaviour::Finish));
+    let has_returned = |event: &ProcessEvent| matches!(event, ProcessEvent::Returned { .. });
+    successor.wait_for(JOBS, "handlers have returned", has_returned);
+    assert_eq!(successor.terminate().completed, JOBS as u64);
 
     let store = open();
     for id in &jobs {
@@ -167,7 +176,7 @@ async fn the_jobs_of_a_killed_process_run_after_its_restart_on_the_same_file() {
     let claims = last_claims(&file);
     assert_eq!(claims.len(), JOBS);
     for (job, at, worker) in claims {
-        assert_eq!(worker, "heir-0");
+        assert_eq!(worker, "successor-0");
         let waited = Duration::from_micros((at - killed_at.as_microsecond()).try_into().unwrap());
         assert!(
             waited <= LEASE + SWEEP + ALLOWANCE,
@@ -176,7 +185,7 @@ async fn the_jobs_of_a_killed_process_run_after_its_restart_on_the_same_file() {
     }
 }
 
-/// When and by whom each ended job was claimed last.
+/// Returns the time and worker of each ended job's last claim.
 fn last_claims(file: &std::path::Path) -> Vec<(i64, i64, String)> {
     let connection = rusqlite::Connection::open(file).unwrap();
     let mut statement = connection
@@ -186,21 +195,25 @@ fn last_claims(file: &std::path::Path) -> Vec<(i64, i64, String)> {
     rows.unwrap().map(Result::unwrap).collect()
 }
 
-/// Waits until the leases of a job's page have been renewed so often: whoever waits for it could not take it meanwhile.
-async fn until_renewed(ground: &JobDatabase, job: JobId, times: usize) {
+/// Waits until the leases of a job's page have been renewed this often, and no other worker has claimed the job.
+async fn until_renewed(database: &JobDatabase, job: JobId, times: usize) {
     let renewed = async || {
-        let history = ground.history().await;
+        let history = database.history().await;
         let claims = history.claims_of(job);
-        assert_eq!(claims.len(), 1, "taken from its owner: {claims:?}");
+        assert_eq!(
+            claims.len(),
+            1,
+            "claimed before its lease expired: {claims:?}"
+        );
         history.lease_end(&claims[0]).1 >= times
     };
-    let renewed = eventually(PATIENCE, renewed).await;
-    assert!(renewed, "the lease of {job} is not renewed");
+    let renewed = eventually(WAIT_TIMEOUT, renewed).await;
+    assert!(renewed, "the lease of {job} was not renewed");
 }
 
 fn two(claims: Vec<Claim>) -> [Claim; 2] {
-    let said = format!("{claims:?}");
+    let text = format!("{claims:?}");
     claims
         .try_into()
-        .unwrap_or_else(|_| panic!("not two claims: {said}"))
+        .unwrap_or_else(|_| panic!("not two claims: {text}"))
 }

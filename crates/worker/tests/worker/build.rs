@@ -1,4 +1,4 @@
-//! What is refused before a worker starts.
+//! The checks of the worker's builder, and workers without jobs.
 
 use async_trait::async_trait;
 use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// A source that has nothing; if it is broken it panics when asked.
+/// A source without jobs; a broken one panics when a worker claims.
 #[derive(Default)]
-struct Nothing {
+struct EmptySource {
     broken: bool,
 }
 
 #[async_trait]
-impl JobSource for Nothing {
+impl JobSource for EmptySource {
     async fn claim(&self, _: &JobClaim) -> SourceResult<JobsClaimed> {
         assert!(!self.broken, "this source is broken");
         Ok(JobsClaimed::default())
@@ -35,17 +35,17 @@ impl JobSource for Nothing {
         Ok(false)
     }
 
-    async fn arm(&self) -> SourceResult<bool> {
+    async fn arm_notification(&self) -> SourceResult<bool> {
         Ok(false)
     }
 
-    fn bell(&self) -> watch::Receiver<u64> {
+    fn subscribe(&self) -> watch::Receiver<u64> {
         watch::channel(0).1
     }
 }
 
 fn empty() -> WorkerBuilder {
-    Worker::of(Arc::new(Nothing::default()))
+    Worker::builder(Arc::new(EmptySource::default()))
 }
 
 async fn nothing(_: (), _: JobContext) -> Result<(), JobError> {
@@ -53,52 +53,64 @@ async fn nothing(_: (), _: JobContext) -> Result<(), JobError> {
 }
 
 #[test]
-fn what_cannot_work_is_refused_by_name() {
-    let whole = || empty().queue("a").handler("b", nothing);
+fn build_rejects_invalid_options_by_name() {
+    let valid = || empty().queue("a").handler("b", nothing);
     let cases = [
-        (empty().handler("b", nothing), "a worker needs a queue"),
-        (empty().queue("a"), "a worker needs a handler"),
         (
-            whole().handler("b", nothing),
-            "the kind `b` has two handlers",
-        ),
-        (whole().queue("a"), "the queue `a` is named twice"),
-        (whole().queue(" "), "the queue ` ` must not be empty"),
-        (
-            whole().name("a\0b"),
-            "the worker `a\0b` must not contain control characters (found U+0000)",
+            empty().handler("b", nothing),
+            "failed to build the worker: no queue; add one with `queue`",
         ),
         (
-            whole().concurrency(0),
-            "concurrency must be from 1 to 10000, is 0",
+            empty().queue("a"),
+            "failed to build the worker: no handler; add one with `handler` or `default_handler`",
         ),
         (
-            whole().prefetch(10_001),
-            "prefetch must be from 0 to 10000, is 10001",
+            valid().handler("b", nothing),
+            "failed to build the worker: kind `b` has two handlers",
+        ),
+        (
+            valid().queue("a"),
+            "failed to build the worker: queue `a` was given twice",
+        ),
+        (
+            valid().queue(" "),
+            "failed to build the worker: queue name ` ` must not be empty",
+        ),
+        (
+            valid().name("a\0b"),
+            "failed to build the worker: worker name `a\0b` must not contain control characters (found U+0000)",
+        ),
+        (
+            valid().concurrency(0),
+            "failed to build the worker: concurrency is 0, must be from 1 to 10000",
+        ),
+        (
+            valid().prefetch(10_001),
+            "failed to build the worker: prefetch is 10001, must be from 0 to 10000",
         ),
     ];
     for (builder, expected) in cases {
-        let refused: BuildError = builder.build().err().unwrap();
-        assert_eq!(refused.to_string(), expected);
+        let error: BuildError = builder.build().err().unwrap();
+        assert_eq!(error.to_string(), expected);
     }
 }
 
 #[test]
-fn every_worker_has_a_name_of_its_own() {
+fn default_worker_names_are_unique() {
     let build = || empty().queue("a").handler("b", nothing).build().unwrap();
     assert_ne!(build().name(), build().name());
 }
 
 #[tokio::test]
-async fn a_worker_without_work_stops_at_once() {
+async fn idle_worker_stops_at_once() {
     let worker = empty().queue("a").handler("b", nothing).build().unwrap();
     let stats = worker.run(async {}).await;
     assert_eq!(stats.claimed, 0);
 }
 
 #[tokio::test]
-async fn a_fault_inside_a_worker_is_not_kept_quiet() {
-    let worker = Worker::of(Arc::new(Nothing { broken: true }));
+async fn panic_inside_the_worker_is_propagated() {
+    let worker = Worker::builder(Arc::new(EmptySource { broken: true }));
     let worker = worker.queue("a").handler("b", nothing).build().unwrap();
     let running = tokio::spawn(worker.run(std::future::pending()));
     let panic = running.await.unwrap_err().into_panic();

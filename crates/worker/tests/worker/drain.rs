@@ -1,6 +1,6 @@
-//! Stopping: what was not started is given back, what runs may finish, and nothing is lost.
+//! Draining: the worker returns prefetched jobs, lets running handlers finish, and loses no job.
 
-use crate::spy::Fault;
+use crate::faulty_source::Fault;
 use crate::worker_env::{WorkerEnv, until};
 use leasehold_core::JobStatus;
 use leasehold_testbed::BackendKind;
@@ -12,21 +12,21 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 on_both!(
-    what_was_not_started_is_given_back_at_once_and_what_runs_may_finish,
-    a_handler_may_heed_the_stop_and_go_on_elsewhere,
-    a_handler_that_runs_too_long_is_cancelled_and_its_job_given_back,
-    what_a_cancelled_handler_still_answers_counts,
-    a_claim_under_way_is_given_back,
-    a_worker_that_is_dropped_takes_its_handlers_with_it,
-    a_store_that_is_gone_does_not_keep_a_worker_from_stopping,
-    a_dropped_handle_stops_its_worker,
+    drain_returns_prefetched_jobs_and_finishes_running_ones,
+    handler_can_snooze_when_the_worker_stops,
+    drain_timeout_cancels_the_handler_and_returns_its_job,
+    result_within_the_cancel_grace_counts,
+    claim_under_way_at_shutdown_is_returned,
+    dropping_the_worker_drops_its_handlers,
+    worker_stops_while_the_store_is_unreachable,
+    dropping_the_handle_stops_the_worker,
 );
 
 const SOON: Duration = Duration::from_millis(50);
 
-/// A worker whose handlers wait for a permit. The second counts those that have started.
+/// A worker whose handlers wait for a permit, the permits, and the count of started handlers.
 fn waiting(
-    ground: &WorkerEnv,
+    env: &WorkerEnv,
     concurrency: usize,
 ) -> (WorkerHandle, Arc<Semaphore>, Arc<AtomicUsize>) {
     let (go, started) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -39,7 +39,7 @@ fn waiting(
             Ok(())
         }
     };
-    let worker = ground.worker().concurrency(concurrency).prefetch(8);
+    let worker = env.worker().concurrency(concurrency).prefetch(8);
     let worker = worker.drain_timeout(SOON).cancel_grace(SOON);
     let worker = worker.handler("send", handler);
     (worker.build().unwrap().start(), go, started)
@@ -50,9 +50,9 @@ async fn until_started(started: &AtomicUsize, count: usize) {
     until("handlers have started", enough).await;
 }
 
-async fn what_was_not_started_is_given_back_at_once_and_what_runs_may_finish(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
-    let ids = ground.enqueue_many("emails", "send", 4).await;
+async fn drain_returns_prefetched_jobs_and_finishes_running_ones(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
+    let ids = env.enqueue_many("emails", "send", 4).await;
     let (go, started) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
     let (wait, begun) = (go.clone(), started.clone());
     let handler = move |_: Value, _: JobContext| {
@@ -63,28 +63,28 @@ async fn what_was_not_started_is_given_back_at_once_and_what_runs_may_finish(on:
             Ok(())
         }
     };
-    let worker = ground.worker().concurrency(1).prefetch(8);
-    let worker = worker.prefetch_patience(crate::NEVER);
+    let worker = env.worker().concurrency(1).prefetch(8);
+    let worker = worker.prefetch_timeout(crate::NEVER);
     let worker = worker.handler("send", handler).build().unwrap().start();
     started.acquire().await.unwrap().forget();
     until("all are claimed", async || worker.stats().claimed == 4).await;
     let stopping = tokio::spawn(worker.stop());
     for id in &ids[1..] {
-        let job = ground.until(*id, JobStatus::Queued).await;
+        let job = env.until(*id, JobStatus::Queued).await;
         assert_eq!(job.attempts, 0);
         assert!(job.token > 0);
     }
-    assert_eq!(ground.status(ids[0]).await, JobStatus::Running);
+    assert_eq!(env.status(ids[0]).await, JobStatus::Running);
     go.add_permits(1);
     let stats = stopping.await.unwrap();
-    assert_eq!(ground.status(ids[0]).await, JobStatus::Completed);
-    // A look under way at the stop may find again what was given back, and gives it back too.
-    assert!(stats.given_back >= 3, "{stats:?}");
-    assert_eq!((stats.claimed - stats.given_back, stats.completed), (1, 1));
+    assert_eq!(env.status(ids[0]).await, JobStatus::Completed);
+    // A claim under way at the stop may claim a returned job, which is then returned again.
+    assert!(stats.returned >= 3, "{stats:?}");
+    assert_eq!((stats.claimed - stats.returned, stats.completed), (1, 1));
 }
 
-async fn a_handler_may_heed_the_stop_and_go_on_elsewhere(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
+async fn handler_can_snooze_when_the_worker_stops(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
     let started = Arc::new(Semaphore::new(0));
     let begun = started.clone();
     let handler = move |(): (), job: JobContext| {
@@ -96,30 +96,30 @@ async fn a_handler_may_heed_the_stop_and_go_on_elsewhere(on: BackendKind) {
             Ok(Outcome::snooze(Duration::ZERO))
         }
     };
-    let worker = ground.worker().handler("send", handler);
+    let worker = env.worker().handler("send", handler);
     let worker = worker.build().unwrap().start();
-    let id = ground.enqueue("send", json!(null)).await;
+    let id = env.enqueue("send", json!(null)).await;
     started.acquire().await.unwrap().forget();
     let stats = worker.stop().await;
     assert_eq!(stats.snoozed, 1);
-    let job = ground.job(id).await;
+    let job = env.job(id).await;
     assert_eq!((job.status, job.attempts), (JobStatus::Queued, 0));
     assert_eq!(job.progress.unwrap().as_str(), "\"half\"");
 }
 
-async fn a_handler_that_runs_too_long_is_cancelled_and_its_job_given_back(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
-    let (worker, _go, started) = waiting(&ground, 2);
-    let id = ground.enqueue("send", json!(null)).await;
+async fn drain_timeout_cancels_the_handler_and_returns_its_job(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
+    let (worker, _go, started) = waiting(&env, 2);
+    let id = env.enqueue("send", json!(null)).await;
     until_started(&started, 1).await;
     let stats = worker.stop().await;
-    assert_eq!((stats.given_back, stats.abandoned), (1, 0));
-    let job = ground.job(id).await;
+    assert_eq!((stats.returned, stats.abandoned), (1, 0));
+    let job = env.job(id).await;
     assert_eq!((job.status, job.attempts), (JobStatus::Queued, 0));
 }
 
-async fn what_a_cancelled_handler_still_answers_counts(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
+async fn result_within_the_cancel_grace_counts(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
     let started = Arc::new(Semaphore::new(0));
     let begun = started.clone();
     let handler = move |(): (), job: JobContext| {
@@ -129,93 +129,93 @@ async fn what_a_cancelled_handler_still_answers_counts(on: BackendKind) {
             Ok("saved")
         }
     };
-    let worker = ground.worker().drain_timeout(SOON);
+    let worker = env.worker().drain_timeout(SOON);
     let worker = worker.handler("send", handler).build().unwrap().start();
-    let id = ground.enqueue("send", json!(null)).await;
+    let id = env.enqueue("send", json!(null)).await;
     started.acquire().await.unwrap().forget();
     let stats = worker.stop().await;
-    assert_eq!((stats.completed, stats.given_back), (1, 0));
-    let job = ground.job(id).await;
+    assert_eq!((stats.completed, stats.returned), (1, 0));
+    let job = env.job(id).await;
     assert_eq!(job.result.unwrap().as_str(), "\"saved\"");
 }
 
-async fn a_claim_under_way_is_given_back(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
+async fn claim_under_way_at_shutdown_is_returned(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
     let barrier = Arc::new(Semaphore::new(0));
-    ground.spy.plan("claim", &[Fault::Waits(barrier.clone())]);
-    let id = ground.enqueue("send", json!(null)).await;
-    let (worker, _go, started) = waiting(&ground, 2);
-    until("it claims", async || ground.spy.calls("claim") == 1).await;
+    env.source.plan("claim", &[Fault::Waits(barrier.clone())]);
+    let id = env.enqueue("send", json!(null)).await;
+    let (worker, _go, started) = waiting(&env, 2);
+    until("it claims", async || env.source.calls("claim") == 1).await;
     let stopping = tokio::spawn(worker.stop());
     barrier.add_permits(1);
     let stats = stopping.await.unwrap();
-    assert_eq!((stats.claimed, stats.given_back), (1, 1));
+    assert_eq!((stats.claimed, stats.returned), (1, 1));
     assert_eq!(started.load(Ordering::SeqCst), 0);
-    let job = ground.job(id).await;
+    let job = env.job(id).await;
     assert_eq!((job.status, job.attempts), (JobStatus::Queued, 0));
 }
 
-/// Says when it is dropped.
-struct Told(Arc<Semaphore>);
+/// Adds a permit when it is dropped.
+struct DropSignal(Arc<Semaphore>);
 
-impl Drop for Told {
+impl Drop for DropSignal {
     fn drop(&mut self) {
         self.0.add_permits(1);
     }
 }
 
-async fn a_worker_that_is_dropped_takes_its_handlers_with_it(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
+async fn dropping_the_worker_drops_its_handlers(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
     let (started, dropped) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-    let (begun, told) = (started.clone(), dropped.clone());
+    let (begun, signal) = (started.clone(), dropped.clone());
     let handler = move |(): (), _: JobContext| {
         begun.add_permits(1);
-        let told = Told(told.clone());
+        let signal = DropSignal(signal.clone());
         async move {
-            let _told = told;
+            let _signal = signal;
             std::future::pending::<()>().await;
             Ok(())
         }
     };
-    let worker = ground.worker().handler("send", handler).build().unwrap();
+    let worker = env.worker().handler("send", handler).build().unwrap();
     let running = tokio::spawn(worker.run(std::future::pending()));
-    let id = ground.enqueue("send", json!(null)).await;
+    let id = env.enqueue("send", json!(null)).await;
     started.acquire().await.unwrap().forget();
     running.abort();
     dropped.acquire().await.unwrap().forget();
-    assert_eq!(ground.status(id).await, JobStatus::Running);
+    assert_eq!(env.status(id).await, JobStatus::Running);
 }
 
-async fn a_store_that_is_gone_does_not_keep_a_worker_from_stopping(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
-    let (worker, _go, started) = waiting(&ground, 1);
-    ground.enqueue("send", json!(null)).await;
+async fn worker_stops_while_the_store_is_unreachable(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
+    let (worker, _go, started) = waiting(&env, 1);
+    env.enqueue("send", json!(null)).await;
     until_started(&started, 1).await;
-    for name in ["finish", "claim", "renew", "arm"] {
-        ground.spy.always(name, Fault::CallLost);
+    for name in ["finish", "claim", "renew", "arm_notification"] {
+        env.source.always(name, Fault::CallLost);
     }
     let stats = worker.stop().await;
-    assert_eq!((stats.unwritten, stats.given_back), (1, 0));
+    assert_eq!((stats.unwritten, stats.returned), (1, 0));
 }
 
-async fn a_dropped_handle_stops_its_worker(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
-    let (worker, go, started) = waiting(&ground, 1);
-    let id = ground.enqueue("send", json!(null)).await;
+async fn dropping_the_handle_stops_the_worker(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
+    let (worker, go, started) = waiting(&env, 1);
+    let id = env.enqueue("send", json!(null)).await;
     until_started(&started, 1).await;
     drop(worker);
     go.add_permits(1);
-    ground.until(id, JobStatus::Completed).await;
-    let left = ground.enqueue("send", json!(null)).await;
-    let looks = ground.spy.calls("claim");
-    assert_eq!(ground.status(left).await, JobStatus::Queued);
-    assert_eq!(ground.spy.calls("claim"), looks);
+    env.until(id, JobStatus::Completed).await;
+    let left = env.enqueue("send", json!(null)).await;
+    let polls = env.source.calls("claim");
+    assert_eq!(env.status(left).await, JobStatus::Queued);
+    assert_eq!(env.source.calls("claim"), polls);
 }
 
-/// A thread that a handler holds cannot be taken from it, so nobody says that its job is free.
+/// The worker cannot stop a handler that blocks its thread, so it does not return the job.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn a_handler_that_will_not_stop_keeps_its_lease() {
-    let ground = WorkerEnv::new(BackendKind::Sqlite).await;
+async fn handler_that_ignores_cancellation_keeps_its_lease() {
+    let env = WorkerEnv::new(BackendKind::Sqlite).await;
     let (started, release) = (Arc::new(Semaphore::new(0)), Arc::new(AtomicUsize::new(0)));
     let (begun, free) = (started.clone(), release.clone());
     let handler = move |(): (), _: JobContext| {
@@ -228,12 +228,12 @@ async fn a_handler_that_will_not_stop_keeps_its_lease() {
             Ok(())
         }
     };
-    let worker = ground.worker().drain_timeout(SOON).cancel_grace(SOON);
+    let worker = env.worker().drain_timeout(SOON).cancel_grace(SOON);
     let worker = worker.handler("send", handler).build().unwrap().start();
-    let id = ground.enqueue("send", json!(null)).await;
+    let id = env.enqueue("send", json!(null)).await;
     started.acquire().await.unwrap().forget();
     let stats = worker.stop().await;
-    assert_eq!((stats.abandoned, stats.given_back), (1, 0));
-    assert_eq!(ground.status(id).await, JobStatus::Running);
+    assert_eq!((stats.abandoned, stats.returned), (1, 0));
+    assert_eq!(env.status(id).await, JobStatus::Running);
     release.store(1, Ordering::SeqCst);
 }

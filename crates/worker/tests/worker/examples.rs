@@ -1,18 +1,18 @@
-//! Every example runs, as a program of its own.
+//! Runs every example as its own process.
 
-use crate::PATIENCE;
+use crate::WAIT_TIMEOUT;
 use leasehold_testbed::postgres::database;
 use leasehold_testkit::{Process, example_program};
 use std::process::Command;
 
-/// Runs an example to its end and returns what it printed.
+/// Runs an example to its end and returns its output.
 fn run(name: &str, database: Option<&str>) -> String {
     let mut command = Command::new(example_program(name));
     if let Some(url) = database {
         command.env("DATABASE_URL", url);
     }
     let mut process = Process::spawn(command);
-    let status = process.wait(PATIENCE);
+    let status = process.wait(WAIT_TIMEOUT);
     let log = process.log();
     assert!(status.success(), "{name} failed:\n{log}");
     log
@@ -24,7 +24,7 @@ fn enqueue_and_work_runs() {
     assert_eq!(log.matches("welcome, ada").count(), 1, "{log}");
     assert!(log.contains("welcome, bob (job 2, attempt 2"), "{log}");
     assert!(
-        log.ends_with("all welcome\n3 jobs completed, 1 tried again"),
+        log.ends_with("all welcome\n3 jobs completed, 1 retried"),
         "{log}"
     );
 }

@@ -1,4 +1,4 @@
-//! What becomes of attempts that fail, in every way they can.
+//! Failed attempts: errors, panics, timeouts, unknown kinds, invalid payloads and results.
 
 use crate::worker_env::{WorkerEnv, until};
 use leasehold_core::job::JobRetry;
@@ -14,20 +14,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 on_both!(
-    an_error_is_tried_again_until_attempts_are_used_up,
-    a_permanent_error_is_not_tried_again,
-    an_error_may_say_when_to_try_again,
-    a_panic_is_a_failed_attempt_and_the_worker_goes_on,
-    an_attempt_that_takes_too_long_fails_and_its_handler_is_dropped,
-    a_kind_without_a_handler_is_tried_again,
-    a_handler_of_other_kinds_takes_what_no_other_does,
-    a_payload_of_another_type_fails_for_good,
-    a_cause_is_told_with_its_error,
-    a_result_that_is_too_large_fails_for_good,
+    error_is_retried_until_max_attempts,
+    permanent_error_is_not_retried,
+    error_can_set_the_retry_delay,
+    panic_fails_the_attempt_and_the_worker_continues,
+    timed_out_attempt_fails_and_its_handler_is_dropped,
+    kind_without_a_handler_is_retried,
+    default_handler_runs_kinds_without_their_own,
+    payload_of_wrong_type_fails_permanently,
+    error_text_includes_its_cause,
+    too_large_result_fails_permanently,
 );
 
-/// Tries three times, without a wait.
-const THRICE: JobRetry = JobRetry {
+/// Three attempts without a delay.
+const THREE_ATTEMPTS: JobRetry = JobRetry {
     max_attempts: 3,
     backoff: Backoff {
         base: Duration::ZERO,
@@ -37,12 +37,15 @@ const THRICE: JobRetry = JobRetry {
     },
 };
 
-async fn tried(on: BackendKind, with: impl FnOnce(WorkerBuilder) -> WorkerBuilder) -> (Job, Stats) {
-    let ground = WorkerEnv::new(on).await;
-    ground.change_queue(retry(THRICE)).await;
-    let worker = with(ground.worker()).build().unwrap().start();
-    let id = ground.enqueue("send", json!({"to": 1})).await;
-    let job = ground.until(id, JobStatus::Failed).await;
+async fn run_to_failure(
+    on: BackendKind,
+    with: impl FnOnce(WorkerBuilder) -> WorkerBuilder,
+) -> (Job, Stats) {
+    let env = WorkerEnv::new(on).await;
+    env.change_queue(retry(THREE_ATTEMPTS)).await;
+    let worker = with(env.worker()).build().unwrap().start();
+    let id = env.enqueue("send", json!({"to": 1})).await;
+    let job = env.until(id, JobStatus::Failed).await;
     (job, worker.stop().await)
 }
 
@@ -53,152 +56,154 @@ fn retry(retry: JobRetry) -> QueueChange {
     }
 }
 
-fn said(job: &Job) -> &str {
+fn last_error(job: &Job) -> &str {
     job.last_error.as_deref().unwrap_or_default()
 }
 
-async fn an_error_is_tried_again_until_attempts_are_used_up(on: BackendKind) {
+async fn error_is_retried_until_max_attempts(on: BackendKind) {
     let handler = async |_: Value, job: JobContext| {
         Err::<(), _>(JobError::new(format!("no at {}", job.attempt())))
     };
-    let (job, stats) = tried(on, |worker| worker.handler("send", handler)).await;
-    assert_eq!((said(&job), job.attempts), ("no at 3", 3));
+    let (job, stats) = run_to_failure(on, |worker| worker.handler("send", handler)).await;
+    assert_eq!((last_error(&job), job.attempts), ("no at 3", 3));
     assert_eq!((stats.retried, stats.failed, stats.completed), (2, 1, 0));
 }
 
-async fn a_permanent_error_is_not_tried_again(on: BackendKind) {
+async fn permanent_error_is_not_retried(on: BackendKind) {
     let handler = async |_: Value, _: JobContext| Err::<(), _>(JobError::permanent("never"));
-    let (job, stats) = tried(on, |worker| worker.handler("send", handler)).await;
-    assert_eq!((said(&job), job.attempts), ("never", 1));
+    let (job, stats) = run_to_failure(on, |worker| worker.handler("send", handler)).await;
+    assert_eq!((last_error(&job), job.attempts), ("never", 1));
     assert_eq!((stats.retried, stats.failed), (0, 1));
 }
 
-async fn an_error_may_say_when_to_try_again(on: BackendKind) {
-    let ground = WorkerEnv::still(on).await;
+async fn error_can_set_the_retry_delay(on: BackendKind) {
+    let env = WorkerEnv::still(on).await;
     let handler = async |(): (), _: JobContext| {
         let hour = Duration::from_secs(3600);
         Err::<(), _>(JobError::retry_after(hour, "come back in an hour"))
     };
-    let worker = ground.worker().handler("send", handler);
+    let worker = env.worker().handler("send", handler);
     let worker = worker.build().unwrap().start();
-    let id = ground.enqueue("send", json!(null)).await;
+    let id = env.enqueue("send", json!(null)).await;
     until("it has failed once", async || worker.stats().retried == 1).await;
-    let job = ground.job(id).await;
+    let job = env.job(id).await;
     assert_eq!(job.status, JobStatus::Queued);
     assert_eq!(job.run_at.duration_since(job.created_at).as_secs(), 3600);
     worker.stop().await;
 }
 
-async fn a_panic_is_a_failed_attempt_and_the_worker_goes_on(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
+async fn panic_fails_the_attempt_and_the_worker_continues(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
     let handler = async |number: u32, _: JobContext| {
         assert!(number != 3, "three is too many");
         Ok(())
     };
-    // One at a time: the very runner that met the panic goes on.
-    let worker = ground.worker().concurrency(1).handler("count", handler);
+    // One at a time: the runner that caught the panic continues.
+    let worker = env.worker().concurrency(1).handler("count", handler);
     let worker = worker.build().unwrap().start();
-    ground
-        .change_queue(retry(JobRetry {
-            max_attempts: 1,
-            ..THRICE
-        }))
-        .await;
-    let ids: Vec<JobId> = ground.enqueue_many("emails", "count", 6).await;
+    env.change_queue(retry(JobRetry {
+        max_attempts: 1,
+        ..THREE_ATTEMPTS
+    }))
+    .await;
+    let ids: Vec<JobId> = env.enqueue_many("emails", "count", 6).await;
     for (number, id) in ids.iter().enumerate() {
         if number == 3 {
-            let job = ground.until(*id, JobStatus::Failed).await;
-            assert_eq!(said(&job), "panicked: three is too many");
+            let job = env.until(*id, JobStatus::Failed).await;
+            assert_eq!(last_error(&job), "panicked: three is too many");
         } else {
-            ground.until(*id, JobStatus::Completed).await;
+            env.until(*id, JobStatus::Completed).await;
         }
     }
     let stats = worker.stop().await;
     assert_eq!((stats.panicked, stats.failed, stats.completed), (1, 1, 5));
 }
 
-/// Says when it is dropped.
-struct Told(Arc<AtomicBool>);
+/// Sets the flag when it is dropped.
+struct DropSignal(Arc<AtomicBool>);
 
-impl Drop for Told {
+impl Drop for DropSignal {
     fn drop(&mut self) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
-async fn an_attempt_that_takes_too_long_fails_and_its_handler_is_dropped(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
+async fn timed_out_attempt_fails_and_its_handler_is_dropped(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
     let dropped = Arc::new(AtomicBool::new(false));
-    let told = dropped.clone();
+    let signal = dropped.clone();
     let handler = move |(): (), _: JobContext| {
-        let told = Told(told.clone());
+        let signal = DropSignal(signal.clone());
         async move {
-            let _told = told;
+            let _signal = signal;
             std::future::pending::<()>().await;
             Ok(())
         }
     };
-    let worker = ground.worker().handler("send", handler);
+    let worker = env.worker().handler("send", handler);
     let worker = worker.build().unwrap().start();
-    let id = ground.enqueue_with("send", json!(null), |new| {
+    let id = env.enqueue_with("send", json!(null), |new| {
         new.timeout = Some(Duration::from_millis(50));
         new.max_attempts = Some(1);
     });
-    let job = ground.until(id.await, JobStatus::Failed).await;
-    assert_eq!(said(&job), "timed out after 50ms");
+    let job = env.until(id.await, JobStatus::Failed).await;
+    assert_eq!(last_error(&job), "timed out after 50ms");
     assert!(dropped.load(Ordering::SeqCst));
     let stats = worker.stop().await;
     assert_eq!((stats.timed_out, stats.failed), (1, 1));
 }
 
-async fn a_kind_without_a_handler_is_tried_again(on: BackendKind) {
+async fn kind_without_a_handler_is_retried(on: BackendKind) {
     let handler = async |_: Value, _: JobContext| Ok(());
-    let (job, stats) = tried(on, |worker| worker.handler("other", handler)).await;
-    assert_eq!(said(&job), "this worker has no handler for the kind `send`");
+    let (job, stats) = run_to_failure(on, |worker| worker.handler("other", handler)).await;
+    assert_eq!(
+        last_error(&job),
+        "this worker has no handler for kind `send`"
+    );
     assert_eq!((job.attempts, stats.retried), (3, 2));
 }
 
-async fn a_handler_of_other_kinds_takes_what_no_other_does(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
+async fn default_handler_runs_kinds_without_their_own(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
     let own = async |_: Value, _: JobContext| Ok("own");
     let other = async |_: Value, job: JobContext| Ok(job.kind().to_owned());
-    let worker = ground.worker().handler("send", own).other_kinds(other);
+    let worker = env.worker().handler("send", own).default_handler(other);
     let worker = worker.build().unwrap().start();
     for (kind, result) in [("send", "own"), ("fold", "fold"), ("burn", "burn")] {
-        let id = ground.enqueue_with(kind, json!(null), |_| {}).await;
-        let job = ground.until(id, JobStatus::Completed).await;
+        let id = env.enqueue_with(kind, json!(null), |_| {}).await;
+        let job = env.until(id, JobStatus::Completed).await;
         assert_eq!(job.result.unwrap().as_str(), format!("\"{result}\""));
     }
     worker.stop().await;
 }
 
-async fn a_payload_of_another_type_fails_for_good(on: BackendKind) {
+async fn payload_of_wrong_type_fails_permanently(on: BackendKind) {
     let handler = async |_: String, _: JobContext| Ok(());
-    let (job, stats) = tried(on, |worker| worker.handler("send", handler)).await;
+    let (job, stats) = run_to_failure(on, |worker| worker.handler("send", handler)).await;
     assert!(
-        said(&job).starts_with("the payload cannot be read: invalid type: map"),
+        last_error(&job).starts_with("failed to deserialize the payload: invalid type: map"),
         "{}",
-        said(&job)
+        last_error(&job)
     );
     assert_eq!((job.attempts, stats.retried), (1, 0));
 }
 
-async fn a_cause_is_told_with_its_error(on: BackendKind) {
+async fn error_text_includes_its_cause(on: BackendKind) {
     let handler = async |_: Value, _: JobContext| {
         let read: std::io::Result<()> = Err(std::io::Error::other("the disk is gone"));
         Ok(read.map_err(|cause| anyhow::Error::from(cause).context("the letter is unread"))?)
     };
-    let (job, _) = tried(on, |worker| worker.handler("send", handler)).await;
-    assert_eq!(said(&job), "the letter is unread: the disk is gone");
+    let (job, _) = run_to_failure(on, |worker| worker.handler("send", handler)).await;
+    assert_eq!(last_error(&job), "the letter is unread: the disk is gone");
 }
 
-async fn a_result_that_is_too_large_fails_for_good(on: BackendKind) {
+async fn too_large_result_fails_permanently(on: BackendKind) {
     let handler = async |_: Value, _: JobContext| Ok("x".repeat(300_000));
-    let (job, _) = tried(on, |worker| worker.handler("send", handler)).await;
+    let (job, _) = run_to_failure(on, |worker| worker.handler("send", handler)).await;
     assert!(
-        said(&job).contains("300002 bytes of JSON"),
+        last_error(&job).contains("300002 bytes of JSON"),
         "{}",
-        said(&job)
+        last_error(&job)
     );
     assert_eq!(job.attempts, 1);
 }

@@ -1,22 +1,22 @@
-//! What a handler gets and what its answer means.
+//! The context that a handler gets, and the meaning of its return value.
 
 use crate::worker_env::WorkerEnv;
 use leasehold_core::JobStatus;
 use leasehold_store::job::JobStart;
 use leasehold_testbed::BackendKind;
-use leasehold_worker::{JobContext, JobError, Outcome, Progress};
+use leasehold_worker::{JobContext, JobError, Outcome, ProgressResult};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 on_both!(
-    a_typed_payload_comes_in_and_the_result_is_kept,
-    a_handler_without_a_result_keeps_none,
-    a_handler_knows_its_job,
-    a_snoozed_job_comes_later_and_no_attempt_is_counted,
-    progress_is_kept_and_told_to_the_next_attempt,
-    handlers_are_found_by_kind,
+    payload_is_deserialized_and_result_saved,
+    handler_without_a_result_saves_none,
+    context_has_the_properties_of_the_job,
+    snoozed_job_runs_later_without_counting_an_attempt,
+    next_attempt_reads_saved_progress,
+    kind_selects_the_handler,
 );
 
 #[derive(Deserialize, Serialize)]
@@ -24,16 +24,16 @@ struct Letter {
     to: String,
 }
 
-async fn a_typed_payload_comes_in_and_the_result_is_kept(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
-    let worker = ground
+async fn payload_is_deserialized_and_result_saved(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
+    let worker = env
         .worker()
         .handler("send", async |letter: Letter, _: JobContext| {
             Ok(json!({"sent_to": letter.to}))
         });
     let worker = worker.build().unwrap().start();
-    let id = ground.enqueue("send", json!({"to": "ada"})).await;
-    let job = ground.until(id, JobStatus::Completed).await;
+    let id = env.enqueue("send", json!({"to": "ada"})).await;
+    let job = env.until(id, JobStatus::Completed).await;
     let result: serde_json::Value = job.result.unwrap().read().unwrap();
     assert_eq!(result, json!({"sent_to": "ada"}));
     assert_eq!(job.attempts, 1);
@@ -41,35 +41,35 @@ async fn a_typed_payload_comes_in_and_the_result_is_kept(on: BackendKind) {
     assert_eq!((stats.claimed, stats.completed, stats.lost), (1, 1, 0));
 }
 
-async fn a_handler_without_a_result_keeps_none(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
-    let worker = ground
+async fn handler_without_a_result_saves_none(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
+    let worker = env
         .worker()
         .handler("send", async |_: Letter, _: JobContext| Ok(()));
     let worker = worker.build().unwrap().start();
-    let id = ground.enqueue("send", json!({"to": "ada"})).await;
-    let job = ground.until(id, JobStatus::Completed).await;
+    let id = env.enqueue("send", json!({"to": "ada"})).await;
+    let job = env.until(id, JobStatus::Completed).await;
     assert_eq!(job.result, None);
     worker.stop().await;
 }
 
-async fn a_handler_knows_its_job(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
+async fn context_has_the_properties_of_the_job(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
     let seen = Arc::new(Mutex::new(None));
-    let told = seen.clone();
+    let sink = seen.clone();
     let handler = move |_: Letter, job: JobContext| {
-        *told.lock().unwrap() = Some(job);
+        *sink.lock().unwrap() = Some(job);
         async { Ok(()) }
     };
-    let worker = ground.worker().name("me").handler("send", handler);
+    let worker = env.worker().name("me").handler("send", handler);
     let worker = worker.build().unwrap().start();
-    let id = ground.enqueue_with("send", json!({"to": "ada"}), |new| {
+    let id = env.enqueue_with("send", json!({"to": "ada"}), |new| {
         new.max_attempts = Some(1);
         new.timeout = Some(Duration::from_secs(60));
         new.trace_context = Some("00-trace".to_owned());
     });
     let id = id.await;
-    let kept = ground.until(id, JobStatus::Completed).await;
+    let stored = env.until(id, JobStatus::Completed).await;
     let job = seen.lock().unwrap().take().unwrap();
     assert_eq!(job.id(), id);
     assert_eq!(
@@ -79,20 +79,20 @@ async fn a_handler_knows_its_job(on: BackendKind) {
     assert_eq!((job.attempt(), job.max_attempts()), (1, 1));
     assert!(job.is_last_attempt());
     assert_eq!(job.trace_context(), Some("00-trace"));
-    assert_eq!(job.created_at(), kept.created_at);
-    assert_eq!(job.token(), kept.token);
+    assert_eq!(job.created_at(), stored.created_at);
+    assert_eq!(job.token(), stored.token);
     assert!(job.deadline().is_some());
     assert_eq!(job.payload::<Letter>().unwrap().to, "ada");
     assert_eq!(job.last_progress::<u32>().unwrap(), None);
     worker.stop().await;
 }
 
-async fn a_snoozed_job_comes_later_and_no_attempt_is_counted(on: BackendKind) {
-    let ground = WorkerEnv::still(on).await;
+async fn snoozed_job_runs_later_without_counting_an_attempt(on: BackendKind) {
+    let env = WorkerEnv::still(on).await;
     let tokens = Arc::new(Mutex::new(Vec::new()));
-    let told = tokens.clone();
+    let sink = tokens.clone();
     let handler = move |(): (), job: JobContext| {
-        let mut tokens = told.lock().unwrap();
+        let mut tokens = sink.lock().unwrap();
         tokens.push((job.attempt(), job.token()));
         let first = tokens.len() == 1;
         async move {
@@ -104,53 +104,56 @@ async fn a_snoozed_job_comes_later_and_no_attempt_is_counted(on: BackendKind) {
         }
     };
     let poll = Duration::from_millis(20);
-    let worker = ground.worker().poll_interval(poll).handler("send", handler);
+    let worker = env.worker().poll_interval(poll).handler("send", handler);
     let worker = worker.build().unwrap().start();
-    let id = ground.enqueue("send", json!(null)).await;
+    let id = env.enqueue("send", json!(null)).await;
     crate::worker_env::until("it is snoozed", async || worker.stats().snoozed == 1).await;
-    assert_eq!(ground.status(id).await, JobStatus::Queued);
-    ground.advance(Duration::from_secs(60));
-    let job = ground.until(id, JobStatus::Completed).await;
+    assert_eq!(env.status(id).await, JobStatus::Queued);
+    env.advance(Duration::from_secs(60));
+    let job = env.until(id, JobStatus::Completed).await;
     assert_eq!(job.attempts, 1);
     let tokens = tokens.lock().unwrap().clone();
     assert_eq!((tokens[0].0, tokens[1].0), (1, 1));
-    assert!(tokens[1].1 > tokens[0].1, "the token does not rise");
+    assert!(
+        tokens[1].1 > tokens[0].1,
+        "the fencing token does not increase"
+    );
     worker.stop().await;
 }
 
-async fn progress_is_kept_and_told_to_the_next_attempt(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
+async fn next_attempt_reads_saved_progress(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
     let handler = async |(): (), job: JobContext| {
         let done: u32 = job.last_progress()?.unwrap_or(0);
-        assert_eq!(job.progress(&(done + 1)).await?, Progress::Kept);
+        assert_eq!(job.progress(&(done + 1)).await?, ProgressResult::Saved);
         if done == 0 {
             return Err(JobError::retry_after(Duration::ZERO, "half way"));
         }
         assert_eq!(job.last_error(), Some("half way"));
         Ok(done)
     };
-    let worker = ground.worker().handler("send", handler);
+    let worker = env.worker().handler("send", handler);
     let worker = worker.build().unwrap().start();
-    let id = ground.enqueue("send", json!(null)).await;
-    let job = ground.until(id, JobStatus::Completed).await;
+    let id = env.enqueue("send", json!(null)).await;
+    let job = env.until(id, JobStatus::Completed).await;
     assert_eq!(job.result.unwrap().as_str(), "1");
     assert_eq!(job.attempts, 2);
     worker.stop().await;
 }
 
-async fn handlers_are_found_by_kind(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
-    let worker = ground
+async fn kind_selects_the_handler(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
+    let worker = env
         .worker()
         .handler("one", async |(): (), _: JobContext| Ok(1))
         .handler("two", async |(): (), _: JobContext| Ok(2));
     let later = JobStart::In(Duration::from_millis(50));
-    let two = ground.enqueue_with("two", json!(null), |new| new.start = later);
+    let two = env.enqueue_with("two", json!(null), |new| new.start = later);
     let two = two.await;
-    let one = ground.enqueue("one", json!(null)).await;
+    let one = env.enqueue("one", json!(null)).await;
     let worker = worker.build().unwrap().start();
     for (id, expected) in [(one, "1"), (two, "2")] {
-        let job = ground.until(id, JobStatus::Completed).await;
+        let job = env.until(id, JobStatus::Completed).await;
         assert_eq!(job.result.unwrap().as_str(), expected);
     }
     worker.stop().await;

@@ -1,8 +1,8 @@
-//! The worker runtime on both real stores: what handlers are promised, and what becomes of jobs whatever happens to their worker.
+//! Tests of the worker runtime on both real stores.
 
 #![allow(clippy::unwrap_used)]
 
-/// Makes a test of each scenario on both stores.
+/// Defines a test of each scenario per store.
 macro_rules! on_both {
     ($($scenario:ident),* $(,)?) => {
         mod postgres {
@@ -30,20 +30,20 @@ mod leases;
 mod limits;
 mod worker_env;
 
+mod faulty_source;
+mod notifications;
 mod queues;
-mod spy;
-mod wake;
 
 use leasehold_testkit::logs;
 
 use std::time::Duration;
 
-/// Long enough for a slow machine; what is waited for comes much sooner.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// So long that only a wake-up can be the reason for what happens.
+/// Limit on waiting for an expected event; long enough for a slow machine.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+/// A poll interval so long that only notifications wake the worker.
 const NEVER: Duration = Duration::from_secs(3600);
 
 async fn bounded(scenario: impl Future<Output = ()>) {
     let over = tokio::time::timeout(Duration::from_secs(100), scenario).await;
-    assert!(over.is_ok(), "it hangs; logged:\n{}", logs::all());
+    assert!(over.is_ok(), "the test timed out; log:\n{}", logs::all());
 }

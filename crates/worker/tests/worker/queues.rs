@@ -1,4 +1,4 @@
-//! Several queues with one worker: they take turns.
+//! One worker with several queues: it claims from them in turn.
 
 use crate::worker_env::{WorkerEnv, until};
 use leasehold_core::JobStatus;
@@ -7,22 +7,19 @@ use leasehold_worker::JobContext;
 use serde_json::Value;
 use std::sync::{Arc, Mutex};
 
-on_both!(
-    two_queues_take_turns,
-    an_empty_queue_keeps_the_other_from_nothing
-);
+on_both!(two_queues_take_turns, empty_queue_does_not_delay_the_other);
 
 async fn two_queues_take_turns(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
-    ground.enqueue_many("emails", "send", 40).await;
-    ground.enqueue_many("letters", "send", 40).await;
+    let env = WorkerEnv::new(on).await;
+    env.enqueue_many("emails", "send", 40).await;
+    env.enqueue_many("letters", "send", 40).await;
     let order = Arc::new(Mutex::new(Vec::new()));
-    let told = order.clone();
+    let sink = order.clone();
     let handler = move |_: Value, job: JobContext| {
-        told.lock().unwrap().push(job.queue().to_owned());
+        sink.lock().unwrap().push(job.queue().to_owned());
         async { Ok(()) }
     };
-    let worker = ground.worker().queue("letters");
+    let worker = env.worker().queue("letters");
     let worker = worker.concurrency(4).prefetch(4).handler("send", handler);
     let worker = worker.build().unwrap().start();
     until("all are done", async || worker.stats().completed == 80).await;
@@ -36,14 +33,14 @@ async fn two_queues_take_turns(on: BackendKind) {
     worker.stop().await;
 }
 
-async fn an_empty_queue_keeps_the_other_from_nothing(on: BackendKind) {
-    let ground = WorkerEnv::new(on).await;
+async fn empty_queue_does_not_delay_the_other(on: BackendKind) {
+    let env = WorkerEnv::new(on).await;
     let handler = async |_: Value, _: JobContext| Ok(());
-    let worker = ground.worker().queue("letters").handler("send", handler);
+    let worker = env.worker().queue("letters").handler("send", handler);
     let worker = worker.build().unwrap().start();
     for queue in ["letters", "emails", "letters"] {
-        let ids = ground.enqueue_many(queue, "send", 3).await;
-        ground.until_all(&ids, JobStatus::Completed).await;
+        let ids = env.enqueue_many(queue, "send", 3).await;
+        env.until_all(&ids, JobStatus::Completed).await;
     }
     worker.stop().await;
 }

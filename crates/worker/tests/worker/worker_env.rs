@@ -1,7 +1,7 @@
-//! A store on a real database, a spy between it and its workers, and what tests do with both: enqueue, read, wait.
+//! The test environment: a store on a real database with a fault-injecting source in front of it, and helpers to enqueue, read and wait.
 
-use crate::spy::Spy;
-use crate::{NEVER, PATIENCE, logs};
+use crate::faulty_source::FaultySource;
+use crate::{NEVER, WAIT_TIMEOUT, logs};
 use leasehold_core::{JobId, JobStatus, JsonText, Timestamp};
 use leasehold_runtime::StoreSource;
 use leasehold_store::job::{Job, NewJob};
@@ -16,31 +16,31 @@ use std::time::Duration;
 
 pub(crate) const QUEUE: &str = "emails";
 
-/// A store, and a spy between it and its workers.
+/// A store, and the fault-injecting source between it and its workers.
 pub(crate) struct WorkerEnv {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) spy: Arc<Spy>,
+    pub(crate) source: Arc<FaultySource>,
     backend: TestBackend,
 }
 
 impl WorkerEnv {
-    /// With the database's own clock.
+    /// Uses the database's clock.
     pub(crate) async fn new(on: BackendKind) -> Self {
         Self::with(on, None).await
     }
 
-    /// With a clock that stands still until it is moved.
+    /// Uses a manual clock that starts at the current time.
     pub(crate) async fn still(on: BackendKind) -> Self {
         Self::starting_at(on, Timestamp::now()).await
     }
 
-    /// With a clock that shows this until it is moved.
+    /// Uses a manual clock that starts at `start`.
     pub(crate) async fn starting_at(on: BackendKind, start: Timestamp) -> Self {
         Self::with(on, Some(ManualClock::starting_at(start))).await
     }
 
     async fn with(on: BackendKind, clock: Option<ManualClock>) -> Self {
-        logs::keep();
+        logs::capture();
         let options = BackendOptions {
             clock,
             readers: 1,
@@ -49,20 +49,22 @@ impl WorkerEnv {
         let backend = TestBackend::with(on, options).await;
         let store = backend.store.clone();
         Self {
-            spy: Arc::new(Spy::before(Arc::new(StoreSource::new(store.clone())))),
+            source: Arc::new(FaultySource::before(Arc::new(StoreSource::new(
+                store.clone(),
+            )))),
             store,
             backend,
         }
     }
 
-    /// Moves the store's clock.
+    /// Advances the store's manual clock.
     pub(crate) fn advance(&self, by: Duration) {
         self.backend.advance(by);
     }
 
-    /// A worker that never polls, seen by the spy.
+    /// Returns a worker that never polls without a notification.
     pub(crate) fn worker(&self) -> WorkerBuilder {
-        Worker::of(self.spy.clone())
+        Worker::builder(self.source.clone())
             .queue(QUEUE)
             .poll_interval(NEVER)
     }
@@ -72,7 +74,7 @@ impl WorkerEnv {
         self.enqueue_with(kind, payload, |_| {}).await
     }
 
-    /// Enqueues one job that is changed first.
+    /// Enqueues one job after `change` modified it.
     pub(crate) async fn enqueue_with(
         &self,
         kind: &str,
@@ -84,7 +86,7 @@ impl WorkerEnv {
         self.store.job_enqueue(&[new]).await.unwrap()[0].id
     }
 
-    /// Enqueues so many jobs, numbered from 0.
+    /// Enqueues `count` jobs, numbered from 0.
     pub(crate) async fn enqueue_many(&self, queue: &str, kind: &str, count: usize) -> Vec<JobId> {
         let new = |number| NewJob::new(queue, kind, JsonText::of(&number).unwrap());
         let jobs: Vec<NewJob> = (0..count).map(new).collect();
@@ -104,7 +106,7 @@ impl WorkerEnv {
         self.job(id).await.status
     }
 
-    /// Waits until the job is in that status, and returns it.
+    /// Waits until the job has this status, and returns it.
     pub(crate) async fn until(&self, id: JobId, status: JobStatus) -> Job {
         let what = format!("job {id} is {status}");
         let seen = Mutex::new(None);
@@ -115,11 +117,11 @@ impl WorkerEnv {
             is_there
         })
         .await;
-        // The job as it was then: a second read may find it claimed again.
+        // Returns this read: a second one may find the job claimed again.
         seen.into_inner().unwrap().unwrap()
     }
 
-    /// Waits until all these jobs are in that status.
+    /// Waits until all these jobs have this status.
     pub(crate) async fn until_all(&self, ids: &[JobId], status: JobStatus) {
         for id in ids {
             self.until(*id, status).await;
@@ -127,12 +129,12 @@ impl WorkerEnv {
     }
 }
 
-/// Waits until it is so.
+/// Waits until `check` returns true.
 pub(crate) async fn until(what: &str, check: impl AsyncFn() -> bool) {
-    let seen = eventually(PATIENCE, || check()).await;
+    let seen = eventually(WAIT_TIMEOUT, || check()).await;
     assert!(
         seen,
-        "in vain waited until {what}; logged:\n{}",
+        "timed out waiting until {what}; log:\n{}",
         logs::all()
     );
 }

@@ -1,4 +1,4 @@
-{{/* The release's name, with the chart's in it. */}}
+{{/* The release's name, including the chart's name. */}}
 {{- define "leasehold.name" -}}
 {{- if contains "leasehold" .Release.Name -}}
 {{- .Release.Name | trunc 50 | trimSuffix "-" -}}
@@ -7,7 +7,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* What a thing is known by for good: `(list . "server")`. */}}
+{{/* The immutable selector labels of a component: `(list . "server")`. */}}
 {{- define "leasehold.selector" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: leasehold
@@ -15,7 +15,7 @@ app.kubernetes.io/instance: {{ $root.Release.Name }}
 app.kubernetes.io/component: {{ index . 1 }}
 {{- end -}}
 
-{{/* All labels of a thing: `(list . "server")`. */}}
+{{/* All labels of a component: `(list . "server")`. */}}
 {{- define "leasehold.labels" -}}
 {{- $root := index . 0 -}}
 {{ include "leasehold.selector" . }}
@@ -36,7 +36,7 @@ helm.sh/chart: {{ printf "%s-%s" $root.Chart.Name $root.Chart.Version }}
 {{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) -}}
 {{- end -}}
 
-{{/* Where the servers are reached from inside the cluster. */}}
+{{/* The URL of the servers inside the cluster. */}}
 {{- define "leasehold.url" -}}
 {{- $scheme := ternary "https" "http" (ne .Values.tls.existingSecret "") -}}
 {{- printf "%s://%s.%s.svc:%v" $scheme (include "leasehold.name" .) .Release.Namespace .Values.service.port -}}

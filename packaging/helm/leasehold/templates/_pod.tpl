@@ -1,4 +1,4 @@
-{{/* What every pod of the chart is held to. */}}
+{{/* The security context of every pod. */}}
 {{- define "leasehold.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 10001

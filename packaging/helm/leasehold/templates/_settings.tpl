@@ -1,4 +1,4 @@
-{{/* leasehold.toml. A leaf is written as JSON, which TOML reads the same. */}}
+{{/* leasehold.toml. Values are written as JSON, which is valid TOML for these types. */}}
 {{- define "leasehold.toml" -}}
 {{- include "leasehold.refuse" . -}}
 {{- range $section, $settings := .Values.settings }}
@@ -9,17 +9,17 @@
 {{- end }}
 {{- end -}}
 
-{{/* Refuses, by name, settings that have a place of their own. */}}
+{{/* Rejects settings that have their own chart value. */}}
 {{- define "leasehold.refuse" -}}
 {{- $elsewhere := dict
   "store.url" "store.existingSecret names the Secret that holds it"
-  "store.migrate" "the servers leave it to migrate.enabled"
+  "store.migrate" "use migrate.enabled instead"
   "temporal.api_key" "temporal.apiKeySecret names the Secret that holds it"
-  "worker.server" "workers find the servers by their Service"
+  "worker.server" "the chart sets it to the servers' Service"
   "worker.key" "worker.existingSecret names the Secret that holds it"
   "worker.key_file" "worker.existingSecret names the Secret that holds it"
-  "worker.tls_ca_file" "tls.caKey says where in tls.existingSecret it is"
-  "server.listen" "the servers listen where their Service expects it"
+  "worker.tls_ca_file" "use tls.caKey, the key in tls.existingSecret"
+  "server.listen" "the chart sets it to the port that the Service expects"
   "server.tls_certificate_file" "tls.existingSecret names the Secret that holds it"
   "server.tls_key_file" "tls.existingSecret names the Secret that holds it"
 -}}
@@ -33,7 +33,7 @@
 {{- end -}}
 {{- end -}}
 
-{{/* The variables of every container: where the file is, and what a Secret holds, which goes before the file. */}}
+{{/* The environment of every container: the path of the settings file, and secrets, which override the file. */}}
 {{- define "leasehold.sharedEnv" -}}
 - name: LEASEHOLD_CONFIG
   value: /etc/leasehold/leasehold.toml

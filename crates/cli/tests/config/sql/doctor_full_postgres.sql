@@ -1,2 +1,2 @@
--- Says that all workspaces are full.
+-- Marks every workspace as full.
 UPDATE workspace_turn SET has_room = false, ready = false

@@ -1,2 +1,2 @@
--- Commits of whoever does not say otherwise may be lost in a crash.
+-- Turns synchronous_commit off by default.
 ALTER DATABASE {database} SET synchronous_commit = off

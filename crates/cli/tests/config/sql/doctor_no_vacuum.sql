@@ -1,2 +1,2 @@
--- Dead rows of a table that is written often stay.
+-- Disables autovacuum for a frequently written table.
 ALTER TABLE request_event SET (autovacuum_enabled = false)

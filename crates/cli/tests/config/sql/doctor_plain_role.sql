@@ -1,4 +1,4 @@
--- A role as production has it: it may do everything with our tables, and nothing with the server.
+-- A role as in production: all rights on our tables, none on the server.
 DO $$
 BEGIN
     IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = 'leasehold_plain') THEN

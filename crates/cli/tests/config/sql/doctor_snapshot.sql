@@ -1,2 +1,2 @@
--- Begins to look at the database as it is now, and does not end.
+-- Opens a snapshot and keeps it.
 BEGIN ISOLATION LEVEL REPEATABLE READ

@@ -1,2 +1,2 @@
--- A database that lacks a function.
+-- Drops a function.
 DROP FUNCTION leasehold_uuid7

@@ -1,2 +1,2 @@
--- A migration of a later version of the program.
+-- A migration of a newer program.
 INSERT INTO leasehold_migration (number, name, checksum) VALUES (999, '0999_future', 1)

@@ -1,2 +1,2 @@
--- A migration that only a newer program knows.
+-- A migration of a newer program.
 INSERT INTO leasehold_migration (number, name, checksum, applied_at) VALUES (999, 'future', 0, 0)

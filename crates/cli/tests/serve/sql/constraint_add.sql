@@ -1,2 +1,2 @@
--- Refuses requests of one priority, as a constraint that somebody added by hand does.
+-- Adds a constraint that rejects one priority.
 ALTER TABLE workflow_execution_queue ADD CONSTRAINT by_hand CHECK (priority <> 13) NOT VALID

@@ -1,2 +1,2 @@
--- Puts an execution that has ended back to where it was before.
+-- Resets a finished execution to RUNNING.
 UPDATE workflow_execution SET status = 'RUNNING', finished_at = NULL WHERE id = $1

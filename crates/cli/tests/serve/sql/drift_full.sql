@@ -1,2 +1,2 @@
--- Says that a workspace is full, in PostgreSQL.
+-- Marks a workspace as full, in PostgreSQL.
 UPDATE workspace_turn SET has_room = false, ready = false WHERE workspace_id = $1

@@ -1,4 +1,4 @@
-//! What operations of a store write, by examples.
+//! Tests of the changes that store operations make to a graph.
 
 use super::super::{Edge, Graph, Node, NodeKind};
 use super::*;
@@ -40,7 +40,7 @@ fn started(nodes: Vec<Node>, edges: &[(&str, &str)]) -> GraphChange {
     )
 }
 
-/// The same graph as the next operation finds it.
+/// Loads the graph as the next operation does.
 fn next(change: &GraphChange) -> GraphChange {
     let machine = Arc::clone(&change.machine);
     GraphChange::of(
@@ -76,7 +76,7 @@ fn failed() -> NodeOutcome {
 }
 
 #[test]
-fn a_start_begins_the_nodes_that_wait_for_nothing() {
+fn start_starts_the_nodes_without_predecessors() {
     let mut change = started(vec![task("a"), task("b"), task("c")], &[("a", "c")]);
     assert!(change.is_new() && change.has_changed() && !change.has_ended());
     assert_eq!(begun(&mut change), [0, 1]);
@@ -84,15 +84,15 @@ fn a_start_begins_the_nodes_that_wait_for_nothing() {
 }
 
 #[test]
-fn a_fan_in_needs_the_outputs_of_earlier_operations_only() {
+fn fan_in_needs_only_the_outputs_of_earlier_operations() {
     let graph = vec![task("a"), task("b"), task("c")];
     let mut change = next(&started(graph, &[("a", "c"), ("b", "c")]));
-    let first = change.foresee(0, &completed());
-    assert_eq!(first, Foresight::default());
+    let first = change.preview_end(0, &completed());
+    assert_eq!(first, EndPreview::default());
     assert!(change.node_ended(end(0, completed()), NodeSource::default()));
     assert_eq!(begun(&mut change), [0usize; 0]);
     let mut change = next(&change);
-    let second = change.foresee(1, &completed());
+    let second = change.preview_end(1, &completed());
     assert_eq!((second.begins, second.abandons), (true, false));
     assert_eq!(second.needs, [0].into());
     let source = NodeSource {
@@ -102,7 +102,7 @@ fn a_fan_in_needs_the_outputs_of_earlier_operations_only() {
     assert!(change.node_ended(end(1, completed()), source));
     assert_eq!(change.ended(), [end(1, completed())]);
     let begun = change.take_begun();
-    let Work::Task { payload, .. } = &begun[0].1 else {
+    let NodeWork::Task { payload, .. } = &begun[0].1 else {
         panic!("it is a task");
     };
     let payload: serde_json::Value = payload.read().unwrap();
@@ -111,12 +111,12 @@ fn a_fan_in_needs_the_outputs_of_earlier_operations_only() {
 }
 
 #[test]
-fn a_failed_node_abandons_what_runs_and_names_itself() {
+fn failed_node_abandons_running_nodes_and_is_named_in_the_error() {
     let mut change = next(&started(
         vec![task("a"), task("b"), task("c")],
         &[("a", "c")],
     ));
-    assert!(change.foresee(0, &failed()).abandons);
+    assert!(change.preview_end(0, &failed()).abandons);
     assert!(change.node_ended(end(0, failed()), NodeSource::default()));
     assert_eq!(change.state().end(), Some(ExecutionEnd::Failed));
     assert_eq!(change.error(), Some("node `a` failed: it broke"));
@@ -135,12 +135,12 @@ fn a_failed_node_abandons_what_runs_and_names_itself() {
 }
 
 #[test]
-fn a_node_without_its_input_fails_the_graph_though_that_was_not_foreseen() {
+fn node_whose_input_cannot_be_built_fails_the_graph() {
     let mut bad = task("bad");
     bad.input = Some(json!({"$from": "/nodes/a/nowhere"}));
     let mut change = next(&started(vec![task("a"), bad, task("c")], &[("a", "bad")]));
-    let foresight = change.foresee(0, &completed());
-    assert_eq!((foresight.begins, foresight.abandons), (true, false));
+    let preview = change.preview_end(0, &completed());
+    assert_eq!((preview.begins, preview.abandons), (true, false));
     assert!(change.node_ended(end(0, completed()), NodeSource::default()));
     assert_eq!(begun(&mut change), [0usize; 0]);
     assert_eq!(change.abandoned(), [2]);
@@ -149,7 +149,7 @@ fn a_node_without_its_input_fails_the_graph_though_that_was_not_foreseen() {
 }
 
 #[test]
-fn what_comes_after_the_end_changes_nothing() {
+fn events_after_the_end_change_nothing() {
     let mut change = next(&started(vec![task("a"), task("b")], &[]));
     assert!(change.stop(GraphStop::Cancelled, "enough"));
     assert_eq!(
@@ -158,7 +158,7 @@ fn what_comes_after_the_end_changes_nothing() {
     );
     let mut change = next(&change);
     assert!(!change.stop(GraphStop::TimedOut, "late"));
-    assert_eq!(change.foresee(0, &failed()), Foresight::default());
+    assert_eq!(change.preview_end(0, &failed()), EndPreview::default());
     assert!(!change.node_ended(end(0, completed()), NodeSource::default()));
     assert!(!change.has_changed() && change.ended().is_empty());
 }

@@ -1,4 +1,4 @@
-//! Inputs by examples: what is filled in, what is named when it is not there, and what is too much.
+//! Tests of node inputs: references, missing values and limits.
 
 use super::*;
 use serde_json::json;
@@ -9,7 +9,7 @@ fn fill(template: Value) -> Result<Value, InputProblem> {
     let params = JsonText::parse(r#"{"id": 7, "a/b": [1, {"c": "x"}]}"#).unwrap();
     let output = JsonText::parse(r#"{"sum": 1.50}"#).unwrap();
     let sources = Sources {
-        documents: &Documents::default(),
+        documents: &ParsedDocuments::default(),
         params: &params,
         nodes: vec![("one", Some(&output)), ("two", None)],
     };
@@ -17,7 +17,7 @@ fn fill(template: Value) -> Result<Value, InputProblem> {
 }
 
 #[test]
-fn a_pointer_stands_for_what_is_there_at_any_depth() {
+fn references_are_replaced_at_any_depth() {
     let cases = [
         (json!({"$from": "/params/id"}), json!(7)),
         (
@@ -40,20 +40,20 @@ fn a_pointer_stands_for_what_is_there_at_any_depth() {
 }
 
 #[test]
-fn what_is_not_there_is_named() {
+fn missing_value_is_named() {
     let missing = fill(json!({"a": {"$from": "/params/nothing"}})).unwrap_err();
     assert_eq!(
         missing.to_string(),
-        "its input needs /params/nothing, which is not there"
+        "cannot build the node's input: /params/nothing does not exist"
     );
 }
 
 #[test]
-fn outputs_are_carried_as_they_came() {
+fn outputs_are_passed_on_verbatim() {
     let node = Node::new("n", NodeKind::Delay { milliseconds: 0 });
     let params = JsonText::parse(r#"{"b" : 1.0}"#).unwrap();
     let sources = Sources {
-        documents: &Documents::default(),
+        documents: &ParsedDocuments::default(),
         params: &params,
         nodes: vec![("one", Some(&params)), ("two", None)],
     };
@@ -65,21 +65,21 @@ fn outputs_are_carried_as_they_came() {
 }
 
 #[test]
-fn a_template_that_names_the_same_thing_often_is_refused_before_it_is_filled() {
+fn template_that_repeats_a_large_reference_is_rejected_before_it_is_filled() {
     let params = JsonText::of(&"x".repeat(100_000)).unwrap();
     let mut node = Node::new("n", NodeKind::Delay { milliseconds: 0 });
     node.input = Some(Value::Array(vec![json!({"$from": "/params"}); 10_000]));
     let sources = Sources {
-        documents: &Documents::default(),
+        documents: &ParsedDocuments::default(),
         params: &params,
         nodes: Vec::new(),
     };
-    let refused = input(&node, &sources);
-    assert_eq!(refused, Err(InputProblem::TooLarge(300_006)));
+    let rejected = input(&node, &sources);
+    assert_eq!(rejected, Err(InputProblem::TooLarge(300_006)));
 }
 
 #[test]
-fn only_what_a_node_points_at_has_to_be_read() {
+fn only_referenced_outputs_are_needed() {
     let task = |input: Option<Value>| Node {
         input,
         ..Node::new(
@@ -113,17 +113,21 @@ fn only_what_a_node_points_at_has_to_be_read() {
         (call("POST", "http://h/"), [true, true]),
     ];
     for (node, expected) in cases {
-        let reads = Reads::of(&node);
-        assert_eq!(["a/b", "c"].map(|id| reads.node(id)), expected, "{node:?}");
+        let referenced = ReferencedOutputs::of(&node);
+        assert_eq!(
+            ["a/b", "c"].map(|id| referenced.contains(id)),
+            expected,
+            "{node:?}"
+        );
     }
 }
 
 #[test]
-fn too_much_is_refused() {
+fn too_large_input_is_rejected() {
     let node = Node::new("n", NodeKind::Delay { milliseconds: 0 });
     let params = JsonText::of(&"x".repeat(NODE_INPUT_MAX_BYTES)).unwrap();
     let sources = Sources {
-        documents: &Documents::default(),
+        documents: &ParsedDocuments::default(),
         params: &params,
         nodes: Vec::new(),
     };
@@ -134,13 +138,13 @@ fn too_much_is_refused() {
 }
 
 #[test]
-fn what_no_payload_can_hold_is_refused() {
+fn too_deep_input_is_rejected() {
     let node = Node::new("n", NodeKind::Delay { milliseconds: 0 });
     let nested = |levels: usize| {
         let text = "[".repeat(levels) + &"]".repeat(levels);
         let params = JsonText::parse(&text).unwrap();
         let sources = Sources {
-            documents: &Documents::default(),
+            documents: &ParsedDocuments::default(),
             params: &params,
             nodes: Vec::new(),
         };
@@ -151,12 +155,12 @@ fn what_no_payload_can_hold_is_refused() {
 }
 
 #[test]
-fn a_url_takes_plain_values_only_and_no_value_leaves_its_segment() {
+fn url_accepts_only_scalars_and_no_value_leaves_its_segment() {
     let params =
         JsonText::parse(r#"{"id": "a b/../c?d#e", "n": 5, "no": [1], "up": "..", "none": ""}"#)
             .unwrap();
     let sources = Sources {
-        documents: &Documents::default(),
+        documents: &ParsedDocuments::default(),
         params: &params,
         nodes: Vec::new(),
     };

@@ -1,4 +1,4 @@
-//! The machine by examples, and by random graphs against what must always hold.
+//! Tests of the graph's state machine: examples, and invariants on random graphs.
 
 use super::super::{Edge, NodeKind};
 use super::*;
@@ -30,7 +30,7 @@ fn diamond() -> Machine {
 }
 
 #[test]
-fn a_diamond_fans_out_and_in_and_ends() {
+fn diamond_fans_out_and_in_and_ends() {
     let machine = diamond();
     let (mut state, step) = machine.begin();
     assert_eq!(step.begin, [0]);
@@ -47,7 +47,7 @@ fn a_diamond_fans_out_and_in_and_ends() {
 }
 
 #[test]
-fn a_failed_node_ends_the_graph_and_abandons_what_runs() {
+fn failed_node_ends_the_graph_and_abandons_running_nodes() {
     let machine = diamond();
     let (mut state, _) = machine.begin();
     machine.apply(&mut state, GraphEvent::Completed(0)).unwrap();
@@ -64,7 +64,7 @@ fn a_failed_node_ends_the_graph_and_abandons_what_runs() {
 }
 
 #[test]
-fn what_comes_too_late_changes_nothing() {
+fn late_events_change_nothing() {
     let machine = diamond();
     let (mut state, _) = machine.begin();
     let events = [
@@ -73,7 +73,7 @@ fn what_comes_too_late_changes_nothing() {
         GraphEvent::Completed(99),
     ];
     for event in events {
-        assert_eq!(machine.apply(&mut state, event), None, "never begun");
+        assert_eq!(machine.apply(&mut state, event), None, "never started");
     }
     machine.apply(&mut state, GraphEvent::Completed(0)).unwrap();
     assert_eq!(
@@ -97,28 +97,31 @@ fn what_comes_too_late_changes_nothing() {
 }
 
 #[test]
-fn a_node_that_cannot_be_given_its_input_fails_before_anybody_sees_it() {
+fn node_whose_input_cannot_be_built_fails_before_it_starts() {
     let mut graph = diamond().graph().clone();
     graph.nodes[2].input = Some(serde_json::json!({"$from": "/params/missing"}));
     let machine = Machine::new(graph).unwrap();
     let (mut state, _) = machine.begin();
     let step = machine.apply(&mut state, GraphEvent::Completed(0)).unwrap();
     let outputs = HashMap::from([(0, JsonText::default())]);
-    let prepared = machine.prepare(&mut state, step, &given(&outputs));
+    let prepared = machine.prepare(&mut state, step, &context(&outputs));
     assert_eq!(prepared.begin, []);
     assert!(prepared.abandon.is_empty());
     let (at, error) = prepared.failed.unwrap();
     assert_eq!(
         (at, error.as_str()),
-        (2, "its input needs /params/missing, which is not there")
+        (
+            2,
+            "cannot build the node's input: /params/missing does not exist"
+        )
     );
     assert_eq!(prepared.end, Some(ExecutionEnd::Failed));
     assert_eq!(state.letters(), "cxfx");
 }
 
-fn given(outputs: &HashMap<usize, JsonText>) -> Given<'_> {
+fn context(outputs: &HashMap<usize, JsonText>) -> NodeContext<'_> {
     static PARAMS: std::sync::LazyLock<JsonText> = std::sync::LazyLock::new(JsonText::default);
-    Given {
+    NodeContext {
         execution: ExecutionId(uuid::Uuid::nil()),
         workspace: WorkspaceId(uuid::Uuid::nil()),
         params: &PARAMS,
@@ -137,9 +140,9 @@ prop_compose! {
 }
 
 proptest! {
-    /// Whatever completes in whatever order: each node is begun once, after all before it, and the end comes with the last.
+    /// In any order of completions, each node starts once, after all its predecessors, and the graph ends with the last.
     #[test]
-    fn every_order_of_completions_begins_each_node_once(graph in any_graph(), picks: Vec<prop::sample::Index>, fail in 0usize..60) {
+    fn any_order_of_completions_starts_each_node_once(graph in any_graph(), picks: Vec<prop::sample::Index>, fail in 0usize..60) {
         let (n, edges) = graph;
         let machine = machine(n, &edges);
         let (mut state, step) = machine.begin();

@@ -1,6 +1,6 @@
-//! What can be wrong with one node: its texts, its numbers, its headers, its URL, and what it points at.
+//! Validation of one node: texts, numbers, headers, URL and references.
 
-use super::super::input::{FROM, UrlPart, pointer, sends, url_parts};
+use super::super::input::{FROM, UrlPart, has_body, pointer, url_parts};
 use super::super::{GraphProblem, Node, NodeKind, NodeRetry};
 use crate::limits::{
     DELAY_MAX_MS, EXECUTION_TIMEOUT_MAX_DAYS, HEADER_MAX_CHARS, JSON_MAX_DEPTH, MAX_ATTEMPTS_MAX,
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
-/// Headers that belong to whoever makes the call.
+/// Headers that the HTTP client sets itself.
 const OWN_HEADERS: [&str; 8] = [
     "connection",
     "content-length",
@@ -24,13 +24,13 @@ const OWN_HEADERS: [&str; 8] = [
     "upgrade",
 ];
 const TIMEOUT_MAX: Duration = Duration::from_secs(EXECUTION_TIMEOUT_MAX_DAYS as u64 * 86_400);
-/// A call holds one of the places that all calls share.
+/// Bounded, because a call occupies one of the concurrent calls that all executions share.
 const CALL_TIMEOUT_MAX: Duration = Duration::from_secs(600);
 const FACTOR_MAX: f64 = 1_000.0;
 
 type Checked = Result<(), GraphProblem>;
 
-/// What can be seen of a node alone.
+/// Checks a node without looking at others.
 pub(super) fn check(index: usize, node: &Node) -> Checked {
     let text = |field: &'static str, value: &str, max: usize| {
         text::check(value, max).map_err(|problem| GraphProblem::BadText {
@@ -47,7 +47,7 @@ pub(super) fn check(index: usize, node: &Node) -> Checked {
     text("id", &node.id, NODE_ID_MAX_CHARS)?;
     match &node.kind {
         NodeKind::Task { queue, kind } => {
-            queue::check_open(queue).map_err(|problem| GraphProblem::BadText {
+            queue::check_user_queue(queue).map_err(|problem| GraphProblem::BadText {
                 index,
                 field: "queue",
                 problem,
@@ -70,10 +70,10 @@ pub(super) fn check(index: usize, node: &Node) -> Checked {
             text("url", url, URL_MAX_CHARS)?;
             check_url(url).map_err(|problem| bad("url", problem.to_owned()))?;
             check_headers(headers).map_err(|(field, problem)| bad(&field, problem))?;
-            if node.input.is_some() && !sends(method) {
+            if node.input.is_some() && !has_body(method) {
                 return Err(bad(
                     "input",
-                    format!("is what is sent, and {method} sends nothing"),
+                    format!("must not be set: {method} requests have no body"),
                 ));
             }
         }
@@ -135,23 +135,23 @@ fn check_retry(retry: &NodeRetry) -> Result<(), (&'static str, String)> {
     Ok(())
 }
 
-/// The host is fixed: nothing that is passed in chooses who is called.
+/// Requires a literal host, so that params and outputs cannot choose the server.
 fn check_url(url: &str) -> Result<(), &'static str> {
     let lower = url.to_ascii_lowercase();
     let rest = lower
         .strip_prefix("http://")
         .or_else(|| lower.strip_prefix("https://"));
-    let rest = rest.ok_or("must begin with http:// or https://")?;
+    let rest = rest.ok_or("must start with http:// or https://")?;
     let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
     let host = &rest[..end];
     if host.is_empty() {
-        return Err("names no host");
+        return Err("must contain a host");
     }
     if host.contains('@') {
-        return Err("must not hold a user or a password; send a header instead");
+        return Err("must not contain a user or password; use a header instead");
     }
     if host.contains(['{', '}']) {
-        return Err("must not have a placeholder before its path");
+        return Err("must not contain a placeholder before the path");
     }
     if url.contains(char::is_whitespace) {
         return Err("must not contain spaces");
@@ -161,7 +161,7 @@ fn check_url(url: &str) -> Result<(), &'static str> {
         UrlPart::Pointer(pointer) => pointer.contains('{'),
     });
     if braces {
-        return Err("has a brace without its other one");
+        return Err("contains an unmatched brace");
     }
     Ok(())
 }
@@ -174,24 +174,24 @@ fn check_headers(headers: &BTreeMap<String, String>) -> Result<(), (String, Stri
         ));
     }
     for (name, value) in headers {
-        let place = || format!("headers/{}", escaped(name));
+        let path = || format!("headers/{}", escaped(name));
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if name.is_empty() || name.len() > NODE_ID_MAX_CHARS || !name.bytes().all(token) {
-            return Err((place(), "is no name of a header".to_owned()));
+            return Err((path(), "is not a valid header name".to_owned()));
         }
         if OWN_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-            return Err((place(), "is set by whoever makes the call".to_owned()));
+            return Err((path(), "must not be set: Leasehold sets it".to_owned()));
         }
         let shown = |byte: u8| byte == b'\t' || (b' '..=b'~').contains(&byte);
         if value.len() > HEADER_MAX_CHARS || !value.bytes().all(shown) {
             let problem = format!("must be at most {HEADER_MAX_CHARS} visible ASCII characters");
-            return Err((place(), problem));
+            return Err((path(), problem));
         }
     }
     Ok(())
 }
 
-/// What the node's input and URL point at is params, or the output of a node right before it.
+/// Checks that the node's input and URL refer only to params and to outputs of direct predecessors.
 pub(super) fn check_pointers(index: usize, node: &Node, before: &HashSet<&str>) -> Checked {
     let mut found = Vec::new();
     if let Some(input) = &node.input {
@@ -215,7 +215,7 @@ pub(super) fn check_pointers(index: usize, node: &Node, before: &HashSet<&str>) 
 }
 
 fn check_pointer(pointer: Option<&str>, before: &HashSet<&str>) -> Result<(), String> {
-    let pointer = pointer.ok_or("must be a text that points at something")?;
+    let pointer = pointer.ok_or("must be a string: a JSON pointer")?;
     let mut parts = pointer.split('/');
     let (root, first, node) = (parts.next(), parts.next(), parts.next());
     match (root, first, node) {
@@ -226,45 +226,42 @@ fn check_pointer(pointer: Option<&str>, before: &HashSet<&str>) -> Result<(), St
                 Ok(())
             } else {
                 Err(format!(
-                    "points at the node `{id}`, from which no edge leads here"
+                    "refers to node `{id}`, which has no edge to this node"
                 ))
             }
         }
         _ => Err(format!(
-            "points at `{pointer}`: it must begin with /params or /nodes/"
+            "must start with /params or /nodes/, not `{pointer}`"
         )),
     }
 }
 
-/// Every pointer in a template with its place; none where it is no text.
-fn collect(template: &Value, place: String, found: &mut Vec<(String, Option<String>)>) {
+/// Collects every pointer of a template with its path; none where it is not a string.
+fn collect(template: &Value, path: String, found: &mut Vec<(String, Option<String>)>) {
     debug_assert!(
-        place.matches('/').count() <= JSON_MAX_DEPTH + 1,
-        "its shape was checked"
+        path.matches('/').count() <= JSON_MAX_DEPTH + 1,
+        "the nesting depth was checked"
     );
     match template {
         Value::Object(fields) => {
             if let Some(target) = pointer(fields) {
-                found.push((
-                    format!("{place}/{FROM}"),
-                    target.as_str().map(str::to_owned),
-                ));
+                found.push((format!("{path}/{FROM}"), target.as_str().map(str::to_owned)));
                 return;
             }
             for (name, value) in fields {
-                collect(value, format!("{place}/{}", escaped(name)), found);
+                collect(value, format!("{path}/{}", escaped(name)), found);
             }
         }
         Value::Array(items) => {
             for (at, item) in items.iter().enumerate() {
-                collect(item, format!("{place}/{at}"), found);
+                collect(item, format!("{path}/{at}"), found);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-/// A name as a JSON pointer writes it.
+/// Escapes a name for a JSON pointer.
 fn escaped(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
@@ -274,7 +271,7 @@ mod tests {
     use super::super::super::{Edge, Graph};
     use serde_json::{Value, json};
 
-    /// What is wrong with a graph of `first` → `node`, if anything, and where.
+    /// Returns the pointer and the text of the first problem of a graph `first` → `node`.
     fn problem(node: Value) -> Option<(String, String)> {
         let first = json!({"id": "first", "type": "delay", "milliseconds": 1});
         let graph = Graph {
@@ -311,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_right_passes() {
+    fn valid_nodes_pass() {
         let right = [
             task(
                 json!({"kind": "k", "timeout_ms": 1, "retry": {"max_attempts": 1, "factor": 1.0, "jitter": 0.0}}),
@@ -329,21 +326,21 @@ mod tests {
         }
     }
 
-    fn each_is_named<const N: usize>(cases: [(Value, &str, &str); N]) {
-        for (node, field, said) in cases {
+    fn assert_problems<const N: usize>(cases: [(Value, &str, &str); N]) {
+        for (node, field, problem_text) in cases {
             let (pointer, text) = problem(node.clone()).unwrap_or_else(|| panic!("{node} passed"));
             assert_eq!(pointer, format!("/nodes/1/{field}"), "{node}");
-            assert_eq!(text, format!("nodes[1].{field} {said}"), "{node}");
+            assert_eq!(text, format!("nodes[1].{field} {problem_text}"), "{node}");
         }
     }
 
     #[test]
-    fn each_way_a_task_can_be_wrong_names_its_place() {
-        each_is_named([
+    fn each_problem_of_a_task_names_its_field() {
+        assert_problems([
             (
                 task(json!({"queue": "leasehold:http"})),
                 "queue",
-                "must not begin with `leasehold:`: such queues are Leasehold's own",
+                "must not start with `leasehold:`, which is reserved for internal queues",
             ),
             (task(json!({"kind": ""})), "kind", "must not be empty"),
             (
@@ -374,24 +371,24 @@ mod tests {
             (
                 task(json!({"input": {"a": {"$from": 5}}})),
                 "input/a/$from",
-                "must be a text that points at something",
+                "must be a string: a JSON pointer",
             ),
             (
                 task(json!({"input": [{"$from": "params"}]})),
                 "input/0/$from",
-                "points at `params`: it must begin with /params or /nodes/",
+                "must start with /params or /nodes/, not `params`",
             ),
             (
                 task(json!({"input": {"a/b": {"$from": "/nodes/other"}}})),
                 "input/a~1b/$from",
-                "points at the node `other`, from which no edge leads here",
+                "refers to node `other`, which has no edge to this node",
             ),
         ]);
     }
 
     #[test]
-    fn each_way_a_call_or_a_pause_can_be_wrong_names_its_place() {
-        each_is_named([
+    fn each_problem_of_an_http_node_names_its_field() {
+        assert_problems([
             (
                 http(json!({"method": "TRACE"})),
                 "method",
@@ -400,7 +397,7 @@ mod tests {
             (
                 http(json!({"method": "GET", "input": 1})),
                 "input",
-                "is what is sent, and GET sends nothing",
+                "must not be set: GET requests have no body",
             ),
             (
                 http(json!({"timeout_ms": 600_001})),
@@ -410,23 +407,27 @@ mod tests {
             (
                 http(json!({"url": "ftp://example.com"})),
                 "url",
-                "must begin with http:// or https://",
+                "must start with http:// or https://",
             ),
-            (http(json!({"url": "https:///x"})), "url", "names no host"),
+            (
+                http(json!({"url": "https:///x"})),
+                "url",
+                "must contain a host",
+            ),
             (
                 http(json!({"url": "https://a:b@example.com"})),
                 "url",
-                "must not hold a user or a password; send a header instead",
+                "must not contain a user or password; use a header instead",
             ),
             (
                 http(json!({"url": "https://{/params/host}/x"})),
                 "url",
-                "must not have a placeholder before its path",
+                "must not contain a placeholder before the path",
             ),
             (
                 http(json!({"url": "https://example.com/{/params/x"})),
                 "url",
-                "has a brace without its other one",
+                "contains an unmatched brace",
             ),
             (
                 http(json!({"url": "https://example.com/a b"})),
@@ -436,28 +437,32 @@ mod tests {
             (
                 http(json!({"url": "https://example.com/{/nodes/x}"})),
                 "url",
-                "points at the node `x`, from which no edge leads here",
+                "refers to node `x`, which has no edge to this node",
             ),
             (
                 http(json!({"headers": {"a b": "x"}})),
                 "headers/a b",
-                "is no name of a header",
+                "is not a valid header name",
             ),
             (
                 http(json!({"headers": {"Host": "x"}})),
                 "headers/Host",
-                "is set by whoever makes the call",
+                "must not be set: Leasehold sets it",
             ),
             (
                 http(json!({"headers": {"a": "x\r\ny"}})),
                 "headers/a",
                 "must be at most 8192 visible ASCII characters",
             ),
-            (
-                json!({"id": "n", "type": "delay", "milliseconds": u64::MAX}),
-                "milliseconds",
-                "must be at most 31622400000",
-            ),
         ]);
+    }
+
+    #[test]
+    fn delay_that_is_too_long_names_its_field() {
+        assert_problems([(
+            json!({"id": "n", "type": "delay", "milliseconds": u64::MAX}),
+            "milliseconds",
+            "must be at most 31622400000",
+        )]);
     }
 }

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Answers every request with what `answer` makes of its path, closes, and remembers what it was sent.
+/// Answers every request with `answer(path)`, closes the connection, and records the request.
 pub(super) struct TestHttpServer {
     pub(super) address: SocketAddr,
-    seen: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl TestHttpServer {
@@ -18,8 +18,8 @@ impl TestHttpServer {
     ) -> Self {
         let listener = TcpListener::bind((host, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let log = Arc::clone(&seen);
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let log = Arc::clone(&requests);
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let mut request = Vec::new();
@@ -36,15 +36,15 @@ impl TestHttpServer {
                 let _ = stream.write_all(answer(&path).as_bytes()).await;
             }
         });
-        Self { address, seen }
+        Self { address, requests }
     }
 
     pub(super) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    pub(super) fn seen(&self) -> Vec<String> {
-        self.seen.lock().unwrap().clone()
+    pub(super) fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
     }
 }
 

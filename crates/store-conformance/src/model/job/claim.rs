@@ -1,4 +1,4 @@
-//! The model's claim of jobs: what has expired is taken back, then the first in line are taken as far as limits allow.
+//! The model's claim of jobs: takes back expired leases, then claims the first jobs in line within the limits.
 
 use super::{Jobs, Lease, later};
 use leasehold_core::job::{ClaimedJob, JobClaim, JobEvent, JobsClaimed};
@@ -8,7 +8,7 @@ use leasehold_core::{JobId, JobStatus, Timestamp};
 use std::cmp::Reverse;
 
 impl Jobs {
-    /// Claims, and takes back first whatever has expired and could be in the way.
+    /// Claims jobs after taking back the expired leases that the claim may need.
     pub(in crate::model) fn claim_first(
         &mut self,
         claim: &JobClaim,
@@ -24,14 +24,14 @@ impl Jobs {
         claimed
     }
 
-    /// Expired leases whose end a claim may need: of its queue, and of all where all have one limit.
+    /// Expired leases that a claim may need to take back: of its queue, or of all queues under a global limit.
     pub(in crate::model) fn expired_for(&self, claim: &JobClaim, now: Timestamp) -> Vec<JobId> {
         let mut expired = self.expired(now);
         expired.retain(|id| self.limit.is_some() || self.rows[id].new.queue == claim.queue);
         expired
     }
 
-    /// Queued jobs of a queue whose time has come, first in line first.
+    /// Due jobs of a queue in claim order.
     pub(in crate::model) fn due(&self, queue: &str, now: Timestamp) -> Vec<JobId> {
         let all = self.rows.iter().filter(|(_, row)| row.new.queue == queue);
         let queued = all.filter(|(_, row)| row.status == JobStatus::Queued && row.run_at <= now);
@@ -42,7 +42,7 @@ impl Jobs {
         due.into_iter().map(|(_, _, id)| id).collect()
     }
 
-    /// Claims after taking `expired` back; `token` chooses each claim's token.
+    /// Claims jobs after taking back `expired`; `token` chooses the token of each.
     pub(in crate::model) fn claim(
         &mut self,
         claim: &JobClaim,
@@ -54,11 +54,11 @@ impl Jobs {
         if open.is_none_or(|queue| queue.settings.paused) {
             return JobsClaimed::default();
         }
-        self.take_back(expired, now);
+        self.requeue_expired_jobs(expired, now);
         let due = self.due(&claim.queue, now);
-        let asked = (claim.max as usize).min(JOB_MAX_BATCH);
-        let room = self.room(&claim.queue);
-        let n = due.len().min(asked).min(room);
+        let requested = (claim.max as usize).min(JOB_MAX_BATCH);
+        let capacity = self.capacity(&claim.queue);
+        let n = due.len().min(requested).min(capacity);
         let jobs = due[..n].iter();
         let jobs: Vec<ClaimedJob> = jobs
             .map(|id| self.take(*id, claim, now, token(*id)))
@@ -66,8 +66,8 @@ impl Jobs {
         let next = || self.next_due_in(&claim.queue, now);
         JobsClaimed {
             jobs,
-            at_limit: room < asked.min(due.len()),
-            next_due_in: (n < asked).then(next).flatten(),
+            at_limit: capacity < requested.min(due.len()),
+            next_due_in: (n < requested).then(next).flatten(),
         }
     }
 
@@ -76,7 +76,7 @@ impl Jobs {
         let lease = bounded(claim.lease.unwrap_or(queue.lease));
         let expires_at = later(now, lease);
         let row = self.step(id, JobEvent::Claim, now);
-        assert!(row.token < token, "the token of job {id} rises");
+        assert!(row.token < token, "the token of job {id} must rise");
         row.token = token;
         row.attempts += 1;
         row.lease = Some(Lease {

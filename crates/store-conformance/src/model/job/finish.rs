@@ -1,8 +1,8 @@
-//! What the holder of a lease does with it in the model: renew, report progress, finish in each way.
+//! The operations of a lease holder in the model: renew, report progress, finish.
 
 use super::{Jobs, later};
 use leasehold_core::job::{
-    Again, JobEnd, JobEvent, JobFinish, JobFinished, JobRef, bounded_wait, jitter,
+    JobEnd, JobEvent, JobFinish, JobFinished, JobRef, RetryMode, bounded_wait, jitter,
 };
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::ERROR_MAX_CHARS;
@@ -11,7 +11,7 @@ use leasehold_core::{JobId, JsonText, Timestamp};
 use std::time::Duration;
 
 impl Jobs {
-    /// Whether a worker holds this claim; an expired one is nobody's.
+    /// Whether a worker holds this claim and its lease has not expired.
     fn holds(&self, worker: &str, claim: JobRef, now: Timestamp) -> bool {
         self.rows.get(&claim.job).is_some_and(|row| {
             row.token == claim.token
@@ -54,7 +54,7 @@ impl Jobs {
         held
     }
 
-    /// Ends a claim, be it that of a node or not.
+    /// Finishes a claim of a plain job or of a node.
     pub(in crate::model) fn finish(
         &mut self,
         worker: &str,
@@ -71,8 +71,8 @@ impl Jobs {
                 self.drop_unless_kept(id);
                 JobFinished::Completed
             }
-            JobEnd::Failed { error, again } => {
-                let wait = self.wait_after(id, *again);
+            JobEnd::Failed { error, retry_mode } => {
+                let wait = self.wait_after(id, *retry_mode);
                 let event = wait.map_or(JobEvent::Fail, |_| JobEvent::Retry);
                 let row = self.step(id, event, now);
                 row.last_error = Some(clip(error, ERROR_MAX_CHARS));
@@ -89,22 +89,22 @@ impl Jobs {
                 self.requeue(id, JobEvent::Snooze, run_at);
                 JobFinished::Queued { run_at }
             }
-            JobEnd::GivenBack => {
-                self.requeue(id, JobEvent::GiveBack, now);
+            JobEnd::Returned => {
+                self.requeue(id, JobEvent::Return, now);
                 JobFinished::Queued { run_at: now }
             }
         }
     }
 
-    /// How long a job whose attempt failed waits for the next, if there is a next.
-    fn wait_after(&self, id: JobId, again: Again) -> Option<Duration> {
+    /// The delay before the next attempt of a failed job; none after the last attempt.
+    fn wait_after(&self, id: JobId, retry_mode: RetryMode) -> Option<Duration> {
         let row = &self.rows[&id];
         let settings = self.settings(&row.new.queue);
         let retry = settings.retry_of(row.new.max_attempts, row.new.backoff);
-        match again {
-            Again::Policy => retry.after_failure(row.attempts, jitter(id, row.token)),
-            Again::After(wait) => (row.attempts < retry.max_attempts).then_some(wait),
-            Again::Never => None,
+        match retry_mode {
+            RetryMode::Policy => retry.after_failure(row.attempts, jitter(id, row.token)),
+            RetryMode::After(wait) => (row.attempts < retry.max_attempts).then_some(wait),
+            RetryMode::Never => None,
         }
     }
 

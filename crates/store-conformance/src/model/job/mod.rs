@@ -1,4 +1,4 @@
-//! Jobs in the model: one row each with an explicit status, and how they are enqueued and read. Knows no request.
+//! Jobs in the model: one row each with an explicit status. Knows no requests.
 
 mod claim;
 mod finish;
@@ -7,7 +7,7 @@ mod sweep;
 pub(super) use super::claim::until;
 
 use super::Model;
-use super::state::refused;
+use super::state::constraint_error;
 use async_trait::async_trait;
 use leasehold_core::job::{JobClaim, JobEvent, JobFinish, JobRef, JobStatus, JobsClaimed};
 use leasehold_core::{ExecutionId, JobId, JsonText, Timestamp};
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// Who has a job, and until when.
+/// The lease of a running job.
 #[derive(Clone, Debug)]
 pub(super) struct Lease {
     pub(super) worker: String,
@@ -29,18 +29,18 @@ pub(super) struct Lease {
     pub(super) expires_at: Timestamp,
 }
 
-/// A job: what was asked for, and what became of it.
+/// A job's row.
 #[derive(Clone, Debug)]
 pub(super) struct JobRow {
     pub(super) new: NewJob,
-    /// The node of a graph that it does.
+    /// The graph node that the job runs.
     pub(super) node: Option<(ExecutionId, usize)>,
     pub(super) status: JobStatus,
     pub(super) created_at: Timestamp,
     pub(super) run_at: Timestamp,
     pub(super) attempts: u32,
     pub(super) token: i64,
-    /// While running.
+    /// Set while running.
     pub(super) lease: Option<Lease>,
     pub(super) progress: Option<JsonText>,
     pub(super) result: Option<JsonText>,
@@ -48,39 +48,39 @@ pub(super) struct JobRow {
     pub(super) finished_at: Option<Timestamp>,
 }
 
-/// Who holds a deduplication key.
+/// The job that holds a deduplication key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Key {
     pub(super) job: JobId,
-    /// None is until the job has ended.
+    /// None: until the job has ended.
     pub(super) until: Option<Timestamp>,
 }
 
-/// Everything about jobs and their queues.
+/// All jobs and queues.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Jobs {
     pub(super) queues: BTreeMap<String, Queue>,
     pub(super) rows: BTreeMap<JobId, JobRow>,
     /// By queue and key.
     pub(super) keys: BTreeMap<(String, String), Key>,
-    /// Nodes whose job lost its last lease, and what went wrong: their graph is yet to be told.
-    pub(super) spent: BTreeMap<(ExecutionId, usize), String>,
-    /// Ids that a store gave to the jobs of nodes: the model follows its choice.
+    /// Nodes whose job lost its last lease, with the error: their graph has not been updated yet.
+    pub(super) exhausted: BTreeMap<(ExecutionId, usize), String>,
+    /// Job ids that the store chose for nodes; the model adopts them.
     pub(super) chosen: BTreeMap<(ExecutionId, usize), JobId>,
     pub(super) limit: Option<u32>,
     pub(super) last_id: i64,
     pub(super) last_token: i64,
-    /// Whether there may be a job to claim that was not there before.
-    pub(super) rings: bool,
+    /// Whether a job may have become available since the last notification.
+    pub(super) notify: bool,
 }
 
-/// A moment later, to the microsecond that databases keep.
+/// `now` plus `by`, with the microsecond precision of databases.
 pub(super) fn later(now: Timestamp, by: Duration) -> Timestamp {
     now + Duration::from_micros(u64::try_from(by.as_micros()).unwrap_or(u64::MAX))
 }
 
 impl Jobs {
-    /// Puts jobs in; `choose` turns the next id and a place in the call into the id to use.
+    /// Enqueues jobs; `choose` maps the next id and the index in the call to the id to use.
     pub(super) fn enqueue(
         &mut self,
         new: &[NewJob],
@@ -88,7 +88,7 @@ impl Jobs {
         choose: &mut dyn FnMut(JobId, usize) -> JobId,
     ) -> Vec<EnqueuedJob> {
         let mut answers = Vec::new();
-        for (place, new) in new.iter().enumerate() {
+        for (index, new) in new.iter().enumerate() {
             self.queue(&new.queue, now);
             let holder = new
                 .dedup
@@ -98,7 +98,7 @@ impl Jobs {
                 answers.push(EnqueuedJob { id, existing: true });
                 continue;
             }
-            let id = choose(JobId(self.last_id + 1), place);
+            let id = choose(JobId(self.last_id + 1), index);
             self.last_id = self.last_id.max(id.0);
             self.insert(id, new, now);
             let existing = false;
@@ -107,7 +107,7 @@ impl Jobs {
         answers
     }
 
-    /// Puts jobs in unless one has a key that cannot be kept.
+    /// Enqueues jobs unless one has a key of invalid length.
     pub(super) fn enqueue_checked(
         &mut self,
         new: &[NewJob],
@@ -115,12 +115,12 @@ impl Jobs {
     ) -> Result<Vec<EnqueuedJob>> {
         let mut keys = new.iter().filter_map(|job| job.dedup.as_ref());
         if keys.any(|dedup| !(1..=255).contains(&dedup.key.chars().count())) {
-            return Err(refused("job_key_length"));
+            return Err(constraint_error("job_key_length"));
         }
         Ok(self.enqueue(new, now, &mut |next, _| next))
     }
 
-    /// Puts in the job of a node.
+    /// Enqueues the job of a node.
     pub(super) fn enqueue_node(
         &mut self,
         new: &NewJob,
@@ -171,21 +171,21 @@ impl Jobs {
             finished_at: None,
         };
         assert!(self.rows.insert(id, row).is_none(), "job {id} is new");
-        self.rings = true;
+        self.notify = true;
     }
 
-    /// Moves a job as the table allows.
+    /// Applies a transition to a job.
     pub(super) fn step(&mut self, id: JobId, event: JobEvent, now: Timestamp) -> &mut JobRow {
-        let row = self.rows.get_mut(&id).expect("the job is there");
+        let row = self.rows.get_mut(&id).expect("the job exists");
         row.status = match row.status.after(event) {
             Ok(status) => status,
-            Err(illegal) => panic!("the model moves job {id}: {illegal}"),
+            Err(illegal) => panic!("invalid transition of job {id} in the model: {illegal}"),
         };
         if row.status != JobStatus::Running {
             row.lease = None;
-            self.rings = true;
+            self.notify = true;
         }
-        if event.gives_attempt_back() {
+        if event.refunds_attempt() {
             row.attempts -= 1;
         }
         if row.status.is_finished() {
@@ -197,7 +197,7 @@ impl Jobs {
         row
     }
 
-    /// Queues a job again.
+    /// Requeues a job.
     pub(super) fn requeue(&mut self, id: JobId, event: JobEvent, run_at: Timestamp) {
         self.step(id, event, run_at).run_at = run_at;
     }
@@ -299,11 +299,11 @@ impl JobStore for Model {
         Ok(self.jobs(|jobs, now| jobs.prune(prune, now)))
     }
 
-    async fn job_arm(&self) -> Result<bool> {
+    async fn job_notification_arm(&self) -> Result<bool> {
         Ok(true)
     }
 
-    fn job_bell(&self) -> watch::Receiver<u64> {
-        self.job_bell.subscribe()
+    fn subscribe_jobs(&self) -> watch::Receiver<u64> {
+        self.job_notifications.subscribe()
     }
 }

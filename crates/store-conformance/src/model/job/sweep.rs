@@ -1,4 +1,4 @@
-//! What happens to jobs in the model that no worker asked for: expired leases, cancellation, pruning.
+//! Maintenance of jobs in the model: expired leases, cancellation, pruning.
 
 use super::Jobs;
 use leasehold_core::job::{JobEvent, JobRef};
@@ -16,12 +16,18 @@ impl Jobs {
             .collect()
     }
 
-    /// Takes these expired ones back.
-    pub(in crate::model) fn take_back(&mut self, ids: &[JobId], now: Timestamp) -> Vec<ExpiredJob> {
-        ids.iter().map(|id| self.take_one_back(*id, now)).collect()
+    /// Requeues or fails these jobs with expired leases.
+    pub(in crate::model) fn requeue_expired_jobs(
+        &mut self,
+        ids: &[JobId],
+        now: Timestamp,
+    ) -> Vec<ExpiredJob> {
+        ids.iter()
+            .map(|id| self.requeue_expired_job(*id, now))
+            .collect()
     }
 
-    fn take_one_back(&mut self, id: JobId, now: Timestamp) -> ExpiredJob {
+    fn requeue_expired_job(&mut self, id: JobId, now: Timestamp) -> ExpiredJob {
         let row = &self.rows[&id];
         let queue = row.new.queue.clone();
         let worker = row.lease.as_ref().map(|lease| lease.worker.clone());
@@ -43,7 +49,7 @@ impl Jobs {
         }
         let (status, node, error) = (row.status, row.node, row.last_error.clone());
         if let (JobEvent::Exhaust, Some(node)) = (event, node) {
-            self.spent.insert(node, error.unwrap_or_default());
+            self.exhausted.insert(node, error.unwrap_or_default());
         }
         ExpiredJob {
             claim,
@@ -60,10 +66,10 @@ impl Jobs {
     ) -> Vec<ExpiredJob> {
         let mut expired = self.expired(now);
         expired.truncate(limit.min(SWEEP_MAX_BATCH) as usize);
-        self.take_back(&expired, now)
+        self.requeue_expired_jobs(&expired, now)
     }
 
-    /// Fails a job whose execution has ended, wherever it is.
+    /// Fails a job whose execution has ended, whatever its status.
     pub(in crate::model) fn abandon(&mut self, id: JobId, now: Timestamp) {
         let event = match self.rows.get(&id).map(|row| row.status) {
             Some(JobStatus::Queued) => JobEvent::Cancel,
@@ -73,7 +79,7 @@ impl Jobs {
         self.step(id, event, now).last_error = Some(ABANDONED.to_owned());
     }
 
-    /// How often a job was tried that may no longer be kept.
+    /// The attempts of a job, whose row may already be deleted.
     pub(in crate::model) fn attempts(&self, id: JobId) -> u32 {
         self.rows.get(&id).map_or(1, |row| row.attempts)
     }

@@ -1,3 +1,0 @@
--- One row, and a bell for those who listen.
-WITH inserted AS (INSERT INTO plain (queue_id, kind, payload) VALUES ($1, $2, $3::text::json) RETURNING id)
-SELECT pg_notify('plain', '') FROM inserted

@@ -1,0 +1,135 @@
+//! Describes executions in the engine and finishes those that ended there. Nothing else frees the slot of a running execution.
+
+use crate::error::Result;
+use futures::StreamExt;
+use leasehold_core::{ExecutionEnd, ExecutionId, Timestamp};
+use leasehold_engine::{Description, Engine, Error};
+use leasehold_store::Store;
+use leasehold_store::execution::{Execution, ExecutionFinish, ExecutionFinished};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How many ends one statement writes, so that a slot is freed before a long list is done.
+const FLUSH_SIZE: usize = 100;
+/// How long ends are collected before they are written.
+const FLUSH_DELAY: Duration = Duration::from_millis(500);
+
+/// Describes executions in the engine and finishes those that ended there.
+pub(crate) struct ExecutionChecker {
+    pub(crate) store: Arc<dyn Store>,
+    pub(crate) engine: Arc<dyn Engine>,
+    pub(crate) owner: String,
+    pub(crate) concurrency: usize,
+}
+
+/// What the engine reported about executions that are RUNNING in the store.
+#[derive(Debug, Default)]
+pub(crate) struct CheckOutcome {
+    /// Ended in the engine, and now finished in the store.
+    pub(crate) ended: Vec<ExecutionId>,
+    /// When each ended by the engine's clock, where the engine reported it.
+    pub(crate) ended_at: HashMap<ExecutionId, Timestamp>,
+    /// How many the engine knew, ended or not.
+    pub(crate) known: usize,
+    /// Unknown to the engine.
+    pub(crate) missing: Vec<Execution>,
+    /// The error if the engine did not answer for some.
+    pub(crate) error: Option<Error>,
+}
+
+impl ExecutionChecker {
+    /// Describes these executions and finishes the ended ones.
+    pub(crate) async fn check(&self, executions: Vec<Execution>) -> Result<CheckOutcome> {
+        let mut answers = futures::stream::iter(executions)
+            .map(|execution| async {
+                let answer = self.engine.describe(execution.id).await;
+                (execution, answer)
+            })
+            .buffer_unordered(self.concurrency.max(1));
+        let mut outcome = CheckOutcome::default();
+        let mut ends = Vec::new();
+        loop {
+            let next = match timeout(FLUSH_DELAY, answers.next()).await {
+                Ok(next) => next,
+                // The other answers take long; write the known ends now.
+                Err(_elapsed) => {
+                    let ended = self.finish(std::mem::take(&mut ends)).await?;
+                    outcome.ended.extend(ended);
+                    continue;
+                }
+            };
+            let Some((execution, answer)) = next else {
+                break;
+            };
+            match answer {
+                Ok(Description::Ended { end, error, at }) => {
+                    outcome.known += 1;
+                    outcome.ended_at.extend(at.map(|at| (execution.id, at)));
+                    ends.push(ExecutionFinish {
+                        execution: execution.id,
+                        end,
+                        error,
+                    });
+                }
+                Ok(Description::Open) => outcome.known += 1,
+                Ok(Description::NotFound) => outcome.missing.push(execution),
+                // One unusable answer must not block the others; the full sweep asks again.
+                Err(Error::Failed(error)) => {
+                    tracing::warn!(execution = %execution.id, error, "engine returned an unusable description of an execution; retrying");
+                }
+                Err(error @ Error::Unavailable(_)) => outcome.error = Some(error),
+            }
+            if ends.len() >= FLUSH_SIZE {
+                let ended = self.finish(std::mem::take(&mut ends)).await?;
+                outcome.ended.extend(ended);
+            }
+        }
+        outcome.ended.extend(self.finish(ends).await?);
+        Ok(outcome)
+    }
+
+    /// Finishes executions in the store and returns those that this call finished. One that cannot be written does not block the others.
+    pub(crate) async fn finish(&self, ends: Vec<ExecutionFinish>) -> Result<Vec<ExecutionId>> {
+        match self.write(&ends).await {
+            Ok(ended) => return Ok(ended),
+            Err(error) if error.is_retryable() => return Err(error.into()),
+            Err(_) => {}
+        }
+        let mut ended = Vec::new();
+        for end in ends {
+            match self.write(std::slice::from_ref(&end)).await {
+                Ok(one) => ended.extend(one),
+                Err(error) if error.is_retryable() => return Err(error.into()),
+                Err(error) => tracing::error!(execution = %end.execution, %error,
+                    "failed to write the end of an execution; it keeps its slot"),
+            }
+        }
+        Ok(ended)
+    }
+
+    async fn write(&self, ends: &[ExecutionFinish]) -> leasehold_store::Result<Vec<ExecutionId>> {
+        let mut ended = Vec::new();
+        if ends.is_empty() {
+            return Ok(ended);
+        }
+        let outcomes = self.store.execution_finish(&self.owner, ends).await?;
+        for (finish, outcome) in ends.iter().zip(outcomes) {
+            if let ExecutionFinished::Finished {
+                request, status, ..
+            } = outcome
+            {
+                ended.push(finish.execution);
+                if finish.end == ExecutionEnd::Lost {
+                    tracing::error!(execution = %finish.execution, %request,
+                        "engine no longer knows the execution; request failed as engine_lost");
+                } else {
+                    tracing::info!(execution = %finish.execution, %request, %status, end = ?finish.end,
+                        "execution ended");
+                }
+            }
+        }
+        Ok(ended)
+    }
+}

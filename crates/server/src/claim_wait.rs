@@ -1,0 +1,228 @@
+//! Long polling for jobs: claims that found no job wait per queue, and only the first waiter of a queue polls the store. Knows no HTTP.
+//!
+//! A claim tries at once. If it found nothing and may wait, it joins the waiters of its queue. The first waiter (the leader) arms the notification, tries to
+//! claim, and sleeps until a notification arrives, the next job becomes due or its wait is over; the others sleep behind it and cost the store nothing. When
+//! the leader leaves, with or without jobs, the next waiter becomes the leader and tries at once. So a notification costs one claim per queue with waiters,
+//! however many wait, and jobs for many waiters are claimed one claim after the other, which is how the store serves the claims of a queue anyway.
+
+use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, JobsClaimed};
+use leasehold_core::spurious_wakeup::{QUIET_PERIOD, spurious_wakeup_delay};
+use leasehold_store::{Result, Store};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// How often the leader polls without a notification; only a fallback.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
+
+type LeaderLock = Arc<tokio::sync::Mutex<()>>;
+
+/// The waiting claims of all queues.
+#[derive(Default)]
+pub(crate) struct ClaimWaiters {
+    leaders: Mutex<HashMap<String, LeaderLock>>,
+    /// Claims in progress, and jobs being returned.
+    tasks: TaskTracker,
+}
+
+/// A claim that waits for a job of its queue.
+struct Waiter<'a> {
+    waiters: &'a ClaimWaiters,
+    queue: &'a str,
+    leader: LeaderLock,
+}
+
+impl ClaimWaiters {
+    fn join<'a>(&'a self, queue: &'a str) -> Waiter<'a> {
+        let leader = self.lock().entry(queue.to_owned()).or_default().clone();
+        Waiter {
+            waiters: self,
+            queue,
+            leader,
+        }
+    }
+
+    /// Returns how many claims wait.
+    pub(crate) fn waiting(&self) -> usize {
+        let leaders = self.lock();
+        leaders
+            .values()
+            .map(|leader| Arc::strong_count(leader) - 1)
+            .sum()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, LeaderLock>> {
+        self.leaders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until every claim in progress was delivered or its jobs returned.
+    pub(crate) async fn drained(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        let mut leaders = self.waiters.lock();
+        // Two references, the map's and this one: no other claim waits, and none can join while the map is locked.
+        if Arc::strong_count(&self.leader) <= 2 {
+            leaders.remove(self.queue);
+        }
+    }
+}
+
+/// Claims jobs, and waits up to `wait` if there are none. Dropping the future at any point leaves no job leased.
+pub(crate) async fn claim(
+    store: &Arc<dyn Store>,
+    waiters: &ClaimWaiters,
+    claim: JobClaim,
+    wait: Duration,
+    stop: &CancellationToken,
+) -> Result<ClaimGuard> {
+    let until = Instant::now() + wait;
+    let guard = try_claim(store, waiters, &claim).await?;
+    if !guard.claimed.jobs.is_empty() || wait.is_zero() {
+        return Ok(guard);
+    }
+    let waiter = waiters.join(&claim.queue);
+    tokio::select! {
+        found = wait_for_jobs(store, &waiter, &claim, until) => Ok(found?.unwrap_or(guard)),
+        () = stop.cancelled() => Ok(guard),
+    }
+}
+
+/// Waits to become the leader, then for jobs. Returns `None` if there were none in time.
+async fn wait_for_jobs(
+    store: &Arc<dyn Store>,
+    waiter: &Waiter<'_>,
+    claim: &JobClaim,
+    until: Instant,
+) -> Result<Option<ClaimGuard>> {
+    let _leader = match waiter.leader.try_lock() {
+        Ok(leader) => leader,
+        Err(_) => {
+            let Ok(leader) = timeout_at(until, waiter.leader.lock()).await else {
+                return Ok(None);
+            };
+            // The previous leader may have left jobs.
+            let guard = try_claim(store, waiter.waiters, claim).await?;
+            if !guard.claimed.jobs.is_empty() {
+                return Ok(Some(guard));
+            }
+            leader
+        }
+    };
+    let mut notifications = store.subscribe_jobs();
+    let mut empty_polls = 0u32;
+    while Instant::now() < until {
+        let not_before = Instant::now() + spurious_wakeup_delay(empty_polls);
+        sleep_until(not_before.min(until)).await;
+        // The claim after arming covers all earlier notifications.
+        notifications.borrow_and_update();
+        // If arming fails, the claim fails too or finds the jobs anyway.
+        let _ = store.job_notification_arm().await;
+        let guard = try_claim(store, waiter.waiters, claim).await?;
+        if !guard.claimed.jobs.is_empty() {
+            return Ok(Some(guard));
+        }
+        let asleep = Instant::now();
+        let due = guard.claimed.next_due_in.unwrap_or(POLL_INTERVAL);
+        let wake = (asleep + due.min(POLL_INTERVAL)).min(until);
+        // If the sender is gone, only polling is left.
+        let _ = timeout_at(wake, async {
+            if notifications.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        })
+        .await;
+        empty_polls = if asleep.elapsed() >= QUIET_PERIOD {
+            0
+        } else {
+            empty_polls.saturating_add(1)
+        };
+    }
+    Ok(None)
+}
+
+/// Claims once, in a task that runs to its end even if the caller disconnects.
+async fn try_claim(
+    store: &Arc<dyn Store>,
+    waiters: &ClaimWaiters,
+    claim: &JobClaim,
+) -> Result<ClaimGuard> {
+    let (sender, receiver) = oneshot::channel();
+    let (store, claim, tasks) = (store.clone(), claim.clone(), waiters.tasks.clone());
+    waiters.tasks.spawn(async move {
+        let claimed = store.job_claim(&claim).await;
+        let guard = claimed.map(|claimed| ClaimGuard {
+            claimed,
+            store: store.clone(),
+            worker: claim.worker,
+            tasks,
+        });
+        // If the receiver is gone, dropping the guard returns the jobs.
+        let _ = sender.send(guard);
+    });
+    receiver.await.unwrap_or_else(|_| {
+        let kind = leasehold_store::ErrorKind::Broken("the claim task was aborted".to_owned());
+        Err(leasehold_store::Error::new("job_claim", kind))
+    })
+}
+
+/// Claimed jobs that are not delivered yet. Dropping the guard returns them to their queue.
+pub(crate) struct ClaimGuard {
+    claimed: JobsClaimed,
+    store: Arc<dyn Store>,
+    worker: String,
+    tasks: TaskTracker,
+}
+
+impl ClaimGuard {
+    /// Takes the jobs out of the guard; they are not returned any more.
+    pub(crate) fn into_jobs(mut self) -> JobsClaimed {
+        std::mem::take(&mut self.claimed)
+    }
+}
+
+impl Drop for ClaimGuard {
+    fn drop(&mut self) {
+        let jobs = std::mem::take(&mut self.claimed.jobs);
+        if jobs.is_empty() || tokio::runtime::Handle::try_current().is_err() {
+            return;
+        }
+        let (store, worker) = (self.store.clone(), std::mem::take(&mut self.worker));
+        self.tasks.spawn(async move {
+            let returns: Vec<JobFinish> = jobs.iter().map(return_job).collect();
+            let (error, jobs) = match store.job_finish(&worker, &returns).await {
+                Err(error) => (error.to_string(), returns.len()),
+                Ok(finished) => match finished.failure {
+                    None => return,
+                    Some(error) => (error, unwritten(&finished.jobs)),
+                },
+            };
+            tracing::warn!(
+                error,
+                worker,
+                jobs,
+                "failed to return jobs of a disconnected caller; their leases will expire"
+            );
+        });
+    }
+}
+
+fn unwritten(answers: &[JobFinished]) -> usize {
+    let unwritten = |answer: &&JobFinished| **answer == JobFinished::NotWritten;
+    answers.iter().filter(unwritten).count()
+}
+
+fn return_job(job: &ClaimedJob) -> JobFinish {
+    JobFinish {
+        claim: job.claim(),
+        end: JobEnd::Returned,
+    }
+}

@@ -1,5 +1,0 @@
--- Writes the execution of request $2 again, which is gone, as RUNNING since $1; refused by workspace_limit where no slot is free.
-INSERT INTO workflow_execution (id, workspace_id, request_id, definition_id, version_id, status, admission, started_at)
-SELECT execution_id, workspace_id, id, definition_id, version_id, 'RUNNING', nextval('admission_number'),
-    coalesce($1::timestamptz, statement_timestamp())
-FROM workflow_execution_queue WHERE id = $2

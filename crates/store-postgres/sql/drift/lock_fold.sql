@@ -1,0 +1,2 @@
+-- Blocks folds until the transaction ends.
+SELECT pg_advisory_xact_lock(7308332186)

@@ -1,0 +1,2 @@
+-- Deletes an instance.
+DELETE FROM instance WHERE id = $1

@@ -1,2 +1,0 @@
--- Forgets an instance.
-DELETE FROM instance WHERE id = $1

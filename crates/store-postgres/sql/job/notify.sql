@@ -1,0 +1,2 @@
+-- Notifies waiting workers.
+SELECT leasehold_job_notify() AS notified

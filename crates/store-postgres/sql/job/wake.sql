@@ -1,2 +1,0 @@
--- Wakes whoever waits for jobs.
-SELECT leasehold_job_wake() AS notified

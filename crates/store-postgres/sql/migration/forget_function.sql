@@ -1,4 +1,0 @@
--- Deletes the record of the function $1 if no function of the signature $2 exists, so that it is created anew; filled in as text.
-DELETE FROM leasehold_function f
-WHERE f.name = $1
-    AND pg_catalog.to_regprocedure(pg_catalog.quote_ident(current_schema()::text) || '.'::text || $2) IS NULL

@@ -1,0 +1,2 @@
+-- Subscribes to notifications for the services.
+LISTEN leasehold

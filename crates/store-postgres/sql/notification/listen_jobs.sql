@@ -1,0 +1,2 @@
+-- Subscribes to notifications about jobs.
+LISTEN leasehold_job

@@ -1,2 +1,0 @@
--- From here on notifications about jobs arrive.
-LISTEN leasehold_job

@@ -1,2 +1,0 @@
--- From here on notifications arrive.
-LISTEN leasehold

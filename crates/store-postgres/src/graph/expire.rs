@@ -1,0 +1,73 @@
+//! Ends graphs that ran out of time: a node's job lost its last lease, or the execution's timeout has passed.
+
+use super::{lock, stop};
+use crate::row;
+use crate::store::{PostgresStore, sql};
+use crate::transaction::{OpenTransaction, connection};
+use leasehold_core::graph::{GraphChange, GraphStop, NodeEnd, NodeOutcome, NodeSource};
+use leasehold_core::limits::SWEEP_MAX_BATCH;
+use leasehold_core::{ExecutionId, Timestamp};
+use leasehold_store::Result;
+use leasehold_store::graph::{EndedExecution, TIMED_OUT};
+
+const CONTEXT: &str = "graph_expire";
+
+pub(crate) async fn expire(
+    store: &PostgresStore,
+    by: &str,
+    limit: u32,
+) -> Result<Vec<EndedExecution>> {
+    let limit = i64::from(limit.min(SWEEP_MAX_BATCH));
+    let due = store
+        .many(CONTEXT, sql!("graph/due"), &[&store.given_now(), &limit])
+        .await?;
+    let mut ended = Vec::new();
+    for row in due.iter().take(usize::try_from(limit).unwrap_or_default()) {
+        ended.extend(expire_one(store, by, row::id(row, "execution_id")).await?);
+    }
+    Ok(ended)
+}
+
+/// Returns none if there is nothing to end: another process ended the graph, or it was deleted.
+async fn expire_one(
+    store: &PostgresStore,
+    by: &str,
+    execution: ExecutionId,
+) -> Result<Option<EndedExecution>> {
+    let mut client = connection(store, CONTEXT).await?;
+    let transaction = OpenTransaction::begin(&mut client, CONTEXT).await?;
+    let found = lock::graph(store, &transaction, execution).await?;
+    let spent = transaction
+        .many(sql!("node/spent"), &[&execution.0])
+        .await?;
+    let ends = spent.iter().map(|row| NodeEnd {
+        node: lock::node_index(row.get("node")),
+        attempts: row.get::<_, i32>("attempts").unsigned_abs(),
+        outcome: NodeOutcome::Failed(row.get("error")),
+    });
+    let now = transaction
+        .one(sql!("clock/now"), &[&store.given_now()])
+        .await?;
+    let now: Timestamp = row::time(&now, "now")?;
+    let Some((mut change, deadline)) = found else {
+        transaction.commit().await?;
+        return Ok(None);
+    };
+    let is_overdue = deadline.is_some_and(|deadline| deadline <= now);
+    if !apply(&mut change, ends, is_overdue) {
+        transaction.commit().await?;
+        return Ok(None);
+    }
+    stop::end(store, transaction, by, change).await
+}
+
+/// Fails the spent nodes and applies the timeout. Returns whether the graph ended.
+fn apply(change: &mut GraphChange, ends: impl Iterator<Item = NodeEnd>, is_overdue: bool) -> bool {
+    for end in ends {
+        // A failed node starts no others, so no input is needed.
+        if change.node_ended(end, NodeSource::default()) {
+            return true;
+        }
+    }
+    is_overdue && change.stop(GraphStop::TimedOut, TIMED_OUT)
+}

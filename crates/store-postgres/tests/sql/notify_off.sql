@@ -1,0 +1,2 @@
+-- Switches notifications off for this connection.
+SET leasehold.notify = off

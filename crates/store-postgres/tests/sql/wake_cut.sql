@@ -1,5 +1,0 @@
--- Cuts the connection that holds the seat of a sleeper, and says whether there was one.
-SELECT count(pg_terminate_backend(pid)) AS cut FROM pg_locks
-WHERE locktype = 'advisory' AND granted AND mode = 'ExclusiveLock' AND database =
-    (SELECT oid FROM pg_database WHERE datname = current_database())
-    AND (classid::bigint << 32) + objid::bigint = 7308332187

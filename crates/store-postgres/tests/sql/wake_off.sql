@@ -1,2 +1,0 @@
--- No notifications from this connection.
-SET leasehold.notify = off

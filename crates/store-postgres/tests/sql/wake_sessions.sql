@@ -1,2 +1,0 @@
--- How many connections of the application $1 there are.
-SELECT count(*) AS sessions FROM pg_stat_activity WHERE datname = current_database() AND application_name = $1

@@ -1,2 +1,0 @@
--- A page of all workspaces after ?1, deleted ones too, by id.
-SELECT id FROM workspace WHERE id > ?1 ORDER BY id LIMIT ?2

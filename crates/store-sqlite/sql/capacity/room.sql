@@ -1,5 +1,0 @@
--- Says anew whether a workspace has room.
-UPDATE workspace_turn
-SET has_room = concurrency_limit > (
-    SELECT count(*) FROM workflow_execution e WHERE e.workspace_id = ?1 AND e.status = 'RUNNING')
-WHERE workspace_id = ?1

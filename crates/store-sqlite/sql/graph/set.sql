@@ -1,2 +1,0 @@
--- Writes where a graph is now.
-UPDATE execution_graph SET state = ?2, ended = ?3, error = ?4, finished_at = ?5 WHERE execution_id = ?1

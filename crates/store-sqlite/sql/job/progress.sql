@@ -1,3 +1,0 @@
--- Keeps what a worker says of its progress.
-INSERT INTO job_note (job_id, progress) VALUES (?1, ?2)
-ON CONFLICT (job_id) DO UPDATE SET progress = excluded.progress

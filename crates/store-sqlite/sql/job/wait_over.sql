@@ -1,2 +1,0 @@
--- A job waits no longer.
-DELETE FROM job_waiting WHERE job_id = ?1

@@ -1,0 +1,2 @@
+-- Deletes a waiting job.
+DELETE FROM job_waiting WHERE job_id = ?1

@@ -1,2 +1,0 @@
--- Keeps what one operation of a group did.
-RELEASE operation

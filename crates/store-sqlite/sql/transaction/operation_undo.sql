@@ -1,2 +1,0 @@
--- Undoes what one operation of a group did; the others are not touched.
-ROLLBACK TO operation

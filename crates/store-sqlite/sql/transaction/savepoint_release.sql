@@ -1,0 +1,2 @@
+-- Keeps the writes of one operation.
+RELEASE operation

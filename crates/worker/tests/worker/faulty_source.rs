@@ -1,0 +1,177 @@
+//! A job source that counts calls and injects faults: failures, lost answers, delays. Asserts nothing.
+
+use async_trait::async_trait;
+use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
+use leasehold_core::{JobId, JsonText};
+use leasehold_worker::{JobSource, SourceError, SourceResult};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::{Semaphore, watch};
+
+/// The fault of one call.
+#[derive(Clone)]
+pub(crate) enum Fault {
+    /// The call never arrives.
+    CallLost,
+    /// The call takes effect; its answer never arrives.
+    AnswerLost,
+    /// The call waits for a permit.
+    Waits(Arc<Semaphore>),
+    /// The store rejects the call permanently.
+    Rejected,
+    /// The store writes all results of a finish call but the first.
+    FirstNotWritten,
+}
+
+pub(crate) struct FaultySource {
+    real: Arc<dyn JobSource>,
+    planned: Mutex<HashMap<&'static str, VecDeque<Fault>>>,
+    always: Mutex<HashMap<&'static str, Fault>>,
+    calls: Mutex<HashMap<&'static str, Vec<usize>>>,
+    claims: Mutex<Vec<JobClaim>>,
+    /// Replaces the notifications while they are dropped.
+    silence: Mutex<Option<watch::Sender<u64>>>,
+}
+
+impl FaultySource {
+    pub(crate) fn before(real: Arc<dyn JobSource>) -> Self {
+        Self {
+            real,
+            planned: Mutex::default(),
+            always: Mutex::default(),
+            calls: Mutex::default(),
+            claims: Mutex::default(),
+            silence: Mutex::default(),
+        }
+    }
+
+    /// Injects these faults into the next calls of this name.
+    pub(crate) fn plan(&self, name: &'static str, faults: &[Fault]) {
+        let mut planned = self.planned.lock().unwrap();
+        planned
+            .entry(name)
+            .or_default()
+            .extend(faults.iter().cloned());
+    }
+
+    /// Injects this fault into all calls of this name from now on.
+    pub(crate) fn always(&self, name: &'static str, fault: Fault) {
+        self.always.lock().unwrap().insert(name, fault);
+    }
+
+    /// Workers that start from now on get no notifications.
+    pub(crate) fn drop_notifications(&self) {
+        *self.silence.lock().unwrap() = Some(watch::channel(0).0);
+    }
+
+    /// Returns the number of items in each call of this name.
+    pub(crate) fn sizes(&self, name: &'static str) -> Vec<usize> {
+        let calls = self.calls.lock().unwrap();
+        calls.get(name).cloned().unwrap_or_default()
+    }
+
+    /// Returns the number of calls of this name.
+    pub(crate) fn calls(&self, name: &'static str) -> usize {
+        self.sizes(name).len()
+    }
+
+    /// Returns every claim sent.
+    pub(crate) fn claims(&self) -> Vec<JobClaim> {
+        self.claims.lock().unwrap().clone()
+    }
+
+    async fn call<T>(
+        &self,
+        name: &'static str,
+        size: usize,
+        real: impl Future<Output = SourceResult<T>>,
+    ) -> SourceResult<T> {
+        let sizes = &self.calls;
+        sizes.lock().unwrap().entry(name).or_default().push(size);
+        let planned = {
+            let mut planned = self.planned.lock().unwrap();
+            planned.get_mut(name).and_then(VecDeque::pop_front)
+        };
+        let always = self.always.lock().unwrap().get(name).cloned();
+        match planned.or(always) {
+            None => real.await,
+            Some(Fault::CallLost) => Err(lost(name)),
+            Some(Fault::AnswerLost) => {
+                real.await?;
+                Err(lost(name))
+            }
+            Some(Fault::Waits(barrier)) => {
+                barrier.acquire().await.unwrap().forget();
+                real.await
+            }
+            Some(Fault::Rejected | Fault::FirstNotWritten) => {
+                Err(SourceError::rejected(format!("{name}: injected")))
+            }
+        }
+    }
+
+    fn rejects_first(&self, name: &'static str) -> bool {
+        let mut planned = self.planned.lock().unwrap();
+        let next = planned.get_mut(name).and_then(|faults| {
+            faults.pop_front_if(|fault| matches!(fault, Fault::FirstNotWritten))
+        });
+        next.is_some()
+    }
+}
+
+fn lost(name: &'static str) -> SourceError {
+    SourceError::unavailable(format!("{name}: injected"))
+}
+
+#[async_trait]
+impl JobSource for FaultySource {
+    async fn claim(&self, claim: &JobClaim) -> SourceResult<JobsClaimed> {
+        self.claims.lock().unwrap().push(claim.clone());
+        self.call("claim", claim.max as usize, self.real.claim(claim))
+            .await
+    }
+
+    async fn renew(
+        &self,
+        worker: &str,
+        claims: &[JobRef],
+        lease: Duration,
+    ) -> SourceResult<Vec<JobId>> {
+        let real = self.real.renew(worker, claims, lease);
+        self.call("renew", claims.len(), real).await
+    }
+
+    async fn finish(&self, worker: &str, finishes: &[JobFinish]) -> SourceResult<Vec<JobFinished>> {
+        if !self.rejects_first("finish") {
+            let real = self.real.finish(worker, finishes);
+            return self.call("finish", finishes.len(), real).await;
+        }
+        let real = self.real.finish(worker, &finishes[1..]);
+        let mut answers = self.call("finish", finishes.len(), real).await?;
+        answers.insert(0, JobFinished::NotWritten);
+        Ok(answers)
+    }
+
+    async fn progress(
+        &self,
+        worker: &str,
+        claim: JobRef,
+        progress: &JsonText,
+    ) -> SourceResult<bool> {
+        let real = self.real.progress(worker, claim, progress);
+        self.call("progress", 1, real).await
+    }
+
+    async fn arm_notification(&self) -> SourceResult<bool> {
+        self.call("arm_notification", 1, self.real.arm_notification())
+            .await
+    }
+
+    fn subscribe(&self) -> watch::Receiver<u64> {
+        match &*self.silence.lock().unwrap() {
+            Some(silence) => silence.subscribe(),
+            None => self.real.subscribe(),
+        }
+    }
+}
