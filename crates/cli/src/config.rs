@@ -10,7 +10,7 @@ use crate::print;
 use crate::settings_flags::StoreFlags;
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use leasehold_console::{Failure, Format, OutputFlags};
+use leasehold_console::{Failure, OutputFlags, OutputFormat};
 use std::path::PathBuf;
 
 /// Flags of `leasehold config`.
@@ -46,7 +46,7 @@ enum ConfigAction {
 
 impl ConfigCommand {
     pub(crate) fn run(&self) -> Result<()> {
-        let json = self.output.output == Format::Json;
+        let json = self.output.output == OutputFormat::Json;
         match &self.action {
             ConfigAction::Check { file, config } => {
                 check::run(file.as_ref().or(config.as_ref()), json)

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use clap::Args;
 use leasehold_client::Client;
 use leasehold_console::demo::{Demo, DemoOptions};
-use leasehold_console::{ColorChoice, Format, Output, OutputFlags, Session, top};
+use leasehold_console::{ColorChoice, Output, OutputFlags, OutputFormat, Session, top};
 use leasehold_process::logging::{self, LogFormat};
 use leasehold_process::signals::Signals;
 use std::fs::File;
@@ -54,7 +54,7 @@ impl DemoDir {
 impl DemoCommand {
     pub(crate) fn run(&self) -> Result<()> {
         let out = Output::new(&OutputFlags {
-            output: Format::Table,
+            output: OutputFormat::Table,
             color: self.color,
         });
         let draws = out.is_terminal() && !self.plain;

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use leasehold_api::doctor::{Finding, Findings, Verdict};
 use leasehold_client::{Client, ClientOptions};
-use leasehold_console::{Exit, Failure, Format, Output, OutputFlags, clean};
+use leasehold_console::{Exit, Failure, Output, OutputFlags, OutputFormat, clean};
 use leasehold_core::Timestamp;
 use leasehold_process::logging;
 use leasehold_store::{ErrorKind, Store};
@@ -41,7 +41,7 @@ impl DoctorCommand {
             .context("cannot start the async runtime")?;
         let findings = runtime.block_on(self.examine())?;
         let output = Output::new(&self.output);
-        if self.output.output == Format::Json {
+        if self.output.output == OutputFormat::Json {
             print::json(&serde_json::to_value(Findings {
                 findings: findings.clone(),
             })?)?;

@@ -5,7 +5,7 @@ use crate::settings_flags::StoreFlags;
 use crate::{print, store};
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand};
-use leasehold_console::{Format, OutputFlags};
+use leasehold_console::{OutputFlags, OutputFormat};
 use leasehold_store::{MigrationState, MigrationStatus, StepKind};
 use serde_json::{Value, json};
 
@@ -53,7 +53,7 @@ impl MigrateCommand {
             .enable_all()
             .build()
             .context("cannot start the async runtime")?;
-        let json = self.output.output == Format::Json;
+        let json = self.output.output == OutputFormat::Json;
         runtime.block_on(async {
             match self.action {
                 MigrateAction::Up { .. } => up(&settings, json).await,

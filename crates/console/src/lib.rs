@@ -27,5 +27,5 @@ mod workspace;
 pub use command::Command;
 pub use connection::Connection;
 pub use exit::{Exit, Failure};
-pub use output::{ColorChoice, Format, Output, OutputFlags, clean};
+pub use output::{ColorChoice, Output, OutputFlags, OutputFormat, clean};
 pub use session::Session;

@@ -21,7 +21,7 @@ pub struct OutputFlags {
         env = "LEASEHOLD_OUTPUT",
         hide_env = true
     )]
-    pub output: Format,
+    pub output: OutputFormat,
     /// Use colours; `auto` uses them on terminals unless NO_COLOR is set.
     #[arg(long, global = true, value_enum, default_value_t)]
     pub color: ColorChoice,
@@ -29,7 +29,7 @@ pub struct OutputFlags {
 
 /// Output format.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub enum OutputFormat {
     /// A table for people.
     #[default]
     Table,
@@ -53,7 +53,7 @@ pub enum ColorChoice {
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
     /// Table or JSON.
-    pub format: Format,
+    pub format: OutputFormat,
     choice: Choice,
     terminal: bool,
 }
@@ -94,7 +94,7 @@ impl Output {
     }
 
     pub(crate) fn is_json(&self) -> bool {
-        self.format == Format::Json
+        self.format == OutputFormat::Json
     }
 
     /// Prints a line.
@@ -129,8 +129,8 @@ impl Output {
     /// Prints `document` in JSON format, else `sentence`.
     pub(crate) fn print_result(&self, document: &impl Serialize, sentence: &str) -> io::Result<()> {
         match self.format {
-            Format::Json => self.json(document),
-            Format::Table => self.line(sentence),
+            OutputFormat::Json => self.json(document),
+            OutputFormat::Table => self.line(sentence),
         }
     }
 

@@ -2,7 +2,7 @@
 //! errors. The comparison with the engine is the full sweep's.
 
 use crate::error::{Error, Result};
-use crate::lock::{Lock, LockOptions};
+use crate::lock::{LockOptions, NamedLock};
 use async_trait::async_trait;
 use leasehold_core::{ExecutionEnd, ExecutionId, WorkspaceId};
 use leasehold_engine::{Description, Engine};
@@ -56,7 +56,7 @@ impl Default for DriftCheckerOptions {
 pub struct DriftChecker {
     store: Arc<dyn Store>,
     engine: Option<Arc<dyn Engine>>,
-    lock: Lock,
+    lock: NamedLock,
     options: DriftCheckerOptions,
     state: Mutex<CheckState>,
 }
@@ -91,7 +91,7 @@ impl DriftChecker {
         options: DriftCheckerOptions,
     ) -> Self {
         Self {
-            lock: Lock::new(store.clone(), LOCK, owner, options.lock),
+            lock: NamedLock::new(store.clone(), LOCK, owner, options.lock),
             store,
             engine,
             options,

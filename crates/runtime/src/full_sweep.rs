@@ -3,7 +3,7 @@
 use crate::drift_checker::first_ids;
 use crate::error::{Error, Result};
 use crate::execution_checker::{CheckOutcome, ExecutionChecker};
-use crate::lock::{Lock, LockOptions};
+use crate::lock::{LockOptions, NamedLock};
 use async_trait::async_trait;
 use leasehold_core::{ExecutionEnd, ExecutionId, RequestStatus};
 use leasehold_engine::Engine;
@@ -59,7 +59,7 @@ impl Default for FullSweepOptions {
 /// Describes every open execution in the engine.
 pub struct FullSweep {
     checker: ExecutionChecker,
-    lock: Lock,
+    lock: NamedLock,
     options: FullSweepOptions,
     state: Mutex<SweepState>,
 }
@@ -94,7 +94,7 @@ impl FullSweep {
         options: FullSweepOptions,
     ) -> Self {
         Self {
-            lock: Lock::new(store.clone(), LOCK, owner, options.lock),
+            lock: NamedLock::new(store.clone(), LOCK, owner, options.lock),
             checker: ExecutionChecker {
                 store,
                 engine,

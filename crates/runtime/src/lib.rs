@@ -32,7 +32,7 @@ pub use error::{Error, Result};
 pub use full_sweep::{FullSweep, FullSweepOptions};
 pub use heartbeat::{HeartbeatOptions, HeartbeatService};
 pub use job_sweeper::{JobSweeper, JobSweeperOptions};
-pub use lock::{Lock, LockOptions};
+pub use lock::{LockOptions, NamedLock};
 pub use prober::{Prober, ProberOptions};
 pub use pruner::{Pruner, PrunerOptions};
 pub use reconciler::{Reconciler, ReconcilerOptions};

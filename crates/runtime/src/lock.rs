@@ -35,7 +35,7 @@ impl LockOptions {
 /// One named lock of this process.
 ///
 /// A caller may be dropped while it waits: every call runs to completion in its own task, so no lock is acquired without this type knowing.
-pub struct Lock(Arc<Inner>);
+pub struct NamedLock(Arc<Inner>);
 
 struct Inner {
     store: Arc<dyn Store>,
@@ -58,7 +58,7 @@ struct HeldLock {
     confirmed: Instant,
 }
 
-impl Lock {
+impl NamedLock {
     /// Creates a lock that is not held yet.
     pub fn new(
         store: Arc<dyn Store>,

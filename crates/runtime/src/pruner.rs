@@ -1,7 +1,7 @@
 //! Deletes finished requests and jobs after their retention time, a batch at a time. Settings give the retention; the store's clock gives the age.
 
 use crate::error::{Error, Result};
-use crate::lock::{Lock, LockOptions};
+use crate::lock::{LockOptions, NamedLock};
 use async_trait::async_trait;
 use leasehold_core::Timestamp;
 use leasehold_service::{Next, Service};
@@ -44,7 +44,7 @@ impl Default for PrunerOptions {
 /// Deletes finished requests and jobs after their retention time.
 pub struct Pruner {
     store: Arc<dyn Store>,
-    lock: Lock,
+    lock: NamedLock,
     options: PrunerOptions,
 }
 
@@ -52,7 +52,7 @@ impl Pruner {
     /// Creates a pruner whose lock belongs to `owner`.
     pub fn new(store: Arc<dyn Store>, owner: &str, options: PrunerOptions) -> Self {
         Self {
-            lock: Lock::new(store.clone(), LOCK, owner, options.lock),
+            lock: NamedLock::new(store.clone(), LOCK, owner, options.lock),
             store,
             options,
         }

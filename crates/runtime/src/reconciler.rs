@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::execution_checker::ExecutionChecker;
-use crate::lock::{Lock, LockOptions};
+use crate::lock::{LockOptions, NamedLock};
 use async_trait::async_trait;
 use leasehold_core::{ExecutionId, Timestamp};
 use leasehold_engine::Engine;
@@ -55,7 +55,7 @@ impl Default for ReconcilerOptions {
 /// Finishes executions that ended in the engine.
 pub struct Reconciler {
     checker: ExecutionChecker,
-    lock: Lock,
+    lock: NamedLock,
     options: ReconcilerOptions,
     cursor: Mutex<Option<Cursor>>,
 }
@@ -78,7 +78,7 @@ impl Reconciler {
         options: ReconcilerOptions,
     ) -> Self {
         Self {
-            lock: Lock::new(store.clone(), LOCK, owner, options.lock),
+            lock: NamedLock::new(store.clone(), LOCK, owner, options.lock),
             checker: ExecutionChecker {
                 store,
                 engine,

@@ -1,7 +1,7 @@
 //! Returns claims whose lease has expired to PENDING as unknown starts: their dispatcher died or stalled.
 
 use crate::error::{Error, Result};
-use crate::lock::{Lock, LockOptions};
+use crate::lock::{LockOptions, NamedLock};
 use async_trait::async_trait;
 use leasehold_service::{Next, Service};
 use leasehold_store::Store;
@@ -39,7 +39,7 @@ impl Default for RecovererOptions {
 pub struct Recoverer {
     store: Arc<dyn Store>,
     owner: String,
-    lock: Lock,
+    lock: NamedLock,
     options: RecovererOptions,
 }
 
@@ -47,7 +47,7 @@ impl Recoverer {
     /// Creates a recoverer that writes as `owner`.
     pub fn new(store: Arc<dyn Store>, owner: &str, options: RecovererOptions) -> Self {
         Self {
-            lock: Lock::new(store.clone(), LOCK, owner, options.lock),
+            lock: NamedLock::new(store.clone(), LOCK, owner, options.lock),
             owner: owner.to_owned(),
             store,
             options,

@@ -88,8 +88,8 @@ pub mod request_redrive;
 pub mod request_release;
 pub mod request_renew;
 pub mod request_timeline;
-pub mod seed_004;
 pub mod transition;
+pub mod work_queue_lifecycle;
 pub mod workspace;
 pub mod workspace_overview;
 

@@ -5,7 +5,7 @@ use leasehold_core::{RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::change::Event;
 
 /// One transition: from, to, author, reason.
-pub type Step<'a> = (
+pub type TimelineStep<'a> = (
     Option<RequestStatus>,
     RequestStatus,
     &'a str,
@@ -13,7 +13,7 @@ pub type Step<'a> = (
 );
 
 /// The transition of an event, without its time.
-pub fn step(event: &Event) -> Step<'_> {
+pub fn step(event: &Event) -> TimelineStep<'_> {
     (event.from, event.to, &event.by, event.reason.as_deref())
 }
 
@@ -26,10 +26,10 @@ impl Fixture {
         &self,
         workspace: WorkspaceId,
         request: RequestId,
-        expected: &[Step<'_>],
+        expected: &[TimelineStep<'_>],
     ) {
         let events = self.timeline(workspace, request).await;
-        let steps: Vec<Step<'_>> = events.iter().map(step).collect();
+        let steps: Vec<TimelineStep<'_>> = events.iter().map(step).collect();
         assert_eq!(steps, expected);
         for event in &events {
             assert_eq!((event.request, event.workspace), (request, workspace));

@@ -5,7 +5,9 @@ use crate::support;
 
 use leasehold_core::{RequestId, RequestStatus, Timestamp, WorkspaceId};
 use leasehold_store::change::Event;
-use leasehold_store_conformance::history::{Change, History, HistoryBuilder, RecordedEvent, check};
+use leasehold_store_conformance::history::{
+    History, HistoryBuilder, HistoryChange, RecordedEvent, check,
+};
 use leasehold_store_conformance::{Fixture, clock, stress};
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_testkit::{TestDatabase, sized};
@@ -42,7 +44,7 @@ impl Snapshot {
 struct Group {
     xid: i64,
     seen: Option<String>,
-    limits: Vec<Change>,
+    limits: Vec<HistoryChange>,
     events: Vec<RecordedEvent>,
 }
 
@@ -81,8 +83,8 @@ async fn groups(client: &Client) -> Vec<Group> {
         let limit = row.get::<_, i32>("concurrency_limit").unsigned_abs();
         let group = found.entry((row.get("committed_at"), xid)).or_default();
         group.xid = xid;
-        group.limits.push(Change::Limit { workspace, limit });
-        group.limits.push(Change::Paused {
+        group.limits.push(HistoryChange::Limit { workspace, limit });
+        group.limits.push(HistoryChange::Paused {
             workspace,
             paused: row.get("paused"),
         });

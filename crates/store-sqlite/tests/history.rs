@@ -4,7 +4,9 @@
 use leasehold_core::{RequestId, RequestStatus, Timestamp, WorkspaceId};
 use leasehold_store::SchemaStore;
 use leasehold_store::change::Event;
-use leasehold_store_conformance::history::{Change, History, HistoryBuilder, RecordedEvent, check};
+use leasehold_store_conformance::history::{
+    History, HistoryBuilder, HistoryChange, RecordedEvent, check,
+};
 use leasehold_store_conformance::{Fixture, clock, stress};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
 use leasehold_testkit::sized;
@@ -52,14 +54,14 @@ fn event(row: &Row<'_>) -> (i64, RecordedEvent) {
     (row.get("id").unwrap(), read)
 }
 
-fn limit(row: &Row<'_>) -> (i64, [Change; 2]) {
+fn limit(row: &Row<'_>) -> (i64, [HistoryChange; 2]) {
     let workspace = WorkspaceId(id(row, "workspace_id"));
     let changes = [
-        Change::Limit {
+        HistoryChange::Limit {
             workspace,
             limit: row.get("concurrency_limit").unwrap(),
         },
-        Change::Paused {
+        HistoryChange::Paused {
             workspace,
             paused: row.get("paused").unwrap(),
         },

@@ -75,7 +75,7 @@ pub use promtool::{PROMTOOL_PACKAGE, check_metrics, promtool, promtool_version};
 pub use python::python_worker;
 pub use size::{FULL_VARIABLE, sized};
 pub use snapshot::assert_snapshot_file;
-pub use temporal::{TEMPORAL_VARIABLE, TemporalOptions, TestTemporal};
+pub use temporal::{DevServerOptions, TEMPORAL_VARIABLE, TestTemporal};
 pub use tools::{
     PYTHON_PATH_VARIABLE, PythonPackage, SCHEMATHESIS, SCHEMATHESIS_VARIABLE, TEMPORAL_CLI,
     TEMPORAL_CLI_VARIABLE, TEMPORAL_PYTHON_SDK, schemathesis_path, temporal_cli,

@@ -37,14 +37,14 @@ const NOT_FOUND: &str = "workflow not found";
 
 /// Options of a private server, which is in memory by default.
 #[derive(Debug, Clone, Default)]
-pub struct TemporalOptions {
+pub struct DevServerOptions {
     on_file: bool,
     namespaces: Vec<String>,
     search_attributes: Vec<String>,
     settings: Vec<String>,
 }
 
-impl TemporalOptions {
+impl DevServerOptions {
     /// Stores all data in a file, so that it survives a restart.
     #[must_use]
     pub fn on_file(mut self) -> Self {
@@ -100,7 +100,7 @@ impl TestTemporal {
                     cli,
                     own: None,
                 }),
-                Err(_) => Self::start(TemporalOptions::default()),
+                Err(_) => Self::start(DevServerOptions::default()),
             };
             server.unwrap_or_else(|error| panic!("{error}"))
         })
@@ -110,7 +110,7 @@ impl TestTemporal {
     ///
     /// # Errors
     /// When Temporal's CLI is not installed or the server does not start; the message says what to do.
-    pub fn start(options: TemporalOptions) -> io::Result<Self> {
+    pub fn start(options: DevServerOptions) -> io::Result<Self> {
         Self::start_with(&temporal_cli()?, options)
     }
 
@@ -118,7 +118,7 @@ impl TestTemporal {
     ///
     /// # Errors
     /// When the server does not start.
-    pub fn start_with(cli: &Path, options: TemporalOptions) -> io::Result<Self> {
+    pub fn start_with(cli: &Path, options: DevServerOptions) -> io::Result<Self> {
         let cli = cli.to_owned();
         let kind = DevServer {
             cli: cli.clone(),
@@ -201,7 +201,7 @@ impl TestTemporal {
 
 struct DevServer {
     cli: PathBuf,
-    options: TemporalOptions,
+    options: DevServerOptions,
 }
 
 impl ServerKind for DevServer {

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use leasehold_testkit::{
-    FaultProxy, Process, TEMPORAL_CLI_VARIABLE, TEMPORAL_VARIABLE, TemporalOptions, TestTemporal,
+    DevServerOptions, FaultProxy, Process, TEMPORAL_CLI_VARIABLE, TEMPORAL_VARIABLE, TestTemporal,
     python_worker, temporal_cli, wait_until,
 };
 
@@ -52,7 +52,7 @@ fn namespaces_on_the_shared_server_are_isolated() {
 
 #[test]
 fn server_on_a_file_survives_a_kill_and_a_stop() {
-    let options = TemporalOptions::default()
+    let options = DevServerOptions::default()
         .on_file()
         .namespace("tenants")
         .search_attribute("Tenant", "Keyword");
@@ -75,7 +75,7 @@ fn server_on_a_file_survives_a_kill_and_a_stop() {
 
 #[test]
 fn concurrent_servers_do_not_collide_and_leave_nothing() {
-    let start = || TestTemporal::start(TemporalOptions::default()).unwrap();
+    let start = || TestTemporal::start(DevServerOptions::default()).unwrap();
     let servers = std::thread::scope(|scope| {
         let starting: Vec<_> = (0..3).map(|_| scope.spawn(start)).collect();
         let started = starting.into_iter().map(|server| server.join().unwrap());
@@ -93,7 +93,7 @@ fn concurrent_servers_do_not_collide_and_leave_nothing() {
 
 #[test]
 fn failed_start_reports_the_reason() {
-    let options = TemporalOptions::default().search_attribute("Tenant", "NoSuchType");
+    let options = DevServerOptions::default().search_attribute("Tenant", "NoSuchType");
     let error = TestTemporal::start(options).err().unwrap();
     assert!(error.to_string().contains("NoSuchType"), "{error}");
 }

@@ -5,7 +5,7 @@ use crate::program::{self, Program};
 use crate::temporal::{self, Namespace};
 use crate::{TIMEOUT, blocking, database};
 use leasehold_core::Timestamp;
-use leasehold_testkit::{TemporalOptions, TestTemporal, sized};
+use leasehold_testkit::{DevServerOptions, TestTemporal, sized};
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::interval;
@@ -31,7 +31,7 @@ async fn load(workspace: &OrderWorkspace, length: Duration) -> Timestamp {
 async fn temporal_outage_fails_no_request() {
     let database = database::fresh().await;
     let mut server =
-        blocking(|| TestTemporal::start(TemporalOptions::default().on_file())).unwrap();
+        blocking(|| TestTemporal::start(DevServerOptions::default().on_file())).unwrap();
     let mut serve = Program::new(database.url(), server.address(), "default").start();
     let pid = serve.pid();
     let workspace = OrderWorkspace::new(database::store(database.url()), 100_000).await;

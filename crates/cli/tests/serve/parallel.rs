@@ -7,7 +7,7 @@ use crate::{blocking, database};
 use leasehold_core::RequestStatus;
 use leasehold_store::Store;
 use leasehold_store::change::{ChangeStart, Event};
-use leasehold_testkit::{TemporalOptions, TestTemporal, sized};
+use leasehold_testkit::{DevServerOptions, TestTemporal, sized};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ async fn changes(store: &dyn Store) -> Vec<Event> {
 #[tokio::test(flavor = "multi_thread")]
 async fn two_processes_start_each_request_once() {
     let database = database::fresh().await;
-    let server = blocking(|| TestTemporal::start(TemporalOptions::default())).unwrap();
+    let server = blocking(|| TestTemporal::start(DevServerOptions::default())).unwrap();
     let namespace = Namespace::named(&server, "default");
     let store = database::store(database.url());
     let program = Program::new(database.url(), namespace.address(), &namespace.name)

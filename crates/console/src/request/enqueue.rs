@@ -19,7 +19,7 @@ use std::time::Duration;
 
 /// Flags of `leasehold request enqueue`.
 #[derive(Args, Clone, Debug)]
-pub struct Enqueue {
+pub struct EnqueueArguments {
     /// Definition name or id.
     definition: String,
     /// Params as JSON.
@@ -70,7 +70,7 @@ struct Line {
     dedupe_window_ms: Option<u64>,
 }
 
-impl Enqueue {
+impl EnqueueArguments {
     pub(super) async fn run(self, session: &Session, scope: &WorkspaceFlag) -> CommandResult {
         // Validates the input before the first call.
         let params = input::document(

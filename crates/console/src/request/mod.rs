@@ -12,7 +12,7 @@ use crate::output::clean;
 use crate::scope::{NameCache, WorkspaceFlag};
 use crate::session::Session;
 use clap::{Args, Subcommand};
-use enqueue::Enqueue;
+use enqueue::EnqueueArguments;
 use leasehold_client::RequestFilter;
 use leasehold_client::api::request::{CancelOptions, CancelState, Request};
 use leasehold_core::{FailureReason, RequestId, RequestStatus, WorkspaceId};
@@ -21,7 +21,7 @@ use leasehold_core::{FailureReason, RequestId, RequestStatus, WorkspaceId};
 #[derive(Subcommand, Clone, Debug)]
 pub enum RequestAction {
     /// Enqueue a request to run a definition; with --from, many requests.
-    Enqueue(Enqueue),
+    Enqueue(EnqueueArguments),
     /// Show a request.
     Get {
         /// Request id.

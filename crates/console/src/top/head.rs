@@ -1,7 +1,7 @@
 //! The header of the screen: server, engine state, and totals of all workspaces.
 
 use super::figures::{count, rate, sparkline, truncate, width};
-use super::model::{Model, ServerOutage};
+use super::model::{ServerOutage, TopModel};
 use super::theme::Theme;
 use super::view::View;
 use crate::display::{duration, time_of_day};
@@ -17,7 +17,7 @@ const SPARKLINE_MIN: usize = 8;
 
 /// The header lines.
 pub(crate) fn lines(
-    model: &Model,
+    model: &TopModel,
     view: &View,
     theme: Theme,
     columns: usize,
@@ -31,7 +31,7 @@ pub(crate) fn lines(
     lines
 }
 
-fn title(model: &Model, view: &View, theme: Theme, columns: usize) -> Line<'static> {
+fn title(model: &TopModel, view: &View, theme: Theme, columns: usize) -> Line<'static> {
     let at = model
         .overview
         .as_ref()
@@ -54,7 +54,7 @@ fn title(model: &Model, view: &View, theme: Theme, columns: usize) -> Line<'stat
 }
 
 /// The outage of the server, else the state of the engine.
-fn state(model: &Model, theme: Theme, columns: usize) -> Line<'static> {
+fn state(model: &TopModel, theme: Theme, columns: usize) -> Line<'static> {
     if let Some(outage) = &model.outage {
         return Line::styled(truncate(&outage_line(outage), columns), theme.alert());
     }
@@ -115,7 +115,7 @@ fn instances(instances: &[Instance]) -> String {
     }
 }
 
-fn figures(model: &Model, theme: Theme, columns: usize) -> Vec<Line<'static>> {
+fn figures(model: &TopModel, theme: Theme, columns: usize) -> Vec<Line<'static>> {
     let Some(overview) = &model.overview else {
         return Vec::new();
     };

@@ -1,7 +1,7 @@
 //! The activity of the server on one line, for logs and dumb terminals.
 
 use super::figures::{count, rate, truncate};
-use super::model::Model;
+use super::model::TopModel;
 use super::view::View;
 use crate::display::time_of_day;
 
@@ -9,7 +9,7 @@ use crate::display::time_of_day;
 const WORKSPACES: usize = 6;
 const NAME_MAX: usize = 20;
 
-pub(super) fn summary(model: &Model) -> String {
+pub(super) fn summary(model: &TopModel) -> String {
     if let Some(outage) = &model.outage {
         return format!(
             "server unreachable since {} UTC: {}",

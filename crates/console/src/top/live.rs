@@ -1,6 +1,6 @@
 //! The event loop of `top`: receives keys, poll results and signals, and draws the screen. Contains no display logic.
 
-use super::model::Model;
+use super::model::TopModel;
 use super::page;
 use super::poll::{self, PollResult};
 use super::screen::Screen;
@@ -31,7 +31,7 @@ pub(super) async fn run(
     every: Duration,
     stop: CancellationToken,
 ) -> CommandResult {
-    let mut model = Model::new(&session.server);
+    let mut model = TopModel::new(&session.server);
     let first = poll::fetch(&session.client).await?;
     model.update(first.overview, first.instances);
     let mut signals = Signals::listen()?;
@@ -81,9 +81,9 @@ pub(super) async fn run(
 struct TopApp {
     screen: Screen,
     theme: Theme,
-    model: Model,
+    model: TopModel,
     /// The model on the screen while the display is frozen.
-    frozen: Option<Box<Model>>,
+    frozen: Option<Box<TopModel>>,
     view: View,
 }
 

@@ -17,7 +17,7 @@ mod tests;
 mod theme;
 mod view;
 
-pub use model::{Model, Rates};
+pub use model::{Rates, TopModel};
 
 use crate::command::Execute;
 use crate::command_error::CommandResult;
@@ -65,7 +65,7 @@ impl Execute for Top {
 
 impl Top {
     async fn print_once(&self, session: &Session) -> CommandResult {
-        let mut model = Model::new(&session.server);
+        let mut model = TopModel::new(&session.server);
         let first = poll::fetch(&session.client).await?;
         model.update(first.overview, first.instances);
         if let Some(wait) = self.interval {
@@ -124,7 +124,7 @@ pub async fn print_lines(
 }
 
 async fn run_lines(session: &Session, every: Duration, stop: CancellationToken) -> CommandResult {
-    let mut model = Model::new(&session.server);
+    let mut model = TopModel::new(&session.server);
     let first = poll::fetch(&session.client).await?;
     model.update(first.overview, first.instances);
     loop {

@@ -14,7 +14,7 @@ const HISTORY: usize = 512;
 
 /// The state of `top`.
 #[derive(Clone, Debug)]
-pub struct Model {
+pub struct TopModel {
     pub(crate) server: String,
     pub(crate) overview: Option<Overview>,
     pub(crate) instances: Vec<Instance>,
@@ -50,7 +50,7 @@ struct Sample {
     workspaces: HashMap<WorkspaceId, RequestCounts>,
 }
 
-impl Model {
+impl TopModel {
     /// Creates an empty model.
     pub fn new(server: impl Into<String>) -> Self {
         Self {
@@ -198,8 +198,8 @@ mod tests {
         }
     }
 
-    fn after(overviews: &[Overview]) -> Model {
-        let mut model = Model::new("here");
+    fn after(overviews: &[Overview]) -> TopModel {
+        let mut model = TopModel::new("here");
         for overview in overviews {
             model.update(overview.clone(), Vec::new());
         }
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn history_is_bounded() {
-        let mut model = Model::new("here");
+        let mut model = TopModel::new("here");
         for second in 0..2_000 {
             model.update(overview(f64::from(second), 0, 0, 0), Vec::new());
         }

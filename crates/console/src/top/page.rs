@@ -1,7 +1,7 @@
 //! The layout of the screen: header, tables and key bar.
 
 use super::figures::{truncate, width};
-use super::model::Model;
+use super::model::TopModel;
 use super::tables::{self, TableArea};
 use super::theme::Theme;
 use super::view::{Focus, View};
@@ -15,7 +15,7 @@ const WIDE: usize = 130;
 const BETWEEN: usize = 4;
 
 /// Draws the screen.
-pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model, view: &View, theme: Theme) {
+pub(crate) fn draw(frame: &mut Frame<'_>, model: &TopModel, view: &View, theme: Theme) {
     let screen = frame.area();
     let (columns, rows) = (usize::from(screen.width), usize::from(screen.height));
     let mut lines = head::lines(model, view, theme, columns);
@@ -40,7 +40,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, model: &Model, view: &View, theme: The
 
 /// All lines with every table row, without a height limit.
 pub(crate) fn whole(
-    model: &Model,
+    model: &TopModel,
     view: &View,
     theme: Theme,
     columns: usize,
@@ -58,7 +58,7 @@ pub(crate) fn whole(
     lines
 }
 
-fn body(model: &Model, view: &View, area: TableArea) -> Vec<Line<'static>> {
+fn body(model: &TopModel, view: &View, area: TableArea) -> Vec<Line<'static>> {
     if area.columns >= WIDE {
         return beside(model, view, area);
     }
@@ -83,7 +83,7 @@ fn shares(first: usize, second: usize, all: usize) -> (usize, usize) {
     (all - second, second)
 }
 
-fn beside(model: &Model, view: &View, area: TableArea) -> Vec<Line<'static>> {
+fn beside(model: &TopModel, view: &View, area: TableArea) -> Vec<Line<'static>> {
     let right = area.columns / 3;
     let left = area.columns - right - BETWEEN;
     let part = |columns| TableArea { columns, ..area };

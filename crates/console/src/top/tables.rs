@@ -1,7 +1,7 @@
 //! The two tables: workspaces with their slots, queues with their jobs. An empty table shows a hint.
 
 use super::figures::{bar, count, rate, truncate};
-use super::model::Model;
+use super::model::TopModel;
 use super::table::{Column, Table};
 use super::theme::Theme;
 use super::view::{Focus, View};
@@ -23,19 +23,19 @@ pub(crate) struct TableArea {
 }
 
 /// Preferred height of the workspace table.
-pub(crate) fn workspace_lines(model: &Model, view: &View) -> usize {
+pub(crate) fn workspace_lines(model: &TopModel, view: &View) -> usize {
     let rows = view.workspaces(model).len();
     let notes = usize::from(others(model).is_some()) + usize::from(hint(model).is_some());
     1 + rows.max(1) + notes
 }
 
 /// Preferred height of the queue table.
-pub(crate) fn queue_lines(model: &Model, view: &View) -> usize {
+pub(crate) fn queue_lines(model: &TopModel, view: &View) -> usize {
     1 + view.queues(model).len().max(1)
 }
 
 /// The workspace table.
-pub(crate) fn workspaces(model: &Model, view: &View, area: TableArea) -> Vec<Line<'static>> {
+pub(crate) fn workspaces(model: &TopModel, view: &View, area: TableArea) -> Vec<Line<'static>> {
     let states = view.workspaces(model);
     if states.is_empty() {
         return empty("WORKSPACE", no_workspace(model, view), area);
@@ -50,7 +50,7 @@ pub(crate) fn workspaces(model: &Model, view: &View, area: TableArea) -> Vec<Lin
 }
 
 /// The queue table.
-pub(crate) fn queues(model: &Model, view: &View, area: TableArea) -> Vec<Line<'static>> {
+pub(crate) fn queues(model: &TopModel, view: &View, area: TableArea) -> Vec<Line<'static>> {
     let queues = view.queues(model);
     if queues.is_empty() {
         return empty("QUEUE", no_queue(model, view), area);
@@ -67,7 +67,7 @@ fn names<'a>(names: impl Iterator<Item = &'a String>) -> Vec<String> {
     names.map(|name| truncate(name, 60)).collect()
 }
 
-fn workspace_columns(model: &Model, states: &[&WorkspaceState], theme: Theme) -> Vec<Column> {
+fn workspace_columns(model: &TopModel, states: &[&WorkspaceState], theme: Theme) -> Vec<Column> {
     let rates: Vec<_> = states
         .iter()
         .map(|state| model.rates_of(state.workspace.id))
@@ -201,7 +201,7 @@ fn empty(title: &'static str, text: String, area: TableArea) -> Vec<Line<'static
     lines
 }
 
-fn no_workspace(model: &Model, view: &View) -> String {
+fn no_workspace(model: &TopModel, view: &View) -> String {
     let none = model
         .overview
         .as_ref()
@@ -212,7 +212,7 @@ fn no_workspace(model: &Model, view: &View) -> String {
     format!("no workspace name contains `{}`", view.filter)
 }
 
-fn no_queue(model: &Model, view: &View) -> String {
+fn no_queue(model: &TopModel, view: &View) -> String {
     let none = model
         .overview
         .as_ref()
@@ -224,7 +224,7 @@ fn no_queue(model: &Model, view: &View) -> String {
 }
 
 /// Note that the server lists only the busiest workspaces.
-fn others(model: &Model) -> Option<String> {
+fn others(model: &TopModel) -> Option<String> {
     let overview = model.overview.as_ref()?;
     let shown = overview.busiest.len() as u64;
     (overview.workspaces > shown).then(|| {
@@ -234,7 +234,7 @@ fn others(model: &Model) -> Option<String> {
 }
 
 /// Hint for a server without any request.
-fn hint(model: &Model) -> Option<String> {
+fn hint(model: &TopModel) -> Option<String> {
     let requests = model.overview.as_ref()?.requests;
     let open = requests.pending + requests.claimed + requests.dispatched;
     let finished = requests.completed + requests.failed;

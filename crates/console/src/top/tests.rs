@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::figures::width;
-use super::model::Model;
+use super::model::TopModel;
 use super::theme::Theme;
 use super::view::{Focus, Sort, View, ViewAction};
 use super::{line, page, render};
@@ -133,21 +133,21 @@ fn busy_at(seconds: u64) -> Overview {
     overview(seconds, workspaces, queues)
 }
 
-fn busy() -> Model {
-    let mut model = Model::new("http://127.0.0.1:7777");
+fn busy() -> TopModel {
+    let mut model = TopModel::new("http://127.0.0.1:7777");
     for second in (0..120).step_by(2) {
         model.update(busy_at(second), vec![instance()]);
     }
     model
 }
 
-fn one(overview: Overview) -> Model {
-    let mut model = Model::new("http://127.0.0.1:7777");
+fn one(overview: Overview) -> TopModel {
+    let mut model = TopModel::new("http://127.0.0.1:7777");
     model.update(overview, vec![instance()]);
     model
 }
 
-fn many() -> Model {
+fn many() -> TopModel {
     let name = |number: u64| format!("workspace-{number:02}");
     let state =
         |number: u64| workspace(&name(number), Plan::Free, 1, [50 - number, 0, 1, number, 0]);
@@ -159,7 +159,7 @@ fn many() -> Model {
     })
 }
 
-fn draw(model: &Model, view: &View, theme: Theme, columns: u16, rows: u16) -> Buffer {
+fn draw(model: &TopModel, view: &View, theme: Theme, columns: u16, rows: u16) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     let drawn = terminal.draw(|frame| page::draw(frame, model, view, theme));
     drawn.unwrap();
@@ -187,11 +187,11 @@ fn assert_snapshot(name: &str, actual: &str) {
     leasehold_testkit::assert_snapshot_file(&file.join(format!("{name}.txt")), actual);
 }
 
-fn assert_screen(name: &str, model: &Model, view: &View, columns: u16, rows: u16) {
+fn assert_screen(name: &str, model: &TopModel, view: &View, columns: u16, rows: u16) {
     assert_snapshot(name, &screen_text(&draw(model, view, PLAIN, columns, rows)));
 }
 
-fn press_keys(view: &mut View, model: &Model, keys: &str) {
+fn press_keys(view: &mut View, model: &TopModel, keys: &str) {
     for key in keys.chars() {
         let code = if key == '\n' {
             KeyCode::Enter

@@ -1,6 +1,6 @@
 //! The user's choices: sort order, filter and scroll position. Pure: keys in, choices out.
 
-use super::model::Model;
+use super::model::TopModel;
 use leasehold_client::api::overview::QueueUse;
 use leasehold_client::api::workspace::WorkspaceState;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
@@ -78,7 +78,7 @@ impl View {
     }
 
     /// Handles a key.
-    pub(crate) fn press(&mut self, key: KeyEvent, model: &Model) -> ViewAction {
+    pub(crate) fn press(&mut self, key: KeyEvent, model: &TopModel) -> ViewAction {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
                 KeyCode::Char('c') => ViewAction::Quit,
@@ -155,7 +155,7 @@ impl View {
     }
 
     /// Limits the scroll position to the last row.
-    pub(crate) fn clamp_scroll(&mut self, model: &Model) {
+    pub(crate) fn clamp_scroll(&mut self, model: &TopModel) {
         let workspaces = self.workspaces(model).len();
         let queues = self.queues(model).len();
         self.first_workspace = self.first_workspace.min(workspaces.saturating_sub(1));
@@ -172,7 +172,7 @@ impl View {
     }
 
     /// The filtered workspaces in order.
-    pub(crate) fn workspaces<'a>(&self, model: &'a Model) -> Vec<&'a WorkspaceState> {
+    pub(crate) fn workspaces<'a>(&self, model: &'a TopModel) -> Vec<&'a WorkspaceState> {
         let all = model.overview.iter().flat_map(|overview| &overview.busiest);
         let mut some: Vec<_> = all
             .filter(|state| self.matches_filter(&state.workspace.name))
@@ -195,7 +195,7 @@ impl View {
     }
 
     /// The filtered queues in order.
-    pub(crate) fn queues<'a>(&self, model: &'a Model) -> Vec<&'a QueueUse> {
+    pub(crate) fn queues<'a>(&self, model: &'a TopModel) -> Vec<&'a QueueUse> {
         let all = model.overview.iter().flat_map(|overview| &overview.queues);
         let mut some: Vec<_> = all
             .filter(|queue| self.matches_filter(&queue.name))

@@ -38,7 +38,7 @@ async fn runs(execution: ExecutionId) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn engine_reconnects_after_a_server_restart() {
-    let start_server = || TestTemporal::start(leasehold_testkit::TemporalOptions::default());
+    let start_server = || TestTemporal::start(leasehold_testkit::DevServerOptions::default());
     let mut server = tokio::task::spawn_blocking(start_server)
         .await
         .unwrap()

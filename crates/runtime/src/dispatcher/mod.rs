@@ -12,7 +12,7 @@ mod trace;
 
 use crate::circuit_breaker::CircuitBreaker;
 use crate::error::Result;
-use crate::lock::{Lock, LockOptions};
+use crate::lock::{LockOptions, NamedLock};
 use leasehold_core::retry::Backoff;
 use leasehold_engine::Engine;
 use leasehold_service::FailureStreak;
@@ -115,7 +115,7 @@ pub struct CycleReport {
 /// Claims requests and starts their executions in the engine.
 pub struct Dispatcher {
     shared: Arc<Shared>,
-    lock: Option<Arc<Lock>>,
+    lock: Option<Arc<NamedLock>>,
     /// Whether the store notifies this dispatcher of new work.
     armed: AtomicBool,
     /// Empty polls in a row.
@@ -141,8 +141,14 @@ impl Dispatcher {
         options: DispatcherOptions,
     ) -> Self {
         let exclusive = options.mode == DispatchMode::Exclusive && store.capabilities().shared;
-        let lock = exclusive
-            .then(|| Arc::new(Lock::new(store.clone(), LOCK, &options.owner, options.lock)));
+        let lock = exclusive.then(|| {
+            Arc::new(NamedLock::new(
+                store.clone(),
+                LOCK,
+                &options.owner,
+                options.lock,
+            ))
+        });
         Self {
             shared: Arc::new(Shared {
                 store,

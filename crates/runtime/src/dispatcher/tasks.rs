@@ -5,7 +5,7 @@ use super::flush::{self, FlushReport, ResolvedClaim};
 use super::start::{self, AdmittedRequest};
 use super::trace::Period;
 use crate::error::Result;
-use crate::lock::Lock;
+use crate::lock::NamedLock;
 use leasehold_core::RequestId;
 use leasehold_store::lock::LockToken;
 use leasehold_store::request::{Claim, ClaimOutcome, ClaimRef};
@@ -80,7 +80,7 @@ impl Tasks {
         });
     }
 
-    pub(super) fn extend_lock(&self, lock: Arc<Lock>) {
+    pub(super) fn extend_lock(&self, lock: Arc<NamedLock>) {
         self.spawn(async move |_| Event::LockExtended(lock.acquire_or_extend().await));
     }
 

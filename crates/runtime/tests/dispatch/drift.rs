@@ -11,7 +11,7 @@ use leasehold_runtime::{
 };
 use leasehold_service::Service;
 use leasehold_store::lock::LockRequest;
-use leasehold_telemetry::{Format, Telemetry};
+use leasehold_telemetry::{ExpositionFormat, Telemetry};
 use leasehold_testbed::BackendKind;
 use std::time::Duration;
 use tracing::Level;
@@ -88,7 +88,10 @@ fn full_sweep(env: &DispatchEnv, telemetry: &Telemetry, lost_after: Duration) ->
 
 /// Returns the value of a series in a scrape.
 fn scraped(telemetry: &Telemetry, series: &str) -> f64 {
-    let text = telemetry.metrics.render(Format::Prometheus).unwrap();
+    let text = telemetry
+        .metrics
+        .render(ExpositionFormat::Prometheus)
+        .unwrap();
     let line = text.lines().find(|line| line.starts_with(series));
     let line = line.unwrap_or_else(|| panic!("no {series} in:\n{text}"));
     line.rsplit(' ').next().unwrap().parse().unwrap()
@@ -263,7 +266,10 @@ async fn check_without_drift_counts_nothing(on: BackendKind) {
     assert_eq!(scraped(&telemetry, checked), 0.0);
     check(&checker(&env, &telemetry)).await;
     assert!(scraped(&telemetry, checked) > 1e9);
-    let text = telemetry.metrics.render(Format::Prometheus).unwrap();
+    let text = telemetry
+        .metrics
+        .render(ExpositionFormat::Prometheus)
+        .unwrap();
     let drift: Vec<&str> = text
         .lines()
         .filter(|line| line.starts_with("capacity_drift{"))

@@ -7,7 +7,7 @@ use crate::logs;
 use leasehold_core::RequestStatus;
 use leasehold_core::breaker::{BreakerSettings, BreakerState};
 use leasehold_testbed::BackendKind;
-use leasehold_testkit::{FaultProxy, TemporalOptions, TestTemporal};
+use leasehold_testkit::{DevServerOptions, FaultProxy, TestTemporal};
 use tracing::Level;
 
 scenarios! {
@@ -88,7 +88,7 @@ async fn engine_down_for_longer_than_any_number_of_attempts(on: BackendKind) {
 }
 
 async fn engine_killed_and_started_again(on: BackendKind) {
-    let mut server = TestTemporal::start(TemporalOptions::default().on_file()).unwrap();
+    let mut server = TestTemporal::start(DevServerOptions::default().on_file()).unwrap();
     let setup = Setup {
         temporal: Some(server.address().to_owned()),
         ..Setup::default()

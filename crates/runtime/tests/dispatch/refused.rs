@@ -9,7 +9,7 @@ use crate::logs;
 use leasehold_core::breaker::BreakerState;
 use leasehold_core::{FailureReason, RequestStatus};
 use leasehold_testbed::BackendKind;
-use leasehold_testkit::{TemporalOptions, TestTemporal};
+use leasehold_testkit::{DevServerOptions, TestTemporal};
 use std::sync::OnceLock;
 use std::time::Duration;
 use tracing::Level;
@@ -23,7 +23,7 @@ scenarios! {
 fn strict() -> &'static TestTemporal {
     static STRICT: OnceLock<TestTemporal> = OnceLock::new();
     STRICT.get_or_init(|| {
-        let options = TemporalOptions::default().setting("limit.maxIDLength", "41");
+        let options = DevServerOptions::default().setting("limit.maxIDLength", "41");
         TestTemporal::start(options).unwrap()
     })
 }

@@ -13,7 +13,7 @@ use axum::extract::State as AxumState;
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::IntoResponse;
 use leasehold_api::{Code, Problem};
-use leasehold_telemetry::Format;
+use leasehold_telemetry::ExpositionFormat;
 use serde::Serialize;
 use std::time::{Duration, Instant};
 use tower_http::set_header::SetResponseHeaderLayer;
@@ -133,7 +133,7 @@ async fn prometheus(
     headers: HeaderMap,
 ) -> ApiResult<impl IntoResponse> {
     let accepts = headers.get_all(header::ACCEPT).iter();
-    let format = Format::negotiate(accepts.filter_map(|accept| accept.to_str().ok()));
+    let format = ExpositionFormat::negotiate(accepts.filter_map(|accept| accept.to_str().ok()));
     let _guard = gauges::refresh(&state).await;
     let shown = state.telemetry.metrics.render(format).map_err(|error| {
         tracing::error!(%error, "failed to encode metrics");

@@ -1,6 +1,6 @@
 //! Walks a history once, commit by commit, and collects every violation.
 
-use super::{Change, Commit, ExecutionUse, History, Summary, Transition, Violation};
+use super::{Commit, ExecutionUse, History, HistoryChange, Summary, Transition, Violation};
 use leasehold_core::{RequestId, RequestStatus, Timestamp, WorkspaceId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +47,7 @@ impl NextMoves {
         let mut moves: BTreeMap<RequestId, Vec<(u64, u64)>> = BTreeMap::new();
         for commit in &history.commits {
             for change in &commit.changes {
-                if let Change::Moved(step) = change {
+                if let HistoryChange::Moved(step) = change {
                     let of = moves.entry(step.request).or_default();
                     of.push((commit.position, commit.snapshot));
                 }
@@ -97,16 +97,16 @@ impl Checker {
         let mut admitted: BTreeMap<WorkspaceId, Vec<Rank>> = BTreeMap::new();
         for change in &commit.changes {
             match change {
-                Change::Limit { workspace, limit } => {
+                HistoryChange::Limit { workspace, limit } => {
                     self.workspaces.entry(*workspace).or_default().limit = Some(*limit);
                     self.summary.limit_changes += 1;
                 }
-                Change::Paused { workspace, paused } => {
+                HistoryChange::Paused { workspace, paused } => {
                     self.workspaces.entry(*workspace).or_default().paused = *paused;
                     self.summary.limit_changes += 1;
                 }
-                Change::Due(request) => self.due(*request, commit.position),
-                Change::Moved(step) => {
+                HistoryChange::Due(request) => self.due(*request, commit.position),
+                HistoryChange::Moved(step) => {
                     if self.step(step, commit.position) {
                         let rank = rank(step);
                         admitted.entry(step.workspace).or_default().push(rank);

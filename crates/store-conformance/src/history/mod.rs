@@ -29,12 +29,12 @@ pub struct Commit {
     /// nothing or ran alone; 0 if unknown.
     pub snapshot: u64,
     /// Its changes, in order.
-    pub changes: Vec<Change>,
+    pub changes: Vec<HistoryChange>,
 }
 
 /// One change of a transaction.
 #[derive(Clone, Debug)]
-pub enum Change {
+pub enum HistoryChange {
     /// A workspace has this limit from now on; also its initial limit.
     Limit {
         /// The workspace.
@@ -72,7 +72,7 @@ pub struct Transition {
     pub created_at: Timestamp,
     /// Its execution after this transition.
     pub execution: ExecutionUse,
-    /// For a transition to PENDING: whether the request is in line at once. If not, only a [`Change::Due`] puts it there; until
+    /// For a transition to PENDING: whether the request is in line at once. If not, only a [`HistoryChange::Due`] puts it there; until
     /// then the order check ignores it.
     pub due: bool,
 }

@@ -1,6 +1,6 @@
 //! Builds a history from the events and limit changes that an adapter's test reads from its database, in commit order.
 
-use super::{Change, Commit, ExecutionUse, History, Transition};
+use super::{Commit, ExecutionUse, History, HistoryChange, Transition};
 use leasehold_core::{RequestId, RequestStatus, Timestamp};
 use leasehold_store::change::Event;
 use std::collections::{BTreeMap, HashSet};
@@ -32,7 +32,7 @@ impl HistoryBuilder {
     }
 
     /// Adds a commit with this snapshot.
-    pub fn commit(&mut self, snapshot: u64, changes: Vec<Change>) {
+    pub fn commit(&mut self, snapshot: u64, changes: Vec<HistoryChange>) {
         let position = self.next_position();
         self.history.commits.push(Commit {
             position,
@@ -42,7 +42,7 @@ impl HistoryBuilder {
     }
 
     /// Converts an event to a change, given the events before it. An execution is kept after an unknown start or an expired lease.
-    pub fn moved(&mut self, read: RecordedEvent) -> Change {
+    pub fn moved(&mut self, read: RecordedEvent) -> HistoryChange {
         let event = &read.event;
         let execution = match event.to {
             RequestStatus::Pending
@@ -58,7 +58,7 @@ impl HistoryBuilder {
                 ExecutionUse::None
             }
         };
-        Change::Moved(Transition {
+        HistoryChange::Moved(Transition {
             request: event.request,
             workspace: event.workspace,
             from: event.from,

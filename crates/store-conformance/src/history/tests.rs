@@ -18,17 +18,17 @@ struct TestHistory(History);
 impl TestHistory {
     fn limit(limit: u32) -> Self {
         let workspace = workspace();
-        Self::default().commit(vec![Change::Limit { workspace, limit }])
+        Self::default().commit(vec![HistoryChange::Limit { workspace, limit }])
     }
 
-    fn commit(self, changes: Vec<Change>) -> Self {
+    fn commit(self, changes: Vec<HistoryChange>) -> Self {
         let snapshot = self.0.commits.len() as u64;
         self.commit_with_snapshot(snapshot, changes)
     }
 
-    fn commit_with_snapshot(mut self, snapshot: u64, changes: Vec<Change>) -> Self {
+    fn commit_with_snapshot(mut self, snapshot: u64, changes: Vec<HistoryChange>) -> Self {
         for change in &changes {
-            if let Change::Moved(step) = change {
+            if let HistoryChange::Moved(step) = change {
                 self.0.left.insert(step.request, step.to);
             }
         }
@@ -71,8 +71,8 @@ fn moved(
     from: Option<RequestStatus>,
     to: RequestStatus,
     execution: ExecutionUse,
-) -> Change {
-    Change::Moved(Transition {
+) -> HistoryChange {
+    HistoryChange::Moved(Transition {
         request: request(n),
         workspace: workspace(),
         from,
@@ -84,24 +84,24 @@ fn moved(
     })
 }
 
-fn enqueued(n: u128, priority: i16) -> Change {
+fn enqueued(n: u128, priority: i16) -> HistoryChange {
     with_priority(moved(n, None, Pending, ExecutionUse::None), priority)
 }
 
-fn claimed(n: u128, execution: ExecutionUse) -> Change {
+fn claimed(n: u128, execution: ExecutionUse) -> HistoryChange {
     moved(n, Some(Pending), Claimed, execution)
 }
 
-fn with_priority(change: Change, priority: i16) -> Change {
+fn with_priority(change: HistoryChange, priority: i16) -> HistoryChange {
     match change {
-        Change::Moved(step) => Change::Moved(Transition { priority, ..step }),
+        HistoryChange::Moved(step) => HistoryChange::Moved(Transition { priority, ..step }),
         other => other,
     }
 }
 
-fn not_due(change: Change) -> Change {
+fn not_due(change: HistoryChange) -> HistoryChange {
     match change {
-        Change::Moved(step) => Change::Moved(Transition { due: false, ..step }),
+        HistoryChange::Moved(step) => HistoryChange::Moved(Transition { due: false, ..step }),
         other => other,
     }
 }
@@ -140,7 +140,7 @@ fn admission_over_the_limit_is_detected() {
 
 #[test]
 fn lowered_limit_is_violated_only_by_the_next_admission() {
-    let lower = Change::Limit {
+    let lower = HistoryChange::Limit {
         workspace: workspace(),
         limit: 1,
     };
@@ -163,7 +163,7 @@ fn lowered_limit_is_violated_only_by_the_next_admission() {
 
 #[test]
 fn admission_while_paused_is_detected() {
-    let pause = |paused| Change::Paused {
+    let pause = |paused| HistoryChange::Paused {
         workspace: workspace(),
         paused,
     };
@@ -341,7 +341,7 @@ fn request_that_is_not_due_is_no_violation() {
     };
     assert!(waits().claim(2).check().is_ok());
     waits()
-        .commit(vec![Change::Due(request(1))])
+        .commit(vec![HistoryChange::Due(request(1))])
         .claim(2)
         .expect_violation(Violation::OrderViolated {
             position: 5,

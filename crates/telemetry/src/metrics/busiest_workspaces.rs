@@ -117,7 +117,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::metrics::Format;
+    use crate::metrics::ExpositionFormat;
     use leasehold_store::fresh_id;
     use proptest::prelude::*;
 
@@ -177,7 +177,7 @@ mod tests {
 
     /// Returns the count of waits of each series.
     fn waits(metrics: &Metrics) -> HashMap<String, u64> {
-        let shown = metrics.render(Format::Prometheus).unwrap();
+        let shown = metrics.render(ExpositionFormat::Prometheus).unwrap();
         let counts = shown.lines().filter_map(|line| {
             line.strip_prefix("leasehold_workspace_wait_seconds_count{workspace=\"")
         });
@@ -240,7 +240,7 @@ mod tests {
         let metrics = Metrics::new(1);
         metrics.name_workspaces(&[(id, "a \"b\" \\ # {c} é")]);
         metrics.workspace_waited(id, 1.0);
-        let shown = metrics.render(Format::Prometheus).unwrap();
+        let shown = metrics.render(ExpositionFormat::Prometheus).unwrap();
         assert!(
             shown.contains(
                 r#"leasehold_workspace_wait_seconds_count{workspace="a \"b\" \\ # {c} é"} 1"#

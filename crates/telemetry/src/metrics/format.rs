@@ -6,14 +6,14 @@ use std::fmt::Write;
 
 /// The text format of metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum ExpositionFormat {
     /// OpenMetrics 1.0, with exemplars and an end marker.
     OpenMetrics,
     /// Prometheus' text format 0.0.4, which every scraper reads.
     Prometheus,
 }
 
-impl Format {
+impl ExpositionFormat {
     /// Chooses the format for these `Accept` headers: OpenMetrics if it is listed with at least the quality of plain text.
     pub fn negotiate<'a>(accepts: impl IntoIterator<Item = &'a str>) -> Self {
         let (mut open, mut plain) = (0.0, 0.0);
@@ -48,13 +48,13 @@ impl Metrics {
     ///
     /// # Errors
     /// If a metric cannot be encoded.
-    pub fn render(&self, format: Format) -> Result<String, std::fmt::Error> {
+    pub fn render(&self, format: ExpositionFormat) -> Result<String, std::fmt::Error> {
         self.refresh_lock_gauges();
         let mut text = String::new();
         encode(&mut text, &self.catalog.registry)?;
         match format {
-            Format::OpenMetrics => Ok(text),
-            Format::Prometheus => plain(&text),
+            ExpositionFormat::OpenMetrics => Ok(text),
+            ExpositionFormat::Prometheus => plain(&text),
         }
     }
 }
@@ -116,27 +116,36 @@ mod tests {
         let prometheus = "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,\
             text/plain;version=0.0.4;q=0.5,*/*;q=0.1";
         let older = "text/plain;version=0.0.4;q=1,*/*;q=0.1";
-        let cases: [(&[&str], Format); 10] = [
-            (&[prometheus], Format::OpenMetrics),
-            (&[older], Format::Prometheus),
-            (&[], Format::Prometheus),
-            (&[""], Format::Prometheus),
-            (&["*/*"], Format::Prometheus),
-            (&["text/html, application/json"], Format::Prometheus),
-            (&["Application/OpenMetrics-Text"], Format::OpenMetrics),
+        let cases: [(&[&str], ExpositionFormat); 10] = [
+            (&[prometheus], ExpositionFormat::OpenMetrics),
+            (&[older], ExpositionFormat::Prometheus),
+            (&[], ExpositionFormat::Prometheus),
+            (&[""], ExpositionFormat::Prometheus),
+            (&["*/*"], ExpositionFormat::Prometheus),
+            (
+                &["text/html, application/json"],
+                ExpositionFormat::Prometheus,
+            ),
+            (
+                &["Application/OpenMetrics-Text"],
+                ExpositionFormat::OpenMetrics,
+            ),
             (
                 &["text/plain", "application/openmetrics-text; version=1.0.0"],
-                Format::OpenMetrics,
+                ExpositionFormat::OpenMetrics,
             ),
             (
                 &["application/openmetrics-text;q=0.2,text/plain"],
-                Format::Prometheus,
+                ExpositionFormat::Prometheus,
             ),
-            (&["application/openmetrics-text;q=0"], Format::Prometheus),
+            (
+                &["application/openmetrics-text;q=0"],
+                ExpositionFormat::Prometheus,
+            ),
         ];
         for (accepts, expected) in cases {
             assert_eq!(
-                Format::negotiate(accepts.iter().copied()),
+                ExpositionFormat::negotiate(accepts.iter().copied()),
                 expected,
                 "{accepts:?}"
             );

@@ -24,7 +24,7 @@ use busiest_workspaces::BusiestWorkspaces;
 pub use catalog::FloatGauge;
 use catalog::{ExemplarHistogram, MetricCatalog, OptionalGauge, UntypedCounter, labelled, plain};
 pub use dispatch::DispatchFailure;
-pub use format::Format;
+pub use format::ExpositionFormat;
 pub use labels::Route;
 use labels::{
     EngineCall, EngineOutcome, LockName, QueueName, QueueStatus, RouteStatus, StoreCall,

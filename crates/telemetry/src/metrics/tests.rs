@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use super::labels::Route;
-use super::{Format, Metrics, StoreSeries, StoreSnapshot};
+use super::{ExpositionFormat, Metrics, StoreSeries, StoreSnapshot};
 use crate::metrics::EngineSeries;
 use leasehold_core::queue::QueueSettings;
 use leasehold_core::{Plan, Timestamp};
@@ -149,7 +149,7 @@ fn exposed(text: &str) -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn every_metric_is_described_once_and_exposed_with_its_labels() {
     let metrics = populated();
-    let text = metrics.render(Format::Prometheus).unwrap();
+    let text = metrics.render(ExpositionFormat::Prometheus).unwrap();
     let exposed = exposed(&text);
     let mut described = BTreeMap::new();
     for entry in &metrics.catalog.entries {
@@ -167,7 +167,7 @@ fn every_metric_is_described_once_and_exposed_with_its_labels() {
 #[test]
 fn series_with_known_labels_exist_from_the_start() {
     let metrics = Metrics::default();
-    let exposed = exposed(&metrics.render(Format::Prometheus).unwrap());
+    let exposed = exposed(&metrics.render(ExpositionFormat::Prometheus).unwrap());
     let all = metrics.catalog.entries.iter().map(|entry| entry.name);
     let missing: BTreeSet<&str> = all.filter(|name| !exposed.contains_key(*name)).collect();
     let expected = INITIALLY_ABSENT
@@ -179,7 +179,7 @@ fn series_with_known_labels_exist_from_the_start() {
 #[test]
 fn promtool_accepts_the_metrics() {
     for metrics in [Metrics::default(), populated()] {
-        leasehold_testkit::check_metrics(&metrics.render(Format::Prometheus).unwrap());
+        leasehold_testkit::check_metrics(&metrics.render(ExpositionFormat::Prometheus).unwrap());
     }
 }
 
@@ -188,7 +188,7 @@ fn store_gauges_disappear_when_the_store_does_not_answer() {
     let metrics = Metrics::default();
     metrics.set_store_up(true);
     metrics.set_store_gauges(&snapshot());
-    let text = metrics.render(Format::Prometheus).unwrap();
+    let text = metrics.render(ExpositionFormat::Prometheus).unwrap();
     for line in [
         "leasehold_store_up 1.0",
         "leasehold_workspaces 12.0",
@@ -209,7 +209,7 @@ fn store_gauges_disappear_when_the_store_does_not_answer() {
         );
     }
     metrics.set_store_up(false);
-    let text = metrics.render(Format::Prometheus).unwrap();
+    let text = metrics.render(ExpositionFormat::Prometheus).unwrap();
     assert!(
         text.lines()
             .any(|exposed| exposed == "leasehold_store_up 0.0")
@@ -233,7 +233,7 @@ fn lost_lock_is_counted_once_and_not_reported_as_held() {
         token,
     };
     let assert_gauges = |held: u8, lost: u8| {
-        let text = metrics.render(Format::Prometheus).unwrap();
+        let text = metrics.render(ExpositionFormat::Prometheus).unwrap();
         let expected = [
             format!("leasehold_lock_held{{lock=\"pruneFinished\"}} {held}.0"),
             format!("leasehold_lock_losses_total{{lock=\"pruneFinished\"}} {lost}"),

@@ -305,14 +305,17 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
-    use crate::metrics::Format;
+    use crate::metrics::ExpositionFormat;
     use leasehold_store::request::EnqueuedRequest;
 
     /// Returns the value of a metric without labels after these outcomes.
     fn value_after(name: &str, count: impl FnOnce(&StoreEventCounters)) -> f64 {
         let counters = StoreEventCounters::new(Arc::new(Metrics::default()));
         count(&counters);
-        let text = counters.metrics.render(Format::Prometheus).unwrap();
+        let text = counters
+            .metrics
+            .render(ExpositionFormat::Prometheus)
+            .unwrap();
         let mut values = text
             .lines()
             .filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));

@@ -7,7 +7,7 @@ use leasehold_engine::{
     Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StopAck,
 };
 use leasehold_store::fresh_id;
-use leasehold_telemetry::{Format, ObservedEngine, Telemetry};
+use leasehold_telemetry::{ExpositionFormat, ObservedEngine, Telemetry};
 use std::sync::{Arc, Mutex};
 
 /// An engine with scripted answers.
@@ -89,7 +89,11 @@ impl EngineFixture {
 
     /// Returns the counted calls by outcome, and how many calls were timed.
     fn counted(&self) -> (Vec<String>, f64) {
-        let text = self.telemetry.metrics.render(Format::Prometheus).unwrap();
+        let text = self
+            .telemetry
+            .metrics
+            .render(ExpositionFormat::Prometheus)
+            .unwrap();
         let calls = text.lines().filter_map(|line| {
             let line =
                 line.strip_prefix("leasehold_engine_calls_total{engine=\"scripted\",call=\"")?;

@@ -3,7 +3,7 @@
 use leasehold_core::{DefinitionId, Plan, VersionBody, WorkspaceId};
 use leasehold_store::request::{Claim, ClaimOutcome, Claimed, ClaimedRequest, Enqueue, NewRequest};
 use leasehold_store::{ManualClock, Store, fresh_id};
-use leasehold_telemetry::{Format, Telemetry, observe_store};
+use leasehold_telemetry::{ExpositionFormat, Telemetry, observe_store};
 use leasehold_testbed::{
     BackendKind, BackendOptions, TestBackend, TestWorkspace, WorkspaceOptions,
 };
@@ -122,7 +122,11 @@ impl ObservedEnv {
     }
 
     fn all(&self) -> BTreeMap<String, f64> {
-        let text = self.telemetry.metrics.render(Format::Prometheus).unwrap();
+        let text = self
+            .telemetry
+            .metrics
+            .render(ExpositionFormat::Prometheus)
+            .unwrap();
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         lines
             .map(|line| {

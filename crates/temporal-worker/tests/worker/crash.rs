@@ -9,7 +9,7 @@ use leasehold_client::api::workspace::{NewWorkspace, WorkspaceState};
 use leasehold_client::{Client, HttpSource};
 use leasehold_core::{JobStatus, Plan, VersionBody, WorkspaceId};
 use leasehold_engine_conformance::LocalServer;
-use leasehold_testkit::{Process, TemporalOptions, TestTemporal, eventually, temp_dir};
+use leasehold_testkit::{DevServerOptions, Process, TestTemporal, eventually, temp_dir};
 use leasehold_worker::{JobContext, Worker, WorkerHandle};
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -132,7 +132,7 @@ async fn until(
 async fn killed_worker_and_temporal_lose_and_repeat_no_job() {
     let directory = temp_dir();
     let mut temporal =
-        blocking(|| TestTemporal::start(TemporalOptions::default().on_file())).unwrap();
+        blocking(|| TestTemporal::start(DevServerOptions::default().on_file())).unwrap();
     let address = temporal.address().to_owned();
     let (mut server, client, url) = serve(directory.path(), &address);
     let key = NewKey {

@@ -1,4 +1,4 @@
-//! Each rule of the specification of the work queue (4.2.1 to 4.2.5) and each step of its processing flow (6), by number.
+//! Each rule of the work queue in the reference design (4.2.1 to 4.2.5) and each step of its processing flow (6), by number. See W1 to W10 in docs/requirements.md.
 
 use crate::Fixture;
 use crate::factory::{LEASE, ok};
