@@ -19,8 +19,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     names.sort();
     let mut list = String::new();
-    for (position, file) in names.iter().enumerate() {
-        let expected = position + 1;
+    let mut last = 0;
+    for file in &names {
         let Some((number, name)) = parts(file) else {
             let form =
                 "four digits, an underscore, then lower-case letters, digits and underscores";
@@ -28,12 +28,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 format!("migrations/{file}: invalid name; use `NNNN_name.sql`: {form}").into(),
             );
         };
-        if number != expected {
-            return Err(format!(
-                "migrations/{file}: wrong number; the next migration is {expected:04}"
-            )
-            .into());
+        if number <= last {
+            return Err(format!("migrations/{file}: the number {number:04} is used twice").into());
         }
+        last = number;
         let path = dir.join(file);
         list += &format!(
             "leasehold_store::Migration {{ number: {number}, name: {name:?}, sql: include_str!({path:?}) }},\n"

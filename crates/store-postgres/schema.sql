@@ -19,6 +19,61 @@ BEGIN
 END
 $$;
 
+CREATE FUNCTION public.leasehold_check_quota(of_workspace uuid, added bigint, moment timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+DECLARE
+    quota record;
+    late record;
+    enqueued jsonb;
+    own_requests bigint := 0::bigint;
+    own_bytes bigint := 0::bigint;
+BEGIN
+    SELECT w.max_pending, w.max_open_bytes, t.pending, t.open_bytes INTO quota
+    FROM workspace w CROSS JOIN LATERAL (
+        SELECT t.pending, t.open_bytes FROM workspace_turn t WHERE t.workspace_id = w.id ORDER BY t.turn DESC LIMIT 1
+    ) t
+    WHERE w.id = of_workspace;
+    IF EXISTS (SELECT FROM instance i WHERE i.seen_at > moment - '30 seconds'::interval) THEN
+        enqueued := nullif(pg_catalog.current_setting('leasehold.enqueued'::text, true), ''::text)::jsonb;
+        own_requests := coalesce((enqueued -> of_workspace::text ->> 0)::bigint, 0::bigint);
+        own_bytes := coalesce((enqueued -> of_workspace::text ->> 1)::bigint, 0::bigint);
+            || '": ['::text || (own_requests + 1::bigint)::text || ', '::text || (own_bytes + added)::text || ']}'::text)::jsonb)::text, true);
+    ELSE
+        SELECT coalesce(sum(e.pending), 0)::bigint AS pending, coalesce(sum(e.bytes), 0)::bigint AS bytes INTO late
+        FROM (SELECT position FROM request_fold ORDER BY id DESC LIMIT 1) f CROSS JOIN LATERAL (
+            SELECT workspace_id, (to_status = 'PENDING'::text)::int - (from_status IS NOT DISTINCT FROM 'PENDING'::text)::int AS pending,
+                bytes
+            FROM (
+                SELECT workspace_id, from_status, to_status, bytes FROM request_event WHERE xid >= pg_snapshot_xmax(f.position)
+                UNION ALL
+                SELECT workspace_id, from_status, to_status, bytes FROM request_event
+                WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(f.position)))
+            ) fresh
+            UNION ALL
+            SELECT workspace_id, pending, open_bytes FROM workspace_delta
+        ) e
+        WHERE e.workspace_id = of_workspace;
+        own_requests := late.pending;
+        own_bytes := late.bytes;
+    END IF;
+    IF quota.pending + own_requests + 1::bigint > quota.max_pending THEN
+        RAISE EXCEPTION 'backlog of workspace % is full: % requests are pending, 1 more would exceed its max_pending of %',
+            of_workspace, quota.pending + own_requests, quota.max_pending
+            USING ERRCODE = 'configuration_limit_exceeded', CONSTRAINT = 'workspace_max_pending',
+                HINT = 'Retry later, or raise the limit with leasehold workspace set --max-pending.';
+    ELSIF quota.open_bytes + own_bytes + added > quota.max_open_bytes THEN
+        RAISE EXCEPTION 'quota of workspace % is exceeded: its open requests have % bytes, % more would exceed its max_open_bytes of %',
+            of_workspace, quota.open_bytes + own_bytes, added, quota.max_open_bytes
+            USING ERRCODE = 'configuration_limit_exceeded', CONSTRAINT = 'workspace_max_open_bytes',
+                HINT = 'Retry when requests have ended, or raise the limit with leasehold workspace set --max-open-bytes.';
+    END IF;
+END
+$$;
+
 CREATE FUNCTION public.leasehold_check_shortcuts() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'public', 'pg_temp'
@@ -104,9 +159,13 @@ DECLARE
     request workflow_execution_queue;
     requested_key ALIAS FOR idempotency_key;
     moment timestamptz := clock_timestamp();
+    size integer;
 BEGIN
     IF leasehold_enqueue.options IS NOT NULL THEN
-        PERFORM leasehold_check_options('leasehold_enqueue'::text, leasehold_enqueue.options, '{}'::text[]);
+        PERFORM leasehold_check_options('leasehold_enqueue'::text, leasehold_enqueue.options, '{schema_checked}'::text[]);
+        IF jsonb_typeof(leasehold_enqueue.options -> 'schema_checked'::text) <> 'boolean'::text THEN
+            RAISE EXCEPTION 'leasehold_enqueue: option schema_checked must be true or false' USING ERRCODE = 'invalid_parameter_value';
+        END IF;
     END IF;
     PERFORM 1 FROM workspace w WHERE w.id = leasehold_enqueue.workspace_id AND w.deleted_at IS NULL;
     IF NOT FOUND THEN
@@ -123,9 +182,17 @@ BEGIN
         RAISE EXCEPTION 'definition % has no published version', leasehold_enqueue.definition_id
             USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
-    IF octet_length(leasehold_enqueue.params::text) > 262144 THEN
-        RAISE EXCEPTION 'params must be at most 262144 bytes of JSON, got %',
-            octet_length(leasehold_enqueue.params::text) USING ERRCODE = 'program_limit_exceeded';
+    IF NOT coalesce((leasehold_enqueue.options ->> 'schema_checked'::text)::boolean, false) AND EXISTS (
+        SELECT FROM workflow_definition_version v WHERE v.id = definition.current_version_id AND v.params_schema IS NOT NULL)
+    THEN
+        RAISE EXCEPTION 'the current version of definition % has a params schema, which leasehold_enqueue cannot check',
+            leasehold_enqueue.definition_id
+            USING ERRCODE = 'feature_not_supported',
+                HINT = 'Check the params in your application and pass options => ''{"schema_checked": true}'', or enqueue through the API.';
+    END IF;
+    size := octet_length(coalesce(leasehold_enqueue.params, 'null'::jsonb)::text);
+    IF size > 262144 THEN
+        RAISE EXCEPTION 'params must be at most 262144 bytes of JSON, got %', size USING ERRCODE = 'program_limit_exceeded';
     END IF;
     IF NOT leasehold_is_readable(leasehold_enqueue.params) THEN
         RAISE EXCEPTION 'params must not be nested deeper than 64 levels, nor contain numbers beyond 1.7e308'
@@ -135,19 +202,27 @@ BEGIN
         UPDATE workflow_execution_queue q SET idempotency_key = NULL, dedupe_until = NULL
         WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = requested_key AND q.dedupe_until <= moment;
     END IF;
+    -- 1024: REQUEST_OVERHEAD_BYTES of the core. A request whose key is held is not inserted, so it needs no room.
+    size := size + 1024;
+    IF requested_key IS NULL OR NOT EXISTS (
+        SELECT FROM workflow_execution_queue q
+        WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = requested_key)
+    THEN
+        PERFORM leasehold_check_quota(leasehold_enqueue.workspace_id, size::bigint, moment);
+    END IF;
     INSERT INTO workflow_execution_queue AS q
         (id, workspace_id, definition_id, version_id, priority, due, run_at, created_at, params, idempotency_key,
-        dedupe_until, trace_context)
+        dedupe_until, trace_context, bytes)
     VALUES (leasehold_uuid7(), leasehold_enqueue.workspace_id, definition.id, definition.current_version_id,
         leasehold_enqueue.priority, coalesce(leasehold_enqueue.run_at, moment) <= moment,
         coalesce(leasehold_enqueue.run_at, moment), moment, coalesce(leasehold_enqueue.params, 'null'), requested_key,
-        moment + leasehold_enqueue.dedupe_window, left(leasehold_enqueue.trace_context, 1024))
+        moment + leasehold_enqueue.dedupe_window, left(leasehold_enqueue.trace_context, 1024), size)
     ON CONFLICT (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING q.* INTO request;
     IF FOUND THEN
-        INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom)
+        INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom, bytes)
         VALUES (request.id, request.workspace_id, 'PENDING', moment, CASE WHEN request.due THEN request.rank END,
-            CASE WHEN request.due THEN request.created_at END, leasehold_enqueue.enqueued_by);
+            CASE WHEN request.due THEN request.created_at END, leasehold_enqueue.enqueued_by, size);
         PERFORM leasehold_notify();
         RETURN request.id;
     END IF;
@@ -235,10 +310,10 @@ BEGIN
     ) t;
 
     WITH fresh AS (
-        SELECT workspace_id, from_status, to_status, rank, line_at
+        SELECT workspace_id, from_status, to_status, rank, line_at, bytes
         FROM request_event WHERE xid >= pg_snapshot_xmax(last.position) AND pg_visible_in_snapshot(xid, seen)
         UNION ALL
-        SELECT workspace_id, from_status, to_status, rank, line_at
+        SELECT workspace_id, from_status, to_status, rank, line_at, bytes
         FROM request_event
         WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AND pg_visible_in_snapshot(xid, seen)
     ), parked AS (
@@ -247,7 +322,7 @@ BEGIN
     ), change AS MATERIALIZED (
         SELECT workspace_id, bool_or(anew) AS anew, bool_or(room) AS room, min(rank) AS rank, min(line_at) AS line_at,
             sum(pending) AS pending, sum(claimed) AS claimed, sum(dispatched) AS dispatched,
-            sum(completed) AS completed, sum(failed) AS failed
+            sum(completed) AS completed, sum(failed) AS failed, coalesce(sum(open_bytes), 0) AS open_bytes
         FROM (
             SELECT workspace_id, false AS anew,
                 from_status IN ('CLAIMED', 'DISPATCHED') AND to_status <> 'DISPATCHED' AS room, rank, line_at,
@@ -255,19 +330,21 @@ BEGIN
                 (to_status = 'CLAIMED')::int - (from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,
                 (to_status = 'DISPATCHED')::int - (from_status IS NOT DISTINCT FROM 'DISPATCHED')::int AS dispatched,
                 (to_status = 'COMPLETED')::int AS completed,
-                (to_status = 'FAILED')::int AS failed
+                (to_status = 'FAILED')::int AS failed,
+                bytes AS open_bytes
             FROM fresh
             UNION ALL
             SELECT workspace_id, anew, room, CASE WHEN anew THEN -32768 ELSE rank END,
-                CASE WHEN anew THEN '-infinity' ELSE line_at END, pending, claimed, dispatched, completed, failed
+                CASE WHEN anew THEN '-infinity' ELSE line_at END, pending, claimed, dispatched, completed, failed,
+                open_bytes
             FROM parked
         ) e
         GROUP BY workspace_id
     ), postponed AS (
         INSERT INTO workspace_delta
-            (workspace_id, anew, room, rank, line_at, pending, claimed, dispatched, completed, failed)
+            (workspace_id, anew, room, rank, line_at, pending, claimed, dispatched, completed, failed, open_bytes)
         SELECT c.workspace_id, c.anew, coalesce(c.room, false), c.rank, c.line_at, c.pending, c.claimed, c.dispatched,
-            c.completed, c.failed
+            c.completed, c.failed, c.open_bytes
         FROM change c LEFT JOIN unnest(held) AS h (id) ON h.id = c.workspace_id
         -- EXISTS, for the few locked ones: a join might read every workspace's row.
         WHERE CASE WHEN h.id IS NULL
@@ -294,7 +371,7 @@ BEGIN
     ), turned AS (
         UPDATE workspace_turn t
         SET pending = t.pending + p.pending, claimed = t.claimed + p.claimed, dispatched = t.dispatched + p.dispatched,
-            completed = t.completed + p.completed, failed = t.failed + p.failed,
+            completed = t.completed + p.completed, failed = t.failed + p.failed, open_bytes = t.open_bytes + p.open_bytes,
             has_work = p.has_work, has_room = p.has_room, ready = p.was_ready OR p.joins, turn = p.new_turn,
             line_rank = least(t.line_rank, p.rank),
             line_at = CASE WHEN (p.rank, p.line_at) < (t.line_rank, t.line_at) THEN p.line_at ELSE t.line_at END,
@@ -420,6 +497,12 @@ DECLARE
     ends_at timestamptz;
     room integer;
     wanted integer := p_max;
+    -- CLAIM_MAX_BYTES; a compressed document counts with PAYLOAD_MAX_BYTES until its size is read.
+    bytes_left bigint := 4194304;
+    bytes bigint;
+    spot tid;
+    take integer;
+    fitting integer;
     freed integer := 0;
     line record;
     pick record;
@@ -478,6 +561,7 @@ BEGIN
     END IF;
 
     -- Only lines that may have jobs.
+    <<lines>>
     FOR line IN
         SELECT n.priority, coalesce(c.version, 0) AS version, coalesce(c.at_xid, '0') AS at_xid, coalesce(c.at_id, 0) AS at_id,
             coalesce(c.late_xid, '{}') AS late_xid, coalesce(c.late_id, '{}') AS late_id, w.some IS NOT NULL AS some_waiting
@@ -500,62 +584,101 @@ BEGIN
         ORDER BY n.priority DESC
     LOOP
         EXIT WHEN wanted <= 0;
-        IF cardinality(line.late_xid) = 0 AND NOT line.some_waiting THEN
-            SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
-                array_agg(m.id) AS ids, array_agg(m.spot) AS spots, array_fill(1, ARRAY[count(*)::integer]) AS tries,
-                bool_or(m.of_graph) AS some_nodes,
-                NULL::bigint[] AS waiting, NULL::xid8[] AS late_xid, NULL::bigint[] AS late_id, NULL::xid8[] AS late_left,
-                array_agg(m.xid) AS main_xid, array_agg(m.id) AS main_id
-            INTO pick
-            FROM (
-                SELECT j.id, j.xid, j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j
-                WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
-                    AND (j.xid, j.id) > (line.at_xid, line.at_id)
-                ORDER BY j.xid, j.id LIMIT wanted
-            ) m;
-        ELSE
-            -- Fresh jobs keep the order of their line even if their times do not: they sort by the running maximum.
-            WITH waiting AS (
-                SELECT w.job_id, w.created_at, w.attempts FROM job_waiting w
-                WHERE w.queue_id = p_queue AND w.priority = line.priority AND w.ready
-                ORDER BY w.created_at, w.job_id LIMIT wanted FOR UPDATE SKIP LOCKED
-            ), late AS (
-                SELECT j.id, j.xid, j.created_at, j.spot, j.of_graph
-                FROM unnest(line.late_xid, line.late_id) AS l (xid, id)
-                CROSS JOIN LATERAL (
-                    SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j
+        take := wanted;
+        fitting := NULL;
+        LOOP
+            IF cardinality(line.late_xid) = 0 AND NOT line.some_waiting THEN
+                SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
+                    array_agg(m.id) AS ids, array_agg(m.spot) AS spots, array_fill(1, ARRAY[count(*)::integer]) AS tries,
+                    bool_or(m.of_graph) AS some_nodes, sum(m.bytes) AS bytes,
+                    NULL::bigint[] AS waiting, NULL::xid8[] AS late_xid, NULL::bigint[] AS late_id, NULL::xid8[] AS late_left,
+                    array_agg(m.xid) AS main_xid, array_agg(m.id) AS main_id
+                INTO pick
+                FROM (
+                    SELECT j.id, j.xid, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
+                        CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                    FROM job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
-                        AND (j.xid, j.id) > (l.xid, l.id) AND j.xid <= l.xid
-                    ORDER BY j.xid, j.id LIMIT wanted
-                ) j
-            ), main AS (
-                SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j
-                WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
-                    AND (j.xid, j.id) > (line.at_xid, line.at_id)
-                ORDER BY j.xid, j.id LIMIT wanted
-            ), taken AS (
-                SELECT w.job_id AS id, NULL::xid8 AS xid, 0 AS source, w.created_at AS at, w.job_id AS at_id,
-                    w.attempts + 1 AS try, j.spot, j.of_graph
-                FROM waiting w
-                LEFT JOIN LATERAL (
-                    SELECT j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j WHERE j.id = w.job_id LIMIT 1
-                ) j ON true
-                UNION ALL
-                SELECT l.id, l.xid, 1, max(l.created_at) OVER by_line, max(l.id) OVER by_line, 1, l.spot, l.of_graph
-                FROM late l WINDOW by_line AS (ORDER BY l.xid, l.id)
-                UNION ALL
-                SELECT m.id, m.xid, 2, max(m.created_at) OVER by_line, max(m.id) OVER by_line, 1, m.spot, m.of_graph
-                FROM main m WINDOW by_line AS (ORDER BY m.xid, m.id)
-                ORDER BY at, at_id, xid, id LIMIT wanted
-            )
-            SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
-                array_agg(t.id) AS ids, array_agg(t.spot) AS spots, array_agg(t.try) AS tries,
-                bool_or(t.of_graph) AS some_nodes, array_agg(t.id) FILTER (WHERE t.source = 0) AS waiting,
-                array_agg(t.xid) FILTER (WHERE t.source = 1) AS late_xid, array_agg(t.id) FILTER (WHERE t.source = 1) AS late_id,
-                ARRAY(SELECT l.xid FROM late l GROUP BY l.xid
-                    HAVING count(*) >= wanted OR bool_or(l.id NOT IN (SELECT u.id FROM taken u))) AS late_left,
-                array_agg(t.xid) FILTER (WHERE t.source = 2) AS main_xid, array_agg(t.id) FILTER (WHERE t.source = 2) AS main_id
-            INTO pick FROM taken t;
+                        AND (j.xid, j.id) > (line.at_xid, line.at_id)
+                    ORDER BY j.xid, j.id LIMIT take
+                ) m;
+            ELSE
+                -- Fresh jobs keep the order of their line even if their times do not: they sort by the running maximum.
+                WITH waiting AS (
+                    SELECT w.job_id, w.created_at, w.attempts FROM job_waiting w
+                    WHERE w.queue_id = p_queue AND w.priority = line.priority AND w.ready
+                    ORDER BY w.created_at, w.job_id LIMIT take FOR UPDATE SKIP LOCKED
+                ), late AS (
+                    SELECT j.id, j.xid, j.created_at, j.spot, j.of_graph, j.bytes
+                    FROM unnest(line.late_xid, line.late_id) AS l (xid, id)
+                    CROSS JOIN LATERAL (
+                        SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
+                            CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                        FROM job j
+                        WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
+                            AND (j.xid, j.id) > (l.xid, l.id) AND j.xid <= l.xid
+                        ORDER BY j.xid, j.id LIMIT take
+                    ) j
+                ), main AS (
+                    SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
+                        CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                    FROM job j
+                    WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
+                        AND (j.xid, j.id) > (line.at_xid, line.at_id)
+                    ORDER BY j.xid, j.id LIMIT take
+                ), taken AS (
+                    SELECT w.job_id AS id, NULL::xid8 AS xid, 0 AS source, w.created_at AS at, w.job_id AS at_id,
+                        w.attempts + 1 AS try, j.spot, j.of_graph, j.bytes + coalesce(o.bytes, 0) AS bytes
+                    FROM waiting w
+                    LEFT JOIN LATERAL (
+                        SELECT j.ctid AS spot, j.node IS NOT NULL AS of_graph,
+                            CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                        FROM job j WHERE j.id = w.job_id LIMIT 1
+                    ) j ON true
+                    LEFT JOIN LATERAL (
+                        SELECT coalesce(octet_length(o.last_error), 0)
+                            + CASE WHEN pg_column_compression(o.progress) IS NULL THEN coalesce(pg_column_size(o.progress), 0)
+                                ELSE 262144 END AS bytes
+                        FROM job_note o WHERE o.job_id = w.job_id LIMIT 1
+                    ) o ON true
+                    UNION ALL
+                    SELECT l.id, l.xid, 1, max(l.created_at) OVER by_line, max(l.id) OVER by_line, 1, l.spot, l.of_graph,
+                        l.bytes
+                    FROM late l WINDOW by_line AS (ORDER BY l.xid, l.id)
+                    UNION ALL
+                    SELECT m.id, m.xid, 2, max(m.created_at) OVER by_line, max(m.id) OVER by_line, 1, m.spot, m.of_graph,
+                        m.bytes
+                    FROM main m WINDOW by_line AS (ORDER BY m.xid, m.id)
+                    ORDER BY at, at_id, xid, id LIMIT take
+                )
+                SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
+                    array_agg(t.id) AS ids, array_agg(t.spot) AS spots, array_agg(t.try) AS tries,
+                    bool_or(t.of_graph) AS some_nodes, sum(t.bytes) AS bytes, array_agg(t.id) FILTER (WHERE t.source = 0) AS waiting,
+                    array_agg(t.xid) FILTER (WHERE t.source = 1) AS late_xid, array_agg(t.id) FILTER (WHERE t.source = 1) AS late_id,
+                    ARRAY(SELECT l.xid FROM late l GROUP BY l.xid
+                        HAVING count(*) >= take OR bool_or(l.id NOT IN (SELECT u.id FROM taken u))) AS late_left,
+                    array_agg(t.xid) FILTER (WHERE t.source = 2) AS main_xid, array_agg(t.id) FILTER (WHERE t.source = 2) AS main_id
+                INTO pick FROM taken t;
+            END IF;
+
+            -- Reads sizes only if the jobs may not fit. With fewer jobs to take, picks again.
+            EXIT WHEN fitting IS NOT NULL OR coalesce(pick.bytes, 0) <= bytes_left;
+            fitting := 0;
+            FOREACH spot IN ARRAY pick.spots LOOP
+                SELECT octet_length(j.payload::text) + coalesce((
+                    SELECT coalesce(octet_length(o.progress::text), 0) + coalesce(octet_length(o.last_error), 0)
+                    FROM job_note o WHERE o.job_id = j.id LIMIT 1), 0)
+                INTO bytes FROM job j WHERE j.ctid = spot;
+                EXIT WHEN bytes > bytes_left AND cardinality(picked) + fitting > 0;
+                bytes_left := bytes_left - coalesce(bytes, 0);
+                fitting := fitting + 1;
+            END LOOP;
+            EXIT WHEN fitting = pick.found;
+            EXIT lines WHEN fitting = 0;
+            take := fitting;
+        END LOOP;
+        IF fitting IS NULL THEN
+            bytes_left := bytes_left - coalesce(pick.bytes, 0);
         END IF;
 
         IF pick.main_id IS NOT NULL OR cardinality(line.late_xid) > 0 THEN
@@ -596,6 +719,8 @@ BEGIN
             some_nodes := some_nodes OR pick.some_nodes;
             wanted := wanted - pick.found;
         END IF;
+        -- Jobs of lower lines do not pass those that did not fit.
+        EXIT lines WHEN take < wanted + pick.found;
     END LOOP;
 
     RETURN QUERY
@@ -1023,7 +1148,7 @@ BEGIN
     UPDATE request_event SET xid = '3';
     UPDATE workspace_turn t
     SET pending = coalesce(c.pending, 0), claimed = coalesce(c.claimed, 0), dispatched = coalesce(c.dispatched, 0),
-        completed = coalesce(c.completed, 0), failed = coalesce(c.failed, 0),
+        completed = coalesce(c.completed, 0), failed = coalesce(c.failed, 0), open_bytes = coalesce(c.open_bytes, 0),
         has_work = true, has_room = true, ready = t.deleted OR (NOT t.paused AND t.concurrency_limit > 0),
         line_rank = DEFAULT, line_at = DEFAULT, line_id = DEFAULT,
         written_by = pg_current_xact_id()
@@ -1034,7 +1159,8 @@ BEGIN
             count(*) FILTER (WHERE status = 'CLAIMED') AS claimed,
             count(*) FILTER (WHERE status = 'DISPATCHED') AS dispatched,
             count(*) FILTER (WHERE status = 'COMPLETED') AS completed,
-            count(*) FILTER (WHERE status = 'FAILED') AS failed
+            count(*) FILTER (WHERE status = 'FAILED') AS failed,
+            sum(bytes + coalesce(execution_bytes, 0)) FILTER (WHERE finished_at IS NULL) AS open_bytes
         FROM workflow_execution_queue GROUP BY workspace_id
     ) c ON c.workspace_id = w.id
     WHERE t.workspace_id = w.id;
@@ -1210,15 +1336,34 @@ CREATE TABLE public.api_key (
     hash bytea NOT NULL,
     created_at timestamp with time zone NOT NULL,
     revoked_at timestamp with time zone,
+    access text DEFAULT 'full'::text NOT NULL,
+    payloads text DEFAULT 'shown'::text NOT NULL,
+    expires_at timestamp with time zone,
+    last_used_at timestamp with time zone,
+    successor_id uuid,
+    CONSTRAINT api_key_access CHECK ((access = ANY (ARRAY['full'::text, 'read'::text]))),
     CONSTRAINT api_key_hash_length CHECK ((octet_length(hash) = 32)),
-    CONSTRAINT api_key_kind CHECK ((kind = ANY (ARRAY['admin'::text, 'workspace'::text, 'worker'::text]))),
+    CONSTRAINT api_key_kind CHECK ((kind = ANY (ARRAY['admin'::text, 'workspace'::text, 'worker'::text, 'metrics'::text]))),
     CONSTRAINT api_key_name_length CHECK (((length(name) >= 1) AND (length(name) <= 200))),
+    CONSTRAINT api_key_payloads CHECK ((payloads = ANY (ARRAY['shown'::text, 'hidden'::text]))),
     CONSTRAINT api_key_queues CHECK (
 CASE
     WHEN (kind = 'worker'::text) THEN ((queues IS NOT NULL) AND (cardinality(queues) > 0) AND (array_position(queues, NULL::text) IS NULL))
     ELSE (queues IS NULL)
 END),
     CONSTRAINT api_key_workspace CHECK (((kind = 'workspace'::text) = (workspace_id IS NOT NULL)))
+);
+
+CREATE TABLE public.audit_entry (
+    id uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    key_id uuid,
+    actor text NOT NULL,
+    action text NOT NULL,
+    workspace_id uuid,
+    target text NOT NULL,
+    details jsonb NOT NULL,
+    CONSTRAINT audit_entry_action_length CHECK (((length(action) >= 1) AND (length(action) <= 64)))
 );
 
 CREATE TABLE public.execution_graph (
@@ -1250,6 +1395,13 @@ CREATE TABLE public.execution_node (
     CONSTRAINT execution_node_place CHECK ((node >= 0))
 )
 WITH (fillfactor='80');
+
+CREATE TABLE public.installation (
+    id smallint DEFAULT 1 NOT NULL,
+    secret bytea NOT NULL,
+    CONSTRAINT installation_once CHECK ((id = 1)),
+    CONSTRAINT installation_secret CHECK ((octet_length(secret) = 32))
+);
 
 CREATE TABLE public.instance (
     id text NOT NULL,
@@ -1415,6 +1567,8 @@ CREATE TABLE public.queue (
     backoff_jitter double precision DEFAULT 0.2 NOT NULL,
     timeout_us bigint,
     created_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    owner_id uuid,
+    shared_with_all boolean DEFAULT false NOT NULL,
     CONSTRAINT queue_attempts CHECK ((max_attempts > 0)),
     CONSTRAINT queue_lease CHECK ((lease_us > 0)),
     CONSTRAINT queue_limit CHECK ((max_running >= 0)),
@@ -1431,6 +1585,11 @@ ALTER TABLE public.queue ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     CACHE 1
 );
 
+CREATE TABLE public.queue_share (
+    queue_id integer NOT NULL,
+    workspace_id uuid NOT NULL
+);
+
 CREATE TABLE public.request_event (
     id bigint NOT NULL,
     xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
@@ -1442,7 +1601,8 @@ CREATE TABLE public.request_event (
     rank smallint,
     line_at timestamp with time zone,
     by_whom text NOT NULL,
-    reason text
+    reason text,
+    bytes bigint
 );
 
 ALTER TABLE public.request_event ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -1596,7 +1756,13 @@ CASE
     WHEN ((status = 'DISPATCHED'::text) AND (cancel_told_at IS NULL)) THEN cancel_requested_at
     ELSE NULL::timestamp with time zone
 END) STORED,
+    bytes integer DEFAULT 0 NOT NULL,
+    execution_bytes bigint,
+    crashes smallint,
+    crashes_alone smallint,
+    crashed_process text,
     CONSTRAINT request_attempts CHECK (((dispatch_failures >= 0) AND (attempt_count >= dispatch_failures))),
+    CONSTRAINT request_bytes CHECK (((bytes >= 0) AND (execution_bytes >= 0))),
     CONSTRAINT request_cancel CHECK (((cancel_requested_at IS NOT NULL) OR ((NOT cancel_force) AND (cancel_told_at IS NULL)))),
     CONSTRAINT request_claim_fields CHECK ((((status = 'CLAIMED'::text) = (claimed_by IS NOT NULL)) AND ((status = 'CLAIMED'::text) = (lease_expires_at IS NOT NULL)))),
     CONSTRAINT request_claimed_at CHECK (
@@ -1605,6 +1771,7 @@ CASE status
     WHEN 'FAILED'::text THEN true
     ELSE (claimed_at IS NOT NULL)
 END),
+    CONSTRAINT request_crashes CHECK ((((crashes IS NULL) AND (crashes_alone IS NULL) AND (crashed_process IS NULL)) OR ((crashes >= 1) AND ((crashes_alone >= 0) AND (crashes_alone <= crashes)) AND (crashed_process IS NOT NULL)))),
     CONSTRAINT request_dedupe_until CHECK ((dedupe_until < '9999-01-01 00:00:00+00'::timestamp with time zone)),
     CONSTRAINT request_dispatched_at CHECK (
 CASE
@@ -1640,7 +1807,18 @@ END)) STORED NOT NULL,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     deleted_at timestamp with time zone,
+    max_pending_override bigint,
+    max_pending bigint GENERATED ALWAYS AS (COALESCE(max_pending_override, (1000000)::bigint)) STORED NOT NULL,
+    max_open_bytes_override bigint,
+    max_open_bytes bigint GENERATED ALWAYS AS (COALESCE(max_open_bytes_override,
+CASE plan
+    WHEN 'FREE'::text THEN (67108864)::bigint
+    WHEN 'PRO'::text THEN (536870912)::bigint
+    ELSE '4294967296'::bigint
+END)) STORED NOT NULL,
     CONSTRAINT workspace_limit_range CHECK (((limit_override >= 0) AND (limit_override <= 100000))),
+    CONSTRAINT workspace_max_open_bytes CHECK (((max_open_bytes_override >= 0) AND (max_open_bytes_override <= '1099511627776'::bigint))),
+    CONSTRAINT workspace_max_pending CHECK (((max_pending_override >= 0) AND (max_pending_override <= 1000000000))),
     CONSTRAINT workspace_name_length CHECK (((length(name) >= 1) AND (length(name) <= 200))),
     CONSTRAINT workspace_plan CHECK ((plan = ANY (ARRAY['FREE'::text, 'PRO'::text, 'ENTERPRISE'::text])))
 );
@@ -1655,7 +1833,8 @@ CREATE TABLE public.workspace_delta (
     claimed bigint DEFAULT 0 NOT NULL,
     dispatched bigint DEFAULT 0 NOT NULL,
     completed bigint DEFAULT 0 NOT NULL,
-    failed bigint DEFAULT 0 NOT NULL
+    failed bigint DEFAULT 0 NOT NULL,
+    open_bytes bigint DEFAULT 0 NOT NULL
 );
 
 CREATE TABLE public.workspace_turn (
@@ -1679,6 +1858,7 @@ CREATE TABLE public.workspace_turn (
     completed bigint DEFAULT 0 NOT NULL,
     failed bigint DEFAULT 0 NOT NULL,
     written_by xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    open_bytes bigint DEFAULT 0 NOT NULL,
     CONSTRAINT workspace_turn_limit_range CHECK (((concurrency_limit >= 0) AND (concurrency_limit <= 100000))),
     CONSTRAINT workspace_turn_paused CHECK ((NOT (ready AND paused AND (NOT deleted))))
 )
@@ -1690,6 +1870,9 @@ ALTER TABLE ONLY public.api_key
 ALTER TABLE ONLY public.api_key
     ADD CONSTRAINT api_key_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.audit_entry
+    ADD CONSTRAINT audit_entry_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY public.execution_graph
     ADD CONSTRAINT execution_graph_pkey PRIMARY KEY (execution_id);
 
@@ -1698,6 +1881,9 @@ ALTER TABLE ONLY public.execution_node
 
 ALTER TABLE ONLY public.workflow_execution
     ADD CONSTRAINT execution_request_once UNIQUE (request_id);
+
+ALTER TABLE ONLY public.installation
+    ADD CONSTRAINT installation_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY public.instance
     ADD CONSTRAINT instance_pkey PRIMARY KEY (id);
@@ -1744,6 +1930,9 @@ ALTER TABLE ONLY public.queue
 ALTER TABLE ONLY public.queue
     ADD CONSTRAINT queue_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY public.queue_share
+    ADD CONSTRAINT queue_share_pkey PRIMARY KEY (queue_id, workspace_id);
+
 ALTER TABLE ONLY public.request_event
     ADD CONSTRAINT request_event_pkey PRIMARY KEY (request_id, id);
 
@@ -1778,6 +1967,14 @@ CREATE INDEX api_key_admin ON public.api_key USING btree (kind) WHERE ((kind = '
 
 CREATE INDEX api_key_list ON public.api_key USING btree (workspace_id, id) WHERE (workspace_id IS NOT NULL);
 
+CREATE INDEX audit_entry_action ON public.audit_entry USING btree (action, id);
+
+CREATE INDEX audit_entry_at ON public.audit_entry USING btree (at);
+
+CREATE INDEX audit_entry_key ON public.audit_entry USING btree (key_id, id) WHERE (key_id IS NOT NULL);
+
+CREATE INDEX audit_entry_workspace ON public.audit_entry USING btree (workspace_id, id) WHERE (workspace_id IS NOT NULL);
+
 CREATE INDEX execution_completed ON public.workflow_execution USING btree (finished_at) WHERE (status = 'COMPLETED'::text);
 
 CREATE INDEX execution_graph_deadline ON public.execution_graph USING btree (deadline) WHERE ((finished_at IS NULL) AND (deadline IS NOT NULL));
@@ -1807,6 +2004,8 @@ CREATE INDEX job_lease_queue ON public.job_lease USING btree (queue_id, token);
 CREATE INDEX job_waiting_due ON public.job_waiting USING btree (queue_id, run_at, job_id) WHERE (NOT ready);
 
 CREATE INDEX job_waiting_ready ON public.job_waiting USING btree (queue_id, priority, created_at, job_id) WHERE ready;
+
+CREATE INDEX queue_of_owner ON public.queue USING btree (owner_id) WHERE (owner_id IS NOT NULL);
 
 CREATE INDEX request_cancel_untold ON public.workflow_execution_queue USING btree (cancel_untold, id) WHERE (cancel_untold IS NOT NULL);
 
@@ -1893,6 +2092,15 @@ ALTER TABLE ONLY public.execution_node
 
 ALTER TABLE ONLY public.workflow_execution
     ADD CONSTRAINT execution_request FOREIGN KEY (workspace_id, request_id) REFERENCES public.workflow_execution_queue(workspace_id, id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY public.queue
+    ADD CONSTRAINT queue_owner FOREIGN KEY (owner_id) REFERENCES public.workspace(id);
+
+ALTER TABLE ONLY public.queue_share
+    ADD CONSTRAINT queue_share_queue FOREIGN KEY (queue_id) REFERENCES public.queue(id);
+
+ALTER TABLE ONLY public.queue_share
+    ADD CONSTRAINT queue_share_workspace FOREIGN KEY (workspace_id) REFERENCES public.workspace(id);
 
 ALTER TABLE ONLY public.workflow_definition_version
     ADD CONSTRAINT workflow_definition_version_definition FOREIGN KEY (definition_id) REFERENCES public.workflow_definition(id);

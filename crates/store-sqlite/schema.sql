@@ -6,7 +6,7 @@ CREATE TABLE admission_number (
     CONSTRAINT admission_number_once CHECK (id = 1)
 ) STRICT;
 
-CREATE TABLE api_key (
+CREATE TABLE "api_key" (
     id BLOB NOT NULL,
     name TEXT NOT NULL,
     kind TEXT NOT NULL,
@@ -15,24 +15,54 @@ CREATE TABLE api_key (
     hash BLOB NOT NULL,
     created_at INTEGER NOT NULL,
     revoked_at INTEGER,
+    access TEXT NOT NULL DEFAULT 'full',
+    payloads TEXT NOT NULL DEFAULT 'shown',
+    expires_at INTEGER,
+    last_used_at INTEGER,
+    successor_id BLOB,
     CONSTRAINT api_key_pkey PRIMARY KEY (id),
     CONSTRAINT api_key_hash_once UNIQUE (hash),
     CONSTRAINT api_key_of_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (id),
     CONSTRAINT api_key_id_length CHECK (length(id) = 16),
     CONSTRAINT api_key_name_length CHECK (length(name) BETWEEN 1 AND 200),
-    CONSTRAINT api_key_kind CHECK (kind IN ('admin', 'workspace', 'worker')),
+    CONSTRAINT api_key_kind CHECK (kind IN ('admin', 'workspace', 'worker', 'metrics')),
     CONSTRAINT api_key_workspace CHECK ((kind = 'workspace') = (workspace_id IS NOT NULL)),
     CONSTRAINT api_key_queues CHECK (
         CASE WHEN kind = 'worker'
             THEN queues IS NOT NULL AND json_valid(queues) AND json_type(queues) = 'array' AND json_array_length(queues) > 0
             ELSE queues IS NULL END
     ),
-    CONSTRAINT api_key_hash_length CHECK (length(hash) = 32)
+    CONSTRAINT api_key_hash_length CHECK (length(hash) = 32),
+    CONSTRAINT api_key_access CHECK (access IN ('full', 'read')),
+    CONSTRAINT api_key_payloads CHECK (payloads IN ('shown', 'hidden'))
 ) STRICT;
 
 CREATE INDEX api_key_admin ON api_key (kind) WHERE kind = 'admin' AND revoked_at IS NULL;
 
 CREATE INDEX api_key_list ON api_key (workspace_id, id) WHERE workspace_id IS NOT NULL;
+
+CREATE TABLE audit_entry (
+    id BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    key_id BLOB,
+    actor TEXT NOT NULL,
+    action TEXT NOT NULL,
+    workspace_id BLOB,
+    target TEXT NOT NULL,
+    details TEXT NOT NULL,
+    CONSTRAINT audit_entry_pkey PRIMARY KEY (id),
+    CONSTRAINT audit_entry_id_length CHECK (length(id) = 16),
+    CONSTRAINT audit_entry_action_length CHECK (length(action) BETWEEN 1 AND 64),
+    CONSTRAINT audit_entry_details CHECK (json_valid(details))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX audit_entry_action ON audit_entry (action, id);
+
+CREATE INDEX audit_entry_at ON audit_entry (at);
+
+CREATE INDEX audit_entry_key ON audit_entry (key_id, id) WHERE key_id IS NOT NULL;
+
+CREATE INDEX audit_entry_workspace ON audit_entry (workspace_id, id) WHERE workspace_id IS NOT NULL;
 
 CREATE TABLE execution_graph (
     execution_id BLOB NOT NULL,
@@ -66,6 +96,11 @@ CREATE TABLE execution_node (
     CONSTRAINT execution_node_place CHECK (node >= 0),
     CONSTRAINT execution_node_attempts CHECK (attempts >= 0),
     CONSTRAINT execution_node_output CHECK (output IS NULL OR (finished_at IS NOT NULL AND error IS NULL))
+) STRICT;
+
+CREATE TABLE installation (
+    id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+    secret BLOB NOT NULL CHECK (length(secret) = 32)
 ) STRICT;
 
 CREATE TABLE instance (
@@ -237,7 +272,7 @@ CREATE TABLE queue (
     backoff_max_us INTEGER NOT NULL,
     backoff_jitter REAL NOT NULL,
     timeout_us INTEGER,
-    created_at INTEGER NOT NULL,
+    created_at INTEGER NOT NULL, owner_id BLOB CONSTRAINT queue_owner REFERENCES workspace (id), shared_with_all INTEGER NOT NULL DEFAULT 0 CONSTRAINT queue_shared_with_all CHECK (shared_with_all IN (0, 1)),
     CONSTRAINT queue_pkey PRIMARY KEY (id),
     CONSTRAINT queue_name UNIQUE (name),
     CONSTRAINT queue_name_length CHECK (length(name) BETWEEN 1 AND 128),
@@ -249,6 +284,18 @@ CREATE TABLE queue (
     CONSTRAINT queue_backoff CHECK (backoff_base_us >= 0 AND backoff_max_us >= 0 AND backoff_jitter BETWEEN 0 AND 1),
     CONSTRAINT queue_timeout CHECK (timeout_us > 0)
 ) STRICT;
+
+CREATE INDEX queue_of_owner ON queue (owner_id) WHERE owner_id IS NOT NULL;
+
+CREATE TABLE queue_share (
+    queue_id INTEGER NOT NULL,
+    workspace_id BLOB NOT NULL,
+    CONSTRAINT queue_share_pkey PRIMARY KEY (queue_id, workspace_id),
+    CONSTRAINT queue_share_queue FOREIGN KEY (queue_id) REFERENCES queue (id),
+    CONSTRAINT queue_share_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (id)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX queue_share_of_workspace ON queue_share (workspace_id);
 
 CREATE TABLE request_event (
     id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
@@ -488,6 +535,11 @@ CREATE TABLE workflow_execution_queue (
     CONSTRAINT request_cancel_force CHECK (cancel_force IN (0, 1)), cancel_told_at INTEGER
     CONSTRAINT request_cancel CHECK (
         cancel_requested_at IS NOT NULL OR (cancel_force = 0 AND cancel_told_at IS NULL)
+    ), bytes INTEGER NOT NULL DEFAULT 0 CONSTRAINT request_bytes CHECK (bytes >= 0), execution_bytes INTEGER NOT NULL DEFAULT 0
+    CONSTRAINT request_execution_bytes CHECK (execution_bytes >= 0), crashes INTEGER, crashes_alone INTEGER, crashed_process TEXT
+    CONSTRAINT request_crashes CHECK (
+        (crashes IS NULL AND crashes_alone IS NULL AND crashed_process IS NULL)
+        OR (crashes >= 1 AND crashes_alone BETWEEN 0 AND crashes AND crashed_process IS NOT NULL)
     ),
     CONSTRAINT workflow_execution_queue_pkey PRIMARY KEY (id),
     CONSTRAINT request_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (id),
@@ -572,7 +624,8 @@ BEGIN
         dispatched = dispatched - (OLD.status = 'DISPATCHED'),
         completed = completed - (OLD.status = 'COMPLETED'),
         failed = failed - (OLD.status = 'FAILED'),
-        waiting = waiting - (OLD.due IS 1 AND OLD.execution_id IS NULL)
+        waiting = waiting - (OLD.due IS 1 AND OLD.execution_id IS NULL),
+        open_bytes = open_bytes - (OLD.finished_at IS NULL) * (OLD.bytes + OLD.execution_bytes)
     WHERE workspace_id = OLD.workspace_id;
 END;
 
@@ -591,7 +644,8 @@ END;
 CREATE TRIGGER request_insert_turn AFTER INSERT ON workflow_execution_queue
 BEGIN
     UPDATE workspace_turn
-    SET pending = pending + 1, waiting = waiting + (NEW.due = 1 AND NEW.execution_id IS NULL)
+    SET pending = pending + 1, waiting = waiting + (NEW.due = 1 AND NEW.execution_id IS NULL),
+        open_bytes = open_bytes + NEW.bytes + NEW.execution_bytes
     WHERE workspace_id = NEW.workspace_id;
 END;
 
@@ -606,8 +660,9 @@ BEGIN
     SELECT RAISE(ABORT, 'request_transition');
 END;
 
-CREATE TRIGGER request_update_turn AFTER UPDATE OF status, due, execution_id ON workflow_execution_queue
+CREATE TRIGGER request_update_turn AFTER UPDATE OF status, due, execution_id, bytes, execution_bytes ON workflow_execution_queue
 WHEN OLD.status <> NEW.status OR OLD.due IS NOT NEW.due OR (OLD.execution_id IS NULL) <> (NEW.execution_id IS NULL)
+    OR OLD.bytes <> NEW.bytes OR OLD.execution_bytes <> NEW.execution_bytes
 BEGIN
     UPDATE workspace_turn
     SET pending = pending + (NEW.status = 'PENDING') - (OLD.status = 'PENDING'),
@@ -615,7 +670,9 @@ BEGIN
         dispatched = dispatched + (NEW.status = 'DISPATCHED') - (OLD.status = 'DISPATCHED'),
         completed = completed + (NEW.status = 'COMPLETED') - (OLD.status = 'COMPLETED'),
         failed = failed + (NEW.status = 'FAILED') - (OLD.status = 'FAILED'),
-        waiting = waiting + (NEW.due IS 1 AND NEW.execution_id IS NULL) - (OLD.due IS 1 AND OLD.execution_id IS NULL)
+        waiting = waiting + (NEW.due IS 1 AND NEW.execution_id IS NULL) - (OLD.due IS 1 AND OLD.execution_id IS NULL),
+        open_bytes = open_bytes + (NEW.finished_at IS NULL) * (NEW.bytes + NEW.execution_bytes)
+            - (OLD.finished_at IS NULL) * (OLD.bytes + OLD.execution_bytes)
     WHERE workspace_id = NEW.workspace_id;
 END;
 
@@ -630,7 +687,11 @@ CREATE TABLE workspace (
     paused INTEGER NOT NULL DEFAULT 0,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
-    deleted_at INTEGER,
+    deleted_at INTEGER, max_pending_override INTEGER
+    CONSTRAINT workspace_max_pending CHECK (max_pending_override BETWEEN 0 AND 1000000000), max_pending INTEGER NOT NULL GENERATED ALWAYS AS (coalesce(max_pending_override, 1000000)) VIRTUAL, max_open_bytes_override INTEGER
+    CONSTRAINT workspace_max_open_bytes CHECK (max_open_bytes_override BETWEEN 0 AND 1099511627776), max_open_bytes INTEGER NOT NULL GENERATED ALWAYS AS (
+    coalesce(max_open_bytes_override, CASE plan WHEN 'FREE' THEN 67108864 WHEN 'PRO' THEN 536870912 ELSE 4294967296 END)
+) VIRTUAL,
     CONSTRAINT workspace_pkey PRIMARY KEY (id),
     CONSTRAINT workspace_id_length CHECK (length(id) = 16),
     CONSTRAINT workspace_name_length CHECK (length(name) BETWEEN 1 AND 200),
@@ -674,7 +735,7 @@ CREATE TABLE workspace_turn (
     claimed INTEGER NOT NULL DEFAULT 0,
     dispatched INTEGER NOT NULL DEFAULT 0,
     completed INTEGER NOT NULL DEFAULT 0,
-    failed INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0, open_bytes INTEGER NOT NULL DEFAULT 0,
     CONSTRAINT workspace_turn_pkey PRIMARY KEY (workspace_id),
     CONSTRAINT workspace_turn_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (id),
     CONSTRAINT workspace_turn_limit_range CHECK (concurrency_limit BETWEEN 0 AND 100000)

@@ -6,25 +6,26 @@ use leasehold_testkit::Cluster;
 use crate::interrupt::Interrupt;
 use crate::{child, workspace};
 
-/// Store and test.
-const TESTS: [(&str, &str); 3] = [
-    ("leasehold-store-postgres", "schema"),
-    ("leasehold-store-postgres", "functions"),
-    ("leasehold-store-sqlite", "schema"),
+/// The test program of a store, and the modules that write the files.
+const TESTS: [(&str, &[&str]); 2] = [
+    ("postgres", &["schema::", "functions::"]),
+    ("sqlite", &["schema::"]),
 ];
 
 pub(crate) fn run() -> Result<()> {
     let interrupt = Interrupt::install()?;
     let cluster = Cluster::start(&[])?;
-    for (store, test) in TESTS {
+    for (program, modules) in TESTS {
         let mut command = workspace::cargo();
         command
-            .args(["test", "--package", store, "--test", test])
+            // All packages, so that the features are those of a whole test run and nothing is compiled twice.
+            .args(["test", "--workspace", "--locked", "--test", program, "--"])
+            .args(modules)
             .env("LEASEHOLD_TEST_PG", cluster.url())
             .env("LEASEHOLD_BLESS", "1");
         let status = child::run(&mut command, &interrupt, |_| {})?;
         if !status.success() {
-            bail!("the test {test} of {store} failed ({status})");
+            bail!("the tests of {program} that write its schema failed ({status})");
         }
     }
     Ok(())

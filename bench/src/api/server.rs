@@ -5,7 +5,9 @@ use leasehold_core::WorkspaceId;
 use leasehold_core::key::KeyScope;
 use leasehold_core::why::EngineFacts;
 use leasehold_ops as ops;
-use leasehold_server::{DrainReport, EngineWatch, Server, ServerOptions, State, StateParts};
+use leasehold_server::{
+    DrainReport, EngineWatch, Server, ServerOptions, State, StateParts, share_connections,
+};
 use leasehold_store::Store;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -32,11 +34,12 @@ impl BenchServer {
     /// Starts a server with default limits, but without a rate limit.
     pub(super) async fn start(store: Arc<dyn Store>, workspace: WorkspaceId) -> Result<Self> {
         let scope = KeyScope::Workspace(workspace);
-        let (_, secret) = ops::key::create(&*store, "bench", scope).await?;
+        let spec = ops::key::KeySpec::full("bench", scope);
+        let (_, secret) = ops::key::create(&*store, &spec, &leasehold_store::Actor::Local).await?;
         let server = Server::bind("127.0.0.1:0", None).await?;
         let stop = CancellationToken::new();
         let state = State::new(StateParts {
-            store,
+            store: share_connections(store),
             engine: None,
             watch: Arc::new(NoEngine),
             options: ServerOptions {

@@ -58,6 +58,7 @@ fn starts(count: u32) -> Vec<Start> {
         params: JsonText::from(
             &json!({"order": 12345, "customer": "abcdefgh", "lines": [1, 2, 3]}),
         ),
+        crashed: false,
         trace: None,
         trace_context: None,
     };

@@ -114,7 +114,9 @@ impl<'a> ObservedRun<'a> {
         };
         self.telemetry.tracer = Tracer::export(&options, self.telemetry.metrics.clone())?;
         self.store = Arc::new(observe_store(self.store.clone(), &self.telemetry));
-        let (_, key) = leasehold_ops::key::create(&*self.store, "bench", KeyScope::Admin).await?;
+        let spec = leasehold_ops::key::KeySpec::full("bench", KeyScope::Admin);
+        let by = leasehold_store::Actor::Local;
+        let (_, key) = leasehold_ops::key::create(&*self.store, &spec, &by).await?;
         let server = Server::bind("127.0.0.1:0", None).await?;
         let address = server.address();
         let stop = CancellationToken::new();

@@ -98,7 +98,9 @@ async fn refill(backend: &mut dyn BenchBackend, mode: Retention, jobs: u32) -> R
         keep_completed: Some(mode == Retention::Keep),
         ..QueueChange::default()
     };
-    store.queue_update(QUEUE, &change).await?;
+    store
+        .queue_update(QUEUE, &change, &leasehold_store::Actor::Local)
+        .await?;
     fill(&*store, jobs).await?;
     drop(store);
     backend.checkpoint().await

@@ -44,6 +44,9 @@ pub struct ChangePage {
     pub changes: Vec<Change>,
     /// Cursor: pass it as `after` to continue, now or later.
     pub next: String,
+    /// Whether more changes may follow now. A page can be empty before the end: the server stops after reading 5,000 changes of other workspaces.
+    #[serde(default)]
+    pub more: bool,
 }
 
 /// An event of the change stream with its cursor.

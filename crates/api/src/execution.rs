@@ -39,6 +39,9 @@ pub struct Execution {
     /// The error of a failed execution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether payloads are hidden from the key of this call: `error` is absent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub payload_hidden: bool,
 }
 
 /// The status of an execution.
@@ -101,6 +104,9 @@ pub struct ExecutionNode {
     /// The last error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Whether payloads are hidden from the key of this call: `output` and `error` are absent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub payload_hidden: bool,
     /// When the node started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]

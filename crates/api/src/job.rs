@@ -1,7 +1,7 @@
 //! JSON of jobs: enqueue, claim, renew and finish.
 
 use crate::queue::Backoff;
-use leasehold_core::{ExecutionId, JobId, JobStatus, JsonText, Timestamp};
+use leasehold_core::{ExecutionId, JobId, JobStatus, JsonText, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -56,6 +56,10 @@ pub struct NewJob {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 31_622_400_000u64)]
     pub dedup_window_ms: Option<u64>,
+    /// Workspace whose graph the job is a node of. The job is rejected unless graphs of the workspace may use the queue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<uuid::Uuid>)]
+    pub workspace_id: Option<WorkspaceId>,
 }
 
 impl NewJob {
@@ -72,6 +76,7 @@ impl NewJob {
             timeout_ms: None,
             dedup_key: None,
             dedup_window_ms: None,
+            workspace_id: None,
         }
     }
 }
@@ -370,6 +375,9 @@ pub struct Job {
     /// The input of the handler.
     #[schema(value_type = Value)]
     pub payload: JsonText,
+    /// Whether payloads are hidden from the key of this call: `payload` is null; `progress`, `result` and `last_error` are absent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub payload_hidden: bool,
     /// Earliest start.
     #[schema(value_type = String, format = DateTime)]
     pub run_at: Timestamp,

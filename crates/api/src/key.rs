@@ -18,6 +18,51 @@ pub struct NewKey {
     pub name: String,
     /// What the key gives access to.
     pub scope: Scope,
+    /// Whether the key may change things. Default: `full`.
+    #[serde(default)]
+    pub access: Access,
+    /// Whether the key sees payloads. Default: `shown`.
+    #[serde(default)]
+    pub payloads: Payloads,
+    /// How long the key is valid, in milliseconds. Default: until it is revoked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1_000, maximum = 316_224_000_000u64)]
+    pub expires_in_ms: Option<u64>,
+}
+
+impl NewKey {
+    /// Describes a key with all rights of a scope that does not expire.
+    pub fn full(name: impl Into<String>, scope: Scope) -> Self {
+        Self {
+            name: name.into(),
+            scope,
+            access: Access::Full,
+            payloads: Payloads::Shown,
+            expires_in_ms: None,
+        }
+    }
+}
+
+/// Whether a key may change things.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    /// It may read and change.
+    #[default]
+    Full,
+    /// It may only read.
+    Read,
+}
+
+/// Whether a key sees payloads: params, payloads, results, outputs, progress and error texts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Payloads {
+    /// It sees them.
+    #[default]
+    Shown,
+    /// Responses leave them out and contain `payload_hidden: true`.
+    Hidden,
 }
 
 /// What a key gives access to.
@@ -43,6 +88,8 @@ pub enum Scope {
         #[schema(min_items = 1, max_items = 100)]
         queues: Vec<String>,
     },
+    /// The metrics for Prometheus, and nothing else.
+    Metrics,
 }
 
 /// A scope as sent: read field by field, so that an error can name the field.
@@ -60,6 +107,7 @@ enum ScopeKind {
     Admin,
     Workspace,
     Worker,
+    Metrics,
 }
 
 impl TryFrom<ScopeDocument> for Scope {
@@ -70,7 +118,9 @@ impl TryFrom<ScopeDocument> for Scope {
             (ScopeKind::Admin, None, None) => Ok(Self::Admin),
             (ScopeKind::Workspace, Some(workspace), None) => Ok(Self::Workspace { workspace }),
             (ScopeKind::Worker, None, Some(queues)) => Ok(Self::Worker { queues }),
+            (ScopeKind::Metrics, None, None) => Ok(Self::Metrics),
             (ScopeKind::Admin, ..) => Err("an admin key takes neither `workspace` nor `queues`"),
+            (ScopeKind::Metrics, ..) => Err("a metrics key takes neither `workspace` nor `queues`"),
             (ScopeKind::Workspace, ..) => {
                 Err("a workspace key requires `workspace` and takes no `queues`")
             }
@@ -91,6 +141,10 @@ pub struct Key {
     pub name: String,
     /// What the key gives access to.
     pub scope: Scope,
+    /// Whether the key may change things.
+    pub access: Access,
+    /// Whether the key sees payloads.
+    pub payloads: Payloads,
     /// When the key was created.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
@@ -98,6 +152,55 @@ pub struct Key {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub revoked_at: Option<Timestamp>,
+    /// When the key expires, or expired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub expires_at: Option<Timestamp>,
+    /// Whether the key has expired, by the clock of the store.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expired: bool,
+    /// When the key was last used; may be a minute old.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub last_used_at: Option<Timestamp>,
+    /// The key that replaces this one, if it was rotated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = Uuid)]
+    pub successor: Option<KeyId>,
+}
+
+/// How to rotate a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RotationOptions {
+    /// How long the old key stays valid, in milliseconds. Default: 24 hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(maximum = 31_622_400_000u64)]
+    pub overlap_ms: Option<u64>,
+    /// How long the new key is valid, in milliseconds. Default: as long as the old key was when it was created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1_000, maximum = 316_224_000_000u64)]
+    pub expires_in_ms: Option<u64>,
+}
+
+/// A rotated key.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct RotatedKey {
+    /// The old key; it expires after the overlap.
+    pub old: Key,
+    /// The new key.
+    pub key: Key,
+    /// The secret of the new key, which is returned only once.
+    pub secret: String,
+}
+
+impl std::fmt::Debug for RotatedKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RotatedKey")
+            .field("old", &self.old)
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
 }
 
 /// A created key with its secret, which is returned only once.
@@ -132,6 +235,7 @@ mod tests {
             Scope::Worker {
                 queues: vec!["emails".to_owned()],
             },
+            Scope::Metrics,
         ] {
             let text = serde_json::to_string(&scope).unwrap();
             assert_eq!(serde_json::from_str::<Scope>(&text).unwrap(), scope);
@@ -142,6 +246,7 @@ mod tests {
     fn scope_with_missing_or_extra_fields_is_rejected() {
         for text in [
             r#"{"kind": "admin", "queues": ["a"]}"#,
+            r#"{"kind": "metrics", "queues": ["a"]}"#,
             r#"{"kind": "workspace"}"#,
             r#"{"kind": "worker"}"#,
             r#"{"kind": "worker", "queues": ["a"], "workspace": "00000000-0000-0000-0000-000000000001"}"#,

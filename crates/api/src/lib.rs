@@ -3,6 +3,7 @@
 //! Durations are whole milliseconds in fields that end in `_ms`; timestamps are RFC 3339 strings; ids are UUIDs, except job ids, which are integers.
 //! Types sent to the server reject unknown fields; types returned by it may gain fields.
 
+pub mod audit;
 pub mod change;
 pub mod definition;
 pub mod doctor;

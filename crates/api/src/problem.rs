@@ -39,10 +39,14 @@ macro_rules! problem_codes {
             MalformedJson = "malformed_json", 400, "The body is not valid JSON";
             /// A path or query parameter or a header is invalid.
             InvalidParameter = "invalid_parameter", 400, "Invalid parameter";
-            /// The key is missing, unknown or revoked.
+            /// The key is missing, unknown, revoked or expired.
             Unauthenticated = "unauthenticated", 401, "API key missing or invalid";
             /// The key has no access to this route.
             Forbidden = "forbidden", 403, "The key has no access to this";
+            /// The key may only read.
+            ReadOnlyKey = "read_only_key", 403, "The key is read-only";
+            /// The graphs of the workspace may not use the queue.
+            QueueNotShared = "queue_not_shared", 403, "The queue is not shared with the workspace";
             /// The object does not exist, or the key has no access to it.
             NotFound = "not_found", 404, "Not found";
             /// The route does not support this method.
@@ -65,16 +69,22 @@ macro_rules! problem_codes {
             JobRunning = "job_running", 409, "The job is running";
             /// The job belongs to a graph and cannot be cancelled alone.
             JobOfGraph = "job_of_graph", 409, "The job belongs to a graph";
+            /// The key is the last valid administrator key.
+            LastAdminKey = "last_admin_key", 409, "The last administrator key";
+            /// The key cannot be rotated: it is not valid, or it was rotated already.
+            RotationRefused = "rotation_refused", 409, "The key cannot be rotated";
             /// The body exceeds the size limit of the route.
             BodyTooLarge = "body_too_large", 413, "The body is too large";
             /// The `Content-Type` is not JSON.
             UnsupportedMediaType = "unsupported_media_type", 415, "The body must be application/json";
             /// The body is JSON, but invalid for the route.
             Invalid = "invalid", 422, "Invalid body";
-            /// The workspace exceeds its rate limit.
-            RateLimited = "rate_limited", 429, "Rate limit of the workspace exceeded";
+            /// The workspace or the key exceeds its rate limit.
+            RateLimited = "rate_limited", 429, "Rate limit exceeded";
             /// The workspace has reached its maximum of pending requests.
             BacklogFull = "backlog_full", 429, "The backlog of the workspace is full";
+            /// The open requests of the workspace, or the open jobs of the key, have reached their maximum of bytes.
+            QuotaExceeded = "quota_exceeded", 429, "The quota of open bytes is exceeded";
             /// The key or the server has reached its maximum of open streams.
             TooManyStreams = "too_many_streams", 429, "Too many open streams";
             /// The server has a bug or an unexpected failure.

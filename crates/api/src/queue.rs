@@ -28,6 +28,51 @@ pub struct Queue {
     /// When the queue was first used or configured.
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
+    /// Name of the workspace that owns the queue; `null`: the installation. Only for administrators.
+    #[serde(
+        default,
+        deserialize_with = "crate::present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schema(value_type = Option<String>)]
+    pub owner: Option<Option<String>>,
+    /// Workspaces besides the owner whose graphs may use the queue. Only for administrators.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_with: Option<SharedWith>,
+}
+
+/// Whom a queue is shared with: `"all"`, or a list of names of workspaces.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(
+    untagged,
+    expecting = "expected \"all\" or a list of names of workspaces"
+)]
+pub enum SharedWith {
+    /// Every workspace.
+    All(AllWorkspaces),
+    /// The workspaces with these names, at most 1,000; an empty list shares the queue with none.
+    Workspaces(Vec<String>),
+}
+
+impl SharedWith {
+    /// Shared with every workspace.
+    pub const ALL: Self = Self::All(AllWorkspaces::All);
+}
+
+/// The word for every workspace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AllWorkspaces {
+    /// Every workspace.
+    All,
+}
+
+/// The new sharing of a queue; replaces the current one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QueueSharing {
+    /// Workspaces besides the owner whose graphs may use the queue.
+    pub shared_with: SharedWith,
 }
 
 /// Changes to a queue; absent fields stay unchanged.

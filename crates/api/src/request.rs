@@ -1,11 +1,10 @@
 //! JSON of requests.
 
 use leasehold_core::{
-    DefinitionId, ExecutionId, FailureReason, RequestId, RequestStatus, Timestamp, VersionId,
-    WorkspaceId,
+    DefinitionId, ExecutionId, FailureReason, JsonText, RequestId, RequestStatus, Timestamp,
+    VersionId, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use utoipa::ToSchema;
 
 /// A request to enqueue.
@@ -18,7 +17,7 @@ pub struct NewRequest {
     /// The input of the execution: any JSON.
     #[serde(default)]
     #[schema(value_type = Value)]
-    pub params: Value,
+    pub params: JsonText,
     /// Priority; a higher value is admitted first. Default: 0.
     #[serde(default)]
     #[schema(minimum = -1000, maximum = 1000)]
@@ -43,10 +42,10 @@ pub struct NewRequest {
 
 impl NewRequest {
     /// Creates a request with default options.
-    pub fn new(definition: DefinitionId, params: Value) -> Self {
+    pub fn new(definition: DefinitionId, params: impl Into<JsonText>) -> Self {
         Self {
             definition,
-            params,
+            params: params.into(),
             priority: 0,
             run_at: None,
             idempotency_key: None,
@@ -103,7 +102,10 @@ pub struct Request {
     pub priority: i16,
     /// The input of the execution.
     #[schema(value_type = Value)]
-    pub params: Value,
+    pub params: JsonText,
+    /// Whether payloads are hidden from the key of this call: `params` is null and `last_error` absent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub payload_hidden: bool,
     /// Earliest start.
     #[schema(value_type = String, format = DateTime)]
     pub run_at: Timestamp,
@@ -188,6 +190,10 @@ pub struct RedriveMany {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<FailureReasonName>)]
     pub reason: Option<FailureReason>,
+    /// Only requests of this definition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = Uuid)]
+    pub definition: Option<DefinitionId>,
     /// Maximum number of requests. Default: 1,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 1, maximum = 10_000)]

@@ -22,6 +22,9 @@ pub struct Why {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub estimated_start: Option<Timestamp>,
+    /// Whether payloads are hidden from the key of this call: the error of a failed start is absent.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub payload_hidden: bool,
 }
 
 /// A reason why a request is not running.

@@ -41,6 +41,22 @@ pub struct WorkspaceChange {
     )]
     #[schema(value_type = Option<u32>, maximum = 100_000)]
     pub max_concurrent_executions: Option<Option<u32>>,
+    /// New limit of PENDING requests; `null` restores the default.
+    #[serde(
+        default,
+        deserialize_with = "crate::present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schema(value_type = Option<u64>, maximum = 1_000_000_000)]
+    pub max_pending: Option<Option<u64>>,
+    /// New limit of bytes of open requests and executions; `null` restores the plan's.
+    #[serde(
+        default,
+        deserialize_with = "crate::present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[schema(value_type = Option<u64>, maximum = 1_099_511_627_776_u64)]
+    pub max_open_bytes: Option<Option<u64>>,
     /// Whether to pause the admission of requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
@@ -61,6 +77,10 @@ pub struct Workspace {
     pub max_concurrent_executions: u32,
     /// Whether the limit overrides the plan's.
     pub overridden: bool,
+    /// Limit of PENDING requests: the default, unless overridden.
+    pub max_pending: u64,
+    /// Limit of bytes of open requests and executions: the plan's, unless overridden.
+    pub max_open_bytes: u64,
     /// Whether the admission of requests is paused.
     pub paused: bool,
     /// When the workspace was created.
@@ -77,6 +97,9 @@ pub struct WorkspaceState {
     pub slots: Slots,
     /// Its requests by status.
     pub requests: RequestCounts,
+    /// Bytes of its open requests and executions. Only when a single workspace is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_bytes: Option<u64>,
 }
 
 /// The slots of a workspace.

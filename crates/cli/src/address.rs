@@ -1,4 +1,4 @@
-//! The address file in the data directory. Commands on the same machine read it to find the server.
+//! The address file in the data directory, for people and scripts. Commands do not trust it: they use the socket beside it.
 
 use crate::data_dir::AtomicFile;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -25,7 +25,7 @@ pub(crate) struct AddressFile {
 }
 
 impl AddressFile {
-    /// Writes the file. A failure is only logged: then commands need `--server`.
+    /// Writes the file. A failure is only logged.
     pub(crate) fn write(dir: &Path, url: &str) -> Option<Self> {
         let file = AtomicFile::new(dir, FILE);
         let line = format!("{url}\n");
@@ -34,10 +34,7 @@ impl AddressFile {
             Ok(()) => Some(Self { file, line }),
             Err(error) => {
                 let error = format!("{error:#}");
-                tracing::warn!(
-                    error,
-                    "failed to write the address file; commands on this machine need --server"
-                );
+                tracing::warn!(error, "failed to write the address file");
                 None
             }
         }

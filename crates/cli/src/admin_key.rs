@@ -6,9 +6,11 @@
 use crate::data_dir::AtomicFile;
 use crate::settings_flags::StoreFlags;
 use crate::store;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::Args;
-use leasehold_core::key::{KeyScope, Secret};
+use leasehold_console::{Exit, Failure};
+use leasehold_core::key::Secret;
+use leasehold_crash_marker::CrashMarkers;
 use leasehold_ops::key::{AdminDraft, has_admin};
 use leasehold_store::Store;
 use std::path::{Path, PathBuf};
@@ -33,6 +35,7 @@ pub(crate) async fn ensure(store: &dyn Store, dir: &Path) -> Result<AdminKey> {
     let file = AtomicFile::new(dir, FILE);
     recover_draft(store, &file).await?;
     if !has_admin(store).await? {
+        refuse_foreign_key(store, &file).await?;
         let draft = AdminDraft::new("first start")?;
         file.write_draft(&line(draft.secret()))?;
         if draft.create_first(store).await? {
@@ -67,12 +70,28 @@ async fn recover_draft(store: &dyn Store, file: &AtomicFile) -> Result<()> {
     }
 }
 
+/// Fails if the file holds a key that this store does not know: it belongs to another store and must not be overwritten.
+async fn refuse_foreign_key(store: &dyn Store, file: &AtomicFile) -> Result<()> {
+    let text = file.read()?.unwrap_or_default();
+    let Some(secret) = Secret::parse(text.trim()) else {
+        return Ok(());
+    };
+    if store.key_find(&secret.hash()).await?.is_some() {
+        return Ok(());
+    }
+    let file = file.path().display();
+    bail!(Failure::usage(format!(
+        "refusing to overwrite {file}: its key is not a key of this store; choose another --data-dir, check --store, or move the \
+         file away if its store no longer exists"
+    )))
+}
+
 async fn is_admin_key(store: &dyn Store, text: &str) -> Result<bool> {
     let Some(secret) = Secret::parse(text.trim()) else {
         return Ok(false);
     };
     let found = store.key_find(&secret.hash()).await?;
-    Ok(found.is_some_and(|key| key.scope == KeyScope::Admin && key.revoked_at.is_none()))
+    Ok(found.is_some_and(|key| key.is_valid_admin()))
 }
 
 fn line(secret: &Secret) -> String {
@@ -95,7 +114,9 @@ impl AdminKeyCommand {
             .build()
             .context("cannot start the async runtime")?
             .block_on(async {
-                let store = store::open(&settings).await?;
+                let store = store::open(&settings, &CrashMarkers::default())
+                    .await
+                    .map_err(explain_in_use)?;
                 let created = create(&*store, &settings.data_dir).await;
                 created.map_err(|error| store::explain_error(error, &settings))
             })?;
@@ -104,9 +125,25 @@ impl AdminKeyCommand {
     }
 }
 
+/// Adds to the failure of a store in use how the running server creates a key.
+fn explain_in_use(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast_ref::<Failure>() {
+        Some(failure) if failure.exit == Exit::InUse => Failure::new(
+            Exit::InUse,
+            format!(
+                "{}; if it is a server and you have an administrator key, create another with `leasehold key create NAME --admin`",
+                failure.message
+            ),
+        )
+        .into(),
+        _ => error,
+    }
+}
+
 async fn create(store: &dyn Store, dir: &Path) -> Result<PathBuf> {
     let file = AtomicFile::new(dir, FILE);
     recover_draft(store, &file).await?;
+    refuse_foreign_key(store, &file).await?;
     let draft = AdminDraft::new("created by `leasehold admin-key`")?;
     file.write_draft(&line(draft.secret()))?;
     draft.create(store).await?;

@@ -24,7 +24,7 @@ pub(crate) enum Command {
     Serve(serve::ServeCommand),
     /// Run a Temporal worker that executes graphs for a server with the Temporal engine.
     ///
-    /// Needs an API key with access to the queues of the graphs' tasks: LEASEHOLD_KEY or --key-file. Run any number of workers on any machine; if one
+    /// Needs the server's address (--server) and an API key with access to the queues of the graphs' tasks (LEASEHOLD_KEY or --key-file). Run any number of workers on any machine; if one
     /// stops, another continues its work.
     Worker(worker::WorkerCommand),
     /// Run a demo: a server with sample workspaces, workers and load, shown live.
@@ -37,7 +37,7 @@ pub(crate) enum Command {
     Config(config::ConfigCommand),
     /// Check settings, store, engine, locks and drift, and suggest fixes; read-only.
     ///
-    /// If a running server owns the store, as on SQLite, the command asks that server; it finds the address in the data directory. Exits with 1 if there is
+    /// If a running server owns the store, as on SQLite, the command asks that server over the socket in the data directory. Exits with 1 if there is
     /// a problem, with 0 if there are only warnings.
     Doctor(Box<doctor::DoctorCommand>),
     /// Migrate the store's schema, or show pending migrations.

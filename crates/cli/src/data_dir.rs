@@ -7,6 +7,8 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
+const ROOT: u32 = 0;
+
 /// Creates a directory that only its owner can enter, unless it exists.
 pub(crate) fn create(dir: &Path) -> Result<()> {
     DirBuilder::new()
@@ -92,10 +94,10 @@ impl AtomicFile {
     }
 }
 
-/// Gives a file that root writes to the owner of the directory, so that the service can read it.
+/// Gives a file that root writes to the owner of the directory, so that the service can read it. Other users cannot give files away.
 fn chown_to_dir_owner(file: &File, dir: &Path) -> std::io::Result<()> {
     let (owner, is) = (fs::metadata(dir)?, file.metadata()?);
-    if owner.uid() == is.uid() {
+    if is.uid() != ROOT || owner.uid() == ROOT {
         return Ok(());
     }
     fchown(file, Some(owner.uid()), Some(owner.gid()))

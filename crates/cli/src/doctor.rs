@@ -2,16 +2,16 @@
 //!
 //! If a running server owns the store, the command asks that server.
 
-use crate::data_dir::AtomicFile;
 use crate::settings::{SettingProblems, Settings};
 use crate::settings_flags::StoreFlags;
 use crate::{config, engine, print, store};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use leasehold_api::doctor::{Finding, Findings, Verdict};
-use leasehold_client::{Client, ClientOptions};
-use leasehold_console::{Exit, Failure, Output, OutputFlags, OutputFormat, clean};
+use leasehold_client::ClientOptions;
+use leasehold_console::{Exit, Failure, Output, OutputFlags, OutputFormat, clean, local_client};
 use leasehold_core::Timestamp;
+use leasehold_crash_marker::CrashMarkers;
 use leasehold_process::logging;
 use leasehold_store::{ErrorKind, Store};
 use std::sync::Arc;
@@ -19,8 +19,6 @@ use std::time::Duration;
 
 /// Timeout of the call to the running server.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(60);
-const KEY_VARIABLE: &str = "LEASEHOLD_KEY";
-const CA_VARIABLE: &str = "LEASEHOLD_CA_FILE";
 /// Identity of this client in Temporal.
 const IDENTITY: &str = "leasehold-doctor";
 
@@ -127,7 +125,7 @@ async fn check_store(settings: &Settings, store: Arc<dyn Store>, url: String) ->
         return vec![finding("store", Verdict::Problem, says, Some(todo))];
     }
     let mut findings = vec![finding("store", Verdict::Ok, url, None)];
-    let engine = engine::EngineBuilder::new(settings, IDENTITY);
+    let engine = engine::EngineBuilder::new(settings, IDENTITY, &CrashMarkers::default());
     let (engine, engine_finding) = match engine {
         Ok(engine::EngineBuilder::Temporal(engine)) => (Some(engine), None),
         Ok(engine::EngineBuilder::Embedded(_)) => {
@@ -156,7 +154,7 @@ async fn check_via_server(settings: &Settings, url: &str) -> Vec<Finding> {
     match fetch_findings(settings).await {
         Ok(found) => findings.extend(found),
         Err(error) => {
-            let todo = "check that the server answers at the address in the data directory, and set LEASEHOLD_KEY to an administrator key; or stop the server and retry";
+            let todo = "check that the server has a socket (server.local_socket) and an administrator key in its data directory; or stop the server and retry";
             let says = format!("cannot query the running server: {error:#}");
             findings.push(finding("server", Verdict::Problem, says, Some(todo)));
         }
@@ -164,27 +162,14 @@ async fn check_via_server(settings: &Settings, url: &str) -> Vec<Finding> {
     findings
 }
 
+/// Uses the socket and the key of the data directory: the server that owns the store runs there.
 async fn fetch_findings(settings: &Settings) -> Result<Vec<Finding>> {
-    let line = |name| -> Result<Option<String>> {
-        let text = AtomicFile::new(&settings.data_dir, name).read()?;
-        Ok(text.map(|text| text.trim().to_owned()))
-    };
-    let address = line("address")?.context("no address file in the data directory")?;
-    let key = match std::env::var(KEY_VARIABLE) {
-        Ok(key) if !key.trim().is_empty() => key.trim().to_owned(),
-        _ => line("admin.key")?.context("no administrator key in the data directory")?,
-    };
-    let ca_pem = match std::env::var_os(CA_VARIABLE) {
-        Some(file) => Some(engine::read(CA_VARIABLE, file.as_ref())?),
-        None => None,
-    };
     let options = ClientOptions {
         timeout: SERVER_TIMEOUT,
         max_attempts: 1,
-        ca_pem,
         ..ClientOptions::default()
     };
-    Ok(Client::with(&address, &key, options)?.doctor().await?)
+    Ok(local_client(&settings.data_dir, options)?.doctor().await?)
 }
 
 /// One line per finding, followed by the suggested fix.

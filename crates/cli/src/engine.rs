@@ -3,6 +3,7 @@
 use crate::settings::{EngineKind, Settings, TemporalSettings};
 use anyhow::{Context, Result, bail};
 use leasehold_core::why::EngineFacts;
+use leasehold_crash_marker::CrashMarkers;
 use leasehold_engine::Engine;
 use leasehold_engine_embedded::{EmbeddedEngine, EmbeddedOptions, NodeRunner};
 use leasehold_engine_temporal::{ClientCertificate, TemporalEngine, TemporalOptions, TemporalTls};
@@ -22,32 +23,47 @@ pub(crate) enum EngineBuilder {
 }
 
 impl EngineBuilder {
-    pub(crate) fn new(settings: &Settings, identity: &str) -> Result<Self> {
+    pub(crate) fn new(settings: &Settings, identity: &str, markers: &CrashMarkers) -> Result<Self> {
         match settings.engine.kind {
             EngineKind::Embedded => {
                 let outbound = Outbound::new(settings.http_nodes.outbound()?);
                 Ok(Self::Embedded(outbound.context("http_nodes")?))
             }
-            EngineKind::Temporal => temporal(&settings.temporal, identity).map(Self::Temporal),
+            EngineKind::Temporal => {
+                temporal(&settings.temporal, identity, markers).map(Self::Temporal)
+            }
         }
     }
 
-    /// Starts the engine and, for the embedded engine, the node runners of this process.
-    pub(crate) fn start(
+    /// Returns the engine on this store. Starts nothing.
+    pub(crate) fn engine(
+        &self,
+        store: &Arc<dyn Store>,
+        identity: &str,
+        markers: &CrashMarkers,
+    ) -> Arc<dyn Engine> {
+        match self {
+            Self::Temporal(engine) => Arc::clone(engine),
+            Self::Embedded(_) => {
+                let engine = EmbeddedEngine::new(store.clone(), EmbeddedOptions::new(identity));
+                Arc::new(engine.with_crash_markers(markers.clone()))
+            }
+        }
+    }
+
+    /// Starts the node runners of this process, if the engine is the embedded one.
+    pub(crate) fn start_runners(
         self,
         store: &Arc<dyn Store>,
         settings: &Settings,
-        identity: &str,
-    ) -> Result<(Arc<dyn Engine>, Option<NodeRunner>)> {
+    ) -> Result<Option<NodeRunner>> {
         match self {
-            Self::Temporal(engine) => Ok((engine, None)),
+            Self::Temporal(_) => Ok(None),
             Self::Embedded(outbound) => {
                 let options = settings.embedded.options();
                 let source = Arc::new(StoreSource::new(store.clone()));
                 let runners = NodeRunner::start(source, outbound, &options);
-                let options = EmbeddedOptions::new(identity);
-                let engine = EmbeddedEngine::new(store.clone(), options);
-                Ok((Arc::new(engine), Some(runners.context("embedded")?)))
+                Ok(Some(runners.context("embedded")?))
             }
         }
     }
@@ -86,9 +102,13 @@ impl EngineWatch for EngineMonitor {
     }
 }
 
-fn temporal(settings: &TemporalSettings, identity: &str) -> Result<Arc<dyn Engine>> {
+fn temporal(
+    settings: &TemporalSettings,
+    identity: &str,
+    markers: &CrashMarkers,
+) -> Result<Arc<dyn Engine>> {
     let engine = TemporalEngine::new(temporal_options(settings, identity)?).context("temporal")?;
-    Ok(Arc::new(engine))
+    Ok(Arc::new(engine.with_crash_markers(markers.clone())))
 }
 
 /// Connection options of Temporal.

@@ -12,8 +12,8 @@ const HEAD: &str = "\
 
 The `--help` text of every command, checked by a test. See also the [exit codes](exit-codes.md) and the [quick start](../quick-start.md).
 
-Client commands find the server and its API key in the data directory: `leasehold serve` writes its address and the administrator key there. A command looks for `leasehold-data` in the current directory and its parents. Elsewhere,
-set `--server` or `LEASEHOLD_SERVER` to the URL and `LEASEHOLD_KEY` to the key. `LEASEHOLD_WORKSPACE` and `LEASEHOLD_OUTPUT` replace `--workspace` and `--output`. With `-o json` a command prints one JSON document and a list one
+Client commands reach the server over the socket in its data directory, with the administrator key there. A command looks for `leasehold-data` in the current directory and its parents. Elsewhere, or for another key,
+set `--server` or `LEASEHOLD_SERVER` to the URL and `LEASEHOLD_KEY` to the key: a key goes only to an address that is passed with it ([details](../operations/security.md#how-commands-reach-a-server)). `LEASEHOLD_WORKSPACE` and `LEASEHOLD_OUTPUT` replace `--workspace` and `--output`. With `-o json` a command prints one JSON document and a list one
 array; `request watch`, `changes` and bulk commands print one document per line. The flags of all client commands are [at the end](#flags-of-every-client-command).
 ";
 /// Width of the help text on the page.

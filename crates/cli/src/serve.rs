@@ -3,17 +3,22 @@
 use crate::address::{self, AddressFile};
 use crate::admin_key::AdminKey;
 use crate::greeting::Greeting;
+use crate::local_socket::LocalSocket;
 use crate::settings::{EngineKind, ServerSettings, Settings};
 use crate::settings_flags::StoreFlags;
-use crate::{admin_key, engine, engine_mismatch, notify, store, telemetry};
+use crate::{admin_key, crash, engine, engine_mismatch, notify, store, telemetry};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use leasehold_console::{Exit, Failure};
 use leasehold_core::Plan;
+use leasehold_crash_marker::CrashMarkers;
+use leasehold_engine::Engine;
 use leasehold_engine_embedded::NodeRunner;
 use leasehold_process::signals::{SignalAction, Signals};
 use leasehold_runtime::Runtime;
-use leasehold_server::{DrainReport, ListenError, Server, State, StateParts, Tls};
+use leasehold_server::{
+    DrainReport, ListenError, Server, State, StateParts, Tls, share_connections,
+};
 use leasehold_store::workspace::NewWorkspace;
 use leasehold_store::{Page, Store};
 use leasehold_telemetry::Telemetry;
@@ -99,6 +104,7 @@ pub(crate) struct RunningServer {
     url: String,
     tls: Option<Tls>,
     address: Option<AddressFile>,
+    socket: Option<LocalSocket>,
     instance: Instance,
     telemetry: Telemetry,
 }
@@ -113,17 +119,37 @@ impl RunningServer {
         let owner = instance_id();
         let telemetry = telemetry::start(&settings, &owner)?;
         let tls = tls(&settings.server)?;
-        let engine = engine::EngineBuilder::new(&settings, &owner);
+        let markers = CrashMarkers::default();
+        let engine = engine::EngineBuilder::new(&settings, &owner, &markers);
         let engine = engine.map_err(|error| Failure::usage(format!("{error:#}")))?;
         let (store, key) = tokio::select! {
-            ready = open_store(&settings, &telemetry) => ready?,
+            ready = open_store(&settings, &telemetry, &markers) => ready?,
             name = signals.stop() => {
                 tracing::info!(signal = name, "stopped before the store was ready");
                 return Ok(None);
             }
         };
+        let engine = StartingEngine {
+            engine: engine.engine(&store, &owner, &markers),
+            builder: engine,
+        };
+        crash::resolve(
+            &settings.data_dir,
+            &owner,
+            &markers,
+            &*store,
+            &engine.engine,
+        )
+        .await;
         let server = Server::bind(&settings.server.listen, tls.clone()).await;
-        let server = server.map_err(listen_failure)?;
+        let mut server = server.map_err(listen_failure)?;
+        let mut socket = None;
+        if settings.server.local_socket
+            && let Some((listener, file)) = LocalSocket::listen(&settings.data_dir).await
+        {
+            server = server.with_local_socket(listener);
+            socket = Some(file);
+        }
         greet(&settings, server.address(), tls.is_some(), &key);
         let url = address::url(server.address(), tls.is_some());
         // Written before the log says that the server runs, so that clients waiting for the log find the file.
@@ -136,6 +162,7 @@ impl RunningServer {
             url,
             tls,
             address,
+            socket,
             instance,
             telemetry,
         }))
@@ -150,7 +177,7 @@ impl RunningServer {
     pub(crate) async fn run_until_stopped(mut self, mut signals: Signals) -> Result<()> {
         let end = self.instance.run(&mut signals, self.tls.as_ref()).await;
         notify::stopping();
-        drop(self.address);
+        drop((self.address, self.socket));
         tokio::select! {
             all = self.instance.stop(&self.settings) => if all {
                 tracing::info!("stopped");
@@ -168,8 +195,11 @@ impl RunningServer {
 async fn open_store(
     settings: &Settings,
     telemetry: &Telemetry,
+    markers: &CrashMarkers,
 ) -> Result<(Arc<dyn Store>, AdminKey)> {
-    let store = telemetry::store(store::open(settings).await?, telemetry);
+    let store = telemetry::store(store::open(settings, markers).await?, telemetry);
+    // The engine and the services use it too: only calls of the API are counted.
+    let store = share_connections(store);
     let key = initialize(&*store, settings).await;
     let key = key.map_err(|error| store::explain_error(error, settings))?;
     Ok((store, key))
@@ -193,7 +223,7 @@ async fn create_first_workspace(store: &dyn Store) -> Result<()> {
             plan: Plan::Pro,
             limit_override: None,
         };
-        leasehold_ops::workspace::create(store, &new).await?;
+        leasehold_ops::workspace::create(store, &new, &leasehold_store::Actor::Local).await?;
     }
     Ok(())
 }
@@ -241,6 +271,12 @@ fn greet(settings: &Settings, address: SocketAddr, tls: bool, key: &AdminKey) {
     }
 }
 
+/// The engine before its node runners are started.
+struct StartingEngine {
+    engine: Arc<dyn Engine>,
+    builder: engine::EngineBuilder,
+}
+
 /// The API server and the background services.
 struct Instance {
     runtime: Runtime,
@@ -256,7 +292,7 @@ impl Instance {
         settings: &Settings,
         owner: &str,
         store: Arc<dyn Store>,
-        engine: engine::EngineBuilder,
+        engine: StartingEngine,
         server: Server,
         telemetry: Telemetry,
     ) -> Result<Self> {
@@ -264,7 +300,8 @@ impl Instance {
         let temporal = settings.engine.kind == EngineKind::Temporal;
         let temporal = temporal.then_some(&settings.temporal);
         let dispatches = settings.engine.enabled;
-        let (engine, runners) = engine.start(&store, settings, owner)?;
+        let StartingEngine { engine, builder } = engine;
+        let runners = builder.start_runners(&store, settings)?;
         let engine = telemetry::engine(engine, &telemetry);
         let mut options = settings.runtime(owner);
         options.heartbeat.listens = Some(address.to_string());

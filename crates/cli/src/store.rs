@@ -8,6 +8,7 @@ use crate::data_dir;
 use crate::settings::Settings;
 use anyhow::Result;
 use leasehold_console::{Exit, Failure};
+use leasehold_crash_marker::CrashMarkers;
 use leasehold_store::{
     Error, ErrorKind, Migration, MigrationState, MigrationStatus, StepKind, Store,
 };
@@ -19,9 +20,9 @@ use std::time::{Duration, Instant};
 
 const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Opens the store and migrates its schema, or requires a current schema if `store.migrate` is off.
-pub(crate) async fn open(settings: &Settings) -> Result<Arc<dyn Store>> {
-    let store = connect(settings)?;
+/// Opens the store and migrates its schema, or requires a current schema if `store.migrate` is off. Marks the computation of inputs with `markers`.
+pub(crate) async fn open(settings: &Settings, markers: &CrashMarkers) -> Result<Arc<dyn Store>> {
+    let store = connect_with(settings, markers)?;
     if settings.store.migrate {
         let applied = migrate(&*store, settings).await?;
         tracing::debug!(migrations = applied.len(), "schema is up to date");
@@ -33,16 +34,21 @@ pub(crate) async fn open(settings: &Settings) -> Result<Arc<dyn Store>> {
 
 /// Opens the store without checking its schema. Does not connect to PostgreSQL yet.
 pub(crate) fn connect(settings: &Settings) -> Result<Arc<dyn Store>> {
+    connect_with(settings, &CrashMarkers::default())
+}
+
+fn connect_with(settings: &Settings, markers: &CrashMarkers) -> Result<Arc<dyn Store>> {
     if let Some(file) = sqlite_file(settings) {
         if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty()) {
             data_dir::create(dir)?;
         }
         let store = SqliteStore::open(&file, &SqliteOptions::default());
-        return Ok(Arc::new(store.map_err(|error| open_failure(&file, error))?));
+        let store = store.map_err(|error| open_failure(&file, error))?;
+        return Ok(Arc::new(store.with_crash_markers(markers.clone())));
     }
     let store = postgres(settings);
     let store = store.map_err(|(key, message)| Failure::usage(format!("{key}: {message}")))?;
-    Ok(Arc::new(store))
+    Ok(Arc::new(store.with_crash_markers(markers.clone())))
 }
 
 /// Builds the PostgreSQL store, or returns the invalid setting and why. Connects to nothing.

@@ -8,7 +8,7 @@ use clap::Args;
 use leasehold_client::api::Code;
 use leasehold_client::api::key::Scope;
 use leasehold_client::{Client, ClientError, ClientOptions};
-use leasehold_console::{Exit, Failure};
+use leasehold_console::{Exit, Failure, private_variables};
 use leasehold_engine_temporal::{
     GRAPH_WORKFLOW_TYPE, TemporalEngine, TemporalOptions, WORKER_PROGRAM, WorkerConfig,
 };
@@ -27,7 +27,7 @@ const KEY_VARIABLE: &str = "LEASEHOLD_KEY";
 pub(crate) struct WorkerCommand {
     #[command(flatten)]
     config_flags: ConfigFlags,
-    /// Server URL [default: http://127.0.0.1:7777].
+    /// Server URL; required here or as worker.server.
     #[arg(long, value_name = "URL")]
     server: Option<String>,
     /// File that contains only the API key, instead of the variable LEASEHOLD_KEY.
@@ -90,10 +90,11 @@ impl WorkerCommand {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             temporal,
             options: settings.worker.options(),
-            server: settings.worker.server,
+            server: access.server,
             key: access.key,
             server_ca: access.ca,
             http_allow: settings.http_nodes.allow,
+            http_deny: settings.http_nodes.deny,
             log_level: settings.log.level,
             log_json: settings.log.format == LogFormat::Json,
         })
@@ -121,10 +122,11 @@ fn become_worker(config: &WorkerConfig) -> Result<()> {
     file.rewind()?;
     let program = worker_program();
     logging::finish();
-    let error = Command::new(&program)
-        .stdin(file)
-        .env_remove(KEY_VARIABLE)
-        .exec();
+    let mut command = Command::new(&program);
+    for variable in private_variables() {
+        command.env_remove(variable);
+    }
+    let error = command.stdin(file).exec();
     if error.kind() == std::io::ErrorKind::NotFound {
         bail!(
             "cannot find {}: the Temporal worker program is installed beside `leasehold`. \
@@ -168,7 +170,7 @@ async fn check_key(client: &Client) -> Result<()> {
         Err(error) if error.code() == Some(Code::Unauthenticated) => {
             bail!(Failure::new(
                 Exit::Denied,
-                "the server rejected the API key: revoked, or a key of another server"
+                "the server rejected the API key: revoked, expired, or a key of another server"
             ))
         }
         Err(error @ ClientError::Unexpected(_)) => Err(error).context("worker.server"),
@@ -181,6 +183,7 @@ async fn check_key(client: &Client) -> Result<()> {
 
 /// The worker's access to the server.
 struct Access {
+    server: String,
     client: Client,
     key: String,
     ca: Option<String>,
@@ -196,9 +199,19 @@ fn access(settings: &WorkerSettings, by_flag: bool) -> Result<Access> {
         ..ClientOptions::default()
     };
     let key = key(settings, by_flag)?;
-    let client = Client::with(&settings.server, &key, options);
+    let Some(server) = settings.server.clone() else {
+        bail!(Failure::usage(
+            "no server address: an API key goes only to an address that is set with it; set --server or worker.server"
+        ));
+    };
+    let client = Client::with(&server, &key, options);
     let client = client.context("worker.server").map_err(usage_error)?;
-    Ok(Access { client, key, ca })
+    Ok(Access {
+        server,
+        client,
+        key,
+        ca,
+    })
 }
 
 /// Marks an error as a usage error.

@@ -1,12 +1,16 @@
 //! The client: one connection pool, one key, and how a call is sent and retried. Knows no route.
 
 use crate::error::{ClientError, Result, unreachable};
+#[cfg(unix)]
+use crate::socket_path::SocketPath;
 use leasehold_api::Problem;
 use leasehold_core::retry::Backoff;
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt;
+#[cfg(unix)]
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,6 +25,9 @@ const BACKOFF: Backoff = Backoff {
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(10);
 /// Characters shown of a response that is not a problem document.
 const EXCERPT_MAX_CHARS: usize = 200;
+/// The base of URLs over a Unix socket, where the host has no meaning.
+#[cfg(unix)]
+const SOCKET_BASE_URL: &str = "http://localhost";
 
 /// A client of one Leasehold server. Clones share one connection pool.
 #[derive(Clone)]
@@ -31,6 +38,9 @@ struct Inner {
     base: Url,
     key: String,
     options: ClientOptions,
+    /// Keeps the path of the socket valid.
+    #[cfg(unix)]
+    _socket: Option<SocketPath>,
 }
 
 /// The options of a client.
@@ -93,31 +103,8 @@ impl Client {
     /// # Errors
     /// Fails as [`Client::new`], and if a certificate is invalid.
     pub fn with(base_url: &str, key: &str, options: ClientOptions) -> Result<Self> {
-        let setup = |text: String| ClientError::Setup(text);
-        let base = Url::parse(base_url)
-            .map_err(|error| setup(format!("invalid server address `{base_url}`: {error}")))?;
-        if !base.username().is_empty() || base.password().is_some() {
-            // The message omits the address, which contains a password.
-            let wrong = "invalid server address: it must not contain a user name or password; pass an API key instead";
-            return Err(setup(wrong.to_owned()));
-        }
-        if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
-            return Err(setup(format!(
-                "invalid server address `{base_url}`: must start with http:// or https://"
-            )));
-        }
-        if header::HeaderValue::from_str(&format!("Bearer {key}")).is_err() {
-            return Err(setup(
-                "invalid API key: it contains characters that a key cannot have".to_owned(),
-            ));
-        }
-        // The HTTP client uses the process's TLS provider. This fails only if one is installed already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(options.connect_timeout)
-            // Do not send the key to another server.
-            .redirect(reqwest::redirect::Policy::none())
-            .user_agent(concat!("leasehold-client/", env!("CARGO_PKG_VERSION")));
+        let base = parse_base(base_url)?;
+        let mut builder = builder(&options);
         if is_loopback(&base) {
             // A proxy must not see calls to this machine, nor their key.
             builder = builder.no_proxy();
@@ -126,22 +113,38 @@ impl Client {
             let certificates = reqwest::Certificate::from_pem_bundle(pem)
                 .map_err(|error| setup(format!("failed to parse the CA certificates: {error}")))?;
             if certificates.is_empty() {
-                return Err(setup("the CA file contains no PEM certificate".to_owned()));
+                return Err(setup("the CA file contains no PEM certificate"));
             }
             builder = builder.tls_certs_only(certificates);
         }
-        let http = builder.build().map_err(|error| setup(error.to_string()))?;
-        Ok(Self(Arc::new(Inner {
-            http,
+        let inner = Inner {
+            http: build(builder)?,
             base,
-            key: key.to_owned(),
+            key: checked_key(key)?,
             options,
-        })))
+            #[cfg(unix)]
+            _socket: None,
+        };
+        Ok(Self(Arc::new(inner)))
     }
 
-    /// Whether the server's address is a loopback address.
-    pub fn is_local(&self) -> bool {
-        is_loopback(&self.0.base)
+    /// Creates a client of the server that listens on this Unix socket. It connects to nothing else: TLS, proxies and `ca_pem` do not apply.
+    ///
+    /// # Errors
+    /// Fails if the path is too long for a socket address, or the key is not a valid header value.
+    #[cfg(unix)]
+    pub fn over_socket(path: &Path, key: &str, options: ClientOptions) -> Result<Self> {
+        let socket = SocketPath::new(path)
+            .map_err(|error| setup(format!("cannot use the socket: {error}")))?;
+        let builder = builder(&options).unix_socket(socket.as_path()).no_proxy();
+        let inner = Inner {
+            http: build(builder)?,
+            base: parse_base(SOCKET_BASE_URL)?,
+            key: checked_key(key)?,
+            options,
+            _socket: Some(socket),
+        };
+        Ok(Self(Arc::new(inner)))
     }
 
     /// Creates a call. Escapes each part of the path.
@@ -269,6 +272,50 @@ impl Call<'_> {
     }
 }
 
+fn setup(text: impl Into<String>) -> ClientError {
+    ClientError::Setup(text.into())
+}
+
+fn parse_base(base_url: &str) -> Result<Url> {
+    let base = Url::parse(base_url)
+        .map_err(|error| setup(format!("invalid server address `{base_url}`: {error}")))?;
+    if !base.username().is_empty() || base.password().is_some() {
+        // The message omits the address, which contains a password.
+        return Err(setup(
+            "invalid server address: it must not contain a user name or password; pass an API key instead",
+        ));
+    }
+    if !matches!(base.scheme(), "http" | "https") || !base.has_host() {
+        return Err(setup(format!(
+            "invalid server address `{base_url}`: must start with http:// or https://"
+        )));
+    }
+    Ok(base)
+}
+
+fn checked_key(key: &str) -> Result<String> {
+    match header::HeaderValue::from_str(&format!("Bearer {key}")) {
+        Ok(_) => Ok(key.to_owned()),
+        Err(_) => Err(setup(
+            "invalid API key: it contains characters that a key cannot have",
+        )),
+    }
+}
+
+fn builder(options: &ClientOptions) -> reqwest::ClientBuilder {
+    // The HTTP client uses the process's TLS provider. This fails only if one is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .connect_timeout(options.connect_timeout)
+        // Do not send the key to another server.
+        .redirect(reqwest::redirect::Policy::none())
+        .user_agent(concat!("leasehold-client/", env!("CARGO_PKG_VERSION")))
+}
+
+fn build(builder: reqwest::ClientBuilder) -> Result<reqwest::Client> {
+    builder.build().map_err(|error| setup(error.to_string()))
+}
+
 fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else {
         return false;
@@ -311,7 +358,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn is_local_accepts_every_form_of_loopback_address() {
+    fn loopback_is_recognized_in_every_form() {
         for (server, local) in [
             ("http://127.0.0.1:7777", true),
             ("http://localhost:1/x", true),
@@ -323,9 +370,40 @@ mod tests {
             ("http:192.0.2.2:1/://localhost", false),
             ("http://[::ffff:127.0.0.1]:1", false),
         ] {
-            let client = Client::new(server, "").unwrap();
-            assert_eq!(client.is_local(), local, "{server}");
+            assert_eq!(is_loopback(&parse_base(server).unwrap()), local, "{server}");
         }
+    }
+
+    #[test]
+    fn fuzzed_error_responses_become_errors() {
+        let problem = Problem::new(leasehold_api::Code::Invalid, "too long");
+        let problem = problem.at("/name").retry_after(3);
+        let problem = serde_json::to_string(&problem).unwrap();
+        let tokens = [
+            "\"code\"",
+            "{",
+            "}",
+            "\"",
+            "\\u0000",
+            "\u{1b}[31m",
+            "[",
+            "1e400",
+        ];
+        leasehold_testkit::Fuzzer::new(&[&problem, "<html>"])
+            .tokens(&tokens)
+            .run(|input| {
+                let status = StatusCode::from_u16(400 + input.len() as u16 % 200).unwrap();
+                match error_of(status, input) {
+                    ClientError::Problem(problem) => {
+                        let text = serde_json::to_string(&problem).unwrap();
+                        assert_eq!(serde_json::from_str::<Problem>(&text).unwrap(), *problem);
+                        0
+                    }
+                    ClientError::Unreachable(text) => text.len().min(3),
+                    ClientError::Unexpected(text) => 10 + text.len().min(3),
+                    ClientError::Setup(text) => panic!("{text}"),
+                }
+            });
     }
 
     #[test]

@@ -33,6 +33,7 @@ impl ClientError {
                 Code::BodyTooSlow
                     | Code::RateLimited
                     | Code::BacklogFull
+                    | Code::QuotaExceeded
                     | Code::TooManyStreams
                     | Code::StoreUnavailable
                     | Code::EngineUnavailable

@@ -7,7 +7,7 @@ use leasehold_api::job::{
     ClaimOptions, ClaimedJobs, EnqueuedJob, EnqueuedJobs, FinishBatch, FinishResults, Job,
     LeaseRenewal, LeaseStatus, NewJob, NewJobs, ProgressReport, RenewedLeases,
 };
-use leasehold_api::queue::{JobCounts, JobLimit, Queue, QueueChange};
+use leasehold_api::queue::{JobCounts, JobLimit, Queue, QueueChange, QueueSharing};
 use leasehold_core::{JobId, JobStatus};
 use reqwest::Method;
 use std::time::Duration;
@@ -34,6 +34,15 @@ impl Client {
     pub async fn queue_update(&self, queue: &str, change: &QueueChange) -> Result<Queue> {
         let call = self.call(Method::PATCH, &["v1", "queues", queue]);
         call.body(change)?.json().await
+    }
+
+    /// Sets whose graphs may use a queue besides its owner's: replaces the current sharing. Creates the queue if it does not exist.
+    ///
+    /// # Errors
+    /// Fails if there is no workspace of a given name, a value is invalid, or the call fails.
+    pub async fn queue_share(&self, queue: &str, sharing: &QueueSharing) -> Result<Queue> {
+        let call = self.call(Method::PUT, &["v1", "queues", queue, "sharing"]);
+        call.body(sharing)?.json().await
     }
 
     /// Counts the jobs of a queue.

@@ -35,6 +35,8 @@ mod jobs;
 mod list;
 mod requests;
 mod server_info;
+#[cfg(unix)]
+mod socket_path;
 mod sse;
 mod workspaces;
 
@@ -46,3 +48,6 @@ pub use http_source::HttpSource;
 pub use leasehold_api as api;
 pub use list::List;
 pub use requests::RequestFilter;
+#[cfg(unix)]
+pub use socket_path::SocketPath;
+pub use workspaces::AuditFilter;

@@ -153,14 +153,17 @@ impl Client {
         self.post(&path).json().await
     }
 
-    /// Lists the failed requests of a workspace, newest first; of one reason, or all.
+    /// Lists the failed requests of a workspace, newest first; of one reason or definition, or all.
     pub fn dead_letter_list(
         &self,
         workspace: WorkspaceId,
         reason: Option<FailureReason>,
+        definition: Option<DefinitionId>,
     ) -> List<Request> {
         let workspace = workspace.to_string();
-        List::new(self, &["v1", "workspaces", &workspace, "dead-letters"]).filter("reason", reason)
+        List::new(self, &["v1", "workspaces", &workspace, "dead-letters"])
+            .filter("reason", reason)
+            .filter("definition", definition)
     }
 
     /// Redrives failed requests that were not redriven before, oldest first.

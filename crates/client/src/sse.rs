@@ -105,6 +105,29 @@ mod tests {
     }
 
     #[test]
+    fn fuzzed_streams_are_parsed_alike_in_chunks_of_any_size() {
+        let tokens = [
+            "event:", "id: ", "data", ":", "\n", "\r\n", "\n\n", "\0", "\u{e4}",
+        ];
+        leasehold_testkit::Fuzzer::new(&[TEXT, "data: x\n\n"])
+            .tokens(&tokens)
+            .run(|input| {
+                let events = |size: usize| -> Vec<Event> {
+                    let mut reader = Reader::default();
+                    let chunks = input.chunks(size);
+                    chunks
+                        .flat_map(|chunk| reader.push(chunk).unwrap())
+                        .collect()
+                };
+                let whole = events(input.len().max(1));
+                for size in [1, 2, 5] {
+                    assert_eq!(events(size), whole, "chunks of {size} bytes");
+                }
+                whole.len()
+            });
+    }
+
+    #[test]
     fn too_long_event_is_rejected() {
         let mut reader = Reader::default();
         let line = format!("data: {}\n", "x".repeat(1000));

@@ -1,5 +1,6 @@
 //! Every client command: a resource, its action, and the flags that all commands share.
 
+use crate::audit::AuditAction;
 use crate::command_error::{self, CommandResult};
 use crate::connection::Connection;
 use crate::dead_letter::DeadLetterAction;
@@ -35,8 +36,10 @@ pub enum Command {
     Queue(GlobalCommand<QueueAction>),
     /// Enqueue and show jobs, and run a worker with any program.
     Job(GlobalCommand<JobAction>),
-    /// Create, show and revoke API keys.
+    /// Create, show, rotate and revoke API keys.
     Key(GlobalCommand<KeyAction>),
+    /// Show which key made which change.
+    Audit(GlobalCommand<AuditAction>),
     /// Show the server processes.
     Instance(GlobalCommand<InstanceAction>),
     /// Show the locks of the server processes.
@@ -158,6 +161,7 @@ impl Command {
             Self::Queue(command) => run_global(command).await,
             Self::Job(command) => run_global(command).await,
             Self::Key(command) => run_global(command).await,
+            Self::Audit(command) => run_global(command).await,
             Self::Instance(command) => run_global(command).await,
             Self::Lock(command) => run_global(command).await,
             Self::Changes(follow) => {

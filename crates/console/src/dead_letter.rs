@@ -10,7 +10,7 @@ use crate::scope::WorkspaceFlag;
 use crate::session::Session;
 use clap::Subcommand;
 use leasehold_client::api::request::{RedriveMany, Request};
-use leasehold_core::{FailureReason, WorkspaceId};
+use leasehold_core::{DefinitionId, FailureReason, WorkspaceId};
 
 /// Subcommands of `leasehold dead-letter`.
 #[derive(Subcommand, Clone, Debug)]
@@ -20,6 +20,9 @@ pub enum DeadLetterAction {
         /// Only requests that failed for this reason.
         #[arg(long, value_parser = input::reason(), ignore_case = true)]
         reason: Option<FailureReason>,
+        /// Only requests of this definition, by name or id.
+        #[arg(long, value_name = "NAME|ID")]
+        definition: Option<String>,
         #[command(flatten)]
         listing: Listing,
     },
@@ -28,6 +31,9 @@ pub enum DeadLetterAction {
         /// Only requests that failed for this reason.
         #[arg(long, value_parser = input::reason(), ignore_case = true)]
         reason: Option<FailureReason>,
+        /// Only requests of this definition, by name or id.
+        #[arg(long, value_name = "NAME|ID")]
+        definition: Option<String>,
         /// Maximum number of requests.
         #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..), conflicts_with = "all")]
         limit: u32,
@@ -44,26 +50,53 @@ impl Execute for DeadLetterAction {
     async fn execute(self, session: &Session, scope: &WorkspaceFlag) -> CommandResult {
         let workspace = scope.id(session).await?;
         match self {
-            Self::List { reason, listing } => {
-                let list = session.client.dead_letter_list(workspace, reason);
+            Self::List {
+                reason,
+                definition,
+                listing,
+            } => {
+                let definition = definition_id(session, workspace, definition).await?;
+                let client = &session.client;
+                let list = client.dead_letter_list(workspace, reason, definition);
                 let none = "no dead letters";
                 let rows = async |items: &[Request]| rows(session, items, false).await;
                 listing
                     .print(session, list, headings(false), none, rows)
                     .await
             }
-            Self::Redrive { reason, limit, all } => {
+            Self::Redrive {
+                reason,
+                definition,
+                limit,
+                all,
+            } => {
                 let limit = (!all).then_some(u64::from(limit));
-                redrive(session, workspace, reason, limit).await
+                let which = RedriveMany {
+                    reason,
+                    definition: definition_id(session, workspace, definition).await?,
+                    limit: None,
+                };
+                redrive(session, workspace, which, limit).await
             }
         }
+    }
+}
+
+async fn definition_id(
+    session: &Session,
+    workspace: WorkspaceId,
+    definition: Option<String>,
+) -> CommandResult<Option<DefinitionId>> {
+    match definition {
+        Some(name) => Ok(Some(session.definition(workspace, &name).await?)),
+        None => Ok(None),
     }
 }
 
 async fn redrive(
     session: &Session,
     workspace: WorkspaceId,
-    reason: Option<FailureReason>,
+    which: RedriveMany,
     limit: Option<u64>,
 ) -> CommandResult {
     let mut bulk = BulkProgress::new("redriven", limit);
@@ -74,8 +107,8 @@ async fn redrive(
             break;
         }
         let which = RedriveMany {
-            reason,
             limit: Some(batch),
+            ..which
         };
         let redriven = session.client.dead_letter_redrive(workspace, which).await;
         let redriven = bulk.with_progress(redriven.map_err(|error| session.failure(error)))?;

@@ -82,9 +82,17 @@ pub(crate) fn json_cell(json: &JsonText) -> String {
     truncate(json.as_str())
 }
 
-/// Formats a JSON document on one line.
-pub(crate) fn value(value: &Value) -> String {
-    serde_json::to_string(value).unwrap_or_default()
+/// Formats a number of bytes in the largest unit that leaves at least 1: `512 MiB`, `1.5 KiB`.
+pub(crate) fn bytes(bytes: u64) -> String {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let Some((shift, unit)) = units.into_iter().find(|(shift, _)| bytes >> shift > 0) else {
+        return format!("{bytes} B");
+    };
+    let tenths = (u128::from(bytes) * 10) >> shift;
+    match tenths % 10 {
+        0 => format!("{} {unit}", tenths / 10),
+        rest => format!("{}.{rest} {unit}", tenths / 10),
+    }
 }
 
 pub(crate) fn word_if(is: bool, word: &str) -> String {
@@ -155,6 +163,20 @@ mod tests {
             (5_400_000, "1h30m"),
         ] {
             assert_eq!(duration(millis), expected);
+        }
+    }
+
+    #[test]
+    fn bytes_use_the_largest_unit() {
+        for (number, expected) in [
+            (0, "0 B"),
+            (1_023, "1023 B"),
+            (1_536, "1.5 KiB"),
+            (512 << 20, "512 MiB"),
+            (4 << 30, "4 GiB"),
+            (u64::MAX, "16777215.9 TiB"),
+        ] {
+            assert_eq!(bytes(number), expected);
         }
     }
 

@@ -17,6 +17,18 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected a duration such as 5s, 250ms, 10m or 1h".to_owned())
 }
 
+/// Parses the lifetime of a key, such as `30d`: a duration, or a number of days.
+pub(crate) fn lifetime(text: &str) -> Result<Duration, String> {
+    let days = text.trim().strip_suffix('d').map(str::trim);
+    let days = days.and_then(|days| days.parse::<u32>().ok());
+    match days {
+        Some(days) => Ok(Duration::from_secs(u64::from(days) * 86_400)),
+        None => {
+            duration(text).map_err(|_| "expected a duration such as 30d, 12h or 10m".to_owned())
+        }
+    }
+}
+
 /// Parses an RFC 3339 timestamp.
 pub(crate) fn timestamp(text: &str) -> Result<Timestamp, String> {
     text.parse()

@@ -1,83 +1,173 @@
-//! The data directory of a server on this machine: its address and administrator key.
+//! The data directory of a server on this machine: which one is trusted, its socket and its administrator key.
+//!
+//! The key in the directory goes only over the socket in the same directory. A cloned repository may contain a directory with an address and a key, but
+//! it cannot contain a socket; and only its owner can create one there. So neither a planted directory nor another process on the server's port gets a key.
 
 use crate::exit::{Exit, Failure};
+use leasehold_client::{Client, ClientError, ClientOptions};
+use leasehold_core::key::Secret;
 use std::fs::{self, Metadata};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 const NAME: &str = "leasehold-data";
 /// The data directory of the packaged systemd service.
 const SYSTEM_DIR: &str = "/var/lib/leasehold";
-const ADDRESS: &str = "address";
-const KEY: &str = "admin.key";
+/// The name of the server's socket in its data directory.
+pub const SOCKET_FILE: &str = "leasehold.sock";
+const KEY_FILE: &str = "admin.key";
 /// Permission bits: writable by group or others.
 const WRITABLE: u32 = 0o022;
 
-/// The contents of a data directory.
+/// A trusted data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LocalDataDir {
-    pub(crate) dir: PathBuf,
-    /// URL of the server, if it runs.
-    pub(crate) address: Option<String>,
-    /// The administrator key, if the file exists.
-    pub(crate) key: Option<String>,
+pub(crate) struct LocalDataDir(PathBuf);
+
+/// Creates a client of the server that runs on this data directory, with the administrator key in it.
+///
+/// # Errors
+/// Fails if the directory is not trusted, no server runs on it, or it has no valid key.
+pub fn local_client(dir: &Path, options: ClientOptions) -> Result<Client, Failure> {
+    let (client, _) = LocalDataDir::named(dir)?.client(options)?;
+    Ok(client)
 }
 
 impl LocalDataDir {
-    /// Reads the named directory, else `leasehold-data` in this directory or a parent, else the system's.
+    /// Finds the named directory, else `leasehold-data` in this directory or a parent, else the system's.
     pub(crate) fn find(named: Option<&Path>) -> Result<Option<Self>, Failure> {
         if let Some(dir) = named {
-            let metadata = fs::metadata(dir).map_err(|error| unreadable(dir, &error))?;
-            if !metadata.is_dir() {
-                let message = format!("--data-dir: {} is not a directory", dir.display());
-                return Err(Failure::usage(message));
-            }
-            return Self::read(dir.to_owned()).map(Some);
+            return Self::named(dir).map(Some);
         }
         let here = std::env::current_dir().unwrap_or_default();
-        let above = here.ancestors().map(|dir| dir.join(NAME));
-        let found = above.into_iter().find(|dir| is_trusted(dir));
+        let mut above = here.ancestors().map(|dir| dir.join(NAME));
+        let found = above.find(|dir| is_trusted(dir));
         let system = || Some(PathBuf::from(SYSTEM_DIR)).filter(|dir| is_trusted_system_dir(dir));
-        let Some(dir) = found.or_else(system) else {
-            return Ok(None);
-        };
         // Skips a directory that this user cannot read, unless --data-dir names it.
-        match fs::read_dir(&dir) {
-            Ok(_) => Self::read(dir).map(Some),
-            Err(_) => Ok(None),
-        }
+        let found = found
+            .or_else(system)
+            .filter(|dir| fs::read_dir(dir).is_ok());
+        Ok(found.map(Self))
     }
 
-    fn read(dir: PathBuf) -> Result<Self, Failure> {
-        Ok(Self {
-            address: line(&dir, ADDRESS)?,
-            key: line(&dir, KEY)?,
-            dir,
-        })
+    /// Root may name the directory of any user, others only their own and root's.
+    fn named(dir: &Path) -> Result<Self, Failure> {
+        let metadata = fs::metadata(dir).map_err(|error| unreadable(dir, &error))?;
+        let shown = dir.display();
+        if !metadata.is_dir() {
+            return Err(Failure::usage(format!(
+                "--data-dir: {shown} is not a directory"
+            )));
+        }
+        let (owner, user) = (metadata.uid(), current_uid());
+        if owner != user && owner != 0 && user != 0 {
+            return Err(denied(format!(
+                "refusing to use the data directory {shown}: it belongs to another user; run the command as its owner, or \
+                 set --server and LEASEHOLD_KEY"
+            )));
+        }
+        if metadata.mode() & WRITABLE != 0 {
+            return Err(denied(format!(
+                "refusing to use the data directory {shown}: other users can write to it; run `chmod go-w {shown}`, or set \
+                 --server and LEASEHOLD_KEY"
+            )));
+        }
+        Ok(Self(dir.to_owned()))
+    }
+
+    /// The path of the directory.
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The path of the server's socket.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.0.join(SOCKET_FILE)
+    }
+
+    /// Creates a client over the socket of the directory with its key; also returns the file of the key.
+    pub(crate) fn client(&self, options: ClientOptions) -> Result<(Client, PathBuf), Failure> {
+        let socket = self.socket();
+        self.metadata(SOCKET_FILE, |metadata| metadata.file_type().is_socket())?
+            .ok_or_else(|| self.not_running("it has no socket"))?;
+        let file = self.0.join(KEY_FILE);
+        let key = self.key(&file)?;
+        let client = Client::over_socket(&socket, &key, options);
+        let client = client.map_err(|error| match error {
+            ClientError::Setup(why) => Failure::usage(format!(
+                "{why}; set --data-dir to a shorter path, or --server and LEASEHOLD_KEY"
+            )),
+            other => Failure::new(Exit::Failed, other.to_string()),
+        })?;
+        Ok((client, file))
+    }
+
+    /// The failure that no server runs on the directory; `why` is how this was noticed.
+    pub(crate) fn not_running(&self, why: &str) -> Failure {
+        let dir = self.0.display();
+        Failure::new(
+            Exit::Unavailable,
+            format!(
+                "no server runs on the data directory {dir} ({why}); start it with `leasehold serve --data-dir {dir}`, or set \
+                 --server and LEASEHOLD_KEY to use another server"
+            ),
+        )
+    }
+
+    fn key(&self, file: &Path) -> Result<String, Failure> {
+        let regular = self.metadata(KEY_FILE, Metadata::is_file)?;
+        let text = match regular {
+            Some(_) => fs::read_to_string(file).map_err(|error| unreadable(file, &error))?,
+            None => String::new(),
+        };
+        let text = text.trim();
+        if text.is_empty() {
+            let dir = self.0.display();
+            return Err(denied(format!(
+                "no administrator key in the data directory {dir}: {KEY_FILE} is missing or empty; set --server and \
+                 LEASEHOLD_KEY, or create a key with `leasehold admin-key --data-dir {dir}`"
+            )));
+        }
+        checked_key(text, &file.display().to_string())
+    }
+
+    /// Reads the metadata of a file, if it exists. Fails if another user owns or can write it, or it is not of the expected kind.
+    fn metadata(
+        &self,
+        name: &str,
+        is_expected: impl FnOnce(&Metadata) -> bool,
+    ) -> Result<Option<Metadata>, Failure> {
+        let file = self.0.join(name);
+        let metadata = match fs::symlink_metadata(&file) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(unreadable(&file, &error)),
+        };
+        let owner = fs::metadata(&self.0).map_err(|error| unreadable(&self.0, &error))?;
+        let owned = [owner.uid(), current_uid(), 0].contains(&metadata.uid());
+        if !owned || metadata.mode() & WRITABLE != 0 || !is_expected(&metadata) {
+            return Err(denied(format!(
+                "refusing to use {}: it is not a file of the server, or another user owns it or can write it; check it with \
+                 `ls -l`, or set --server and LEASEHOLD_KEY",
+                file.display()
+            )));
+        }
+        Ok(Some(metadata))
     }
 }
 
-/// Reads a one-line file of the directory, if it exists. Fails if the owner of the file is not trusted.
-fn line(dir: &Path, name: &str) -> Result<Option<String>, Failure> {
-    let file = dir.join(name);
-    let unreadable_file = |error: io::Error| unreadable(&file, &error);
-    let metadata = match fs::symlink_metadata(&file) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(unreadable_file(error)),
-    };
-    let owner = fs::metadata(dir).map_err(unreadable_file)?.uid();
-    if !metadata.is_file() || ![owner, current_uid(), 0].contains(&metadata.uid()) {
-        let file = file.display();
-        let message = format!(
-            "refusing to read {file}: it is not a regular file of the server; remove it, or set --server"
-        );
-        return Err(Failure::new(Exit::Denied, message));
+/// Checks the format of a key; `from` is its source.
+pub(crate) fn checked_key(key: &str, from: &str) -> Result<String, Failure> {
+    match Secret::parse(key) {
+        Some(_) => Ok(key.to_owned()),
+        None => Err(denied(format!(
+            "invalid API key in {from}: a key starts with lh_ and must be copied completely"
+        ))),
     }
-    let text = fs::read_to_string(&file).map_err(unreadable_file)?;
-    let text = text.trim();
-    Ok((!text.is_empty()).then(|| text.to_owned()))
+}
+
+fn denied(message: String) -> Failure {
+    Failure::new(Exit::Denied, message)
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> Failure {
@@ -86,7 +176,7 @@ fn unreadable(path: &Path, error: &io::Error) -> Failure {
         path.display()
     );
     match error.kind() {
-        ErrorKind::PermissionDenied => Failure::new(Exit::Denied, message),
+        ErrorKind::PermissionDenied => denied(message),
         _ => Failure::usage(message),
     }
 }
@@ -99,7 +189,7 @@ fn is_safe(metadata: &Metadata, owners: &[u32]) -> bool {
     metadata.is_dir() && metadata.mode() & WRITABLE == 0 && owners.contains(&metadata.uid())
 }
 
-/// A directory that another user can write could send this client and its key to another server.
+/// In a directory that another user can write, the socket could be another server's.
 fn is_trusted(dir: &Path) -> bool {
     fs::symlink_metadata(dir).is_ok_and(|metadata| is_safe(&metadata, &[current_uid(), 0]))
 }
@@ -114,54 +204,4 @@ fn is_trusted_system_dir(dir: &Path) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-    use std::fs::Permissions;
-    use std::os::unix::fs::{PermissionsExt, symlink};
-
-    #[test]
-    fn missing_and_empty_files_are_ignored() {
-        let dir = leasehold_testkit::temp_dir();
-        let read = || LocalDataDir::find(Some(dir.path())).unwrap().unwrap();
-        assert_eq!((read().address, read().key), (None, None));
-        fs::write(dir.path().join(KEY), "lh_admin_x\n").unwrap();
-        fs::write(dir.path().join(ADDRESS), "\n").unwrap();
-        assert_eq!(
-            (read().address, read().key),
-            (None, Some("lh_admin_x".to_owned()))
-        );
-        fs::write(dir.path().join(ADDRESS), "http://127.0.0.1:1\n").unwrap();
-        assert_eq!(read().address.unwrap(), "http://127.0.0.1:1");
-    }
-
-    #[test]
-    fn directories_writable_by_others_and_symlinks_are_not_trusted() {
-        let dir = leasehold_testkit::temp_dir();
-        let real = dir.path().join("real");
-        fs::create_dir(&real).unwrap();
-        fs::set_permissions(&real, Permissions::from_mode(0o755)).unwrap();
-        assert!(is_trusted(&real));
-        for mode in [0o777, 0o775, 0o1777] {
-            fs::set_permissions(&real, Permissions::from_mode(mode)).unwrap();
-            assert!(!is_trusted(&real), "{mode:o}");
-        }
-        fs::set_permissions(&real, Permissions::from_mode(0o700)).unwrap();
-        let link = dir.path().join("link");
-        symlink(&real, &link).unwrap();
-        assert!(!is_trusted(&link));
-    }
-
-    #[test]
-    fn special_files_are_refused_and_a_missing_directory_is_named() {
-        let dir = leasehold_testkit::temp_dir();
-        symlink("/dev/zero", dir.path().join(ADDRESS)).unwrap();
-        let error = LocalDataDir::find(Some(dir.path())).unwrap_err();
-        assert_eq!(error.exit, Exit::Denied);
-        let missing = dir.path().join("none");
-        let error = LocalDataDir::find(Some(&missing)).unwrap_err();
-        assert_eq!(error.exit, Exit::Usage);
-        assert!(error.message.contains("none"), "{error}");
-    }
-}
+mod tests;

@@ -1,4 +1,4 @@
-//! `leasehold queue`: shows, configures and pauses job queues.
+//! `leasehold queue`: shows, configures, shares and pauses job queues.
 
 use crate::command::Execute;
 use crate::command_error::{CommandResult, OrNotFound};
@@ -8,10 +8,13 @@ use crate::listing::Listing;
 use crate::output::clean;
 use crate::scope::WorkspaceFlag;
 use crate::session::Session;
-use clap::{Args, Subcommand};
-use leasehold_client::api::queue::{JobLimit, Queue, QueueChange};
+use clap::{ArgGroup, Args, Subcommand};
+use leasehold_client::api::queue::{JobLimit, Queue, QueueChange, QueueSharing, SharedWith};
 use leasehold_core::duration::millis;
 use std::time::Duration;
+
+/// Names of workspaces that a line of the list shows.
+const LISTED_WORKSPACES: usize = 3;
 
 /// Subcommands of `leasehold queue`.
 #[derive(Subcommand, Clone, Debug)]
@@ -25,6 +28,8 @@ pub enum QueueAction {
     },
     /// Change the settings of a queue; create it if it does not exist.
     Set(SetQueue),
+    /// Set which workspaces may use a queue in their graphs, besides its owner; create it if it does not exist.
+    Share(ShareQueue),
     /// Stop handing out the jobs of a queue until it is resumed.
     Pause {
         /// Queue name.
@@ -70,12 +75,30 @@ pub struct SetQueue {
     keep_completed: Option<bool>,
 }
 
+/// Flags of `leasehold queue share`; they replace the current sharing.
+#[derive(Args, Clone, Debug)]
+#[command(group = ArgGroup::new("sharing").required(true))]
+pub struct ShareQueue {
+    /// Queue name.
+    queue: String,
+    /// Name of a workspace to share the queue with; repeat it for more.
+    #[arg(long, value_name = "WORKSPACE", group = "sharing")]
+    with: Vec<String>,
+    /// Share the queue with every workspace.
+    #[arg(long, group = "sharing")]
+    with_all: bool,
+    /// Share the queue with no workspace.
+    #[arg(long, group = "sharing")]
+    with_none: bool,
+}
+
 impl Execute for QueueAction {
     async fn execute(self, session: &Session, _: &WorkspaceFlag) -> CommandResult {
         match self {
             Self::List(listing) => list(session, listing).await,
             Self::Get { queue } => get(session, &queue).await,
             Self::Set(set) => update(session, &set.queue, set.change()).await,
+            Self::Share(share) => share_queue(session, share).await,
             Self::Pause { queue } => pause(session, &queue, true).await,
             Self::Resume { queue } => pause(session, &queue, false).await,
             Self::TotalLimit { limit } => total(session, limit.as_deref()).await,
@@ -111,12 +134,22 @@ async fn pause(session: &Session, name: &str, paused: bool) -> CommandResult {
 
 async fn list(session: &Session, listing: Listing) -> CommandResult {
     let headings = [
-        "NAME", "LIMIT", "STATE", "LEASE", "ATTEMPTS", "TIMEOUT", "RETAINS",
+        "NAME",
+        "OWNER",
+        "SHARED WITH",
+        "LIMIT",
+        "STATE",
+        "LEASE",
+        "ATTEMPTS",
+        "TIMEOUT",
+        "RETAINS",
     ];
     let none = "no queues; the first enqueued job or `leasehold queue set` creates one";
     let row = |queue: &Queue| {
         vec![
             clean(&queue.name),
+            owner(queue),
+            shared_with(queue, LISTED_WORKSPACES),
             display::limit(queue.limit),
             display::word_if(queue.paused, "paused"),
             display::duration(queue.lease_ms),
@@ -164,8 +197,12 @@ fn fields(queue: &Queue) -> Vec<(&'static str, String)> {
         options.factor,
         display::duration(options.max_ms)
     );
-    vec![
-        ("queue", clean(&queue.name)),
+    let mut fields = vec![("queue", clean(&queue.name))];
+    if queue.owner.is_some() {
+        fields.push(("owner", owner(queue)));
+        fields.push(("shared with", shared_with(queue, usize::MAX)));
+    }
+    fields.extend([
         ("limit", display::limit(queue.limit)),
         ("state", display::word_if(queue.paused, "paused")),
         ("lease", display::duration(queue.lease_ms)),
@@ -181,15 +218,55 @@ fn fields(queue: &Queue) -> Vec<(&'static str, String)> {
             "keep completed",
             if queue.keep_completed { "yes" } else { "no" }.to_owned(),
         ),
-    ]
+    ]);
+    fields
+}
+
+/// The workspace that owns a queue. A key that may not see it gets an empty text.
+fn owner(queue: &Queue) -> String {
+    match &queue.owner {
+        Some(Some(workspace)) => clean(workspace),
+        Some(None) => "installation".to_owned(),
+        None => String::new(),
+    }
+}
+
+/// The workspaces with which a queue is shared, up to `max` of them by name.
+fn shared_with(queue: &Queue, max: usize) -> String {
+    match &queue.shared_with {
+        Some(SharedWith::All(_)) => "all".to_owned(),
+        Some(SharedWith::Workspaces(names)) if names.is_empty() => "none".to_owned(),
+        Some(SharedWith::Workspaces(names)) => {
+            let mut shown: Vec<String> = names.iter().take(max).map(|name| clean(name)).collect();
+            if names.len() > shown.len() {
+                shown.push(format!("{} more", names.len() - shown.len()));
+            }
+            shown.join(", ")
+        }
+        None => String::new(),
+    }
+}
+
+async fn share_queue(session: &Session, share: ShareQueue) -> CommandResult {
+    let shared_with = match share.with_all {
+        true => SharedWith::ALL,
+        false => SharedWith::Workspaces(share.with),
+    };
+    let sharing = QueueSharing { shared_with };
+    let queue = session.client.queue_share(&share.queue, &sharing).await?;
+    show(session, &queue)
 }
 
 async fn update(session: &Session, name: &str, change: QueueChange) -> CommandResult {
     let queue = session.client.queue_update(name, &change).await?;
+    show(session, &queue)
+}
+
+fn show(session: &Session, queue: &Queue) -> CommandResult {
     if session.out.is_json() {
-        return Ok(session.out.json(&queue)?);
+        return Ok(session.out.json(queue)?);
     }
-    Ok(session.out.fields(fields(&queue))?)
+    Ok(session.out.fields(fields(queue))?)
 }
 
 async fn total(session: &Session, set: Option<&str>) -> CommandResult {

@@ -91,14 +91,14 @@ impl Session {
                 );
                 Err(Failure::new(Exit::Denied, message).into())
             }
-            Scope::Worker { .. } => Err(worker_key_denied().into()),
+            Scope::Worker { .. } | Scope::Metrics => Err(worker_key_denied().into()),
         }
     }
 
     async fn default_workspace(&self) -> CommandResult<WorkspaceId> {
         match &self.me().await?.scope {
             Scope::Workspace { workspace } => Ok(*workspace),
-            Scope::Worker { .. } => Err(worker_key_denied().into()),
+            Scope::Worker { .. } | Scope::Metrics => Err(worker_key_denied().into()),
             Scope::Admin => {
                 let found = self.client.workspace_find(DEFAULT_WORKSPACE).await?;
                 let message = "no workspace given and workspace `default` does not exist; set --workspace, \

@@ -3,6 +3,7 @@
 use crate::command_error::{self, CommandError, CommandResult};
 use crate::connection::{Connection, ResolvedConnection};
 use crate::exit::{Exit, Failure};
+use crate::local_data_dir::LocalDataDir;
 use crate::output::{Output, OutputFlags};
 use leasehold_client::api::key::{Key, Scope};
 use leasehold_client::api::{Code, Problem};
@@ -13,11 +14,12 @@ use std::cell::OnceCell;
 pub struct Session {
     /// The API client.
     pub client: Client,
-    /// The URL of the server.
+    /// The URL of the server, or the path of its socket.
     pub server: String,
     /// The output.
     pub out: Output,
     key_from: Option<String>,
+    local: Option<LocalDataDir>,
     me: OnceCell<Key>,
 }
 
@@ -31,12 +33,14 @@ impl Session {
             client,
             server,
             key_from,
+            local,
         } = connection.resolve()?;
         let session = Self {
             client,
             server,
             out: Output::new(output),
             key_from,
+            local,
             me: OnceCell::new(),
         };
         if session.key_from.is_none() {
@@ -56,6 +60,7 @@ impl Session {
             server: server.into(),
             out,
             key_from: None,
+            local: None,
             me: OnceCell::new(),
         }
     }
@@ -88,8 +93,8 @@ impl Session {
     fn no_key(&self) -> Failure {
         let server = &self.server;
         let message = format!(
-            "no API key for {server}; run the command in the directory of `leasehold serve`, set --data-dir, \
-             or set LEASEHOLD_KEY"
+            "no API key for {server}; set LEASEHOLD_KEY or --key-file, or leave out --server to use the server and the key of \
+             a data directory (--data-dir)"
         );
         Failure::new(Exit::Denied, message)
     }
@@ -106,13 +111,24 @@ impl Session {
                     last_cause(&why)
                 ))
             }
-            ClientError::Unreachable(why) => Failure::new(
-                Exit::Unavailable,
-                format!(
-                    "cannot reach the server at {server} ({}); start it with `leasehold serve`, or check --server",
-                    last_cause(&why)
-                ),
-            ),
+            ClientError::Unreachable(why) => {
+                let why = last_cause(&why);
+                match &self.local {
+                    Some(local) if is_refused(why) => local.not_running(why),
+                    Some(_) => Failure::new(
+                        Exit::Unavailable,
+                        format!(
+                            "no answer from the server on the socket {server} ({why}); retry later"
+                        ),
+                    ),
+                    None => Failure::new(
+                        Exit::Unavailable,
+                        format!(
+                            "cannot reach the server at {server} ({why}); start it with `leasehold serve`, or check --server"
+                        ),
+                    ),
+                }
+            }
             ClientError::Unexpected(why) => Failure::new(
                 Exit::Failed,
                 format!(
@@ -127,10 +143,10 @@ impl Session {
         let exit = exit_for(problem.code);
         let message = match problem.code {
             Code::Unauthenticated => format!(
-                "{} rejected the API key from {}: revoked, or a key of another server; set LEASEHOLD_KEY or --key-file, \
-                 or create a key with `leasehold admin-key`",
+                "{} rejected the API key from {}: {}; set --server and LEASEHOLD_KEY, or create a key with `leasehold admin-key`",
                 self.server,
                 self.key_from.as_deref().unwrap_or("this session"),
+                rejection(problem),
             ),
             Code::Forbidden => format!(
                 "access denied for the API key from {} ({}); use an administrator key",
@@ -140,7 +156,9 @@ impl Session {
             _ => {
                 let path = problem.path.as_deref().filter(|path| !path.is_empty());
                 let path = path.map(|path| format!("{path}: ")).unwrap_or_default();
+                // The detail names it in most cases.
                 let held = problem.held_by.as_deref();
+                let held = held.filter(|by| !problem.detail.contains(by));
                 let held = held.map(|by| format!(", held by {by}")).unwrap_or_default();
                 let retry = problem.retry_after;
                 let retry = retry
@@ -166,8 +184,20 @@ pub(crate) fn exit_for(code: Code) -> Exit {
     }
 }
 
+/// Whether the cause says that no process listens on the socket: the connection is refused, or its file was removed.
+fn is_refused(cause: &str) -> bool {
+    let refused = ["Connection refused", "No such file"];
+    refused.iter().any(|text| cause.starts_with(text))
+}
+
 /// The last cause of an error chain, without the OS error number.
 fn last_cause(why: &str) -> &str {
     let last = why.rsplit(": ").next().unwrap_or(why);
     last.split(" (os error").next().unwrap_or(last)
+}
+/// Why the server rejected a key. Only the holder of a key that expired is told so.
+fn rejection(problem: &Problem) -> &str {
+    let expired = problem.detail.split(';').next();
+    let expired = expired.filter(|text| text.contains("expired"));
+    expired.unwrap_or("revoked, or a key of another server")
 }

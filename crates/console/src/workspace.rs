@@ -34,7 +34,7 @@ pub enum WorkspaceAction {
         #[arg(long, value_name = "N")]
         limit: Option<u32>,
     },
-    /// Change the plan or the limit; running executions continue.
+    /// Change the plan or the limits; running executions continue.
     Set {
         /// Workspace name or id.
         workspace: String,
@@ -47,6 +47,18 @@ pub enum WorkspaceAction {
         /// Use the plan's limit again.
         #[arg(long)]
         no_limit: bool,
+        /// Maximum number of PENDING requests, instead of 1,000,000.
+        #[arg(long, value_name = "N", conflicts_with = "no_max_pending")]
+        max_pending: Option<u64>,
+        /// Allow 1,000,000 PENDING requests again.
+        #[arg(long)]
+        no_max_pending: bool,
+        /// Maximum bytes of open requests and executions, instead of the plan's.
+        #[arg(long, value_name = "BYTES", conflicts_with = "no_max_open_bytes")]
+        max_open_bytes: Option<u64>,
+        /// Use the plan's maximum of open bytes again.
+        #[arg(long)]
+        no_max_open_bytes: bool,
     },
     /// Stop admitting requests until resumed; running executions continue.
     Pause {
@@ -86,15 +98,20 @@ impl Execute for WorkspaceAction {
                 plan,
                 limit,
                 no_limit,
+                max_pending,
+                no_max_pending,
+                max_open_bytes,
+                no_max_open_bytes,
             } => {
-                let limit = limit.map(Some).or(no_limit.then_some(None));
                 let change = WorkspaceChange {
                     plan,
-                    max_concurrent_executions: limit,
+                    max_concurrent_executions: overriding(limit, no_limit),
+                    max_pending: overriding(max_pending, no_max_pending),
+                    max_open_bytes: overriding(max_open_bytes, no_max_open_bytes),
                     paused: None,
                 };
                 if change == WorkspaceChange::default() {
-                    let message = "nothing to change: pass --plan, --limit or --no-limit";
+                    let message = "nothing to change: pass --plan, --limit, --max-pending, --max-open-bytes or one of their --no- forms";
                     return Err(Failure::usage(message).into());
                 }
                 update(session, &workspace, change, "updated").await
@@ -115,6 +132,11 @@ impl Execute for WorkspaceAction {
     }
 }
 
+/// Returns the change of a limit: a new override, its removal, or none.
+fn overriding<T>(limit: Option<T>, removed: bool) -> Option<Option<T>> {
+    limit.map(Some).or(removed.then_some(None))
+}
+
 fn paused(paused: bool) -> WorkspaceChange {
     WorkspaceChange {
         paused: Some(paused),
@@ -123,7 +145,16 @@ fn paused(paused: bool) -> WorkspaceChange {
 }
 
 async fn list(session: &Session, listing: Listing) -> CommandResult {
-    let headings = ["NAME", "PLAN", "LIMIT", "STATE", "CREATED", "ID"];
+    let headings = [
+        "NAME",
+        "PLAN",
+        "LIMIT",
+        "MAX PENDING",
+        "MAX OPEN BYTES",
+        "STATE",
+        "CREATED",
+        "ID",
+    ];
     let none = "no workspaces; create one with `leasehold workspace create NAME`";
     let list = session.client.workspace_list();
     let rows = async |items: &[Workspace]| Ok(items.iter().map(row).collect());
@@ -135,6 +166,8 @@ fn row(workspace: &Workspace) -> Vec<String> {
         clean(&workspace.name),
         workspace.plan.to_string(),
         workspace.max_concurrent_executions.to_string(),
+        workspace.max_pending.to_string(),
+        display::bytes(workspace.max_open_bytes),
         display::word_if(workspace.paused, "paused"),
         display::age(workspace.created_at, jiff::Timestamp::now()),
         workspace.id.to_string(),
@@ -151,6 +184,7 @@ async fn get(session: &Session, named: &str) -> CommandResult {
         workspace,
         slots,
         requests,
+        open_bytes,
     } = &state;
     let source = if workspace.overridden {
         "override"
@@ -168,7 +202,18 @@ async fn get(session: &Session, named: &str) -> CommandResult {
         ),
         ("state", display::word_if(workspace.paused, "paused")),
         ("created", display::timestamp(workspace.created_at)),
-        ("pending", requests.pending.to_string()),
+        (
+            "open bytes",
+            format!(
+                "{} of {}",
+                display::bytes(open_bytes.unwrap_or_default()),
+                display::bytes(workspace.max_open_bytes)
+            ),
+        ),
+        (
+            "pending",
+            format!("{} of {}", requests.pending, workspace.max_pending),
+        ),
         ("claimed", requests.claimed.to_string()),
         ("dispatched", requests.dispatched.to_string()),
         ("completed", requests.completed.to_string()),

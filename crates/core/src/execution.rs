@@ -1,5 +1,6 @@
 //! The status of an execution, and what its end means for its request.
 
+use crate::crash::Crashes;
 use crate::failure::FailureReason;
 use crate::request::RequestEvent;
 use serde::{Deserialize, Serialize};
@@ -99,6 +100,20 @@ impl ExecutionEnd {
         }
     }
 
+    /// Returns the failure reason of the request, or none if it completed. Leasehold terminates the execution of a poisoned request, and that of a
+    /// cancelled one whose start is unknown.
+    pub const fn failure_reason_for(
+        self,
+        crashes: Crashes,
+        cancel_requested: bool,
+    ) -> Option<FailureReason> {
+        match (self, crashes.is_poisoned(), cancel_requested) {
+            (Self::Terminated, true, _) => Some(FailureReason::Poisoned),
+            (Self::Terminated, false, true) => Some(FailureReason::Cancelled),
+            (end, _, _) => end.failure_reason(),
+        }
+    }
+
     /// Returns the failure reason of the request, or none if it completed.
     pub const fn failure_reason(self) -> Option<FailureReason> {
         match self {
@@ -180,6 +195,21 @@ mod tests {
                 end.failure_reason().is_some()
             );
         }
+    }
+
+    #[test]
+    fn terminated_execution_of_a_poisoned_or_cancelled_request_has_that_reason() {
+        let (none, once) = (Crashes::default(), Crashes::default().after(true));
+        let poisoned = once.after(true).after(true);
+        let end = ExecutionEnd::Terminated;
+        let reason = |crashes, cancelled| end.failure_reason_for(crashes, cancelled);
+        assert_eq!(reason(none, false), Some(FailureReason::Terminated));
+        assert_eq!(reason(once, false), Some(FailureReason::Terminated));
+        assert_eq!(reason(once, true), Some(FailureReason::Cancelled));
+        assert_eq!(reason(poisoned, false), Some(FailureReason::Poisoned));
+        assert_eq!(reason(poisoned, true), Some(FailureReason::Poisoned));
+        let completed = ExecutionEnd::Completed.failure_reason_for(poisoned, true);
+        assert_eq!(completed, None);
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub enum FailureReason {
     Cancelled,
     /// The engine no longer knows the execution.
     EngineLost,
+    /// Computing the input of the request crashed the server again and again.
+    Poisoned,
 }
 
 /// A name that no reason has.
@@ -35,7 +37,7 @@ pub struct UnknownFailureReason(pub String);
 
 impl FailureReason {
     /// Every reason.
-    pub const ALL: [FailureReason; 9] = [
+    pub const ALL: [FailureReason; 10] = [
         Self::DispatchExhausted,
         Self::WorkspaceNotFound,
         Self::DefinitionNotFound,
@@ -45,6 +47,7 @@ impl FailureReason {
         Self::Terminated,
         Self::Cancelled,
         Self::EngineLost,
+        Self::Poisoned,
     ];
 
     /// Returns the name, as stored and shown.
@@ -59,6 +62,7 @@ impl FailureReason {
             Self::Terminated => "terminated",
             Self::Cancelled => "cancelled",
             Self::EngineLost => "engine_lost",
+            Self::Poisoned => "poisoned",
         }
     }
 }

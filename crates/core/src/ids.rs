@@ -62,3 +62,7 @@ id!(
     /// An API key.
     KeyId
 );
+id!(
+    /// An entry of the audit log.
+    AuditId
+);

@@ -1,8 +1,20 @@
 //! Validation of JSON before it is stored: bounded size and depth, no NUL, no integers beyond 64 bits.
+//! Texts from callers are checked as a stream of values, so that a check takes no memory in proportion to the text.
 
-use crate::limits::JSON_MAX_DEPTH;
+mod numbers;
+mod stream;
+mod tree;
+
+pub use stream::{is_readable, strip_whitespace};
+pub use tree::tree_bytes;
+
+use crate::limits::{JSON_MAX_DEPTH, JSON_MAX_FRACTION_DIGITS};
+use numbers::Numbers;
 use serde_json::Value;
 use thiserror::Error;
+
+/// A NUL character in JSON, unless the backslash is escaped itself.
+const NUL_ESCAPE: &str = "\\u0000";
 
 /// Why a document is rejected, and where in it (a JSON pointer, empty for the whole).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -37,6 +49,9 @@ pub enum JsonProblemKind {
     /// An integer that parsing would round.
     #[error("integer {0} is out of the range of 64 bits")]
     HugeInteger(String),
+    /// A number that PostgreSQL cannot store.
+    #[error("a number must have at most {JSON_MAX_FRACTION_DIGITS} digits after the decimal point")]
+    LongFraction,
 }
 
 fn at(path: &str) -> String {
@@ -56,10 +71,58 @@ fn problem(path: &str, kind: JsonProblemKind) -> JsonProblem {
 
 /// Rejects integers that deserializing into typed fields would silently round.
 pub fn scan(text: &[u8]) -> Result<(), JsonProblem> {
-    match huge_integer(text) {
+    match Numbers::read(text).huge_integer {
         Some(digits) => Err(problem("", JsonProblemKind::HugeInteger(digits))),
         None => Ok(()),
     }
+}
+
+/// Applies every rule of this module to a text of at most `max_bytes`, without building a tree.
+pub fn check_text(text: &str, max_bytes: usize) -> Result<(), JsonProblem> {
+    check_size(text.len(), max_bytes)?;
+    stream::check(text, JSON_MAX_DEPTH)?;
+    scan(text.as_bytes())
+}
+
+/// Applies every rule of this module to a text that PostgreSQL stores as `jsonb`, without building a tree. Its size counts
+/// without white space and with numbers written out (`1e3` as `1000`), as PostgreSQL returns them.
+pub fn check_written_out(text: &str, max_bytes: usize) -> Result<(), JsonProblem> {
+    stream::check(text, JSON_MAX_DEPTH)?;
+    let numbers = Numbers::read(text.as_bytes());
+    if let Some(digits) = numbers.huge_integer {
+        return Err(problem("", JsonProblemKind::HugeInteger(digits)));
+    }
+    if numbers.fraction_digits > JSON_MAX_FRACTION_DIGITS {
+        return Err(problem("", JsonProblemKind::LongFraction));
+    }
+    check_size(numbers.written_out, max_bytes)
+}
+
+/// Applies the rules on depth and NUL to a text that is JSON. Reads values only if the text may break a rule.
+pub fn check_text_shape(text: &str) -> Result<(), JsonProblem> {
+    if depth(text) < JSON_MAX_DEPTH && !text.contains(NUL_ESCAPE) {
+        return Ok(());
+    }
+    stream::check(text, JSON_MAX_DEPTH)
+}
+
+/// Returns whether a text that is JSON has a NUL character in a string or a key.
+pub fn has_nul(text: &str) -> bool {
+    text.contains(NUL_ESCAPE)
+        && stream::check(text, usize::MAX)
+            .is_err_and(|problem| problem.kind == JsonProblemKind::Nul)
+}
+
+/// Returns the size of a text without white space and with numbers written out (`1e3` as `1000`).
+pub fn written_out_bytes(text: &[u8]) -> usize {
+    Numbers::read(text).written_out
+}
+
+fn check_size(actual: usize, max: usize) -> Result<(), JsonProblem> {
+    if actual > max {
+        return Err(problem("", JsonProblemKind::TooLarge { max, actual }));
+    }
+    Ok(())
 }
 
 /// Returns the nesting depth of arrays and objects. Looks only at brackets.
@@ -83,13 +146,7 @@ pub fn depth(text: &str) -> usize {
 
 /// Parses a document of at most `max_bytes` and applies every rule of this module.
 pub fn parse(text: &[u8], max_bytes: usize) -> Result<Value, JsonProblem> {
-    if text.len() > max_bytes {
-        let kind = JsonProblemKind::TooLarge {
-            max: max_bytes,
-            actual: text.len(),
-        };
-        return Err(problem("", kind));
-    }
+    check_size(text.len(), max_bytes)?;
     let value: Value = serde_json::from_slice(text).map_err(|error| {
         let kind = if error.to_string().starts_with("recursion limit") {
             JsonProblemKind::TooDeep
@@ -98,9 +155,7 @@ pub fn parse(text: &[u8], max_bytes: usize) -> Result<Value, JsonProblem> {
         };
         problem("", kind)
     })?;
-    if let Some(digits) = huge_integer(text) {
-        return Err(problem("", JsonProblemKind::HugeInteger(digits)));
-    }
+    scan(text)?;
     check(&value, max_bytes)?;
     Ok(value)
 }
@@ -113,17 +168,7 @@ pub fn check_shape(value: &Value) -> Result<(), JsonProblem> {
 /// Applies the rules on size, depth and NUL to a parsed document.
 pub fn check(value: &Value, max_bytes: usize) -> Result<(), JsonProblem> {
     check_shape(value)?;
-    let actual = value.to_string().len();
-    if actual > max_bytes {
-        return Err(problem(
-            "",
-            JsonProblemKind::TooLarge {
-                max: max_bytes,
-                actual,
-            },
-        ));
-    }
-    Ok(())
+    check_size(value.to_string().len(), max_bytes)
 }
 
 fn walk(value: &Value, path: &mut String, depth: usize) -> Result<(), JsonProblem> {
@@ -163,39 +208,6 @@ fn step(value: &Value, path: &mut String, token: &str, depth: usize) -> Result<(
     walk(value, path, depth + 1)?;
     path.truncate(length);
     Ok(())
-}
-
-/// Finds the first integer literal of a valid document that fits neither i64 nor u64.
-fn huge_integer(text: &[u8]) -> Option<String> {
-    let mut position = 0;
-    while position < text.len() {
-        match text[position] {
-            b'"' => position = after_string(text, position),
-            b'-' | b'0'..=b'9' => {
-                let end = position
-                    + text[position..]
-                        .iter()
-                        .take_while(|b| matches!(b, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9'))
-                        .count();
-                let token = std::str::from_utf8(&text[position..end]).unwrap_or_default();
-                let integer = !token.contains(['.', 'e', 'E']);
-                if integer && token.parse::<i64>().is_err() && token.parse::<u64>().is_err() {
-                    return Some(token.to_owned());
-                }
-                position = end;
-            }
-            _ => position += 1,
-        }
-    }
-    None
-}
-
-fn after_string(text: &[u8], start: usize) -> usize {
-    let mut position = start + 1;
-    while position < text.len() && text[position] != b'"' {
-        position += if text[position] == b'\\' { 2 } else { 1 };
-    }
-    position + 1
 }
 
 #[cfg(test)]

@@ -1,11 +1,17 @@
 //! The pure domain: requests, executions, jobs and graphs, and their state machines. Knows no IO, no async, no clock, no randomness, no SQL, no HTTP.
 
 pub mod breaker;
+pub mod crash;
+pub mod cursor;
 pub mod doctor;
 pub mod duration;
 pub mod execution;
 pub mod failure;
+pub mod fair_pool;
+#[cfg(test)]
+mod fuzz_tests;
 pub mod graph;
+mod hmac;
 pub mod ids;
 pub mod job;
 pub mod json;
@@ -15,6 +21,8 @@ pub mod limits;
 pub mod payload;
 pub mod plan;
 pub mod queue;
+pub mod queue_access;
+pub mod quota;
 pub mod request;
 pub mod retry;
 pub mod spurious_wakeup;
@@ -23,13 +31,15 @@ pub mod trace;
 pub mod version;
 pub mod why;
 
+pub use crash::Crashes;
 pub use execution::{ExecutionEnd, ExecutionStatus};
 pub use failure::FailureReason;
-pub use ids::{DefinitionId, ExecutionId, KeyId, RequestId, VersionId, WorkspaceId};
+pub use ids::{AuditId, DefinitionId, ExecutionId, KeyId, RequestId, VersionId, WorkspaceId};
 pub use jiff::Timestamp;
 pub use job::{JobEvent, JobId, JobStatus};
 pub use payload::JsonText;
 pub use plan::Plan;
+pub use quota::{Usage, WorkspaceQuota};
 pub use request::{RequestEvent, RequestStatus};
 pub use trace::{InvalidTraceContext, TraceContext};
 pub use version::{Version, VersionBody};

@@ -1,5 +1,6 @@
 //! Opaque JSON: kept as the original text, known to be well formed.
 
+use crate::json;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
@@ -33,7 +34,27 @@ impl JsonText {
 
     /// Returns whether a parser can read it: it is not nested too deep, and no number is out of range.
     pub fn is_readable(&self) -> bool {
-        self.read::<Value>().is_ok()
+        json::is_readable(&self.0)
+    }
+
+    /// Returns whether both are the same document; white space and the order of fields do not matter.
+    pub fn is_same_document(&self, other: &Self) -> bool {
+        self == other
+            || self
+                .read::<Value>()
+                .is_ok_and(|document| other.read::<Value>().is_ok_and(|other| other == document))
+    }
+
+    /// Removes the white space between its tokens.
+    pub fn strip_whitespace(&mut self) {
+        if let Some(stripped) = json::strip_whitespace(&self.0) {
+            self.0 = stripped.into();
+        }
+    }
+
+    /// Returns the document without white space, with sorted fields and with numbers that have the digits of a double; none if it cannot be parsed.
+    pub fn canonical(&self) -> Option<Self> {
+        self.read::<Value>().ok().map(|value| Self::from(&value))
     }
 
     /// Returns the document in compact form if its text is longer than `max`: no white space, and numbers with the digits of a double. A shorter text, or
@@ -43,10 +64,7 @@ impl JsonText {
         if self.0.len() <= max {
             return self;
         }
-        match self.read::<Value>() {
-            Ok(value) => Self::from(&value),
-            Err(_) => self,
-        }
+        self.canonical().unwrap_or(self)
     }
 
     /// Returns the text.
@@ -64,6 +82,12 @@ impl Default for JsonText {
 impl From<&Value> for JsonText {
     fn from(value: &Value) -> Self {
         Self(value.to_string().into())
+    }
+}
+
+impl From<Value> for JsonText {
+    fn from(value: Value) -> Self {
+        Self::from(&value)
     }
 }
 
@@ -94,6 +118,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;
+
+    #[test]
+    fn documents_are_compared_without_white_space_and_order() {
+        let one = JsonText::trusted(r#"{"a": 1, "b": [2.0]}"#.to_owned());
+        let same = JsonText::trusted(r#"{"b":[2.0],"a":1}"#.to_owned());
+        assert!(one.is_same_document(&same));
+        assert_eq!(one.canonical(), same.canonical());
+        assert!(!one.is_same_document(&JsonText::from(json!({"a": 1}))));
+        let mut stripped = one.clone();
+        stripped.strip_whitespace();
+        assert_eq!(stripped.as_str(), r#"{"a":1,"b":[2.0]}"#);
+    }
 
     #[test]
     fn json_text_is_kept_verbatim() {

@@ -1,4 +1,4 @@
-//! Plans and the concurrency limits they set.
+//! Plans and the limits they set.
 
 use crate::limits::CONCURRENCY_MAX;
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,15 @@ impl Plan {
             Plan::Free => 1,
             Plan::Pro => 5,
             Plan::Enterprise => 20,
+        }
+    }
+
+    /// Returns how many bytes its open requests and executions may have without an override. The schemas have the same numbers.
+    pub const fn max_open_bytes(self) -> u64 {
+        match self {
+            Plan::Free => 64 << 20,
+            Plan::Pro => 512 << 20,
+            Plan::Enterprise => 4 << 30,
         }
     }
 

@@ -1,6 +1,5 @@
 //! Validation of short texts that users choose: names, keys, owners. Every such text passes here before it reaches a store.
 
-use crate::queue::RESERVED;
 use thiserror::Error;
 
 /// Why a text is invalid.
@@ -20,8 +19,8 @@ pub enum TextProblem {
     /// A control character, including NUL: databases and terminals treat them differently.
     #[error("must not contain control characters (found U+{0:04X})")]
     Control(u32),
-    /// The name of a queue that is reserved for Leasehold.
-    #[error("must not start with `{RESERVED}`, which is reserved for internal queues")]
+    /// The name of a queue of Leasehold itself, of another workspace, or of the installation. One text for all, so that it does not tell which queues exist.
+    #[error("is reserved; choose another name, or ask an administrator to share the queue")]
     Reserved,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::graph::{Graph, GraphProblem};
 use crate::ids::{DefinitionId, VersionId, WorkspaceId};
+use crate::json;
 use crate::limits::{GRAPH_MAX_BYTES, NODE_ID_MAX_CHARS};
 use crate::text::{self, TextProblem};
 use jiff::Timestamp;
@@ -112,7 +113,9 @@ impl VersionBody {
         match self {
             Self::Graph(graph) => {
                 graph.validate()?;
-                match serde_json::to_vec(graph).map_or(0, |text| text.len()) {
+                // PostgreSQL returns it with numbers written out.
+                let text = serde_json::to_vec(graph).unwrap_or_default();
+                match json::written_out_bytes(&text) {
                     size if size > GRAPH_MAX_BYTES => Err(VersionProblem::TooLarge(size)),
                     _ => Ok(()),
                 }
@@ -128,6 +131,14 @@ impl VersionBody {
                 check("workflow_type", workflow_type)?;
                 check("task_queue", task_queue)
             }
+        }
+    }
+
+    /// Returns the queues of its task nodes, each once; none for a binding.
+    pub fn task_queues(&self) -> Vec<&str> {
+        match self {
+            Self::Graph(graph) => graph.task_queues(),
+            Self::Binding { .. } => Vec::new(),
         }
     }
 

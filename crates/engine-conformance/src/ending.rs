@@ -5,6 +5,9 @@ use crate::graphs::{chain, delay, graph, task, task_of};
 use crate::task_workers::TaskWorkers;
 use leasehold_core::ExecutionEnd;
 use leasehold_core::graph::NodeState;
+use leasehold_core::queue_access::refusal_text;
+use leasehold_engine::StartOutcome;
+use leasehold_store::queue::SharedWith;
 use serde_json::json;
 use std::time::Duration;
 
@@ -63,6 +66,24 @@ pub async fn execution_times_out(g: EngineFixture) {
     assert_eq!(end, ExecutionEnd::TimedOut);
     assert!(error.is_some(), "the error is set");
     let states = [NodeState::Cancelled, NodeState::Cancelled];
+    assert_eq!(g.states(&start).await, states);
+}
+
+/// A node whose queue is no longer shared with the workspace fails when it starts, and the error names the queue.
+pub async fn queue_that_is_no_longer_shared_fails_the_execution(g: EngineFixture) {
+    let nodes = vec![delay("pause", 1), task(&g.queue, "far", "echo")];
+    let start = g.admit(chain(nodes), json!({}), None).await;
+    let none = SharedWith::Workspaces(Vec::new());
+    let by = leasehold_store::Actor::Local;
+    let shared = g.store.queue_share(&g.queue, &none, &by).await;
+    shared.expect("failed to change the sharing");
+    assert_eq!(g.engine.start(&start).await, StartOutcome::Started);
+    let error = format!("node `far` failed: {}", refusal_text(&g.queue));
+    g.expect_failed(&start, &error).await;
+    let counts = g.store.queue_counts(&g.queue).await;
+    let counts = counts.expect("failed to count the jobs");
+    assert_eq!(counts.ready + counts.running + counts.completed, 0);
+    let states = [NodeState::Completed, NodeState::Failed];
     assert_eq!(g.states(&start).await, states);
 }
 

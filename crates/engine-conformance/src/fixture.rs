@@ -215,6 +215,7 @@ impl EngineFixture {
             version,
             priority: claimed.priority,
             params: claimed.params,
+            crashed: false,
             trace: claimed.trace_context.clone(),
             trace_context: claimed.trace_context,
         };

@@ -1,12 +1,13 @@
 //! The engine's calls, each of which is one operation of the store. Runs no node itself.
 
 use async_trait::async_trait;
-use leasehold_core::graph::{GraphOrigin, GraphStop, NodeRun};
+use leasehold_core::graph::{GraphChange, GraphOrigin, GraphStop, Machine, NodeRun};
 use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
+use leasehold_crash_marker::{Computation, CrashMarkers, reach_failpoint};
 use leasehold_engine::{
     Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StopAck,
 };
-use leasehold_store::graph::{GraphStart, GraphStarted, GraphStopped};
+use leasehold_store::graph::{GraphStart, GraphStarted, GraphStopped, jobs_of};
 use leasehold_store::{ErrorKind, Store};
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,12 +39,24 @@ impl EmbeddedOptions {
 pub struct EmbeddedEngine {
     store: Arc<dyn Store>,
     options: EmbeddedOptions,
+    crash_markers: CrashMarkers,
 }
 
 impl EmbeddedEngine {
     /// Creates an engine on this store.
     pub fn new(store: Arc<dyn Store>, options: EmbeddedOptions) -> Self {
-        Self { store, options }
+        Self {
+            store,
+            options,
+            crash_markers: CrashMarkers::default(),
+        }
+    }
+
+    /// Marks the computation of inputs with these markers, as the store does.
+    #[must_use]
+    pub fn with_crash_markers(mut self, markers: CrashMarkers) -> Self {
+        self.crash_markers = markers;
+        self
     }
 
     /// Runs a store operation with the timeout.
@@ -68,6 +81,15 @@ impl EmbeddedEngine {
     }
 }
 
+fn origin(start: &Start) -> GraphOrigin {
+    GraphOrigin {
+        workspace: start.workspace,
+        priority: start.priority,
+        trace_context: start.trace_context.clone(),
+        crashed: start.crashed,
+    }
+}
+
 #[async_trait]
 impl Engine for EmbeddedEngine {
     fn name(&self) -> &'static str {
@@ -85,11 +107,7 @@ impl Engine for EmbeddedEngine {
             execution: start.execution,
             version: start.version.id,
             params: start.params.clone(),
-            origin: GraphOrigin {
-                workspace: start.workspace,
-                priority: start.priority,
-                trace_context: start.trace_context.clone(),
-            },
+            origin: origin(start),
         };
         match self.with_timeout(self.store.graph_start(&graph)).await {
             Ok(GraphStarted::Started | GraphStarted::Ended(_)) => StartOutcome::Started,
@@ -100,6 +118,26 @@ impl Engine for EmbeddedEngine {
             Ok(GraphStarted::NotAGraph) => rejected(NEEDS_TEMPORAL),
             Err(failure) => failure.start_outcome(),
         }
+    }
+
+    fn compute_input(&self, start: &Start) {
+        let VersionBody::Graph(graph) = &start.version.body else {
+            return;
+        };
+        // A published graph is valid.
+        let Ok(machine) = Machine::new(graph.clone()) else {
+            return;
+        };
+        let computation = Computation {
+            execution: start.execution,
+            crashed: start.crashed,
+        };
+        self.crash_markers.compute(computation, || {
+            reach_failpoint(&start.params);
+            let (origin, params) = (origin(start), start.params.clone());
+            let mut change = GraphChange::start(start.execution, origin, Arc::new(machine), params);
+            drop(jobs_of(&mut change));
+        });
     }
 
     async fn describe(&self, execution: ExecutionId) -> Result<Description> {

@@ -117,6 +117,7 @@ fn start() -> Start {
         }),
         priority: 0,
         params: JsonText::default(),
+        crashed: false,
         trace: None,
         trace_context: None,
     }

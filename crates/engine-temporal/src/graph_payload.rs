@@ -55,6 +55,9 @@ pub struct CallInput {
 pub struct TaskInput {
     /// The node's execution.
     pub execution_id: ExecutionId,
+    /// The workspace of the execution, which must be allowed to use the queue. Older histories do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace_id: Option<WorkspaceId>,
     /// The node.
     pub node_id: String,
     /// The queue of the job.

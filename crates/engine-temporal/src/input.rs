@@ -59,10 +59,10 @@ pub(crate) fn header(start: &Start) -> serde_json::Result<Option<Header>> {
 }
 
 /// Whether a workflow with this memo was started for this request.
-pub(crate) fn is_memo_of(start: &Start, memo: Option<&Memo>) -> bool {
+pub(crate) fn is_memo_of(request: RequestId, memo: Option<&Memo>) -> bool {
     let field = memo.and_then(|memo| memo.fields.get(MEMO_REQUEST));
     let read = field.and_then(|field| serde_json::from_slice::<RequestId>(&field.data).ok());
-    read == Some(start.request)
+    read == Some(request)
 }
 
 /// Maps the priority to Temporal's five, of which 1 is the most urgent, and makes workspaces share a task queue fairly.

@@ -12,6 +12,7 @@ mod grpc_codes;
 mod input;
 mod nodes;
 mod options;
+mod prevent;
 mod proto;
 mod start;
 mod stop;
@@ -27,8 +28,11 @@ pub use worker_config::{GRAPH_WORKFLOW_TYPE, GraphWorkerOptions, WORKER_PROGRAM,
 use async_trait::async_trait;
 use connection::Connection;
 use leasehold_core::graph::NodeRun;
-use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
-use leasehold_engine::{Description, EndedPage, Engine, Result, Start, StartOutcome, StopAck};
+use leasehold_core::{ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
+use leasehold_crash_marker::CrashMarkers;
+use leasehold_engine::{
+    Description, EndedPage, Engine, Result, Start, StartOutcome, StartPrevented, StopAck,
+};
 
 /// The prefix of the ids of all workflows started by Leasehold.
 const WORKFLOW_ID_PREFIX: &str = "execution-";
@@ -38,6 +42,7 @@ const WORKFLOW_ID_PREFIX: &str = "execution-";
 pub struct TemporalEngine {
     options: std::sync::Arc<TemporalOptions>,
     connection: Connection,
+    crash_markers: CrashMarkers,
 }
 
 impl TemporalEngine {
@@ -48,7 +53,15 @@ impl TemporalEngine {
         Ok(Self {
             options: options.into(),
             connection,
+            crash_markers: CrashMarkers::default(),
         })
+    }
+
+    /// Marks the computation of inputs with these markers.
+    #[must_use]
+    pub fn with_crash_markers(mut self, markers: CrashMarkers) -> Self {
+        self.crash_markers = markers;
+        self
     }
 }
 
@@ -60,6 +73,20 @@ impl Engine for TemporalEngine {
 
     async fn start(&self, start: &Start) -> StartOutcome {
         self.start_workflow(start).await
+    }
+
+    fn compute_input(&self, start: &Start) {
+        // A failure is the outcome of the start, which computes it again.
+        let _ = self.start_request(start);
+    }
+
+    async fn prevent_start(
+        &self,
+        execution: ExecutionId,
+        request: RequestId,
+        reason: &str,
+    ) -> Result<StartPrevented> {
+        self.prevent_workflow(execution, request, reason).await
     }
 
     async fn nodes(

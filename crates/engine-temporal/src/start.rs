@@ -10,7 +10,8 @@ use crate::proto::{
     WorkflowExecutionAlreadyStartedFailure, WorkflowExecutionInfo, WorkflowExecutionStatus,
     WorkflowIdConflictPolicy, WorkflowIdReusePolicy, WorkflowType,
 };
-use leasehold_core::VersionBody;
+use leasehold_core::{ExecutionId, RequestId, VersionBody};
+use leasehold_crash_marker::{Computation, reach_failpoint};
 use leasehold_engine::{Start, StartOutcome};
 
 impl TemporalEngine {
@@ -37,7 +38,22 @@ impl TemporalEngine {
         }
     }
 
-    fn start_request(&self, start: &Start) -> serde_json::Result<StartWorkflowExecutionRequest> {
+    /// Computes the start's input, with its execution marked.
+    pub(crate) fn start_request(
+        &self,
+        start: &Start,
+    ) -> serde_json::Result<StartWorkflowExecutionRequest> {
+        let computation = Computation {
+            execution: start.execution,
+            crashed: start.crashed,
+        };
+        self.crash_markers.compute(computation, || {
+            reach_failpoint(&start.params);
+            self.build_request(start)
+        })
+    }
+
+    fn build_request(&self, start: &Start) -> serde_json::Result<StartWorkflowExecutionRequest> {
         let (workflow_type, task_queue) = self.workflow_type_and_queue(&start.version.body);
         Ok(StartWorkflowExecutionRequest {
             namespace: self.options.namespace.clone(),
@@ -55,7 +71,7 @@ impl TemporalEngine {
                 .version
                 .execution_timeout
                 .and_then(|timeout| timeout.try_into().ok()),
-            request_id: start_request_id(start),
+            request_id: start_request_id(start.execution),
             workflow_id_reuse_policy: WorkflowIdReusePolicy::RejectDuplicate.into(),
             workflow_id_conflict_policy: WorkflowIdConflictPolicy::Fail.into(),
             memo: Some(input::memo(start)?),
@@ -83,7 +99,10 @@ impl TemporalEngine {
 
     /// Finds out whether the workflow with the start's id is Leasehold's, and whether it has ended.
     async fn resolve_taken_id(&self, start: &Start, rpc_error: &RpcError) -> StartOutcome {
-        match self.find_start(start, rpc_error).await {
+        match self
+            .find_start(start.execution, start.request, rpc_error)
+            .await
+        {
             Ok(Some(latest)) => StartOutcome::AlreadyStarted {
                 ended: crate::describe::end(latest).is_some(),
             },
@@ -104,21 +123,22 @@ impl TemporalEngine {
     ///
     /// A run that continues or retries another has its own request id. It has the memo too if its worker passed it on,
     /// which not every worker does. The first run has this start's request id, until the namespace's retention removes it.
-    async fn find_start(
+    pub(crate) async fn find_start(
         &self,
-        start: &Start,
+        execution: ExecutionId,
+        request: RequestId,
         rpc_error: &RpcError,
     ) -> Result<Option<WorkflowExecutionStatus>, RpcError> {
-        let answer = self.describe_run(start.execution, "").await?;
+        let answer = self.describe_run(execution, "").await?;
         let latest = info(&answer)?;
         let ours = |seen: &DescribeWorkflowExecutionResponse| {
-            request_ids(seen).any(|id| *id == start_request_id(start))
-                || info(seen).is_ok_and(|run| input::is_memo_of(start, run.memo.as_ref()))
+            request_ids(seen).any(|id| *id == start_request_id(execution))
+                || info(seen).is_ok_and(|run| input::is_memo_of(request, run.memo.as_ref()))
         };
-        let is_ours = start_request_id_of(rpc_error) == Some(start_request_id(start))
+        let is_ours = start_request_id_of(rpc_error) == Some(start_request_id(execution))
             || ours(&answer)
             || match first_run(latest) {
-                Some(first) => ours(&self.describe_run(start.execution, first).await?),
+                Some(first) => ours(&self.describe_run(execution, first).await?),
                 None => false,
             };
         Ok(is_ours.then(|| latest.status()))
@@ -137,8 +157,8 @@ fn request_ids(seen: &DescribeWorkflowExecutionResponse) -> impl Iterator<Item =
 }
 
 /// Returns the request id, which is the same for every repetition of a start, so that Temporal deduplicates them.
-fn start_request_id(start: &Start) -> String {
-    format!("start-{}", start.execution)
+pub(crate) fn start_request_id(execution: ExecutionId) -> String {
+    format!("start-{execution}")
 }
 
 fn start_request_id_of(rpc_error: &RpcError) -> Option<String> {

@@ -48,6 +48,8 @@ pub struct WorkerConfig {
     pub server_ca: Option<String>,
     /// Non-public addresses that `http` nodes may call.
     pub http_allow: Vec<String>,
+    /// Addresses, networks and names that `http` nodes must not call.
+    pub http_deny: Vec<String>,
     /// The log level or filter.
     pub log_level: String,
     /// Whether log lines are JSON.

@@ -2,10 +2,10 @@
 
 use crate::describe::{Description, EndedPage};
 use crate::error::Result;
-use crate::start::{Start, StartOutcome};
+use crate::start::{Start, StartOutcome, StartPrevented};
 use async_trait::async_trait;
 use leasehold_core::graph::NodeRun;
-use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
+use leasehold_core::{ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
 
 /// A workflow engine. Every implementation bounds the duration of its calls itself.
 #[async_trait]
@@ -15,6 +15,28 @@ pub trait Engine: Send + Sync + 'static {
 
     /// Starts an execution. Idempotent: repeated calls for one execution start it once.
     async fn start(&self, start: &Start) -> StartOutcome;
+
+    /// Computes the input of a start as [`Engine::start`] does, and discards it. Calls nothing; an engine whose starts have no input to compute does
+    /// nothing.
+    fn compute_input(&self, _start: &Start) {}
+
+    /// Makes an unknown start definite without its input: afterwards the execution does not run, and no late start of it succeeds. This default is for
+    /// an engine that starts no execution that the store has ended.
+    async fn prevent_start(
+        &self,
+        execution: ExecutionId,
+        _request: RequestId,
+        reason: &str,
+    ) -> Result<StartPrevented> {
+        match self.describe(execution).await? {
+            Description::NotFound => Ok(StartPrevented::NotStarted),
+            Description::Ended { .. } => Ok(StartPrevented::Ended),
+            Description::Open => {
+                self.terminate(execution, reason).await?;
+                Ok(StartPrevented::Ended)
+            }
+        }
+    }
 
     /// Returns the current state of an execution. Slots are freed only on this answer.
     async fn describe(&self, execution: ExecutionId) -> Result<Description>;

@@ -13,5 +13,14 @@ pub enum Error {
     Failed(String),
 }
 
+impl Error {
+    /// Returns the cause alone, for a text that says itself that the engine failed.
+    pub fn cause(&self) -> &str {
+        match self {
+            Self::Unavailable(cause) | Self::Failed(cause) => cause,
+        }
+    }
+}
+
 /// The result of an engine call.
 pub type Result<T> = std::result::Result<T, Error>;

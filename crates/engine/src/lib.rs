@@ -11,4 +11,4 @@ mod start;
 pub use describe::{Description, EndedPage};
 pub use engine::{Engine, StopAck};
 pub use error::{Error, Result};
-pub use start::{Start, StartOutcome};
+pub use start::{Start, StartOutcome, StartPrevented};

@@ -20,10 +20,21 @@ pub struct Start {
     pub priority: i16,
     /// The params of the request.
     pub params: JsonText,
+    /// Whether a process crashed while it computed the request's input. Then the input is computed with nothing beside it.
+    pub crashed: bool,
     /// The `traceparent` under which its spans are created; passed to the engine.
     pub trace: Option<String>,
     /// The trace context of the caller that enqueued the request; jobs of its graph inherit it.
     pub trace_context: Option<String>,
+}
+
+/// Outcome of preventing a start. In both cases no late start of the execution runs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartPrevented {
+    /// It was never started, and the engine has no record of it.
+    NotStarted,
+    /// It has ended: before, or by this call. Describing it tells how.
+    Ended,
 }
 
 /// Outcome of a start.

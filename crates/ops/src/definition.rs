@@ -3,8 +3,8 @@
 use crate::checks::{self, InvalidField};
 use leasehold_core::limits::NAME_MAX_CHARS;
 use leasehold_core::{DefinitionId, WorkspaceId};
-use leasehold_store::Store;
 use leasehold_store::definition::{Definition, DefinitionCreated, NewDefinition};
+use leasehold_store::{Actor, Store};
 use thiserror::Error;
 
 /// Why a definition was not created or deleted.
@@ -28,9 +28,13 @@ pub enum DefinitionError {
 }
 
 /// Validates and creates a definition without a version.
-pub async fn create(store: &dyn Store, new: &NewDefinition) -> Result<Definition, DefinitionError> {
+pub async fn create(
+    store: &dyn Store,
+    new: &NewDefinition,
+    by: &Actor,
+) -> Result<Definition, DefinitionError> {
     checks::text("name", &new.name, NAME_MAX_CHARS)?;
-    match store.definition_create(new).await? {
+    match store.definition_create(new, by).await? {
         DefinitionCreated::Created(definition) => Ok(definition),
         DefinitionCreated::NameTaken => Err(DefinitionError::NameTaken(new.name.clone())),
         DefinitionCreated::WorkspaceNotFound => Err(DefinitionError::WorkspaceNotFound),
@@ -54,8 +58,9 @@ pub async fn delete(
     store: &dyn Store,
     workspace: WorkspaceId,
     id: DefinitionId,
+    by: &Actor,
 ) -> Result<(), DefinitionError> {
-    if store.definition_delete(workspace, id).await? {
+    if store.definition_delete(workspace, id, by).await? {
         Ok(())
     } else {
         Err(DefinitionError::NotFound)

@@ -1,20 +1,21 @@
 //! Enqueueing requests: sizes, ranges and the version's params schema are validated, then the store inserts all or none.
 
-use crate::backlog::{Backlog, BacklogError};
-use crate::schema::{self, SchemaCache};
+use crate::quota::{self, QuotaError, Quotas};
+use crate::schema::{self, FirstMismatch, ParamsSchemas, SchemaWorkError, VersionSchema};
 use leasehold_core::json::{self, JsonProblem};
 use leasehold_core::limits::{
     DEDUPE_WINDOW_MAX_DAYS, ENQUEUE_MAX_REQUESTS, IDEMPOTENCY_KEY_MAX_CHARS, NAME_MAX_CHARS,
-    PARAMS_MAX_BYTES, PRIORITY_RANGE, TRACE_CONTEXT_MAX_CHARS,
+    PARAMS_MAX_BYTES, PRIORITY_RANGE, TRACE_CONTEXT_MAX_CHARS, VALIDATION_MAX_SECONDS,
 };
 use leasehold_core::text::{self, TextProblem};
 use leasehold_core::{DefinitionId, RequestId, TraceContext, VersionId, WorkspaceId};
+use leasehold_schema::{Schema, SchemaError, ValidationError, ValidationLimit};
 use leasehold_store::Store;
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, NewRequest};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
 
 /// Why nothing was enqueued.
@@ -41,6 +42,34 @@ pub enum EnqueueError {
         /// The problem.
         problem: String,
     },
+    /// Params that take too much work to validate.
+    #[error("requests[{index}].params: {limit}")]
+    ValidationLimit {
+        /// Position in the call.
+        index: usize,
+        /// The limit.
+        limit: ValidationLimit,
+    },
+    /// The params of the call together take too long to validate; the request at this position was being validated.
+    #[error(
+        "validating the params of this call took longer than {VALIDATION_MAX_SECONDS} s; send fewer requests in one call, or simplify the params_schema"
+    )]
+    ValidationTime(usize),
+    /// The version's params schema was published when other rules held.
+    #[error(
+        "the params_schema of version {version} is not accepted: {error}; publish a corrected version"
+    )]
+    VersionSchema {
+        /// Position in the call.
+        index: usize,
+        /// The version.
+        version: VersionId,
+        /// The rule or limit that the schema breaks.
+        error: SchemaError,
+    },
+    /// The params could not be validated now.
+    #[error(transparent)]
+    SchemaWork(#[from] SchemaWorkError),
     /// A priority is out of range.
     #[error("requests[{index}].priority must be between {} and {}, not {priority}", PRIORITY_RANGE.start(), PRIORITY_RANGE.end())]
     Priority {
@@ -80,9 +109,9 @@ pub enum EnqueueError {
         /// The holder.
         held_by: RequestId,
     },
-    /// The backlog is full.
+    /// A quota of the workspace is exceeded.
     #[error(transparent)]
-    Backlog(#[from] BacklogError),
+    Quota(#[from] QuotaError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] leasehold_store::Error),
@@ -91,20 +120,24 @@ pub enum EnqueueError {
 /// Enqueues requests. Reuse one: it caches compiled schemas.
 #[derive(Debug, Default)]
 pub struct Enqueuer {
-    schemas: SchemaCache,
+    schemas: ParamsSchemas,
 }
 
 impl Enqueuer {
-    /// Enqueues like [`Enqueuer::enqueue`], if the backlog limit of the workspace allows all requests of the call.
+    /// Returns the schemas that requests are validated with, for publishing.
+    pub fn schemas(&self) -> &ParamsSchemas {
+        &self.schemas
+    }
+
+    /// Enqueues like [`Enqueuer::enqueue`], if the quotas of the workspace allow all requests of the call.
     pub async fn enqueue_within(
         &self,
         store: &dyn Store,
-        backlog: &Backlog,
-        call: &Enqueue,
+        quotas: &Quotas,
+        call: Enqueue,
     ) -> Result<Vec<EnqueuedRequest>, EnqueueError> {
-        backlog
-            .admit(store, call.workspace, call.requests.len())
-            .await?;
+        let added = quota::usage_of(&call.requests);
+        quotas.admit(store, call.workspace, added).await?;
         self.enqueue(store, call).await
     }
 
@@ -113,13 +146,17 @@ impl Enqueuer {
     pub async fn enqueue(
         &self,
         store: &dyn Store,
-        call: &Enqueue,
+        mut call: Enqueue,
     ) -> Result<Vec<EnqueuedRequest>, EnqueueError> {
-        check(call)?;
-        let mut call = call.clone();
+        check(&call)?;
+        for new in &mut call.requests {
+            // SQLite stores the text as it is.
+            new.params.strip_whitespace();
+        }
         log_enqueueing(&call);
+        let deadline = schema::deadline();
         loop {
-            self.check_schemas(store, &mut call).await?;
+            self.check_schemas(store, &mut call, deadline).await?;
             return match store.request_enqueue(&call).await? {
                 Enqueued::VersionMoved(_) => continue,
                 Enqueued::All(requests) => {
@@ -141,56 +178,95 @@ impl Enqueuer {
         &self,
         store: &dyn Store,
         call: &mut Enqueue,
+        deadline: Instant,
     ) -> Result<(), EnqueueError> {
         let mut known = HashMap::new();
+        let mut schemas = Vec::with_capacity(call.requests.len());
         for (index, new) in call.requests.iter_mut().enumerate() {
-            let (version, validator) = match known.entry(new.definition) {
+            let (version, schema) = match known.entry(new.definition) {
                 Entry::Occupied(seen) => seen.into_mut(),
-                Entry::Vacant(unseen) => unseen.insert(
-                    self.validator(store, call.workspace, new.definition)
-                        .await?,
-                ),
+                Entry::Vacant(unseen) => {
+                    let found = self.current(store, call.workspace, new.definition, deadline);
+                    unseen.insert(found.await?)
+                }
             };
-            let mismatch = validator
-                .as_ref()
-                .and_then(|schema| schema::mismatch(schema, &new.params));
-            if let Some((path, problem)) = mismatch {
-                return Err(EnqueueError::Schema {
-                    index,
-                    path,
-                    problem,
-                });
-            }
             new.checked_against = *version;
+            schemas.push(usable(index, *version, schema)?);
         }
-        Ok(())
+        let requests = std::mem::take(&mut call.requests);
+        let validated = self
+            .schemas
+            .validate(call.workspace, requests, schemas, deadline);
+        let (requests, mismatch) = validated.await?;
+        call.requests = requests;
+        mismatch.map_or(Ok(()), |mismatch| Err(mismatch.into()))
     }
 
-    /// Returns the definition's current version and its compiled schema. A definition that cannot be enqueued has none; the
+    /// Returns the definition's current version and its schema. A definition that cannot be enqueued has none; the
     /// store returns the reason.
-    async fn validator(
+    async fn current(
         &self,
         store: &dyn Store,
         workspace: WorkspaceId,
         definition: DefinitionId,
-    ) -> Result<(Option<VersionId>, Validator), EnqueueError> {
+        deadline: Instant,
+    ) -> Result<(Option<VersionId>, VersionSchema), EnqueueError> {
         let definition = store.definition_get(workspace, definition).await?;
         let Some(version) = definition.and_then(|definition| definition.current_version) else {
-            return Ok((None, None));
+            return Ok((None, VersionSchema::Absent));
         };
-        if let Some(known) = self.schemas.get(version) {
+        if let Some(known) = self.schemas.cached(version) {
             return Ok((Some(version), known));
         }
         let document = store
             .version_get(workspace, version)
             .await?
             .and_then(|version| version.params_schema.clone());
-        // Publishing compiled the schema, so this cannot fail.
-        let validator = document
-            .and_then(|document| schema::compile(&document).ok())
-            .map(Arc::new);
-        self.schemas.insert(version, validator.clone());
-        Ok((Some(version), validator))
+        let schema = match document {
+            None => VersionSchema::Absent,
+            Some(document) => {
+                let compiled = self.schemas.compile(workspace, document, deadline);
+                match compiled.await? {
+                    Ok(schema) => VersionSchema::Compiled(Arc::new(schema)),
+                    Err(error) => VersionSchema::Refused(Arc::new(error)),
+                }
+            }
+        };
+        self.schemas.cache(version, schema.clone());
+        Ok((Some(version), schema))
+    }
+}
+
+/// Returns the schema to validate a request with, if there is one.
+fn usable(
+    index: usize,
+    version: Option<VersionId>,
+    schema: &VersionSchema,
+) -> Result<Option<Arc<Schema>>, EnqueueError> {
+    match (schema, version) {
+        (VersionSchema::Compiled(schema), _) => Ok(Some(Arc::clone(schema))),
+        (VersionSchema::Refused(error), Some(version)) => Err(EnqueueError::VersionSchema {
+            index,
+            version,
+            error: SchemaError::clone(error),
+        }),
+        (VersionSchema::Absent, _) | (VersionSchema::Refused(_), None) => Ok(None),
+    }
+}
+
+impl From<FirstMismatch> for EnqueueError {
+    fn from(FirstMismatch { index, error }: FirstMismatch) -> Self {
+        match error {
+            ValidationError::Mismatch(mismatch) => Self::Schema {
+                index,
+                path: mismatch.path,
+                problem: mismatch.message,
+            },
+            ValidationError::LimitExceeded(ValidationLimit::Deadline) => {
+                Self::ValidationTime(index)
+            }
+            ValidationError::LimitExceeded(limit) => Self::ValidationLimit { index, limit },
+        }
     }
 }
 
@@ -222,8 +298,6 @@ fn trace(new: &NewRequest) -> Option<String> {
     TraceContext::trace_id_of(new.trace_context.as_deref())
 }
 
-type Validator = Option<Arc<jsonschema::Validator>>;
-
 fn check(call: &Enqueue) -> Result<(), EnqueueError> {
     if !(1..=ENQUEUE_MAX_REQUESTS).contains(&call.requests.len()) {
         return Err(EnqueueError::Count(call.requests.len()));
@@ -236,7 +310,7 @@ fn check(call: &Enqueue) -> Result<(), EnqueueError> {
 }
 
 fn check_one(index: usize, new: &NewRequest) -> Result<(), EnqueueError> {
-    json::check(&new.params, PARAMS_MAX_BYTES)
+    json::check_written_out(new.params.as_str(), PARAMS_MAX_BYTES)
         .map_err(|problem| EnqueueError::Params { index, problem })?;
     if !PRIORITY_RANGE.contains(&new.priority) {
         return Err(EnqueueError::Priority {

@@ -1,6 +1,6 @@
 //! Operations on jobs and queues: validate names, sizes and ranges, then run one store operation. Knows ports only, no database and no HTTP.
 
-use leasehold_core::JsonText;
+use crate::job_quota::{JobQuotaError, JobQuotas};
 use leasehold_core::job::JobRetry;
 use leasehold_core::json::{self, JsonProblem};
 use leasehold_core::lease::{LEASE_MAX, LEASE_MIN};
@@ -12,9 +12,11 @@ use leasehold_core::limits::{
 use leasehold_core::queue::check_user_queue;
 use leasehold_core::retry::Backoff;
 use leasehold_core::text::{self, TextProblem};
-use leasehold_store::Store;
+use leasehold_core::{JsonText, WorkspaceId};
 use leasehold_store::job::{EnqueuedJob, JobStart, NewJob};
+use leasehold_store::key::Key;
 use leasehold_store::queue::{Queue, QueueChange};
+use leasehold_store::{Actor, Store};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -62,6 +64,19 @@ pub enum JobOperationError {
         /// The longest allowed.
         max: Duration,
     },
+    /// The quota of the key is exceeded.
+    #[error(transparent)]
+    Quota(#[from] JobQuotaError),
+    /// The graphs of the workspace may not use the queue.
+    #[error(
+        "queue `{queue}` is not shared with workspace {workspace}; ask an administrator to share it"
+    )]
+    QueueNotShared {
+        /// The queue.
+        queue: String,
+        /// The workspace.
+        workspace: WorkspaceId,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] leasehold_store::Error),
@@ -86,11 +101,44 @@ pub async fn enqueue(
     Ok(store.job_enqueue(jobs).await?)
 }
 
+/// Enqueues like [`enqueue`], if the quota of the key allows all jobs of the call. Jobs that belong to nodes of graphs name their workspaces; the call
+/// fails if one of these may not use the queue of the jobs.
+pub async fn enqueue_within(
+    store: &dyn Store,
+    quotas: &JobQuotas,
+    key: &Key,
+    workspaces: &[WorkspaceId],
+    jobs: &[NewJob],
+) -> Result<Vec<EnqueuedJob>, JobOperationError> {
+    check_shared(store, workspaces, jobs).await?;
+    quotas.admit(store, key.id, &key.rights.scope, jobs).await?;
+    enqueue(store, jobs).await
+}
+
+/// Fails if one of these workspaces may not use the queue of the jobs.
+async fn check_shared(
+    store: &dyn Store,
+    workspaces: &[WorkspaceId],
+    jobs: &[NewJob],
+) -> Result<(), JobOperationError> {
+    if let (Some(job), false) = (jobs.first(), workspaces.is_empty()) {
+        check_queue_field(&Field::of("jobs", 0), &job.queue)?;
+        if let Some(workspace) = store.queue_refused(&job.queue, workspaces).await? {
+            return Err(JobOperationError::QueueNotShared {
+                queue: job.queue.clone(),
+                workspace,
+            });
+        }
+    }
+    Ok(())
+}
+
 /// Validates and applies a change of a queue, which is created if it does not exist.
 pub async fn update_queue(
     store: &dyn Store,
     name: &str,
     change: &QueueChange,
+    by: &Actor,
 ) -> Result<Queue, JobOperationError> {
     let field = Field::default();
     field.name("name", name)?;
@@ -106,7 +154,7 @@ pub async fn update_queue(
     if let Some(Some(timeout)) = change.timeout {
         field.wait("timeout", timeout)?;
     }
-    Ok(store.queue_update(name, change).await?)
+    Ok(store.queue_update(name, change, by).await?)
 }
 
 /// Returns the retry policy of a queue with these changes applied; none if nothing changes.
@@ -138,11 +186,15 @@ pub(crate) fn check_queue_field(field: &Field, name: &str) -> Result<(), JobOper
 }
 
 /// Validates and sets how many jobs of all queues together may run at once.
-pub async fn set_limit(store: &dyn Store, limit: Option<u32>) -> Result<(), JobOperationError> {
+pub async fn set_limit(
+    store: &dyn Store,
+    limit: Option<u32>,
+    by: &Actor,
+) -> Result<(), JobOperationError> {
     if let Some(limit) = limit {
         Field::default().running("limit", limit)?;
     }
-    Ok(store.job_limit_set(limit).await?)
+    Ok(store.job_limit_set(limit, by).await?)
 }
 
 fn check_job(field: &Field, job: &NewJob) -> Result<(), JobOperationError> {
@@ -233,8 +285,8 @@ impl Field {
     }
 
     pub(crate) fn json(&self, field: &str, value: &JsonText) -> Result<(), JobOperationError> {
-        let read = json::parse(value.as_str().as_bytes(), PAYLOAD_MAX_BYTES);
-        read.map(drop).map_err(|problem| JobOperationError::Json {
+        let checked = json::check_text(value.as_str(), PAYLOAD_MAX_BYTES);
+        checked.map_err(|problem| JobOperationError::Json {
             field: self.named(field),
             problem,
         })

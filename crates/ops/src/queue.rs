@@ -1,10 +1,15 @@
-//! Changing a job queue: the change is validated and merged with the queue's settings before it is stored.
+//! Changing a job queue: its settings, which are validated and merged before they are stored, and whom it is shared with.
 
+use crate::checks::{self, InvalidField};
 use crate::job::{JobOperationError, changed_retry, check_queue, update_queue};
+use leasehold_core::limits::{NAME_MAX_CHARS, QUEUE_SHARE_MAX_WORKSPACES};
+use leasehold_core::queue::check_user_queue;
 use leasehold_core::retry::Backoff;
-use leasehold_store::Store;
-use leasehold_store::queue::{Queue, QueueChange};
+use leasehold_core::text::TextProblem;
+use leasehold_store::queue::{Queue, QueueChange, QueueOwnership, QueueShared, SharedWith};
+use leasehold_store::{Actor, Store};
 use std::time::Duration;
+use thiserror::Error;
 
 /// A change of a queue; a field that is none stays as it is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,6 +35,7 @@ pub async fn update(
     store: &dyn Store,
     name: &str,
     update: QueueUpdate,
+    by: &Actor,
 ) -> Result<Queue, JobOperationError> {
     check_queue(name)?;
     let retry = changed_retry(store, name, update.max_attempts, update.backoff).await?;
@@ -41,5 +47,57 @@ pub async fn update(
         retry,
         timeout: update.timeout,
     };
-    update_queue(store, name, &change).await
+    update_queue(store, name, &change, by).await
+}
+
+/// Why the sharing of a queue was not changed.
+#[derive(Debug, Error)]
+pub enum ShareError {
+    /// The queue's name is invalid or reserved.
+    #[error("queue {0}")]
+    Queue(TextProblem),
+    /// A workspace's name is invalid.
+    #[error(transparent)]
+    Invalid(#[from] InvalidField),
+    /// Too many workspaces.
+    #[error(
+        "a queue can be shared with at most {QUEUE_SHARE_MAX_WORKSPACES} named workspaces, not {0}; share it with all"
+    )]
+    Count(usize),
+    /// No workspace has this name.
+    #[error("workspace `{0}` not found")]
+    WorkspaceNotFound(String),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] leasehold_store::Error),
+}
+
+/// Replaces whom a queue is shared with and returns the queue's new ownership. A queue that does not exist is created for the installation.
+pub async fn share(
+    store: &dyn Store,
+    name: &str,
+    with: &SharedWith,
+    by: &Actor,
+) -> Result<QueueOwnership, ShareError> {
+    check_user_queue(name).map_err(ShareError::Queue)?;
+    if let SharedWith::Workspaces(names) = with {
+        if names.len() > QUEUE_SHARE_MAX_WORKSPACES {
+            return Err(ShareError::Count(names.len()));
+        }
+        for (index, name) in names.iter().enumerate() {
+            checks::text(format!("shared_with[{index}]"), name, NAME_MAX_CHARS)?;
+        }
+    }
+    match store.queue_share(name, with, by).await? {
+        QueueShared::Shared(ownership) => Ok(ownership),
+        QueueShared::WorkspaceNotFound(name) => Err(ShareError::WorkspaceNotFound(name)),
+    }
+}
+
+/// Returns the owner and the sharing of these queues, by name; unknown queues are left out.
+pub async fn ownership(
+    store: &dyn Store,
+    names: &[String],
+) -> leasehold_store::Result<Vec<QueueOwnership>> {
+    store.queue_ownership(names).await
 }

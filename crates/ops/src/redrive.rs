@@ -1,9 +1,9 @@
-//! Redriving failed requests: validate the call, check the backlog, then run one store operation.
+//! Redriving failed requests: validate the call, check the quotas of the workspace, then run one store operation.
 
-use crate::backlog::{Backlog, BacklogError};
 use crate::checks::{self, InvalidField};
-use leasehold_core::RequestId;
-use leasehold_core::limits::SWEEP_MAX_BATCH;
+use crate::quota::{QuotaError, Quotas};
+use leasehold_core::limits::{REQUEST_OVERHEAD_BYTES, SWEEP_MAX_BATCH};
+use leasehold_core::{RequestId, Usage};
 use leasehold_store::Store;
 use leasehold_store::request::{Redrive, RedriveMany, Redriven};
 use thiserror::Error;
@@ -17,9 +17,9 @@ pub enum RedriveError {
     /// A field is invalid.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
-    /// The backlog is full.
+    /// A quota of the workspace is exceeded.
     #[error(transparent)]
-    Backlog(#[from] BacklogError),
+    Quota(#[from] QuotaError),
     /// No such request or workspace exists.
     #[error("request or workspace not found")]
     NotFound,
@@ -37,13 +37,18 @@ pub enum RedriveError {
     Store(#[from] leasehold_store::Error),
 }
 
-/// Redrives a failed request if the backlog is not full. Returns the new request.
+/// Redrives a failed request if the quotas of its workspace allow one more. Returns the new request.
 pub async fn redrive(
     store: &dyn Store,
-    backlog: &Backlog,
+    quotas: &Quotas,
     redrive: &Redrive,
 ) -> Result<RequestId, RedriveError> {
-    backlog.admit(store, redrive.workspace, 1).await?;
+    // The bytes of its params are known to the store only; the next figure of the workspace contains them.
+    let added = Usage {
+        requests: 1,
+        bytes: REQUEST_OVERHEAD_BYTES,
+    };
+    quotas.admit(store, redrive.workspace, added).await?;
     match store.request_redrive(redrive).await? {
         Redriven::Enqueued(request) => Ok(request),
         Redriven::AlreadyLive(request) => Err(RedriveError::AlreadyRedriven(request)),
@@ -53,17 +58,27 @@ pub async fn redrive(
     }
 }
 
-/// Redrives failed requests that were never redriven, oldest first, if the backlog is not full. Returns pairs of failed and new request.
+/// Redrives failed requests that were never redriven, oldest first: as many as the quotas of the workspace allow, and fails if they allow none. Returns
+/// pairs of failed and new request. `redrive.max_bytes` is an upper bound beside the quotas.
 pub async fn redrive_many(
     store: &dyn Store,
-    backlog: &Backlog,
+    quotas: &Quotas,
     redrive: &RedriveMany,
 ) -> Result<Vec<(RequestId, RequestId)>, RedriveError> {
-    backlog.admit(store, redrive.workspace, 1).await?;
     let most = u64::from(SWEEP_MAX_BATCH);
     checks::number("limit", redrive.limit.into(), 1, most)?;
-    let redriven = store.request_redrive_many(redrive).await?;
-    if redriven.is_empty() && store.workspace_get(redrive.workspace).await?.is_none() {
+    let workspace = redrive.workspace;
+    let room = quotas.room(store, workspace, redrive.limit.into()).await?;
+    let fitting = RedriveMany {
+        limit: u32::try_from(room.requests).unwrap_or(redrive.limit),
+        max_bytes: redrive.max_bytes.min(room.bytes),
+        ..redrive.clone()
+    };
+    let redriven = store.request_redrive_many(&fitting).await;
+    // How many requests and bytes were added is known to the store.
+    quotas.forget(workspace);
+    let redriven = redriven?;
+    if redriven.is_empty() && store.workspace_get(workspace).await?.is_none() {
         return Err(RedriveError::NotFound);
     }
     Ok(redriven)

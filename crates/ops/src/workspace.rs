@@ -1,12 +1,14 @@
 //! Operations on workspaces: names and limits are validated before the store is called.
 
 use crate::checks::{self, InvalidField};
-use leasehold_core::WorkspaceId;
-use leasehold_core::limits::{CONCURRENCY_MAX, NAME_MAX_CHARS};
-use leasehold_store::Store;
+use leasehold_core::limits::{
+    CONCURRENCY_MAX, MAX_OPEN_BYTES_MAX, MAX_PENDING_MAX, NAME_MAX_CHARS,
+};
+use leasehold_core::{WorkspaceId, WorkspaceQuota};
 use leasehold_store::workspace::{
     NewWorkspace, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceUse,
 };
+use leasehold_store::{Actor, Store};
 use thiserror::Error;
 
 /// Why a workspace was not created, changed or deleted.
@@ -27,10 +29,14 @@ pub enum WorkspaceError {
 }
 
 /// Validates and creates a workspace.
-pub async fn create(store: &dyn Store, new: &NewWorkspace) -> Result<Workspace, WorkspaceError> {
+pub async fn create(
+    store: &dyn Store,
+    new: &NewWorkspace,
+    by: &Actor,
+) -> Result<Workspace, WorkspaceError> {
     checks::text("name", &new.name, NAME_MAX_CHARS)?;
     check_limit(new.limit_override)?;
-    match store.workspace_create(new).await? {
+    match store.workspace_create(new, by).await? {
         WorkspaceCreated::Created(workspace) => Ok(workspace),
         WorkspaceCreated::NameTaken => Err(WorkspaceError::NameTaken(new.name.clone())),
     }
@@ -44,11 +50,11 @@ pub async fn find(store: &dyn Store, name: &str) -> leasehold_store::Result<Opti
     store.workspace_find(name).await
 }
 
-/// Returns a workspace with its slots and requests; none if it is deleted.
+/// Returns a workspace with its slots, its requests and its quotas; none if it is deleted.
 pub async fn get(
     store: &dyn Store,
     id: WorkspaceId,
-) -> leasehold_store::Result<Option<WorkspaceUse>> {
+) -> leasehold_store::Result<Option<(WorkspaceUse, WorkspaceQuota)>> {
     let found = store.workspace_get(id).await?;
     let Some(workspace) = found.filter(|workspace| workspace.deleted_at.is_none()) else {
         return Ok(None);
@@ -57,11 +63,15 @@ pub async fn get(
         return Ok(None);
     };
     let requests = store.request_counts(id).await?;
-    Ok(Some(WorkspaceUse {
+    let Some(quota) = store.workspace_quota(id).await? else {
+        return Ok(None);
+    };
+    let usage = WorkspaceUse {
         workspace,
         slots,
         requests,
-    }))
+    };
+    Ok(Some((usage, quota)))
 }
 
 /// Validates and applies a change of a workspace.
@@ -69,15 +79,25 @@ pub async fn update(
     store: &dyn Store,
     id: WorkspaceId,
     change: &WorkspaceChange,
+    by: &Actor,
 ) -> Result<Workspace, WorkspaceError> {
     check_limit(change.limit_override.flatten())?;
-    let changed = store.workspace_update(id, change).await?;
+    let pending = change.max_pending_override.flatten().unwrap_or_default();
+    checks::number("max_pending", pending, 0, MAX_PENDING_MAX)?;
+    let bytes = change.max_open_bytes_override.flatten();
+    checks::number(
+        "max_open_bytes",
+        bytes.unwrap_or_default(),
+        0,
+        MAX_OPEN_BYTES_MAX,
+    )?;
+    let changed = store.workspace_update(id, change, by).await?;
     changed.ok_or(WorkspaceError::NotFound)
 }
 
 /// Deletes a workspace: nothing can be enqueued, and waiting requests fail when their turn comes.
-pub async fn delete(store: &dyn Store, id: WorkspaceId) -> Result<(), WorkspaceError> {
-    if store.workspace_delete(id).await? {
+pub async fn delete(store: &dyn Store, id: WorkspaceId, by: &Actor) -> Result<(), WorkspaceError> {
+    if store.workspace_delete(id, by).await? {
         Ok(())
     } else {
         Err(WorkspaceError::NotFound)

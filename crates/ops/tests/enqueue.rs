@@ -1,9 +1,9 @@
 //! Tests of the validation before a request reaches the store, on SQLite in memory.
 #![allow(clippy::unwrap_used)]
 
-use leasehold_core::{DefinitionId, Plan, VersionBody, WorkspaceId};
-use leasehold_ops::{EnqueueError, Enqueuer, PublishError, publish};
-use leasehold_store::definition::{DefinitionStore, NewDefinition, NewVersion};
+use leasehold_core::{DefinitionId, Plan, VersionBody, VersionId, WorkspaceId};
+use leasehold_ops::{EnqueueError, Enqueuer, ParamsSchemas, PublishError, publish};
+use leasehold_store::definition::{DefinitionStore, NewDefinition, NewVersion, Publisher};
 use leasehold_store::request::{Enqueue, Idempotency, NewRequest, RequestStore};
 use leasehold_store::workspace::{NewWorkspace, WorkspaceStore};
 use leasehold_store::{SchemaStore, fresh_id};
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tracing::Level;
 
-struct TestStore {
-    store: SqliteStore,
+pub(crate) struct TestStore {
+    pub(crate) store: SqliteStore,
     workspace: WorkspaceId,
     definition: DefinitionId,
 }
 
 impl TestStore {
-    async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let store = SqliteStore::open_in_memory(&SqliteOptions::default()).unwrap();
         store.schema_migrate().await.unwrap();
         let (workspace, definition) = (fresh_id(), fresh_id());
@@ -31,13 +31,19 @@ impl TestStore {
             plan: Plan::Free,
             limit_override: None,
         };
-        store.workspace_create(&new).await.unwrap();
+        store
+            .workspace_create(&new, &leasehold_store::Actor::Local)
+            .await
+            .unwrap();
         let new = NewDefinition {
             id: definition,
             workspace,
             name: "order".into(),
         };
-        store.definition_create(&new).await.unwrap();
+        store
+            .definition_create(&new, &leasehold_store::Actor::Local)
+            .await
+            .unwrap();
         Self {
             store,
             workspace,
@@ -45,39 +51,53 @@ impl TestStore {
         }
     }
 
-    async fn publish(&self, params_schema: Option<Value>) -> Result<(), PublishError> {
-        let body = VersionBody::Binding {
-            workflow_type: "Order".into(),
-            task_queue: "q".into(),
-        };
-        let new = NewVersion {
-            id: fresh_id(),
+    pub(crate) fn version(&self, id: VersionId) -> NewVersion {
+        NewVersion {
+            id,
             workspace: self.workspace,
             definition: self.definition,
-            body,
-            params_schema,
+            body: VersionBody::Binding {
+                workflow_type: "Order".into(),
+                task_queue: "q".into(),
+            },
+            params_schema: None,
             execution_timeout: None,
-        };
-        publish(&self.store, &new).await.map(drop)
+            publisher: Publisher::Administrator,
+        }
     }
 
-    fn request(&self, params: Value) -> NewRequest {
+    pub(crate) async fn publish(&self, params_schema: Option<Value>) -> Result<(), PublishError> {
+        let new = NewVersion {
+            params_schema,
+            ..self.version(fresh_id())
+        };
+        publish(
+            &self.store,
+            &ParamsSchemas::default(),
+            &new,
+            &leasehold_store::Actor::Local,
+        )
+        .await
+        .map(drop)
+    }
+
+    pub(crate) fn request(&self, params: Value) -> NewRequest {
         NewRequest::new(fresh_id(), self.definition, params)
     }
 
-    async fn enqueue(&self, requests: Vec<NewRequest>) -> Result<usize, EnqueueError> {
+    pub(crate) async fn enqueue(&self, requests: Vec<NewRequest>) -> Result<usize, EnqueueError> {
         let call = Enqueue {
             workspace: self.workspace,
             requests,
             by: "test".into(),
         };
         Enqueuer::default()
-            .enqueue(&self.store, &call)
+            .enqueue(&self.store, call)
             .await
             .map(|requests| requests.len())
     }
 
-    async fn pending(&self) -> u64 {
+    pub(crate) async fn pending(&self) -> u64 {
         self.store
             .request_counts(self.workspace)
             .await
@@ -104,7 +124,7 @@ async fn params_that_violate_the_schema_are_rejected_with_their_path_and_nothing
         .to_string();
     assert_eq!(
         error,
-        r#"requests[1].params/order/id: "one" is not of type "integer""#
+        "requests[1].params/order/id: must be of type integer, not string"
     );
     assert_eq!(env.pending().await, 0);
     assert_eq!(env.enqueue(vec![good]).await.unwrap(), 1);
@@ -199,14 +219,17 @@ async fn missing_foreign_and_unpublished_definitions_are_distinguished() {
         plan: Plan::Free,
         limit_override: None,
     };
-    env.store.workspace_create(&other).await.unwrap();
+    env.store
+        .workspace_create(&other, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
     let call = Enqueue {
         workspace: other.id,
         requests: vec![env.request(json!(1))],
         by: "x".into(),
     };
     let error = Enqueuer::default()
-        .enqueue(&env.store, &call)
+        .enqueue(&env.store, call)
         .await
         .unwrap_err();
     assert!(
@@ -247,10 +270,7 @@ async fn single_request_is_logged_before_and_after_and_a_batch_in_one_line() {
             requests,
             by: "user".to_owned(),
         };
-        Enqueuer::default()
-            .enqueue(&env.store, &call)
-            .await
-            .unwrap()
+        Enqueuer::default().enqueue(&env.store, call).await.unwrap()
     };
     let page = DocumentedEvents::parse(include_str!("../../../docs/operations/logs.md"));
     let workspace = format!("workspace={}", env.workspace);

@@ -262,7 +262,9 @@ async fn changes_of_a_queue_are_validated() {
     let store = store().await;
     let cases = invalid_changes();
     for (name, change, expected) in cases {
-        let error = job::update_queue(&store, &name, &change).await.unwrap_err();
+        let error = job::update_queue(&store, &name, &change, &leasehold_store::Actor::Local)
+            .await
+            .unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
     assert_eq!(store.queue_get("mail").await.unwrap(), None);
@@ -273,17 +275,25 @@ async fn changes_of_a_queue_are_validated() {
         retry: retry(1, 1.0),
         ..QueueChange::default()
     };
-    let queue = job::update_queue(&store, "mail", &good).await.unwrap();
+    let queue = job::update_queue(&store, "mail", &good, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
     assert_eq!(queue.settings.limit, Some(0));
 }
 
 #[tokio::test]
 async fn limit_over_all_queues_is_validated() {
     let store = store().await;
-    let error = job::set_limit(&store, Some(1_000_001)).await.unwrap_err();
+    let error = job::set_limit(&store, Some(1_000_001), &leasehold_store::Actor::Local)
+        .await
+        .unwrap_err();
     assert!(matches!(error, JobOperationError::Number { .. }), "{error}");
-    job::set_limit(&store, Some(7)).await.unwrap();
+    job::set_limit(&store, Some(7), &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
     assert_eq!(store.job_limit().await.unwrap(), Some(7));
-    job::set_limit(&store, None).await.unwrap();
+    job::set_limit(&store, None, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
     assert_eq!(store.job_limit().await.unwrap(), None);
 }

@@ -1,7 +1,8 @@
 //! Tests of the operations on real stores, linked into one test program.
 
-mod backlog;
 mod changes;
 mod enqueue;
 mod graph_schema;
 mod job;
+mod params_schema;
+mod quota;

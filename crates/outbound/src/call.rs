@@ -1,8 +1,8 @@
 //! Makes one HTTP call: connects only to allowed addresses, follows redirects itself, limits time and size.
 
-use crate::allow::AllowRule;
 use crate::guard::{AddressGuard, BlockedTarget, DnsLookup, GuardedResolver};
 use crate::response;
+use crate::target_rule::TargetRule;
 use leasehold_core::JsonText;
 use leasehold_core::graph::HttpCall;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION};
@@ -23,7 +23,9 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 #[derive(Clone, Debug, Default)]
 pub struct OutboundOptions {
     /// Rules for non-public targets that may be called.
-    pub allow: Vec<AllowRule>,
+    pub allow: Vec<TargetRule>,
+    /// Rules for targets that must not be called. They override `allow`.
+    pub deny: Vec<TargetRule>,
 }
 
 /// An HTTP client. Clones share their connections.
@@ -37,6 +39,7 @@ impl fmt::Debug for Outbound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Outbound")
             .field("allow", &self.guard.allowed())
+            .field("deny", &self.guard.denied())
             .finish_non_exhaustive()
     }
 }
@@ -110,7 +113,11 @@ impl Outbound {
     /// # Errors
     /// Fails if the system's root certificates cannot be read.
     pub fn new(options: OutboundOptions) -> Result<Self, CallError> {
-        Self::with(AddressGuard::new(options.allow, DnsLookup::System))
+        Self::with(AddressGuard::new(
+            options.allow,
+            options.deny,
+            DnsLookup::System,
+        ))
     }
 
     pub(crate) fn with(guard: AddressGuard) -> Result<Self, CallError> {

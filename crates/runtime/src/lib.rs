@@ -7,9 +7,11 @@
 
 mod canceller;
 mod circuit_breaker;
+mod crash;
 mod dispatcher;
 mod drift_checker;
 mod error;
+mod event_folder;
 mod execution_checker;
 mod full_sweep;
 mod heartbeat;
@@ -26,9 +28,11 @@ mod timeout_sweeper;
 
 pub use canceller::{Canceller, CancellerOptions};
 pub use circuit_breaker::CircuitBreaker;
+pub use crash::{note_crash, recompute};
 pub use dispatcher::{CycleReport, DispatchMode, Dispatcher, DispatcherOptions};
 pub use drift_checker::{DriftChecker, DriftCheckerOptions};
 pub use error::{Error, Result};
+pub use event_folder::EventFolder;
 pub use full_sweep::{FullSweep, FullSweepOptions};
 pub use heartbeat::{HeartbeatOptions, HeartbeatService};
 pub use job_sweeper::{JobSweeper, JobSweeperOptions};

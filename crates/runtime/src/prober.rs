@@ -71,7 +71,7 @@ impl Service for Prober {
         }
         let health = self.engine.health().await;
         self.breaker
-            .record_health(health.map_err(|error| error.to_string()));
+            .record_health(health.map_err(|error| error.cause().to_owned()));
         Ok(Next::After(match self.breaker.state() {
             BreakerState::Open => self.options.interval_when_open,
             BreakerState::Closed { .. } | BreakerState::Recovering { .. } => self.options.interval,

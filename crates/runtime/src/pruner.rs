@@ -1,4 +1,4 @@
-//! Deletes finished requests and jobs after their retention time, a batch at a time. Settings give the retention; the store's clock gives the age.
+//! Deletes finished requests, jobs and entries of the audit log after their retention time, a batch at a time. Settings give the retention; the store's clock gives the age.
 
 use crate::error::{Error, Result};
 use crate::lock::{LockOptions, NamedLock};
@@ -14,13 +14,15 @@ use std::time::Duration;
 const LOCK: &str = "pruneFinished";
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Retention of finished requests and jobs.
+/// Retention of finished requests, jobs and the audit log.
 #[derive(Clone, Debug)]
 pub struct PrunerOptions {
     /// How long completed requests and jobs are kept after their end.
     pub completed: Duration,
     /// How long failed requests and jobs are kept after their end.
     pub failed: Duration,
+    /// How long entries of the audit log are kept.
+    pub audit: Duration,
     /// Time between rounds.
     pub interval: Duration,
     /// The prune batch size: how many requests and how many jobs one call deletes.
@@ -34,6 +36,7 @@ impl Default for PrunerOptions {
         Self {
             completed: 7 * DAY,
             failed: 30 * DAY,
+            audit: 365 * DAY,
             interval: Duration::from_secs(60),
             batch: 1_000,
             lock: LockOptions::default(),
@@ -41,7 +44,7 @@ impl Default for PrunerOptions {
     }
 }
 
-/// Deletes finished requests and jobs after their retention time.
+/// Deletes finished requests, jobs and entries of the audit log after their retention time.
 pub struct Pruner {
     store: Arc<dyn Store>,
     lock: NamedLock,
@@ -83,6 +86,7 @@ impl Service for Pruner {
         let PrunerOptions {
             completed,
             failed,
+            audit,
             interval,
             batch,
             ..
@@ -105,7 +109,11 @@ impl Service for Pruner {
             limit: batch,
         };
         let jobs = self.store.job_prune(&prune).await?;
-        if requests.requests + requests.keys + jobs.jobs + jobs.keys == 0 {
+        let entries = match before(now, audit) {
+            Some(before) => self.store.audit_prune(before, batch).await?,
+            None => 0,
+        };
+        if requests.requests + requests.keys + jobs.jobs + jobs.keys + entries == 0 {
             self.lock.release_before(interval).await;
             return Ok(Next::After(interval));
         }
@@ -113,7 +121,8 @@ impl Service for Pruner {
             requests = requests.requests,
             jobs = jobs.jobs,
             keys = requests.keys + jobs.keys,
-            "pruned finished requests and jobs"
+            audit_entries = entries,
+            "pruned finished requests, jobs and audit entries"
         );
         Ok(Next::Now)
     }

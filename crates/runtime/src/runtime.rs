@@ -4,6 +4,7 @@ use crate::canceller::{Canceller, CancellerOptions};
 use crate::circuit_breaker::CircuitBreaker;
 use crate::dispatcher::{Dispatcher, DispatcherOptions};
 use crate::drift_checker::{DriftChecker, DriftCheckerOptions};
+use crate::event_folder::EventFolder;
 use crate::full_sweep::{FullSweep, FullSweepOptions};
 use crate::heartbeat::{HeartbeatOptions, HeartbeatService};
 use crate::job_sweeper::{JobSweeper, JobSweeperOptions};
@@ -104,6 +105,7 @@ impl Runtime {
             ..options.recoverer.clone()
         };
         runtime.spawn(Recoverer::new(store.clone(), &owner, recoverer));
+        runtime.spawn(EventFolder::new(store.clone()));
         runtime.spawn(JobSweeper::new(store.clone(), options.job_sweeper.clone()));
         if let Some(timeout_sweeper) = options.timeout_sweeper.clone() {
             let store = store.clone();

@@ -1,6 +1,7 @@
 //! Authorization: checks that the key of a call satisfies the access that the route declares.
 
 use crate::api_error::ApiError;
+use crate::key_cache::KeyLookup;
 use crate::route::RoutePolicy;
 use crate::state::State;
 use axum::Extension;
@@ -11,7 +12,8 @@ use axum::middleware::Next;
 use axum::response::Response;
 use leasehold_api::Code;
 use leasehold_core::WorkspaceId;
-use leasehold_core::key::{AccessDecision, Permission};
+use leasehold_core::key::{AccessDecision, CallNeeds, KeyScope, Payloads, Permission};
+use leasehold_store::Actor;
 use leasehold_store::key::Key;
 use std::sync::Arc;
 
@@ -20,7 +22,7 @@ use std::sync::Arc;
 pub(crate) enum Access {
     /// No key.
     Open,
-    /// Any key.
+    /// Any key except a metrics key.
     AnyKey,
     /// An administrator's key.
     Admin,
@@ -30,10 +32,11 @@ pub(crate) enum Access {
     Queue,
     /// A worker's key or an administrator's. The leases or the handler restrict which jobs the call may touch.
     Jobs,
+    /// A workspace's key or an administrator's. The handler restricts a workspace's key to the entries of its workspace.
+    Audit,
+    /// A metrics key or an administrator's.
+    Metrics,
 }
-
-/// `Retry-After` in seconds for a key at its concurrency limit.
-const RETRY_AFTER: u64 = 1;
 
 /// The authenticated caller: its key.
 #[derive(Clone, Debug)]
@@ -46,14 +49,37 @@ impl Caller {
         format!("{name} ({})", self.0.id)
     }
 
+    /// Returns whose share of a memory budget the caller's calls use: that of the workspace, or of the key.
+    pub(crate) fn memory_owner(&self) -> uuid::Uuid {
+        match self.scope().workspace() {
+            Some(workspace) => workspace.into(),
+            None => self.0.id.into(),
+        }
+    }
+
     /// Whether the caller is an administrator.
     pub(crate) fn is_admin(&self) -> bool {
-        self.0.scope.authorize(&Permission::Admin) == AccessDecision::Allowed
+        self.scope().authorize(&Permission::Admin) == AccessDecision::Allowed
     }
 
     /// Whether the caller has access to the jobs of this queue.
     pub(crate) fn may_access_queue(&self, queue: &str) -> bool {
-        self.0.scope.authorize(&Permission::Queue(queue)) == AccessDecision::Allowed
+        self.scope().authorize(&Permission::Queue(queue)) == AccessDecision::Allowed
+    }
+
+    /// Returns what the caller's key gives access to.
+    pub(crate) fn scope(&self) -> &KeyScope {
+        &self.0.rights.scope
+    }
+
+    /// Returns whether responses to the caller contain payloads.
+    pub(crate) fn payloads(&self) -> Payloads {
+        self.0.rights.payloads
+    }
+
+    /// Returns the caller as the audit log records it.
+    pub(crate) fn actor(&self) -> Actor {
+        self.0.actor()
     }
 }
 
@@ -68,65 +94,94 @@ pub(crate) async fn authorize(
     if policy.access == Access::Open {
         return Ok(next.run(request).await);
     }
-    let key = match bearer(&request) {
+    let found = match bearer(&request) {
         // A monitoring route also answers while the store is unavailable.
         Some(text) if !policy.sheddable => state.keys.find_or_stale(text).await?,
         Some(text) => state.keys.find(text).await?,
-        None => None,
+        None => KeyLookup::Unknown,
     };
-    let Some(key) = key else {
-        return Err(ApiError::new(
-            Code::Unauthenticated,
-            "missing, unknown or revoked API key; send a valid key as `Authorization: Bearer …`",
-        ));
-    };
+    let key = valid(found)?;
     let params = params.map_err(|error| ApiError::parameter("path", error.body_text()))?;
-    match decide_access(&key, policy.access, &params) {
-        AccessDecision::Allowed => {}
-        AccessDecision::Hidden => {
-            let what = match policy.access {
-                Access::Queue | Access::Jobs => "queue",
-                _ => "workspace",
-            };
-            return Err(ApiError::not_found(what));
-        }
-        AccessDecision::Forbidden => {
-            return Err(ApiError::new(
-                Code::Forbidden,
-                format!("{} has no access to this route", scope_name(&key)),
-            ));
-        }
-    }
-    let Some(_permit) = state.calls.acquire(key.id) else {
-        let detail = "too many concurrent calls with this key";
-        return Err(ApiError::new(Code::Overloaded, detail).retry_after(RETRY_AFTER));
+    let needs = CallNeeds {
+        changes: !request.method().is_safe(),
+        payloads: policy.needs_payloads,
     };
+    check_access(&key, policy.access, &params, needs)?;
     request.extensions_mut().insert(Caller(key));
     Ok(next.run(request).await)
 }
 
-fn decide_access(key: &Key, access: Access, params: &RawPathParams) -> AccessDecision {
+/// Returns the key if it is valid.
+pub(crate) fn valid(found: KeyLookup) -> Result<Arc<Key>, ApiError> {
+    match found {
+        KeyLookup::Valid(key) => Ok(key),
+        KeyLookup::Expired(at) => Err(ApiError::new(
+            Code::Unauthenticated,
+            format!("the API key expired at {at}; send a valid key as `Authorization: Bearer …`"),
+        )),
+        KeyLookup::Unknown => Err(ApiError::new(
+            Code::Unauthenticated,
+            "missing, unknown or revoked API key; send a valid key as `Authorization: Bearer …`",
+        )),
+    }
+}
+
+fn check_access(
+    key: &Key,
+    access: Access,
+    params: &RawPathParams,
+    needs: CallNeeds,
+) -> Result<(), ApiError> {
+    match decide_access(key, access, params, needs) {
+        AccessDecision::Allowed => Ok(()),
+        AccessDecision::Hidden => {
+            let what = match access {
+                Access::Queue | Access::Jobs => "queue",
+                _ => "workspace",
+            };
+            Err(ApiError::not_found(what))
+        }
+        AccessDecision::Forbidden => Err(ApiError::new(
+            Code::Forbidden,
+            format!("{} has no access to this route", scope_name(key)),
+        )),
+        AccessDecision::ReadOnly => Err(ApiError::new(
+            Code::ReadOnlyKey,
+            "this key is read-only, and this route changes something; use a key with full access",
+        )),
+        AccessDecision::PayloadsHidden => Err(ApiError::new(
+            Code::Forbidden,
+            "payloads are hidden from this key, so it cannot claim jobs; use a key that sees payloads",
+        )),
+    }
+}
+
+fn decide_access(
+    key: &Key,
+    access: Access,
+    params: &RawPathParams,
+    needs: CallNeeds,
+) -> AccessDecision {
     let param = |name: &str| {
         params
             .iter()
             .find(|(key, _)| *key == name)
             .map(|(_, value)| value)
     };
-    match access {
-        Access::Open | Access::AnyKey => key.scope.authorize(&Permission::AnyKey),
-        Access::Admin => key.scope.authorize(&Permission::Admin),
-        Access::Jobs => key.scope.authorize(&Permission::Jobs),
-        Access::Queue => key
-            .scope
-            .authorize(&Permission::Queue(param("queue").unwrap_or_default())),
+    let permission = match access {
+        Access::Open | Access::AnyKey => Permission::AnyKey,
+        Access::Admin => Permission::Admin,
+        Access::Jobs => Permission::Jobs,
+        Access::Audit => Permission::Audit,
+        Access::Metrics => Permission::Metrics,
+        Access::Queue => Permission::Queue(param("queue").unwrap_or_default()),
         Access::Workspace => {
             // Text that is not an id matches no workspace. For an administrator the handler rejects it.
             let id = param("workspace").and_then(|text| text.parse().ok());
-            key.scope.authorize(&Permission::Workspace(
-                id.unwrap_or(WorkspaceId::from(NO_WORKSPACE)),
-            ))
+            Permission::Workspace(id.unwrap_or(WorkspaceId::from(NO_WORKSPACE)))
         }
-    }
+    };
+    key.rights.authorize(&permission, needs)
 }
 
 const NO_WORKSPACE: uuid::Uuid = uuid::Uuid::nil();
@@ -142,9 +197,10 @@ fn bearer(request: &Request) -> Option<&str> {
 }
 
 fn scope_name(key: &Key) -> &'static str {
-    match key.scope.kind() {
-        "workspace" => "a workspace key",
-        "worker" => "a worker key",
-        _ => "an administrator key",
+    match key.rights.scope {
+        KeyScope::Workspace(_) => "a workspace key",
+        KeyScope::Worker { .. } => "a worker key",
+        KeyScope::Metrics => "a metrics key",
+        KeyScope::Admin => "an administrator key",
     }
 }

@@ -2,6 +2,7 @@
 
 use axum::body::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
+use std::collections::HashMap;
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,22 +18,34 @@ pub(crate) struct ConnectionTimeouts {
     pub(crate) head: Duration,
     /// Between two calls.
     pub(crate) idle: Duration,
-    /// For a write that blocks because the peer does not read.
+    /// For a write, or the next chunk of a response, that blocks because the peer does not read.
     pub(crate) write: Duration,
 }
 
-/// Tracks when a connection was last active.
+/// Bytes of a response body that must be sent within the write timeout.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Tracks when a connection was last active, and which of its responses the peer does not read.
 pub(crate) struct ActivityTracker(Mutex<Activity>);
 
 struct Activity {
     /// Calls without a response yet.
     pending: usize,
-    /// Responses that are not sent completely.
-    responding: usize,
-    /// When data was last read or written.
+    /// The responses that are not sent completely, by number.
+    responses: HashMap<u64, Progress>,
+    next_response: u64,
+    /// When data was last read or written, or a call ended.
     last_active: Instant,
     /// When the headers that are being read began.
     head: Option<Instant>,
+}
+
+/// The progress of a response, in bytes of its body that left the process. Other traffic of the connection is none.
+struct Progress {
+    /// Chunks that are passed to the protocol and not sent yet.
+    unsent: usize,
+    /// Since when the response waits for the peer; none while the peer waits for the response.
+    blocked_since: Option<Instant>,
 }
 
 impl ActivityTracker {
@@ -40,20 +53,23 @@ impl ActivityTracker {
         let now = Instant::now();
         Arc::new(Self(Mutex::new(Activity {
             pending: 0,
-            responding: 0,
+            responses: HashMap::new(),
+            next_response: 0,
             last_active: now,
             head: Some(now),
         })))
     }
 
-    /// Returns when the connection times out without further activity, or `None` while a call is pending.
+    /// Returns when the connection times out without further activity, or `None` while a call is pending and every response is read.
     fn deadline(&self, timeouts: &ConnectionTimeouts) -> Option<Instant> {
         let inner = self.inner();
-        match (inner.pending, inner.responding, inner.head) {
-            (0, 0, Some(begun)) => Some(begun + timeouts.head),
-            (0, 0, None) => Some(inner.last_active + timeouts.idle),
-            // A change stream sends a keep-alive more often than this.
-            (0, _, _) => Some(inner.last_active + 2 * timeouts.write),
+        let blocked = inner.responses.values().filter_map(|one| one.blocked_since);
+        if let Some(since) = blocked.min() {
+            return Some(since + timeouts.write);
+        }
+        match (inner.pending + inner.responses.len(), inner.head) {
+            (0, Some(begun)) => Some(begun + timeouts.head),
+            (0, None) => Some(inner.last_active + timeouts.idle),
             _ => None,
         }
     }
@@ -63,7 +79,7 @@ impl ActivityTracker {
         loop {
             let now = Instant::now();
             // New activity may have an earlier deadline.
-            let recheck = now + timeouts.head.min(timeouts.idle);
+            let recheck = now + timeouts.head.min(timeouts.idle).min(timeouts.write);
             match self.deadline(timeouts) {
                 Some(deadline) if deadline <= now => return,
                 Some(deadline) => sleep_until(deadline.min(recheck)).await,
@@ -77,16 +93,13 @@ impl ActivityTracker {
         let mut inner = self.inner();
         inner.pending += 1;
         inner.head = None;
-        Call {
-            tracker: Arc::clone(self),
-            responding: false,
-        }
+        Call(Arc::clone(self))
     }
 
     fn read(&self) {
         let mut inner = self.inner();
         inner.last_active = Instant::now();
-        if inner.pending + inner.responding == 0 {
+        if inner.pending + inner.responses.len() == 0 {
             inner.head = inner.head.or(Some(inner.last_active));
         }
     }
@@ -100,61 +113,157 @@ impl ActivityTracker {
     }
 }
 
-/// A call in progress, from its headers to the end of its response.
-pub(crate) struct Call {
-    tracker: Arc<ActivityTracker>,
-    responding: bool,
-}
+/// A call without a response yet.
+pub(crate) struct Call(Arc<ActivityTracker>);
 
 impl Call {
-    /// Records that the response is being sent; wraps its body.
-    pub(crate) fn respond<B>(mut self, body: B) -> TrackedBody<B> {
-        self.responding = true;
-        {
-            let mut inner = self.tracker.inner();
-            inner.pending -= 1;
-            inner.responding += 1;
-            inner.last_active = Instant::now();
+    /// Records that the response is being sent; wraps its body. `held` is dropped when the last byte of the body is sent.
+    pub(crate) fn respond<B, H>(self, body: B, held: H) -> TrackedBody<B, H> {
+        let tracker = Arc::clone(&self.0);
+        let number = {
+            let mut inner = tracker.inner();
+            let number = inner.next_response;
+            inner.next_response += 1;
+            let progress = Progress {
+                unsent: 0,
+                blocked_since: Some(Instant::now()),
+            };
+            inner.responses.insert(number, progress);
+            number
+        };
+        TrackedBody {
+            body,
+            rest: Bytes::new(),
+            response: Arc::new(SentResponse {
+                tracker,
+                number,
+                _held: held,
+            }),
         }
-        TrackedBody { body, _call: self }
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        let mut inner = self.tracker.inner();
-        if self.responding {
-            inner.responding -= 1;
-        } else {
-            inner.pending -= 1;
-        }
+        let mut inner = self.0.inner();
+        inner.pending -= 1;
         inner.last_active = Instant::now();
     }
 }
 
-/// A response body that keeps its call in progress until it is sent.
-pub(crate) struct TrackedBody<B> {
-    body: B,
-    _call: Call,
+/// A response that is being sent. Its body and every chunk of it that is not sent refer to it.
+struct SentResponse<H> {
+    tracker: Arc<ActivityTracker>,
+    number: u64,
+    _held: H,
 }
 
-impl<B: Body<Data = Bytes> + Unpin> Body for TrackedBody<B> {
+impl<H> SentResponse<H> {
+    fn update(&self, change: impl FnOnce(&mut Progress)) {
+        if let Some(progress) = self.tracker.inner().responses.get_mut(&self.number) {
+            change(progress);
+        }
+    }
+}
+
+impl<H> Drop for SentResponse<H> {
+    fn drop(&mut self) {
+        let mut inner = self.tracker.inner();
+        inner.responses.remove(&self.number);
+        inner.last_active = Instant::now();
+    }
+}
+
+/// A part of a body. The protocol drops it when it has written its last byte to the connection.
+struct Chunk<H> {
+    bytes: Bytes,
+    response: Arc<SentResponse<H>>,
+}
+
+impl<H> AsRef<[u8]> for Chunk<H> {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+impl<H> Drop for Chunk<H> {
+    fn drop(&mut self) {
+        self.response.update(|progress| {
+            progress.unsent -= 1;
+            progress.blocked_since = Some(Instant::now());
+        });
+    }
+}
+
+/// A response body that tracks how much of it is sent, in chunks.
+pub(crate) struct TrackedBody<B, H> {
+    body: B,
+    /// The part of the last frame that is not passed to the protocol yet.
+    rest: Bytes,
+    response: Arc<SentResponse<H>>,
+}
+
+impl<B, H: Send + Sync + 'static> TrackedBody<B, H> {
+    /// Takes the next chunk.
+    fn chunk(&mut self) -> Bytes {
+        let bytes = self.rest.split_to(self.rest.len().min(CHUNK_BYTES));
+        self.response.update(|progress| {
+            progress.unsent += 1;
+            progress.blocked_since.get_or_insert_with(Instant::now);
+        });
+        Bytes::from_owner(Chunk {
+            bytes,
+            response: Arc::clone(&self.response),
+        })
+    }
+}
+
+impl<B, H> Body for TrackedBody<B, H>
+where
+    B: Body<Data = Bytes> + Unpin,
+    H: Send + Sync + 'static,
+{
     type Data = Bytes;
     type Error = B::Error;
 
+    /// The protocol calls this only while the peer accepts data.
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        self.response.update(|progress| {
+            if progress.unsent == 0 {
+                progress.blocked_since = None;
+            }
+        });
+        if self.rest.is_empty() {
+            let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+                Some(Ok(frame)) => frame,
+                other => return Poll::Ready(other),
+            };
+            match frame.into_data() {
+                Ok(data) if !data.is_empty() => self.rest = data,
+                Ok(empty) => return Poll::Ready(Some(Ok(Frame::data(empty)))),
+                Err(other) => return Poll::Ready(Some(Ok(other))),
+            }
+        }
+        let chunk = self.chunk();
+        Poll::Ready(Some(Ok(Frame::data(chunk))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let rest = self.rest.len() as u64;
+        let inner = self.body.size_hint();
+        let mut hint = SizeHint::new();
+        if let Some(upper) = inner.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint.set_lower(inner.lower() + rest);
+        hint
     }
 }
 
@@ -247,57 +356,4 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-
-    use super::*;
-    use tokio::io::AsyncWriteExt;
-
-    const TIMEOUTS: ConnectionTimeouts = ConnectionTimeouts {
-        head: Duration::from_secs(10),
-        idle: Duration::from_secs(60),
-        write: Duration::from_secs(5),
-    };
-
-    /// Returns the seconds until the connection times out.
-    fn left(tracker: &ActivityTracker) -> Option<u64> {
-        let deadline = tracker.deadline(&TIMEOUTS)?;
-        Some((deadline - Instant::now()).as_secs())
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn idle_timeout_is_longer_than_header_timeout() {
-        let tracker = ActivityTracker::new();
-        assert_eq!(left(&tracker), Some(10), "the first headers");
-        let call = tracker.start_call();
-        assert_eq!(left(&tracker), None, "a call is pending");
-        let response = call.respond(());
-        assert_eq!(left(&tracker), Some(10), "its response is being sent");
-        drop(response);
-        assert_eq!(left(&tracker), Some(60), "idle");
-        tokio::time::advance(Duration::from_secs(30)).await;
-        tracker.read();
-        tokio::time::advance(Duration::from_secs(4)).await;
-        tracker.read();
-        assert_eq!(left(&tracker), Some(6), "the next headers have begun");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn idle_connection_times_out() {
-        let tracker = ActivityTracker::new();
-        let begun = Instant::now();
-        drop(tracker.start_call());
-        tracker.timed_out(&TIMEOUTS).await;
-        assert_eq!(begun.elapsed().as_secs(), 60);
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn write_times_out_when_the_peer_does_not_read() {
-        let (ours, _theirs) = tokio::io::duplex(16);
-        let mut stream = TimedStream::new(ours, ActivityTracker::new(), TIMEOUTS.write);
-        let begun = Instant::now();
-        let error = stream.write_all(&[0; 64]).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::TimedOut);
-        assert_eq!(begun.elapsed().as_secs(), 5);
-    }
-}
+mod tests;

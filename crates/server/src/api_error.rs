@@ -1,14 +1,16 @@
 //! Error responses: the only module that turns errors and unsuccessful outcomes into problems.
 
 use crate::access::Caller;
+use crate::claim_wait::ClaimError;
+use crate::load_shed::overloaded;
 use crate::log_throttle::LogThrottle;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use leasehold_api::{Code, Problem};
 use leasehold_core::json::{JsonProblem, JsonProblemKind};
 use leasehold_ops::{
-    BacklogError, CancelError, DefinitionError, EnqueueError, InvalidField, JobOperationError,
-    KeyError, PublishError, RedriveError, WorkspaceError,
+    CancelError, DefinitionError, EnqueueError, InvalidField, JobOperationError, JobQuotaError,
+    KeyError, PublishError, QuotaError, RedriveError, SchemaWorkError, ShareError, WorkspaceError,
 };
 use leasehold_store::{Error, ErrorKind};
 use std::time::Instant;
@@ -21,8 +23,10 @@ pub(crate) type ApiResult<T> = Result<T, ApiError>;
 
 /// `Retry-After` in seconds while the store or the engine is unavailable.
 const STORE_RETRY_AFTER: u64 = 1;
-/// `Retry-After` in seconds while the backlog is full.
-const BACKLOG_RETRY_AFTER: u64 = 5;
+/// `Retry-After` in seconds while all threads for schema work are busy.
+const SCHEMA_RETRY_AFTER: u64 = 1;
+/// `Retry-After` in seconds while a quota of the workspace is used up.
+const QUOTA_RETRY_AFTER: u64 = 5;
 
 static STORE_UNAVAILABLE: LogThrottle = LogThrottle::new();
 static ENGINE_UNAVAILABLE: LogThrottle = LogThrottle::new();
@@ -142,6 +146,21 @@ impl From<Error> for ApiError {
     }
 }
 
+impl ApiError {
+    /// The engine did not answer within so many seconds.
+    pub(crate) fn engine_timeout(seconds: u64) -> Self {
+        if let Some(times) = ENGINE_UNAVAILABLE.record(Instant::now()) {
+            tracing::warn!(
+                seconds,
+                times,
+                "engine did not answer in time; calls rejected"
+            );
+        }
+        let detail = format!("the engine did not answer within {seconds} s");
+        Self::new(Code::EngineUnavailable, detail).retry_after(STORE_RETRY_AFTER)
+    }
+}
+
 impl From<leasehold_engine::Error> for ApiError {
     fn from(error: leasehold_engine::Error) -> Self {
         if let Some(times) = ENGINE_UNAVAILABLE.record(Instant::now()) {
@@ -166,6 +185,16 @@ impl From<EnqueueError> for ApiError {
                 path,
                 problem,
             } => Self::invalid(format!("/requests/{index}/params{path}"), problem),
+            EnqueueError::ValidationLimit { index, limit } => {
+                Self::invalid(format!("/requests/{index}/params"), limit.to_string())
+            }
+            EnqueueError::ValidationTime(index) => {
+                Self::invalid(format!("/requests/{index}/params"), text)
+            }
+            EnqueueError::VersionSchema { index, .. } => {
+                Self::invalid(format!("/requests/{index}/definition"), text)
+            }
+            EnqueueError::SchemaWork(error) => error.into(),
             EnqueueError::Priority { index, .. } => {
                 Self::invalid(format!("/requests/{index}/priority"), text)
             }
@@ -183,7 +212,7 @@ impl From<EnqueueError> for ApiError {
             EnqueueError::KeyConflict { held_by, .. } => {
                 Self::new(Code::IdempotencyConflict, text).held_by(held_by)
             }
-            EnqueueError::Backlog(error) => error.into(),
+            EnqueueError::Quota(error) => error.into(),
             EnqueueError::Store(error) => error.into(),
         }
     }
@@ -211,14 +240,42 @@ impl ApiError {
     }
 }
 
-impl From<BacklogError> for ApiError {
-    fn from(error: BacklogError) -> Self {
+impl From<ClaimError> for ApiError {
+    fn from(error: ClaimError) -> Self {
+        match error {
+            ClaimError::Store(error) => error.into(),
+            ClaimError::PollsFull(full) => {
+                let detail = full.detail("claims that wait for jobs", "half of server.calls_max");
+                overloaded(&detail)
+            }
+        }
+    }
+}
+
+impl From<SchemaWorkError> for ApiError {
+    fn from(error: SchemaWorkError) -> Self {
+        match error {
+            SchemaWorkError::Overloaded => {
+                Self::new(Code::Overloaded, error.to_string()).retry_after(SCHEMA_RETRY_AFTER)
+            }
+            SchemaWorkError::Crashed => {
+                Self::new(Code::Internal, "internal error; see the server's log")
+            }
+        }
+    }
+}
+
+impl From<QuotaError> for ApiError {
+    fn from(error: QuotaError) -> Self {
         let text = error.to_string();
         match error {
-            BacklogError::Full { .. } => {
-                Self::new(Code::BacklogFull, text).retry_after(BACKLOG_RETRY_AFTER)
+            QuotaError::Pending { .. } => {
+                Self::new(Code::BacklogFull, text).retry_after(QUOTA_RETRY_AFTER)
             }
-            BacklogError::Store(error) => error.into(),
+            QuotaError::Bytes { .. } => {
+                Self::new(Code::QuotaExceeded, text).retry_after(QUOTA_RETRY_AFTER)
+            }
+            QuotaError::Store(error) => error.into(),
         }
     }
 }
@@ -228,7 +285,7 @@ impl From<RedriveError> for ApiError {
         let text = error.to_string();
         match error {
             RedriveError::Invalid(invalid) => invalid.into(),
-            RedriveError::Backlog(error) => error.into(),
+            RedriveError::Quota(error) => error.into(),
             RedriveError::NotFound => Self::not_found("request"),
             RedriveError::NotFailed => Self::new(Code::NotFailed, text),
             RedriveError::AlreadyRedriven(request) => {
@@ -266,7 +323,14 @@ impl From<PublishError> for ApiError {
             PublishError::SchemaDocument(problem) => {
                 Self::invalid(format!("/params_schema{}", problem.path), message(&problem))
             }
-            PublishError::Schema(_) => Self::invalid("/params_schema", text),
+            PublishError::Schema(error) => Self::invalid(
+                format!("/params_schema{}", error.path),
+                error.problem.to_string(),
+            ),
+            PublishError::SchemaWork(error) => error.into(),
+            PublishError::TooManyQueues { index } => {
+                Self::invalid(format!("/body/graph/nodes/{index}/queue"), text)
+            }
             PublishError::Timeout => Self::invalid("/execution_timeout_ms", text),
             PublishError::Store(error) => error.into(),
         }
@@ -293,7 +357,25 @@ impl From<JobOperationError> for ApiError {
             ),
             JobOperationError::Number { ref field, .. }
             | JobOperationError::Time { ref field, .. } => Self::invalid(body_pointer(field), text),
-            JobOperationError::Store(error) => error.into(),
+            JobOperationError::QueueNotShared { .. } => Self::new(Code::QueueNotShared, text),
+            JobOperationError::Quota(JobQuotaError::Bytes { .. }) => {
+                Self::new(Code::QuotaExceeded, text).retry_after(QUOTA_RETRY_AFTER)
+            }
+            JobOperationError::Quota(JobQuotaError::Store(error))
+            | JobOperationError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ShareError> for ApiError {
+    fn from(error: ShareError) -> Self {
+        let text = error.to_string();
+        match error {
+            ShareError::Queue(problem) => Self::parameter("queue", problem.to_string()),
+            ShareError::Invalid(invalid) => invalid.into(),
+            ShareError::Count(_) => Self::invalid("/shared_with", text),
+            ShareError::WorkspaceNotFound(_) => Self::new(Code::NotFound, text),
+            ShareError::Store(error) => error.into(),
         }
     }
 }
@@ -335,6 +417,11 @@ impl From<KeyError> for ApiError {
             KeyError::Invalid(invalid) => invalid.into(),
             KeyError::WorkspaceNotFound => Self::new(Code::NotFound, "workspace not found"),
             KeyError::NotFound => Self::not_found("key"),
+            KeyError::LastAdmin => Self::new(Code::LastAdminKey, error.to_string()),
+            KeyError::ExceedsRights => Self::new(Code::Forbidden, error.to_string()),
+            KeyError::RotationOfInvalidKey | KeyError::AlreadyRotated(_) => {
+                Self::new(Code::RotationRefused, error.to_string())
+            }
             KeyError::Random(text) => {
                 tracing::error!(error = text, "failed to generate a key");
                 Self::new(Code::Internal, "internal error; see the server's log")

@@ -4,7 +4,7 @@ use crate::api_error::ApiError;
 use crate::openapi::Api;
 use crate::route::RoutePolicy;
 use crate::state::State;
-use crate::{access, deadline, load_shed, metrics, rate_limit, routes as all, trace};
+use crate::{access, call_memory, deadline, load_shed, metrics, rate_limit, routes as all, trace};
 use axum::http::{HeaderValue, Method, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
@@ -50,11 +50,17 @@ pub fn app(state: State) -> Router {
 /// Adds the layers of every route, outermost last. The policy is the outermost layer, so each layer can read it.
 fn layered(route: MethodRouter<State>, policy: RoutePolicy, state: &State) -> MethodRouter<State> {
     route
+        // Innermost: inside authorization, which knows the caller, and without the responses of the layers.
+        .route_layer(from_fn_with_state(
+            state.clone(),
+            call_memory::hold_response,
+        ))
         .route_layer(from_fn_with_state(state.clone(), rate_limit::limit_rate))
         // Inside authorization, so that only callers with a key create spans.
         .route_layer(from_fn_with_state(state.clone(), trace::trace))
-        .route_layer(from_fn_with_state(state.clone(), access::authorize))
+        // Inside authorization too: calls are counted by workspace or key.
         .route_layer(from_fn_with_state(state.clone(), load_shed::shed_load))
+        .route_layer(from_fn_with_state(state.clone(), access::authorize))
         .route_layer(from_fn_with_state(state.clone(), deadline::apply_deadline))
         .route_layer(Extension(policy))
 }

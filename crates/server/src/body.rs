@@ -1,20 +1,23 @@
 //! Extractors of request bodies: bounded in size and time, strict JSON. An error names the invalid field.
 
+use crate::access::Caller;
 use crate::api_error::{self, ApiError, ApiResult, pointer};
 use crate::load_shed::CallPermit;
 use crate::state::State;
 use crate::strict::StrictDeserializer;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{FromRequest, Request};
-use axum::http::{HeaderMap, header};
+use axum::http::{Extensions, HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use bytes::BytesMut;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use leasehold_api::Code;
 use leasehold_core::json;
+use leasehold_core::limits::GRAPH_MAX_MEMORY_BYTES;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_path_to_error::Track;
+use uuid::Uuid;
 
 /// An ordinary JSON body, or a JSON response.
 pub(crate) struct Json<T>(pub(crate) T);
@@ -24,6 +27,9 @@ const BLOCKING_PARSE_MIN: usize = 256 * 1024;
 
 /// A JSON body with a batch or a graph, which may be larger.
 pub(crate) struct BatchJson<T>(pub(crate) T);
+
+/// A JSON body with a graph: as large as a batch, but bounded in the memory that it takes once it is parsed.
+pub(crate) struct GraphJson<T>(pub(crate) T);
 
 /// An ordinary JSON body that may be absent or `null`; then the defaults apply.
 pub(crate) struct OptionalJson<T>(pub(crate) T);
@@ -45,6 +51,23 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<State> for BatchJson<T> {
         read(request, state, state.options.batch_max_bytes)
             .await
             .map(Self)
+    }
+}
+
+impl<T: DeserializeOwned + Send + 'static> FromRequest<State> for GraphJson<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &State) -> ApiResult<Self> {
+        let body = ReceivedBody::receive(request, state, state.options.batch_max_bytes).await?;
+        let memory = json::tree_bytes(&body.bytes);
+        if memory > GRAPH_MAX_MEMORY_BYTES {
+            let detail = format!(
+                "takes about {memory} bytes in memory, of {GRAPH_MAX_MEMORY_BYTES} allowed; use fewer small objects and arrays"
+            );
+            return Err(ApiError::invalid("", detail));
+        }
+        body.count(memory)?;
+        body.parse().await.map(Self)
     }
 }
 
@@ -72,29 +95,79 @@ async fn read<T: DeserializeOwned + Send + 'static>(
     state: &State,
     max: usize,
 ) -> ApiResult<T> {
-    let (parts, body) = request.into_parts();
-    check_type(&parts.headers)?;
-    check_length(&parts.headers, max)?;
-    let limit = state.options.body_timeout;
-    let permit = parts.extensions.get::<CallPermit>();
-    let Ok(bytes) = tokio::time::timeout(limit, collect(body, max, permit)).await else {
-        return Err(ApiError::new(
-            Code::BodyTooSlow,
-            format!("the body did not arrive within {limit:?}"),
-        ));
-    };
-    let bytes = bytes?;
-    if bytes.len() < BLOCKING_PARSE_MIN {
-        return parse(&bytes);
+    ReceivedBody::receive(request, state, max)
+        .await?
+        .parse()
+        .await
+}
+
+/// The bytes of a body, and what counts them until the call ends.
+struct ReceivedBody {
+    bytes: Bytes,
+    counter: Option<BodyCounter>,
+}
+
+/// Counts the bytes of a body towards the memory of all bodies.
+struct BodyCounter {
+    permit: CallPermit,
+    owner: Uuid,
+}
+
+impl BodyCounter {
+    /// Returns the counter of a call; none if the call has no permit.
+    fn of(extensions: &Extensions) -> Option<Self> {
+        let caller = extensions.get::<Caller>();
+        Some(Self {
+            permit: extensions.get::<CallPermit>()?.clone(),
+            owner: caller.map_or(Uuid::nil(), Caller::memory_owner),
+        })
     }
-    // Parsing takes long enough to delay other tasks on this thread.
-    let parsed = tokio::task::spawn_blocking(move || parse(&bytes)).await;
-    parsed.unwrap_or_else(|_| {
-        Err(ApiError::new(
-            Code::Internal,
-            "parsing the body was interrupted",
-        ))
-    })
+
+    fn count(&self, bytes: usize) -> ApiResult<()> {
+        self.permit.count_body_bytes(self.owner, bytes)
+    }
+}
+
+impl ReceivedBody {
+    /// Receives the body of a call, of at most `max` bytes.
+    async fn receive(request: Request, state: &State, max: usize) -> ApiResult<Self> {
+        let (parts, body) = request.into_parts();
+        check_type(&parts.headers)?;
+        check_length(&parts.headers, max)?;
+        let limit = state.options.body_timeout;
+        let counter = BodyCounter::of(&parts.extensions);
+        let collected = collect(body, max, counter.as_ref());
+        let Ok(bytes) = tokio::time::timeout(limit, collected).await else {
+            return Err(ApiError::new(
+                Code::BodyTooSlow,
+                format!("the body did not arrive within {limit:?}"),
+            ));
+        };
+        let bytes = bytes?;
+        Ok(Self { bytes, counter })
+    }
+
+    /// Counts more bytes than those received, until the call ends.
+    fn count(&self, bytes: usize) -> ApiResult<()> {
+        self.counter
+            .as_ref()
+            .map_or(Ok(()), |counter| counter.count(bytes))
+    }
+
+    async fn parse<T: DeserializeOwned + Send + 'static>(self) -> ApiResult<T> {
+        let bytes = self.bytes;
+        if bytes.len() < BLOCKING_PARSE_MIN {
+            return parse(&bytes);
+        }
+        // Parsing takes long enough to delay other tasks on this thread.
+        let parsed = tokio::task::spawn_blocking(move || parse(&bytes)).await;
+        parsed.unwrap_or_else(|_| {
+            Err(ApiError::new(
+                Code::Internal,
+                "parsing the body was interrupted",
+            ))
+        })
+    }
 }
 
 fn check_type(headers: &HeaderMap) -> ApiResult<()> {
@@ -126,7 +199,7 @@ fn check_length(headers: &HeaderMap, max: usize) -> ApiResult<()> {
     }
 }
 
-async fn collect(body: Body, max: usize, permit: Option<&CallPermit>) -> ApiResult<Bytes> {
+async fn collect(body: Body, max: usize, counter: Option<&BodyCounter>) -> ApiResult<Bytes> {
     let mut body = Limited::new(body, max);
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
@@ -136,13 +209,13 @@ async fn collect(body: Body, max: usize, permit: Option<&CallPermit>) -> ApiResu
             } else {
                 ApiError::new(
                     Code::MalformedJson,
-                    "the connection closed before the body was complete",
+                    "the body is incomplete, or its chunks are malformed",
                 )
             }
         })?;
         if let Ok(data) = frame.into_data() {
-            if let Some(permit) = permit {
-                permit.count_body_bytes(data.len())?;
+            if let Some(counter) = counter {
+                counter.count(data.len())?;
             }
             all.extend_from_slice(&data);
         }
@@ -157,7 +230,8 @@ fn too_large(max: usize) -> ApiError {
     )
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
+/// Parses a body.
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> ApiResult<T> {
     json::scan(bytes).map_err(|problem| api_error::from_json("", &problem))?;
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let mut track = Track::new();

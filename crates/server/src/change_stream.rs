@@ -1,6 +1,9 @@
 //! One subscriber's stream of changes: reads one page at a time from its cursor, and ends when the key or the workspace is gone. Knows no route.
 
-use crate::concurrency::ConcurrencyPermit;
+use crate::call_owner::{self, Owner};
+use crate::cursors::ListCursors;
+use crate::key_cache::KeyLookup;
+use crate::owner_pool::OwnerPermit;
 use crate::routes::convert_event;
 use crate::state::State;
 use axum::response::sse::Event;
@@ -30,7 +33,10 @@ pub(crate) struct ChangeSubscriber {
     pub(crate) key: Arc<Key>,
     /// Only changes of this workspace; `None` for all.
     pub(crate) workspace: Option<WorkspaceId>,
-    pub(crate) _permit: ConcurrencyPermit,
+    /// Writes the positions that the subscriber receives.
+    pub(crate) cursors: ListCursors<'static>,
+    /// The permits of the stream: that of its owner and that of its key.
+    pub(crate) _permits: [OwnerPermit; 2],
 }
 
 /// Whether the workspace exists and is not deleted.
@@ -55,8 +61,8 @@ pub(crate) async fn open(
     let ready = match start {
         // There is no cursor before the oldest change: a client that disconnects here starts from the oldest again.
         ChangeStart::Oldest => ready,
-        ChangeStart::Now => ready.id(&page.cursor.0),
-        ChangeStart::After(cursor) => ready.id(cursor.0),
+        ChangeStart::Now => ready.id(subscriber.cursors.seal(&page.cursor.0)),
+        ChangeStart::After(cursor) => ready.id(subscriber.cursors.seal(cursor.0)),
     };
     let now = Instant::now();
     let stream = ChangeStream {
@@ -71,7 +77,8 @@ pub(crate) async fn open(
         ended: false,
     };
     Ok(futures::stream::unfold(stream, async |mut stream| {
-        let event = stream.next().await?;
+        let owner = Owner::of(&stream.subscriber.key);
+        let event = call_owner::scope(Some(owner), stream.next()).await?;
         Some((Ok(event), stream))
     }))
 }
@@ -117,20 +124,24 @@ impl ChangeStream {
             }
             self.check_access().await?;
             if let Some(change) = self.buffer.pop_front() {
-                return request_event(change);
+                return request_event(change, &self.subscriber.cursors);
             }
-            if self.read_page().await? {
+            let more = self.read_page().await?;
+            if !self.buffer.is_empty() {
                 continue;
             }
             if self.sent_at.elapsed() >= KEEP_ALIVE_INTERVAL {
                 // An id without data is no event for the client, but moves its cursor past the changes of other workspaces.
-                return Ok(Event::default().id(&self.cursor.0).comment("keep-alive"));
+                let id = self.subscriber.cursors.seal(&self.cursor.0);
+                return Ok(Event::default().id(id).comment("keep-alive"));
             }
-            self.wait().await;
+            if !more {
+                self.wait().await;
+            }
         }
     }
 
-    /// Reads a page. Returns whether it has changes.
+    /// Reads a page. Returns whether more changes may follow at once.
     async fn read_page(&mut self) -> Result<bool, &'static str> {
         // Later notifications are for changes after this page.
         self.notifications.mark_unchanged();
@@ -145,7 +156,7 @@ impl ChangeStream {
         })?;
         self.cursor = page.cursor;
         self.buffer = page.changes.into();
-        Ok(!self.buffer.is_empty())
+        Ok(page.more)
     }
 
     async fn wait(&mut self) {
@@ -166,25 +177,25 @@ impl ChangeStream {
         }
         self.checked_at = Instant::now();
         let unavailable = |_| "the store is unavailable; reconnect later";
-        let valid = self.state.keys.is_valid(&self.subscriber.key).await;
-        if !valid.map_err(unavailable)? {
-            return Err("the key was revoked");
-        }
-        match self.subscriber.workspace {
-            Some(id)
-                if !workspace_exists(&*self.state.store, id)
-                    .await
-                    .map_err(unavailable)? =>
-            {
-                Err("the workspace was deleted")
+        // The workspace first: without it its key is invalid too.
+        if let Some(id) = self.subscriber.workspace {
+            let exists = workspace_exists(&*self.state.store, id).await;
+            if !exists.map_err(unavailable)? {
+                return Err("the workspace was deleted");
             }
-            _ => Ok(()),
+        }
+        let found = self.state.keys.find_again(&self.subscriber.key).await;
+        match found.map_err(unavailable)? {
+            KeyLookup::Valid(_) => Ok(()),
+            KeyLookup::Expired(_) => Err("the key expired"),
+            KeyLookup::Unknown => Err("the key was revoked"),
         }
     }
 }
 
-fn request_event(change: Change) -> Result<Event, &'static str> {
-    let event = Event::default().event("request").id(&change.cursor.0);
+fn request_event(change: Change, cursors: &ListCursors<'_>) -> Result<Event, &'static str> {
+    let id = cursors.seal(&change.cursor.0);
+    let event = Event::default().event("request").id(id);
     let event = event.json_data(convert_event(change.event));
     event.map_err(|error| {
         tracing::error!(%error, "failed to serialize a change; stream ended");

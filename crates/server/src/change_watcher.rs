@@ -94,12 +94,10 @@ impl ChangeWatcher {
             let start = ChangeStart::After(cursor);
             let page = self.store.change_list(&start, None, PAGE_MAX).await?;
             let changed: HashSet<_> = page.changes.iter().map(|c| c.event.workspace).collect();
-            match page.changes.len() {
-                0 => return Ok((page.cursor, ChangeSet::None)),
-                few if few < PAGE_MAX as usize => {
-                    return Ok((page.cursor, ChangeSet::Workspaces(changed)));
-                }
-                _ => {}
+            match page.changes.is_empty() {
+                _ if page.more => {}
+                true => return Ok((page.cursor, ChangeSet::None)),
+                false => return Ok((page.cursor, ChangeSet::Workspaces(changed))),
             }
         }
         // The notified streams read after this point, so they see the changes skipped here.
@@ -133,7 +131,7 @@ mod tests {
 
     use super::*;
     use leasehold_core::{Plan, VersionBody};
-    use leasehold_store::definition::{NewDefinition, NewVersion};
+    use leasehold_store::definition::{NewDefinition, NewVersion, Publisher};
     use leasehold_store::request::{Enqueue, NewRequest};
     use leasehold_store::workspace::NewWorkspace;
     use leasehold_store::{SchemaStore, fresh_id};
@@ -156,13 +154,19 @@ mod tests {
             plan: Plan::Free,
             limit_override: None,
         };
-        store.workspace_create(&new).await.unwrap();
+        store
+            .workspace_create(&new, &leasehold_store::Actor::Local)
+            .await
+            .unwrap();
         let new = NewDefinition {
             id: definition,
             workspace,
             name: "order".to_owned(),
         };
-        store.definition_create(&new).await.unwrap();
+        store
+            .definition_create(&new, &leasehold_store::Actor::Local)
+            .await
+            .unwrap();
         let new = NewVersion {
             id: fresh_id(),
             workspace,
@@ -173,8 +177,11 @@ mod tests {
             },
             params_schema: None,
             execution_timeout: None,
+            publisher: Publisher::Administrator,
         };
-        store.version_publish(&new).await.unwrap().unwrap();
+        let by = leasehold_store::Actor::Local;
+        let published = store.version_publish(&new, &by).await.unwrap();
+        published.version().unwrap();
         let call = Enqueue {
             workspace,
             requests: vec![NewRequest::new(fresh_id(), definition, Value::Null)],

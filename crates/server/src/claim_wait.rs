@@ -1,13 +1,18 @@
-//! Long polling for jobs: claims that found no job wait per queue, and only the first waiter of a queue polls the store. Knows no HTTP.
+//! Long polling for jobs: claims that found no job wait per queue, and only the first waiter of a queue polls the store. How many wait at once is shared fairly
+//! by workspace or key. Knows no HTTP.
 //!
 //! A claim tries at once. If it found nothing and may wait, it joins the waiters of its queue. The first waiter (the leader) arms the notification, tries to
 //! claim, and sleeps until a notification arrives, the next job becomes due or its wait is over; the others sleep behind it and cost the store nothing. When
 //! the leader leaves, with or without jobs, the next waiter becomes the leader and tries at once. So a notification costs one claim per queue with waiters,
 //! however many wait, and jobs for many waiters are claimed one claim after the other, which is how the store serves the claims of a queue anyway.
 
+use crate::call_memory::CallMemory;
+use crate::call_owner::{self, Owner};
+use crate::owner_pool::{OwnerPermit, OwnerPool, PoolFull};
 use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished, JobsClaimed};
+use leasehold_core::limits::{CLAIM_MAX_BYTES, ERROR_MAX_CHARS, PAYLOAD_MAX_BYTES};
 use leasehold_core::spurious_wakeup::{QUIET_PERIOD, spurious_wakeup_delay};
-use leasehold_store::{Result, Store};
+use leasehold_store::{Error, Result, Store};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -22,8 +27,9 @@ const POLL_INTERVAL: Duration = Duration::from_secs(5);
 type LeaderLock = Arc<tokio::sync::Mutex<()>>;
 
 /// The waiting claims of all queues.
-#[derive(Default)]
 pub(crate) struct ClaimWaiters {
+    /// The claims that may wait at once.
+    polls: Arc<OwnerPool>,
     leaders: Mutex<HashMap<String, LeaderLock>>,
     /// Claims in progress, and jobs being returned.
     tasks: TaskTracker,
@@ -34,16 +40,44 @@ struct Waiter<'a> {
     waiters: &'a ClaimWaiters,
     queue: &'a str,
     leader: LeaderLock,
+    _poll: OwnerPermit,
+}
+
+/// Why a claim returned no guard.
+#[derive(Debug)]
+pub(crate) enum ClaimError {
+    /// The store failed.
+    Store(Error),
+    /// There was no job, and too many claims wait already.
+    PollsFull(PoolFull),
+}
+
+impl From<Error> for ClaimError {
+    fn from(error: Error) -> Self {
+        Self::Store(error)
+    }
 }
 
 impl ClaimWaiters {
-    fn join<'a>(&'a self, queue: &'a str) -> Waiter<'a> {
+    /// Allows up to `polls_max` claims to wait at once.
+    pub(crate) fn new(polls_max: usize) -> Self {
+        Self {
+            polls: OwnerPool::new(polls_max),
+            leaders: Mutex::default(),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    fn join<'a>(&'a self, queue: &'a str) -> Result<Waiter<'a>, PoolFull> {
+        let owner = call_owner::current().unwrap_or(Owner::Anonymous);
+        let poll = self.polls.try_acquire(owner)?;
         let leader = self.lock().entry(queue.to_owned()).or_default().clone();
-        Waiter {
+        Ok(Waiter {
             waiters: self,
             queue,
             leader,
-        }
+            _poll: poll,
+        })
     }
 
     /// Returns how many claims wait.
@@ -83,13 +117,13 @@ pub(crate) async fn claim(
     claim: JobClaim,
     wait: Duration,
     stop: &CancellationToken,
-) -> Result<ClaimGuard> {
+) -> Result<ClaimGuard, ClaimError> {
     let until = Instant::now() + wait;
     let guard = try_claim(store, waiters, &claim).await?;
     if !guard.claimed.jobs.is_empty() || wait.is_zero() {
         return Ok(guard);
     }
-    let waiter = waiters.join(&claim.queue);
+    let waiter = waiters.join(&claim.queue).map_err(ClaimError::PollsFull)?;
     tokio::select! {
         found = wait_for_jobs(store, &waiter, &claim, until) => Ok(found?.unwrap_or(guard)),
         () = stop.cancelled() => Ok(guard),
@@ -149,16 +183,44 @@ async fn wait_for_jobs(
     Ok(None)
 }
 
-/// Claims once, in a task that runs to its end even if the caller disconnects.
+/// Claims once, after the response has memory for the jobs. An empty claim releases the memory.
 async fn try_claim(
+    store: &Arc<dyn Store>,
+    waiters: &ClaimWaiters,
+    claim: &JobClaim,
+) -> Result<ClaimGuard> {
+    let memory = CallMemory::current();
+    if let Some(memory) = &memory {
+        memory.wait(max_bytes(claim)).await;
+    }
+    let guard = run_claim(store, waiters, claim).await;
+    let has_jobs = guard
+        .as_ref()
+        .is_ok_and(|guard| !guard.claimed.jobs.is_empty());
+    if let Some(memory) = memory.filter(|_| !has_jobs) {
+        memory.release();
+    }
+    guard
+}
+
+/// Returns the most bytes of the jobs that a claim returns.
+fn max_bytes(claim: &JobClaim) -> usize {
+    const JOB_MAX_BYTES: usize = 2 * PAYLOAD_MAX_BYTES + 4 * ERROR_MAX_CHARS;
+    let jobs = usize::try_from(claim.max).unwrap_or(usize::MAX);
+    jobs.saturating_mul(JOB_MAX_BYTES).min(CLAIM_MAX_BYTES)
+}
+
+/// Claims once, in a task that runs to its end even if the caller disconnects.
+async fn run_claim(
     store: &Arc<dyn Store>,
     waiters: &ClaimWaiters,
     claim: &JobClaim,
 ) -> Result<ClaimGuard> {
     let (sender, receiver) = oneshot::channel();
     let (store, claim, tasks) = (store.clone(), claim.clone(), waiters.tasks.clone());
+    let owner = call_owner::current();
     waiters.tasks.spawn(async move {
-        let claimed = store.job_claim(&claim).await;
+        let claimed = call_owner::scope(owner, store.job_claim(&claim)).await;
         let guard = claimed.map(|claimed| ClaimGuard {
             claimed,
             store: store.clone(),
@@ -170,7 +232,7 @@ async fn try_claim(
     });
     receiver.await.unwrap_or_else(|_| {
         let kind = leasehold_store::ErrorKind::Broken("the claim task was aborted".to_owned());
-        Err(leasehold_store::Error::new("job_claim", kind))
+        Err(Error::new("job_claim", kind))
     })
 }
 

@@ -1,10 +1,14 @@
 //! Serves one connection: HTTP/1.1 or HTTP/2 over any stream. Knows no route.
 
-use crate::activity::{ActivityTracker, ConnectionTimeouts, TimedStream};
+use crate::activity::{ActivityTracker, Call, ConnectionTimeouts, TimedStream, TrackedBody};
+use crate::call_memory::ResponseMemory;
+use crate::host;
 use crate::options::ServerOptions;
+use crate::strict_stream::{ParsedFraming, StrictStream};
 use axum::Router;
 use axum::http::Request;
-use hyper::body::Incoming;
+use axum::response::{IntoResponse, Response};
+use hyper::body::{Body, Incoming};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
@@ -19,6 +23,8 @@ use tower::ServiceExt;
 const HTTP2_STREAMS_MAX: u32 = 100;
 /// Flow-control window of one HTTP/2 connection, in bytes.
 const WINDOW: u32 = 256 * 1024;
+/// Bytes of one HTTP/2 response that wait for the connection.
+const SEND_BUFFER_BYTES: usize = 64 * 1024;
 /// Time limit for the graceful shutdown of a timed-out connection.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -42,6 +48,7 @@ impl Protocol {
             .max_concurrent_streams(HTTP2_STREAMS_MAX)
             .initial_stream_window_size(WINDOW / 2)
             .initial_connection_window_size(WINDOW)
+            .max_send_buf_size(SEND_BUFFER_BYTES)
             .max_header_list_size(u32::try_from(options.header_max_bytes).unwrap_or(u32::MAX));
         Self {
             builder,
@@ -60,15 +67,21 @@ impl Protocol {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let tracker = ActivityTracker::new();
+        let framing = ParsedFraming::default();
         let service = service_fn(|request: Request<Incoming>| {
             let call = tracker.start_call();
+            framing.set(&request.body().size_hint());
             let app = self.app.clone();
             async move {
-                let response = app.oneshot(request.map(axum::body::Body::new)).await?;
-                Ok::<_, std::convert::Infallible>(response.map(|body| call.respond(body)))
+                let response = match host::check(&request) {
+                    Ok(()) => app.oneshot(request.map(axum::body::Body::new)).await?,
+                    Err(error) => error.into_response(),
+                };
+                Ok::<_, std::convert::Infallible>(respond(call, response))
             }
         });
         let stream = TimedStream::new(stream, Arc::clone(&tracker), self.timeouts.write);
+        let stream = StrictStream::new(stream, framing.clone());
         let connection = self.builder.serve_connection(TokioIo::new(stream), service);
         let mut connection = pin!(connection);
         let timed_out = tokio::select! {
@@ -90,6 +103,15 @@ impl Protocol {
             }
         }
     }
+}
+
+/// Passes the response to the connection, with the memory that it holds until its last byte is sent.
+fn respond(
+    call: Call,
+    mut response: Response,
+) -> axum::http::Response<TrackedBody<axum::body::Body, Option<ResponseMemory>>> {
+    let memory = response.extensions_mut().remove::<ResponseMemory>();
+    response.map(|body| call.respond(body, memory))
 }
 
 /// Logs a broken connection at debug level: it is usually the peer's fault.

@@ -1,6 +1,8 @@
-//! The cache of API keys: looks keys up in the store and keeps them for a short time. Knows no route.
+//! Looks up keys, caches them for a short time, and records their use. Knows no route.
 
-use leasehold_core::key::Secret;
+use crate::call_owner::{self, Owner};
+use leasehold_core::key::{KeyScope, Secret};
+use leasehold_core::{KeyId, Timestamp, WorkspaceId};
 use leasehold_store::key::Key;
 use leasehold_store::{Error, ErrorKind, Result, Store};
 use std::collections::HashMap;
@@ -17,39 +19,72 @@ const CACHED_MAX: usize = 10_000;
 const LOOKUPS_MAX: usize = 4;
 /// Time limit for the store before a stale key is used.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
+/// The batching delay of records of use.
+const FLUSH_DELAY: Duration = Duration::from_secs(1);
 
-type CachedKeys = HashMap<[u8; 32], (Arc<Key>, Instant)>;
+/// The result of looking up a secret.
+#[derive(Clone, Debug)]
+pub(crate) enum KeyLookup {
+    /// The key is valid.
+    Valid(Arc<Key>),
+    /// The key expired at this time.
+    Expired(Timestamp),
+    /// There is no such key, it is revoked, or its workspace is deleted.
+    Unknown,
+}
+
+struct CachedKey {
+    key: Arc<Key>,
+    /// When it was read from the store.
+    read_at: Instant,
+    /// When its use was last recorded, or put into the next batch.
+    use_recorded_at: Option<Instant>,
+}
+
+type CachedKeys = HashMap<[u8; 32], CachedKey>;
+
+/// The intervals of a [`KeyCache`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyCacheIntervals {
+    /// How long a key is used without asking the store again.
+    pub(crate) fresh_for: Duration,
+    /// Shortest time between two records of the use of a key.
+    pub(crate) use_interval: Duration,
+}
 
 pub(crate) struct KeyCache {
     store: Arc<dyn Store>,
-    fresh_for: Duration,
+    intervals: KeyCacheIntervals,
     cached: Mutex<CachedKeys>,
     /// Incremented by every invalidation: a lookup that began before it is not cached.
     invalidations: AtomicU64,
     lookups: Semaphore,
+    /// Keys whose use the next batch records.
+    used: Arc<Mutex<Vec<KeyId>>>,
 }
 
 impl KeyCache {
-    pub(crate) fn new(store: Arc<dyn Store>, fresh_for: Duration) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>, intervals: KeyCacheIntervals) -> Self {
         Self {
             store,
-            fresh_for,
+            intervals,
             cached: Mutex::default(),
             invalidations: AtomicU64::new(0),
             lookups: Semaphore::new(LOOKUPS_MAX),
+            used: Arc::default(),
         }
     }
 
-    /// Returns the key with this secret, or `None` if it is unknown or revoked.
-    pub(crate) async fn find(&self, text: &str) -> Result<Option<Arc<Key>>> {
+    /// Looks up the key with this secret. Only the holder of a secret learns that its key expired.
+    pub(crate) async fn find(&self, text: &str) -> Result<KeyLookup> {
         let Some(secret) = Secret::parse(text) else {
-            return Ok(None);
+            return Ok(KeyLookup::Unknown);
         };
         self.find_by_hash(secret.hash()).await
     }
 
     /// Like [`Self::find`], but returns the last known state of the key while the store is unavailable. For monitoring routes, which change nothing.
-    pub(crate) async fn find_or_stale(&self, text: &str) -> Result<Option<Arc<Key>>> {
+    pub(crate) async fn find_or_stale(&self, text: &str) -> Result<KeyLookup> {
         let error = match timeout(STORE_TIMEOUT, self.find(text)).await {
             Ok(Err(error)) if error.is_retryable() => error,
             Ok(answered) => return answered,
@@ -59,56 +94,107 @@ impl KeyCache {
             }
         };
         let hash = Secret::parse(text).map(|secret| secret.hash());
-        let cached = self.cached();
-        let known = hash.and_then(|hash| cached.get(&hash));
-        match known {
-            Some((key, _)) => Ok(Some(key.clone())),
+        let cached = lock(&self.cached);
+        match hash.and_then(|hash| cached.get(&hash)) {
+            // Without the store this machine's clock decides.
+            Some(CachedKey { key, .. }) => Ok(match key.expires_at {
+                Some(at) if at <= Timestamp::now() => KeyLookup::Expired(at),
+                _ => KeyLookup::Valid(key.clone()),
+            }),
             None => Err(error),
         }
     }
 
-    /// Whether a key that was found before is still valid.
-    pub(crate) async fn is_valid(&self, key: &Key) -> Result<bool> {
-        Ok(self.find_by_hash(key.hash).await?.is_some())
+    /// Looks up a key that was found before.
+    pub(crate) async fn find_again(&self, key: &Key) -> Result<KeyLookup> {
+        self.find_by_hash(key.hash).await
     }
 
-    async fn find_by_hash(&self, hash: [u8; 32]) -> Result<Option<Arc<Key>>> {
-        let known = match self.cached().get(&hash) {
-            Some((key, since)) if since.elapsed() < self.fresh_for => {
-                return Ok(Some(key.clone()));
+    async fn find_by_hash(&self, hash: [u8; 32]) -> Result<KeyLookup> {
+        let known = match lock(&self.cached).get_mut(&hash) {
+            Some(cached) if cached.read_at.elapsed() < self.intervals.fresh_for => {
+                self.record_use(cached);
+                return Ok(KeyLookup::Valid(cached.key.clone()));
             }
-            known => known.is_some(),
+            known => known.map(|cached| Owner::of(&cached.key)),
         };
         // Lookups of unknown keys are limited, so that invalid keys cannot exhaust the store's connections.
         let _permit = match known {
-            true => None,
-            false => self.lookups.acquire().await.ok(),
+            Some(_) => None,
+            None => self.lookups.acquire().await.ok(),
         };
-        let (asked, invalidations) = (Instant::now(), self.invalidations.load(Ordering::Acquire));
-        let found = self.store.key_find(&hash).await?;
-        let valid =
+        let (read_at, invalidations) = (Instant::now(), self.invalidations.load(Ordering::Acquire));
+        let owner = known.unwrap_or(Owner::Anonymous);
+        let found = call_owner::scope(Some(owner), self.store.key_find(&hash)).await?;
+        let found =
             found.filter(|key| key.revoked_at.is_none() && bool::from(key.hash.ct_eq(&hash)));
-        let mut cached = self.cached();
-        let Some(key) = valid.map(Arc::new) else {
-            cached.remove(&hash);
-            return Ok(None);
+        let mut cached = lock(&self.cached);
+        let key = match found {
+            Some(key) if !key.is_expired => Arc::new(key),
+            invalid => {
+                cached.remove(&hash);
+                let expired_at = invalid.and_then(|key| key.expires_at);
+                return Ok(expired_at.map_or(KeyLookup::Unknown, KeyLookup::Expired));
+            }
         };
         if cached.len() >= CACHED_MAX {
             cached.clear();
         }
+        let mut read = CachedKey {
+            key: key.clone(),
+            read_at,
+            use_recorded_at: cached.get(&hash).and_then(|known| known.use_recorded_at),
+        };
+        self.record_use(&mut read);
         if self.invalidations.load(Ordering::Acquire) == invalidations {
-            cached.insert(hash, (key.clone(), asked));
+            cached.insert(hash, read);
         }
-        Ok(Some(key))
+        Ok(KeyLookup::Valid(key))
+    }
+
+    /// Puts the key into the next batch, unless its use was recorded recently. The first key of a batch starts the task that writes it, so a call never
+    /// waits for the write.
+    fn record_use(&self, cached: &mut CachedKey) {
+        let recorded = cached.use_recorded_at.map(|at| at.elapsed());
+        if recorded.is_some_and(|ago| ago < self.intervals.use_interval) {
+            return;
+        }
+        cached.use_recorded_at = Some(Instant::now());
+        let mut used = lock(&self.used);
+        used.push(cached.key.id);
+        if used.len() > 1 {
+            return;
+        }
+        // The task does not keep the store open.
+        let (store, used) = (Arc::downgrade(&self.store), self.used.clone());
+        let delay = FLUSH_DELAY.min(self.intervals.use_interval);
+        tokio::spawn(async move {
+            tokio::time::sleep(delay).await;
+            let ids = std::mem::take(&mut *lock(&used));
+            let Some(store) = store.upgrade() else {
+                return;
+            };
+            if let Err(error) = store.key_used(&ids).await {
+                let keys = ids.len();
+                tracing::debug!(%error, keys, "failed to record the last use of keys");
+            }
+        });
     }
 
     /// Removes this key from the cache.
     pub(crate) fn invalidate(&self, key: &Key) {
         self.invalidations.fetch_add(1, Ordering::AcqRel);
-        self.cached().remove(&key.hash);
+        lock(&self.cached).remove(&key.hash);
     }
 
-    fn cached(&self) -> MutexGuard<'_, CachedKeys> {
-        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Removes the keys of this workspace from the cache.
+    pub(crate) fn invalidate_workspace(&self, workspace: WorkspaceId) {
+        self.invalidations.fetch_add(1, Ordering::AcqRel);
+        let scope = KeyScope::Workspace(workspace);
+        lock(&self.cached).retain(|_, cached| cached.key.rights.scope != scope);
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -5,6 +5,7 @@ use crate::connection::Protocol;
 use crate::state::State;
 use crate::tls::Tls;
 use leasehold_api::{Code, Problem};
+use leasehold_core::limits::LOCAL_CONNECTIONS_MAX;
 use leasehold_service::FailureStreak;
 use leasehold_telemetry::FloatGauge;
 use std::future::Future;
@@ -13,8 +14,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 use thiserror::Error;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -61,8 +62,16 @@ pub struct DrainReport {
 /// A server bound to an address.
 pub struct Server {
     listener: TcpListener,
+    /// For commands on this machine; without TLS, because only users with access to the socket's directory can connect.
+    local: Option<UnixListener>,
     address: SocketAddr,
     tls: Option<Tls>,
+}
+
+/// An accepted connection.
+enum Accepted {
+    Tcp(TcpStream),
+    Local(UnixStream),
 }
 
 impl Server {
@@ -79,8 +88,16 @@ impl Server {
         Ok(Self {
             address: listener.local_addr().map_err(bind_error)?,
             listener,
+            local: None,
             tls,
         })
+    }
+
+    /// Also serves the connections of this Unix socket.
+    #[must_use]
+    pub fn with_local_socket(mut self, local: UnixListener) -> Self {
+        self.local = Some(local);
+        self
     }
 
     /// Returns the address the server listens on.
@@ -100,10 +117,12 @@ impl Server {
                 biased;
                 () = state.stop.cancelled() => break,
                 Some(_) = connections.join_next() => continue,
-                accepted = self.listener.accept() => accepted,
+                // First: a flood over the network must not keep an operator out.
+                accepted = accept_local(self.local.as_ref()) => accepted,
+                accepted = self.listener.accept() => accepted.map(|(stream, _)| Accepted::Tcp(stream)),
             };
             match accepted {
-                Ok((stream, _)) => {
+                Ok(stream) => {
                     failures.succeeded();
                     if let Some(served) = limiter.handle(stream) {
                         connections.spawn(served);
@@ -117,7 +136,7 @@ impl Server {
             }
         }
         // From here on the system refuses new connections.
-        drop(self.listener);
+        drop((self.listener, self.local));
         let drained = timeout(state.options.drain_timeout, async {
             while connections.join_next().await.is_some() {}
         });
@@ -130,7 +149,18 @@ impl Server {
     }
 }
 
-/// Serves connections up to `server.max_connections` and rejects the rest.
+/// Accepts a connection of the Unix socket; never returns without one.
+async fn accept_local(local: Option<&UnixListener>) -> io::Result<Accepted> {
+    match local {
+        Some(local) => {
+            let (stream, _) = local.accept().await?;
+            Ok(Accepted::Local(stream))
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Serves connections up to `server.max_connections`, and those of the Unix socket up to a limit of their own; rejects the rest.
 ///
 /// Rejected connections get 503 with `Retry-After` instead of waiting in the accept queue: a waiting peer cannot tell a full server from a dead one.
 struct ConnectionLimiter {
@@ -138,6 +168,8 @@ struct ConnectionLimiter {
     protocol: Protocol,
     tls: Option<Tls>,
     connections: Arc<Semaphore>,
+    /// The connections of the Unix socket, which peers on the network cannot use up.
+    local_connections: Arc<Semaphore>,
     rejections: Arc<Semaphore>,
 }
 
@@ -146,6 +178,7 @@ impl ConnectionLimiter {
         Self {
             protocol: Protocol::new(app(state.clone()), &state.options),
             connections: Arc::new(Semaphore::new(state.options.max_connections)),
+            local_connections: Arc::new(Semaphore::new(LOCAL_CONNECTIONS_MAX)),
             rejections: Arc::new(Semaphore::new(REJECTIONS_MAX)),
             state: state.clone(),
             tls,
@@ -153,13 +186,17 @@ impl ConnectionLimiter {
     }
 
     /// Returns the task that serves or rejects a connection; `None` closes it at once.
-    fn handle(self: &Arc<Self>, stream: TcpStream) -> Option<impl Future<Output = ()> + use<>> {
-        let permit = Arc::clone(&self.connections).try_acquire_owned().ok();
+    fn handle(self: &Arc<Self>, stream: Accepted) -> Option<impl Future<Output = ()> + use<>> {
+        let (limit, is_plain) = match stream {
+            Accepted::Tcp(_) => (&self.connections, self.tls.is_none()),
+            Accepted::Local(_) => (&self.local_connections, true),
+        };
+        let permit = Arc::clone(limit).try_acquire_owned().ok();
         let rejection = if permit.is_none() {
             self.state.telemetry.metrics.refused_connections.inc();
             // Over TLS a response would need a handshake, which costs more than serving the call.
             let rejection = Arc::clone(&self.rejections).try_acquire_owned().ok();
-            Some(rejection.filter(|_| self.tls.is_none())?)
+            Some(rejection.filter(|_| is_plain)?)
         } else {
             None
         };
@@ -167,15 +204,22 @@ impl ConnectionLimiter {
         Some(async move {
             match (permit, rejection) {
                 (Some(permit), _) => limiter.serve(stream, permit).await,
-                (None, Some(rejection)) => reject(stream, rejection).await,
+                (None, Some(rejection)) => match stream {
+                    Accepted::Tcp(stream) => reject(stream, rejection).await,
+                    Accepted::Local(stream) => reject(stream, rejection).await,
+                },
                 (None, None) => {}
             }
         })
     }
 
-    async fn serve(&self, stream: TcpStream, _permit: OwnedSemaphorePermit) {
+    async fn serve(&self, stream: Accepted, _permit: OwnedSemaphorePermit) {
         let _open = OpenConnection::count(&self.state.telemetry.metrics.open_connections);
         let stop: &CancellationToken = &self.state.stop;
+        let stream = match stream {
+            Accepted::Tcp(stream) => stream,
+            Accepted::Local(stream) => return self.protocol.serve(stream, stop).await,
+        };
         // Without TCP_NODELAY responses are only slower.
         let _ = stream.set_nodelay(true);
         match &self.tls {
@@ -225,7 +269,7 @@ static TOO_MANY_CONNECTIONS: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// Sends the 503 response and waits until the peer closes: closing first could discard the response.
-async fn reject(mut stream: TcpStream, _rejection: OwnedSemaphorePermit) {
+async fn reject(mut stream: impl AsyncRead + AsyncWrite + Unpin, _rejection: OwnedSemaphorePermit) {
     let sent = async {
         stream.write_all(TOO_MANY_CONNECTIONS.as_bytes()).await?;
         stream.shutdown().await?;

@@ -2,42 +2,51 @@
 
 use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
+use crate::call_memory;
+use crate::call_owner::{self, Owner};
+use crate::cursors::ListCursors;
+use crate::owner_pool::{OwnerPermit, OwnerPool};
 use futures::future::BoxFuture;
 use leasehold_api::{self as api, Code};
+use leasehold_core::limits::{GRAPH_MAX_BYTES, LISTS_MAX, SCHEMA_MAX_BYTES};
 use leasehold_store::{Page, Result};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use std::sync::Arc;
 
 /// Size in bytes after which a page ends, even with fewer rows than requested.
 const PAGE_MAX_BYTES: usize = 4 * 1024 * 1024;
-/// Rows per query: each may have 256 KiB of JSON text, and many times that in memory once parsed.
+/// Most rows of a query. Each may have a megabyte of JSON text.
 const ROWS_PER_QUERY: u32 = 32;
-/// Maximum number of lists read concurrently.
-const CONCURRENT_LISTS: usize = 4;
+/// Rows of the first query, when the size of rows is not known.
+const FIRST_ROWS: u32 = 8;
+/// Bytes that one row adds to a page at most, about: a version with its schema.
+const ROW_MAX_BYTES: usize = GRAPH_MAX_BYTES + SCHEMA_MAX_BYTES;
 
 /// A page whose items are already serialized.
 pub(crate) type JsonPage = Json<api::Page<Box<RawValue>>>;
 
-/// Reads lists, a limited number at a time.
-pub(crate) struct ListReader(Semaphore);
+/// Reads lists, a limited number at a time, shared fairly by workspace or key.
+pub(crate) struct ListReader(Arc<OwnerPool>);
 
 impl Default for ListReader {
     fn default() -> Self {
-        Self(Semaphore::new(CONCURRENT_LISTS))
+        Self(OwnerPool::new(LISTS_MAX))
     }
 }
 
 impl ListReader {
     /// Acquires a permit to read a large response; dropping it releases the permit.
-    pub(crate) async fn permit(&self) -> Option<SemaphorePermit<'_>> {
-        self.0.acquire().await.ok()
+    pub(crate) async fn permit(&self) -> OwnerPermit {
+        let owner = call_owner::current().unwrap_or(Owner::Anonymous);
+        self.0.acquire(owner).await
     }
 
     /// Reads a page: `read` queries rows after a key, `key` returns the key of a row and `convert` its JSON form.
     pub(crate) async fn page<K, R, T>(
         &self,
         page: Page<K>,
+        cursors: &ListCursors<'_>,
         read: impl Fn(Page<K>) -> BoxFuture<'static, Result<Vec<R>>>,
         key: impl Fn(&R) -> K,
         convert: impl Fn(R) -> T,
@@ -46,12 +55,14 @@ impl ListReader {
         K: Clone + ToString,
         T: Serialize,
     {
+        call_memory::reserve(PAGE_MAX_BYTES + ROW_MAX_BYTES).await?;
         let _permit = self.permit().await;
         let (mut items, mut bytes) = (Vec::new(), 0);
         let mut after = page.after;
+        let mut most = FIRST_ROWS;
         loop {
             let left = page.limit - u32::try_from(items.len()).unwrap_or(u32::MAX);
-            let limit = left.min(ROWS_PER_QUERY);
+            let limit = left.min(most);
             let rows = read(Page {
                 after: after.clone(),
                 limit,
@@ -65,21 +76,34 @@ impl ListReader {
                 items.push(item);
                 after = Some(row_key);
                 if bytes >= PAGE_MAX_BYTES {
-                    return Ok(json_page(items, after));
+                    return Ok(json_page(items, cursors, after));
                 }
             }
             if last {
-                return Ok(json_page::<K>(items, None));
+                return Ok(json_page::<K>(items, cursors, None));
             }
             if left == limit {
-                return Ok(json_page(items, after));
+                return Ok(json_page(items, cursors, after));
             }
+            most = next_rows(most, items.len(), bytes);
         }
     }
 }
 
-fn json_page<K: ToString>(items: Vec<Box<RawValue>>, next: Option<K>) -> JsonPage {
-    let next = next.map(|key| key.to_string());
+/// Returns the rows of the next query: as many as fill the page if they are as large as those before, and at most twice as many as the last.
+fn next_rows(last: u32, rows: usize, bytes: usize) -> u32 {
+    let average = bytes.checked_div(rows).unwrap_or_default().max(1);
+    let fitting = PAGE_MAX_BYTES.saturating_sub(bytes) / average;
+    let fitting = u32::try_from(fitting).unwrap_or(u32::MAX);
+    fitting.clamp(1, ROWS_PER_QUERY.min(last.saturating_mul(2)))
+}
+
+fn json_page<K: ToString>(
+    items: Vec<Box<RawValue>>,
+    cursors: &ListCursors<'_>,
+    next: Option<K>,
+) -> JsonPage {
+    let next = next.map(|key| cursors.seal(key.to_string()));
     Json(api::Page { items, next })
 }
 
@@ -98,6 +122,7 @@ mod tests {
     /// Reads a list of `rows` rows of `bytes` bytes page by page; returns the rows of each page and the most rows of one query.
     async fn pages(rows: u32, bytes: usize, limit: u32) -> (Vec<Vec<u32>>, u32) {
         let (lists, most) = (ListReader::default(), AtomicU32::new(0));
+        let cursors = crate::cursors::tests::test_cursors();
         let read = |page: Page<u32>| -> BoxFuture<'static, Result<Vec<u32>>> {
             most.fetch_max(page.limit, Ordering::Relaxed);
             let first = page.after.map_or(0, |after| after + 1);
@@ -108,14 +133,15 @@ mod tests {
         loop {
             let page = Page { after, limit };
             let convert = |row: u32| (row, "x".repeat(bytes));
-            let Json(page) = lists.page(page, &read, |row| *row, convert).await.unwrap();
+            let page = lists.page(page, &cursors, &read, |row| *row, convert);
+            let Json(page) = page.await.unwrap();
             let numbers = page.items.iter().map(|item| {
                 let (number, _): (u32, String) = serde_json::from_str(item.get()).unwrap();
                 number
             });
             pages.push(numbers.collect());
             match page.next {
-                Some(next) => after = Some(next.parse().unwrap()),
+                Some(next) => after = cursors.page(Some(&next), None).unwrap().after,
                 None => return (pages, most.into_inner()),
             }
         }

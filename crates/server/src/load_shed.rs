@@ -1,6 +1,10 @@
-//! Load shedding: limits concurrent calls and the total size of their bodies. Excess calls are rejected at once, never queued.
+//! Load shedding: limits concurrent calls, shared fairly by workspace or key, and the total size of their bodies. Excess calls are rejected at once, never queued.
 
+use crate::access::Caller;
 use crate::api_error::{ApiError, ApiResult};
+use crate::call_owner::{self, Owner};
+use crate::memory_budget::{MemoryBudget, Reservation};
+use crate::owner_pool::{OwnerPermit, OwnerPool, PoolFull};
 use crate::route::RoutePolicy;
 use crate::state::State;
 use axum::Extension;
@@ -9,16 +13,14 @@ use axum::middleware::Next;
 use axum::response::Response;
 use leasehold_api::Code;
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use uuid::Uuid;
 
 /// `Retry-After` in seconds for a rejected call.
 const RETRY_AFTER: u64 = 1;
-/// Bytes per semaphore permit: a semaphore cannot hold one permit per byte.
-const UNIT: usize = 1024;
 
 pub(crate) struct LoadShedder {
-    calls: Arc<Semaphore>,
-    bodies: Arc<Semaphore>,
+    calls: Arc<OwnerPool>,
+    bodies: Arc<MemoryBudget>,
 }
 
 /// The permits of one call. They are released when the call ends, even if its caller has disconnected.
@@ -26,29 +28,22 @@ pub(crate) struct LoadShedder {
 pub(crate) struct CallPermit(Arc<CallResources>);
 
 struct CallResources {
-    bodies: Arc<Semaphore>,
-    body: Mutex<Body>,
-    _call: OwnedSemaphorePermit,
-}
-
-#[derive(Default)]
-struct Body {
-    bytes: usize,
-    permit: Option<OwnedSemaphorePermit>,
+    bodies: Arc<MemoryBudget>,
+    body: Mutex<Option<Reservation>>,
+    _call: OwnerPermit,
 }
 
 impl LoadShedder {
     pub(crate) fn new(calls: usize, body_bytes: usize) -> Self {
-        let bounded = |number: usize| Arc::new(Semaphore::new(number.min(Semaphore::MAX_PERMITS)));
         Self {
-            calls: bounded(calls),
-            bodies: bounded(body_bytes / UNIT),
+            calls: OwnerPool::new(calls),
+            bodies: MemoryBudget::new(body_bytes),
         }
     }
 
-    fn acquire(&self) -> Option<CallPermit> {
-        let call = Arc::clone(&self.calls).try_acquire_owned().ok()?;
-        Some(CallPermit(Arc::new(CallResources {
+    fn acquire(&self, owner: Owner) -> Result<CallPermit, PoolFull> {
+        let call = self.calls.try_acquire(owner)?;
+        Ok(CallPermit(Arc::new(CallResources {
             bodies: Arc::clone(&self.bodies),
             body: Mutex::default(),
             _call: call,
@@ -57,29 +52,19 @@ impl LoadShedder {
 }
 
 impl CallPermit {
-    /// Counts bytes of the body as they arrive. A `Content-Length` alone reserves nothing.
-    pub(crate) fn count_body_bytes(&self, bytes: usize) -> ApiResult<()> {
+    /// Counts bytes of the body of this owner as they arrive. A `Content-Length` alone reserves nothing.
+    pub(crate) fn count_body_bytes(&self, owner: Uuid, bytes: usize) -> ApiResult<()> {
         let mut body = self.0.body.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = body.bytes.div_ceil(UNIT);
-        body.bytes += bytes;
-        let more = body.bytes.div_ceil(UNIT) - before;
-        if more == 0 {
-            return Ok(());
-        }
-        let more = u32::try_from(more).unwrap_or(u32::MAX);
-        let permit = Arc::clone(&self.0.bodies).try_acquire_many_owned(more);
-        let permit = permit.map_err(|_| {
-            overloaded("request bodies in memory have reached server.bodies_max_bytes")
-        })?;
-        match &mut body.permit {
-            Some(held) => held.merge(permit),
-            none => *none = Some(permit),
-        }
-        Ok(())
+        let held = body.get_or_insert_with(|| self.0.bodies.reservation(owner));
+        held.try_grow(bytes).map_err(|exhausted| {
+            overloaded(&format!(
+                "request bodies in memory have reached server.bodies_max_bytes: {exhausted}"
+            ))
+        })
     }
 }
 
-/// Rejects a call while the server is at its limit, unless the route is never shed.
+/// Rejects a call while its owner or the server is at its limit, unless the route is never shed. From here on the call runs for its owner.
 pub(crate) async fn shed_load(
     AxumState(state): AxumState<State>,
     Extension(policy): Extension<RoutePolicy>,
@@ -89,15 +74,19 @@ pub(crate) async fn shed_load(
     if !policy.sheddable {
         return Ok(next.run(request).await);
     }
-    let permit = state.load_shedder.acquire();
-    let permit = permit.ok_or_else(|| overloaded("too many concurrent calls"))?;
+    let caller = request.extensions().get::<Caller>();
+    let owner = caller.map_or(Owner::Anonymous, |caller| Owner::of(&caller.0));
+    let permit = state
+        .load_shedder
+        .acquire(owner)
+        .map_err(|full| overloaded(&full.detail("concurrent calls", "server.calls_max")))?;
     request.extensions_mut().insert(permit.clone());
-    let response = next.run(request).await;
+    let response = call_owner::scope(Some(owner), next.run(request)).await;
     drop(permit);
     Ok(response)
 }
 
-fn overloaded(detail: &str) -> ApiError {
+pub(crate) fn overloaded(detail: &str) -> ApiError {
     ApiError::new(Code::Overloaded, detail).retry_after(RETRY_AFTER)
 }
 
@@ -107,26 +96,47 @@ mod tests {
 
     use super::*;
 
+    const ONE: Owner = Owner::Anonymous;
+
     #[test]
-    fn calls_above_the_limit_are_rejected_until_one_ends() {
-        let shedder = LoadShedder::new(2, UNIT);
-        let first = shedder.acquire().unwrap();
-        let _second = shedder.acquire().unwrap();
-        assert!(shedder.acquire().is_none());
+    fn calls_above_the_share_of_an_owner_are_rejected_until_one_ends() {
+        let shedder = LoadShedder::new(3, 1024);
+        let other = Owner::Key(Uuid::nil().into());
+        let first = shedder.acquire(ONE).unwrap();
+        let _second = shedder.acquire(ONE).unwrap();
+        assert!(shedder.acquire(ONE).is_err());
+        let third = shedder.acquire(other).unwrap();
+        assert!(shedder.acquire(other).is_err());
         drop(first);
-        assert!(shedder.acquire().is_some());
+        assert!(
+            shedder.acquire(ONE).is_err(),
+            "the last place is for others"
+        );
+        drop(third);
+        assert!(shedder.acquire(ONE).is_ok());
     }
 
     #[test]
     fn body_bytes_are_released_when_the_call_ends() {
-        let shedder = LoadShedder::new(10, 4 * UNIT);
-        let (one, other) = (shedder.acquire().unwrap(), shedder.acquire().unwrap());
-        for _ in 0..3 * UNIT {
-            one.count_body_bytes(1).unwrap();
+        let shedder = LoadShedder::new(10, 4_000);
+        let (one, other) = (shedder.acquire(ONE).unwrap(), shedder.acquire(ONE).unwrap());
+        let (owner, newcomer) = (Uuid::from_u128(1), Uuid::from_u128(2));
+        for _ in 0..3_500 {
+            one.count_body_bytes(owner, 1).unwrap();
         }
-        other.count_body_bytes(UNIT).unwrap();
-        assert!(other.count_body_bytes(1).is_err());
+        other.count_body_bytes(newcomer, 500).unwrap();
+        assert!(other.count_body_bytes(newcomer, 1).is_err());
         drop(one);
-        assert!(other.count_body_bytes(2 * UNIT).is_ok());
+        assert!(other.count_body_bytes(newcomer, 3_000).is_ok());
+    }
+
+    #[test]
+    fn bodies_of_one_owner_get_a_quarter_of_the_memory() {
+        let shedder = LoadShedder::new(10, 4_000);
+        let (one, other) = (shedder.acquire(ONE).unwrap(), shedder.acquire(ONE).unwrap());
+        let owner = Uuid::from_u128(1);
+        one.count_body_bytes(owner, 900).unwrap();
+        assert!(other.count_body_bytes(owner, 101).is_err());
+        assert!(other.count_body_bytes(owner, 100).is_ok());
     }
 }

@@ -1,6 +1,6 @@
 //! The limits and timeouts of the server that an operator can configure.
 
-use leasehold_core::limits::CLAIM_WAIT_MAX_SECONDS;
+use leasehold_core::limits::{CLAIM_WAIT_MAX_SECONDS, KEY_USE_INTERVAL_SECONDS};
 use std::time::Duration;
 
 /// Limits and timeouts of the server.
@@ -30,18 +30,22 @@ pub struct ServerOptions {
     pub calls_max: usize,
     /// The limit for load shedding: maximum total size of all bodies in memory, in bytes.
     pub bodies_max_bytes: usize,
+    /// Maximum total size of all responses that are being built or sent, in bytes.
+    pub responses_max_bytes: usize,
     /// Maximum number of open change streams of one key.
     pub streams_per_key: usize,
     /// Maximum number of open change streams of all keys.
     pub streams_max: usize,
-    /// Maximum number of PENDING requests of one workspace.
-    pub backlog_max: u64,
+    /// Maximum bytes of open jobs in the queues of one worker key; beyond it the key cannot enqueue.
+    pub key_max_open_bytes: u64,
     /// The rate limit: calls per second of one workspace.
     pub rate_per_second: u32,
     /// Calls allowed in a burst above that rate.
     pub rate_burst: u32,
-    /// How long a key is cached: for this long, other instances may accept a revoked key.
+    /// How long a key is cached: for this long, an instance may accept a key that expired, and other instances one that was revoked.
     pub key_fresh_for: Duration,
+    /// Shortest time between two records of the last use of a key.
+    pub key_use_interval: Duration,
     /// For a graceful shutdown: how long calls in progress may take after the server was stopped.
     pub drain_timeout: Duration,
 }
@@ -61,12 +65,14 @@ impl Default for ServerOptions {
             max_connections: 2_000,
             calls_max: 4_000,
             bodies_max_bytes: 64 * 1024 * 1024,
+            responses_max_bytes: 128 * 1024 * 1024,
             streams_per_key: 20,
             streams_max: 500,
-            backlog_max: 1_000_000,
+            key_max_open_bytes: leasehold_core::limits::KEY_MAX_OPEN_BYTES,
             rate_per_second: 10_000,
             rate_burst: 20_000,
             key_fresh_for: Duration::from_secs(1),
+            key_use_interval: Duration::from_secs(KEY_USE_INTERVAL_SECONDS),
             drain_timeout: Duration::from_secs(20),
         }
     }

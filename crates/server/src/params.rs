@@ -1,12 +1,12 @@
 //! Extractors of path and query parameters. An error names the invalid parameter.
 
 use crate::api_error::{ApiError, ApiResult};
+use crate::cursors::ListCursors;
 use crate::state::State;
 use axum::extract::FromRequestParts;
 use axum::extract::path::ErrorKind;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::http::request::Parts;
-use leasehold_core::limits::PAGE_MAX;
 use leasehold_store::Page;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -66,7 +66,7 @@ pub(crate) fn header(
 }
 
 /// Default number of rows of a page.
-const PAGE_DEFAULT: u32 = 100;
+pub(crate) const PAGE_DEFAULT: u32 = 100;
 
 /// Selects a page of a list.
 #[derive(Debug, Deserialize, IntoParams)]
@@ -82,8 +82,8 @@ pub(crate) struct Paging {
 
 impl Paging {
     /// Returns the page to request from the store.
-    pub(crate) fn page<K: FromStr>(&self) -> ApiResult<Page<K>> {
-        to_page_query(self.after.as_deref(), self.limit)
+    pub(crate) fn page<K: FromStr>(&self, cursors: &ListCursors<'_>) -> ApiResult<Page<K>> {
+        cursors.page(self.after.as_deref(), self.limit)
     }
 }
 
@@ -95,7 +95,6 @@ pub(crate) struct NameFilter {
     /// Only the item with exactly this name. Cannot be combined with `after`.
     pub(crate) name: Option<String>,
     /// Cursor: the `next` of the previous page.
-    #[param(value_type = Option<uuid::Uuid>)]
     pub(crate) after: Option<String>,
     /// Maximum number of items. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
@@ -104,39 +103,17 @@ pub(crate) struct NameFilter {
 
 impl NameFilter {
     /// Returns the page to request from the store, and the name if one was given.
-    pub(crate) fn page<K: FromStr>(self) -> ApiResult<(Page<K>, Option<String>)> {
-        let page = to_page_query(self.after.as_deref(), self.limit)?;
+    pub(crate) fn page<K: FromStr>(
+        self,
+        cursors: &ListCursors<'_>,
+    ) -> ApiResult<(Page<K>, Option<String>)> {
+        let page = cursors.page(self.after.as_deref(), self.limit)?;
         if self.name.is_some() && self.after.is_some() {
             let problem = "cannot be combined with `name`";
             return Err(ApiError::parameter("after", problem));
         }
         Ok((page, self.name))
     }
-}
-
-/// Returns the page to request from the store.
-pub(crate) fn to_page_query<K: FromStr>(
-    after: Option<&str>,
-    limit: Option<u32>,
-) -> ApiResult<Page<K>> {
-    let limit = limit.unwrap_or(PAGE_DEFAULT);
-    if !(1..=PAGE_MAX).contains(&limit) {
-        return Err(ApiError::parameter(
-            "limit",
-            format!("must be between 1 and {PAGE_MAX}"),
-        ));
-    }
-    let after = after
-        .map(|text| {
-            text.parse().map_err(|_| {
-                ApiError::parameter(
-                    "after",
-                    "must be the `next` of a previous page of this list",
-                )
-            })
-        })
-        .transpose()?;
-    Ok(Page { after, limit })
 }
 
 /// Builds the only page of a list that was filtered by name: one item or none.
@@ -154,11 +131,15 @@ pub(crate) fn single_page<S, T>(
 pub(crate) fn page_response<S, T>(
     rows: Vec<S>,
     limit: u32,
+    cursors: &ListCursors<'_>,
     key: impl Fn(&S) -> String,
     convert: impl Fn(S) -> T,
 ) -> leasehold_api::Page<T> {
     let full = rows.len() >= limit as usize;
-    let next = rows.last().filter(|_| full).map(key);
+    let next = rows
+        .last()
+        .filter(|_| full)
+        .map(|row| cursors.seal(key(row)));
     leasehold_api::Page {
         items: rows.into_iter().map(convert).collect(),
         next,

@@ -1,4 +1,4 @@
-//! The rate limit of a workspace: calls per second, with a burst. Knows no route.
+//! Rate limits: calls per second with a burst, of each workspace or of each key. Knows no route.
 
 use crate::access::Caller;
 use crate::api_error::ApiError;
@@ -7,44 +7,61 @@ use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request, State as AxumState};
 use axum::middleware::Next;
 use axum::response::Response;
-use governor::clock::{Clock, DefaultClock};
-use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use leasehold_api::Code;
 use leasehold_core::WorkspaceId;
-use leasehold_core::key::KeyScope;
-use std::num::NonZeroU32;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-/// Idle workspaces are removed after this many calls: an administrator can name any number of workspaces.
-const CLEANUP_INTERVAL: u32 = 10_000;
+/// Idle callers are removed after this many calls: an administrator can name any number of workspaces.
+const CLEANUP_INTERVAL: usize = 10_000;
 
-pub(crate) struct CallRateLimiter {
-    limiter: DefaultKeyedRateLimiter<WorkspaceId>,
-    clock: DefaultClock,
-    calls: AtomicU32,
+/// A token bucket for each caller, a workspace or a key, kept as the time at which the bucket is full again.
+pub(crate) struct CallRateLimiter<K> {
+    /// The time in which one token returns.
+    interval: Duration,
+    /// The time in which an empty bucket becomes full.
+    refill: Duration,
+    buckets: Mutex<Buckets<K>>,
 }
 
-impl CallRateLimiter {
+struct Buckets<K> {
+    full_at: HashMap<K, Instant>,
+    calls: usize,
+}
+
+impl<K: Copy + Eq + Hash> CallRateLimiter<K> {
     pub(crate) fn new(per_second: u32, burst: u32) -> Self {
-        let at_least_one = |number| NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN);
-        let quota = Quota::per_second(at_least_one(per_second)).allow_burst(at_least_one(burst));
+        let interval = Duration::from_secs(1) / per_second.max(1);
         Self {
-            limiter: RateLimiter::keyed(quota),
-            clock: DefaultClock::default(),
-            calls: AtomicU32::new(0),
+            interval,
+            refill: interval * burst.max(1),
+            buckets: Mutex::new(Buckets {
+                full_at: HashMap::new(),
+                calls: 0,
+            }),
         }
     }
 
-    /// Counts a call. Returns the seconds to wait if the workspace is over its rate.
-    pub(crate) fn check(&self, workspace: WorkspaceId) -> Result<(), u64> {
-        if self.calls.fetch_add(1, Ordering::Relaxed) % CLEANUP_INTERVAL == CLEANUP_INTERVAL - 1 {
-            self.limiter.retain_recent();
-            self.limiter.shrink_to_fit();
+    /// Counts a call. Returns the seconds to wait if the caller is over its rate.
+    pub(crate) fn check(&self, caller: K) -> Result<(), u64> {
+        let now = Instant::now();
+        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        buckets.calls += 1;
+        if buckets.calls.is_multiple_of(CLEANUP_INTERVAL) {
+            buckets.full_at.retain(|_, full_at| *full_at > now);
+            buckets.full_at.shrink_to_fit();
         }
-        self.limiter.check_key(&workspace).map_err(|too_early| {
-            let wait = too_early.wait_time_from(self.clock.now());
-            wait.as_secs() + 1
-        })
+        let full_at = buckets.full_at.entry(caller).or_insert(now);
+        let after_call = (*full_at).max(now) + self.interval;
+        match (after_call - now).checked_sub(self.refill) {
+            None | Some(Duration::ZERO) => {
+                *full_at = after_call;
+                Ok(())
+            }
+            Some(wait) => Err(wait.as_secs() + 1),
+        }
     }
 }
 
@@ -70,10 +87,7 @@ fn workspace(params: Option<&RawPathParams>, request: &Request) -> Option<Worksp
     if let Some(id) = named.and_then(|(_, text)| text.parse().ok()) {
         return Some(id);
     }
-    match request.extensions().get::<Caller>()?.0.scope {
-        KeyScope::Workspace(id) => Some(id),
-        KeyScope::Admin | KeyScope::Worker { .. } => None,
-    }
+    request.extensions().get::<Caller>()?.scope().workspace()
 }
 
 #[cfg(test)]
@@ -83,7 +97,7 @@ mod tests {
 
     #[test]
     fn workspace_over_its_rate_is_rejected_and_another_is_not() {
-        let limiter = CallRateLimiter::new(1, 3);
+        let limiter: CallRateLimiter<WorkspaceId> = CallRateLimiter::new(1, 3);
         let (loud, quiet) = (Uuid::from_u128(1).into(), Uuid::from_u128(2).into());
         let answers: Vec<_> = (0..4).map(|_| limiter.check(loud)).collect();
         assert_eq!(answers, [Ok(()), Ok(()), Ok(()), Err(1)]);
@@ -93,14 +107,22 @@ mod tests {
     #[test]
     fn idle_workspaces_are_removed() {
         // At this rate a workspace is idle after a microsecond.
-        let limiter = CallRateLimiter::new(1_000_000, 1);
-        for number in 0..u128::from(3 * CLEANUP_INTERVAL) {
-            assert_eq!(limiter.check(Uuid::from_u128(number).into()), Ok(()));
+        let limiter: CallRateLimiter<WorkspaceId> = CallRateLimiter::new(1_000_000, 1);
+        for number in 0..3 * CLEANUP_INTERVAL {
+            let workspace = Uuid::from_u128(number as u128).into();
+            assert_eq!(limiter.check(workspace), Ok(()));
         }
-        assert!(
-            limiter.limiter.len() < 2 * CLEANUP_INTERVAL as usize,
-            "{}",
-            limiter.limiter.len()
-        );
+        let left = limiter.buckets.lock().unwrap().full_at.len();
+        assert!(left < 2 * CLEANUP_INTERVAL, "{left}");
+    }
+
+    #[test]
+    fn rejected_calls_do_not_delay_the_next_allowed_one() {
+        let limiter: CallRateLimiter<WorkspaceId> = CallRateLimiter::new(1, 1);
+        let workspace = Uuid::from_u128(1).into();
+        assert_eq!(limiter.check(workspace), Ok(()));
+        for _ in 0..100 {
+            assert_eq!(limiter.check(workspace), Err(1));
+        }
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct RoutePolicy {
     pub(crate) sheddable: bool,
     /// Whether a call without a caller's trace starts one.
     pub(crate) starts_trace: bool,
+    /// Whether the call is useless to a key from which payloads are hidden.
+    pub(crate) needs_payloads: bool,
 }
 
 impl From<Access> for RoutePolicy {
@@ -41,6 +43,7 @@ impl From<Access> for RoutePolicy {
             deadline: Deadline::RequestTimeout,
             sheddable: true,
             starts_trace: false,
+            needs_payloads: false,
         }
     }
 }
@@ -67,6 +70,16 @@ impl Access {
         RoutePolicy {
             starts_trace: true,
             ..self.into()
+        }
+    }
+}
+
+impl RoutePolicy {
+    /// Returns the policy of a route whose response is useless without payloads.
+    pub(crate) fn needs_payloads(self) -> Self {
+        Self {
+            needs_payloads: true,
+            ..self
         }
     }
 }
@@ -178,9 +191,9 @@ mod tests {
             } else if path.contains("{queue}") {
                 &[Access::Queue, Access::Admin]
             } else if path.starts_with("/v1/") {
-                &[Access::Admin, Access::AnyKey, Access::Jobs]
+                &[Access::Admin, Access::AnyKey, Access::Jobs, Access::Audit]
             } else {
-                &[Access::Open, Access::Admin]
+                &[Access::Open, Access::Metrics]
             };
             assert!(
                 allowed.contains(&policy.access),

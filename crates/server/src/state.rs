@@ -2,17 +2,22 @@
 
 use crate::change_watcher::ChangeWatcher;
 use crate::claim_wait::ClaimWaiters;
-use crate::concurrency::ConcurrencyLimiter;
+use crate::cursors::Cursors;
 use crate::gauges::ScrapeState;
-use crate::key_cache::KeyCache;
+use crate::key_cache::{KeyCache, KeyCacheIntervals};
 use crate::lists::ListReader;
 use crate::load_shed::LoadShedder;
+use crate::memory_budget::MemoryBudget;
 use crate::options::ServerOptions;
+use crate::owner_pool::OwnerPool;
 use crate::rate_limit::CallRateLimiter;
 use crate::routes::CachedOverview;
+use leasehold_core::fair_pool::FairPool;
+use leasehold_core::limits::{END_REPORTS_BURST, END_REPORTS_PER_SECOND, ENGINE_READS_MAX};
 use leasehold_core::why::EngineFacts;
+use leasehold_core::{KeyId, WorkspaceId};
 use leasehold_engine::Engine;
-use leasehold_ops::{Backlog, Enqueuer};
+use leasehold_ops::{EndReports, Enqueuer, JobQuotas, Quotas};
 use leasehold_store::Store;
 use leasehold_telemetry::{FloatGauge, Telemetry};
 use std::ops::Deref;
@@ -61,18 +66,28 @@ pub struct StateInner {
     pub(crate) telemetry: Telemetry,
     pub(crate) stop: CancellationToken,
     pub(crate) keys: KeyCache,
+    pub(crate) cursors: Cursors,
     pub(crate) enqueuer: Enqueuer,
-    pub(crate) backlog: Backlog,
+    pub(crate) quotas: Quotas,
+    pub(crate) job_quotas: JobQuotas,
     pub(crate) watcher: Arc<ChangeWatcher>,
-    pub(crate) streams: Arc<ConcurrencyLimiter>,
-    pub(crate) calls: Arc<ConcurrencyLimiter>,
+    pub(crate) streams: Arc<OwnerPool>,
+    /// Limits the streams of each key.
+    pub(crate) streams_of_key: Arc<OwnerPool>,
+    /// Limits the calls that wait for an answer of the engine.
+    pub(crate) engine_reads: Arc<OwnerPool>,
     pub(crate) lists: ListReader,
     pub(crate) ready: Mutex<Option<Instant>>,
     /// The last gauges read from the store for a scrape.
     pub(crate) scrape: Mutex<ScrapeState>,
     pub(crate) overview: Mutex<Option<CachedOverview>>,
-    pub(crate) rate_limiter: CallRateLimiter,
+    pub(crate) rate_limiter: CallRateLimiter<WorkspaceId>,
+    /// Limits the reports of ended executions of each key.
+    pub(crate) end_report_limiter: CallRateLimiter<KeyId>,
+    pub(crate) end_reports: EndReports,
     pub(crate) load_shedder: LoadShedder,
+    /// The memory of responses.
+    pub(crate) responses: Arc<MemoryBudget>,
     pub(crate) claim_waiters: ClaimWaiters,
 }
 
@@ -81,27 +96,38 @@ impl State {
     pub fn new(parts: StateParts) -> Self {
         let (metrics, options) = (&parts.telemetry.metrics, &parts.options);
         Self(Arc::new(StateInner {
-            // A single key gets at most a quarter of the limit.
-            calls: ConcurrencyLimiter::new(
-                (options.calls_max / 4).max(1),
-                options.calls_max,
-                FloatGauge::default(),
-            ),
             lists: ListReader::default(),
             ready: Mutex::default(),
             scrape: Mutex::default(),
             overview: Mutex::default(),
-            streams: ConcurrencyLimiter::new(
-                options.streams_per_key,
-                options.streams_max,
+            streams: OwnerPool::with(
+                FairPool::new(options.streams_max),
                 metrics.open_streams.clone(),
             ),
+            // Limits only each key: all streams together are limited by `streams`.
+            streams_of_key: OwnerPool::with(
+                FairPool::new(usize::MAX).with_owner_max(options.streams_per_key),
+                FloatGauge::default(),
+            ),
+            engine_reads: OwnerPool::new(ENGINE_READS_MAX),
             rate_limiter: CallRateLimiter::new(options.rate_per_second, options.rate_burst),
+            end_report_limiter: CallRateLimiter::new(END_REPORTS_PER_SECOND, END_REPORTS_BURST),
+            end_reports: EndReports::default(),
             load_shedder: LoadShedder::new(options.calls_max, options.bodies_max_bytes),
-            claim_waiters: ClaimWaiters::default(),
-            keys: KeyCache::new(parts.store.clone(), parts.options.key_fresh_for),
+            responses: MemoryBudget::new(options.responses_max_bytes),
+            // The other half stays free for calls that do not wait.
+            claim_waiters: ClaimWaiters::new(options.calls_max / 2),
+            keys: KeyCache::new(
+                parts.store.clone(),
+                KeyCacheIntervals {
+                    fresh_for: options.key_fresh_for,
+                    use_interval: options.key_use_interval,
+                },
+            ),
+            cursors: Cursors::new(parts.store.clone()),
             enqueuer: Enqueuer::default(),
-            backlog: Backlog::new(options.backlog_max),
+            quotas: Quotas::default(),
+            job_quotas: JobQuotas::new(options.key_max_open_bytes),
             watcher: ChangeWatcher::new(parts.store.clone(), parts.stop.clone()),
             store: parts.store,
             engine: parts.engine,

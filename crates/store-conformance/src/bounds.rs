@@ -67,7 +67,9 @@ pub async fn sweeps_are_capped_per_call_and_finish_over_calls(f: Fixture) {
     let all = RedriveMany {
         workspace: t.workspace,
         reason: None,
+        definition: None,
         limit: ALL,
+        max_bytes: u64::MAX,
         by: USER.into(),
     };
     let mut redriven = BTreeSet::new();

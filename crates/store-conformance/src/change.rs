@@ -2,6 +2,7 @@
 
 use crate::Fixture;
 use crate::factory::{LEASE, TestWorkspace, USER, new_request, ok};
+use leasehold_core::limits::CHANGE_SCAN_MAX;
 use leasehold_core::{ExecutionEnd, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::change::{ChangeCursor, ChangeStart, Event};
 use leasehold_store::execution::ExecutionFinish;
@@ -23,6 +24,8 @@ struct Reader {
     workspace: Option<WorkspaceId>,
     seen: Vec<Event>,
     limit: u32,
+    /// Whether the last page said that more may follow.
+    more: bool,
     /// How many changes of a page it uses before it resumes after the last of them, like a client that loses its connection.
     takes: usize,
 }
@@ -35,6 +38,7 @@ impl Reader {
             workspace: None,
             seen: Vec::new(),
             limit,
+            more: false,
             takes: usize::MAX,
         }
     }
@@ -60,6 +64,7 @@ impl Reader {
             page.changes.len() <= self.limit as usize,
             "the page exceeds its limit"
         );
+        self.more = page.more;
         if page.changes.len() > self.takes {
             page.changes.truncate(self.takes);
             page.cursor = page.changes[self.takes - 1].cursor.clone();
@@ -76,11 +81,14 @@ impl Reader {
         let reader = tokio::sync::Mutex::new(&mut *self);
         let all = eventually(READ_TIMEOUT, || async {
             let mut reader = reader.lock().await;
-            while reader.seen.len() < n && reader.page().await > 0 {}
+            while reader.seen.len() < n && (reader.page().await > 0 || reader.more) {}
             reader.seen.len() >= n
         })
         .await;
         assert!(all, "read {} of {n} events", self.seen.len());
+        while self.more {
+            assert_eq!(self.page().await, 0, "the stream has no more changes");
+        }
         assert_eq!(self.page().await, 0, "the stream has no more changes");
         assert_eq!(self.seen.len(), n);
     }
@@ -260,38 +268,46 @@ pub async fn invalid_cursor_is_rejected(f: Fixture) {
     let t = f.workspace(5).await;
     create_timelines(&f, &t).await;
     let cursor = ok(f.store.change_list(&ChangeStart::Oldest, None, 3).await).cursor;
-    let mut texts: Vec<String> = [
-        "",
-        " ",
-        "-1",
-        "1.5",
-        "null",
-        "oldest",
-        "\0",
-        "٣",
-        "/",
-        "///",
-        "1/2/3/4",
-        "9223372036854775807",
-        "18446744073709551615",
-        "99999999999999999999",
-        "99999999999999999999:1:",
-        "1:1:/99999999999999999999:1:/00000000-0000-0000-0000-000000000000/0",
-    ]
-    .map(str::to_owned)
-    .into();
-    texts.push("9".repeat(10_000));
-    for noise in [" ", "x", "/", ":", "\0"] {
-        texts.push(format!("{}{noise}", cursor.0));
-        texts.push(format!("{noise}{}", cursor.0));
-    }
-    for text in texts {
-        let start = ChangeStart::After(ChangeCursor(text.clone()));
+    let good = &cursor.0;
+    let mut all: Vec<Vec<u8>> = vec![vec![0xff; 8], vec![0x7f; 8]];
+    all.extend(["", "1", "oldest", "9223372036854775807"].map(|text| text.as_bytes().to_vec()));
+    all.push(vec![b'9'; 10_000]);
+    // Bytes removed and added, at both ends.
+    all.extend((0..good.len()).map(|length| good[..length].to_vec()));
+    all.extend([0, 1, 0x80, 0xff].map(|byte| [good, &[byte][..]].concat()));
+    all.extend([0, 1, 0x80, 0xff].map(|byte| [&[byte][..], good].concat()));
+    for bytes in all {
+        let start = ChangeStart::After(ChangeCursor(bytes.clone()));
         for workspace in [None, Some(t.workspace)] {
             let answer = f.store.change_list(&start, workspace, 10).await;
             let kind = answer.expect_err("the cursor is invalid").kind;
-            assert!(matches!(kind, ErrorKind::Value(_)), "{text:?}: {kind}");
+            assert!(matches!(kind, ErrorKind::Value(_)), "{bytes:?}: {kind}");
         }
+    }
+}
+
+/// Enqueues requests of a workspace in calls of 1,000 until more events exist than one read scans.
+async fn exceed_scan(f: &Fixture, t: &TestWorkspace) -> usize {
+    let calls = CHANGE_SCAN_MAX.div_ceil(1_000) + 2;
+    for _ in 0..calls {
+        f.enqueue(t, 1_000).await;
+    }
+    calls as usize * 1_000
+}
+
+/// A read stops after a bounded number of events of other workspaces, says so, and its cursor continues there: nothing is missed.
+pub async fn read_is_bounded_and_continues(f: Fixture) {
+    let (quiet, busy) = (f.workspace(5).await, f.workspace(5).await);
+    let now = ok(f.store.change_list(&ChangeStart::Now, None, 1).await).cursor;
+    let n = exceed_scan(&f, &busy).await;
+    let id = f.enqueue(&quiet, 1).await[0];
+    for start in [ChangeStart::Oldest, ChangeStart::After(now)] {
+        let mut reader = Reader::new(&f, start.clone(), 10).of(quiet.workspace);
+        reader.read(1).await;
+        assert_eq!(reader.seen[0].request, id);
+        let mut all = Reader::new(&f, start, 1_000);
+        all.read(n + 1).await;
+        assert_eq!(by_request(&all.seen).len(), n + 1);
     }
 }
 

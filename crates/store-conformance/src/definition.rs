@@ -5,7 +5,7 @@ use crate::factory::{binding, ids, new_request, ok};
 use leasehold_core::graph::{Edge, Graph, Node, NodeKind};
 use leasehold_core::{DefinitionId, FailureReason, Plan, RequestStatus, VersionBody, WorkspaceId};
 use leasehold_store::definition::{
-    Definition, DefinitionCreated, NewDefinition, NewVersion, Version,
+    Definition, DefinitionCreated, NewDefinition, NewVersion, Publisher, Version, VersionPublished,
 };
 use leasehold_store::request::{Enqueued, Rejected};
 use leasehold_store::{Page, fresh_id};
@@ -31,7 +31,10 @@ pub async fn new_definition_has_no_version(f: Fixture) {
         current_version: None,
         created_at: f.now(),
     };
-    let created = ok(f.store.definition_create(&new).await);
+    let created = ok(f
+        .store
+        .definition_create(&new, &leasehold_store::Actor::Local)
+        .await);
     assert_eq!(created, DefinitionCreated::Created(expected.clone()));
     let read = ok(f.store.definition_get(workspace, new.id).await);
     assert_eq!(read, Some(expected));
@@ -45,24 +48,45 @@ pub async fn name_is_unique_in_its_workspace_until_deleted(f: Fixture) {
     let two = f.bare_workspace(Plan::Free, None).await.id;
     let first = named(one, "orders");
     for new in [&first, &named(two, "orders")] {
-        let created = ok(f.store.definition_create(new).await);
+        let created = ok(f
+            .store
+            .definition_create(new, &leasehold_store::Actor::Local)
+            .await);
         assert!(matches!(created, DefinitionCreated::Created(_)));
     }
     let again = named(one, "orders");
-    let taken = ok(f.store.definition_create(&again).await);
+    let taken = ok(f
+        .store
+        .definition_create(&again, &leasehold_store::Actor::Local)
+        .await);
     assert_eq!(taken, DefinitionCreated::NameTaken);
-    assert!(ok(f.store.definition_delete(one, first.id).await));
-    let created = ok(f.store.definition_create(&again).await);
+    assert!(ok(f
+        .store
+        .definition_delete(one, first.id, &leasehold_store::Actor::Local)
+        .await));
+    let created = ok(f
+        .store
+        .definition_create(&again, &leasehold_store::Actor::Local)
+        .await);
     assert!(matches!(created, DefinitionCreated::Created(_)));
 }
 
 /// A definition cannot be created in an unknown or deleted workspace.
 pub async fn creation_needs_an_existing_workspace(f: Fixture) {
-    let unknown = ok(f.store.definition_create(&named(fresh_id(), "a")).await);
+    let unknown = ok(f
+        .store
+        .definition_create(&named(fresh_id(), "a"), &leasehold_store::Actor::Local)
+        .await);
     assert_eq!(unknown, DefinitionCreated::WorkspaceNotFound);
     let gone = f.bare_workspace(Plan::Free, None).await.id;
-    assert!(ok(f.store.workspace_delete(gone).await));
-    let deleted = ok(f.store.definition_create(&named(gone, "a")).await);
+    assert!(ok(f
+        .store
+        .workspace_delete(gone, &leasehold_store::Actor::Local)
+        .await));
+    let deleted = ok(f
+        .store
+        .definition_create(&named(gone, "a"), &leasehold_store::Actor::Local)
+        .await);
     assert_eq!(deleted, DefinitionCreated::WorkspaceNotFound);
 }
 
@@ -77,7 +101,7 @@ pub async fn list_is_ordered_by_id_without_deleted_ones(f: Fixture) {
     }
     assert!(ok(f
         .store
-        .definition_delete(workspace, made.remove(1))
+        .definition_delete(workspace, made.remove(1), &leasehold_store::Actor::Local)
         .await));
     let mut listed = Vec::new();
     let mut page = Page::first(3);
@@ -97,7 +121,9 @@ pub async fn is_found_by_exact_name_in_its_workspace(f: Fixture) {
     let two = f.bare_workspace(Plan::Free, None).await.id;
     let (own, other) = (named(one, "orders"), named(two, "orders"));
     for new in [&own, &other, &named(two, "parcels")] {
-        ok(f.store.definition_create(new).await);
+        ok(f.store
+            .definition_create(new, &leasehold_store::Actor::Local)
+            .await);
     }
     let version = f.publish(one, own.id).await.id;
     let find = async |workspace, name| ok(f.store.definition_find(workspace, name).await);
@@ -109,7 +135,10 @@ pub async fn is_found_by_exact_name_in_its_workspace(f: Fixture) {
         assert_eq!(find(one, name).await, None, "{name}");
     }
     assert_eq!(find(fresh_id(), "orders").await, None);
-    assert!(ok(f.store.definition_delete(one, own.id).await));
+    assert!(ok(f
+        .store
+        .definition_delete(one, own.id, &leasehold_store::Actor::Local)
+        .await));
     assert_eq!(find(one, "orders").await, None);
     assert!(find(two, "orders").await.is_some());
 }
@@ -128,12 +157,10 @@ pub async fn versions_are_numbered_and_the_newest_is_current(f: Fixture) {
         assert_eq!(current, Some(version.id));
         published.push(version);
     }
-    let all = f.store.version_list(workspace, definition, Page::first(10));
-    assert_eq!(ok(all.await), published);
-    let rest = f
-        .store
-        .version_list(workspace, definition, Page::after(2, 1));
-    assert_eq!(ok(rest.await), published[2..3]);
+    let all = f.versions(workspace, definition, Page::first(10)).await;
+    assert_eq!(all, published);
+    let rest = f.versions(workspace, definition, Page::after(2, 1)).await;
+    assert_eq!(rest, published[2..3]);
 }
 
 /// A version is read back with all its fields, graph or binding.
@@ -162,6 +189,7 @@ pub async fn version_is_read_back_as_published(f: Fixture) {
             body: body.clone(),
             params_schema: Some(json!({"type": "object", "required": ["ä", "b"]})),
             execution_timeout: Some(Duration::from_millis(90_001)),
+            publisher: Publisher::Administrator,
         };
         let expected = Version {
             id: new.id,
@@ -173,8 +201,11 @@ pub async fn version_is_read_back_as_published(f: Fixture) {
             execution_timeout: new.execution_timeout,
             created_at: f.now(),
         };
-        let published = ok(f.store.version_publish(&new).await);
-        assert_eq!(published, Some(expected.clone()));
+        let published = ok(f
+            .store
+            .version_publish(&new, &leasehold_store::Actor::Local)
+            .await);
+        assert_eq!(published.version(), Some(expected.clone()));
         let read = ok(f.store.version_get(workspace, new.id).await);
         assert_eq!(read.as_deref(), Some(&expected));
         let again = ok(f.store.version_get(workspace, new.id).await);
@@ -187,7 +218,11 @@ pub async fn unknown_or_deleted_definition_cannot_publish(f: Fixture) {
     let workspace = f.workspace(1).await;
     assert!(ok(f
         .store
-        .definition_delete(workspace.workspace, workspace.definition)
+        .definition_delete(
+            workspace.workspace,
+            workspace.definition,
+            &leasehold_store::Actor::Local
+        )
         .await));
     let unknown: DefinitionId = fresh_id();
     for definition in [unknown, workspace.definition] {
@@ -198,8 +233,13 @@ pub async fn unknown_or_deleted_definition_cannot_publish(f: Fixture) {
             body: binding(),
             params_schema: None,
             execution_timeout: None,
+            publisher: Publisher::Administrator,
         };
-        assert_eq!(ok(f.store.version_publish(&new).await), None);
+        let published = ok(f
+            .store
+            .version_publish(&new, &leasehold_store::Actor::Local)
+            .await);
+        assert_eq!(published, VersionPublished::DefinitionNotFound);
         assert_eq!(
             ok(f.store.version_get(workspace.workspace, new.id).await),
             None
@@ -222,11 +262,11 @@ pub async fn deleted_definition_keeps_its_versions(f: Fixture) {
     let t = f.workspace(1).await;
     assert!(ok(f
         .store
-        .definition_delete(t.workspace, t.definition)
+        .definition_delete(t.workspace, t.definition, &leasehold_store::Actor::Local)
         .await));
     assert!(!ok(f
         .store
-        .definition_delete(t.workspace, t.definition)
+        .definition_delete(t.workspace, t.definition, &leasehold_store::Actor::Local)
         .await));
     let read = ok(f.store.definition_get(t.workspace, t.definition).await);
     assert_eq!(read, None);
@@ -242,7 +282,7 @@ pub async fn pending_requests_of_a_deleted_definition_fail_at_the_claim(f: Fixtu
     let doomed = f.enqueue(&t, 2).await;
     assert!(ok(f
         .store
-        .definition_delete(t.workspace, t.definition)
+        .definition_delete(t.workspace, t.definition, &leasehold_store::Actor::Local)
         .await));
     let living = f.create_draft(t.workspace).await;
     f.publish(t.workspace, living).await;

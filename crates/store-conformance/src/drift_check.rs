@@ -56,12 +56,19 @@ pub async fn no_drift_without_manual_writes(f: Fixture) {
         paused: Some(true),
         limit_override: Some(Some(0)),
         plan: Some(Plan::Pro),
+        ..WorkspaceChange::default()
     };
-    ok(f.store.workspace_update(paused.workspace, &change).await);
-    ok(f.store.workspace_update(full.workspace, &change).await);
+    ok(f.store
+        .workspace_update(paused.workspace, &change, &leasehold_store::Actor::Local)
+        .await);
+    ok(f.store
+        .workspace_update(full.workspace, &change, &leasehold_store::Actor::Local)
+        .await);
     none(&*f.store).await;
     f.finish(kept.execution, ExecutionEnd::Completed).await;
-    ok(f.store.workspace_delete(paused.workspace).await);
+    ok(f.store
+        .workspace_delete(paused.workspace, &leasehold_store::Actor::Local)
+        .await);
     ok(f.store.request_promote_due().await);
     for limit in [1, 2, 100] {
         assert_eq!(drifts(&*f.store, limit).await, []);

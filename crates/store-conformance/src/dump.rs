@@ -82,7 +82,7 @@ impl Fixture {
         let definitions = ok(self.store.definition_list(id, page).await);
         for definition in definitions {
             let page = Page::first(1_000);
-            let versions = ok(self.store.version_list(id, definition.id, page).await);
+            let versions = self.versions(id, definition.id, page).await;
             dump.versions.extend(versions);
             dump.definitions.push(definition);
         }

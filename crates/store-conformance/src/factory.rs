@@ -12,7 +12,7 @@ use leasehold_store::request::{
     Enqueue, Enqueued, NewRequest, Release, ReleaseKind, Released, Request,
 };
 use leasehold_store::workspace::{SlotUse, Workspace, WorkspaceChange};
-use leasehold_store::{Result, fresh_id};
+use leasehold_store::{Page, Result, fresh_id};
 use leasehold_testbed::{WorkspaceOptions, create_definition, create_workspace, publish_version};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -81,6 +81,20 @@ impl Fixture {
     /// Publishes the next version of a definition.
     pub async fn publish(&self, workspace: WorkspaceId, definition: DefinitionId) -> Version {
         publish_version(&*self.store, workspace, definition, binding(), None, None).await
+    }
+
+    /// A page of the definition's versions, parsed.
+    pub async fn versions(
+        &self,
+        workspace: WorkspaceId,
+        definition: DefinitionId,
+        page: Page<u32>,
+    ) -> Vec<Version> {
+        let listed = ok(self.store.version_list(workspace, definition, page).await);
+        let parsed = listed.iter().map(|version| version.parse());
+        parsed
+            .collect::<std::result::Result<_, _>>()
+            .expect("the store returns what was published")
     }
 
     /// Creates a workspace with `limit` slots and one published definition.
@@ -327,7 +341,11 @@ impl Fixture {
 
     /// Updates an existing workspace.
     pub async fn change(&self, workspace: WorkspaceId, change: WorkspaceChange) -> Workspace {
-        ok(self.store.workspace_update(workspace, &change).await).expect("the workspace exists")
+        ok(self
+            .store
+            .workspace_update(workspace, &change, &leasehold_store::Actor::Local)
+            .await)
+        .expect("the workspace exists")
     }
 
     /// Reads a request.

@@ -4,7 +4,7 @@ use crate::Fixture;
 use crate::drift_check;
 use crate::dump::Dump;
 use crate::factory::ok;
-use leasehold_core::{ExecutionId, ExecutionStatus, RequestId, RequestStatus};
+use leasehold_core::{ExecutionId, ExecutionStatus, RequestId, RequestStatus, Usage};
 use leasehold_store::Page;
 use leasehold_store::execution::ActiveKey;
 use leasehold_store::request::{Counts, Request};
@@ -18,6 +18,7 @@ pub async fn check(f: &Fixture) -> Dump {
     let dump = f.dump().await;
     let active = active(f).await;
     counts_equal_the_listing(&dump);
+    open_bytes_equal_the_listing(f, &dump).await;
     slots_are_the_running_executions(&dump, &active);
     overview_fits(f, &dump).await;
     drift_check::none(&*f.store).await;
@@ -74,6 +75,20 @@ fn counts_equal_the_listing(dump: &Dump) {
         } += 1;
     }
     assert_eq!(dump.counts, listed, "counts equal a full listing");
+}
+
+/// Asserts that the quotas count what is listed. Steps of graphs that write much are charged in addition; [`crate::workspace_quota`] checks them.
+async fn open_bytes_equal_the_listing(f: &Fixture, dump: &Dump) {
+    for id in dump.workspaces.keys() {
+        let quota = ok(f.store.workspace_quota(*id).await).expect("the workspace exists");
+        let own = dump.requests.values().filter(|r| r.workspace == *id);
+        let open = own.filter(|request| !request.status.is_finished());
+        let listed = Usage {
+            requests: dump.counts[id].pending,
+            bytes: open.map(|request| request.bytes).sum(),
+        };
+        assert_eq!(quota.used, listed, "usage of {id}");
+    }
 }
 
 fn slots_are_the_running_executions(dump: &Dump, active: &BTreeMap<ExecutionId, RequestId>) {

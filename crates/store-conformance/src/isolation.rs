@@ -6,7 +6,7 @@ use crate::factory::{TestWorkspace, USER, binding, ids, new_request, ok};
 use leasehold_core::key::KeyScope;
 use leasehold_core::{ExecutionId, RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::change::ChangeStart;
-use leasehold_store::definition::NewVersion;
+use leasehold_store::definition::{NewVersion, Publisher, VersionPublished};
 use leasehold_store::execution::ExecutionFilter;
 use leasehold_store::request::{
     Cancelled, Enqueued, NewRequest, Redrive, RedriveMany, Redriven, RequestFilter,
@@ -67,7 +67,10 @@ pub async fn definitions_of_another_workspace_are_invisible(f: Fixture) {
     assert_eq!(ok(f.store.version_get(me, it.version).await), None);
     let versions = f.store.version_list(me, it.definition, Page::first(100));
     assert_eq!(ok(versions.await), []);
-    assert!(!ok(f.store.definition_delete(me, it.definition).await));
+    assert!(!ok(f
+        .store
+        .definition_delete(me, it.definition, &leasehold_store::Actor::Local)
+        .await));
     let new = NewVersion {
         id: fresh_id(),
         workspace: me,
@@ -75,8 +78,13 @@ pub async fn definitions_of_another_workspace_are_invisible(f: Fixture) {
         body: binding(),
         params_schema: None,
         execution_timeout: None,
+        publisher: Publisher::Administrator,
     };
-    assert_eq!(ok(f.store.version_publish(&new).await), None);
+    let published = ok(f
+        .store
+        .version_publish(&new, &leasehold_store::Actor::Local)
+        .await);
+    assert_eq!(published, VersionPublished::DefinitionNotFound);
     assert_eq!(f.dump().await, before);
 }
 
@@ -195,7 +203,9 @@ pub async fn bulk_redrive_skips_other_workspaces(f: Fixture) {
     let redrive = RedriveMany {
         workspace: mine.workspace.workspace,
         reason: None,
+        definition: None,
         limit: 100,
+        max_bytes: u64::MAX,
         by: USER.into(),
     };
     let redriven = ok(f.store.request_redrive_many(&redrive).await);
@@ -214,9 +224,16 @@ pub async fn updates_of_one_workspace_affect_no_other(f: Fixture) {
     f.enqueue(&mine.workspace, 3).await;
     assert!(ok(f
         .store
-        .definition_delete(me, mine.workspace.definition)
+        .definition_delete(
+            me,
+            mine.workspace.definition,
+            &leasehold_store::Actor::Local
+        )
         .await));
-    assert!(ok(f.store.workspace_delete(me).await));
+    assert!(ok(f
+        .store
+        .workspace_delete(me, &leasehold_store::Actor::Local)
+        .await));
     f.claim(100).await;
     assert_same(&before, &f.dump().await, it);
     let request_ids = f.enqueue(&theirs.workspace, 2).await;

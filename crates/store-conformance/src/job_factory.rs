@@ -245,7 +245,10 @@ impl Fixture {
 
     /// Updates [`QUEUE`].
     pub async fn set_queue(&self, change: QueueChange) -> Queue {
-        ok(self.store.queue_update(QUEUE, &change).await)
+        ok(self
+            .store
+            .queue_update(QUEUE, &change, &leasehold_store::Actor::Local)
+            .await)
     }
 
     /// Sets the limit of [`QUEUE`].

@@ -46,7 +46,9 @@ pub async fn claim_without_a_limit_reports_none(f: Fixture) {
 /// A limit that is not reached is not reported.
 pub async fn limit_that_is_not_reached_is_not_reported(f: Fixture) {
     f.set_queue_limit(Some(5)).await;
-    ok(f.store.job_limit_set(Some(6)).await);
+    ok(f.store
+        .job_limit_set(Some(6), &leasehold_store::Actor::Local)
+        .await);
     f.enqueue_jobs(2).await;
     let all = f.claim_outcome(4).await;
     assert_eq!((all.jobs.len(), all.at_limit), (2, false));
@@ -56,7 +58,9 @@ pub async fn limit_that_is_not_reached_is_not_reported(f: Fixture) {
 /// Every end of a claim frees capacity: completed, failed, retried, snoozed, returned.
 pub async fn every_end_frees_capacity(f: Fixture) {
     f.set_queue_limit(Some(1)).await;
-    ok(f.store.job_limit_set(Some(1)).await);
+    ok(f.store
+        .job_limit_set(Some(1), &leasehold_store::Actor::Local)
+        .await);
     for end in [
         completed(),
         failed(RetryMode::Never),
@@ -112,16 +116,22 @@ pub async fn limit_of_zero_yields_nothing(f: Fixture) {
     let none = f.claim_outcome(1).await;
     assert_eq!((none.jobs.len(), none.at_limit), (0, true));
     f.set_queue_limit(None).await;
-    ok(f.store.job_limit_set(Some(0)).await);
+    ok(f.store
+        .job_limit_set(Some(0), &leasehold_store::Actor::Local)
+        .await);
     let none = f.claim_outcome(1).await;
     assert_eq!((none.jobs.len(), none.at_limit), (0, true));
-    ok(f.store.job_limit_set(None).await);
+    ok(f.store
+        .job_limit_set(None, &leasehold_store::Actor::Local)
+        .await);
     assert_eq!(f.claim_jobs(1).await.len(), 1);
 }
 
 /// The global limit holds across all queues and is read back.
 pub async fn global_limit_holds_across_queues(f: Fixture) {
-    ok(f.store.job_limit_set(Some(4)).await);
+    ok(f.store
+        .job_limit_set(Some(4), &leasehold_store::Actor::Local)
+        .await);
     assert_eq!(ok(f.store.job_limit().await), Some(4));
     f.enqueue_jobs(5).await;
     f.enqueue_new_jobs(&vec![other(); 5]).await;
@@ -132,9 +142,13 @@ pub async fn global_limit_holds_across_queues(f: Fixture) {
     assert_eq!((here.jobs.len(), here.at_limit), (0, true));
     f.finish_job(&there.jobs[0], completed()).await;
     assert_eq!(f.claim_jobs(3).await.len(), 1);
-    ok(f.store.job_limit_set(Some(6)).await);
+    ok(f.store
+        .job_limit_set(Some(6), &leasehold_store::Actor::Local)
+        .await);
     assert_eq!(f.claim_jobs_from("other", 9).await.jobs.len(), 2);
-    ok(f.store.job_limit_set(None).await);
+    ok(f.store
+        .job_limit_set(None, &leasehold_store::Actor::Local)
+        .await);
     assert_eq!(ok(f.store.job_limit().await), None);
     assert_eq!(f.claim_jobs_from("other", 9).await.jobs.len(), 2);
 }
@@ -142,7 +156,9 @@ pub async fn global_limit_holds_across_queues(f: Fixture) {
 /// Of two limits the tighter counts.
 pub async fn tighter_of_two_limits_counts(f: Fixture) {
     f.set_queue_limit(Some(3)).await;
-    ok(f.store.job_limit_set(Some(5)).await);
+    ok(f.store
+        .job_limit_set(Some(5), &leasehold_store::Actor::Local)
+        .await);
     f.enqueue_jobs(9).await;
     f.enqueue_new_jobs(&vec![other(); 9]).await;
     assert_eq!(f.claim_jobs(9).await.len(), 3);
@@ -150,7 +166,9 @@ pub async fn tighter_of_two_limits_counts(f: Fixture) {
     f.set_queue_limit(Some(9)).await;
     let none = f.claim_outcome(9).await;
     assert_eq!((none.jobs.len(), none.at_limit), (0, true));
-    ok(f.store.job_limit_set(Some(20)).await);
+    ok(f.store
+        .job_limit_set(Some(20), &leasehold_store::Actor::Local)
+        .await);
     assert_eq!(f.claim_jobs(9).await.len(), 6);
 }
 
@@ -178,14 +196,18 @@ pub async fn exhausted_lease_frees_capacity_for_a_claim(f: Fixture) {
 
 /// Under the global limit a claim takes back expired leases of other queues, also of paused ones.
 pub async fn expired_lease_of_another_queue_frees_global_capacity(f: Fixture) {
-    ok(f.store.job_limit_set(Some(2)).await);
+    ok(f.store
+        .job_limit_set(Some(2), &leasehold_store::Actor::Local)
+        .await);
     f.enqueue_new_jobs(&vec![other(); 2]).await;
     assert_eq!(f.claim_jobs_from("other", 2).await.jobs.len(), 2);
     let paused = QueueChange {
         paused: Some(true),
         ..QueueChange::default()
     };
-    ok(f.store.queue_update("other", &paused).await);
+    ok(f.store
+        .queue_update("other", &paused, &leasehold_store::Actor::Local)
+        .await);
     let ids = f.enqueue_jobs(3).await;
     assert_eq!(f.claim_jobs(1).await, []);
     f.advance(15);

@@ -105,7 +105,9 @@ pub async fn freed_capacity_notifies(f: Fixture) {
 
 /// The same holds for the global limit.
 pub async fn freed_global_capacity_notifies(f: Fixture) {
-    ok(f.store.job_limit_set(Some(1)).await);
+    ok(f.store
+        .job_limit_set(Some(1), &leasehold_store::Actor::Local)
+        .await);
     f.enqueue_jobs(5).await;
     let job = f.claim_job().await;
     assert_notifies(
@@ -115,9 +117,20 @@ pub async fn freed_global_capacity_notifies(f: Fixture) {
     )
     .await;
     f.claim_job().await;
-    let raised = assert_notifies(&f, "a raised limit", f.store.job_limit_set(Some(2))).await;
+    let raised = assert_notifies(
+        &f,
+        "a raised limit",
+        f.store
+            .job_limit_set(Some(2), &leasehold_store::Actor::Local),
+    )
+    .await;
     ok(raised);
-    let gone = assert_notifies(&f, "no limit", f.store.job_limit_set(None)).await;
+    let gone = assert_notifies(
+        &f,
+        "no limit",
+        f.store.job_limit_set(None, &leasehold_store::Actor::Local),
+    )
+    .await;
     ok(gone);
 }
 

@@ -168,23 +168,35 @@ impl Race {
                 ..QueueChange::default()
             };
             let queue = QUEUES[rng.below(2) as usize];
-            ok(self.store.queue_update(queue, &change).await);
+            ok(self
+                .store
+                .queue_update(queue, &change, &leasehold_store::Actor::Local)
+                .await);
             let limit = [None, Some(4), Some(30)][rng.below(3) as usize];
-            ok(self.store.job_limit_set(limit).await);
+            ok(self
+                .store
+                .job_limit_set(limit, &leasehold_store::Actor::Local)
+                .await);
             tokio::task::yield_now().await;
         }
     }
 
     /// Removes limits and pauses, and works until every job has ended.
     async fn drain(&self, f: &Fixture) {
-        ok(self.store.job_limit_set(None).await);
+        ok(self
+            .store
+            .job_limit_set(None, &leasehold_store::Actor::Local)
+            .await);
         let open = QueueChange {
             limit: Some(None),
             paused: Some(false),
             ..QueueChange::default()
         };
         for queue in QUEUES {
-            ok(self.store.queue_update(queue, &open).await);
+            ok(self
+                .store
+                .queue_update(queue, &open, &leasehold_store::Actor::Local)
+                .await);
         }
         for _ in 0..200 {
             f.advance(60);
@@ -265,7 +277,9 @@ fn tokens_are_good(claims: &[(JobId, i64)], jobs: &[leasehold_store::job::Job]) 
 /// Concurrent workers of two queues under both limits never hold more jobs than allowed, and all jobs complete.
 pub async fn concurrent_claims_never_exceed_a_limit(f: Fixture) {
     f.set_queue_limit(Some(3)).await;
-    ok(f.store.job_limit_set(Some(5)).await);
+    ok(f.store
+        .job_limit_set(Some(5), &leasehold_store::Actor::Local)
+        .await);
     for queue in QUEUES {
         let new = NewJob {
             queue: queue.into(),

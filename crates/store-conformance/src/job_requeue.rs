@@ -195,7 +195,9 @@ pub async fn every_queue_is_swept(f: Fixture) {
         paused: Some(true),
         ..QueueChange::default()
     };
-    ok(f.store.queue_update("other", &paused).await);
+    ok(f.store
+        .queue_update("other", &paused, &leasehold_store::Actor::Local)
+        .await);
     f.advance(15);
     assert_eq!(job_ids(&f.claim_jobs(5).await), [here.id]);
     f.advance(15);

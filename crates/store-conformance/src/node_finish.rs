@@ -190,7 +190,7 @@ pub async fn failure_with_a_lost_lease_does_not_affect_the_others(f: Fixture) {
         .await;
     let params = json!({"kept": true});
     let request = NewRequest {
-        params: params.clone(),
+        params: params.clone().into(),
         ..new_request(&t)
     };
     let s = f.enqueue_started_with(&t, request).await;
@@ -304,10 +304,13 @@ pub async fn failed_node_fails_the_execution(f: Fixture) {
         let lost = f.finish_job(&jobs[1], completed()).await;
         assert_eq!(lost, JobFinished::LeaseLost);
         assert_eq!(f.claim_jobs(10).await, []);
+        let node = f.node(s.execution, "leased").await;
+        let leased = f.job(node.job.expect("the node was claimed")).await;
+        assert_eq!(leased.status, JobStatus::Failed);
+        assert_eq!(leased.last_error.as_deref(), Some(ABANDONED));
         let node = f.node(s.execution, "queued").await;
-        let queued = f.job(node.job.expect("the node was started")).await;
-        assert_eq!(queued.status, JobStatus::Failed);
-        assert_eq!(queued.last_error.as_deref(), Some(ABANDONED));
+        assert_eq!((node.state, node.job), (NodeState::Cancelled, None));
+        assert_eq!(node.finished_at, run.finished_at);
         let bad = f.node(s.execution, "bad").await;
         assert_eq!(bad.attempts, if exhausted { 2 } else { 1 });
         assert_eq!(bad.error.as_deref(), Some("it broke"));

@@ -79,7 +79,9 @@ pub async fn new_work_notifies(f: Fixture) {
     let many = RedriveMany {
         workspace: t.workspace,
         reason: None,
+        definition: None,
         limit: 10,
+        max_bytes: u64::MAX,
         by: USER.into(),
     };
     let redriven = assert_notifies(&f, "a bulk redrive", f.store.request_redrive_many(&many)).await;
@@ -133,7 +135,13 @@ pub async fn changed_workspace_notifies(f: Fixture) {
     f.set_paused(t.workspace, true).await;
     assert_notifies(&f, "a raised limit", f.set_limit(t.workspace, 2)).await;
     assert_notifies(&f, "a resumption", f.set_paused(t.workspace, false)).await;
-    let deleted = assert_notifies(&f, "a deletion", f.store.workspace_delete(t.workspace)).await;
+    let deleted = assert_notifies(
+        &f,
+        "a deletion",
+        f.store
+            .workspace_delete(t.workspace, &leasehold_store::Actor::Local),
+    )
+    .await;
     assert!(ok(deleted));
 }
 

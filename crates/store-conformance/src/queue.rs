@@ -99,7 +99,13 @@ pub async fn update_changes_only_the_given_fields(f: Fixture) {
 /// The list is ordered by name, in pages without gaps or repeats.
 pub async fn list_is_ordered_by_name(f: Fixture) {
     for name in ["c", "a", "e", "b", "d"] {
-        ok(f.store.queue_update(name, &QueueChange::default()).await);
+        ok(f.store
+            .queue_update(
+                name,
+                &QueueChange::default(),
+                &leasehold_store::Actor::Local,
+            )
+            .await);
     }
     let mut names = Vec::new();
     let mut page = Page::first(2);
@@ -123,7 +129,9 @@ pub async fn queues_are_independent(f: Fixture) {
         limit: Some(Some(0)),
         ..QueueChange::default()
     };
-    ok(f.store.queue_update("other", &paused).await);
+    ok(f.store
+        .queue_update("other", &paused, &leasehold_store::Actor::Local)
+        .await);
     assert_eq!(f.claim_job().await.id, own);
     assert_eq!(f.claim_jobs(5).await, []);
     assert_eq!(f.claim_jobs_from("other", 5).await.jobs, []);
@@ -216,4 +224,47 @@ pub async fn current_settings_apply_to_queued_jobs(f: Fixture) {
     assert_eq!(Some(claimed.timeout), change.timeout);
     assert_eq!(claimed.lease, Duration::from_millis(1_500));
     assert_eq!(claimed.lease_expires_at, f.now() + claimed.lease);
+}
+
+/// The bytes of open jobs count fresh, scheduled, retried and running jobs of the given queues, until they end.
+pub async fn open_bytes_count_jobs_until_they_end(f: Fixture) {
+    use leasehold_core::JsonText;
+    use leasehold_core::limits::JOB_OVERHEAD_BYTES;
+
+    let payload = JsonText::from(&serde_json::json!("x".repeat(998)));
+    let new = |queue: &str| NewJob::new(queue, "kind", payload.clone());
+    let scheduled = NewJob {
+        start: JobStart::In(Duration::from_secs(60)),
+        ..new(QUEUE)
+    };
+    let jobs = [new(QUEUE), new(QUEUE), scheduled, new("another")];
+    ok(f.store.job_enqueue(&jobs).await);
+    // A store may add a few bytes of its own to a payload.
+    let expect = async |queues: &[&str], jobs: u64| {
+        let queues: Vec<String> = queues.iter().map(|queue| (*queue).to_owned()).collect();
+        let bytes = ok(f.store.queue_open_bytes(&queues, u64::MAX).await);
+        let least = jobs * (1_000 + JOB_OVERHEAD_BYTES);
+        assert!(
+            (least..=least + 16 * jobs).contains(&bytes),
+            "{queues:?}: {bytes}"
+        );
+    };
+    expect(&[], 0).await;
+    expect(&["unknown"], 0).await;
+    expect(&[QUEUE], 3).await;
+    expect(&[QUEUE, "another"], 4).await;
+    let claimed = f.claim_jobs(1).await;
+    expect(&[QUEUE], 3).await;
+    f.finish_job(&claimed[0], completed()).await;
+    expect(&[QUEUE], 2).await;
+    let claimed = f.claim_jobs(1).await;
+    f.advance(3_600);
+    ok(f.store.job_requeue_expired(10).await);
+    expect(&[QUEUE], 2).await;
+    for job in f.claim_jobs(10).await {
+        f.finish_job(&job, completed()).await;
+    }
+    expect(&[QUEUE], 0).await;
+    expect(&["another"], 1).await;
+    drop(claimed);
 }

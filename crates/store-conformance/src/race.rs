@@ -191,7 +191,7 @@ impl Race {
                 };
                 ok(self
                     .store
-                    .workspace_update(workspace.workspace, &change)
+                    .workspace_update(workspace.workspace, &change, &leasehold_store::Actor::Local)
                     .await);
             }
             tokio::task::yield_now().await;

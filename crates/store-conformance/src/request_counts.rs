@@ -74,7 +74,10 @@ pub async fn follow_every_transition(f: Fixture) {
     };
     ok(f.store.prune(&prune).await);
     assert_eq!(f.counts(w).await, counts([3, 0, 0, 0, 3]));
-    assert!(ok(f.store.workspace_delete(w).await));
+    assert!(ok(f
+        .store
+        .workspace_delete(w, &leasehold_store::Actor::Local)
+        .await));
     f.claim(10).await;
     let after = f.counts(w).await;
     assert_eq!(

@@ -18,7 +18,8 @@ pub async fn starts_pending_with_all_options(f: Fixture) {
     let new = NewRequest {
         id: fresh_id(),
         definition: t.definition,
-        params: json!({"text": "ä\"\\\n", "n": 9007199254740993_i64, "list": [null, true, 1.5]}),
+        params: json!({"text": "ä\"\\\n", "n": 9007199254740993_i64, "list": [null, true, 1.5]})
+            .into(),
         priority: -7,
         run_at: Some(run_at),
         idempotency: Some(Idempotency {
@@ -34,6 +35,7 @@ pub async fn starts_pending_with_all_options(f: Fixture) {
         inserted: true,
     };
     assert_eq!(enqueued, Enqueued::All(vec![inserted]));
+    let bytes = new.bytes();
     let expected = Request {
         id: new.id,
         workspace: t.workspace,
@@ -54,6 +56,7 @@ pub async fn starts_pending_with_all_options(f: Fixture) {
         claimed_by: None,
         lease_expires_at: None,
         trace_context: new.trace_context,
+        bytes,
         created_at: f.now(),
         claimed_at: None,
         dispatched_at: None,
@@ -131,7 +134,10 @@ pub async fn is_all_or_none(f: Fixture) {
     let draft = f.create_draft(t.workspace).await;
     let deleted = f.create_draft(t.workspace).await;
     f.publish(t.workspace, deleted).await;
-    assert!(ok(f.store.definition_delete(t.workspace, deleted).await));
+    assert!(ok(f
+        .store
+        .definition_delete(t.workspace, deleted, &leasehold_store::Actor::Local)
+        .await));
     let unknown = fresh_id();
     let before = f.dump().await;
     for (definition, expected) in [

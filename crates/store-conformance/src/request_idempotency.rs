@@ -2,7 +2,7 @@
 
 use crate::Fixture;
 use crate::factory::{TestWorkspace, new_request, ok};
-use leasehold_core::{ExecutionEnd, RequestId};
+use leasehold_core::{ExecutionEnd, JsonText, RequestId};
 use leasehold_store::fresh_id;
 use leasehold_store::prune::Prune;
 use leasehold_store::request::{Enqueued, EnqueuedRequest, Idempotency, NewRequest};
@@ -55,12 +55,12 @@ pub async fn same_key_returns_the_first_request(f: Fixture) {
 pub async fn params_are_compared_as_json(f: Fixture) {
     let t = f.workspace(1).await;
     let first = NewRequest {
-        params: json!({"a": 1, "b": {"c": [1, 2], "d": null}}),
+        params: json!({"a": 1, "b": {"c": [1, 2], "d": null}}).into(),
         ..request_with_key(&t, "k", None)
     };
     let id = f.enqueue_one(&t, first).await;
     let same = NewRequest {
-        params: json!({"b": {"d": null, "c": [1, 2]}, "a": 1}),
+        params: JsonText::trusted(r#"{ "b": {"d": null, "c": [1, 2]}, "a": 1 }"#.to_owned()),
         priority: 5,
         ..request_with_key(&t, "k", None)
     };
@@ -76,7 +76,7 @@ pub async fn different_params_or_definition_is_a_conflict(f: Fixture) {
     f.publish(t.workspace, definition).await;
     let before = f.dump().await;
     let params = NewRequest {
-        params: json!({"order": 8}),
+        params: json!({"order": 8}).into(),
         ..request_with_key(&t, "k", None)
     };
     let definition = NewRequest {
@@ -112,7 +112,7 @@ pub async fn key_is_free_when_its_window_has_passed(f: Fixture) {
     assert_eq!(within, Enqueued::All(vec![answer(old, false)]));
     f.advance(1);
     let other = NewRequest {
-        params: json!({"order": 8}),
+        params: json!({"order": 8}).into(),
         ..request_with_key(&t, "k", Some(60))
     };
     let new = other.id;
@@ -166,7 +166,7 @@ pub async fn same_rules_apply_within_one_call(f: Fixture) {
     assert_eq!(enqueued, Enqueued::All(expected));
     let before = f.dump().await;
     let other = NewRequest {
-        params: json!({"order": 8}),
+        params: json!({"order": 8}).into(),
         ..request_with_key(&t, "l", None)
     };
     let enqueued = f

@@ -119,7 +119,10 @@ pub async fn unknown_request_is_none(f: Fixture) {
 /// A request of any workspace, deleted ones included, is found by its id alone and equals the result of `request_get`.
 pub async fn is_found_by_id_in_any_workspace(f: Fixture) {
     let (t, other, all) = mixed(&f).await;
-    assert!(ok(f.store.workspace_delete(other.workspace).await));
+    assert!(ok(f
+        .store
+        .workspace_delete(other.workspace, &leasehold_store::Actor::Local)
+        .await));
     let workspaces: Vec<WorkspaceId> = all.iter().map(|r| r.workspace).collect();
     assert!(workspaces.contains(&t.workspace) && workspaces.contains(&other.workspace));
     for request in all {

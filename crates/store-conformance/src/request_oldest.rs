@@ -193,7 +193,10 @@ pub async fn covers_all_workspaces_and_priorities(f: Fixture) {
         f.advance(1);
         assert_eq!(pending(&f).await, Some(since[0]));
     }
-    assert!(ok(f.store.workspace_delete(paused.workspace).await));
+    assert!(ok(f
+        .store
+        .workspace_delete(paused.workspace, &leasehold_store::Actor::Local)
+        .await));
     assert_eq!(pending(&f).await, Some(since[0]));
     f.cancel(full.workspace, request_ids[0]).await;
     assert_eq!(pending(&f).await, Some(since[1]));

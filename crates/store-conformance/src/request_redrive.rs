@@ -27,7 +27,9 @@ async fn redrive_many(
     let redrive = RedriveMany {
         workspace: t.workspace,
         reason,
+        definition: None,
         limit,
+        max_bytes: u64::MAX,
         by: "boss".into(),
     };
     ok(f.store.request_redrive_many(&redrive).await)
@@ -144,13 +146,16 @@ pub async fn needs_a_failed_request_and_an_existing_definition(f: Fixture) {
     assert_eq!(f.dump().await, before);
     assert!(ok(f
         .store
-        .definition_delete(t.workspace, t.definition)
+        .definition_delete(t.workspace, t.definition, &leasehold_store::Actor::Local)
         .await));
     let before = f.dump().await;
     assert_eq!(redrive(&f, &t, failed).await, Redriven::DefinitionNotFound);
     assert_eq!(redrive_many(&f, &t, None, 10).await, []);
     assert_eq!(f.dump().await, before);
-    assert!(ok(f.store.workspace_delete(gone.workspace).await));
+    assert!(ok(f
+        .store
+        .workspace_delete(gone.workspace, &leasehold_store::Actor::Local)
+        .await));
     assert_eq!(
         redrive(&f, &gone, failed_and_gone).await,
         Redriven::DefinitionNotFound
@@ -227,6 +232,42 @@ pub async fn bulk_redrive_takes_each_once(f: Fixture) {
     assert_eq!(ids(&f.claim(10).await).len(), 1);
 }
 
+/// A bulk redrive of one definition takes only its requests.
+pub async fn bulk_redrive_takes_only_the_definition(f: Fixture) {
+    let t = f.workspace(5).await;
+    let draft = f.create_draft(t.workspace).await;
+    let version = f.publish(t.workspace, draft).await.id;
+    let other = TestWorkspace {
+        definition: draft,
+        version,
+        ..t
+    };
+    let mut failed = Vec::new();
+    for of in [&t, &other, &t] {
+        failed.push(f.enqueue_failed(of).await.id);
+        f.advance(1);
+    }
+    let mut redrive = RedriveMany {
+        workspace: t.workspace,
+        reason: None,
+        definition: Some(t.definition),
+        limit: 10,
+        max_bytes: u64::MAX,
+        by: "boss".into(),
+    };
+    let redriven = ok(f.store.request_redrive_many(&redrive).await);
+    let old: Vec<RequestId> = redriven.iter().map(|(old, _)| *old).collect();
+    assert_eq!(old, [failed[0], failed[2]]);
+    redrive.definition = Some(fresh_id());
+    assert_eq!(ok(f.store.request_redrive_many(&redrive).await), []);
+    redrive.definition = Some(draft);
+    redrive.reason = Some(FailureReason::TimedOut);
+    assert_eq!(ok(f.store.request_redrive_many(&redrive).await), []);
+    redrive.reason = None;
+    let redriven = ok(f.store.request_redrive_many(&redrive).await);
+    assert_eq!(redriven[0].0, failed[1]);
+}
+
 /// A bulk redrive skips requests of deleted definitions and takes the rest.
 pub async fn bulk_redrive_skips_deleted_definitions(f: Fixture) {
     let t = f.workspace(5).await;
@@ -241,7 +282,7 @@ pub async fn bulk_redrive_skips_deleted_definitions(f: Fixture) {
     let good = f.enqueue_failed(&other).await.id;
     assert!(ok(f
         .store
-        .definition_delete(t.workspace, t.definition)
+        .definition_delete(t.workspace, t.definition, &leasehold_store::Actor::Local)
         .await));
     let redriven = redrive_many(&f, &t, None, 10).await;
     let old: Vec<RequestId> = redriven.iter().map(|(old, _)| *old).collect();

@@ -60,10 +60,11 @@ pub async fn run(fixture: &Fixture, size: Size) {
             plan: Some(plan),
             limit_override: Some(None),
             paused: None,
+            ..WorkspaceChange::default()
         };
         ok(fixture
             .store
-            .workspace_update(workspace.workspace, &change)
+            .workspace_update(workspace.workspace, &change, &leasehold_store::Actor::Local)
             .await);
         workspaces.push(workspace);
     }
@@ -228,10 +229,11 @@ impl StressRun {
                 plan: Some(Plan::ALL[rng.below(3)]),
                 limit_override: Some([None, Some(0), Some(2), Some(30)][rng.below(4)]),
                 paused: Some(rng.below(6) == 0),
+                ..WorkspaceChange::default()
             };
             ok(self
                 .store
-                .workspace_update(workspace.workspace, &change)
+                .workspace_update(workspace.workspace, &change, &leasehold_store::Actor::Local)
                 .await);
             touched.push(workspace);
         }
@@ -240,10 +242,11 @@ impl StressRun {
                 plan: None,
                 limit_override: Some(None),
                 paused: Some(false),
+                ..WorkspaceChange::default()
             };
             ok(self
                 .store
-                .workspace_update(workspace.workspace, &change)
+                .workspace_update(workspace.workspace, &change, &leasehold_store::Actor::Local)
                 .await);
         }
     }

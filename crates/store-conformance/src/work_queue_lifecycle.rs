@@ -229,7 +229,9 @@ pub async fn rule_4_2_4_recovery_is_driven_by_the_lease_alone(f: Fixture) {
 /// At most W jobs run at any time because of claims, of one queue or of all.
 pub async fn rule_4_2_4_at_most_w_jobs_run(f: Fixture) {
     const W: u32 = 3;
-    ok(f.store.job_limit_set(Some(W)).await);
+    ok(f.store
+        .job_limit_set(Some(W), &leasehold_store::Actor::Local)
+        .await);
     f.enqueue_jobs(10).await;
     let other = NewJob {
         queue: "other".into(),

@@ -17,6 +17,8 @@ pub async fn is_read_back_as_created(f: Fixture) {
         name: format!("workspace {}", made.id),
         plan: Plan::Pro,
         limit_override: Some(7),
+        max_pending_override: None,
+        max_open_bytes_override: None,
         paused: false,
         created_at: f.now(),
         deleted_at: None,
@@ -34,8 +36,16 @@ pub async fn unknown_workspace_is_none_everywhere(f: Fixture) {
         paused: Some(true),
         ..WorkspaceChange::default()
     };
-    assert_eq!(ok(f.store.workspace_update(id, &change).await), None);
-    assert!(!ok(f.store.workspace_delete(id).await));
+    assert_eq!(
+        ok(f.store
+            .workspace_update(id, &change, &leasehold_store::Actor::Local)
+            .await),
+        None
+    );
+    assert!(!ok(f
+        .store
+        .workspace_delete(id, &leasehold_store::Actor::Local)
+        .await));
 }
 
 /// A name is unique among workspaces that are not deleted.
@@ -48,13 +58,25 @@ pub async fn name_is_unique_until_its_workspace_is_deleted(f: Fixture) {
     };
     let first: WorkspaceId = fresh_id();
     let second: WorkspaceId = fresh_id();
-    let created = ok(f.store.workspace_create(&named(first)).await);
+    let created = ok(f
+        .store
+        .workspace_create(&named(first), &leasehold_store::Actor::Local)
+        .await);
     assert!(matches!(created, WorkspaceCreated::Created(_)));
-    let taken = ok(f.store.workspace_create(&named(second)).await);
+    let taken = ok(f
+        .store
+        .workspace_create(&named(second), &leasehold_store::Actor::Local)
+        .await);
     assert_eq!(taken, WorkspaceCreated::NameTaken);
     assert_eq!(ok(f.store.workspace_get(second).await), None);
-    assert!(ok(f.store.workspace_delete(first).await));
-    let created = ok(f.store.workspace_create(&named(second)).await);
+    assert!(ok(f
+        .store
+        .workspace_delete(first, &leasehold_store::Actor::Local)
+        .await));
+    let created = ok(f
+        .store
+        .workspace_create(&named(second), &leasehold_store::Actor::Local)
+        .await);
     assert!(matches!(created, WorkspaceCreated::Created(w) if w.id == second));
 }
 
@@ -117,7 +139,7 @@ pub async fn limit_out_of_range_is_rejected(f: Fixture) {
     };
     let error = f
         .store
-        .workspace_update(made.id, &change)
+        .workspace_update(made.id, &change, &leasehold_store::Actor::Local)
         .await
         .expect_err("the limit is out of range");
     assert_eq!(
@@ -134,7 +156,10 @@ pub async fn list_is_ordered_by_id_without_deleted_ones(f: Fixture) {
     for _ in 0..7 {
         made.push(f.bare_workspace(Plan::Free, None).await);
     }
-    assert!(ok(f.store.workspace_delete(made.remove(3).id).await));
+    assert!(ok(f
+        .store
+        .workspace_delete(made.remove(3).id, &leasehold_store::Actor::Local)
+        .await));
     let mut listed = Vec::new();
     let mut page = Page::first(2);
     loop {
@@ -163,7 +188,10 @@ pub async fn is_found_by_exact_name(f: Fixture) {
     ] {
         assert_eq!(find(other).await, None, "{other}");
     }
-    assert!(ok(f.store.workspace_delete(made.id).await));
+    assert!(ok(f
+        .store
+        .workspace_delete(made.id, &leasehold_store::Actor::Local)
+        .await));
     assert_eq!(find(&made.name).await, None);
     let again = NewWorkspace {
         id: fresh_id(),
@@ -171,7 +199,9 @@ pub async fn is_found_by_exact_name(f: Fixture) {
         plan: Plan::Free,
         limit_override: None,
     };
-    ok(f.store.workspace_create(&again).await);
+    ok(f.store
+        .workspace_create(&again, &leasehold_store::Actor::Local)
+        .await);
     assert_eq!(find(&made.name).await.map(|w| w.id), Some(again.id));
 }
 
@@ -180,14 +210,25 @@ pub async fn deleted_workspace_is_a_tombstone(f: Fixture) {
     let made = f.bare_workspace(Plan::Free, None).await;
     f.advance(60);
     let deleted_at = f.now();
-    assert!(ok(f.store.workspace_delete(made.id).await));
+    assert!(ok(f
+        .store
+        .workspace_delete(made.id, &leasehold_store::Actor::Local)
+        .await));
     f.advance(60);
-    assert!(!ok(f.store.workspace_delete(made.id).await));
+    assert!(!ok(f
+        .store
+        .workspace_delete(made.id, &leasehold_store::Actor::Local)
+        .await));
     let change = WorkspaceChange {
         plan: Some(Plan::Pro),
         ..WorkspaceChange::default()
     };
-    assert_eq!(ok(f.store.workspace_update(made.id, &change).await), None);
+    assert_eq!(
+        ok(f.store
+            .workspace_update(made.id, &change, &leasehold_store::Actor::Local)
+            .await),
+        None
+    );
     let tombstone = ok(f.store.workspace_get(made.id).await).expect("the tombstone is kept");
     assert_eq!(tombstone.deleted_at, Some(deleted_at));
     assert_eq!((tombstone.name, tombstone.plan), (made.name, Plan::Free));
@@ -196,7 +237,10 @@ pub async fn deleted_workspace_is_a_tombstone(f: Fixture) {
 /// A deleted workspace accepts no requests.
 pub async fn deleted_workspace_accepts_no_requests(f: Fixture) {
     let workspace = f.workspace(1).await;
-    assert!(ok(f.store.workspace_delete(workspace.workspace).await));
+    assert!(ok(f
+        .store
+        .workspace_delete(workspace.workspace, &leasehold_store::Actor::Local)
+        .await));
     let enqueued = f
         .try_enqueue(workspace.workspace, vec![new_request(&workspace)])
         .await;
@@ -210,7 +254,10 @@ pub async fn pending_requests_of_a_deleted_workspace_fail_at_the_claim(f: Fixtur
     let running = f.enqueue_running(&workspace).await;
     let waiting = f.enqueue(&workspace, 3).await;
     f.set_paused(workspace.workspace, true).await;
-    assert!(ok(f.store.workspace_delete(workspace.workspace).await));
+    assert!(ok(f
+        .store
+        .workspace_delete(workspace.workspace, &leasehold_store::Actor::Local)
+        .await));
     let claimed = f.drain(10).await;
     assert_eq!(ids(&claimed), []);
     let expected: Vec<_> = waiting
@@ -243,7 +290,10 @@ pub async fn pending_requests_of_a_deleted_workspace_fail_at_the_claim(f: Fixtur
 pub async fn running_requests_of_a_deleted_workspace_continue(f: Fixture) {
     let workspace = f.workspace(1).await;
     let running = f.enqueue_running(&workspace).await;
-    assert!(ok(f.store.workspace_delete(workspace.workspace).await));
+    assert!(ok(f
+        .store
+        .workspace_delete(workspace.workspace, &leasehold_store::Actor::Local)
+        .await));
     let status = f.finish(running.execution, ExecutionEnd::Completed).await;
     assert_eq!(status, RequestStatus::Completed);
     assert_eq!(f.counts(workspace.workspace).await.completed, 1);

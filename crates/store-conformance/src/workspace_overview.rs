@@ -22,7 +22,10 @@ impl Fixture {
             plan: Plan::Pro,
             limit_override: None,
         };
-        let made = ok(self.store.workspace_create(&new).await);
+        let made = ok(self
+            .store
+            .workspace_create(&new, &leasehold_store::Actor::Local)
+            .await);
         let WorkspaceCreated::Created(workspace) = made else {
             panic!("the name {name} is taken");
         };
@@ -172,7 +175,10 @@ pub async fn omits_deleted_workspaces(f: Fixture) {
     f.enqueue_running(&gone).await;
     f.enqueue(&gone, 1).await;
     f.enqueue(&stays, 1).await;
-    assert!(ok(f.store.workspace_delete(gone.workspace).await));
+    assert!(ok(f
+        .store
+        .workspace_delete(gone.workspace, &leasehold_store::Actor::Local)
+        .await));
     let overview = f.overview(10).await;
     assert_eq!(ids(&overview), [stays.workspace]);
     assert_eq!((overview.workspaces, all(&overview.requests)), (1, 1));

@@ -1,11 +1,16 @@
 //! The change stream in PostgreSQL. A position in it is a pair of snapshots, so that events that commit late are not missed.
+//!
+//! One call scans a bounded number of events. The history is read in steps. Later events are read in windows between two snapshots; if more than
+//! `CHANGE_SCAN_MAX` events were written since the reader's snapshot, its window ends at an earlier transaction number. PostgreSQL took no snapshot there,
+//! and numbers do not follow the order of commits. So a transaction below that number whose events depend on one above it is left to a later window.
 
 use crate::row;
+use crate::snapshot::Snapshot;
 use crate::store::{Params, PostgresStore, sql};
-use crate::stream_position::{Snapshot, StreamId, StreamPosition};
+use crate::stream_position::{StreamId, StreamPosition};
 use async_trait::async_trait;
 use leasehold_core::WorkspaceId;
-use leasehold_core::limits::PAGE_MAX;
+use leasehold_core::limits::{CHANGE_SCAN_MAX, CURSOR_MAX_WRITERS, PAGE_MAX};
 use leasehold_store::change::{Change, ChangePage, ChangeStart, ChangeStore};
 use leasehold_store::{Error, ErrorKind, Result};
 use tokio_postgres::Row;
@@ -37,22 +42,35 @@ impl ChangeStore for PostgresStore {
                 })?,
         };
         let limit = i64::from(limit.clamp(1, PAGE_MAX));
-        let mut rows = read(self, &position, workspace, limit).await?;
-        if rows.is_empty() {
-            position = StreamPosition::at(stream, Some(position.until), snapshot);
-            rows = read(self, &position, workspace, limit).await?;
+        let mut scan = Scan::default();
+        if !position.is_empty() {
+            scan = read(self, &position, workspace, limit).await?;
         }
-        let full = i64::try_from(rows.len()).is_ok_and(|n| n >= limit);
-        let changes: Vec<Change> = rows
+        if scan.rows.is_empty() && scan.stopped_at.is_none() {
+            let until = window_end(self, &position.until, &snapshot).await?;
+            position = StreamPosition::at(stream, Some(position.until), until);
+            scan = read(self, &position, workspace, limit).await?;
+        }
+        let full = i64::try_from(scan.rows.len()).is_ok_and(|n| n >= limit);
+        let changes: Vec<Change> = scan
+            .rows
             .iter()
             .map(|row| change(&position, row))
             .collect::<Result<_>>()?;
-        let cursor = match changes.last() {
-            Some(last) if full => last.cursor.clone(),
+        let behind = full || scan.stopped_at.is_some() || position.until != snapshot;
+        let cursor = match (changes.last(), scan.stopped_at) {
+            (Some(last), _) if full => last.cursor.clone(),
+            (_, Some(stopped)) => stopped.cursor(),
             // No more events of this filter are between the two snapshots: continue after them.
             _ => StreamPosition::at(stream, Some(position.until.clone()), position.until).cursor(),
         };
-        Ok(ChangePage { changes, cursor })
+        // Without progress the reader must wait: too many writers are older than the end of its window.
+        let progress = !changes.is_empty() || *start != ChangeStart::After(cursor.clone());
+        Ok(ChangePage {
+            more: behind && progress,
+            changes,
+            cursor,
+        })
     }
 }
 
@@ -60,6 +78,14 @@ impl ChangeStore for PostgresStore {
 struct StreamEnd {
     stream: StreamId,
     snapshot: Snapshot,
+}
+
+/// The events of a page.
+#[derive(Default)]
+struct Scan {
+    rows: Vec<Row>,
+    /// Where the scan stopped before it had a full page and before the end of the window.
+    stopped_at: Option<StreamPosition>,
 }
 
 async fn stream_end(store: &PostgresStore) -> Result<StreamEnd> {
@@ -76,15 +102,41 @@ async fn stream_end(store: &PostgresStore) -> Result<StreamEnd> {
 }
 
 fn change(position: &StreamPosition, row: &Row) -> Result<Change> {
-    let position = StreamPosition {
-        request: row.get("request_id"),
-        event: row.get("id"),
-        ..position.clone()
-    };
+    let position = position.after(row.get("request_id"), row.get("id"));
     Ok(Change {
         event: row::event(row)?,
         cursor: position.cursor(),
     })
+}
+
+/// Returns the end of the window after `from`: the current end of the stream, or an earlier one if too many events or writers are in between.
+async fn window_end(store: &PostgresStore, from: &Snapshot, now: &Snapshot) -> Result<Snapshot> {
+    let end = now.within(CURSOR_MAX_WRITERS);
+    let (start, scan) = (from.to_string(), i64::from(CHANGE_SCAN_MAX));
+    let params: &Params<'_> = &[&start, &end.to_string(), &scan];
+    let row = store
+        .one(CONTEXT, sql!("change/window_end"), params)
+        .await?;
+    let xid = |name| row.get::<_, Option<i64>>(name).map(i64::cast_unsigned);
+    let mut end = match (xid("first"), xid("beyond")) {
+        // One transaction has more events than a window may have: the window has only that one.
+        (Some(first), Some(beyond)) => end.before(beyond.max(first + 1)),
+        _ => end,
+    };
+    // A snapshot of PostgreSQL that sees an event sees all earlier events of the same request.
+    while end != *now {
+        let params: &Params<'_> = &[&start, &end.to_string()];
+        let rows = store.many(CONTEXT, sql!("change/dependent"), params);
+        let hidden = rows.await?.into_iter();
+        let hidden: Vec<u64> = hidden
+            .map(|row| row.get::<_, i64>("xid").cast_unsigned())
+            .collect();
+        if hidden.is_empty() {
+            break;
+        }
+        end.hide(&hidden);
+    }
+    Ok(end)
 }
 
 async fn read(
@@ -92,24 +144,52 @@ async fn read(
     position: &StreamPosition,
     workspace: Option<WorkspaceId>,
     limit: i64,
-) -> Result<Vec<Row>> {
-    let until = position.until.to_string();
+) -> Result<Scan> {
+    let Some(from) = &position.from else {
+        return read_history(store, position, workspace, limit).await;
+    };
+    let (from, until) = (from.to_string(), position.until.to_string());
     let workspace = workspace.map(|id| id.0);
+    let params: &Params<'_> = &[&from, &until, &position.event, &limit, &workspace];
+    Ok(Scan {
+        rows: store.many(CONTEXT, sql!("change/window"), params).await?,
+        stopped_at: None,
+    })
+}
+
+/// Reads the events of the history, as far as one call may scan.
+async fn read_history(
+    store: &PostgresStore,
+    position: &StreamPosition,
+    workspace: Option<WorkspaceId>,
+    limit: i64,
+) -> Result<Scan> {
+    let until = position.until.to_string();
     let (request, event) = (&position.request, &position.event);
-    match (&position.from, &workspace) {
-        (None, None) => {
-            let params: &Params<'_> = &[&until, request, event, &limit];
-            store.many(CONTEXT, sql!("change/history"), params).await
-        }
-        (None, Some(own)) => {
-            let params: &Params<'_> = &[&until, request, event, &limit, own];
+    let scan = i64::from(CHANGE_SCAN_MAX);
+    let own = workspace.map(|id| id.0).unwrap_or_default();
+    let of_all: &Params<'_> = &[&until, request, event, &limit, &scan];
+    let of_one: &Params<'_> = &[&until, request, event, &limit, &scan, &own];
+    let rows = match workspace {
+        None => store.many(CONTEXT, sql!("change/history"), of_all).await?,
+        Some(_) => {
             let statement = sql!("change/history_of_workspace");
-            store.many(CONTEXT, statement, params).await
+            store.many(CONTEXT, statement, of_one).await?
         }
-        (Some(from), own) => {
-            let from = from.to_string();
-            let params: &Params<'_> = &[&from, &until, event, &limit, own];
-            store.many(CONTEXT, sql!("change/window"), params).await
-        }
+    };
+    let mut stopped_at = None;
+    if i64::try_from(rows.len()).is_ok_and(|n| n < limit) {
+        let of_all: &Params<'_> = &[request, event, &scan];
+        let of_one: &Params<'_> = &[request, event, &scan, &own];
+        let end = match workspace {
+            None => store.maybe(CONTEXT, sql!("change/history_end"), of_all),
+            Some(_) => {
+                let statement = sql!("change/history_end_of_workspace");
+                store.maybe(CONTEXT, statement, of_one)
+            }
+        };
+        let end = end.await?;
+        stopped_at = end.map(|row| position.after(row.get("request_id"), row.get("id")));
     }
+    Ok(Scan { rows, stopped_at })
 }

@@ -17,6 +17,8 @@ impl DatabaseStore for PostgresStore {
         Capabilities {
             name: "postgres",
             shared: true,
+            connections: self.pool.status().max_size,
+            changes_use_connections: true,
         }
     }
 

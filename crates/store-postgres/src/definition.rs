@@ -1,41 +1,53 @@
 //! Definitions and their versions in PostgreSQL.
 
+use crate::audit;
 use crate::error::{postgres, unreadable};
+use crate::job::row::JsonIn;
+use crate::queue_access::{self, QueuesPrepared};
 use crate::row;
 use crate::store::{PostgresStore, sql};
+use crate::transaction::{OpenTransaction, connection};
 use async_trait::async_trait;
 use deadpool_postgres::GenericClient;
 use leasehold_core::duration::millis;
-use leasehold_core::{DefinitionId, VersionId, WorkspaceId};
+use leasehold_core::{DefinitionId, JsonText, VersionId, WorkspaceId};
+use leasehold_store::audit::AuditRecord;
 use leasehold_store::definition::{
     CachedVersion, Definition, DefinitionCreated, DefinitionStore, NewDefinition, NewVersion,
-    Version,
+    Version, VersionPublished, VersionRecord,
 };
-use leasehold_store::{Page, Result};
+use leasehold_store::{Actor, Page, Result};
 use std::sync::Arc;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 #[async_trait]
 impl DefinitionStore for PostgresStore {
-    async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated> {
-        let row = self
-            .one(
-                "definition_create",
-                sql!("definition/create"),
-                &[&self.given_now(), &new.id.0, &new.workspace.0, &new.name],
-            )
-            .await?;
-        Ok(
-            match (
-                row.get::<_, bool>("owned"),
-                row.get::<_, Option<Uuid>>("id"),
-            ) {
-                (_, Some(_)) => DefinitionCreated::Created(row::definition(&row)?),
-                (true, None) => DefinitionCreated::NameTaken,
-                (false, None) => DefinitionCreated::WorkspaceNotFound,
+    async fn definition_create(
+        &self,
+        new: &NewDefinition,
+        by: &Actor,
+    ) -> Result<DefinitionCreated> {
+        self.audited(
+            "definition_create",
+            by,
+            sql!("definition/create"),
+            &[&self.given_now(), &new.id.0, &new.workspace.0, &new.name],
+            |row| {
+                let owned = row.is_some_and(|row| row.get("owned"));
+                let created = row.filter(|row| row.get::<_, Option<Uuid>>("id").is_some());
+                let Some(created) = created.map(row::definition).transpose()? else {
+                    let refused = match owned {
+                        true => DefinitionCreated::NameTaken,
+                        false => DefinitionCreated::WorkspaceNotFound,
+                    };
+                    return Ok((refused, None));
+                };
+                let change = AuditRecord::definition_create(&created);
+                Ok((DefinitionCreated::Created(created), Some(change)))
             },
         )
+        .await
     }
 
     async fn definition_get(
@@ -84,39 +96,49 @@ impl DefinitionStore for PostgresStore {
         rows.iter().map(row::definition).collect()
     }
 
-    async fn definition_delete(&self, workspace: WorkspaceId, id: DefinitionId) -> Result<bool> {
-        let row = self
-            .maybe(
-                "definition_delete",
-                sql!("definition/delete"),
-                &[&self.given_now(), &workspace.0, &id.0],
-            )
-            .await?;
-        Ok(row.is_some())
+    async fn definition_delete(
+        &self,
+        workspace: WorkspaceId,
+        id: DefinitionId,
+        by: &Actor,
+    ) -> Result<bool> {
+        self.audited(
+            "definition_delete",
+            by,
+            sql!("definition/delete"),
+            &[&self.given_now(), &workspace.0, &id.0],
+            |row| {
+                let name = row.map(|row| row.get("name"));
+                let record = |name| AuditRecord::definition_delete(workspace, id, name);
+                Ok((name.is_some(), name.map(record)))
+            },
+        )
+        .await
     }
 
-    async fn version_publish(&self, new: &NewVersion) -> Result<Option<Version>> {
-        let body = serde_json::to_value(&new.body)
-            .map_err(|error| unreadable("version_publish", error))?;
-        let timeout = new
-            .execution_timeout
-            .map(|timeout| millis(timeout).cast_signed());
-        let row = self
-            .maybe(
-                "version_publish",
-                sql!("version/publish"),
-                &[
-                    &self.given_now(),
-                    &new.id.0,
-                    &new.workspace.0,
-                    &new.definition.0,
-                    &body,
-                    &new.params_schema,
-                    &timeout,
-                ],
-            )
-            .await?;
-        row.map(|row| row::version(&row)).transpose()
+    async fn version_publish(&self, new: &NewVersion, by: &Actor) -> Result<VersionPublished> {
+        let context = "version_publish";
+        let mut client = connection(self, context).await?;
+        let transaction = queue_access::begin(&mut client, context).await?;
+        if !new.body.task_queues().is_empty() {
+            match queue_access::prepare(self, &transaction, new).await? {
+                QueuesPrepared::Ready => {}
+                QueuesPrepared::DefinitionNotFound => {
+                    return Ok(VersionPublished::DefinitionNotFound);
+                }
+                QueuesPrepared::Refused(refusal) => {
+                    return Ok(VersionPublished::QueueRefused(refusal));
+                }
+            }
+        }
+        let published = publish(self, &transaction, new).await?;
+        if let Some(version) = &published {
+            let (inner, now) = (&transaction.inner, self.given_now());
+            let change = AuditRecord::version_publish(version);
+            audit::record(inner, context, now, by, &change).await?;
+            transaction.commit().await?;
+        }
+        Ok(VersionPublished::of(published))
     }
 
     async fn version_get(
@@ -133,7 +155,7 @@ impl DefinitionStore for PostgresStore {
         workspace: WorkspaceId,
         definition: DefinitionId,
         page: Page<u32>,
-    ) -> Result<Vec<Version>> {
+    ) -> Result<Vec<VersionRecord>> {
         let after = page
             .after
             .map(|number| i32::try_from(number).unwrap_or(i32::MAX));
@@ -144,8 +166,35 @@ impl DefinitionStore for PostgresStore {
                 &[&workspace.0, &definition.0, &after, &page.rows()],
             )
             .await?;
-        rows.iter().map(row::version).collect()
+        rows.iter().map(row::version_record).collect()
     }
+}
+
+/// Inserts the next version; none if its definition does not exist.
+async fn publish(
+    store: &PostgresStore,
+    transaction: &OpenTransaction<'_>,
+    new: &NewVersion,
+) -> Result<Option<Version>> {
+    let body = JsonText::of(&new.body).map_err(|error| unreadable(transaction.context, error))?;
+    let timeout = new
+        .execution_timeout
+        .map(|timeout| millis(timeout).cast_signed());
+    let rows = transaction
+        .many(
+            sql!("version/publish"),
+            &[
+                &store.given_now(),
+                &new.id.0,
+                &new.workspace.0,
+                &new.definition.0,
+                &JsonIn(&body),
+                &new.params_schema,
+                &timeout,
+            ],
+        )
+        .await?;
+    rows.first().map(row::version).transpose()
 }
 
 impl PostgresStore {

@@ -6,6 +6,7 @@ use crate::row::{self, PgRecord};
 use crate::store::{PostgresStore, sql};
 use crate::transaction::OpenTransaction;
 use async_trait::async_trait;
+use leasehold_core::limits::POISONED_AFTER_CRASHES;
 use leasehold_core::{ExecutionId, ExecutionStatus, RequestStatus, Timestamp, WorkspaceId};
 use leasehold_store::execution::{
     ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished, ExecutionStore,
@@ -275,6 +276,7 @@ async fn end_dispatched(
                 &ends.request_statuses,
                 &ends.reasons,
                 &ends.errors,
+                &POISONED_AFTER_CRASHES.cast_signed(),
             ],
         )
         .await

@@ -170,6 +170,7 @@ pub(crate) const FUNCTIONS: Functions<'static> = Functions {
         "leasehold_is_readable",
         "leasehold_check_options",
         "leasehold_notify",
+        "leasehold_check_quota",
         "leasehold_enqueue",
         "leasehold_job_notify",
         "leasehold_job_expire",

@@ -1,84 +1,93 @@
 //! API keys in PostgreSQL. The core decides what a key may do.
 
-use crate::error::{postgres, unreadable};
-use crate::pool;
-use crate::row;
-use crate::store::{PostgresStore, sql};
+use crate::audit;
+use crate::error::unreadable;
+use crate::row::{self, micros};
+use crate::store::{Params, PostgresStore, sql};
+use crate::transaction::{self, OpenTransaction};
 use async_trait::async_trait;
-use leasehold_core::key::KeyScope;
+use leasehold_core::key::{KeyRights, KeyScope};
 use leasehold_core::{KeyId, WorkspaceId};
-use leasehold_store::key::{Key, KeyCreated, KeyStore, NewKey};
-use leasehold_store::{Error, ErrorKind, Page, Result};
+use leasehold_store::audit::AuditRecord;
+use leasehold_store::key::{
+    Key, KeyCreated, KeyRevoked, KeyRotated, KeyRotation, KeyStore, NewKey, RotationStep,
+};
+use leasehold_store::{Actor, Error, ErrorKind, Page, Result};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 #[async_trait]
 impl KeyStore for PostgresStore {
-    async fn key_create(&self, new: &NewKey) -> Result<KeyCreated> {
-        let (workspace, queues) = match &new.scope {
-            KeyScope::Admin => (None, None),
-            KeyScope::Workspace(id) => (Some(id.0), None),
-            KeyScope::Worker { queues } => (None, Some(queues)),
-        };
-        let row = self
-            .maybe(
-                "key_create",
-                sql!("key/create"),
-                &[
-                    &self.given_now(),
-                    &new.id.0,
-                    &new.name,
-                    &new.scope.kind(),
-                    &workspace,
-                    &queues,
-                    &new.hash.as_slice(),
-                ],
-            )
-            .await?;
-        match row {
-            Some(row) => Ok(KeyCreated::Created(key(&row)?)),
-            None => Ok(KeyCreated::WorkspaceNotFound),
+    async fn key_create(&self, new: &NewKey, by: &Actor) -> Result<KeyCreated> {
+        let mut client = transaction::connection(self, "key_create").await?;
+        let open = OpenTransaction::begin(&mut client, "key_create").await?;
+        let created = self.insert_key(&open, new).await?;
+        if let Some(created) = &created {
+            self.record(&open, by, &AuditRecord::key_create(created))
+                .await?;
         }
+        open.commit().await?;
+        Ok(created.map_or(KeyCreated::WorkspaceNotFound, KeyCreated::Created))
     }
 
     /// Reads after it holds the lock, so it sees a key that another process just created.
-    async fn key_create_first(&self, new: &NewKey) -> Result<Option<Key>> {
+    async fn key_create_first(&self, new: &NewKey, by: &Actor) -> Result<Option<Key>> {
         const CONTEXT: &str = "key_create_first";
-        if new.scope != KeyScope::Admin {
-            let problem = "the first key must be an administrator key";
+        if new.rights != KeyRights::full(KeyScope::Admin) {
+            let problem = "the first key must be an administrator key with all rights";
             return Err(Error::new(CONTEXT, ErrorKind::Value(problem.to_owned())));
         }
-        let mut client = pool::take(&self.pool, CONTEXT).await?;
-        let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
-        transaction
-            .batch_execute(sql!("key/lock_first"))
-            .await
-            .map_err(postgres(CONTEXT))?;
-        let row = transaction
-            .query_opt(
-                sql!("key/create_first"),
-                &[
-                    &self.given_now(),
-                    &new.id.0,
-                    &new.name,
-                    &new.hash.as_slice(),
-                ],
-            )
-            .await
-            .map_err(postgres(CONTEXT))?;
-        transaction.commit().await.map_err(postgres(CONTEXT))?;
-        row.map(|row| key(&row)).transpose()
+        let mut client = transaction::connection(self, CONTEXT).await?;
+        let open = OpenTransaction::begin(&mut client, CONTEXT).await?;
+        open.many(sql!("key/lock_first"), &[]).await?;
+        let now = self.given_now();
+        let found = open.one(sql!("key/has_admin"), &[&now]).await?;
+        if found.get("found") {
+            return Ok(None);
+        }
+        let created = self.insert_key(&open, new).await?;
+        if let Some(created) = &created {
+            self.record(&open, by, &AuditRecord::key_create(created))
+                .await?;
+        }
+        open.commit().await?;
+        Ok(created)
+    }
+
+    async fn key_rotate(&self, rotation: &KeyRotation, by: &Actor) -> Result<KeyRotated> {
+        let mut client = transaction::connection(self, "key_rotate").await?;
+        let open = OpenTransaction::begin(&mut client, "key_rotate").await?;
+        let old = self.lock_key(&open, rotation.id).await?;
+        let new = match rotation.check(old) {
+            RotationStep::Create(new) => new,
+            RotationStep::Refuse(refused) => return Ok(refused),
+        };
+        let Some(successor) = self.insert_key(&open, &new).await? else {
+            return Ok(KeyRotated::Invalid);
+        };
+        let (now, overlap) = (self.given_now(), micros(rotation.overlap));
+        let params: &Params<'_> = &[&now, &rotation.id.0, &successor.id.0, &overlap];
+        let old = key(&open.one(sql!("key/rotate"), params).await?)?;
+        let rotated = AuditRecord::key_rotate(&old, &successor);
+        self.record(&open, by, &rotated).await?;
+        open.commit().await?;
+        Ok(KeyRotated::Rotated { old, successor })
     }
 
     async fn key_find(&self, hash: &[u8; 32]) -> Result<Option<Key>> {
         let row = self
-            .maybe("key_find", sql!("key/find"), &[&hash.as_slice()])
+            .maybe(
+                "key_find",
+                sql!("key/find"),
+                &[&self.given_now(), &hash.as_slice()],
+            )
             .await?;
         row.map(|row| key(&row)).transpose()
     }
 
     async fn key_get(&self, id: KeyId) -> Result<Option<Key>> {
-        let row = self.maybe("key_get", sql!("key/get"), &[&id.0]).await?;
+        let params: &Params<'_> = &[&self.given_now(), &id.0];
+        let row = self.maybe("key_get", sql!("key/get"), params).await?;
         row.map(|row| key(&row)).transpose()
     }
 
@@ -88,17 +97,17 @@ impl KeyStore for PostgresStore {
         page: Page<KeyId>,
     ) -> Result<Vec<Key>> {
         const CONTEXT: &str = "key_list";
-        let after = page.after.map(Uuid::from);
+        let (now, after) = (self.given_now(), page.after.map(Uuid::from));
         let rows = match workspace {
             None => {
-                self.many(CONTEXT, sql!("key/list"), &[&after, &page.rows()])
+                self.many(CONTEXT, sql!("key/list"), &[&now, &after, &page.rows()])
                     .await?
             }
             Some(id) => {
                 self.many(
                     CONTEXT,
                     sql!("key/list_of_workspace"),
-                    &[&after, &page.rows(), &id.0],
+                    &[&now, &after, &page.rows(), &id.0],
                 )
                 .await?
             }
@@ -106,15 +115,100 @@ impl KeyStore for PostgresStore {
         rows.iter().map(key).collect()
     }
 
-    async fn key_revoke(&self, id: KeyId) -> Result<Option<Key>> {
-        let row = self
-            .maybe(
-                "key_revoke",
-                sql!("key/revoke"),
-                &[&self.given_now(), &id.0],
-            )
+    async fn key_revoke(&self, id: KeyId, by: &Actor) -> Result<Option<Key>> {
+        let mut client = transaction::connection(self, "key_revoke").await?;
+        let open = OpenTransaction::begin(&mut client, "key_revoke").await?;
+        let Some(found) = self.lock_key(&open, id).await? else {
+            return Ok(None);
+        };
+        let revoked = self.revoke_key(&open, found, by).await?;
+        open.commit().await?;
+        Ok(Some(revoked))
+    }
+
+    /// Holds the lock of the first key, so that two revocations cannot each count on the other's key.
+    async fn key_revoke_unless_last(&self, id: KeyId, by: &Actor) -> Result<KeyRevoked> {
+        const CONTEXT: &str = "key_revoke_unless_last";
+        let mut client = transaction::connection(self, CONTEXT).await?;
+        let open = OpenTransaction::begin(&mut client, CONTEXT).await?;
+        open.many(sql!("key/lock_first"), &[]).await?;
+        let Some(found) = self.lock_key(&open, id).await? else {
+            return Ok(KeyRevoked::NotFound);
+        };
+        if found.is_valid_admin() {
+            let params: &Params<'_> = &[&self.given_now(), &id.0, &found.expires_at];
+            let other = open.one(sql!("key/has_other_admin"), params).await?;
+            if !other.get::<_, bool>("found") {
+                return Ok(KeyRevoked::LastAdmin);
+            }
+        }
+        let revoked = self.revoke_key(&open, found, by).await?;
+        open.commit().await?;
+        Ok(KeyRevoked::Revoked(revoked))
+    }
+
+    async fn key_used(&self, ids: &[KeyId]) -> Result<()> {
+        let ids: Vec<Uuid> = ids.iter().map(|id| id.0).collect();
+        let params: &Params<'_> = &[&self.given_now(), &ids];
+        self.execute("key_used", sql!("key/used"), params)
+            .await
+            .map(drop)
+    }
+}
+
+impl PostgresStore {
+    /// Inserts a key; none if its workspace is not found.
+    async fn insert_key(&self, open: &OpenTransaction<'_>, new: &NewKey) -> Result<Option<Key>> {
+        let KeyRights {
+            scope,
+            access,
+            payloads,
+        } = &new.rights;
+        let queues = match scope {
+            KeyScope::Worker { queues } => Some(queues),
+            KeyScope::Admin | KeyScope::Workspace(_) | KeyScope::Metrics => None,
+        };
+        let params: &Params<'_> = &[
+            &self.given_now(),
+            &new.id.0,
+            &new.name,
+            &scope.kind(),
+            &scope.workspace().map(Uuid::from),
+            &queues,
+            &access.as_str(),
+            &payloads.as_str(),
+            &new.hash.as_slice(),
+            &new.expires_in.map(micros),
+        ];
+        let rows = open.many(sql!("key/create"), params).await?;
+        rows.first().map(key).transpose()
+    }
+
+    async fn lock_key(&self, open: &OpenTransaction<'_>, id: KeyId) -> Result<Option<Key>> {
+        let params: &Params<'_> = &[&self.given_now(), &id.0];
+        let rows = open.many(sql!("key/lock"), params).await?;
+        rows.first().map(key).transpose()
+    }
+
+    /// Revokes a key whose row is locked; a revoked key keeps its time.
+    async fn revoke_key(&self, open: &OpenTransaction<'_>, found: Key, by: &Actor) -> Result<Key> {
+        if found.revoked_at.is_some() {
+            return Ok(found);
+        }
+        let params: &Params<'_> = &[&self.given_now(), &found.id.0];
+        let revoked = key(&open.one(sql!("key/revoke"), params).await?)?;
+        self.record(open, by, &AuditRecord::key_revoke(&revoked))
             .await?;
-        row.map(|row| key(&row)).transpose()
+        Ok(revoked)
+    }
+
+    async fn record(
+        &self,
+        open: &OpenTransaction<'_>,
+        by: &Actor,
+        change: &AuditRecord,
+    ) -> Result<()> {
+        audit::record(&open.inner, open.context, self.given_now(), by, change).await
     }
 }
 
@@ -125,6 +219,7 @@ fn key(row: &Row) -> Result<Key> {
         "worker" => KeyScope::Worker {
             queues: row.get("queues"),
         },
+        "metrics" => KeyScope::Metrics,
         other => {
             let kind = ErrorKind::Broken(format!("unknown kind of key: `{other}`"));
             return Err(Error::new("reading a key", kind));
@@ -133,12 +228,20 @@ fn key(row: &Row) -> Result<Key> {
     Ok(Key {
         id: row::id(row, "id"),
         name: row.get("name"),
-        scope,
+        rights: KeyRights {
+            scope,
+            access: row::named(row, "access")?,
+            payloads: row::named(row, "payloads")?,
+        },
         hash: row
             .get::<_, &[u8]>("hash")
             .try_into()
             .map_err(|error| unreadable("reading a key", error))?,
         created_at: row::time(row, "created_at")?,
         revoked_at: row::time(row, "revoked_at")?,
+        expires_at: row::time(row, "expires_at")?,
+        is_expired: row.get("is_expired"),
+        last_used_at: row::time(row, "last_used_at")?,
+        successor: row::maybe_id(row, "successor_id"),
     })
 }

@@ -3,6 +3,7 @@
 //! SQL is in `sql/<noun>/<verb>.sql`, one statement a file, in `sql/functions/` and in `migrations/`. `docs/adr/0001-the-claim.md` explains
 //! how claiming works and why.
 
+mod audit;
 mod change;
 mod database;
 mod definition;
@@ -11,6 +12,7 @@ mod error;
 mod execution;
 mod function;
 mod graph;
+mod installation;
 mod instance;
 mod job;
 mod key;
@@ -22,11 +24,14 @@ mod options;
 mod pool;
 mod prune;
 mod queue;
+mod queue_access;
 mod request;
 mod row;
+mod snapshot;
 mod store;
 mod stream_position;
 mod transaction;
+mod varint;
 mod workspace;
 
 pub use function::{SqlFunction, functions};
@@ -36,9 +41,11 @@ pub use store::PostgresStore;
 
 /// The SQL fragments that statements include, for programs that read statements from their files.
 pub const INCLUDES: &[leasehold_store::sql::Include] = leasehold_store::includes![
+    "audit/columns",
     "execution/columns",
     "job/columns",
     "job/joins",
+    "key/columns",
     "queue/columns",
     "request/columns",
     "request/given",

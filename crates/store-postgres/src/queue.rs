@@ -1,20 +1,27 @@
 //! Reads and updates queues and their limits.
 
+use crate::audit;
 use crate::error::postgres;
 use crate::job::{queue_cache, row as job_row};
 use crate::pool;
+use crate::queue_access;
 use crate::row::{self, micros};
 use crate::store::{PostgresStore, sql};
 use async_trait::async_trait;
+use leasehold_core::WorkspaceId;
 use leasehold_core::lease::bounded;
-use leasehold_core::limits::PAGE_MAX;
-use leasehold_store::queue::{JobCounts, Queue, QueueChange, QueueStore, QueueUse};
-use leasehold_store::{Page, Result};
+use leasehold_core::limits::{JOB_OVERHEAD_BYTES, PAGE_MAX};
+use leasehold_store::audit::AuditRecord;
+use leasehold_store::queue::{
+    JobCounts, Queue, QueueChange, QueueOwnership, QueueShared, QueueStore, QueueUse, SharedWith,
+};
+use leasehold_store::{Actor, Page, Result};
 use tokio_postgres::Row;
+use uuid::Uuid;
 
 #[async_trait]
 impl QueueStore for PostgresStore {
-    async fn queue_update(&self, name: &str, change: &QueueChange) -> Result<Queue> {
+    async fn queue_update(&self, name: &str, change: &QueueChange, by: &Actor) -> Result<Queue> {
         let context = "queue_update";
         let id = queue_cache::ensure(self, context, name).await?;
         let mut client = pool::take(&self.pool, context).await?;
@@ -44,6 +51,8 @@ impl QueueStore for PostgresStore {
             )
             .await
             .map_err(postgres(context))?;
+        let record = AuditRecord::queue_update(name, change);
+        audit::record(&transaction, context, self.given_now(), by, &record).await?;
         transaction.commit().await.map_err(postgres(context))?;
         self.job_notifier.wake();
         job_row::queue(&row)
@@ -81,6 +90,19 @@ impl QueueStore for PostgresStore {
         })
     }
 
+    async fn queue_open_bytes(&self, queues: &[String], up_to: u64) -> Result<u64> {
+        let overhead = i64::try_from(JOB_OVERHEAD_BYTES).unwrap_or(i64::MAX);
+        let jobs = i64::try_from(up_to / JOB_OVERHEAD_BYTES + 1).unwrap_or(i64::MAX);
+        let row = self
+            .one(
+                "queue_open_bytes",
+                sql!("queue/open_bytes"),
+                &[&queues, &overhead, &jobs],
+            )
+            .await?;
+        Ok(row.get::<_, i64>("bytes").unsigned_abs())
+    }
+
     async fn queue_overview(&self, limit: u32, up_to: u32) -> Result<Vec<QueueUse>> {
         // One more than `up_to` tells whether there are more.
         let (shown, counted) = (i64::from(limit.min(PAGE_MAX)), i64::from(up_to) + 1);
@@ -103,12 +125,35 @@ impl QueueStore for PostgresStore {
         rows.iter().map(queue_use).collect()
     }
 
+    async fn queue_ownership(&self, names: &[String]) -> Result<Vec<QueueOwnership>> {
+        let rows = self
+            .many("queue_ownership", sql!("queue/ownership"), &[&names])
+            .await?;
+        Ok(rows.iter().map(queue_access::ownership).collect())
+    }
+
+    async fn queue_share(&self, name: &str, with: &SharedWith, by: &Actor) -> Result<QueueShared> {
+        queue_access::share(self, name, with, by).await
+    }
+
+    async fn queue_refused(
+        &self,
+        name: &str,
+        workspaces: &[WorkspaceId],
+    ) -> Result<Option<WorkspaceId>> {
+        let ids: Vec<Uuid> = workspaces.iter().map(|workspace| workspace.0).collect();
+        let refused = self
+            .maybe("queue_refused", sql!("queue/refused"), &[&name, &ids])
+            .await?;
+        Ok(refused.map(|row| row::id(&row, "id")))
+    }
+
     async fn job_limit(&self) -> Result<Option<u32>> {
         let row = self.one("job_limit", sql!("job/limit"), &[]).await?;
         Ok(row.get::<_, Option<i32>>("max_running").map(job_row::count))
     }
 
-    async fn job_limit_set(&self, limit: Option<u32>) -> Result<()> {
+    async fn job_limit_set(&self, limit: Option<u32>, by: &Actor) -> Result<()> {
         let context = "job_limit_set";
         let mut client = pool::take(&self.pool, context).await?;
         let transaction = client.transaction().await.map_err(postgres(context))?;
@@ -124,6 +169,8 @@ impl QueueStore for PostgresStore {
             .query_one(sql!("job/notify"), &[])
             .await
             .map_err(postgres(context))?;
+        let record = AuditRecord::job_limit_set(limit);
+        audit::record(&transaction, context, self.given_now(), by, &record).await?;
         transaction.commit().await.map_err(postgres(context))?;
         self.job_notifier.wake();
         Ok(())

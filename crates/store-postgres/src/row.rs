@@ -2,13 +2,12 @@
 
 use crate::error::unreadable;
 use crate::job::row::Json;
-use leasehold_core::{DefinitionId, JsonText, Timestamp, VersionId, WorkspaceId};
+use leasehold_core::{DefinitionId, JsonText, Timestamp, WorkspaceId};
 use leasehold_store::change::Event;
-use leasehold_store::definition::{Definition, Version};
+use leasehold_store::definition::{Definition, Version, VersionRecord};
 use leasehold_store::record::RecordRow;
 use leasehold_store::workspace::Workspace;
 use leasehold_store::{Error, ErrorKind, Result};
-use serde_json::Value;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
@@ -55,24 +54,10 @@ where
     T::try_from(row.get::<_, i64>(column)).map_err(|error| unreadable("reading a row", error))
 }
 
-fn small<T>(row: &Row, column: &str) -> Result<T>
-where
-    T: TryFrom<i32>,
-    T::Error: std::error::Error + Send + Sync + 'static,
-{
-    T::try_from(row.get::<_, i32>(column)).map_err(|error| unreadable("reading a row", error))
-}
-
 /// Reads a time or NULL. Fails on times outside the range of [`Timestamp`].
 pub(crate) fn time<'a, T: FromSql<'a>>(row: &'a Row, column: &str) -> Result<T> {
     row.try_get(column)
         .map_err(|error| unreadable("reading a time", error))
-}
-
-/// Reads a JSON column. Fails on JSON that is nested too deep for the parser.
-pub(crate) fn json(row: &Row, column: &str) -> Result<Value> {
-    row.try_get(column)
-        .map_err(|error| unreadable("reading JSON", error))
 }
 
 /// Reads a column that holds an id or NULL.
@@ -85,6 +70,19 @@ pub(crate) fn id<T: From<Uuid>>(row: &Row, column: &str) -> T {
     T::from(row.get::<_, Uuid>(column))
 }
 
+/// Reads a number that cannot be negative; none where NULL.
+fn unsigned(row: &Row, column: &str) -> Result<Option<u64>> {
+    let found = row.get::<_, Option<i64>>(column).map(u64::try_from);
+    found
+        .transpose()
+        .map_err(|error| unreadable("reading a row", error))
+}
+
+/// Returns a number for a bigint parameter. A larger one than fits is out of every range that the schema allows.
+pub(crate) fn signed(value: Option<u64>) -> Option<i64> {
+    value.map(|value| i64::try_from(value).unwrap_or(i64::MAX))
+}
+
 pub(crate) fn workspace(row: &Row) -> Result<Workspace> {
     Ok(Workspace {
         id: id::<WorkspaceId>(row, "id"),
@@ -95,6 +93,8 @@ pub(crate) fn workspace(row: &Row) -> Result<Workspace> {
             .map(u32::try_from)
             .transpose()
             .map_err(|error| unreadable("reading a row", error))?,
+        max_pending_override: unsigned(row, "max_pending_override")?,
+        max_open_bytes_override: unsigned(row, "max_open_bytes_override")?,
         paused: row.get("paused"),
         created_at: time(row, "created_at")?,
         deleted_at: time(row, "deleted_at")?,
@@ -111,22 +111,14 @@ pub(crate) fn definition(row: &Row) -> Result<Definition> {
     })
 }
 
+pub(crate) fn version_record(row: &Row) -> Result<VersionRecord> {
+    VersionRecord::read(&PgRecord(row))
+}
+
 pub(crate) fn version(row: &Row) -> Result<Version> {
-    Ok(Version {
-        id: id::<VersionId>(row, "id"),
-        workspace: id(row, "workspace_id"),
-        definition: id(row, "definition_id"),
-        number: small(row, "number")?,
-        body: serde_json::from_value(json(row, "body")?)
-            .map_err(|error| unreadable("reading a version", error))?,
-        params_schema: row
-            .try_get("params_schema")
-            .map_err(|error| unreadable("reading JSON", error))?,
-        execution_timeout: row
-            .get::<_, Option<i64>>("execution_timeout_ms")
-            .map(|ms| Duration::from_millis(ms.unsigned_abs())),
-        created_at: time(row, "created_at")?,
-    })
+    version_record(row)?
+        .parse()
+        .map_err(|error| unreadable("reading a version", error))
 }
 
 pub(crate) fn event(row: &Row) -> Result<Event, Error> {
@@ -182,10 +174,6 @@ impl RecordRow for PgRecord<'_> {
     }
 
     fn time(&self, column: &str) -> Result<Option<Timestamp>> {
-        self.get(column)
-    }
-
-    fn json(&self, column: &str) -> Result<Option<Value>> {
         self.get(column)
     }
 

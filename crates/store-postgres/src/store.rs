@@ -8,6 +8,7 @@ use crate::options::PostgresOptions;
 use crate::pool;
 use deadpool_postgres::{Object, Pool};
 use leasehold_core::Timestamp;
+use leasehold_crash_marker::CrashMarkers;
 use leasehold_store::definition::VersionCache;
 use leasehold_store::{Clock, Result};
 use std::sync::Arc;
@@ -25,6 +26,7 @@ pub struct PostgresStore {
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) job_notifier: Arc<JobNotifier>,
     pub(crate) versions: Arc<VersionCache>,
+    pub(crate) crash_markers: CrashMarkers,
     clock: Clock,
 }
 
@@ -40,8 +42,16 @@ impl PostgresStore {
             jobs: Arc::new(Jobs::new(options.max_connections)),
             job_notifier: Arc::new(JobNotifier::new(options.notify.then_some(address))),
             versions: Arc::default(),
+            crash_markers: CrashMarkers::default(),
             clock: options.clock.clone(),
         })
+    }
+
+    /// Marks the computation of inputs with these markers.
+    #[must_use]
+    pub fn with_crash_markers(mut self, markers: CrashMarkers) -> Self {
+        self.crash_markers = markers;
+        self
     }
 
     /// Returns the time of a test's manual clock; none: statements use the database's clock.

@@ -1,7 +1,8 @@
-//! A position in the change stream and its text form, the cursor. Accepts only cursors that it would print. Knows no SQL.
+//! A position in the change stream and its binary form, the cursor. Accepts only cursors that it would write. Knows no SQL.
 
+use crate::snapshot::Snapshot;
+use crate::varint;
 use leasehold_store::change::ChangeCursor;
-use std::fmt;
 use uuid::Uuid;
 
 /// Identifies a stream. Transaction numbers are valid only within one cluster, events only within one database.
@@ -18,11 +19,16 @@ pub(crate) struct StreamPosition {
     pub(crate) stream: StreamId,
     pub(crate) from: Option<Snapshot>,
     pub(crate) until: Snapshot,
+    /// The request of the last event in the history; nil otherwise.
     pub(crate) request: Uuid,
     pub(crate) event: i64,
 }
 
-const OLDEST: &str = "oldest";
+/// The first byte of a cursor: what follows.
+const HISTORY: u8 = 0;
+const BETWEEN: u8 = 1;
+/// Both snapshots are the same.
+const AT: u8 = 2;
 
 impl StreamPosition {
     /// Returns the position before all events between two snapshots.
@@ -36,85 +42,70 @@ impl StreamPosition {
         }
     }
 
+    /// Returns the position after this event.
+    pub(crate) fn after(&self, request: Uuid, event: i64) -> Self {
+        let request = match self.from {
+            None => request,
+            Some(_) => Uuid::nil(),
+        };
+        Self {
+            request,
+            event,
+            ..self.clone()
+        }
+    }
+
+    /// Whether no event can be between the two snapshots.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.from.as_ref() == Some(&self.until)
+    }
+
     pub(crate) fn parse(cursor: &ChangeCursor) -> Option<Self> {
-        let mut parts = cursor.0.split('/');
+        let mut bytes = cursor.0.as_slice();
+        let kind = *bytes.split_off_first()?;
         let stream = StreamId {
-            cluster: parts.next()?.parse().ok()?,
-            database: parts.next()?.parse().ok()?,
+            cluster: u64::from_be_bytes(bytes.split_off(..8)?.try_into().ok()?),
+            database: u32::from_be_bytes(bytes.split_off(..4)?.try_into().ok()?),
         };
-        let from = match parts.next()? {
-            OLDEST => None,
-            text => Some(Snapshot::parse(text)?),
-        };
+        let event = i64::try_from(varint::read(&mut bytes)?).ok()?;
+        let until = Snapshot::read(&mut bytes)?;
+        let (mut from, mut request) = (None, Uuid::nil());
+        match kind {
+            HISTORY => request = Uuid::from_bytes(bytes.split_off(..16)?.try_into().ok()?),
+            BETWEEN => from = Some(Snapshot::read(&mut bytes)?),
+            AT => from = Some(until.clone()),
+            _ => return None,
+        }
         let position = Self {
             stream,
             from,
-            until: Snapshot::parse(parts.next()?)?,
-            request: parts.next()?.parse().ok()?,
-            event: parts.next()?.parse().ok()?,
+            until,
+            request,
+            event,
         };
-        let in_order = position
-            .from
-            .as_ref()
-            .is_none_or(|from| from.xmax <= position.until.xmax);
-        // Must print as the same text: no signs, no leading zeros, no trailing text.
-        (in_order && position.event >= 0 && position.cursor() == *cursor).then_some(position)
+        let xmax = |snapshot: &Snapshot| snapshot.xmax() <= position.until.xmax();
+        let in_order = position.from.as_ref().is_none_or(xmax);
+        // Must be written as the same bytes: no second form of a number, nothing after the end.
+        (in_order && position.cursor() == *cursor).then_some(position)
     }
 
     pub(crate) fn cursor(&self) -> ChangeCursor {
-        let StreamId { cluster, database } = self.stream;
-        let from = self
-            .from
-            .as_ref()
-            .map_or_else(|| OLDEST.to_owned(), Snapshot::to_string);
-        let (until, request, event) = (&self.until, self.request, self.event);
-        ChangeCursor(format!(
-            "{cluster}/{database}/{from}/{until}/{request}/{event}"
-        ))
-    }
-}
-
-/// A snapshot as PostgreSQL prints it, `xmin:xmax:xip,…`: transactions from `xmax` on and those in `xip` are not seen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Snapshot {
-    xmin: u64,
-    xmax: u64,
-    xip: Vec<u64>,
-}
-
-impl Snapshot {
-    /// Parses a snapshot as strictly as PostgreSQL does.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        let mut parts = text.splitn(3, ':');
-        let xmin = parts.next()?.parse().ok()?;
-        let xmax = parts.next()?.parse().ok()?;
-        let xip: Vec<u64> = match parts.next()? {
-            "" => Vec::new(),
-            list => list
-                .split(',')
-                .map(str::parse)
-                .collect::<Result<_, _>>()
-                .ok()?,
+        let kind = match &self.from {
+            None => HISTORY,
+            Some(from) if *from == self.until => AT,
+            Some(_) => BETWEEN,
         };
-        let in_range = xip.iter().all(|xid| (xmin..xmax).contains(xid));
-        let is_valid = 0 < xmin && xmin <= xmax && in_range && xip.is_sorted_by(|a, b| a < b);
-        is_valid.then_some(Self { xmin, xmax, xip })
-    }
-
-    /// The first transaction number that was not assigned yet.
-    pub(crate) fn xmax(&self) -> u64 {
-        self.xmax
-    }
-}
-
-impl fmt::Display for Snapshot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:", self.xmin, self.xmax)?;
-        for (n, xid) in self.xip.iter().enumerate() {
-            let comma = if n > 0 { "," } else { "" };
-            write!(f, "{comma}{xid}")?;
+        let mut bytes = vec![kind];
+        bytes.extend(self.stream.cluster.to_be_bytes());
+        bytes.extend(self.stream.database.to_be_bytes());
+        varint::write(&mut bytes, self.event.cast_unsigned());
+        self.until.write(&mut bytes);
+        match &self.from {
+            None => bytes.extend(self.request.as_bytes()),
+            Some(from) if kind == BETWEEN => from.write(&mut bytes),
+            Some(_) => {}
         }
-        Ok(())
+        ChangeCursor(bytes)
     }
 }
 
@@ -123,6 +114,7 @@ mod tests {
     #![allow(clippy::unwrap_used)]
 
     use super::*;
+    use leasehold_core::limits::{CURSOR_MAX_BYTES, CURSOR_MAX_WRITERS};
 
     const STREAM: StreamId = StreamId {
         cluster: 7_000_000_000_000_000_000,
@@ -133,57 +125,68 @@ mod tests {
         Snapshot::parse(text).unwrap()
     }
 
+    fn positions() -> Vec<StreamPosition> {
+        let between = StreamPosition::at(STREAM, Some(snapshot("5:5:")), snapshot("10:20:10,19"));
+        vec![
+            StreamPosition::at(STREAM, None, snapshot("10:20:11,12"))
+                .after(Uuid::from_u128(7), i64::MAX),
+            between.after(Uuid::from_u128(7), 300),
+            StreamPosition::at(STREAM, Some(snapshot("7:9:8")), snapshot("7:9:8")),
+        ]
+    }
+
     #[test]
     fn cursor_round_trips() {
-        let positions = [
-            StreamPosition::at(STREAM, None, snapshot("10:20:11,12")),
-            StreamPosition {
-                event: i64::MAX,
-                ..StreamPosition::at(STREAM, Some(snapshot("5:5:")), snapshot("10:20:10"))
-            },
-        ];
-        for position in positions {
+        for position in positions() {
             assert_eq!(StreamPosition::parse(&position.cursor()), Some(position));
         }
     }
 
     #[test]
-    fn malformed_cursor_is_rejected() {
-        let nil = Uuid::nil();
-        let good = format!("1/5/7:9:8/9:12:/{nil}/3");
-        assert!(StreamPosition::parse(&ChangeCursor(good.clone())).is_some());
-        for text in [
-            "".to_owned(),
-            "1".to_owned(),
-            format!("{good}/"),
-            format!("+{good}"),
-            format!("0{good}"),
-            format!("-{good}"),
-            format!("1/99999999999/oldest/1:1:/{nil}/0"),
-            format!("99999999999999999999/5/oldest/1:1:/{nil}/0"),
-            format!("1/5/x/1:1:/{nil}/0"),
-            format!("1/5/9:12:/7:9:8/{nil}/3"),
-            format!("1/5/oldest/1:1/{nil}/0"),
-            format!("1/5/oldest/1:1:a/{nil}/0"),
-            format!("1/5/oldest/1:1::/{nil}/0"),
-            format!("1/5/oldest/+1:1:/{nil}/0"),
-            format!("1/5/oldest/0:0:/{nil}/0"),
-            format!("1/5/oldest/2:1:/{nil}/0"),
-            format!("1/5/oldest/7:9:9/{nil}/0"),
-            format!("1/5/oldest/7:9:6/{nil}/0"),
-            format!("1/5/oldest/7:9:8,7/{nil}/0"),
-            format!("1/5/oldest/7:9:8,8/{nil}/0"),
-            format!("1/5/oldest/99999999999999999999:1:/{nil}/0"),
-            format!("1/5/oldest/1:1:/{nil}/-1"),
-            format!("1/5/oldest/1:1:/{nil}/9223372036854775808"),
-            "1/5/oldest/1:1:/x/0".to_owned(),
-            format!("1/5/oldest/1:1:/{}/0", nil.simple()),
-        ] {
-            assert_eq!(
-                StreamPosition::parse(&ChangeCursor(text.clone())),
-                None,
-                "{text}"
-            );
+    fn fuzzed_cursor_is_rejected_or_is_written_as_itself() {
+        let examples: Vec<Vec<u8>> = positions().iter().map(|p| p.cursor().0).collect();
+        let examples: Vec<&[u8]> = examples.iter().map(Vec::as_slice).collect();
+        leasehold_testkit::Fuzzer::of_bytes(&examples).run(|input| {
+            let cursor = ChangeCursor(input.to_vec());
+            let position = StreamPosition::parse(&cursor)?;
+            assert_eq!(position.cursor(), cursor);
+            Some((position.from.is_some(), position.until.xmax() % 8))
+        });
+    }
+
+    #[test]
+    fn truncated_or_extended_cursor_is_rejected() {
+        for position in positions() {
+            let bytes = position.cursor().0;
+            for length in 0..bytes.len() {
+                let cut = ChangeCursor(bytes[..length].to_vec());
+                assert_eq!(StreamPosition::parse(&cut), None, "{length} bytes");
+            }
+            let longer = ChangeCursor([&bytes[..], &[0]].concat());
+            assert_eq!(StreamPosition::parse(&longer), None);
         }
+        let reversed = StreamPosition::at(STREAM, Some(snapshot("9:12:")), snapshot("7:9:8"));
+        assert_eq!(StreamPosition::parse(&reversed.cursor()), None);
+    }
+
+    #[test]
+    fn cursor_with_hundreds_of_writers_fits_into_a_header() {
+        let writers = |first: u64| {
+            let xids = (0..CURSOR_MAX_WRITERS as u64).map(|n| (first + n * 40_000).to_string());
+            let xids: Vec<String> = xids.collect();
+            snapshot(&format!(
+                "{first}:{}:{}",
+                first + 90_000_000,
+                xids.join(",")
+            ))
+        };
+        let busy = StreamPosition::at(
+            STREAM,
+            Some(writers(1_000_000_000_000)),
+            writers(1_000_100_000_000),
+        );
+        let length = busy.after(Uuid::nil(), i64::MAX).cursor().0.len();
+        // The server adds a header and base64.
+        assert!((length + 64) * 4 / 3 <= CURSOR_MAX_BYTES, "{length} bytes");
     }
 }

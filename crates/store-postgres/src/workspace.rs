@@ -1,40 +1,48 @@
 //! Workspaces in PostgreSQL.
 
+use crate::audit;
+use crate::queue_access;
 use crate::request::claim;
 use crate::row;
 use crate::store::{PostgresStore, sql};
+use crate::transaction::connection;
 use async_trait::async_trait;
 use leasehold_core::limits::PAGE_MAX;
-use leasehold_core::{Plan, WorkspaceId};
+use leasehold_core::{Plan, Usage, WorkspaceId, WorkspaceQuota};
+use leasehold_store::audit::AuditRecord;
 use leasehold_store::request::Counts;
 use leasehold_store::workspace::{
     NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceOverview,
     WorkspaceStore, WorkspaceUse,
 };
-use leasehold_store::{Error, ErrorKind, Page, Result};
+use leasehold_store::{Actor, Error, ErrorKind, Page, Result};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 #[async_trait]
 impl WorkspaceStore for PostgresStore {
-    async fn workspace_create(&self, new: &NewWorkspace) -> Result<WorkspaceCreated> {
-        let row = self
-            .maybe(
-                "workspace_create",
-                sql!("workspace/create"),
-                &[
-                    &self.given_now(),
-                    &new.id.0,
-                    &new.name,
-                    &new.plan.as_str(),
-                    &limit(new.limit_override),
-                ],
-            )
-            .await?;
-        match row {
-            Some(row) => Ok(WorkspaceCreated::Created(row::workspace(&row)?)),
-            None => Ok(WorkspaceCreated::NameTaken),
-        }
+    async fn workspace_create(&self, new: &NewWorkspace, by: &Actor) -> Result<WorkspaceCreated> {
+        self.audited(
+            "workspace_create",
+            by,
+            sql!("workspace/create"),
+            &[
+                &self.given_now(),
+                &new.id.0,
+                &new.name,
+                &new.plan.as_str(),
+                &limit(new.limit_override),
+            ],
+            |row| {
+                let Some(row) = row else {
+                    return Ok((WorkspaceCreated::NameTaken, None));
+                };
+                let created = row::workspace(row)?;
+                let change = AuditRecord::workspace_create(&created);
+                Ok((WorkspaceCreated::Created(created), Some(change)))
+            },
+        )
+        .await
     }
 
     async fn workspace_get(&self, id: WorkspaceId) -> Result<Option<Workspace>> {
@@ -67,11 +75,13 @@ impl WorkspaceStore for PostgresStore {
         &self,
         id: WorkspaceId,
         change: &WorkspaceChange,
+        by: &Actor,
     ) -> Result<Option<Workspace>> {
         let plan = change.plan.map(Plan::as_str);
-        let row = self
-            .maybe(
+        let updated = self
+            .audited(
                 "workspace_update",
+                by,
                 sql!("workspace/update"),
                 &[
                     &self.given_now(),
@@ -80,23 +90,59 @@ impl WorkspaceStore for PostgresStore {
                     &change.limit_override.is_some(),
                     &limit(change.limit_override.flatten()),
                     &change.paused,
+                    &change.max_pending_override.is_some(),
+                    &row::signed(change.max_pending_override.flatten()),
+                    &change.max_open_bytes_override.is_some(),
+                    &row::signed(change.max_open_bytes_override.flatten()),
                 ],
+                |row| {
+                    let updated = row.map(row::workspace).transpose()?;
+                    let record = |updated| AuditRecord::workspace_update(updated, change);
+                    let record = updated.as_ref().map(record);
+                    Ok((updated, record))
+                },
             )
             .await?;
-        self.notifier.wake_for_work(row.is_some());
-        row.map(|row| row::workspace(&row)).transpose()
+        self.notifier.wake_for_work(updated.is_some());
+        Ok(updated)
     }
 
-    async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool> {
-        let row = self
-            .maybe(
-                "workspace_delete",
-                sql!("workspace/delete"),
-                &[&self.given_now(), &id.0],
-            )
+    async fn workspace_delete(&self, id: WorkspaceId, by: &Actor) -> Result<bool> {
+        let context = "workspace_delete";
+        let now = self.given_now();
+        let mut client = connection(self, context).await?;
+        let transaction = queue_access::begin(&mut client, context).await?;
+        // A publish in progress may create a queue of this workspace.
+        transaction.one(sql!("queue/owner_lock"), &[&id.0]).await?;
+        let deleted = transaction
+            .many(sql!("workspace/delete"), &[&now, &id.0])
             .await?;
-        self.notifier.wake_for_work(row.is_some());
-        Ok(row.is_some())
+        if let Some(row) = deleted.first() {
+            let change = AuditRecord::workspace_delete(id, row.get("name"));
+            audit::record(&transaction.inner, context, now, by, &change).await?;
+        }
+        transaction.commit().await?;
+        self.notifier.wake_for_work(!deleted.is_empty());
+        Ok(!deleted.is_empty())
+    }
+
+    async fn workspace_quota(&self, id: WorkspaceId) -> Result<Option<WorkspaceQuota>> {
+        // Folding first leaves few unfolded events to add; the result is exact either way.
+        claim::fold(self).await?;
+        let row = self
+            .maybe("workspace_quota", sql!("workspace/quota"), &[&id.0])
+            .await?;
+        row.map(|row| {
+            Ok(WorkspaceQuota {
+                max_pending: row::count(&row, "max_pending")?,
+                max_open_bytes: row::count(&row, "max_open_bytes")?,
+                used: Usage {
+                    requests: row::count(&row, "pending")?,
+                    bytes: row::count(&row, "open_bytes")?,
+                },
+            })
+        })
+        .transpose()
     }
 
     async fn workspace_slots(&self, id: WorkspaceId) -> Result<Option<SlotUse>> {

@@ -180,7 +180,7 @@ async fn execution_is_not_restored_without_free_slot() {
     };
     env.f
         .store
-        .workspace_update(t.workspace, &set)
+        .workspace_update(t.workspace, &set, &leasehold_store::Actor::Local)
         .await
         .unwrap();
     assert_eq!(env.repair(&drift, None).await, Repaired::Skipped);

@@ -47,10 +47,24 @@ fn measurements() -> Vec<Measurement> {
         ),
         (
             include_str!("../sql/node/outputs.sql"),
-            "uuid, smallint[]",
-            format!("{EXECUTION}, '{{1,2,3}}'"),
+            "uuid, smallint[], bigint",
+            format!("{EXECUTION}, '{{1,2,3}}', 1000"),
             3,
             24,
+        ),
+        (
+            include_str!("../sql/job/node_sources.sql"),
+            "bigint[]",
+            "'{774,775,776}'".to_owned(),
+            1,
+            40,
+        ),
+        (
+            include_str!("../sql/node/outputs_of_many.sql"),
+            "uuid[], smallint[]",
+            format!("ARRAY[{EXECUTION}, {EXECUTION}], '{{1,2}}'"),
+            2,
+            16,
         ),
         (include_str!("../sql/node/open.sql"), "uuid[]", one, 3, 60),
         (

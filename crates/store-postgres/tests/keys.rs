@@ -3,7 +3,7 @@
 
 use crate::support;
 
-use leasehold_core::key::KeyScope;
+use leasehold_core::key::{KeyRights, KeyScope};
 use leasehold_store::fresh_id;
 use leasehold_store::key::{KeyCreated, KeyStore, NewKey};
 use leasehold_store_conformance::{Fixture, clock};
@@ -26,7 +26,8 @@ fn key(scope: KeyScope) -> NewKey {
     NewKey {
         id: fresh_id(),
         name: "a key".into(),
-        scope,
+        rights: KeyRights::full(scope),
+        expires_in: None,
         hash: [7; 32],
     }
 }
@@ -42,7 +43,12 @@ async fn key_creation_waits_for_workspace_deletion_and_fails() {
         deleting.execute(bury, &[&workspace.0]).await.unwrap();
         let store = f.store.clone();
         let new = key(KeyScope::Workspace(workspace));
-        let making = tokio::spawn(async move { store.key_create(&new).await.unwrap() });
+        let making = tokio::spawn(async move {
+            store
+                .key_create(&new, &leasehold_store::Actor::Local)
+                .await
+                .unwrap()
+        });
         let waits = eventually(Duration::from_secs(10), || async {
             let row = client.query_one(include_str!("sql/lock_waits.sql"), &[]);
             row.await.unwrap().get::<_, i64>("waiting") > 0
@@ -69,7 +75,10 @@ async fn concurrent_processes_create_one_first_key() {
                 hash: [u8::try_from(n).unwrap(); 32],
                 ..key(KeyScope::Admin)
             };
-            store.key_create_first(&new).await.unwrap()
+            store
+                .key_create_first(&new, &leasehold_store::Actor::Local)
+                .await
+                .unwrap()
         })
     });
     let mut made = 0;

@@ -13,6 +13,8 @@ mod jobs;
 mod keys;
 mod manual_writes;
 mod notifications;
+mod queue_owner;
+mod quota;
 mod read_cost;
 mod schema;
 mod shedlock;

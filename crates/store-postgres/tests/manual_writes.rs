@@ -60,7 +60,7 @@ async fn set_limit(env: &TestEnv, workspace: &TestWorkspace, limit: u32) {
     };
     env.fixture
         .store
-        .workspace_update(workspace.workspace, &change)
+        .workspace_update(workspace.workspace, &change, &leasehold_store::Actor::Local)
         .await
         .unwrap();
 }

@@ -26,6 +26,14 @@ const OVERVIEW: &str = include_str!("../sql/workspace/overview.sql");
 const OLDEST: &str = include_str!("../sql/request/oldest.sql");
 const RUNNING: &str = include_str!("../sql/execution/list_of_running.sql");
 
+const WINDOW: &str = include_str!("../sql/change/window.sql");
+const WINDOW_END: &str = include_str!("../sql/change/window_end.sql");
+const DEPENDENT: &str = include_str!("../sql/change/dependent.sql");
+const HISTORY: &str = include_str!("../sql/change/history.sql");
+const HISTORY_END: &str = include_str!("../sql/change/history_end.sql");
+const OF_WORKSPACE: &str = include_str!("../sql/change/history_of_workspace.sql");
+const EVENTS: &str = include_str!("sql/read_cost_fill_events.sql");
+
 /// Creates two workspaces with `each` due requests and `ended` executions that ran before.
 async fn filled(each: i64, ended: i64) -> (Client, TestDatabase) {
     let database = support::database().await;
@@ -150,4 +158,70 @@ async fn oldest_cost(each: i64, ended: i64) -> u64 {
 async fn oldest_requests_cost_does_not_depend_on_backlog_or_history() {
     let (few, many) = (oldest_cost(10, 10).await, oldest_cost(10_000, 10_000).await);
     assert!(few <= 100 && many <= 100, "{few}, {many}");
+}
+
+/// Returns the buffers that the reads of the change stream touch for a workspace without events, with `events` of others: in the history and in windows.
+async fn change_costs(events: i64) -> Vec<(&'static str, u64)> {
+    let (client, _database) = filled(10, 0).await;
+    client.execute(EVENTS, &[&events]).await.unwrap();
+    client.batch_execute(SETTLE).await.unwrap();
+    let (scan, nil, own) = (1_000, uuid::Uuid::nil(), uuid::Uuid::from_u128(7));
+    // Snapshots that see nothing and everything, and the end of a window of `scan` events: each event is a transaction.
+    let (nothing, all, window) = ("3:3:", "9000000000:9000000000:", "1001000:1001000:");
+    let history = format!("'{nothing}', '{nil}', 0, 100, {scan}");
+    let reads = [
+        (
+            "history",
+            "text, uuid, bigint, bigint, bigint",
+            HISTORY,
+            history.clone(),
+        ),
+        (
+            "end",
+            "uuid, bigint, bigint",
+            HISTORY_END,
+            format!("'{nil}', 0, {scan}"),
+        ),
+        (
+            "workspace",
+            "text, uuid, bigint, bigint, bigint, uuid",
+            OF_WORKSPACE,
+            format!("{history}, '{own}'"),
+        ),
+        (
+            "window end",
+            "text, text, bigint",
+            WINDOW_END,
+            format!("'1000000:1000000:', '{all}', {scan}"),
+        ),
+        (
+            "window",
+            "text, text, bigint, bigint, uuid",
+            WINDOW,
+            format!("'1000000:1000000:', '{window}', 0, 100, '{own}'"),
+        ),
+        (
+            "dependent",
+            "text, text",
+            DEPENDENT,
+            format!("'1000000:1000000:', '{window}'"),
+        ),
+    ];
+    let mut costs = Vec::new();
+    for (name, types, statement, arguments) in reads {
+        costs.push((name, cost(&client, types, statement, &arguments).await.0));
+    }
+    costs
+}
+
+#[tokio::test]
+async fn change_reads_cost_what_they_scan_whatever_the_history() {
+    let (few, many) = (change_costs(2_000).await, change_costs(40_000).await);
+    for ((name, few), (_, many)) in few.into_iter().zip(many) {
+        // For each of 1,000 events an index entry and a heap page, for `dependent` also those of its request.
+        assert!(
+            many <= 8_000 && many <= 2 * few + 100,
+            "{name}: {few}, {many}"
+        );
+    }
 }

@@ -3,7 +3,8 @@
 
 use crate::support;
 
-use leasehold_core::{RequestId, WorkspaceId};
+use leasehold_core::limits::CHANGE_SCAN_MAX;
+use leasehold_core::{RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::ErrorKind;
 use leasehold_store::change::ChangeStore;
 use leasehold_store::change::{ChangeCursor, ChangeStart};
@@ -14,8 +15,10 @@ use serde_json::json;
 use std::sync::Arc;
 use support::raw::connect;
 use tokio_postgres::Client;
+use tokio_postgres::types::ToSql;
 
 const ENQUEUE: &str = include_str!("sql/enqueue.sql");
+const EVENT: &str = include_str!("sql/stream_event.sql");
 
 async fn open_fixture() -> (Fixture, Arc<PostgresStore>, TestDatabase) {
     let database = support::database().await;
@@ -104,8 +107,8 @@ async fn late_commits_are_read_exactly_once_from_any_cursor() {
     }
 }
 
-async fn kind(store: &PostgresStore, text: String) -> ErrorKind {
-    let start = ChangeStart::After(ChangeCursor(text));
+async fn kind(store: &PostgresStore, cursor: Vec<u8>) -> ErrorKind {
+    let start = ChangeStart::After(ChangeCursor(cursor));
     store
         .change_list(&start, None, 10)
         .await
@@ -134,28 +137,64 @@ async fn cursor_with_unassigned_numbers_is_rejected() {
     f.enqueue(&workspace, 3).await;
     let page = store.change_list(&ChangeStart::Oldest, None, 1).await;
     let cursor = page.unwrap().cursor.0;
-    let parts: Vec<&str> = cursor.split('/').collect();
-    let with = |index: usize, text: &str| {
-        let mut parts = parts.clone();
-        parts[index] = text;
-        parts.join("/")
-    };
+    // After the kind of position: 8 bytes for the cluster, 4 for the database, the number of the event, the end of the snapshot.
+    let with =
+        |at: usize, bytes: &[u8]| [&cursor[..at], bytes, &cursor[at + bytes.len()..]].concat();
+    let future = [
+        &cursor[..14],
+        &[0xff, 0xff, 0xff, 0xff, 0xff, 0x3f, 0, 0],
+        &[0; 16],
+    ]
+    .concat();
     for strange in [
         // Another cluster, another database.
-        with(0, "1"),
-        with(1, "1"),
+        with(1, &[9; 8]),
+        with(9, &[9; 4]),
         // A snapshot in the future, as after restoring a backup.
-        with(3, "900000000000:900000000000:"),
-        with(3, "18446744073709551615:18446744073709551615:"),
-        with(2, "900000000000:900000000000:"),
-        // Not a valid snapshot.
-        with(3, "99999999999999999999:1:"),
-        with(3, "9:8:"),
-        with(3, "1:1:\0"),
-        with(4, "x"),
-        with(5, "9223372036854775808"),
+        future,
+        // Another kind of position.
+        with(0, &[7]),
+        with(0, &[2]),
     ] {
         let refused = kind(&store, strange.clone()).await;
         assert!(matches!(refused, ErrorKind::Value(_)), "{strange:?}");
     }
+}
+
+/// Reads all changes after a cursor in full pages.
+async fn pages(store: &PostgresStore, cursor: ChangeCursor) -> Vec<(RequestId, RequestStatus)> {
+    let (mut start, mut seen) = (ChangeStart::After(cursor), Vec::new());
+    loop {
+        let page = store.change_list(&start, None, 1_000).await.unwrap();
+        let events = page.changes.into_iter().map(|change| change.event);
+        seen.extend(events.map(|event| (event.request, event.to)));
+        if !page.more {
+            return seen;
+        }
+        start = ChangeStart::After(page.cursor);
+    }
+}
+
+#[tokio::test]
+async fn long_transaction_stays_behind_the_changes_it_follows_in_every_window() {
+    let (f, store, database) = open_fixture().await;
+    let workspace = f.workspace(1).await;
+    let start = store.change_list(&ChangeStart::Now, None, 1).await.unwrap();
+    let long = connect(&database).await;
+    long.batch_execute("BEGIN").await.unwrap();
+    // Its transaction number is lower than those of all other changes.
+    enqueue(&long, &workspace).await;
+    let calls = CHANGE_SCAN_MAX as usize / 1_000 + 2;
+    for _ in 0..calls {
+        f.enqueue(&workspace, 1_000).await;
+    }
+    let late = f.enqueue(&workspace, 1).await[0];
+    let own: &[&(dyn ToSql + Sync)] = &[&late.0, &workspace.workspace.0];
+    long.execute(EVENT, own).await.unwrap();
+    long.batch_execute("COMMIT").await.unwrap();
+    let seen = pages(&store, start.cursor).await;
+    assert_eq!(seen.len(), calls * 1_000 + 3);
+    let of_late = seen.iter().filter(|(request, _)| *request == late);
+    let statuses: Vec<RequestStatus> = of_late.map(|(_, to)| *to).collect();
+    assert_eq!(statuses, [RequestStatus::Pending, RequestStatus::Failed]);
 }

@@ -107,6 +107,9 @@ async fn sql_function_creates_the_same_request_as_the_store() {
             .await
             .unwrap();
         request.id = by_store;
+        // PostgreSQL prints JSON with spaces, so the function counts a few bytes more.
+        assert!((1_049..=1_053).contains(&request.bytes));
+        request.bytes = 0;
         request.run_at = fixture.clock.now();
         request.created_at = fixture.clock.now();
         for event in &mut events {

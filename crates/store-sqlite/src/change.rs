@@ -1,4 +1,4 @@
-//! The stream of changes. One thread writes, so event ids follow the order of commits and serve as cursors.
+//! The stream of changes. One thread writes, so event ids follow the order of commits and serve as cursors. One call scans a bounded number of events.
 
 use crate::SqliteStore;
 use crate::error::Fault;
@@ -7,13 +7,14 @@ use crate::row::blob;
 use crate::session::Session;
 use async_trait::async_trait;
 use leasehold_core::WorkspaceId;
-use leasehold_core::limits::PAGE_MAX;
+use leasehold_core::limits::{CHANGE_SCAN_MAX, PAGE_MAX};
 use leasehold_store::change::{Change, ChangeCursor, ChangePage, ChangeStart, ChangeStore};
 use leasehold_store::sql;
 use leasehold_store::{ErrorKind, Result};
 use rusqlite::{Row, params};
 
 const LAST: &str = sql!("change/last");
+const SCAN_END: &str = sql!("change/scan_end");
 const LIST: &str = sql!("change/list");
 const LIST_OF_WORKSPACE: &str = sql!("change/list_of_workspace");
 
@@ -46,16 +47,27 @@ fn list(
             ChangeStart::After(cursor) => parse_cursor(cursor, last)?,
         };
         let limit = limit.clamp(1, PAGE_MAX);
-        let changes = match workspace {
-            None => session.all(LIST, params![after, limit], change)?,
-            Some(id) => session.all(LIST_OF_WORKSPACE, params![after, limit, blob(id)], change)?,
+        let (changes, scanned) = match workspace {
+            None => (session.all(LIST, params![after, limit], change)?, last),
+            Some(id) => {
+                let end = params![after, CHANGE_SCAN_MAX];
+                let end = session.optional(SCAN_END, end, |row| Ok(row.get(0)?))?;
+                let end: i64 = end.unwrap_or(last);
+                let range = params![after, limit, blob(id), end];
+                (session.all(LIST_OF_WORKSPACE, range, change)?, end)
+            }
         };
         let full = changes.len() >= usize::try_from(limit).unwrap_or(usize::MAX);
-        let cursor = match changes.last() {
+        let end = match changes.last() {
             Some(change) if full => change.cursor.clone(),
-            _ => ChangeCursor(last.to_string()),
+            _ => cursor(scanned),
         };
-        Ok(ChangePage { changes, cursor })
+        let more = end != cursor(last);
+        Ok(ChangePage {
+            changes,
+            cursor: end,
+            more,
+        })
     })
 }
 
@@ -63,17 +75,60 @@ fn change(row: &Row<'_>) -> Result<Change, Fault> {
     let id: i64 = row.get("id")?;
     Ok(Change {
         event: event::event(row)?,
-        cursor: ChangeCursor(id.to_string()),
+        cursor: cursor(id),
     })
+}
+
+/// Returns the cursor after this event: its id.
+fn cursor(id: i64) -> ChangeCursor {
+    ChangeCursor(id.to_be_bytes().to_vec())
 }
 
 /// Parses a cursor. A value beyond the last event comes from another file, or from a later state of this one.
 fn parse_cursor(cursor: &ChangeCursor, last: i64) -> Result<i64, ErrorKind> {
-    match cursor.0.parse::<i64>() {
-        // Only the canonical text: no sign, no leading zeros.
-        Ok(id) if (0..=last).contains(&id) && id.to_string() == cursor.0 => Ok(id),
+    match cursor.0.as_slice().try_into().map(i64::from_be_bytes) {
+        Ok(id) if (0..=last).contains(&id) => Ok(id),
         _ => Err(ErrorKind::Value(
             "the cursor does not belong to this stream".to_owned(),
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::{Cost, SqliteOptions};
+    use leasehold_store::SchemaStore;
+    use uuid::Uuid;
+
+    const FILL: &str = include_str!("../tests/sql/change_fill.sql");
+
+    /// Returns the first page of an empty workspace in a store with so many events of others, and what it cost.
+    async fn first_page(events: u32, start: ChangeStart) -> (ChangePage, Cost) {
+        let store = SqliteStore::open_in_memory(&SqliteOptions::default()).unwrap();
+        store.schema_migrate().await.unwrap();
+        let fill = move |s: &Session<'_>| s.run(FILL, params![events]);
+        store.write("test", fill).await.unwrap();
+        let empty = WorkspaceId(Uuid::from_u128(1));
+        let read = move |s: &Session<'_>| {
+            let page = list(s, &start, Some(empty), 100)?;
+            Ok((page, s.cost()))
+        };
+        store.read("test", read).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn page_of_an_empty_workspace_scans_a_bounded_number_of_events() {
+        let (few, few_cost) = first_page(CHANGE_SCAN_MAX, ChangeStart::Oldest).await;
+        let (many, many_cost) = first_page(10 * CHANGE_SCAN_MAX, ChangeStart::Oldest).await;
+        assert!(few.changes.is_empty() && !few.more);
+        assert!(many.changes.is_empty() && many.more);
+        assert_eq!(many.cursor, cursor(i64::from(CHANGE_SCAN_MAX)));
+        let most = few_cost.steps + few_cost.steps / 100 + 100;
+        assert!(many_cost.steps <= most, "{few_cost:?}, {many_cost:?}");
+        let (_, now) = first_page(10 * CHANGE_SCAN_MAX, ChangeStart::Now).await;
+        assert!(now.steps < 200, "{now:?}");
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::SqliteStore;
 use crate::error::Fault;
+use crate::reader::Readers;
 use crate::row::{Columns, timestamp};
 use crate::session::Session;
 use async_trait::async_trait;
@@ -25,6 +26,8 @@ impl DatabaseStore for SqliteStore {
         Capabilities {
             name: "sqlite",
             shared: false,
+            connections: self.readers.as_ref().map_or(1, Readers::count),
+            changes_use_connections: false,
         }
     }
 

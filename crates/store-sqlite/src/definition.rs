@@ -1,21 +1,21 @@
 //! Definitions and their immutable versions: statements and rows.
 
 use crate::error::Fault;
-use crate::row::{Columns, Text, after_id, blob, json_text};
+use crate::row::{Columns, SqliteRecord, Text, after_id, blob, checked_text, json_text};
 use crate::session::Session;
-use crate::{SqliteStore, workspace};
+use crate::{SqliteStore, audit, queue_access, workspace};
 use async_trait::async_trait;
 use leasehold_core::duration::millis;
-use leasehold_core::{DefinitionId, VersionBody, VersionId, WorkspaceId};
+use leasehold_core::{DefinitionId, JsonText, VersionId, WorkspaceId};
+use leasehold_store::audit::AuditRecord;
 use leasehold_store::definition::{
     CachedVersion, Definition, DefinitionCreated, DefinitionStore, NewDefinition, NewVersion,
-    Version, VersionCache,
+    Version, VersionCache, VersionPublished, VersionRecord,
 };
 use leasehold_store::sql;
-use leasehold_store::{ErrorKind, Page, Result};
+use leasehold_store::{Actor, ErrorKind, Page, Result};
 use rusqlite::{Row, params};
 use std::sync::Arc;
-use std::time::Duration;
 
 const CREATE: &str = sql!("definition/create");
 const GET: &str = sql!("definition/get");
@@ -30,9 +30,13 @@ const IS_OPEN: &str = sql!("definition/is_open");
 
 #[async_trait]
 impl DefinitionStore for SqliteStore {
-    async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated> {
-        let new = new.clone();
-        self.write("definition_create", move |s| create(s, &new))
+    async fn definition_create(
+        &self,
+        new: &NewDefinition,
+        by: &Actor,
+    ) -> Result<DefinitionCreated> {
+        let (new, by) = (new.clone(), by.clone());
+        self.write("definition_create", move |s| create(s, &new, &by))
             .await
     }
 
@@ -71,17 +75,28 @@ impl DefinitionStore for SqliteStore {
         .await
     }
 
-    async fn definition_delete(&self, workspace: WorkspaceId, id: DefinitionId) -> Result<bool> {
+    async fn definition_delete(
+        &self,
+        workspace: WorkspaceId,
+        id: DefinitionId,
+        by: &Actor,
+    ) -> Result<bool> {
+        let by = by.clone();
         self.write("definition_delete", move |s| {
             let row = params![blob(workspace), blob(id), s.now];
-            Ok(s.run(DELETE, row)? > 0)
+            let deleted: Option<String> = s.optional(DELETE, row, |row| Ok(row.get("name")?))?;
+            if let Some(name) = &deleted {
+                let record = AuditRecord::definition_delete(workspace, id, name);
+                audit::record(s, &by, &record)?;
+            }
+            Ok(deleted.is_some())
         })
         .await
     }
 
-    async fn version_publish(&self, new: &NewVersion) -> Result<Option<Version>> {
-        let new = new.clone();
-        self.write("version_publish", move |s| publish(s, &new))
+    async fn version_publish(&self, new: &NewVersion, by: &Actor) -> Result<VersionPublished> {
+        let (new, by) = (new.clone(), by.clone());
+        self.write("version_publish", move |s| publish(s, &new, &by))
             .await
     }
 
@@ -106,7 +121,7 @@ impl DefinitionStore for SqliteStore {
         workspace: WorkspaceId,
         definition: DefinitionId,
         page: Page<u32>,
-    ) -> Result<Vec<Version>> {
+    ) -> Result<Vec<VersionRecord>> {
         self.read("version_list", move |s| {
             let row = params![
                 blob(workspace),
@@ -114,13 +129,17 @@ impl DefinitionStore for SqliteStore {
                 page.after.unwrap_or_default(),
                 page.rows()
             ];
-            s.all(VERSION_LIST, row, version)
+            s.all(VERSION_LIST, row, version_record)
         })
         .await
     }
 }
 
-fn create(session: &Session<'_>, new: &NewDefinition) -> Result<DefinitionCreated, Fault> {
+fn create(
+    session: &Session<'_>,
+    new: &NewDefinition,
+    by: &Actor,
+) -> Result<DefinitionCreated, Fault> {
     if !workspace::is_open(session, new.workspace)? {
         return Ok(DefinitionCreated::WorkspaceNotFound);
     }
@@ -130,10 +149,11 @@ fn create(session: &Session<'_>, new: &NewDefinition) -> Result<DefinitionCreate
         Text(&new.name),
         session.now
     ];
-    Ok(match session.optional(CREATE, row, definition)? {
-        Some(created) => DefinitionCreated::Created(created),
-        None => DefinitionCreated::NameTaken,
-    })
+    let Some(created) = session.optional(CREATE, row, definition)? else {
+        return Ok(DefinitionCreated::NameTaken);
+    };
+    audit::record(session, by, &AuditRecord::definition_create(&created))?;
+    Ok(DefinitionCreated::Created(created))
 }
 
 /// Whether the definition can run: neither it nor its workspace is deleted.
@@ -155,10 +175,24 @@ fn definition(row: &Row<'_>) -> Result<Definition, Fault> {
     })
 }
 
-fn publish(session: &Session<'_>, new: &NewVersion) -> Result<Option<Version>, Fault> {
-    let body = serde_json::to_value(&new.body)
+fn publish(session: &Session<'_>, new: &NewVersion, by: &Actor) -> Result<VersionPublished, Fault> {
+    if !is_open(session, new.workspace, new.definition)? {
+        return Ok(VersionPublished::DefinitionNotFound);
+    }
+    if let Err(refusal) = queue_access::prepare(session, new)? {
+        return Ok(VersionPublished::QueueRefused(refusal));
+    }
+    let published = insert_version(session, new)?;
+    if let Some(version) = &published {
+        audit::record(session, by, &AuditRecord::version_publish(version))?;
+    }
+    Ok(VersionPublished::of(published))
+}
+
+fn insert_version(session: &Session<'_>, new: &NewVersion) -> Result<Option<Version>, Fault> {
+    let body = JsonText::of(&new.body)
         .map_err(|error| ErrorKind::Value(error.to_string()))
-        .and_then(|body| json_text(&body))?;
+        .and_then(|body| checked_text(&body))?;
     let schema = new.params_schema.as_ref().map(json_text).transpose()?;
     let timeout = new
         .execution_timeout
@@ -173,7 +207,7 @@ fn publish(session: &Session<'_>, new: &NewVersion) -> Result<Option<Version>, F
         blob(new.workspace),
         blob(new.definition),
         number,
-        body,
+        body.as_str(),
         schema,
         timeout,
         session.now
@@ -195,25 +229,14 @@ pub(crate) fn cached_version(
     Ok(found.map(|version| versions.insert(version)))
 }
 
+fn version_record(row: &Row<'_>) -> Result<VersionRecord, Fault> {
+    VersionRecord::read(&SqliteRecord(row))
+}
+
 fn version(row: &Row<'_>) -> Result<Version, Fault> {
-    let body: VersionBody = serde_json::from_value(row.json("body")?).map_err(|error| {
-        ErrorKind::Broken(format!(
-            "a version's body in the database is invalid: {error}"
-        ))
-    })?;
-    let schema: Option<String> = row.get("params_schema")?;
-    let timeout: Option<i64> = row.get("execution_timeout_ms")?;
-    Ok(Version {
-        id: row.id("id")?,
-        workspace: row.id("workspace_id")?,
-        definition: row.id("definition_id")?,
-        number: row.get("number")?,
-        body,
-        params_schema: match schema {
-            Some(_) => Some(row.json("params_schema")?),
-            None => None,
-        },
-        execution_timeout: timeout.map(|ms| Duration::from_millis(ms.unsigned_abs())),
-        created_at: row.time("created_at")?,
+    let parsed = version_record(row)?.parse();
+    parsed.map_err(|error| {
+        let text = format!("a version's body in the database is invalid: {error}");
+        ErrorKind::Broken(text).into()
     })
 }

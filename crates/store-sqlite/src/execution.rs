@@ -2,13 +2,14 @@
 
 use crate::SqliteStore;
 use crate::error::Fault;
+use crate::request::crash::crashes;
 use crate::request::event::RequestRef;
 use crate::request::resolve::mark_dispatched;
 use crate::row::{Columns, SqliteRecord, Text, after_id, blob};
 use crate::session::Session;
 use async_trait::async_trait;
 use leasehold_core::{
-    ExecutionEnd, ExecutionId, ExecutionStatus, FailureReason, RequestStatus, WorkspaceId,
+    Crashes, ExecutionId, ExecutionStatus, FailureReason, RequestStatus, WorkspaceId,
 };
 use leasehold_store::execution::{
     ActiveKey, Execution, ExecutionFilter, ExecutionFinish, ExecutionFinished, ExecutionStore,
@@ -123,6 +124,7 @@ struct OpenExecution {
     subject: RequestRef,
     status: RequestStatus,
     cancel_requested: bool,
+    crashes: Crashes,
 }
 
 pub(crate) fn finish_one(
@@ -139,6 +141,7 @@ pub(crate) fn finish_one(
             },
             status: row.parsed("status")?,
             cancel_requested: row.get("cancel_requested")?,
+            crashes: crashes(row)?,
         })
     })?;
     let Some(open) = found else {
@@ -201,11 +204,9 @@ fn end_request(
     finish: &ExecutionFinish,
     open: &OpenExecution,
 ) -> Result<(RequestStatus, Option<FailureReason>), Fault> {
-    let reason = match (finish.end, open.cancel_requested) {
-        // The cancellation of an unknown start terminates the execution.
-        (ExecutionEnd::Terminated, true) => Some(FailureReason::Cancelled),
-        (end, _) => end.failure_reason(),
-    };
+    let reason = finish
+        .end
+        .failure_reason_for(open.crashes, open.cancel_requested);
     let status = match reason {
         None => RequestStatus::Completed,
         Some(_) => RequestStatus::Failed,

@@ -7,6 +7,8 @@
 //! Time: the database runs in this process, so its clock is this machine's. The thread that runs an operation reads the
 //! clock once, when the operation begins, unless a test opened the store with a manual clock.
 
+mod answer;
+mod audit;
 mod change;
 mod connection;
 mod database;
@@ -16,6 +18,7 @@ mod error;
 mod execution;
 mod file_lock;
 mod graph;
+mod installation;
 mod instance;
 mod job;
 mod key;
@@ -25,6 +28,7 @@ mod notification;
 mod options;
 mod prune;
 mod queue;
+mod queue_access;
 mod reader;
 mod request;
 mod row;
@@ -36,11 +40,13 @@ pub use migrate::{MIGRATIONS, migration_script};
 pub use options::SqliteOptions;
 pub use session::Cost;
 
+use crate::answer::{Answer, ErasedQuery, erase, restore};
 use crate::error::Fault;
 use crate::file_lock::FileLock;
 use crate::reader::Readers;
 use crate::session::Session;
 use crate::writer::Writer;
+use leasehold_crash_marker::CrashMarkers;
 use leasehold_store::Result;
 use leasehold_store::definition::VersionCache;
 use std::path::Path;
@@ -48,7 +54,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The SQL fragments that statements include. Tools that read statements from files expand them.
 pub const INCLUDES: &[leasehold_store::sql::Include] = leasehold_store::includes![
+    "audit/columns",
     "execution/columns",
+    "key/columns",
     "queue/columns",
     "request/columns",
     "request/given",
@@ -63,6 +71,7 @@ pub struct SqliteStore {
     writer: Writer,
     claim_cost: Arc<Mutex<Cost>>,
     versions: Arc<VersionCache>,
+    crash_markers: CrashMarkers,
     _lock: Option<FileLock>,
 }
 
@@ -81,6 +90,7 @@ impl SqliteStore {
             writer: Writer::start(writer, options)?,
             claim_cost: Arc::default(),
             versions: Arc::default(),
+            crash_markers: CrashMarkers::default(),
             _lock: Some(lock),
         })
     }
@@ -96,8 +106,16 @@ impl SqliteStore {
             writer: Writer::start(writer, options)?,
             claim_cost: Arc::default(),
             versions: Arc::default(),
+            crash_markers: CrashMarkers::default(),
             _lock: None,
         })
+    }
+
+    /// Marks the computation of inputs with these markers.
+    #[must_use]
+    pub fn with_crash_markers(mut self, markers: CrashMarkers) -> Self {
+        self.crash_markers = markers;
+        self
     }
 
     /// Returns what the last claim (of requests or jobs) cost SQLite, triggers included. Independent of the machine.
@@ -121,9 +139,13 @@ impl SqliteStore {
         T: Send + 'static,
         F: FnOnce(&Session<'_>) -> std::result::Result<T, Fault> + Send + 'static,
     {
+        restore(context, self.read_erased(context, erase(query)).await?)
+    }
+
+    async fn read_erased(&self, context: &'static str, query: ErasedQuery) -> Result<Answer> {
         match &self.readers {
             Some(readers) => readers.read(context, query).await,
-            None => self.writer.write(context, query).await,
+            None => self.writer.write_erased(context, query).await,
         }
     }
 }

@@ -1,18 +1,22 @@
 //! Job queues: find or create by name, update, list, count; and the limit on running jobs of all queues.
 
-use crate::SqliteStore;
 use crate::error::Fault;
 use crate::job::overrides;
 use crate::notification::NotifyTarget;
-use crate::row::{Columns, Text, duration, micros};
+use crate::row::{Columns, Text, blob, duration, micros};
 use crate::session::Session;
+use crate::{SqliteStore, audit, queue_access};
 use async_trait::async_trait;
+use leasehold_core::WorkspaceId;
 use leasehold_core::lease::bounded;
-use leasehold_core::limits::PAGE_MAX;
+use leasehold_core::limits::{JOB_OVERHEAD_BYTES, PAGE_MAX};
 use leasehold_core::queue::QueueSettings;
-use leasehold_store::queue::{JobCounts, Queue, QueueChange, QueueStore, QueueUse};
+use leasehold_store::audit::AuditRecord;
+use leasehold_store::queue::{
+    JobCounts, Queue, QueueChange, QueueOwnership, QueueShared, QueueStore, QueueUse, SharedWith,
+};
 use leasehold_store::sql;
-use leasehold_store::{ErrorKind, Page, Result};
+use leasehold_store::{Actor, ErrorKind, Page, Result};
 use rusqlite::{Row, params};
 use std::collections::HashMap;
 
@@ -26,6 +30,7 @@ const COUNT_WAITING: &str = sql!("queue/count_waiting");
 const COUNT_RUNNING: &str = sql!("queue/count_running");
 const COUNT_ENDED: &str = sql!("queue/count_ended");
 const OVERVIEW: &str = sql!("queue/overview");
+const OPEN_BYTES: &str = sql!("queue/open_bytes");
 const COUNT_READY: &str = sql!("queue/count_ready");
 const LIMIT: &str = sql!("job/limit");
 const LIMIT_SET: &str = sql!("job/limit_set");
@@ -33,10 +38,14 @@ const COUNT_ALL_RUNNING: &str = sql!("job/count_running");
 
 #[async_trait]
 impl QueueStore for SqliteStore {
-    async fn queue_update(&self, name: &str, change: &QueueChange) -> Result<Queue> {
-        let (name, change) = (name.to_owned(), *change);
-        self.write("queue_update", move |s| update(s, &name, &change))
-            .await
+    async fn queue_update(&self, name: &str, change: &QueueChange, by: &Actor) -> Result<Queue> {
+        let (name, change, by) = (name.to_owned(), *change, by.clone());
+        self.write("queue_update", move |s| {
+            let updated = update(s, &name, &change)?;
+            audit::record(s, &by, &AuditRecord::queue_update(&name, &change))?;
+            Ok(updated)
+        })
+        .await
     }
 
     async fn queue_get(&self, name: &str) -> Result<Option<Queue>> {
@@ -63,23 +72,84 @@ impl QueueStore for SqliteStore {
         self.read("queue_counts", move |s| counts(s, &name)).await
     }
 
+    async fn queue_open_bytes(&self, queues: &[String], up_to: u64) -> Result<u64> {
+        let queues = queues.to_vec();
+        self.read("queue_open_bytes", move |s| open_bytes(s, &queues, up_to))
+            .await
+    }
+
     async fn queue_overview(&self, limit: u32, up_to: u32) -> Result<Vec<QueueUse>> {
         self.read("queue_overview", move |s| overview(s, limit, up_to))
             .await
+    }
+
+    async fn queue_ownership(&self, names: &[String]) -> Result<Vec<QueueOwnership>> {
+        let mut names = names.to_vec();
+        names.sort_unstable();
+        names.dedup();
+        self.read("queue_ownership", move |s| {
+            s.in_snapshot(|s| {
+                let found = names.iter().map(|name| queue_access::ownership(s, name));
+                let found: Vec<_> = found.collect::<Result<_, Fault>>()?;
+                Ok(found.into_iter().flatten().collect())
+            })
+        })
+        .await
+    }
+
+    async fn queue_share(&self, name: &str, with: &SharedWith, by: &Actor) -> Result<QueueShared> {
+        let (name, with, by) = (name.to_owned(), with.clone(), by.clone());
+        self.write("queue_share", move |s| {
+            let shared = queue_access::share(s, &name, &with)?;
+            if let QueueShared::Shared(ownership) = &shared {
+                audit::record(s, &by, &AuditRecord::queue_share(ownership))?;
+            }
+            Ok(shared)
+        })
+        .await
+    }
+
+    async fn queue_refused(
+        &self,
+        name: &str,
+        workspaces: &[WorkspaceId],
+    ) -> Result<Option<WorkspaceId>> {
+        let (name, workspaces) = (name.to_owned(), workspaces.to_vec());
+        self.read("queue_refused", move |s| {
+            s.in_snapshot(|s| queue_access::refused(s, &name, &workspaces))
+        })
+        .await
     }
 
     async fn job_limit(&self) -> Result<Option<u32>> {
         self.read("job_limit", limit).await
     }
 
-    async fn job_limit_set(&self, limit: Option<u32>) -> Result<()> {
+    async fn job_limit_set(&self, limit: Option<u32>, by: &Actor) -> Result<()> {
+        let by = by.clone();
         self.write("job_limit_set", move |s| {
             s.run(LIMIT_SET, [limit])?;
+            audit::record(s, &by, &AuditRecord::job_limit_set(limit))?;
             s.notify(NotifyTarget::Workers);
             Ok(())
         })
         .await
     }
+}
+
+fn open_bytes(session: &Session<'_>, queues: &[String], up_to: u64) -> Result<u64, Fault> {
+    let overhead = i64::try_from(JOB_OVERHEAD_BYTES).unwrap_or(i64::MAX);
+    let jobs = i64::try_from(up_to / JOB_OVERHEAD_BYTES + 1).unwrap_or(i64::MAX);
+    let mut total = 0_u64;
+    for name in queues {
+        if let Some(queue) = find(session, name)?
+            && total <= up_to
+        {
+            let row = params![queue.id, overhead, jobs];
+            total += session.one(OPEN_BYTES, row, |row| row.count("bytes"))?;
+        }
+    }
+    Ok(total)
 }
 
 /// A queue with its numeric id.
@@ -131,11 +201,20 @@ pub(crate) fn find(session: &Session<'_>, name: &str) -> Result<Option<QueueRow>
     session.optional(FIND, [Text(name)], queue_row)
 }
 
-/// Returns the queue with this name; creates it with default settings if it does not exist.
+/// Returns the queue with this name; creates it for the installation, with default settings, if it does not exist.
 pub(crate) fn get_or_create(session: &Session<'_>, name: &str) -> Result<QueueRow, Fault> {
-    if let Some(found) = find(session, name)? {
-        return Ok(found);
+    match find(session, name)? {
+        Some(found) => Ok(found),
+        None => create(session, name, None),
     }
+}
+
+/// Creates a queue with default settings, for a workspace or for the installation.
+pub(crate) fn create(
+    session: &Session<'_>,
+    name: &str,
+    owner: Option<WorkspaceId>,
+) -> Result<QueueRow, Fault> {
     let settings = QueueSettings::default();
     let row = params![
         Text(name),
@@ -146,7 +225,8 @@ pub(crate) fn get_or_create(session: &Session<'_>, name: &str) -> Result<QueueRo
         settings.retry.backoff.factor,
         micros(settings.retry.backoff.max),
         settings.retry.backoff.jitter,
-        session.now
+        session.now,
+        owner.map(blob)
     ];
     session.run(CREATE, row)?;
     session.one(FIND, [Text(name)], queue_row)

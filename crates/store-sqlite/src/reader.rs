@@ -1,7 +1,7 @@
 //! Reader threads, each with its own connection. A read sees everything committed before the call. Knows no table.
 
+use crate::answer::{Answer, ErasedQuery};
 use crate::connection::open_reader;
-use crate::error::Fault;
 use crate::options::SqliteOptions;
 use crate::session::Session;
 use leasehold_store::{Clock, Error, ErrorKind, Result};
@@ -50,11 +50,13 @@ impl Readers {
         Ok(readers)
     }
 
-    pub(crate) async fn read<T, F>(&self, context: &'static str, query: F) -> Result<T>
-    where
-        T: Send + 'static,
-        F: FnOnce(&Session<'_>) -> std::result::Result<T, Fault> + Send + 'static,
-    {
+    /// Returns the number of threads.
+    pub(crate) fn count(&self) -> usize {
+        self.threads.len()
+    }
+
+    /// Runs a query on the next free reader and waits for its answer.
+    pub(crate) async fn read(&self, context: &'static str, query: ErasedQuery) -> Result<Answer> {
         let stopped = || {
             let text = "the SQLite reader threads have stopped; restart the server".to_owned();
             Error::new(context, ErrorKind::Unavailable(text))

@@ -1,7 +1,7 @@
 //! Conversions between domain values and columns: ids are 16 bytes, times microseconds, JSON and names text. Knows no table.
 
 use crate::error::Fault;
-use leasehold_core::{JsonText, Timestamp};
+use leasehold_core::{JsonText, Timestamp, json};
 use leasehold_store::ErrorKind;
 use leasehold_store::record::RecordRow;
 use rusqlite::Row;
@@ -63,6 +63,8 @@ impl FromSql for NodeIndex {
 
 /// Maximum nesting of a JSON document. A deeper one cannot be read back and would fail every claim that meets it.
 const MAX_JSON_DEPTH: usize = 127;
+const TOO_DEEP: &str = "a JSON document must not nest deeper than 127 levels";
+const NUL: &str = "a JSON document must not contain NUL characters";
 
 /// Returns the text of a JSON document. Rejects NUL characters, as every store does, and documents that nest too deeply.
 pub(crate) fn json_text(value: &Value) -> Result<String, ErrorKind> {
@@ -70,22 +72,32 @@ pub(crate) fn json_text(value: &Value) -> Result<String, ErrorKind> {
     Ok(value.to_string())
 }
 
+/// Returns a JSON text after the same checks, without parsing it.
+pub(crate) fn checked_text(text: &JsonText) -> Result<JsonText, ErrorKind> {
+    if json::depth(text.as_str()) > MAX_JSON_DEPTH {
+        return Err(ErrorKind::Value(TOO_DEEP.to_owned()));
+    }
+    if json::has_nul(text.as_str()) {
+        return Err(ErrorKind::Value(NUL.to_owned()));
+    }
+    Ok(text.clone())
+}
+
 fn check_json(value: &Value, depth: usize) -> Result<(), &'static str> {
     let nests = value.is_array() || value.is_object();
     if nests && depth >= MAX_JSON_DEPTH {
-        return Err("a JSON document must not nest deeper than 127 levels");
+        return Err(TOO_DEEP);
     }
-    let nul = "a JSON document must not contain NUL characters";
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
-        Value::String(text) if text.contains('\0') => Err(nul),
+        Value::String(text) if text.contains('\0') => Err(NUL),
         Value::String(_) => Ok(()),
         Value::Array(items) => items
             .iter()
             .try_for_each(|item| check_json(item, depth + 1)),
         Value::Object(fields) => fields.iter().try_for_each(|(key, item)| {
             if key.contains('\0') {
-                return Err(nul);
+                return Err(NUL);
             }
             check_json(item, depth + 1)
         }),
@@ -124,6 +136,7 @@ pub(crate) trait Columns {
     fn time(&self, column: &str) -> Result<Timestamp, Fault>;
     fn time_or_none(&self, column: &str) -> Result<Option<Timestamp>, Fault>;
     fn count(&self, column: &str) -> Result<u64, Fault>;
+    fn count_or_none(&self, column: &str) -> Result<Option<u64>, Fault>;
     fn json(&self, column: &str) -> Result<Value, Fault>;
     fn parsed<T: FromStr<Err: std::fmt::Display>>(&self, column: &str) -> Result<T, Fault>;
 }
@@ -150,6 +163,12 @@ impl Columns for Row<'_> {
     fn count(&self, column: &str) -> Result<u64, Fault> {
         let stored: i64 = self.get(column)?;
         u64::try_from(stored).map_err(|error| invalid_column(column, error))
+    }
+
+    fn count_or_none(&self, column: &str) -> Result<Option<u64>, Fault> {
+        let stored: Option<i64> = self.get(column)?;
+        let stored = stored.map(u64::try_from).transpose();
+        stored.map_err(|error| invalid_column(column, error))
     }
 
     fn json(&self, column: &str) -> Result<Value, Fault> {
@@ -193,10 +212,6 @@ impl RecordRow for SqliteRecord<'_, '_> {
 
     fn time(&self, column: &str) -> Result<Option<Timestamp>, Fault> {
         self.0.time_or_none(column)
-    }
-
-    fn json(&self, column: &str) -> Result<Option<Value>, Fault> {
-        self.0.json(column).map(Some)
     }
 
     fn json_text(&self, column: &str) -> Result<Option<JsonText>, Fault> {

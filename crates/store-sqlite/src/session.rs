@@ -4,7 +4,7 @@ use crate::error::Fault;
 use crate::notification::NotifyTarget;
 use leasehold_core::Timestamp;
 use leasehold_store::Clock;
-use rusqlite::{Connection, Params, Row, Statement, StatementStatus};
+use rusqlite::{CachedStatement, Connection, Params, Row, Rows, Statement, StatementStatus};
 use std::cell::{Cell, RefCell};
 
 /// One operation's view of a connection.
@@ -43,7 +43,7 @@ impl<'c> Session<'c> {
 
     /// Runs a statement and returns how many rows it wrote, without those of triggers.
     pub(crate) fn run(&self, sql: &str, params: impl Params) -> Result<usize, Fault> {
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut statement = self.prepare(sql)?;
         let written = statement.execute(params);
         self.count(&statement);
         Ok(written?)
@@ -56,15 +56,15 @@ impl<'c> Session<'c> {
         params: impl Params,
         read: impl FnOnce(&Row<'_>) -> Result<T, Fault>,
     ) -> Result<Option<T>, Fault> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params)?;
-        let found = match rows.next()? {
-            Some(row) => Some(read(row)?),
-            None => None,
-        };
-        // A statement that also writes is complete only after its last step.
-        while rows.next()?.is_some() {}
-        drop(rows);
+        let mut statement = self.prepare(sql)?;
+        let (mut found, mut read) = (None, Some(read));
+        // Reads the first row only. A statement that also writes is complete only after its last step.
+        for_each_row(statement.query(params)?, &mut |row| {
+            if let Some(read) = read.take() {
+                found = Some(read(row)?);
+            }
+            Ok(())
+        })?;
         self.count(&statement);
         Ok(found)
     }
@@ -87,13 +87,12 @@ impl<'c> Session<'c> {
         params: impl Params,
         mut read: impl FnMut(&Row<'_>) -> Result<T, Fault>,
     ) -> Result<Vec<T>, Fault> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query(params)?;
+        let mut statement = self.prepare(sql)?;
         let mut found = Vec::new();
-        while let Some(row) = rows.next()? {
+        for_each_row(statement.query(params)?, &mut |row| {
             found.push(read(row)?);
-        }
-        drop(rows);
+            Ok(())
+        })?;
         self.count(&statement);
         Ok(found)
     }
@@ -104,7 +103,7 @@ impl<'c> Session<'c> {
         sql: &str,
         work: impl FnOnce(&mut Statement<'_>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut statement = self.prepare(sql)?;
         let outcome = work(&mut statement);
         self.count(&statement);
         outcome
@@ -146,6 +145,10 @@ impl<'c> Session<'c> {
         self.notifications.take()
     }
 
+    fn prepare(&self, sql: &str) -> Result<CachedStatement<'_>, Fault> {
+        Ok(self.connection.prepare_cached(sql)?)
+    }
+
     fn count(&self, statement: &Statement<'_>) {
         let status = |status| u64::try_from(statement.reset_status(status)).unwrap_or_default();
         let mut cost = self.cost.get();
@@ -155,4 +158,15 @@ impl<'c> Session<'c> {
         cost.statements += 1;
         self.cost.set(cost);
     }
+}
+
+/// Passes each row to `read`. Not generic, so that it is compiled once.
+fn for_each_row(
+    mut rows: Rows<'_>,
+    read: &mut dyn FnMut(&Row<'_>) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    while let Some(row) = rows.next()? {
+        read(row)?;
+    }
+    Ok(())
 }

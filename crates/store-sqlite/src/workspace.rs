@@ -1,12 +1,13 @@
 //! Workspaces: statements and rows. The schema and the core define the limit of each plan.
 
-use crate::SqliteStore;
 use crate::error::Fault;
 use crate::row::{Columns, Text, after_id, blob, timestamp};
 use crate::session::Session;
+use crate::{SqliteStore, audit, queue_access};
 use async_trait::async_trait;
-use leasehold_core::WorkspaceId;
 use leasehold_core::limits::PAGE_MAX;
+use leasehold_core::{Usage, WorkspaceId, WorkspaceQuota};
+use leasehold_store::audit::AuditRecord;
 use leasehold_store::notification::Notification;
 use leasehold_store::request::Counts;
 use leasehold_store::sql;
@@ -14,7 +15,7 @@ use leasehold_store::workspace::{
     NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceOverview,
     WorkspaceStore, WorkspaceUse,
 };
-use leasehold_store::{Page, Result};
+use leasehold_store::{Actor, Page, Result};
 use rusqlite::{Row, params};
 
 const CREATE: &str = sql!("workspace/create");
@@ -26,14 +27,15 @@ const DELETE: &str = sql!("workspace/delete");
 const TOTAL: &str = sql!("workspace/total");
 const OVERVIEW: &str = sql!("workspace/overview");
 const IS_OPEN: &str = sql!("workspace/is_open");
+const QUOTA: &str = sql!("workspace/quota");
 const SLOTS: &str = sql!("workspace/slots");
 const COUNTS: &str = sql!("workspace/counts");
 
 #[async_trait]
 impl WorkspaceStore for SqliteStore {
-    async fn workspace_create(&self, new: &NewWorkspace) -> Result<WorkspaceCreated> {
-        let new = new.clone();
-        self.write("workspace_create", move |s| create(s, &new))
+    async fn workspace_create(&self, new: &NewWorkspace, by: &Actor) -> Result<WorkspaceCreated> {
+        let (new, by) = (new.clone(), by.clone());
+        self.write("workspace_create", move |s| create(s, &new, &by))
             .await
     }
 
@@ -46,10 +48,7 @@ impl WorkspaceStore for SqliteStore {
 
     async fn workspace_find(&self, name: &str) -> Result<Option<Workspace>> {
         let name = name.to_owned();
-        self.read("workspace_find", move |s| {
-            s.optional(FIND, [Text(&name)], workspace)
-        })
-        .await
+        self.read("workspace_find", move |s| find(s, &name)).await
     }
 
     async fn workspace_list(&self, page: Page<WorkspaceId>) -> Result<Vec<Workspace>> {
@@ -63,19 +62,31 @@ impl WorkspaceStore for SqliteStore {
         &self,
         id: WorkspaceId,
         change: &WorkspaceChange,
+        by: &Actor,
     ) -> Result<Option<Workspace>> {
-        let change = *change;
-        self.write("workspace_update", move |s| update(s, id, &change))
+        let (change, by) = (*change, by.clone());
+        self.write("workspace_update", move |s| update(s, id, &change, &by))
             .await
     }
 
-    async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool> {
+    async fn workspace_delete(&self, id: WorkspaceId, by: &Actor) -> Result<bool> {
+        let by = by.clone();
         self.write("workspace_delete", move |s| {
-            let deleted = s.run(DELETE, params![blob(id), s.now])? > 0;
-            if deleted {
+            let row = params![blob(id), s.now];
+            let deleted: Option<String> = s.optional(DELETE, row, |row| Ok(row.get("name")?))?;
+            if let Some(name) = &deleted {
+                audit::record(s, &by, &AuditRecord::workspace_delete(id, name))?;
+                queue_access::release(s, id)?;
                 s.notify(Notification::Work);
             }
-            Ok(deleted)
+            Ok(deleted.is_some())
+        })
+        .await
+    }
+
+    async fn workspace_quota(&self, id: WorkspaceId) -> Result<Option<WorkspaceQuota>> {
+        self.read("workspace_quota", move |s| {
+            s.optional(QUOTA, [blob(id)], quota)
         })
         .await
     }
@@ -93,7 +104,16 @@ impl WorkspaceStore for SqliteStore {
     }
 }
 
-fn create(session: &Session<'_>, new: &NewWorkspace) -> Result<WorkspaceCreated, Fault> {
+/// Returns the workspace of this name, unless it is deleted.
+pub(crate) fn find(session: &Session<'_>, name: &str) -> Result<Option<Workspace>, Fault> {
+    session.optional(FIND, [Text(name)], workspace)
+}
+
+fn create(
+    session: &Session<'_>,
+    new: &NewWorkspace,
+    by: &Actor,
+) -> Result<WorkspaceCreated, Fault> {
     let row = params![
         blob(new.id),
         Text(&new.name),
@@ -101,16 +121,18 @@ fn create(session: &Session<'_>, new: &NewWorkspace) -> Result<WorkspaceCreated,
         new.limit_override,
         session.now
     ];
-    Ok(match session.optional(CREATE, row, workspace)? {
-        Some(created) => WorkspaceCreated::Created(created),
-        None => WorkspaceCreated::NameTaken,
-    })
+    let Some(created) = session.optional(CREATE, row, workspace)? else {
+        return Ok(WorkspaceCreated::NameTaken);
+    };
+    audit::record(session, by, &AuditRecord::workspace_create(&created))?;
+    Ok(WorkspaceCreated::Created(created))
 }
 
 fn update(
     session: &Session<'_>,
     id: WorkspaceId,
     change: &WorkspaceChange,
+    by: &Actor,
 ) -> Result<Option<Workspace>, Fault> {
     let row = params![
         blob(id),
@@ -118,10 +140,15 @@ fn update(
         change.limit_override.is_some(),
         change.limit_override.flatten(),
         change.paused,
-        session.now
+        session.now,
+        change.max_pending_override.is_some(),
+        signed(change.max_pending_override.flatten()),
+        change.max_open_bytes_override.is_some(),
+        signed(change.max_open_bytes_override.flatten())
     ];
     let updated = session.optional(UPDATE, row, workspace)?;
-    if updated.is_some() {
+    if let Some(updated) = &updated {
+        audit::record(session, by, &AuditRecord::workspace_update(updated, change))?;
         session.notify(Notification::Work);
     }
     Ok(updated)
@@ -150,6 +177,22 @@ fn overview(session: &Session<'_>, limit: u32) -> Result<WorkspaceOverview, Faul
 /// Whether the workspace exists and is not deleted.
 pub(crate) fn is_open(session: &Session<'_>, id: WorkspaceId) -> Result<bool, Fault> {
     session.one(IS_OPEN, [blob(id)], |row| Ok(row.get(0)?))
+}
+
+/// Returns a number for an INTEGER column. A larger one than fits is out of every range that the schema allows.
+fn signed(value: Option<u64>) -> Option<i64> {
+    value.map(|value| i64::try_from(value).unwrap_or(i64::MAX))
+}
+
+fn quota(row: &Row<'_>) -> Result<WorkspaceQuota, Fault> {
+    Ok(WorkspaceQuota {
+        max_pending: row.count("max_pending")?,
+        max_open_bytes: row.count("max_open_bytes")?,
+        used: Usage {
+            requests: row.count("pending")?,
+            bytes: row.count("open_bytes")?,
+        },
+    })
 }
 
 /// Reads a workspace's limit and the slots in use.
@@ -182,6 +225,8 @@ fn workspace(row: &Row<'_>) -> Result<Workspace, Fault> {
         name: row.get("name")?,
         plan: row.parsed("plan")?,
         limit_override: row.get("limit_override")?,
+        max_pending_override: row.count_or_none("max_pending_override")?,
+        max_open_bytes_override: row.count_or_none("max_open_bytes_override")?,
         paused: row.get("paused")?,
         created_at: row.time("created_at")?,
         deleted_at: row.time_or_none("deleted_at")?,

@@ -3,6 +3,7 @@
 //! Each operation runs in its own savepoint, so a failure or panic rolls back only that operation. Callers get their
 //! answers after the commit.
 
+use crate::answer::{Answer, ErasedQuery, erase, restore};
 use crate::error::Fault;
 use crate::notification::{Notifiers, NotifyTarget};
 use crate::options::SqliteOptions;
@@ -10,6 +11,7 @@ use crate::session::Session;
 use leasehold_store::sql;
 use leasehold_store::{Error, ErrorKind, Result};
 use rusqlite::Connection;
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -34,9 +36,21 @@ pub(crate) enum Effect<T> {
     Rollback(T),
 }
 
+impl<T: Send + 'static> Effect<T> {
+    fn erase(self) -> Effect<Answer> {
+        match self {
+            Self::Commit(answer) => Effect::Commit(Box::new(answer)),
+            Self::Rollback(answer) => Effect::Rollback(Box::new(answer)),
+        }
+    }
+}
+
+type ErasedOperation =
+    Box<dyn FnOnce(&Session<'_>) -> std::result::Result<Effect<Answer>, Fault> + Send>;
+
 /// Handle of the writer thread. Dropping it ends the thread and closes its connection.
 pub(crate) struct Writer {
-    sender: Option<mpsc::Sender<Box<dyn Operation>>>,
+    sender: Option<mpsc::Sender<QueuedOperation>>,
     notifiers: Arc<Notifiers>,
     thread: Option<JoinHandle<()>>,
 }
@@ -75,8 +89,19 @@ impl Writer {
         T: Send + 'static,
         F: FnOnce(&Session<'_>) -> std::result::Result<T, Fault> + Send + 'static,
     {
-        self.write_or_rollback(context, |session| operation(session).map(Effect::Commit))
-            .await
+        let answer = self.write_erased(context, erase(operation)).await?;
+        restore(context, answer)
+    }
+
+    /// Runs an operation in a group and returns its answer once the group is durable.
+    pub(crate) async fn write_erased(
+        &self,
+        context: &'static str,
+        operation: ErasedQuery,
+    ) -> Result<Answer> {
+        let operation = Box::new(|session: &Session<'_>| operation(session).map(Effect::Commit));
+        let answer = self.queue(context, operation).await?;
+        answer.await.map_err(|_| stopped(context))?
     }
 
     /// Runs an operation that may roll its writes back and still return an answer.
@@ -98,18 +123,31 @@ impl Writer {
         T: Send + 'static,
         F: FnOnce(&Session<'_>) -> std::result::Result<Effect<T>, Fault> + Send + 'static,
     {
+        let operation = Box::new(|session: &Session<'_>| operation(session).map(Effect::erase));
+        Ok(Reply {
+            context,
+            answer: self.queue(context, operation).await?,
+            answer_type: PhantomData,
+        })
+    }
+
+    async fn queue(
+        &self,
+        context: &'static str,
+        operation: ErasedOperation,
+    ) -> Result<oneshot::Receiver<Result<Answer>>> {
         let (reply, answer) = oneshot::channel();
-        let queued = Box::new(QueuedOperation {
+        let queued = QueuedOperation {
             context,
             operation: Some(operation),
             outcome: None,
             notifications: Vec::new(),
             reply,
-        });
+        };
         let sender = self.sender.as_ref().ok_or_else(|| stopped(context))?;
         let sent = sender.send(queued).await;
         sent.map_err(|_| stopped(context))?;
-        Ok(Reply { context, answer })
+        Ok(answer)
     }
 }
 
@@ -121,13 +159,15 @@ fn stopped(context: &'static str) -> Error {
 /// The pending answer of a queued operation.
 pub(crate) struct Reply<T> {
     context: &'static str,
-    answer: oneshot::Receiver<Result<T>>,
+    answer: oneshot::Receiver<Result<Answer>>,
+    answer_type: PhantomData<fn() -> T>,
 }
 
-impl<T> Reply<T> {
+impl<T: 'static> Reply<T> {
     /// Waits until the operation's group is durable and returns its answer.
     pub(crate) async fn wait(self) -> Result<T> {
-        self.answer.await.map_err(|_| stopped(self.context))?
+        let answer = self.answer.await.map_err(|_| stopped(self.context))??;
+        restore(self.context, answer)
     }
 }
 
@@ -141,27 +181,17 @@ impl Drop for Writer {
     }
 }
 
-/// A queued operation with its answer type erased.
-trait Operation: Send {
-    /// Runs the operation in a savepoint and stores its outcome.
-    fn run(&mut self, session: &Session<'_>);
-    /// Sends notifications and the answer, given the outcome of the group's commit.
-    fn respond(self: Box<Self>, group: &std::result::Result<(), ErrorKind>, notifiers: &Notifiers);
-}
-
-struct QueuedOperation<T, F> {
+/// An operation in the writer's queue.
+struct QueuedOperation {
     context: &'static str,
-    operation: Option<F>,
-    outcome: Option<Result<T>>,
+    operation: Option<ErasedOperation>,
+    outcome: Option<Result<Answer>>,
     notifications: Vec<NotifyTarget>,
-    reply: oneshot::Sender<Result<T>>,
+    reply: oneshot::Sender<Result<Answer>>,
 }
 
-impl<T, F> Operation for QueuedOperation<T, F>
-where
-    T: Send,
-    F: FnOnce(&Session<'_>) -> std::result::Result<Effect<T>, Fault> + Send,
-{
+impl QueuedOperation {
+    /// Runs the operation in a savepoint and stores its outcome.
     fn run(&mut self, session: &Session<'_>) {
         if let Some(operation) = self.operation.take() {
             self.outcome =
@@ -170,7 +200,8 @@ where
         }
     }
 
-    fn respond(self: Box<Self>, group: &std::result::Result<(), ErrorKind>, notifiers: &Notifiers) {
+    /// Sends notifications and the answer, given the outcome of the group's commit.
+    fn respond(self, group: &std::result::Result<(), ErrorKind>, notifiers: &Notifiers) {
         let failed = |kind: ErrorKind| Err(Error::new(self.context, kind));
         let outcome = match (self.outcome, group) {
             (Some(Ok(_)), Err(kind)) => failed(kind.clone()),
@@ -188,10 +219,10 @@ where
     }
 }
 
-fn run_in_savepoint<T, F>(session: &Session<'_>, operation: F) -> std::result::Result<T, Fault>
-where
-    F: FnOnce(&Session<'_>) -> std::result::Result<Effect<T>, Fault>,
-{
+fn run_in_savepoint(
+    session: &Session<'_>,
+    operation: ErasedOperation,
+) -> std::result::Result<Answer, Fault> {
     session.run(SAVEPOINT, [])?;
     // The savepoint rolls back what a panicking operation wrote.
     let outcome = catch_unwind(AssertUnwindSafe(|| operation(session))).unwrap_or_else(|panic| {
@@ -223,7 +254,7 @@ struct WriterLoop {
     connection: Connection,
     options: SqliteOptions,
     notifiers: Arc<Notifiers>,
-    receiver: mpsc::Receiver<Box<dyn Operation>>,
+    receiver: mpsc::Receiver<QueuedOperation>,
 }
 
 impl WriterLoop {
@@ -245,8 +276,8 @@ impl WriterLoop {
 
     fn commit_group(
         &mut self,
-        first: Box<dyn Operation>,
-        group: &mut Vec<Box<dyn Operation>>,
+        first: QueuedOperation,
+        group: &mut Vec<QueuedOperation>,
     ) -> std::result::Result<(), Fault> {
         group.push(first);
         self.session().run(BEGIN, [])?;

@@ -145,7 +145,11 @@ async fn open_request_without_running_execution_gets_it_back_if_a_slot_is_free()
                 limit_override: Some(Some(limit)),
                 ..Default::default()
             };
-            let changed = env.f.store.workspace_update(t.workspace, &set).await;
+            let changed = env
+                .f
+                .store
+                .workspace_update(t.workspace, &set, &leasehold_store::Actor::Local)
+                .await;
             changed.unwrap();
             assert_eq!(env.repair(&drift, None).await, expected);
         }

@@ -4,11 +4,12 @@
 #![allow(clippy::unwrap_used)]
 
 use leasehold_core::{Plan, RequestId, VersionBody};
-use leasehold_store::definition::{DefinitionStore, NewDefinition, NewVersion};
+use leasehold_store::definition::{DefinitionStore, NewDefinition, NewVersion, Publisher};
 use leasehold_store::request::{Enqueue, NewRequest, RequestFilter, RequestStore};
 use leasehold_store::workspace::{NewWorkspace, WorkspaceStore};
 use leasehold_store::{ErrorKind, Page, SchemaStore, fresh_id};
 use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
@@ -44,13 +45,19 @@ async fn other_process() {
         plan: Plan::Free,
         limit_override: None,
     };
-    store.workspace_create(&new).await.unwrap();
+    store
+        .workspace_create(&new, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
     let new = NewDefinition {
         id: definition,
         workspace,
         name: "other".into(),
     };
-    store.definition_create(&new).await.unwrap();
+    store
+        .definition_create(&new, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
     let new = NewVersion {
         id: fresh_id(),
         workspace,
@@ -58,13 +65,17 @@ async fn other_process() {
         body: VersionBody::Graph(leasehold_core::graph::Graph::default()),
         params_schema: None,
         execution_timeout: None,
+        publisher: Publisher::Administrator,
     };
-    store.version_publish(&new).await.unwrap();
+    store
+        .version_publish(&new, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
     loop {
         let id: RequestId = fresh_id();
         let enqueue = Enqueue {
             workspace,
-            requests: vec![NewRequest::new(id, definition, 1.into())],
+            requests: vec![NewRequest::new(id, definition, Value::from(1))],
             by: "other".into(),
         };
         store.request_enqueue(&enqueue).await.unwrap();

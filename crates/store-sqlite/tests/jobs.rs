@@ -199,7 +199,10 @@ async fn ids_and_tokens_are_not_reused_after_all_jobs_were_deleted() {
         keep_completed: Some(false),
         ..QueueChange::default()
     };
-    env.store.queue_update("mail", &change).await.unwrap();
+    env.store
+        .queue_update("mail", &change, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
     let mut last = (JobId(0), 0);
     for _ in 0..3 {
         env.enqueue(&[job(0)]).await;

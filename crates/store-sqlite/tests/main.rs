@@ -8,6 +8,7 @@ mod history;
 mod job_cost;
 mod jobs;
 mod manual_writes;
+mod queue_owner;
 mod schema;
 mod turns;
 mod values;

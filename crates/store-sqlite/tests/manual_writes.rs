@@ -343,7 +343,7 @@ async fn unreadable_params_fail_only_their_request() {
             )
             .await;
         let request = env.f.request(t.workspace, requests[1]).await;
-        assert_eq!(request.params, "(these params cannot be read)");
+        assert_eq!(request.params.as_str(), "\"(these params cannot be read)\"");
         assert_eq!(request.failure_reason, Some(reason));
         assert!(request.last_error.unwrap().contains("cannot be read"));
         let filter = RequestFilter::default();

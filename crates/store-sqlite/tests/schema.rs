@@ -90,7 +90,7 @@ async fn every_statement_has_a_comment_and_prepares() {
 
 /// Statements that may scan: they list or count a whole small table (pages of leases, the schema, spent nodes), stop at a
 /// limit (`request/position.sql`, EXISTS), or read one workspace or one execution.
-const MAY_SCAN: [&str; 19] = [
+const MAY_SCAN: [&str; 20] = [
     "drift/recount.sql",
     "change/last.sql",
     "diagnosis/size.sql",
@@ -105,6 +105,7 @@ const MAY_SCAN: [&str; 19] = [
     "migration/list.sql",
     "node/list.sql",
     "node/spent_list.sql",
+    "queue/open_bytes.sql",
     "queue/count_ended.sql",
     "queue/count_ready.sql",
     "request/position.sql",
@@ -166,7 +167,10 @@ async fn plan_limits_of_schema_and_core_are_equal() {
             plan,
             limit_override: None,
         };
-        store.workspace_create(&new).await.unwrap();
+        store
+            .workspace_create(&new, &leasehold_store::Actor::Local)
+            .await
+            .unwrap();
         let limit: u32 = connection
             .query_row(LIMIT_OF_PLAN, [plan.as_str()], |row| row.get(0))
             .unwrap();
@@ -193,7 +197,10 @@ async fn empty_file_reports_pending_migrations() {
     let id = leasehold_store::fresh_id();
     for error in [
         store.workspace_get(id).await.err(),
-        store.workspace_delete(id).await.err(),
+        store
+            .workspace_delete(id, &leasehold_store::Actor::Local)
+            .await
+            .err(),
     ] {
         let ErrorKind::Schema(text) = error.unwrap().kind else {
             panic!("a missing schema must be reported as such");

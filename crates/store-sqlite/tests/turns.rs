@@ -32,9 +32,11 @@ async fn turns(f: &Fixture) -> Vec<(WorkspaceId, RequestStatus)> {
 
 /// Replaces the workspace's definition, so that waiting requests of the old one will be rejected.
 async fn replace_definition(f: &Fixture, workspace: &TestWorkspace) -> TestWorkspace {
-    let gone = f
-        .store
-        .definition_delete(workspace.workspace, workspace.definition);
+    let gone = f.store.definition_delete(
+        workspace.workspace,
+        workspace.definition,
+        &leasehold_store::Actor::Local,
+    );
     assert!(gone.await.unwrap());
     let definition = f.create_draft(workspace.workspace).await;
     let version = f.publish(workspace.workspace, definition).await.id;

@@ -23,7 +23,7 @@ async fn fixture() -> Fixture {
 
 fn with(workspace: &TestWorkspace, params: Value) -> NewRequest {
     NewRequest {
-        params,
+        params: params.into(),
         ..new_request(workspace)
     }
 }
@@ -66,7 +66,10 @@ async fn document_with_nul_is_rejected() {
     // The escaped text is not a NUL character.
     let escaped = json!("a\\u0000b");
     let id = f.enqueue_one(&t, with(&t, escaped.clone())).await;
-    assert_eq!(f.request(t.workspace, id).await.params, escaped);
+    assert_eq!(
+        f.request(t.workspace, id).await.params,
+        JsonText::from(escaped)
+    );
 }
 
 #[tokio::test]
@@ -84,5 +87,8 @@ async fn numbers_round_trip_exactly() {
         31.245_270_191_439_438
     ]);
     let id = f.enqueue_one(&t, with(&t, params.clone())).await;
-    assert_eq!(f.request(t.workspace, id).await.params, params);
+    assert_eq!(
+        f.request(t.workspace, id).await.params,
+        JsonText::from(params)
+    );
 }

@@ -8,7 +8,8 @@ store_trait! {
     /// The change stream.
     pub trait ChangeStore, observed by ChangeObserver {
         /// Returns a page of the change stream, of all workspaces or of one. Every event appears exactly once, whenever its transaction commits, whether
-        /// the reader continues after a page or after any change of a page.
+        /// the reader continues after a page or after any change of a page. One call scans a bounded number of events, also of other workspaces, so a
+        /// page may be empty before the end of the stream.
         async fn change_list(
             &self,
             start: &ChangeStart,
@@ -48,9 +49,9 @@ pub enum ChangeStart {
     After(ChangeCursor),
 }
 
-/// An opaque position in the change stream.
+/// A position in the change stream, in the store's own encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChangeCursor(pub String);
+pub struct ChangeCursor(pub Vec<u8>);
 
 /// An event of the change stream and its position.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,4 +69,6 @@ pub struct ChangePage {
     pub changes: Vec<Change>,
     /// The cursor to continue after this page.
     pub cursor: ChangeCursor,
+    /// Whether the stream may have more events now. Otherwise the page reached its end.
+    pub more: bool,
 }

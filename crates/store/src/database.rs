@@ -28,4 +28,8 @@ pub struct Capabilities {
     pub name: &'static str,
     /// Whether several processes may use it at once.
     pub shared: bool,
+    /// How many calls run at once; further ones wait for a connection.
+    pub connections: usize,
+    /// Whether calls that change something use these connections. Otherwise they have a connection of their own, which runs many of them together.
+    pub changes_use_connections: bool,
 }

@@ -6,11 +6,10 @@ use crate::job::{JobStart, NewJob};
 use crate::request::ClaimedRequest;
 use crate::store_trait::store_trait;
 use leasehold_core::graph::{
-    GraphChange, GraphOrigin, GraphState, GraphStop, NodeOutcome, NodeRun, NodeWork,
+    GraphChange, GraphOrigin, GraphState, GraphStop, Node, NodeKind, NodeOutcome, NodeRun,
 };
-use leasehold_core::job::{JobEnd, JobRetry, JobStatus};
-use leasehold_core::limits::ERROR_MAX_CHARS;
-use leasehold_core::queue::{DELAY_NODES, HTTP_NODES};
+use leasehold_core::job::{JobEnd, JobStatus};
+use leasehold_core::limits::{ERROR_MAX_CHARS, STEP_UNCHARGED_BYTES};
 use leasehold_core::text::clip;
 use leasehold_core::{
     ExecutionEnd, ExecutionId, FailureReason, JsonText, RequestId, RequestStatus, Timestamp,
@@ -36,8 +35,9 @@ store_trait! {
         /// Returns the output of the node at this index, of any size.
         async fn graph_output(&self, execution: ExecutionId, node: usize) -> Result<Option<JsonText>>;
 
-        /// Stops a graph in one transaction: no further node starts, queued jobs of its nodes fail, leases of running ones are revoked, execution and
-        /// request end, and the slot is freed.
+        /// Stops a graph in one transaction: no further node starts, execution and request end, and the slot is freed. Of the jobs of its open nodes
+        /// those that were never claimed are deleted; the others fail, and leases are revoked. Nodes whose job was never claimed are not
+        /// written: [`GraphStore::graph_nodes`] derives their end from the graph's.
         async fn graph_stop(
             &self,
             execution: ExecutionId,
@@ -95,6 +95,7 @@ impl From<&ClaimedRequest> for GraphStart {
                 workspace: claimed.workspace,
                 priority: claimed.priority,
                 trace_context: claimed.trace_context.clone(),
+                crashed: claimed.crashes.any(),
             },
         }
     }
@@ -190,58 +191,41 @@ pub fn node_outcome(end: &JobEnd, status: JobStatus) -> Option<NodeOutcome> {
     }
 }
 
+/// Returns the bytes that this operation charges to the workspace of a graph; none if it writes little, or if the graph has ended, which releases
+/// everything that was charged. Call it before [`jobs_of`].
+pub fn charge_of(change: &GraphChange) -> Option<u64> {
+    let bytes = change.written_bytes();
+    (bytes > STEP_UNCHARGED_BYTES && !change.has_ended()).then_some(bytes as u64)
+}
+
 /// Builds the jobs of the nodes that start, each with the index of its node.
 pub fn jobs_of(change: &mut GraphChange) -> Vec<(usize, NewJob)> {
     let begun = change.take_begun();
     let origin = change.origin();
-    let job = |(node, work)| {
+    let job = |(node, payload)| {
         let trace_context = origin.trace_context.as_deref();
-        (node, job_of(work, origin.priority, trace_context))
+        let job = job_of(change.node(node), payload, origin.priority, trace_context);
+        (node, job)
     };
     begun.into_iter().map(job).collect()
 }
 
 /// Builds the job of a node. It inherits the priority and the trace of the request.
-pub fn job_of(work: NodeWork, priority: i16, trace_context: Option<&str>) -> NewJob {
-    let with = |mut job: NewJob, retry: JobRetry, timeout: Option<Duration>| {
-        job.priority = priority;
-        job.trace_context = trace_context.map(str::to_owned);
-        job.max_attempts = Some(retry.max_attempts);
-        job.backoff = Some(retry.backoff);
-        job.timeout = timeout;
-        job
-    };
-    match work {
-        NodeWork::Task {
-            queue,
-            kind,
-            payload,
-            retry,
-            timeout,
-        } => with(NewJob::new(queue, kind, payload), retry, timeout),
-        NodeWork::Http {
-            call,
-            retry,
-            timeout,
-        } => {
-            // A call consists of texts and JSON, so serialization cannot fail.
-            let payload = JsonText::of(&call).unwrap_or_default();
-            with(
-                NewJob::new(HTTP_NODES, "http", payload),
-                retry,
-                Some(timeout),
-            )
-        }
-        NodeWork::Delay(pause) => {
-            let job = NewJob::new(DELAY_NODES, "delay", JsonText::default());
-            // A delay has no permanent failure.
-            let retry = JobRetry {
-                max_attempts: leasehold_core::limits::MAX_ATTEMPTS_MAX,
-                ..JobRetry::default()
-            };
-            let mut job = with(job, retry, None);
-            job.start = JobStart::In(pause);
-            job
-        }
+pub fn job_of(
+    node: &Node,
+    payload: JsonText,
+    priority: i16,
+    trace_context: Option<&str>,
+) -> NewJob {
+    let retry = node.job_retry();
+    let mut job = NewJob::new(node.kind.queue(), node.job_kind(), payload);
+    job.priority = priority;
+    job.trace_context = trace_context.map(str::to_owned);
+    job.max_attempts = Some(retry.max_attempts);
+    job.backoff = Some(retry.backoff);
+    job.timeout = node.job_timeout();
+    if let NodeKind::Delay { milliseconds } = node.kind {
+        job.start = JobStart::In(Duration::from_millis(milliseconds));
     }
+    job
 }

@@ -33,6 +33,12 @@ pub trait StoreLayer: Send + Sync + 'static {
     ) -> impl Future<Output = Result<T>> + Send;
 }
 
+/// The verbs of methods that only read.
+const READ_VERBS: &[&str] = &[
+    "list", "get", "find", "counts", "overview", "nodes", "output", "slots", "position", "oldest",
+    "timeline",
+];
+
 /// A fallible method of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreCall {
@@ -87,6 +93,11 @@ impl StoreCall {
     pub const fn name(self) -> &'static str {
         self.name
     }
+
+    /// Whether the method only reads, by its verb.
+    pub fn is_read(self) -> bool {
+        self.name.split('_').any(|word| READ_VERBS.contains(&word))
+    }
 }
 
 /// Compares two texts in a constant.
@@ -116,5 +127,25 @@ mod tests {
             assert_eq!(StoreCall::named(call.name()), call);
         }
         assert_eq!(StoreCall::all().count(), StoreCall::COUNT);
+    }
+
+    #[test]
+    fn reads_are_known_by_their_verb() {
+        for read in [
+            "request_list",
+            "execution_list_active",
+            "change_list",
+            "graph_nodes",
+        ] {
+            assert!(StoreCall::named(read).is_read(), "{read}");
+        }
+        for change in [
+            "request_enqueue",
+            "job_claim",
+            "workspace_update",
+            "key_create",
+        ] {
+            assert!(!StoreCall::named(change).is_read(), "{change}");
+        }
     }
 }

@@ -13,6 +13,7 @@ mod store;
 mod store_trait;
 mod version_cache;
 
+pub mod audit;
 pub mod change;
 pub mod definition;
 pub mod diagnosis;
@@ -20,10 +21,12 @@ pub mod drift;
 pub mod execution;
 pub mod failpoint;
 pub mod graph;
+pub mod installation;
 pub mod instance;
 pub mod job;
 pub mod key;
 pub mod lock;
+pub mod node_payload;
 pub mod notification;
 pub mod prune;
 pub mod queue;
@@ -32,6 +35,7 @@ pub mod request;
 pub mod sql;
 pub mod workspace;
 
+pub use audit::Actor;
 pub use clock::{Clock, ManualClock};
 pub use database::{Capabilities, DatabaseObserver, DatabaseStore};
 pub use error::{Error, ErrorKind, Result};

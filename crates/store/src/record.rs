@@ -1,7 +1,6 @@
 //! Records: structs whose fields name their columns, so that one list defines the struct, the row reader and the check of selected columns.
 
 use leasehold_core::{JsonText, Timestamp};
-use serde_json::Value;
 use std::fmt::Display;
 use std::str::FromStr;
 use std::time::Duration;
@@ -22,8 +21,6 @@ pub trait RecordRow {
     fn uuid(&self, column: &str) -> Result<Option<Uuid>, Self::Error>;
     /// Reads a timestamp.
     fn time(&self, column: &str) -> Result<Option<Timestamp>, Self::Error>;
-    /// Reads and parses a JSON document.
-    fn json(&self, column: &str) -> Result<Option<Value>, Self::Error>;
     /// Reads a JSON document as text.
     fn json_text(&self, column: &str) -> Result<Option<JsonText>, Self::Error>;
     /// Builds the error for an invalid value.
@@ -68,7 +65,6 @@ as_is! {
     f64: float,
     String: text,
     Timestamp: time,
-    Value: json,
     JsonText: json_text,
 }
 

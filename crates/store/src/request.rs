@@ -1,24 +1,28 @@
 //! Requests: parameters and outcomes.
 
 mod claim;
+mod crash;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub use claim::{
     AtCapacity, Claim, ClaimOutcome, ClaimRef, Claimed, ClaimedRequest, ExecutionOrigin, Orphaned,
     Rejected,
 };
+pub use crash::{CRASHED, Crash, CrashedRequest};
 pub use store::{RequestObserver, RequestStore};
 
 use crate::record::{RecordRow, record};
+use leasehold_core::quota::request_bytes;
 use leasehold_core::{
-    DefinitionId, ExecutionId, FailureReason, RequestId, RequestStatus, Timestamp, VersionId,
-    WorkspaceId,
+    DefinitionId, ExecutionId, FailureReason, JsonText, RequestId, RequestStatus, Timestamp,
+    VersionId, WorkspaceId,
 };
-use serde_json::Value;
 use std::time::Duration;
 
 /// Shown in place of params that this program cannot parse, so that one such request does not make a list fail.
-const UNREADABLE: &str = "(these params cannot be read)";
+const UNREADABLE: &str = "\"(these params cannot be read)\"";
 
 record! {
     /// One row of the execution queue.
@@ -36,8 +40,8 @@ record! {
         pub status: RequestStatus = "status",
         /// Higher is served first.
         pub priority: i16 = "priority",
-        /// Its params.
-        pub params: Value = "params" else Value::String(UNREADABLE.to_owned()),
+        /// Its params in canonical form, as text: a tree takes up to a hundred times the memory.
+        pub params: JsonText => params,
         /// The earliest time it may run.
         pub run_at: Timestamp = "run_at",
         /// Its idempotency key; none once the window has passed.
@@ -62,6 +66,8 @@ record! {
         pub lease_expires_at: Option<Timestamp> = "lease_expires_at",
         /// The caller's trace context.
         pub trace_context: Option<String> = "trace_context",
+        /// The bytes that it counts while it is open, without those of its execution.
+        pub bytes: u64 = "bytes",
         /// When it was enqueued.
         pub created_at: Timestamp = "created_at",
         /// When it was claimed; reset to none by a release.
@@ -71,6 +77,12 @@ record! {
         /// When it ended.
         pub finished_at: Option<Timestamp> = "finished_at",
     }
+}
+
+/// Reads params. Only one tree is in memory at a time.
+fn params<R: RecordRow>(row: &R) -> std::result::Result<JsonText, R::Error> {
+    let stored = row.json_text("params")?.and_then(|json| json.canonical());
+    Ok(stored.unwrap_or_else(|| JsonText::trusted(UNREADABLE.to_owned())))
 }
 
 /// Reads a failure reason; none if the name is unknown.
@@ -107,6 +119,7 @@ impl Request {
             claimed_by: None,
             lease_expires_at: None,
             trace_context: new.trace_context.clone(),
+            bytes: new.bytes(),
             created_at: now,
             claimed_at: None,
             dispatched_at: None,
@@ -152,7 +165,7 @@ pub struct NewRequest {
     /// The definition to run.
     pub definition: DefinitionId,
     /// Its params.
-    pub params: Value,
+    pub params: JsonText,
     /// Higher is served first.
     pub priority: i16,
     /// The earliest time it may run; none is now.
@@ -176,17 +189,22 @@ pub struct Idempotency {
 
 impl NewRequest {
     /// Creates a request with default options.
-    pub fn new(id: RequestId, definition: DefinitionId, params: Value) -> Self {
+    pub fn new(id: RequestId, definition: DefinitionId, params: impl Into<JsonText>) -> Self {
         Self {
             id,
             definition,
-            params,
+            params: params.into(),
             priority: 0,
             run_at: None,
             idempotency: None,
             trace_context: None,
             checked_against: None,
         }
+    }
+
+    /// Returns the bytes that it counts while it is open. Serializes the params.
+    pub fn bytes(&self) -> u64 {
+        request_bytes(self.params.as_str().len())
     }
 }
 
@@ -360,8 +378,12 @@ pub struct RedriveMany {
     pub workspace: WorkspaceId,
     /// Only requests that failed for this reason.
     pub reason: Option<FailureReason>,
+    /// Only requests of this definition.
+    pub definition: Option<DefinitionId>,
     /// The maximum number.
     pub limit: u32,
+    /// The bytes that they may have together. The first one is redriven even if it has more.
+    pub max_bytes: u64,
     /// The caller, for the event log.
     pub by: String,
 }
@@ -442,56 +464,8 @@ pub struct Oldest {
 pub struct Promoted {
     /// Requests that became due.
     pub due: u64,
+    /// Events folded into the counts; 0 in a store that keeps its counts current.
+    pub folded: u64,
     /// When the next scheduled request becomes due.
     pub next_due: Option<Timestamp>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use leasehold_core::JsonText;
-    use std::fmt::Display;
-    use uuid::Uuid;
-
-    /// A row with one text column, or without it.
-    struct Row(std::result::Result<Option<&'static str>, ()>);
-
-    impl RecordRow for Row {
-        type Error = ();
-
-        fn integer(&self, _: &str) -> std::result::Result<Option<i64>, ()> {
-            Err(())
-        }
-        fn float(&self, _: &str) -> std::result::Result<Option<f64>, ()> {
-            Err(())
-        }
-        fn text(&self, _: &str) -> std::result::Result<Option<String>, ()> {
-            self.0.map(|text| text.map(str::to_owned))
-        }
-        fn uuid(&self, _: &str) -> std::result::Result<Option<Uuid>, ()> {
-            Err(())
-        }
-        fn time(&self, _: &str) -> std::result::Result<Option<Timestamp>, ()> {
-            Err(())
-        }
-        fn json(&self, _: &str) -> std::result::Result<Option<Value>, ()> {
-            Err(())
-        }
-        fn json_text(&self, _: &str) -> std::result::Result<Option<JsonText>, ()> {
-            Err(())
-        }
-        fn invalid(&self, _: &str, _: &dyn Display) {}
-    }
-
-    #[test]
-    fn only_an_unknown_reason_reads_as_none() {
-        let known = failure_reason(&Row(Ok(Some("timed_out"))));
-        assert_eq!(known, Ok(Some(FailureReason::TimedOut)));
-        assert_eq!(
-            failure_reason(&Row(Ok(Some("of_a_newer_program")))),
-            Ok(None)
-        );
-        assert_eq!(failure_reason(&Row(Ok(None))), Ok(None));
-        assert_eq!(failure_reason(&Row(Err(()))), Err(()), "no such column");
-    }
 }

@@ -1,12 +1,14 @@
 //! The storage port as one trait: the traits of all nouns combined. The module of each noun documents its guarantees, and
 //! `store-conformance` tests them.
 
+use crate::audit::{AuditObserver, AuditStore};
 use crate::change::{ChangeObserver, ChangeStore};
 use crate::database::{DatabaseObserver, DatabaseStore};
 use crate::definition::{DefinitionObserver, DefinitionStore};
 use crate::drift::{DriftObserver, DriftStore};
 use crate::execution::{ExecutionObserver, ExecutionStore};
 use crate::graph::{GraphObserver, GraphStore};
+use crate::installation::{InstallationObserver, InstallationStore};
 use crate::instance::{InstanceObserver, InstanceStore};
 use crate::job::{JobObserver, JobStore};
 use crate::key::{KeyObserver, KeyStore};
@@ -39,6 +41,7 @@ macro_rules! all_nouns {
 
 all_nouns! {
     DatabaseStore, DatabaseObserver;
+    InstallationStore, InstallationObserver;
     SchemaStore, SchemaObserver;
     WorkspaceStore, WorkspaceObserver;
     DefinitionStore, DefinitionObserver;
@@ -47,6 +50,7 @@ all_nouns! {
     DriftStore, DriftObserver;
     LockStore, LockObserver;
     KeyStore, KeyObserver;
+    AuditStore, AuditObserver;
     InstanceStore, InstanceObserver;
     ChangeStore, ChangeObserver;
     NotificationStore, NotificationObserver;

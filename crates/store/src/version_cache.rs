@@ -1,7 +1,8 @@
 //! An in-memory LRU cache of versions. Versions are immutable, so entries never become stale. Reads nothing itself.
 
 use leasehold_core::graph::{GraphProblem, Machine};
-use leasehold_core::{Version, VersionBody, VersionId, WorkspaceId};
+use leasehold_core::{Version, VersionBody, VersionId, WorkspaceId, json};
+use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -116,16 +117,19 @@ impl CachedVersion {
     }
 }
 
-/// Estimates the memory of a version. The machine holds a copy of the graph.
+/// Estimates the memory of a version. The machine holds a copy of the graph. Templates and schemas are trees of JSON, which take many times
+/// the memory of their text.
 fn bytes(version: &Version) -> usize {
+    let tree = |value: &Value| json::tree_bytes(value.to_string().as_bytes());
     let body = serde_json::to_vec(&version.body).map_or(0, |text| text.len());
-    let schema = version.params_schema.as_ref();
-    let schema = schema.map_or(0, |schema| schema.to_string().len());
-    let copies = match version.body {
-        VersionBody::Graph(_) => 2,
-        VersionBody::Binding { .. } => 1,
+    let body = match &version.body {
+        VersionBody::Graph(graph) => {
+            let inputs = graph.nodes.iter().filter_map(|node| node.input.as_ref());
+            2 * (body + inputs.map(tree).sum::<usize>())
+        }
+        VersionBody::Binding { .. } => body,
     };
-    EACH_BYTES + copies * body + schema
+    EACH_BYTES + body + version.params_schema.as_ref().map_or(0, tree)
 }
 
 #[cfg(test)]
@@ -191,6 +195,15 @@ mod tests {
         entries.insert(cached[1].version().id, &cached[1], 1_000, 1_000);
         assert_eq!((entries.versions.len(), entries.bytes), (1, 1_000));
         assert_eq!(entries.by_use.len(), 1);
+    }
+
+    #[test]
+    fn template_of_small_objects_counts_with_the_memory_of_its_tree() {
+        let input = Value::Array(vec![json!({"a": 1}); 10_000]);
+        let text = input.to_string().len();
+        let node = json!({"id": "a", "type": "task", "queue": "q", "input": input});
+        let version = version(json!({"graph": {"nodes": [node]}}));
+        assert!(bytes(&version) > 100 * text);
     }
 
     #[test]

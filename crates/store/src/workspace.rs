@@ -2,14 +2,14 @@
 
 use crate::request::Counts;
 use crate::store_trait::store_trait;
-use crate::{Page, Result};
-use leasehold_core::{Plan, Timestamp, WorkspaceId};
+use crate::{Actor, Page, Result};
+use leasehold_core::{Plan, Timestamp, WorkspaceId, WorkspaceQuota};
 
 store_trait! {
     /// Workspaces.
     pub trait WorkspaceStore, observed by WorkspaceObserver {
         /// Creates a workspace.
-        async fn workspace_create(&self, new: &NewWorkspace) -> Result<WorkspaceCreated>;
+        async fn workspace_create(&self, new: &NewWorkspace, by: &Actor) -> Result<WorkspaceCreated>;
 
         /// Returns the workspace, or its tombstone if it was deleted; none if it never existed.
         async fn workspace_get(&self, id: WorkspaceId) -> Result<Option<Workspace>>;
@@ -20,17 +20,23 @@ store_trait! {
         /// Lists workspaces by id, without deleted ones.
         async fn workspace_list(&self, page: Page<WorkspaceId>) -> Result<Vec<Workspace>>;
 
-        /// Changes plan, override or pause; none if the workspace does not exist or is deleted.
+        /// Changes plan, overrides or pause; none if the workspace does not exist or is deleted.
         /// After a limit is lowered, running executions finish, and nothing is admitted until fewer than the new limit hold a slot.
         async fn workspace_update(
             &self,
             id: WorkspaceId,
             change: &WorkspaceChange,
+            by: &Actor,
         ) -> Result<Option<Workspace>>;
 
         /// Deletes the workspace and keeps a tombstone: nothing can be enqueued, waiting requests fail with workspace_not_found when
-        /// claimed, running executions continue. False if the workspace does not exist or is already deleted.
-        async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool>;
+        /// claimed, running executions continue. Its queues become the installation's and stay shared with its running executions. False if the workspace
+        /// does not exist or is already deleted.
+        async fn workspace_delete(&self, id: WorkspaceId, by: &Actor) -> Result<bool>;
+
+        /// Returns the quotas of a workspace and what it uses of them; none if the workspace never existed. Exact when it returns. The open bytes are the
+        /// sum over its open requests of their [`bytes`](crate::request::Request::bytes) and of what the steps of their graphs were charged.
+        async fn workspace_quota(&self, id: WorkspaceId) -> Result<Option<WorkspaceQuota>>;
 
         /// Returns the limit and the current use of a workspace's slots.
         async fn workspace_slots(&self, id: WorkspaceId) -> Result<Option<SlotUse>>;
@@ -53,6 +59,10 @@ pub struct Workspace {
     pub plan: Plan,
     /// A concurrency limit that replaces the plan's.
     pub limit_override: Option<u32>,
+    /// A maximum of PENDING requests that replaces the default.
+    pub max_pending_override: Option<u64>,
+    /// A maximum of open bytes that replaces the plan's.
+    pub max_open_bytes_override: Option<u64>,
     /// Whether it is paused: none of its requests is admitted.
     pub paused: bool,
     /// When it was created.
@@ -90,6 +100,10 @@ pub struct WorkspaceChange {
     pub plan: Option<Plan>,
     /// The new override; `Some(None)` removes it.
     pub limit_override: Option<Option<u32>>,
+    /// The new maximum of PENDING requests; `Some(None)` removes it.
+    pub max_pending_override: Option<Option<u64>>,
+    /// The new maximum of open bytes; `Some(None)` removes it.
+    pub max_open_bytes_override: Option<Option<u64>>,
     /// Pause or resume.
     pub paused: Option<bool>,
 }

@@ -106,11 +106,14 @@ fn worker(config: WorkerConfig) -> Result<GraphWorker> {
         ..ClientOptions::default()
     };
     let client = Client::with(&config.server, &config.key, options).context("worker.server")?;
-    let allow = config.http_allow.iter().map(|text| text.parse());
-    let allow = allow
-        .collect::<Result<_, _>>()
-        .context("http_nodes.allow")?;
-    let outbound = Outbound::new(OutboundOptions { allow })?;
+    let rules = |texts: &[String], setting: &'static str| {
+        let rules = texts.iter().map(|text| text.parse());
+        rules.collect::<Result<_, _>>().context(setting)
+    };
+    let outbound = Outbound::new(OutboundOptions {
+        allow: rules(&config.http_allow, "http_nodes.allow")?,
+        deny: rules(&config.http_deny, "http_nodes.deny")?,
+    })?;
     Ok(GraphWorker::new(
         config.temporal,
         config.options,

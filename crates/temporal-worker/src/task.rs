@@ -6,6 +6,7 @@ use leasehold_client::api::job::{Job, NewJob};
 use leasehold_client::api::queue::Backoff;
 use leasehold_client::{Client, ClientError};
 use leasehold_core::duration::millis;
+use leasehold_core::queue_access::refusal_text;
 use leasehold_core::{JobId, JobStatus};
 use leasehold_engine_temporal::graph_payload::{JobProgress, NodeResult, TaskInput};
 use std::sync::Mutex;
@@ -95,6 +96,7 @@ async fn enqueue(client: &Client, input: &TaskInput) -> Result<JobId, ActivityEr
         timeout_ms: input.timeout_ms,
         dedup_key: Some(format!("{}/{}", input.execution_id, input.node_id)),
         dedup_window_ms: Some(millis(DEDUP_WINDOW)),
+        workspace_id: input.workspace_id,
         ..NewJob::new(input.kind.clone(), input.payload.clone())
     };
     let trace = input.trace.as_deref();
@@ -126,6 +128,7 @@ fn job_missing(job: JobId, input: &TaskInput) -> ActivityError {
 
 fn enqueue_error(error: &ClientError, input: &TaskInput) -> ActivityError {
     match error.code() {
+        Some(Code::QueueNotShared) => permanent(refusal_text(&input.queue)),
         Some(Code::Forbidden | Code::NotFound) => permanent(format!(
             "failed to enqueue the job: the key of `leasehold worker` has no access to queue `{}`",
             input.queue

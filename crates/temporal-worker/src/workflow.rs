@@ -7,7 +7,7 @@ use futures::FutureExt;
 use futures::future::{LocalBoxFuture, poll_fn};
 use leasehold_core::duration::millis;
 use leasehold_core::graph::{GraphEvent, Machine, NodeContext, NodeWork};
-use leasehold_core::{ExecutionId, JsonText};
+use leasehold_core::{ExecutionId, JsonText, WorkspaceId};
 use leasehold_engine_temporal::graph_payload::{
     CallInput, EndedInput, FAILED_NODE, FailedNode, MEMO_PRIORITY, MEMO_TRACE, NodeResult,
     TaskInput, WorkflowInput,
@@ -74,6 +74,7 @@ async fn drive(
         ctx,
         machine: &machine,
         execution: input.execution_id,
+        workspace: input.workspace_id,
         priority: ctx.memo().get(MEMO_PRIORITY).ok().flatten().unwrap_or(0),
         trace: ctx.memo().get(MEMO_TRACE).ok().flatten(),
         nodes,
@@ -94,9 +95,9 @@ async fn drive(
         }
         let mut bytes = 0;
         for (at, work) in prepared.begin {
-            bytes += size(&work);
+            bytes += work.bytes();
             if bytes > TASK_RESPONSE_MAX_BYTES {
-                bytes = size(&work);
+                bytes = work.bytes();
                 let _ = ctx.timer(MIN_TIMER).await;
             }
             open.push((at, starter.start(at, work)));
@@ -141,6 +142,7 @@ struct NodeStarter<'a> {
     ctx: &'a WorkflowContext<LeaseholdGraph>,
     machine: &'a Machine,
     execution: ExecutionId,
+    workspace: WorkspaceId,
     priority: i16,
     trace: Option<String>,
     nodes: &'a WorkflowCancellationToken,
@@ -176,6 +178,7 @@ impl<'a> NodeStarter<'a> {
             } => {
                 let input = TaskInput {
                     execution_id: self.execution,
+                    workspace_id: Some(self.workspace),
                     node_id: id.to_owned(),
                     queue,
                     kind,
@@ -215,20 +218,6 @@ impl<'a> NodeStarter<'a> {
                 TimerResult::Cancelled => Err("the timer was cancelled".to_owned()),
             })
             .boxed_local()
-    }
-}
-
-/// Returns the approximate input size of a node.
-fn size(work: &NodeWork) -> usize {
-    match work {
-        NodeWork::Task { payload, .. } => payload.as_str().len(),
-        NodeWork::Http { call, .. } => {
-            let body = call.body.as_ref().map_or(0, |body| body.as_str().len());
-            let headers = call.headers.iter();
-            let headers: usize = headers.map(|(name, value)| name.len() + value.len()).sum();
-            call.url.len() + headers + body
-        }
-        NodeWork::Delay(_) => 0,
     }
 }
 

@@ -1,7 +1,9 @@
 //! Creates workspaces, definitions and versions in a store. Panics if the store fails; knows no requests.
 
 use leasehold_core::{DefinitionId, Plan, VersionBody, WorkspaceId};
-use leasehold_store::definition::{DefinitionCreated, NewDefinition, NewVersion, Version};
+use leasehold_store::definition::{
+    DefinitionCreated, NewDefinition, NewVersion, Publisher, Version, VersionPublished,
+};
 use leasehold_store::workspace::{NewWorkspace, Workspace, WorkspaceCreated};
 use leasehold_store::{Store, fresh_id};
 use serde_json::Value;
@@ -31,7 +33,11 @@ pub async fn create_workspace(
         plan,
         limit_override,
     };
-    match store.workspace_create(&new).await.unwrap() {
+    match store
+        .workspace_create(&new, &leasehold_store::Actor::Local)
+        .await
+        .unwrap()
+    {
         WorkspaceCreated::Created(workspace) => workspace,
         WorkspaceCreated::NameTaken => {
             panic!("failed to create workspace: name {:?} is taken", new.name)
@@ -53,7 +59,11 @@ pub async fn create_definition(
         workspace,
         name: name.to_owned(),
     };
-    match store.definition_create(&new).await.unwrap() {
+    match store
+        .definition_create(&new, &leasehold_store::Actor::Local)
+        .await
+        .unwrap()
+    {
         DefinitionCreated::Created(definition) => definition.id,
         other => panic!("failed to create definition {name:?}: {other:?}"),
     }
@@ -78,7 +88,14 @@ pub async fn publish_version(
         body,
         params_schema,
         execution_timeout,
+        publisher: Publisher::Administrator,
     };
-    let published = store.version_publish(&new).await.unwrap();
-    published.unwrap_or_else(|| panic!("definition {definition} not found"))
+    let published = store
+        .version_publish(&new, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
+    match published {
+        VersionPublished::Published(version) => *version,
+        other => panic!("failed to publish a version of definition {definition}: {other:?}"),
+    }
 }

@@ -9,6 +9,7 @@ use leasehold_engine::{
 };
 use leasehold_server::EngineWatch;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// The number of pollers that a [`TestEngine`] reports.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,9 @@ pub struct TestEngine {
     facts: Mutex<EngineFacts>,
     pollers: Mutex<Pollers>,
     nodes: Mutex<Result<Option<Vec<NodeRun>>>>,
+    /// Whether calls for nodes never return, and how many do not.
+    hangs: AtomicBool,
+    hanging: AtomicUsize,
 }
 
 impl TestEngine {
@@ -35,6 +39,8 @@ impl TestEngine {
             facts: Mutex::new(facts),
             pollers: Mutex::new(Pollers::Known(Some(1))),
             nodes: Mutex::new(Ok(None)),
+            hangs: AtomicBool::new(false),
+            hanging: AtomicUsize::new(0),
         }
     }
 
@@ -48,9 +54,35 @@ impl TestEngine {
         *self.nodes.lock().unwrap() = nodes;
     }
 
+    /// Lets further calls for nodes hang, or return.
+    pub fn set_hanging(&self, hangs: bool) {
+        self.hangs.store(hangs, Ordering::SeqCst);
+    }
+
+    /// Returns how many calls for nodes hang.
+    pub fn hanging(&self) -> usize {
+        self.hanging.load(Ordering::SeqCst)
+    }
+
     /// Sets the reported pollers.
     pub fn set_pollers(&self, pollers: Pollers) {
         *self.pollers.lock().unwrap() = pollers;
+    }
+}
+
+/// Counts a call that hangs, until it is dropped.
+struct HangingCall<'a>(&'a AtomicUsize);
+
+impl<'a> HangingCall<'a> {
+    fn begin(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for HangingCall<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -78,6 +110,10 @@ impl Engine for TestEngine {
         _execution: ExecutionId,
         _body: &VersionBody,
     ) -> Result<Option<Vec<NodeRun>>> {
+        if self.hangs.load(Ordering::SeqCst) {
+            let _hanging = HangingCall::begin(&self.hanging);
+            std::future::pending::<()>().await;
+        }
         self.nodes.lock().unwrap().clone()
     }
 

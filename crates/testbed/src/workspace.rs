@@ -149,7 +149,9 @@ impl TestWorkspace {
 
     /// Updates the workspace.
     pub async fn update(&self, store: &dyn Store, change: &WorkspaceChange) -> Workspace {
-        let updated = store.workspace_update(self.workspace, change).await;
+        let updated = store
+            .workspace_update(self.workspace, change, &leasehold_store::Actor::Local)
+            .await;
         let updated = updated.unwrap();
         updated.unwrap_or_else(|| panic!("workspace {} not found", self.workspace))
     }

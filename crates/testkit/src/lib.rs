@@ -1,4 +1,4 @@
-//! Real servers for tests: throwaway PostgreSQL and Temporal, child processes, a fault proxy, bounded waits and captured logs.
+//! Real servers for tests: throwaway PostgreSQL and Temporal, child processes, a fault proxy, bounded waits, captured logs, a fuzzer.
 //!
 //! This crate depends on none of Leasehold's own crates, so that each of them can use it in its tests. It is for tests
 //! only: a failure panics with a message that says what to do.
@@ -23,6 +23,7 @@
 mod cluster;
 mod example;
 mod faketime;
+mod fuzz;
 mod linters;
 pub mod log_events;
 mod os_user;
@@ -48,6 +49,8 @@ mod database;
 #[cfg(feature = "database")]
 mod http;
 #[cfg(feature = "database")]
+mod http2;
+#[cfg(feature = "database")]
 mod postgres;
 #[cfg(feature = "database")]
 mod proxy;
@@ -65,6 +68,7 @@ mod traces;
 pub use cluster::{Cluster, fresh_cluster};
 pub use example::example_program;
 pub use faketime::{FAKETIME_PACKAGE, faketime_library, skew_clock};
+pub use fuzz::{FUZZ_SECONDS_VARIABLE, FUZZ_SEED_VARIABLE, Fuzzer};
 pub use linters::{
     CHECK_JSONSCHEMA, HADOLINT, HELM, KUBERNETES_VALIDATE, LINTERS, Linter, SHELLCHECK, YAMLLINT,
     yaml_as_json,
@@ -86,6 +90,8 @@ pub use wait::wait_until;
 pub use database::TestDatabase;
 #[cfg(feature = "database")]
 pub use http::{HttpConnection, HttpResponse};
+#[cfg(feature = "database")]
+pub use http2::UnreadHttp2;
 #[cfg(feature = "database")]
 pub use postgres::{SERVER_VARIABLE, TestPostgres};
 #[cfg(feature = "database")]

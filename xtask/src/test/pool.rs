@@ -46,7 +46,7 @@ pub(super) fn run(
         Ok(())
     };
     thread::scope(|scope| {
-        let workers: Vec<_> = (0..cores()).map(|_| scope.spawn(work)).collect();
+        let workers: Vec<_> = (0..programs_at_once()).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| {
             let panicked = |_| anyhow::anyhow!("a thread that runs tests panicked");
             worker.join().map_err(panicked)?
@@ -55,8 +55,10 @@ pub(super) fn run(
     Ok(sum.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-fn cores() -> usize {
-    thread::available_parallelism().map_or(2, usize::from)
+/// Half as many again as there are cores: a program that starts servers leaves its core idle for seconds.
+fn programs_at_once() -> usize {
+    let cores = thread::available_parallelism().map_or(2, usize::from);
+    cores + cores.div_ceil(2)
 }
 
 fn run_one(

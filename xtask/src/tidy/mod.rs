@@ -11,6 +11,7 @@ mod shape;
 mod sleeps;
 mod sql_files;
 mod sql_strings;
+mod threat_model;
 mod words;
 
 use std::collections::BTreeMap;
@@ -55,6 +56,7 @@ pub(crate) fn run() -> Result<bool> {
         }
     }
     findings.extend(book::check(&texts));
+    findings.extend(threat_model::names_existing_tests(&texts));
     for finding in &findings {
         println!("{finding}");
     }

@@ -22,7 +22,7 @@ const ALL: [&str; 10] = [
     "temporal.apiKeySecret=cloud",
     "worker.existingSecret=worker",
     "tls.existingSecret=certificate",
-    "networkPolicy.enabled=true",
+    "settings.traces.endpoint=http://collector:4317",
     "migrate.existingSecret=owner",
 ];
 /// The oldest supported Kubernetes version and the newest known one.
@@ -135,6 +135,8 @@ allow = [\"10.0.0.0/8\",\"internal.example\"]
 format = \"json\"
 [temporal]
 address = \"temporal:7233\"
+[traces]
+endpoint = \"http://collector:4317\"
 ";
     assert_eq!(file, expected);
 }
@@ -237,6 +239,95 @@ fn termination_grace_exceeds_the_drain_timeout() {
         .as_u64()
         .unwrap();
     assert!(waits > seconds("worker.drain_timeout").as_secs() + 10);
+}
+
+/// The network policy of a component.
+fn policy(values: &[&str], component: &str) -> Value {
+    let mut policies = of_kind(&rendered(values), "NetworkPolicy");
+    policies.retain(|policy| {
+        let labels = &policy["spec"]["podSelector"]["matchLabels"];
+        labels["app.kubernetes.io/component"] == component
+    });
+    assert_eq!(policies.len(), 1, "{component}");
+    policies.remove(0)["spec"].take()
+}
+
+/// The rules of an egress policy: TCP ports, and the first peer.
+fn egress(policy: &Value) -> Vec<(Vec<u64>, Value)> {
+    assert_eq!(
+        policy["policyTypes"],
+        serde_json::json!(["Ingress", "Egress"])
+    );
+    let rules = policy["egress"].as_array().unwrap().iter();
+    let rule = |rule: &Value| {
+        let ports = rule["ports"].as_array().into_iter().flatten();
+        let tcp = ports.filter(|port| port["protocol"] == "TCP");
+        let ports = tcp.map(|port| port["port"].as_u64().unwrap());
+        (ports.collect(), rule["to"][0].clone())
+    };
+    rules.map(rule).collect()
+}
+
+/// Asserts that a rule opens public addresses only.
+fn assert_public(peer: &Value) {
+    assert_eq!(peer["ipBlock"]["cidr"], "0.0.0.0/0");
+    let except = peer["ipBlock"]["except"].as_array().unwrap();
+    for private in [
+        "10.0.0.0/8",
+        "168.63.129.16/32",
+        "169.254.0.0/16",
+        "192.168.0.0/16",
+    ] {
+        assert!(except.contains(&private.into()), "{private}");
+    }
+}
+
+#[test]
+fn pods_connect_only_to_what_they_need() {
+    let servers = egress(&policy(&[STORE], "server"));
+    let ports: Vec<_> = servers.iter().map(|(ports, _)| ports.as_slice()).collect();
+    assert_eq!(ports, [&[53][..], &[5432], &[]]);
+    assert_public(&servers[2].1);
+
+    let servers = egress(&policy(&ALL, "server"));
+    let ports: Vec<_> = servers.iter().map(|(ports, _)| ports.as_slice()).collect();
+    assert_eq!(ports, [&[53][..], &[5432], &[4317], &[7233]], "no calls");
+    let workers = egress(&policy(&ALL, "worker"));
+    let ports: Vec<_> = workers.iter().map(|(ports, _)| ports.as_slice()).collect();
+    assert_eq!(ports, [&[53][..], &[7777], &[7233], &[]]);
+    assert!(workers[1].1["podSelector"].is_object(), "the servers only");
+    assert_public(&workers[3].1);
+}
+
+#[test]
+fn egress_can_be_narrowed_extended_and_opened() {
+    let narrow = [
+        STORE,
+        "networkPolicy.egress.postgres.to[0].ipBlock.cidr=10.1.2.3/32",
+        "networkPolicy.egress.http.enabled=false",
+        "networkPolicy.egress.extra[0].to[0].ipBlock.cidr=10.9.0.0/16",
+    ];
+    let rules = egress(&policy(&narrow, "server"));
+    assert_eq!(rules.len(), 3);
+    assert_eq!(rules[1].1["ipBlock"]["cidr"], "10.1.2.3/32");
+    assert_eq!(rules[2].1["ipBlock"]["cidr"], "10.9.0.0/16");
+    validate(&rendered(&narrow), KUBERNETES[1]).must_succeed();
+    let open = policy(&[STORE, "networkPolicy.egress.enabled=false"], "server");
+    assert_eq!(open["policyTypes"], serde_json::json!(["Ingress"]));
+    assert!(open["egress"].is_null());
+    let off = rendered(&[STORE, "networkPolicy.enabled=false"]);
+    assert!(of_kind(&off, "NetworkPolicy").is_empty());
+}
+
+#[test]
+fn servers_accept_the_namespace_or_the_listed_peers() {
+    let from = |values: &[&str]| policy(values, "server")["ingress"][0]["from"].clone();
+    assert_eq!(from(&[STORE]), serde_json::json!([{ "podSelector": {} }]));
+    let listed = [STORE, "networkPolicy.from[0].ipBlock.cidr=192.0.2.0/24"];
+    assert_eq!(from(&listed)[0]["ipBlock"]["cidr"], "192.0.2.0/24");
+    assert!(from(&[STORE, "service.type=LoadBalancer"]).is_null());
+    let workers = policy(&ALL, "worker");
+    assert_eq!(workers["ingress"], serde_json::json!([]));
 }
 
 #[test]

@@ -5,7 +5,11 @@ use std::path::Path;
 
 use crate::{Outcome, path, run, text, with};
 
-const WORKFLOWS: [&str; 2] = [".github/workflows/ci.yml", ".github/workflows/release.yml"];
+const WORKFLOWS: [&str; 3] = [
+    ".github/workflows/ci.yml",
+    ".github/workflows/release.yml",
+    ".github/workflows/dependencies.yml",
+];
 
 fn check(schema: &str, file: &Path) -> Outcome {
     let mut command = CHECK_JSONSCHEMA.command().unwrap();
@@ -38,4 +42,5 @@ fn workflows_use_the_developer_commands() {
     assert!(text(WORKFLOWS[0]).contains("run: .ci/run\n"));
     assert!(text(WORKFLOWS[1]).contains("run: cargo xtask package\n"));
     assert!(text(WORKFLOWS[1]).contains("file: packaging/docker/Dockerfile\n"));
+    assert!(text(WORKFLOWS[2]).contains("run: cargo deny --locked check\n"));
 }

@@ -113,7 +113,10 @@ async fn start_with_all_keys_revoked_creates_a_new_key() {
     let text = env.file().read().unwrap().unwrap();
     let hash = Secret::parse(text.trim()).unwrap().hash();
     let key = env.store.key_find(&hash).await.unwrap().unwrap();
-    env.store.key_revoke(key.id).await.unwrap();
+    env.store
+        .key_revoke(key.id, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
     assert!(matches!(env.ensure().await, AdminKey::Created(_)));
     assert_ne!(env.file().read().unwrap(), Some(text));
 }
@@ -128,4 +131,21 @@ async fn admin_key_command_replaces_an_invalid_file() {
     assert_eq!(mode(&path), 0o600);
     assert_eq!(env.ensure().await, AdminKey::Existing(path));
     assert_eq!(env.keys().await, 2);
+}
+
+#[tokio::test]
+async fn key_of_another_store_is_kept() {
+    let (env, other) = (TestEnv::new().await, TestEnv::new().await);
+    env.ensure().await;
+    let text = env.file().read().unwrap();
+    for error in [
+        ensure(&other.store, &env.data()).await.unwrap_err(),
+        create(&other.store, &env.data()).await.unwrap_err(),
+    ] {
+        let failure = error.downcast_ref::<Failure>().unwrap();
+        assert_eq!(failure.exit, Exit::Usage);
+        assert!(failure.message.contains("--data-dir"), "{failure}");
+    }
+    assert_eq!(env.file().read().unwrap(), text);
+    assert_eq!(other.keys().await, 0);
 }

@@ -180,6 +180,8 @@ impl SettingsChecker<'_> {
                 self.add("worker.key_file", format!("{must}, {file} does not"));
             }
         }
+        // The certificates are checked even without an address.
+        let server = worker.server.as_deref().unwrap_or("https://localhost");
         let options = ClientOptions {
             ca_pem: worker
                 .tls_ca_file
@@ -187,9 +189,9 @@ impl SettingsChecker<'_> {
                 .and_then(|file| fs::read(file).ok()),
             ..ClientOptions::default()
         };
-        if let Err(error) = Client::with(&worker.server, "none", ClientOptions::default()) {
+        if let Err(error) = Client::with(server, "none", ClientOptions::default()) {
             self.add("worker.server", error.to_string());
-        } else if let Err(error) = Client::with(&worker.server, "none", options) {
+        } else if let Err(error) = Client::with(server, "none", options) {
             self.add("worker.tls_ca_file", error.to_string());
         }
     }

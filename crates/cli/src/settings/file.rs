@@ -6,22 +6,34 @@ use toml::de::{DeTable, DeValue};
 
 /// Reads a file. If it cannot be parsed, returns no settings and one problem per invalid line.
 pub(super) fn read(file: &Path, problems: &mut Vec<SettingProblem>) -> Vec<RawSetting> {
+    match std::fs::read(file) {
+        Ok(bytes) => parse(&bytes, file, problems),
+        Err(error) => {
+            let message = format!("cannot read the configuration file: {error}");
+            let whole = Origin::File {
+                file: file.to_owned(),
+                line: None,
+            };
+            problems.push(SettingProblem::new(whole, "", message));
+            Vec::new()
+        }
+    }
+}
+
+/// Parses the content of a file.
+pub(super) fn parse(
+    bytes: &[u8],
+    file: &Path,
+    problems: &mut Vec<SettingProblem>,
+) -> Vec<RawSetting> {
     let at = |line| Origin::File {
         file: file.to_owned(),
         line,
     };
-    let bytes = match std::fs::read(file) {
-        Ok(bytes) => bytes,
-        Err(error) => {
-            let message = format!("cannot read the configuration file: {error}");
-            problems.push(SettingProblem::new(at(None), "", message));
-            return Vec::new();
-        }
-    };
-    let text = match std::str::from_utf8(&bytes) {
+    let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
-            let line = line(&bytes, error.valid_up_to());
+            let line = line(bytes, error.valid_up_to());
             let message = "must be UTF-8 text";
             problems.push(SettingProblem::new(at(Some(line)), "", message));
             return Vec::new();
@@ -31,7 +43,7 @@ pub(super) fn read(file: &Path, problems: &mut Vec<SettingProblem>) -> Vec<RawSe
     if !errors.is_empty() {
         let wrong = errors.iter().map(|error| {
             let at_byte = error.span().map_or(0, |span| span.start);
-            (line(&bytes, at_byte), error.message())
+            (line(bytes, at_byte), error.message())
         });
         let mut last = 0;
         for (line, message) in wrong {
@@ -46,7 +58,7 @@ pub(super) fn read(file: &Path, problems: &mut Vec<SettingProblem>) -> Vec<RawSe
     }
     let mut found = Vec::new();
     let mut reader = TableReader {
-        bytes: &bytes,
+        bytes,
         found: &mut found,
     };
     reader.table("", table.get_ref());

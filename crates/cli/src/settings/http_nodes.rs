@@ -7,7 +7,10 @@ use leasehold_outbound::OutboundOptions;
 use serde::{Deserialize, Serialize};
 
 /// The settings of `[http_nodes]` and their allowed values.
-pub(super) const HTTP_NODES: &[SettingSpec] = &[of("http_nodes.allow", SettingKind::Allowed)];
+pub(super) const HTTP_NODES: &[SettingSpec] = &[
+    of("http_nodes.allow", SettingKind::Targets),
+    of("http_nodes.deny", SettingKind::Targets),
+];
 
 /// Targets of `http` nodes.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -15,14 +18,19 @@ pub(super) const HTTP_NODES: &[SettingSpec] = &[of("http_nodes.allow", SettingKi
 pub(crate) struct HttpNodeSettings {
     /// Non-public addresses, networks and names that may be called.
     pub(crate) allow: Vec<String>,
+    /// Addresses, networks and names that must not be called, even if public or allowed.
+    pub(crate) deny: Vec<String>,
 }
 
 impl HttpNodeSettings {
     pub(crate) fn outbound(&self) -> Result<OutboundOptions> {
-        let allow = self.allow.iter().map(|text| text.parse());
-        let allow = allow
-            .collect::<Result<_, _>>()
-            .context("http_nodes.allow")?;
-        Ok(OutboundOptions { allow })
+        let rules = |texts: &[String], setting: &'static str| {
+            let rules = texts.iter().map(|text| text.parse());
+            rules.collect::<Result<_, _>>().context(setting)
+        };
+        Ok(OutboundOptions {
+            allow: rules(&self.allow, "http_nodes.allow")?,
+            deny: rules(&self.deny, "http_nodes.deny")?,
+        })
     }
 }

@@ -42,6 +42,7 @@ impl JobSettings {
 pub(super) const RETENTION: &[SettingSpec] = &[
     retention("retention.completed"),
     retention("retention.failed"),
+    retention("retention.audit"),
     time("retention.interval", TICK),
     count("retention.batch", 1, 10_000),
     time("retention.lock_at_most_for", SECOND),
@@ -53,6 +54,7 @@ pub(super) const RETENTION: &[SettingSpec] = &[
 pub(crate) struct RetentionSettings {
     pub(crate) completed: HumanDuration,
     pub(crate) failed: HumanDuration,
+    pub(crate) audit: HumanDuration,
     pub(crate) interval: HumanDuration,
     pub(crate) batch: u32,
     pub(crate) lock_at_most_for: HumanDuration,
@@ -64,6 +66,7 @@ impl Default for RetentionSettings {
         Self {
             completed: HumanDuration(options.completed),
             failed: HumanDuration(options.failed),
+            audit: HumanDuration(options.audit),
             interval: HumanDuration(options.interval),
             batch: options.batch,
             lock_at_most_for: HumanDuration(options.lock.at_most_for),
@@ -76,6 +79,7 @@ impl RetentionSettings {
         PrunerOptions {
             completed: self.completed.0,
             failed: self.failed.0,
+            audit: self.audit.0,
             interval: self.interval.0,
             batch: self.batch,
             lock: LockOptions {

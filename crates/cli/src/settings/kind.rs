@@ -4,7 +4,7 @@ use super::HumanDuration;
 use super::source::RawValue;
 use leasehold_core::limits::NODE_ID_MAX_CHARS;
 use leasehold_engine_temporal::{TemporalEngine, TemporalOptions};
-use leasehold_outbound::AllowRule;
+use leasehold_outbound::TargetRule;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -22,8 +22,8 @@ pub(crate) enum SettingKind {
     Bool,
     /// One of several words.
     OneOf(&'static [&'static str]),
-    /// Allowed targets of `http` nodes: a list, or a comma-separated string, as in a variable.
-    Allowed,
+    /// Targets of `http` nodes: a list, or a comma-separated string, as in a variable.
+    Targets,
     /// A string.
     Text(TextCheck),
     /// The path of a file or directory.
@@ -40,7 +40,7 @@ impl SettingKind {
             Self::Duration { min, max } => duration(raw, min, max),
             Self::Bool => boolean(raw),
             Self::OneOf(words) => one_of(raw, words),
-            Self::Allowed => allowed(raw),
+            Self::Targets => targets(raw),
             Self::Text(check) => {
                 let text =
                     text(raw).ok_or_else(|| format!("must be a string, is {}", describe(raw)))?;
@@ -145,7 +145,7 @@ fn one_of(raw: &RawValue, words: &[&str]) -> Result<Value, String> {
     }
 }
 
-fn allowed(raw: &RawValue) -> Result<Value, String> {
+fn targets(raw: &RawValue) -> Result<Value, String> {
     let wrong = |raw: &RawValue| {
         let what = "must be a list of addresses, networks such as 10.0.0.0/8 and names";
         format!("{what}, is {}", describe(raw))
@@ -165,7 +165,7 @@ fn allowed(raw: &RawValue) -> Result<Value, String> {
         other => return Err(wrong(other)),
     };
     for entry in &entries {
-        let read = entry.parse::<AllowRule>();
+        let read = entry.parse::<TargetRule>();
         read.map_err(|error| error.to_string())?;
     }
     Ok(entries.into())

@@ -65,7 +65,10 @@ impl Settings {
 }
 
 /// Applies the raw settings to the defaults; returns the tree and the sources.
-fn apply(given: Vec<RawSetting>, problems: &mut Vec<SettingProblem>) -> (Value, Origins) {
+pub(super) fn apply(
+    given: Vec<RawSetting>,
+    problems: &mut Vec<SettingProblem>,
+) -> (Value, Origins) {
     let mut tree = serde_json::to_value(Settings::default()).unwrap_or_default();
     let mut origins = Origins::new();
     for RawSetting { key, raw, origin } in given {

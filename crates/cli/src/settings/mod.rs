@@ -3,6 +3,8 @@
 mod check;
 mod embedded;
 mod file;
+#[cfg(test)]
+mod fuzz_tests;
 mod http_nodes;
 mod human_duration;
 mod jobs;

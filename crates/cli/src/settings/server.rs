@@ -12,24 +12,25 @@ use std::time::Duration;
 /// The settings of `[server]` and their allowed values.
 pub(super) const SERVER: &[SettingSpec] = &[
     of("server.listen", SettingKind::Text(kind::listen)),
+    of("server.local_socket", SettingKind::Bool),
     file("server.tls_certificate_file", "/etc/leasehold/server.pem"),
     file("server.tls_key_file", "/etc/leasehold/server.key"),
     count("server.body_max_bytes", 1024, 1024 * MIB),
     count("server.batch_max_bytes", 1024, 1024 * MIB),
     count("server.bodies_max_bytes", 1024, 1024 * 1024 * MIB),
+    count("server.responses_max_bytes", 1024, 1024 * 1024 * MIB),
     time("server.body_timeout", TICK),
     time("server.request_timeout", SECOND),
     time("server.claim_wait_max", ANY),
     time("server.header_timeout", TICK),
     count("server.header_max_bytes", 8192, MIB),
     time("server.idle_timeout", TICK),
-    // An idle change stream sends a keep-alive every 15 s and may take twice this time.
     time("server.write_timeout", Duration::from_secs(10)),
     count("server.max_connections", 1, 1_000_000),
     count("server.calls_max", 1, 1_000_000),
     count("server.streams_per_key", 1, 100_000),
     count("server.streams_max", 1, 100_000),
-    count("server.backlog_max", 1, 1_000_000_000),
+    count("server.key_max_open_bytes", 1024, 1024 * 1024 * MIB),
     count("server.rate_per_second", 1, 10_000_000),
     count("server.rate_burst", 1, 100_000_000),
     time("server.key_fresh_for", ANY),
@@ -41,6 +42,8 @@ pub(super) const SERVER: &[SettingSpec] = &[
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ServerSettings {
     pub(crate) listen: String,
+    /// Whether to listen on a Unix socket in the data directory too.
+    pub(crate) local_socket: bool,
     pub(crate) tls_certificate_file: Option<PathBuf>,
     pub(crate) tls_key_file: Option<PathBuf>,
     pub(crate) body_max_bytes: usize,
@@ -55,9 +58,10 @@ pub(crate) struct ServerSettings {
     pub(crate) max_connections: usize,
     pub(crate) calls_max: usize,
     pub(crate) bodies_max_bytes: usize,
+    pub(crate) responses_max_bytes: usize,
     pub(crate) streams_per_key: usize,
     pub(crate) streams_max: usize,
-    pub(crate) backlog_max: u64,
+    pub(crate) key_max_open_bytes: u64,
     pub(crate) rate_per_second: u32,
     pub(crate) rate_burst: u32,
     pub(crate) key_fresh_for: HumanDuration,
@@ -69,6 +73,7 @@ impl Default for ServerSettings {
         let options = ServerOptions::default();
         Self {
             listen: "127.0.0.1:7777".to_owned(),
+            local_socket: true,
             tls_certificate_file: None,
             tls_key_file: None,
             body_max_bytes: options.body_max_bytes,
@@ -83,9 +88,10 @@ impl Default for ServerSettings {
             max_connections: options.max_connections,
             calls_max: options.calls_max,
             bodies_max_bytes: options.bodies_max_bytes,
+            responses_max_bytes: options.responses_max_bytes,
             streams_per_key: options.streams_per_key,
             streams_max: options.streams_max,
-            backlog_max: options.backlog_max,
+            key_max_open_bytes: options.key_max_open_bytes,
             rate_per_second: options.rate_per_second,
             rate_burst: options.rate_burst,
             key_fresh_for: HumanDuration(options.key_fresh_for),
@@ -109,13 +115,15 @@ impl ServerSettings {
             max_connections: self.max_connections,
             calls_max: self.calls_max,
             bodies_max_bytes: self.bodies_max_bytes,
+            responses_max_bytes: self.responses_max_bytes,
             streams_per_key: self.streams_per_key,
             streams_max: self.streams_max,
-            backlog_max: self.backlog_max,
+            key_max_open_bytes: self.key_max_open_bytes,
             rate_per_second: self.rate_per_second,
             rate_burst: self.rate_burst,
             key_fresh_for: self.key_fresh_for.0,
             drain_timeout: self.drain_timeout.0,
+            ..ServerOptions::default()
         }
     }
 }

@@ -144,6 +144,7 @@ fn variables_are_parsed_as_the_kind_of_their_setting() {
             ("LEASEHOLD__ENGINE__ENABLED", "false"),
             ("LEASEHOLD__DATA_DIR", "elsewhere"),
             ("LEASEHOLD__HTTP_NODES__ALLOW", "10.0.0.0/8, localhost"),
+            ("LEASEHOLD__HTTP_NODES__DENY", "198.41.0.0/16"),
             ("LEASEHOLD_KEY", "not a setting"),
         ],
         &[],
@@ -154,6 +155,7 @@ fn variables_are_parsed_as_the_kind_of_their_setting() {
     assert!(!settings.engine.enabled);
     assert_eq!(settings.store_url(), "sqlite:elsewhere/leasehold.db");
     assert_eq!(settings.http_nodes.allow, ["10.0.0.0/8", "localhost"]);
+    assert_eq!(settings.http_nodes.deny, ["198.41.0.0/16"]);
 }
 
 #[test]

@@ -2,14 +2,19 @@
 
 use super::HumanDuration;
 use super::kind::{self, SettingKind};
-use super::registry::{ANY, SettingSpec, count, file, of, optional, time};
+use super::registry::{ANY, SettingSpec, count, file, optional, time};
 use leasehold_engine_temporal::GraphWorkerOptions;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// The settings of `[worker]` and their allowed values.
 pub(super) const WORKER: &[SettingSpec] = &[
-    of("worker.server", SettingKind::Text(kind::server)),
+    // No default: a key goes only to an address that is set with it.
+    optional(
+        "worker.server",
+        SettingKind::Text(kind::server),
+        "http://127.0.0.1:7777",
+    ),
     optional(
         "worker.key",
         SettingKind::Secret(kind::key),
@@ -25,7 +30,7 @@ pub(super) const WORKER: &[SettingSpec] = &[
 #[derive(Clone, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct WorkerSettings {
-    pub(crate) server: String,
+    pub(crate) server: Option<String>,
     pub(crate) key: Option<String>,
     pub(crate) key_file: Option<PathBuf>,
     pub(crate) tls_ca_file: Option<PathBuf>,
@@ -47,7 +52,7 @@ impl Default for WorkerSettings {
     fn default() -> Self {
         let options = GraphWorkerOptions::default();
         Self {
-            server: "http://127.0.0.1:7777".to_owned(),
+            server: None,
             key: None,
             key_file: None,
             tls_ca_file: None,

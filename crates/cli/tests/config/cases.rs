@@ -170,6 +170,12 @@ pub(crate) const WORDS: &[Case] = &[
         "must be a list of addresses",
     ),
     (
+        "[http_nodes]\ndeny = [\"corp network\"]\n",
+        2,
+        "http_nodes.deny",
+        "a network like 10.0.0.0/8",
+    ),
+    (
         "data_dir = \"\"\n",
         1,
         "data_dir",

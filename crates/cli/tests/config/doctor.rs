@@ -73,7 +73,10 @@ async fn workspace(store: &dyn Store) {
         plan: Plan::Pro,
         limit_override: None,
     };
-    store.workspace_create(&new).await.unwrap();
+    store
+        .workspace_create(&new, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! `leasehold serve`: resources in use, the address file, and systemd notifications.
 
 use crate::program::{CommandEnv, TIMEOUT};
+use leasehold_core::key::{KeyScope, Secret};
 use leasehold_testkit::{HttpConnection, Process};
 use std::net::TcpListener;
 use std::os::unix::net::UnixDatagram;
@@ -53,6 +54,7 @@ async fn writes_the_address_file_and_notifies_systemd() {
     tokio::task::block_in_place(|| end(serve));
     assert_eq!(next_notification(&socket), "STOPPING=1\n");
     assert!(!address.exists());
+    assert!(!env.path("leasehold-data/leasehold.sock").exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,8 +91,33 @@ async fn data_directory_in_use_names_its_process() {
         let output = env.run(arguments);
         assert_eq!(output.code, 8, "{output:?}");
         assert!(output.error().contains(&owner), "{output:?}");
+        let names_the_way = output.error().contains("leasehold key create NAME --admin");
+        assert_eq!(names_the_way, arguments == ["admin-key"], "{output:?}");
     }
     tokio::task::block_in_place(|| end(serve));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn key_file_of_another_store_is_not_overwritten() {
+    let env = CommandEnv::new();
+    tokio::task::block_in_place(|| end(serve(&env)));
+    let file = env.path("leasehold-data/admin.key");
+    let key = std::fs::read_to_string(&file).unwrap();
+    let other = ["--store", "sqlite:other.db"];
+    for command in [&["serve", "--listen", "127.0.0.1:0"][..], &["admin-key"]] {
+        let output = env.run(&[command, &other].concat());
+        assert_eq!(output.code, 2, "{output:?}");
+        for named in [
+            "refusing to overwrite leasehold-data/admin.key",
+            "--data-dir",
+        ] {
+            assert!(output.error().contains(named), "{output:?}");
+        }
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), key);
+    }
+    std::fs::rename(&file, env.path("moved")).unwrap();
+    let created = env.run(&[&["admin-key"][..], &other].concat());
+    assert_eq!(created.code, 0, "{created:?}");
 }
 
 #[test]
@@ -144,4 +171,20 @@ fn worker_without_a_valid_key_is_denied() {
     assert!(output.error().contains("invalid API key"), "{output:?}");
     let output = CommandEnv::new().run(&["worker", "--key-file", "nowhere"]);
     assert_eq!(output.code, 2, "{output:?}");
+}
+
+#[test]
+fn worker_key_needs_a_server_address() {
+    let key = Secret::new(&KeyScope::Admin, &[7; 32]);
+    let env = CommandEnv::new().variable("LEASEHOLD_KEY", key.reveal());
+    let output = env.run(&["worker"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(
+        output.error().starts_with("no server address: "),
+        "{output:?}"
+    );
+    assert!(
+        output.error().contains("--server or worker.server"),
+        "{output:?}"
+    );
 }

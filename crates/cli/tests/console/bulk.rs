@@ -59,10 +59,12 @@ fn invalid_line_is_named_with_the_progress_so_far() {
 fn all_dead_letters_are_redriven_once() {
     let env = CliEnv::new();
     env.publish_task("task", "letters");
+    let mut failed = String::new();
     for _ in 0..3 {
         let request = env.ok("request enqueue task");
         env.run_args(&["job", "work", "letters", "--once", "--", "false"]);
         assert_eq!(env.run(&format!("request watch {request}")).code, 7);
+        failed = request;
     }
     assert_eq!(env.ok("dead-letter list").lines().count(), 4);
     assert!(
@@ -70,13 +72,31 @@ fn all_dead_letters_are_redriven_once() {
             .err
             .contains("no dead letters")
     );
-    let output = env.run("dead-letter redrive --limit 1");
+    env.publish_pause("pause", 1);
+    let output = env.run("dead-letter redrive --definition pause");
+    assert_eq!(output.err.trim(), "0 redriven", "{output:?}");
+    assert_eq!(env.run("dead-letter redrive --definition none").code, 3);
+    assert!(
+        env.run("dead-letter list --definition pause")
+            .err
+            .contains("no dead letters")
+    );
+    let output = env.run("dead-letter redrive --definition task --limit 1");
     assert_eq!(output.err.trim(), "1 redriven", "{output:?}");
     let output = env.run("dead-letter redrive --all");
     assert_eq!(output.err.trim(), "2 redriven", "{output:?}");
     assert_eq!(
         env.run("dead-letter redrive --all").err.trim(),
         "0 redriven"
+    );
+    let again = env.run(&format!("request redrive {failed}"));
+    assert!(
+        again.err.contains("an earlier redrive, request "),
+        "{again:?}"
+    );
+    assert!(
+        !again.err.contains("held by"),
+        "the id is named once: {again:?}"
     );
 }
 

@@ -49,8 +49,13 @@ pub(crate) fn run(mut command: Command, stdin: &str) -> CommandOutput {
 
 impl CliEnv {
     pub(crate) fn new() -> Self {
+        Self::with_settings(&[])
+    }
+
+    /// Starts the server with these variables.
+    pub(crate) fn with_settings(variables: &[(&str, &str)]) -> Self {
         let dir = temp_dir();
-        let serve = start(dir.path(), "127.0.0.1:0");
+        let serve = start(dir.path(), "127.0.0.1:0", variables);
         Self { dir, serve }
     }
 
@@ -81,7 +86,12 @@ impl CliEnv {
         let address = address.trim_start_matches("http://").to_owned();
         self.serve.kill();
         meanwhile();
-        self.serve = start(self.dir.path(), &address);
+        self.serve = start(self.dir.path(), &address, &[]);
+    }
+
+    /// Kills the server; its files stay.
+    pub(crate) fn kill(&mut self) {
+        self.serve.kill();
     }
 
     pub(crate) fn stop(&mut self) {
@@ -104,6 +114,16 @@ impl CliEnv {
         let mut command = program(self.dir(), &words);
         command.envs(variables.iter().copied());
         run(command, "")
+    }
+
+    /// Runs a command over TCP with this key instead of the socket and the key of the data directory.
+    pub(crate) fn run_with_key(&self, words: &str, key: &str) -> CommandOutput {
+        let address = self.address();
+        let variables = [
+            ("LEASEHOLD_SERVER", address.as_str()),
+            ("LEASEHOLD_KEY", key),
+        ];
+        self.run_with_env(words, &variables)
     }
 
     /// Runs a command, asserts exit code 0 and returns its standard output.
@@ -132,8 +152,10 @@ impl CliEnv {
     }
 }
 
-fn start(dir: &Path, listen: &str) -> Process {
+/// Starts a server in this directory and waits until it runs.
+pub(crate) fn start(dir: &Path, listen: &str, variables: &[(&str, &str)]) -> Process {
     let mut command = program(dir, &["serve", "--listen", listen]);
+    command.envs(variables.iter().copied());
     // Some tests kill the server; a short lease frees its nodes soon.
     command.env("LEASEHOLD__EMBEDDED__LEASE", "1s");
     let serve = Process::spawn(command);

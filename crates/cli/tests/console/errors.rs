@@ -98,7 +98,7 @@ fn key_without_access_is_explained() {
     for (code, words, mut expected) in cases(include_str!("errors_keys.txt")) {
         let name = expected.remove(0);
         let (_, key) = keys.iter().find(|(known, _)| *known == name).unwrap();
-        let output = env.run_with_env(words, &[("LEASEHOLD_KEY", key)]);
+        let output = env.run_with_key(words, key);
         assert_error(words, &output, code, &expected);
         assert!(!output.err.contains(key), "the key is shown");
     }
@@ -120,7 +120,12 @@ fn missing_key_names_the_ways_to_set_one() {
         "no key",
         &output,
         Exit::Denied.code(),
-        &["no API key for", "LEASEHOLD_KEY", "--data-dir"],
+        &[
+            "no API key for",
+            "LEASEHOLD_KEY",
+            "--key-file",
+            "--data-dir",
+        ],
     );
 }
 

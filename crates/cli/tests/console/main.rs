@@ -8,6 +8,8 @@ mod demo;
 mod errors;
 mod finding;
 mod json;
+mod key_secrecy;
+mod recorder;
 mod tables;
 mod tour;
 mod watching;

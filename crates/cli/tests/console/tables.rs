@@ -1,8 +1,11 @@
 //! Compares command output with `seen/`. `LEASEHOLD_BLESS=1` rewrites the files.
 
 use crate::cli_env::{CliEnv, normalize};
-use leasehold_testkit::assert_snapshot_file;
+use leasehold_testkit::{assert_snapshot_file, wait_until};
 use std::path::Path;
+use std::time::Duration;
+
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn assert_snapshot(name: &str, actual: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -108,6 +111,9 @@ fn job_commands() {
     transcript.run("queue total-limit");
     transcript.run("queue total-limit 50");
     transcript.run(&format!("job cancel {job}"));
+    // The server records the use of a key a second later.
+    let recorded = || transcript.env.ok("key me -o json").contains("last_used_at");
+    assert!(wait_until(TIMEOUT, recorded));
     transcript.run("key list");
     transcript.run("key me");
     assert_snapshot("jobs.txt", &normalize(&transcript.text));

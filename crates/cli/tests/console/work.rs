@@ -1,7 +1,7 @@
 //! `leasehold job work`: programs that succeed, fail, hang or do not exist.
 
 use crate::TIMEOUT;
-use crate::cli_env::{CliEnv, program};
+use crate::cli_env::{CliEnv, program, run};
 use leasehold_testkit::Process;
 use serde_json::Value;
 
@@ -139,7 +139,41 @@ fn leftover_child_processes_do_not_block_the_job() {
 fn key_without_access_to_the_queue_is_rejected() {
     let env = CliEnv::new();
     let key = env.ok("key create other --for-queue parcels");
-    let output = env.run_with_env("job work letters -- cat", &[("LEASEHOLD_KEY", &key)]);
+    let output = env.run_with_key("job work letters -- cat", &key);
     assert_eq!(output.code, 4, "{output:?}");
     assert!(output.err.contains("--for-queue letters"), "{output:?}");
+}
+
+#[test]
+fn program_gets_no_key_and_no_setting() {
+    let env = CliEnv::new();
+    let id = env.ok("job enqueue letters a");
+    let (address, key) = (env.address(), env.key());
+    let secrets = [
+        ("LEASEHOLD_KEY", key.as_str()),
+        ("LEASEHOLD_KEY_FILE", "hush-file"),
+        ("LEASEHOLD__STORE__URL", "postgres://me:hush-store@db/x"),
+        ("LEASEHOLD__TEMPORAL__API_KEY", "hush-temporal"),
+        ("leasehold__worker__key", "hush-worker"),
+    ];
+    let others = [("LEASEHOLD_SERVER", address.as_str()), ("MAIL_HOST", "mx1")];
+    let mut work = program(
+        env.dir(),
+        &["job", "work", "letters", "--once", "--", "env"],
+    );
+    work.envs(secrets.iter().chain(&others).copied());
+    let output = run(work, "");
+    assert_eq!(output.code, 0, "{output:?}");
+    let done = job(&env, &id);
+    let seen = done["result"].as_str().unwrap();
+    for (name, value) in secrets {
+        assert!(!seen.contains(name) && !seen.contains(value), "{seen}");
+    }
+    for line in [
+        format!("LEASEHOLD_JOB_ID={id}"),
+        format!("LEASEHOLD_SERVER={address}"),
+        "MAIL_HOST=mx1".to_owned(),
+    ] {
+        assert!(seen.lines().any(|one| one == line), "{line}: {seen}");
+    }
 }

@@ -68,11 +68,11 @@ pub(crate) async fn enqueue(client: &Client, calls: &LocalServer, count: usize) 
 
 /// Creates a worker key for the queue.
 pub(crate) async fn worker_key(client: &Client) -> String {
-    let new = NewKey {
-        name: "worker".to_owned(),
-        scope: Scope::Worker {
+    let new = NewKey::full(
+        "worker",
+        Scope::Worker {
             queues: vec![QUEUE.to_owned()],
         },
-    };
+    );
     client.key_create(&new).await.unwrap().secret
 }

@@ -1,4 +1,4 @@
-//! `leasehold serve` runs graphs while it is killed repeatedly: at random times, and at each step of finishing a node.
+//! `leasehold serve` runs graphs while it is killed repeatedly: at random times, at each step of finishing a node, and by the input of a request.
 //!
 //! The graph has `http`, `delay` and `task` nodes; workers over HTTP die too. The test checks the store at the end.
 
@@ -6,7 +6,10 @@
 #![allow(clippy::print_stdout, reason = "prints measurements")]
 
 mod assertions;
+mod attacks;
 mod flow;
+mod poison;
+mod queue_ownership;
 mod server;
 mod workers;
 

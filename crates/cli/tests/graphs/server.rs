@@ -50,12 +50,26 @@ impl Server {
 
     /// An administrator client.
     pub(crate) fn admin(&self) -> Client {
+        Client::new(&self.url(), &self.admin_key()).unwrap()
+    }
+
+    /// The administrator key that this server created.
+    pub(crate) fn admin_key(&self) -> String {
         let key = std::fs::read_to_string(self.data.path().join("admin.key")).unwrap();
-        Client::new(&self.url(), key.trim()).unwrap()
+        key.trim().to_owned()
     }
 
     /// Starts the server, with a failpoint if given.
     pub(crate) fn start(&mut self, failpoint: Option<&str>) {
+        let variable = failpoint.map(|name| (leasehold_store::failpoint::VARIABLE, name));
+        self.spawn(variable.as_slice());
+        if failpoint.is_none() {
+            self.until_running();
+        }
+    }
+
+    /// Starts the process with these variables, without waiting.
+    pub(crate) fn spawn(&mut self, variables: &[(&str, &str)]) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
         command
             .args(["serve", "--store", &self.store, "--listen", &self.address])
@@ -65,18 +79,32 @@ impl Server {
         for (name, value) in SETTINGS {
             command.env(format!("LEASEHOLD__{name}"), value);
         }
-        if let Some(failpoint) = failpoint {
-            command.env(leasehold_store::failpoint::VARIABLE, failpoint);
-        }
-        let process = Process::spawn(command);
-        if failpoint.is_none() {
-            block_in_place(|| process.wait_for_line(TIMEOUT, |line| line.contains(RUNNING)));
-        }
-        self.process = Some(process);
+        command.envs(variables.iter().copied());
+        self.process = Some(Process::spawn(command));
+    }
+
+    /// Waits until the API is served.
+    pub(crate) fn until_running(&mut self) {
+        let process = self.process();
+        block_in_place(|| process.wait_for_line(TIMEOUT, |line| line.contains(RUNNING)));
+    }
+
+    pub(crate) fn is_running(&mut self) -> bool {
+        self.process().is_running()
+    }
+
+    /// The output of the current process.
+    pub(crate) fn log(&mut self) -> String {
+        self.process().log()
     }
 
     fn process(&mut self) -> &mut Process {
         self.process.as_mut().unwrap()
+    }
+
+    /// The peak resident memory in bytes. Asserts that the server runs.
+    pub(crate) fn peak_memory(&mut self) -> u64 {
+        self.process().peak_memory().unwrap()
     }
 
     /// Sends SIGKILL.

@@ -1,12 +1,19 @@
-//! `leasehold serve` under load: ten thousand enqueues per minute over fifty connections, beside misbehaving clients, and a stop under load.
+//! `leasehold serve` under load: ten thousand enqueues per minute over fifty connections, beside misbehaving clients, and a stop under load; a tenant
+//! with generated hostile input beside one with ordinary calls.
 //!
-//! Runs for ten seconds, or two minutes with `cargo xtask test --full`.
+//! Runs for ten seconds, or minutes with `cargo xtask test --full`.
 
 #![allow(clippy::unwrap_used)]
 #![allow(clippy::print_stdout, reason = "prints measurements")]
 
+mod attack;
+mod attacks;
 mod bad_clients;
+mod hostile;
+mod memory;
+mod neighbour;
 mod server_process;
+mod tenant;
 
 use leasehold_testkit::{HttpConnection, TestPostgres, sized, temp_dir};
 use server_process::{LoadTarget, ServerProcess};
@@ -16,6 +23,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::time::{MissedTickBehavior, interval};
 
+/// Held by each test: they measure a server under load, and would disturb each other.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 /// Number of well-behaved clients.
 const GOOD_CLIENTS: u32 = 50;
 /// Number of misbehaving clients.
@@ -43,6 +52,7 @@ async fn bad_clients_do_not_disturb_good_ones_on_postgres() {
 }
 
 async fn run_load(store: &str) {
+    let _alone = ALONE.lock().await;
     let dir = temp_dir();
     let mut served = ServerProcess::start(store, dir.path());
     let target = Arc::new(served.target().await);

@@ -1,5 +1,6 @@
 //! The server process under load, and the data its clients need.
 
+use crate::tenant::{Tenant, text};
 use leasehold_testkit::{HttpConnection, HttpResponse, Process};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -22,20 +23,25 @@ pub(crate) struct ServerProcess {
 pub(crate) struct LoadTarget {
     pub(crate) address: SocketAddr,
     pub(crate) key: String,
-    workspace: String,
-    definition: String,
+    pub(crate) workspace: String,
+    pub(crate) definition: String,
 }
 
 impl ServerProcess {
+    /// Starts a server that only serves the API.
     pub(crate) fn start(store: &str, data: &Path) -> Self {
+        Self::start_with(store, data, &[("LEASEHOLD__ENGINE__ENABLED", "false")])
+    }
+
+    /// Starts a server with these variables.
+    pub(crate) fn start_with(store: &str, data: &Path, variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
         command
             .args(["serve", "--listen", "127.0.0.1:0", "--store", store])
             .arg("--data-dir")
             .arg(data)
             .env_clear()
-            // The test covers only the API.
-            .env("LEASEHOLD__ENGINE__ENABLED", "false");
+            .envs(variables.iter().copied());
         let process = Process::spawn(command);
         let line = process.wait_for_line(TIMEOUT, |line| line.contains(LISTENS));
         let rest = line.split(LISTENS).nth(1).unwrap();
@@ -63,33 +69,65 @@ impl ServerProcess {
         assert!(status.success(), "{status}\n{}", self.process.log());
     }
 
-    async fn post(&self, path: &str, body: Value) -> Value {
-        let mut connection = HttpConnection::open(self.address).await.unwrap();
-        let body = body.to_string();
-        let answer = connection
-            .call("POST", path, &self.admin, Some(body.as_bytes()))
-            .await
-            .unwrap();
+    pub(crate) async fn post(&self, path: &str, body: Value) -> Value {
+        let answer = self.call("POST", path, Some(&body.to_string())).await;
         assert_eq!(answer.status, 201, "{path}: {}", answer.text());
         serde_json::from_slice(&answer.body).unwrap()
     }
 
+    /// Calls the server with the administrator key, on a connection of its own.
+    pub(crate) async fn call(&self, method: &str, path: &str, body: Option<&str>) -> HttpResponse {
+        let mut connection = HttpConnection::open(self.address).await.unwrap();
+        let body = body.map(str::as_bytes);
+        let answer = connection.call(method, path, &self.admin, body).await;
+        answer.unwrap()
+    }
+
+    pub(crate) fn admin_key(&self) -> &str {
+        &self.admin
+    }
+
     /// Creates a workspace, a definition with a version, and a key.
     pub(crate) async fn target(&self) -> LoadTarget {
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
-        let new = json!({ "name": "load", "plan": "PRO" });
+        let binding = json!({ "binding": { "workflow_type": "Order", "task_queue": "orders" } });
+        self.target_of("load", binding).await
+    }
+
+    /// Creates a workspace and a key for it.
+    pub(crate) async fn tenant(&self, name: &str, plan: &str) -> Tenant {
+        let new = json!({ "name": name, "plan": plan });
         let workspace = text(&self.post("/v1/workspaces", new).await["id"]);
+        let scope = json!({ "kind": "workspace", "workspace": workspace });
+        let new = json!({ "name": name, "scope": scope });
+        let key = text(&self.post("/v1/keys", new).await["secret"]);
+        Tenant {
+            address: self.address,
+            key,
+            workspace,
+        }
+    }
+
+    /// Creates a worker key for a queue.
+    pub(crate) async fn worker_key(&self, queue: &str) -> Value {
+        let scope = json!({ "kind": "worker", "queues": [queue] });
+        let new = json!({ "name": "worker", "scope": scope });
+        self.post("/v1/keys", new).await
+    }
+
+    /// Creates a workspace of this name, a definition with this version, and a key.
+    pub(crate) async fn target_of(&self, name: &str, body: Value) -> LoadTarget {
+        let Tenant {
+            address,
+            key,
+            workspace,
+        } = self.tenant(name, "PRO").await;
         let definitions = format!("/v1/workspaces/{workspace}/definitions");
         let made = self.post(&definitions, json!({ "name": "order" })).await;
         let definition = text(&made["id"]);
-        let binding = json!({ "binding": { "workflow_type": "Order", "task_queue": "orders" } });
         let versions = format!("{definitions}/{definition}/versions");
-        self.post(&versions, json!({ "body": binding })).await;
-        let scope = json!({ "kind": "workspace", "workspace": workspace });
-        let new = json!({ "name": "load", "scope": scope });
-        let key = text(&self.post("/v1/keys", new).await["secret"]);
+        self.post(&versions, json!({ "body": body })).await;
         LoadTarget {
-            address: self.address,
+            address,
             key,
             workspace,
             definition,
@@ -124,11 +162,27 @@ impl ServerProcess {
 
     /// Peak memory of the process in MiB.
     pub(crate) fn peak_memory(&self) -> u64 {
-        self.process.peak_memory().unwrap() / (1024 * 1024)
+        self.peak_bytes() / (1024 * 1024)
+    }
+
+    /// Peak memory of the process in bytes.
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        self.process.peak_memory().unwrap()
     }
 }
 
 impl LoadTarget {
+    /// A target without a server, to build calls of the right size.
+    pub(crate) fn nowhere() -> Self {
+        let id = "00000000-0000-0000-0000-000000000000".to_owned();
+        Self {
+            address: SocketAddr::from(([127, 0, 0, 1], 1)),
+            key: String::new(),
+            workspace: id.clone(),
+            definition: id,
+        }
+    }
+
     pub(crate) fn requests(&self) -> String {
         format!("/v1/workspaces/{}/requests", self.workspace)
     }

@@ -44,7 +44,7 @@ async fn temporal_outage_fails_no_request() {
     let before = workspace.counts().await.dispatched;
 
     blocking(|| server.stop()).unwrap();
-    load(&workspace, Duration::from_secs(sized(20, 120))).await;
+    load(&workspace, Duration::from_secs(sized(10, 120))).await;
     let counts = workspace.counts().await;
     assert_eq!(counts.dispatched, before, "{counts:?}");
     assert_eq!(counts.failed, 0, "{counts:?}");

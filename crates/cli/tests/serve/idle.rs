@@ -62,7 +62,10 @@ async fn idle_processes_send_few_statements() {
                 plan: Plan::Free,
                 limit_override: None,
             };
-            store.workspace_create(&new).await.unwrap();
+            store
+                .workspace_create(&new, &leasehold_store::Actor::Local)
+                .await
+                .unwrap();
         })
         .await;
     drop(store);

@@ -93,7 +93,7 @@ async fn events_match_their_documentation() {
         .await;
     workspace
         .store
-        .workspace_delete(workspace.workspace)
+        .workspace_delete(workspace.workspace, &leasehold_store::Actor::Local)
         .await
         .unwrap();
     program::wait_for_lines(&serve, "\"Workspace not found\"", 1).await;

@@ -85,7 +85,7 @@ impl OrderWorkspace {
             requests,
             by: USER.to_owned(),
         };
-        let all = self.enqueuer.enqueue(&*self.store, &call).await?;
+        let all = self.enqueuer.enqueue(&*self.store, call).await?;
         Ok(all.into_iter().map(|request| request.id).collect())
     }
 

@@ -16,7 +16,7 @@ const LONG: Duration = Duration::from_secs(300);
 
 /// Requests per workspace.
 fn requests_per_workspace() -> usize {
-    sized(100, 500)
+    sized(40, 500)
 }
 
 /// All changes.

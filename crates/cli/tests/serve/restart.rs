@@ -5,6 +5,7 @@ use crate::program::{self, Program};
 use crate::temporal::{self, Namespace};
 use crate::{TIMEOUT, blocking, database};
 use leasehold_core::{RequestId, RequestStatus};
+use leasehold_store::request::Counts;
 use leasehold_testkit::fresh_cluster;
 use serde_json::json;
 use std::collections::{HashMap, HashSet};
@@ -18,6 +19,8 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 const CRASHES: u64 = 3;
 /// Requests that finish between two crashes.
 const BETWEEN: u64 = 30;
+/// Unfinished requests at which the load pauses: on a busy machine it would outrun the processes under test.
+const MAX_OPEN: u64 = 60;
 
 /// Enqueues with one idempotency key after the other until stopped; repeats a key until it is acknowledged.
 async fn load(workspace: Arc<OrderWorkspace>, stop: Arc<AtomicBool>) -> HashMap<String, RequestId> {
@@ -25,6 +28,10 @@ async fn load(workspace: Arc<OrderWorkspace>, stop: Arc<AtomicBool>) -> HashMap<
     let mut pace = interval(PACE);
     while !stop.load(Ordering::Relaxed) {
         pace.tick().await;
+        let open = |counts: &Counts| counts.pending + counts.claimed + counts.dispatched;
+        workspace
+            .until("room for more load", |counts| open(counts) < MAX_OPEN)
+            .await;
         let key = format!("order {}", enqueued.len());
         let mut tries = interval(RETRY_INTERVAL);
         let id = loop {

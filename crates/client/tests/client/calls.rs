@@ -66,12 +66,12 @@ async fn workspace_calls_round_trip(on: BackendKind) {
 
 async fn keys_are_created_used_and_revoked(on: BackendKind) {
     let server = CountingServer::new(on).await;
-    let new = NewKey {
-        name: "mail workers".to_owned(),
-        scope: Scope::Worker {
+    let new = NewKey::full(
+        "mail workers",
+        Scope::Worker {
             queues: vec![QUEUE.to_owned()],
         },
-    };
+    );
     let created = server.client.key_create(&new).await.unwrap();
     let address = format!("http://{}/", server.address);
     let worker = Client::new(&address, &created.secret).unwrap();

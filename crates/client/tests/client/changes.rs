@@ -5,7 +5,7 @@ use leasehold_client::Client;
 use leasehold_client::api::Code;
 use leasehold_client::api::request::NewRequest;
 use leasehold_core::{DefinitionId, Plan, RequestId, RequestStatus, VersionBody, WorkspaceId};
-use leasehold_store::definition::{NewDefinition, NewVersion};
+use leasehold_store::definition::{NewDefinition, NewVersion, Publisher};
 use leasehold_store::fresh_id;
 use leasehold_store::workspace::NewWorkspace;
 use leasehold_testbed::BackendKind;
@@ -26,14 +26,22 @@ async fn workspace_and_definition(server: &CountingServer) -> (WorkspaceId, Defi
         plan: Plan::Free,
         limit_override: None,
     };
-    server.store.workspace_create(&new).await.unwrap();
+    server
+        .store
+        .workspace_create(&new, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
     let definition = fresh_id();
     let new = NewDefinition {
         id: definition,
         workspace,
         name: "order".to_owned(),
     };
-    server.store.definition_create(&new).await.unwrap();
+    server
+        .store
+        .definition_create(&new, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
     let new = NewVersion {
         id: fresh_id(),
         workspace,
@@ -44,8 +52,13 @@ async fn workspace_and_definition(server: &CountingServer) -> (WorkspaceId, Defi
         },
         params_schema: None,
         execution_timeout: None,
+        publisher: Publisher::Administrator,
     };
-    server.store.version_publish(&new).await.unwrap();
+    server
+        .store
+        .version_publish(&new, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
     (workspace, definition)
 }
 
@@ -77,7 +90,7 @@ async fn changes_arrive_as_they_happen(on: BackendKind) {
     let mut all = server.client.changes(None).from_oldest();
     assert_eq!(all.next().await.unwrap().event.request, before);
     assert_eq!(all.next().await.unwrap().event.request, after);
-    let mut later = server.client.changes(None).after(change.cursor);
+    let mut later = server.client.changes(Some(ids.0)).after(change.cursor);
     let last = enqueue(&server, ids).await;
     assert_eq!(later.next().await.unwrap().event.request, last);
 }

@@ -7,7 +7,9 @@ use leasehold_core::{JobId, JobStatus, JsonText};
 use leasehold_testbed::BackendKind;
 use leasehold_testkit::{Process, example_program};
 use serde::Deserialize;
+use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 use tokio::task::block_in_place;
@@ -15,6 +17,8 @@ use tokio::task::block_in_place;
 const JOBS: usize = 1_000;
 /// Jobs that the killed worker has completed before.
 const KILL_AFTER: usize = 100;
+/// Ready jobs below which more are enqueued until the kill: a worker that starts late finds some too.
+const READY_MIN: u64 = 200;
 const LEASE_MS: &str = "2000";
 const WORK_SECONDS: &str = "0.004";
 
@@ -67,9 +71,9 @@ async fn start(server: &CountingServer, language: Language) -> Child {
     }
 }
 
-async fn enqueue(server: &CountingServer, count: usize) {
+async fn enqueue(server: &CountingServer, numbers: Range<usize>) {
     let job = |number: usize| NewJob::new("welcome", JsonText::of(&number).unwrap());
-    let jobs = (0..count).map(job).collect();
+    let jobs = numbers.map(job).collect();
     let jobs = server
         .client
         .job_enqueue_many(QUEUE, &NewJobs { jobs })
@@ -97,9 +101,23 @@ async fn held_by(server: &CountingServer, child: &Child) -> BTreeSet<JobId> {
         .collect()
 }
 
+/// Enqueues more jobs when few are ready.
+async fn top_up(server: &CountingServer, enqueued: &Cell<usize>) {
+    if server.client.queue_counts(QUEUE).await.unwrap().ready < READY_MIN {
+        let first = enqueued.get();
+        enqueue(server, first..first + JOBS).await;
+        enqueued.set(first + JOBS);
+    }
+}
+
 /// Kills the process when it has completed some jobs and leased others. Returns the leased ones.
-async fn kill_while_running(server: &CountingServer, victim: &mut Child) -> BTreeSet<JobId> {
+async fn kill_while_running(
+    server: &CountingServer,
+    victim: &mut Child,
+    enqueued: &Cell<usize>,
+) -> BTreeSet<JobId> {
     until("the victim has completed some jobs", async || {
+        top_up(server, enqueued).await;
         let done = jobs(server, JobStatus::Completed).await;
         done.iter()
             .filter(|job| victim.is(&job_result(job).by))
@@ -122,6 +140,7 @@ async fn kill_while_running(server: &CountingServer, victim: &mut Child) -> BTre
         }
         block_in_place(|| victim.process.cont());
         until("the victim has jobs", async || {
+            top_up(server, enqueued).await;
             !held_by(server, victim).await.is_empty()
         })
         .await;
@@ -130,7 +149,8 @@ async fn kill_while_running(server: &CountingServer, victim: &mut Child) -> BTre
 
 async fn killed_worker_loses_no_job(on: BackendKind, killed: Language) {
     let server = CountingServer::new(on).await;
-    enqueue(&server, JOBS).await;
+    enqueue(&server, 0..JOBS).await;
+    let enqueued = Cell::new(JOBS);
     let (mut python, mut rust) = (
         start(&server, Language::Python).await,
         start(&server, Language::Rust).await,
@@ -139,14 +159,16 @@ async fn killed_worker_loses_no_job(on: BackendKind, killed: Language) {
         Language::Python => (&mut python, &mut rust),
         Language::Rust => (&mut rust, &mut python),
     };
-    let held = kill_while_running(&server, victim).await;
+    let held = kill_while_running(&server, victim, &enqueued).await;
+    let enqueued = enqueued.get();
     until("all are completed", async || {
-        jobs(&server, JobStatus::Completed).await.len() == JOBS
+        let counts = server.client.queue_counts(QUEUE).await.unwrap();
+        counts.completed == enqueued as u64
     })
     .await;
     let done = jobs(&server, JobStatus::Completed).await;
     let payloads: BTreeSet<usize> = done.iter().map(|job| job_result(job).payload).collect();
-    assert_eq!(payloads, (0..JOBS).collect());
+    assert_eq!(payloads, (0..enqueued).collect());
     let mut taken_over = 0;
     for job in &done {
         let by = job_result(job).by;
@@ -164,7 +186,7 @@ async fn killed_worker_loses_no_job(on: BackendKind, killed: Language) {
     let counts = server.client.queue_counts(QUEUE).await.unwrap();
     assert_eq!(
         (counts.running, counts.failed, counts.completed),
-        (0, 0, JOBS as u64)
+        (0, 0, enqueued as u64)
     );
 }
 
@@ -193,7 +215,7 @@ async fn terminated_python_worker_returns_unstarted_jobs() {
     let server = CountingServer::new(BackendKind::Sqlite).await;
     let mut python = start(&server, Language::Python).await;
     server.until_waiting().await;
-    enqueue(&server, JOBS).await;
+    enqueue(&server, 0..JOBS).await;
     until("the worker runs jobs", async || {
         !held_by(&server, &python).await.is_empty()
     })
@@ -218,7 +240,7 @@ async fn waiting_python_worker_stops_at_once_without_leases() {
         server.state.waiting_claims() == 0
     })
     .await;
-    enqueue(&server, 1).await;
+    enqueue(&server, 0..1).await;
     let counts = server.client.queue_counts(QUEUE).await.unwrap();
     assert_eq!(counts.ready, 1);
 }

@@ -1,5 +1,6 @@
 //! `leasehold job work`: a worker that starts a program for each job.
 
+use crate::child_environment::private_variables;
 use crate::command_error::CommandResult;
 use crate::exit::{Exit, Failure};
 use crate::input;
@@ -8,7 +9,7 @@ use crate::output::clean;
 use crate::session::Session;
 use clap::Args;
 use leasehold_client::HttpSource;
-use leasehold_client::api::key::Scope;
+use leasehold_client::api::key::{Access, Payloads, Scope};
 use leasehold_worker::{JobContext, JobError, Worker};
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
@@ -105,8 +106,13 @@ impl WorkArgs {
         let has_access = match &session.me().await?.scope {
             Scope::Admin => true,
             Scope::Worker { queues } => queues.contains(&self.queue),
-            Scope::Workspace { .. } => false,
+            Scope::Workspace { .. } | Scope::Metrics => false,
         };
+        let me = session.me().await?;
+        if has_access && (me.access == Access::Read || me.payloads == Payloads::Hidden) {
+            let message = "access denied: a read-only key, or one from which payloads are hidden, cannot run jobs";
+            return Err(Failure::new(Exit::Denied, message).into());
+        }
         if has_access {
             return Ok(());
         }
@@ -157,7 +163,11 @@ async fn run(command: &[String], payload: &Value, job: &JobContext) -> Result<Va
     let [program, arguments @ ..] = command else {
         return Err(JobError::permanent("no program given"));
     };
-    let mut child = Command::new(program)
+    let mut command = Command::new(program);
+    for variable in private_variables() {
+        command.env_remove(variable);
+    }
+    let mut child = command
         .args(arguments)
         .env("LEASEHOLD_JOB_ID", job.id().to_string())
         .env("LEASEHOLD_JOB_KIND", job.kind())

@@ -11,7 +11,7 @@ use crate::session::Session;
 use clap::Args;
 use leasehold_client::api::request::{NewRequest, NewRequests};
 use leasehold_core::duration::millis;
-use leasehold_core::{DefinitionId, RequestId, Timestamp, WorkspaceId};
+use leasehold_core::{DefinitionId, JsonText, RequestId, Timestamp, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ pub struct EnqueueArguments {
 #[serde(deny_unknown_fields)]
 struct Line {
     #[serde(default)]
-    params: Value,
+    params: JsonText,
     #[serde(default)]
     priority: i16,
     run_at: Option<Timestamp>,

@@ -55,6 +55,8 @@ pub enum RequestAction {
         force: bool,
     },
     /// Enqueue a copy of a failed request; the failed request stays unchanged.
+    ///
+    /// Rejected while an earlier redrive of the request has not ended. After that another redrive repeats the work, even if the earlier one completed.
     Redrive {
         /// Request id.
         id: RequestId,
@@ -182,7 +184,7 @@ async fn print(session: &Session, request: &Request) -> CommandResult {
             display::optional_timestamp(request.cancel_requested_at),
         ),
         ("finished", display::optional_timestamp(request.finished_at)),
-        ("params", clean(&display::value(&request.params))),
+        ("params", clean(request.params.as_str())),
     ])?)
 }
 

@@ -38,6 +38,8 @@ fn workspace(name: &str, plan: Plan, in_use: u32, counts: [u64; 5]) -> Workspace
             plan,
             max_concurrent_executions: plan.max_concurrent_executions(),
             overridden: false,
+            max_pending: 1_000_000,
+            max_open_bytes: plan.max_open_bytes(),
             paused: false,
             created_at: at(0),
         },
@@ -52,6 +54,7 @@ fn workspace(name: &str, plan: Plan, in_use: u32, counts: [u64; 5]) -> Workspace
             completed,
             failed,
         },
+        open_bytes: None,
     }
 }
 

@@ -49,10 +49,7 @@ fn child_process_runs_top() {
 }
 
 async fn start(server: &DemoServer) -> Pty {
-    let new = NewKey {
-        name: "test".to_owned(),
-        scope: Scope::Admin,
-    };
+    let new = NewKey::full("test", Scope::Admin);
     let key = server.session.client.key_create(&new).await.unwrap();
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", PROGRAM, "--nocapture", "--test-threads=1"]);

@@ -32,10 +32,7 @@ async fn top(server: &str, key: &str) -> Result<(), Failure> {
 }
 
 async fn key(test_server: &DemoServer, scope: Scope) -> String {
-    let new = NewKey {
-        name: "test".to_owned(),
-        scope,
-    };
+    let new = NewKey::full("test", scope);
     test_server
         .session
         .client

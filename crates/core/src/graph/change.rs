@@ -1,8 +1,11 @@
 //! The changes of a graph within one store operation: its state before, the nodes that ended, and what the store has to write.
 
 use super::machine::{GraphEvent, GraphStop, Machine, Step};
+use super::node::Node;
 use super::state::GraphState;
-use super::work::{NodeContext, NodeWork};
+use super::work::NodeContext;
+use crate::limits::NODE_ROW_BYTES;
+use crate::queue_access::refusal_text;
 use crate::{ExecutionId, JsonText, WorkspaceId};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -18,7 +21,8 @@ pub struct GraphChange {
     has_changed: bool,
     error: Option<String>,
     ended: Vec<NodeEnd>,
-    begin: Vec<(usize, NodeWork)>,
+    /// The nodes to start, with the payloads to store.
+    begin: Vec<(usize, JsonText)>,
     abandon: Vec<usize>,
 }
 
@@ -31,6 +35,8 @@ pub struct GraphOrigin {
     pub priority: i16,
     /// The caller's trace context.
     pub trace_context: Option<String>,
+    /// Whether a process crashed while it computed an input of the request. Then inputs are computed with nothing beside them.
+    pub crashed: bool,
 }
 
 /// How a node ended.
@@ -183,9 +189,38 @@ impl GraphChange {
         &self.ended
     }
 
-    /// Takes the nodes to enqueue and their work. A graph that has ended starts none.
-    pub fn take_begun(&mut self) -> Vec<(usize, NodeWork)> {
+    /// Returns whether there are nodes to enqueue.
+    pub fn begins_nodes(&self) -> bool {
+        !self.begin.is_empty()
+    }
+
+    /// Returns the node at this index.
+    pub fn node(&self, at: usize) -> &Node {
+        self.machine.node(at)
+    }
+
+    /// Returns the bytes that this operation writes for the graph: rows of jobs and nodes, outputs, errors and the state. Steps are bounded by
+    /// them, and they are what a workspace is charged. Call it before [`GraphChange::take_begun`].
+    pub fn written_bytes(&self) -> usize {
+        let begun = self.begin.iter();
+        let begun = begun.map(|(at, payload)| job_bytes(self.node(*at), payload, &self.origin));
+        let ended = self.ended.iter().map(|end| {
+            let output = end.output().map_or(0, |output| output.as_str().len());
+            NODE_ROW_BYTES + output + end.error().map_or(0, str::len)
+        });
+        let error = self.error.as_ref().map_or(0, String::len);
+        begun.chain(ended).sum::<usize>() + self.state.nodes().len() + error
+    }
+
+    /// Takes the nodes to enqueue and the payloads to store. A graph that has ended starts none.
+    pub fn take_begun(&mut self) -> Vec<(usize, JsonText)> {
         std::mem::take(&mut self.begin)
+    }
+
+    /// Returns the queues of the nodes to enqueue, in the order of the nodes.
+    pub fn begun_queues(&self) -> impl Iterator<Item = &str> {
+        let queue = move |(at, _): &(usize, JsonText)| self.node(*at).kind.queue();
+        self.begin.iter().map(queue)
     }
 
     /// Returns nodes that were started before and are now abandoned.
@@ -193,14 +228,15 @@ impl GraphChange {
         &self.abandon
     }
 
-    /// Ends the abandoned nodes; `attempts` returns the number of attempts of each.
-    pub fn end_abandoned(&mut self, attempts: impl Fn(usize) -> u32) {
+    /// Ends the abandoned nodes; `attempts` returns the number of attempts of each, or none if its job was never claimed. The end of such a node
+    /// is not recorded: it follows from the graph's.
+    pub fn end_abandoned(&mut self, attempts: impl Fn(usize) -> Option<u32>) {
         for node in std::mem::take(&mut self.abandon) {
-            self.ended.push(NodeEnd {
+            self.ended.extend(attempts(node).map(|attempts| NodeEnd {
                 node,
-                attempts: attempts(node),
+                attempts,
                 outcome: NodeOutcome::Abandoned,
-            });
+            }));
         }
     }
 
@@ -241,6 +277,27 @@ impl GraphChange {
         true
     }
 
+    /// Fails the first node to start whose job would go to a queue that `is_refused`, and the graph with it. The other nodes do not start.
+    pub fn refuse_queues(&mut self, is_refused: impl Fn(&str) -> bool) {
+        let refused = self.begin.iter().find_map(|(at, _)| {
+            let queue = self.node(*at).kind.task_queue()?;
+            is_refused(queue).then(|| (*at, refusal_text(queue)))
+        });
+        let Some((node, error)) = refused else {
+            return;
+        };
+        let machine = Arc::clone(&self.machine);
+        let Some(step) = machine.apply(&mut self.state, GraphEvent::Failed(node)) else {
+            return;
+        };
+        self.record_end(NodeEnd {
+            node,
+            attempts: 0,
+            outcome: NodeOutcome::Failed(error),
+        });
+        self.abandon_nodes(step.abandon);
+    }
+
     /// Stops the graph. Returns false if it had already ended.
     pub fn stop(&mut self, stop: GraphStop, reason: &str) -> bool {
         let machine = Arc::clone(&self.machine);
@@ -261,7 +318,10 @@ impl GraphChange {
             outputs: &source.outputs,
         };
         let machine = Arc::clone(&self.machine);
-        let prepared = machine.prepare(&mut self.state, step, &context);
+        let origin = &self.origin;
+        let row_bytes =
+            |at: usize, payload: &JsonText| job_bytes(machine.node(at), payload, origin);
+        let prepared = machine.prepare_references(&mut self.state, step, &context, row_bytes);
         self.begin.extend(prepared.begin);
         if let Some((node, problem)) = prepared.failed {
             self.record_end(NodeEnd {
@@ -288,6 +348,12 @@ impl GraphChange {
         }
         self.ended.push(end);
     }
+}
+
+/// Returns the bytes of the rows of a node that starts.
+fn job_bytes(node: &Node, payload: &JsonText, origin: &GraphOrigin) -> usize {
+    let trace_context = origin.trace_context.as_ref().map_or(0, String::len);
+    NODE_ROW_BYTES + node.job_kind().len() + payload.as_str().len() + trace_context
 }
 
 #[cfg(test)]

@@ -1,18 +1,17 @@
-//! The input of a node: params and all predecessor outputs, or what its `input` template and its URL select.
+//! The input of a node: params and all predecessor outputs, or what its `input` template selects.
+//!
+//! The size of an input is computed before the input is built, and the computation stops at the first byte over the limit.
 
-use super::node::{Node, NodeKind};
-use crate::limits::{JSON_MAX_DEPTH, NODE_INPUT_MAX_BYTES, STEP_MAX_BYTES};
-use crate::{JsonText, json};
-use serde::{Serialize, Serializer};
-use serde_json::{Map, Value};
-use std::cell::{OnceCell, RefCell};
-use std::collections::{HashMap, HashSet};
-use std::fmt::Write;
-use std::rc::Rc;
+use super::lookup::{FoundValue, Lookup};
+use super::machine::Machine;
+use super::node::Node;
+use super::pointer::{Target, pointer, pointers, target};
+use super::work::NodeContext;
+use crate::JsonText;
+use crate::limits::{JSON_MAX_DEPTH, NODE_INPUT_MAX_BYTES, STEP_READ_MAX_BYTES, URL_MAX_CHARS};
+use serde_json::Value;
+use std::collections::HashMap;
 use thiserror::Error;
-
-/// The key of a reference in a template.
-pub(super) const FROM: &str = "$from";
 
 /// Why the input of a node cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -26,16 +25,24 @@ pub enum InputProblem {
     /// An empty text, `.` or `..` would change which resource the URL names.
     #[error("cannot build the node's url: {0} must not be empty or consist of dots")]
     NoSegment(String),
+    /// Longer than a URL may be.
+    #[error("cannot build the node's url: it exceeds {URL_MAX_CHARS} characters with {0} inserted")]
+    UrlTooLong(String),
     /// Larger than an input may be.
     #[error(
-        "the node's input has {0} bytes of JSON, the maximum is {NODE_INPUT_MAX_BYTES}; select less with `input`"
+        "the node's input exceeds {NODE_INPUT_MAX_BYTES} bytes of JSON; select less with `input`"
     )]
-    TooLarge(usize),
-    /// The inputs of the nodes that start together are too large.
+    TooLarge,
+    /// The documents that inputs are built from are too large.
     #[error(
-        "the inputs of the nodes that start together exceed {STEP_MAX_BYTES} bytes of JSON; select less with `input`"
+        "the nodes that start together read {0} bytes of params and outputs, the maximum is {STEP_READ_MAX_BYTES}; return smaller outputs"
     )]
-    TooMuchAtOnce,
+    TooMuchToRead(usize),
+    /// The nodes that start together would write too much.
+    #[error(
+        "the nodes that start together write more than {0} bytes; select less with `input`, or start fewer nodes at once"
+    )]
+    TooMuchAtOnce(usize),
     /// Nested deeper than a job's payload may be.
     #[error("the node's input is nested too deep; select less with `input`")]
     TooDeep,
@@ -44,301 +51,256 @@ pub enum InputProblem {
     NotJson,
 }
 
-/// What inputs are built from.
-pub(super) struct Sources<'a> {
-    pub(super) documents: &'a ParsedDocuments,
-    pub(super) params: &'a JsonText,
-    /// The outputs of the predecessors by id; none is null.
-    pub(super) nodes: Vec<(&'a str, Option<&'a JsonText>)>,
+/// Params and outputs with the values that some nodes refer to. Each document is read once for all of them.
+pub(super) struct Documents<'a> {
+    params: Lookup<'a>,
+    outputs: HashMap<usize, Lookup<'a>>,
 }
 
-/// Builds the input of a node.
-pub(super) fn input(node: &Node, sources: &Sources<'_>) -> Result<JsonText, InputProblem> {
-    let text = match &node.input {
-        None => {
-            let outputs = sources.nodes.iter().filter_map(|(_, output)| *output);
-            let bytes: usize = outputs.map(|output| output.as_str().len()).sum();
-            let bytes = bytes + sources.params.as_str().len();
-            if bytes > NODE_INPUT_MAX_BYTES {
-                return Err(InputProblem::TooLarge(bytes));
-            }
-            JsonText::of(&DefaultInput(sources))
-        }
-        Some(template) => JsonText::of(&fill(template, sources, &mut 0)?),
-    };
-    let text = text.map_err(|_| InputProblem::NotJson)?;
-    match text.as_str().len() {
-        bytes if bytes > NODE_INPUT_MAX_BYTES => Err(InputProblem::TooLarge(bytes)),
-        // The innermost values and the enclosing payload add a level each.
-        _ if json::depth(text.as_str()) + 2 > JSON_MAX_DEPTH => Err(InputProblem::TooDeep),
-        _ => Ok(text),
-    }
-}
-
-/// Replaces the placeholders of a URL by percent-encoded values.
-pub(super) fn url(template: &str, sources: &Sources<'_>) -> Result<String, InputProblem> {
-    if !template.contains('{') {
-        return Ok(template.to_owned());
-    }
-    let mut url = String::with_capacity(template.len());
-    for part in url_parts(template) {
-        match part {
-            UrlPart::Text(text) => url.push_str(text),
-            UrlPart::Pointer(pointer) => {
-                let text = match sources.at(pointer)? {
-                    Value::String(text) => text,
-                    plain @ (Value::Number(_) | Value::Bool(_)) => plain.to_string(),
-                    Value::Null | Value::Array(_) | Value::Object(_) => {
-                        return Err(InputProblem::NotPlain(pointer.to_owned()));
-                    }
-                };
-                if text.bytes().all(|byte| byte == b'.') {
-                    return Err(InputProblem::NoSegment(pointer.to_owned()));
-                }
-                encode(&mut url, &text);
-            }
-        }
-    }
-    Ok(url)
-}
-
-pub(super) enum UrlPart<'a> {
-    Text(&'a str),
-    Pointer(&'a str),
-}
-
-/// Splits a URL template; an unclosed brace is text.
-pub(super) fn url_parts(template: &str) -> Vec<UrlPart<'_>> {
-    let mut parts = Vec::new();
-    let mut rest = template;
-    while let Some((text, behind)) = rest.split_once('{') {
-        let Some((pointer, next)) = behind.split_once('}') else {
-            break;
+impl<'a> Documents<'a> {
+    /// Reads what the inputs of these nodes are built from.
+    pub(super) fn read(
+        machine: &Machine,
+        nodes: &[usize],
+        context: &NodeContext<'a>,
+    ) -> Result<Self, InputProblem> {
+        let mut documents = Self {
+            params: Lookup::new(context.params.as_str()),
+            outputs: HashMap::new(),
         };
-        parts.push(UrlPart::Text(text));
-        parts.push(UrlPart::Pointer(pointer));
-        rest = next;
-    }
-    parts.push(UrlPart::Text(rest));
-    parts
-}
-
-fn encode(url: &mut String, text: &str) {
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            url.push(char::from(byte));
-        } else {
-            // Writing to a `String` cannot fail.
-            let _ = write!(url, "%{byte:02X}");
+        for before in machine.needs(nodes) {
+            let output = context.outputs.get(&before);
+            let text = output.map_or("null", JsonText::as_str);
+            documents.outputs.insert(before, Lookup::new(text));
+        }
+        let bytes = documents.bytes();
+        if bytes > STEP_READ_MAX_BYTES {
+            return Err(InputProblem::TooMuchToRead(bytes));
+        }
+        for &at in nodes {
+            documents.want(machine, at);
+        }
+        documents.params.scan();
+        documents.outputs.values_mut().for_each(Lookup::scan);
+        let are_json = documents.outputs.values().all(Lookup::is_json);
+        match are_json && documents.params.is_json() {
+            true => Ok(documents),
+            false => Err(InputProblem::NotJson),
         }
     }
-}
 
-/// Returns the pointer of an object that is a reference.
-pub(super) fn pointer(fields: &Map<String, Value>) -> Option<&Value> {
-    fields.get(FROM).filter(|_| fields.len() == 1)
-}
+    /// Returns the bytes of all documents.
+    pub(super) fn bytes(&self) -> usize {
+        self.params.bytes() + self.outputs.values().map(Lookup::bytes).sum::<usize>()
+    }
 
-/// Replaces the references of a template. `bytes` counts what was inserted so far, because a template can repeat a reference.
-fn fill(template: &Value, sources: &Sources<'_>, bytes: &mut usize) -> Result<Value, InputProblem> {
-    match template {
-        Value::Object(fields) => {
-            if let Some(Value::String(pointer)) = pointer(fields) {
-                let found = sources.at(pointer)?;
-                *bytes += size(&found);
-                if *bytes > NODE_INPUT_MAX_BYTES {
-                    return Err(InputProblem::TooLarge(*bytes));
+    /// Returns the bytes of the documents that the input of this node is built from.
+    pub(super) fn bytes_of(&self, machine: &Machine, at: usize) -> usize {
+        let outputs = machine.needs(&[at]).into_iter();
+        let outputs = outputs.filter_map(|before| self.outputs.get(&before));
+        self.params.bytes() + outputs.map(Lookup::bytes).sum::<usize>()
+    }
+
+    fn want(&mut self, machine: &Machine, at: usize) {
+        let node = machine.node(at);
+        if node.input.is_none() && node.kind.has_default_input() {
+            self.params.want("");
+            self.want_outputs(machine, at);
+        }
+        for pointer in pointers(node) {
+            match target(pointer) {
+                Some(Target::Params(rest)) => self.params.want(rest),
+                Some(Target::Nodes) => self.want_outputs(machine, at),
+                Some(Target::Node { id, rest }) => {
+                    let output = machine.position(&id);
+                    let output = output.and_then(|before| self.outputs.get_mut(&before));
+                    output.into_iter().for_each(|output| output.want(rest));
                 }
-                return Ok(found);
+                None => {}
             }
-            let mut object = Map::with_capacity(fields.len());
-            for (name, value) in fields {
-                object.insert(name.clone(), fill(value, sources, bytes)?);
-            }
-            Ok(Value::Object(object))
         }
-        Value::Array(items) => {
-            let items = items.iter().map(|item| fill(item, sources, bytes));
-            items.collect::<Result<_, _>>().map(Value::Array)
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Ok(template.clone()),
     }
-}
 
-/// Estimates the bytes of a value as JSON; never too high.
-fn size(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 1,
-        Value::String(text) => text.len() + 2,
-        Value::Array(items) => 2 + items.iter().map(size).sum::<usize>(),
-        Value::Object(fields) => {
-            let fields = fields
-                .iter()
-                .map(|(name, value)| name.len() + 3 + size(value));
-            2 + fields.sum::<usize>()
+    fn want_outputs(&mut self, machine: &Machine, at: usize) {
+        for before in machine.predecessors(at) {
+            let output = self.outputs.get_mut(before);
+            output.into_iter().for_each(|output| output.want(""));
         }
     }
 }
 
-/// Params and outputs, each parsed once for all nodes that start together.
-#[derive(Default)]
-pub(super) struct ParsedDocuments {
-    params: OnceCell<Option<Value>>,
-    outputs: RefCell<HashMap<String, Rc<Value>>>,
-}
-
-impl ParsedDocuments {
-    fn params(&self, text: &JsonText) -> Result<&Value, InputProblem> {
-        let read = self.params.get_or_init(|| text.read().ok());
-        read.as_ref().ok_or(InputProblem::NotJson)
-    }
-
-    fn output(&self, id: &str, text: Option<&JsonText>) -> Result<Rc<Value>, InputProblem> {
-        if let Some(known) = self.outputs.borrow().get(id) {
-            return Ok(Rc::clone(known));
-        }
-        let read = text.map_or(Ok(Value::Null), JsonText::read);
-        let read = Rc::new(read.map_err(|_| InputProblem::NotJson)?);
-        self.outputs
-            .borrow_mut()
-            .insert(id.to_owned(), Rc::clone(&read));
-        Ok(read)
-    }
+/// What the input of one node is built from.
+pub(super) struct NodeSources<'a> {
+    pub(super) machine: &'a Machine,
+    pub(super) at: usize,
+    pub(super) documents: &'a Documents<'a>,
 }
 
 /// The target of a pointer.
-enum Target<'a> {
-    Params(&'a str),
-    Nodes,
-    Node { id: String, rest: &'a str },
+pub(super) enum InputSource<'a> {
+    Value(FoundValue<'a>),
+    /// The outputs of all predecessors.
+    Outputs,
 }
 
-fn target(pointer: &str) -> Option<Target<'_>> {
-    let below = pointer.strip_prefix('/')?;
-    let (first, rest) = split(below);
-    match first {
-        "params" => Some(Target::Params(rest)),
-        "nodes" if rest.is_empty() => Some(Target::Nodes),
-        "nodes" => {
-            let (id, rest) = split(&rest[1..]);
-            let id = id.replace("~1", "/").replace("~0", "~");
-            Some(Target::Node { id, rest })
-        }
-        _ => None,
+impl<'a> NodeSources<'a> {
+    /// Resolves a pointer.
+    pub(super) fn at(&self, pointer: &str) -> Result<InputSource<'a>, InputProblem> {
+        let missing = || InputProblem::Missing(pointer.to_owned());
+        let found = match target(pointer).ok_or_else(missing)? {
+            Target::Params(rest) => self.documents.params.at(rest),
+            Target::Nodes => return Ok(InputSource::Outputs),
+            Target::Node { id, rest } => {
+                let position = self.machine.position(&id);
+                let is_before = |before: &usize| {
+                    self.machine
+                        .predecessors(self.at)
+                        .binary_search(before)
+                        .is_ok()
+                };
+                let output = position.filter(is_before);
+                let output = output.and_then(|before| self.documents.outputs.get(&before));
+                output.and_then(|output| output.at(rest))
+            }
+        };
+        found.map(InputSource::Value).ok_or_else(missing)
     }
-}
 
-/// Splits off the first part of a path; the rest keeps its slash.
-fn split(path: &str) -> (&str, &str) {
-    path.split_at(path.find('/').unwrap_or(path.len()))
-}
+    /// Returns the bytes of the node's input without building it.
+    pub(super) fn input_bytes(&self, node: &Node) -> Result<usize, InputProblem> {
+        let mut size = InputSize(0);
+        self.write(node, &mut size)?;
+        Ok(size.0)
+    }
 
-/// The predecessors whose outputs a node's input uses.
-pub(super) enum ReferencedOutputs {
-    All,
-    Only(HashSet<String>),
-}
+    /// Builds the node's input.
+    pub(super) fn input(&self, node: &Node) -> Result<JsonText, InputProblem> {
+        let mut text = String::with_capacity(self.input_bytes(node)?);
+        self.write(node, &mut text)?;
+        Ok(JsonText::trusted(text))
+    }
 
-impl ReferencedOutputs {
-    pub(super) fn of(node: &Node) -> Self {
-        let mut pointers = Vec::new();
-        if let NodeKind::Http { url, .. } = &node.kind {
-            pointers.extend(url_parts(url).into_iter().filter_map(|part| match part {
-                UrlPart::Pointer(pointer) => Some(pointer),
-                UrlPart::Text(_) => None,
-            }));
-        }
+    fn write(&self, node: &Node, out: &mut impl InputWriter) -> Result<(), InputProblem> {
         match &node.input {
-            None if node.kind.has_default_input() => return Self::All,
-            Some(template) => collect(template, &mut pointers),
-            None => {}
-        }
-        let mut ids = HashSet::new();
-        for pointer in pointers {
-            match target(pointer) {
-                Some(Target::Nodes) => return Self::All,
-                Some(Target::Node { id, .. }) => ids.extend([id]),
-                Some(Target::Params(_)) | None => {}
+            Some(template) => self.fill(template, 0, out),
+            None => {
+                let params = self.documents.params.at("").ok_or(InputProblem::NotJson)?;
+                out.push(r#"{"params":"#)?;
+                insert(params, 1, out)?;
+                out.push(r#","nodes":"#)?;
+                self.write_outputs(1, out)?;
+                out.push("}")
             }
         }
-        Self::Only(ids)
     }
 
-    pub(super) fn contains(&self, id: &str) -> bool {
-        match self {
-            Self::All => true,
-            Self::Only(ids) => ids.contains(id),
+    /// Writes an object of the outputs of all predecessors, verbatim.
+    fn write_outputs(&self, level: usize, out: &mut impl InputWriter) -> Result<(), InputProblem> {
+        check_depth(level + 1)?;
+        let mut separator = "{";
+        for before in self.machine.predecessors(self.at) {
+            let output = self.documents.outputs.get(before);
+            let output = output.and_then(|output| output.at(""));
+            out.push(separator)?;
+            push_text(self.machine.node(*before).id(), out)?;
+            out.push(":")?;
+            insert(output.ok_or(InputProblem::NotJson)?, level + 1, out)?;
+            separator = ",";
         }
+        out.push(if separator == "{" { "{}" } else { "}" })
+    }
+
+    /// Writes a template with its references replaced. `level` is the number of arrays and objects around it.
+    fn fill(
+        &self,
+        template: &Value,
+        level: usize,
+        out: &mut impl InputWriter,
+    ) -> Result<(), InputProblem> {
+        match template {
+            Value::Object(fields) => {
+                if let Some(Value::String(pointer)) = pointer(fields) {
+                    return match self.at(pointer)? {
+                        InputSource::Value(found) => insert(found, level, out),
+                        InputSource::Outputs => self.write_outputs(level, out),
+                    };
+                }
+                check_depth(level + 1)?;
+                out.push("{")?;
+                for (number, (name, value)) in fields.iter().enumerate() {
+                    out.push(if number > 0 { "," } else { "" })?;
+                    push_text(name, out)?;
+                    out.push(":")?;
+                    self.fill(value, level + 1, out)?;
+                }
+                out.push("}")
+            }
+            Value::Array(items) => {
+                check_depth(level + 1)?;
+                out.push("[")?;
+                for (number, item) in items.iter().enumerate() {
+                    out.push(if number > 0 { "," } else { "" })?;
+                    self.fill(item, level + 1, out)?;
+                }
+                out.push("]")
+            }
+            Value::String(text) => push_text(text, out),
+            Value::Null | Value::Bool(_) | Value::Number(_) => out.push(&template.to_string()),
+        }
+    }
+}
+
+/// Receives the text of an input.
+trait InputWriter {
+    /// Appends; fails if the input becomes larger than it may be.
+    fn push(&mut self, text: &str) -> Result<(), InputProblem>;
+}
+
+/// Counts the bytes of an input.
+struct InputSize(usize);
+
+impl InputWriter for InputSize {
+    fn push(&mut self, text: &str) -> Result<(), InputProblem> {
+        self.0 += text.len();
+        match self.0 > NODE_INPUT_MAX_BYTES {
+            true => Err(InputProblem::TooLarge),
+            false => Ok(()),
+        }
+    }
+}
+
+impl InputWriter for String {
+    fn push(&mut self, text: &str) -> Result<(), InputProblem> {
+        self.push_str(text);
+        Ok(())
+    }
+}
+
+fn insert(
+    found: FoundValue<'_>,
+    level: usize,
+    out: &mut impl InputWriter,
+) -> Result<(), InputProblem> {
+    out.push(found.text)?;
+    check_depth(level + found.depth)
+}
+
+fn push_text(text: &str, out: &mut impl InputWriter) -> Result<(), InputProblem> {
+    let text = serde_json::to_string(text).map_err(|_| InputProblem::NotJson)?;
+    out.push(&text)
+}
+
+/// The innermost values and the enclosing payload add a level each.
+fn check_depth(depth: usize) -> Result<(), InputProblem> {
+    match depth + 2 > JSON_MAX_DEPTH {
+        true => Err(InputProblem::TooDeep),
+        false => Ok(()),
     }
 }
 
 /// Returns whether a call with this method has a body.
 pub(super) fn has_body(method: &str) -> bool {
     matches!(method, "POST" | "PUT" | "PATCH")
-}
-
-fn collect<'a>(template: &'a Value, pointers: &mut Vec<&'a str>) {
-    match template {
-        Value::Object(fields) => match pointer(fields) {
-            Some(target) => pointers.extend(target.as_str()),
-            None => fields.values().for_each(|value| collect(value, pointers)),
-        },
-        Value::Array(items) => items.iter().for_each(|item| collect(item, pointers)),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-impl Sources<'_> {
-    /// Resolves a pointer.
-    fn at(&self, pointer: &str) -> Result<Value, InputProblem> {
-        let missing = || InputProblem::Missing(pointer.to_owned());
-        match target(pointer).ok_or_else(missing)? {
-            Target::Params(rest) => {
-                let params = self.documents.params(self.params)?;
-                params.pointer(rest).cloned().ok_or_else(missing)
-            }
-            Target::Nodes => {
-                let mut all = Map::new();
-                for (id, output) in &self.nodes {
-                    let output = self.documents.output(id, *output)?;
-                    all.insert((*id).to_owned(), Value::clone(&output));
-                }
-                Ok(Value::Object(all))
-            }
-            Target::Node { id, rest } => {
-                let known = self.nodes.iter().find(|(known, _)| *known == id);
-                let (_, output) = known.ok_or_else(missing)?;
-                let output = self.documents.output(&id, *output)?;
-                output.pointer(rest).cloned().ok_or_else(missing)
-            }
-        }
-    }
-}
-
-/// The input of a node without a template: params and outputs, verbatim.
-struct DefaultInput<'a>(&'a Sources<'a>);
-
-impl Serialize for DefaultInput<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Document<'a> {
-            params: &'a JsonText,
-            nodes: Outputs<'a>,
-        }
-        let document = Document {
-            params: self.0.params,
-            nodes: Outputs(&self.0.nodes),
-        };
-        document.serialize(serializer)
-    }
-}
-
-struct Outputs<'a>(&'a [(&'a str, Option<&'a JsonText>)]);
-
-impl Serialize for Outputs<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().copied())
-    }
 }
 
 #[cfg(test)]

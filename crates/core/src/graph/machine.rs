@@ -1,18 +1,23 @@
 //! The state machine that runs a graph: maps a state and an event to the next state and the nodes to start. Both engines use it.
 
-use super::input::{InputProblem, ParsedDocuments, ReferencedOutputs};
+use super::input::{Documents, InputProblem};
+use super::pointer::ReferencedOutputs;
+use super::reference;
 use super::state::{GraphState, NodeEvent, NodeState};
 use super::work::{NodeContext, NodeWork};
 use super::{Graph, GraphProblem, Node};
-use crate::ExecutionEnd;
-use crate::limits::{ERROR_MAX_CHARS, STEP_MAX_BYTES};
+use crate::limits::{ERROR_MAX_CHARS, STEP_BASE_BYTES, STEP_BYTES_FACTOR, STEP_INLINE_MAX_BYTES};
 use crate::text::clip;
+use crate::{ExecutionEnd, JsonText};
 use std::collections::{BTreeSet, HashMap};
 
 /// A validated graph with its edges indexed in both directions.
 #[derive(Clone, Debug)]
 pub struct Machine {
     graph: Graph,
+    /// The bytes of the graph as JSON.
+    bytes: usize,
+    positions: HashMap<String, usize>,
     predecessors: Vec<Vec<usize>>,
     successors: Vec<Vec<usize>>,
 }
@@ -60,11 +65,11 @@ pub struct Step {
     pub end: Option<ExecutionEnd>,
 }
 
-/// A step with the work of each node to start.
+/// A step with the work of each node to start, or with what is stored of it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PreparedStep {
+pub struct PreparedStep<Work = NodeWork> {
     /// Nodes to start and their work, in the order of the graph's node list.
-    pub begin: Vec<(usize, NodeWork)>,
+    pub begin: Vec<(usize, Work)>,
     /// Running nodes to abandon.
     pub abandon: Vec<usize>,
     /// A node whose input could not be built, and the error.
@@ -77,19 +82,25 @@ impl Machine {
     /// Validates a graph and builds its machine.
     pub fn new(graph: Graph) -> Result<Self, GraphProblem> {
         graph.validate()?;
-        let position: HashMap<&str, usize> = graph.positions();
+        let positions = graph.positions().into_iter();
+        let positions: HashMap<String, usize> =
+            positions.map(|(id, at)| (id.to_owned(), at)).collect();
         let mut predecessors = vec![Vec::new(); graph.nodes.len()];
         let mut successors = vec![Vec::new(); graph.nodes.len()];
         for edge in &graph.edges {
-            let (from, to) = (position[edge.from.as_str()], position[edge.to.as_str()]);
+            let (from, to) = (positions[&edge.from], positions[&edge.to]);
             successors[from].push(to);
             predecessors[to].push(from);
         }
         for neighbours in predecessors.iter_mut().chain(&mut successors) {
             neighbours.sort_unstable();
         }
+        // A graph consists of texts and numbers, so serialization cannot fail.
+        let bytes = serde_json::to_string(&graph).map_or(0, |text| text.len());
         Ok(Self {
             graph,
+            bytes,
+            positions,
             predecessors,
             successors,
         })
@@ -103,6 +114,11 @@ impl Machine {
     /// Returns the node at this index.
     pub fn node(&self, at: usize) -> &Node {
         &self.graph.nodes[at]
+    }
+
+    /// Returns the index of the node with this id.
+    pub(super) fn position(&self, id: &str) -> Option<usize> {
+        self.positions.get(id).copied()
     }
 
     /// Returns whether a state belongs to a graph of this size.
@@ -169,15 +185,53 @@ impl Machine {
         step: Step,
         context: &NodeContext<'_>,
     ) -> PreparedStep {
+        let max_bytes = |_: &Documents<'_>| STEP_INLINE_MAX_BYTES;
+        self.prepare_each(state, step, context, max_bytes, |at, documents| {
+            let work = self.work_with(at, context, documents)?;
+            let bytes = work.bytes();
+            Ok((work, bytes))
+        })
+    }
+
+    /// Checks the work of each node to start without building it, and returns the payload to store: a reference, from which a claim builds the
+    /// work by [`Machine::payloads`]. `row_bytes` returns what a node's rows take with their payload.
+    pub fn prepare_references(
+        &self,
+        state: &mut GraphState,
+        step: Step,
+        context: &NodeContext<'_>,
+        row_bytes: impl Fn(usize, &JsonText) -> usize,
+    ) -> PreparedStep<JsonText> {
+        let read = |documents: &Documents<'_>| documents.bytes() + self.bytes;
+        let max_bytes =
+            |documents: &Documents<'_>| STEP_BASE_BYTES + STEP_BYTES_FACTOR * read(documents);
+        self.prepare_each(state, step, context, max_bytes, |at, documents| {
+            let payload = reference::reference(self, at, documents)?;
+            let bytes = row_bytes(at, &payload);
+            Ok((payload, bytes))
+        })
+    }
+
+    fn prepare_each<Work>(
+        &self,
+        state: &mut GraphState,
+        step: Step,
+        context: &NodeContext<'_>,
+        max_bytes: impl Fn(&Documents<'_>) -> usize,
+        prepare: impl Fn(usize, &Documents<'_>) -> Result<(Work, usize), InputProblem>,
+    ) -> PreparedStep<Work> {
         let mut begin = Vec::with_capacity(step.begin.len());
-        let (documents, mut bytes) = (ParsedDocuments::default(), 0);
+        let documents = Documents::read(self, &step.begin, context);
+        let mut bytes = 0;
         for &at in &step.begin {
-            let work = self.work_with(at, context, &documents).and_then(|work| {
-                bytes += work.bytes();
-                if bytes > STEP_MAX_BYTES {
-                    return Err(InputProblem::TooMuchAtOnce);
+            let work = documents.as_ref().map_err(InputProblem::clone);
+            let work = work.and_then(|documents| {
+                let (work, own) = prepare(at, documents)?;
+                bytes += own;
+                match max_bytes(documents) {
+                    max if bytes > max => Err(InputProblem::TooMuchAtOnce(max)),
+                    _ => Ok(work),
                 }
-                Ok(work)
             });
             match work {
                 Ok(work) => begin.push((at, work)),

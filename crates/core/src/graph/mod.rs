@@ -2,11 +2,15 @@
 
 mod change;
 mod input;
+mod lookup;
 mod machine;
 mod node;
+mod pointer;
 mod problem;
+mod reference;
 mod run;
 mod state;
+mod url;
 mod validate;
 mod work;
 
@@ -15,11 +19,13 @@ pub use input::InputProblem;
 pub use machine::{GraphEvent, GraphStop, Machine, PreparedStep, Step};
 pub use node::{Node, NodeKind, NodeRetry};
 pub use problem::GraphProblem;
+pub use reference::NodeReference;
 pub use run::NodeRun;
 pub use state::{GraphState, IllegalNodeTransition, NodeEvent, NodeState};
 pub use work::{HttpCall, NodeContext, NodeWork};
 
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
 /// A directed acyclic graph: each node starts when all nodes with an edge to it have completed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -29,6 +35,15 @@ pub struct Graph {
     pub nodes: Vec<Node>,
     /// The edges.
     pub edges: Vec<Edge>,
+}
+
+impl Graph {
+    /// Returns the queues of its task nodes, each once, in the order of the node list.
+    pub fn task_queues(&self) -> Vec<&str> {
+        let mut seen = HashSet::new();
+        let queues = self.nodes.iter().filter_map(|node| node.kind.task_queue());
+        queues.filter(|queue| seen.insert(*queue)).collect()
+    }
 }
 
 /// The JSON form of a graph; `$schema` is for editors and ignored.

@@ -110,6 +110,14 @@ impl NodeKind {
         }
     }
 
+    /// Returns the queue that a task node names; none for other nodes.
+    pub fn task_queue(&self) -> Option<&str> {
+        match self {
+            Self::Task { queue, .. } => Some(queue),
+            Self::Http { .. } | Self::Delay { .. } => None,
+        }
+    }
+
     /// Returns whether a node without an `input` template receives params and outputs.
     pub(super) fn has_default_input(&self) -> bool {
         match self {

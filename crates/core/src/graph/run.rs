@@ -44,6 +44,17 @@ impl NodeRun {
         }
     }
 
+    /// Fills in the end of nodes that were cancelled before their job was claimed: they end with the graph, and their jobs are deleted.
+    pub fn end_cancelled(nodes: &mut [Self], graph_finished_at: Option<Timestamp>) {
+        for node in nodes {
+            let is_started = node.started_at.is_some() && node.finished_at.is_none();
+            if node.state == NodeState::Cancelled && is_started {
+                node.job = None;
+                node.finished_at = graph_finished_at;
+            }
+        }
+    }
+
     /// Returns the nodes of a graph in this state.
     pub fn all(graph: &Graph, state: &GraphState) -> Vec<Self> {
         let nodes = graph.nodes.iter().zip(state.nodes());

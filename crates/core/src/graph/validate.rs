@@ -5,6 +5,7 @@ use crate::limits::{GRAPH_MAX_EDGES, GRAPH_MAX_NODES};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 mod node;
+mod pointers;
 
 impl Graph {
     /// Checks that the graph can run.
@@ -67,7 +68,7 @@ impl Graph {
         let none = HashSet::new();
         for (index, node) in self.nodes.iter().enumerate() {
             let before = before.get(node.id()).unwrap_or(&none);
-            node::check_pointers(index, node, before)?;
+            pointers::check(index, node, before)?;
         }
         Ok(())
     }

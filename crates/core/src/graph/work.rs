@@ -1,9 +1,11 @@
 //! The work of a node, built from the node, the params and the outputs of its predecessors.
 
-use super::input::{self, InputProblem, ParsedDocuments, Sources};
+use super::input::{Documents, InputProblem, NodeSources};
 use super::machine::Machine;
 use super::node::{Node, NodeKind};
+use super::url;
 use crate::job::JobRetry;
+use crate::limits::MAX_ATTEMPTS_MAX;
 use crate::{ExecutionId, JsonText, WorkspaceId};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
@@ -13,6 +15,8 @@ use std::time::Duration;
 const CALL_WAIT_MIN: Duration = Duration::from_millis(100);
 /// Timeout of an HTTP call whose node sets none.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+/// Bytes of a payload besides the texts of its node: names of fields, ids, the method.
+const ENVELOPE_BYTES: usize = 256;
 
 /// What the work of a node is built from.
 #[derive(Clone, Copy, Debug)]
@@ -86,39 +90,50 @@ struct TaskPayload<'a> {
 impl Machine {
     /// Builds the work of the node at this index.
     pub fn work(&self, at: usize, context: &NodeContext<'_>) -> Result<NodeWork, InputProblem> {
-        self.work_with(at, context, &ParsedDocuments::default())
+        self.work_with(at, context, &Documents::read(self, &[at], context)?)
     }
 
-    /// Builds the work of a node with documents that were parsed for other nodes of the same execution.
+    /// Builds the payloads of the jobs of these nodes.
+    pub fn payloads(
+        &self,
+        nodes: &[usize],
+        context: &NodeContext<'_>,
+    ) -> Vec<Result<JsonText, InputProblem>> {
+        let documents = Documents::read(self, nodes, context);
+        let payload = |&at: &usize| {
+            let documents = documents.as_ref().map_err(InputProblem::clone)?;
+            let work = self.work_with(at, context, documents)?;
+            work.into_payload()
+        };
+        nodes.iter().map(payload).collect()
+    }
+
+    /// Builds the work of a node from documents that were read for it, perhaps with other nodes.
     pub(super) fn work_with(
         &self,
         at: usize,
         context: &NodeContext<'_>,
-        documents: &ParsedDocuments,
+        documents: &Documents<'_>,
     ) -> Result<NodeWork, InputProblem> {
         let node = self.node(at);
-        let sources = Sources {
+        let sources = NodeSources {
+            machine: self,
+            at,
             documents,
-            params: context.params,
-            nodes: self
-                .predecessors(at)
-                .iter()
-                .map(|&before| (self.node(before).id(), context.outputs.get(&before)))
-                .collect(),
         };
         match &node.kind {
-            NodeKind::Task { queue, kind } => {
+            NodeKind::Task { queue, .. } => {
                 let payload = TaskPayload {
                     execution_id: context.execution,
                     workspace_id: context.workspace,
                     node_id: &node.id,
-                    input: &input::input(node, &sources)?,
+                    input: &sources.input(node)?,
                 };
                 Ok(NodeWork::Task {
                     queue: queue.clone(),
-                    kind: kind.clone().unwrap_or_else(|| node.id.clone()),
+                    kind: node.job_kind().to_owned(),
                     payload: JsonText::of(&payload).map_err(|_| InputProblem::NotJson)?,
-                    retry: node.retry(),
+                    retry: node.job_retry(),
                     timeout: node.timeout,
                 })
             }
@@ -129,12 +144,15 @@ impl Machine {
             } => Ok(NodeWork::Http {
                 call: HttpCall {
                     method: method.clone(),
-                    url: input::url(url, &sources)?,
+                    url: url::url(url, &sources)?,
                     headers: headers.clone(),
-                    body: body(node, method, &sources)?,
+                    body: match node.kind.has_default_input() {
+                        true => Some(sources.input(node)?),
+                        false => None,
+                    },
                     idempotency_key: format!("{}/{}", context.execution, at),
                 },
-                retry: with_min_wait(node.retry()),
+                retry: node.job_retry(),
                 timeout: node.timeout.unwrap_or(CALL_TIMEOUT),
             }),
             NodeKind::Delay { milliseconds } => {
@@ -142,35 +160,88 @@ impl Machine {
             }
         }
     }
+
+    /// Computes the bytes of a node's work without building it.
+    pub(super) fn work_bytes(
+        &self,
+        at: usize,
+        documents: &Documents<'_>,
+    ) -> Result<usize, InputProblem> {
+        let node = self.node(at);
+        let sources = NodeSources {
+            machine: self,
+            at,
+            documents,
+        };
+        let mut bytes = ENVELOPE_BYTES + node.id.len();
+        if let NodeKind::Http { url, headers, .. } = &node.kind {
+            bytes += url::url(url, &sources)?.len() + header_bytes(headers);
+        }
+        if node.kind.has_default_input() {
+            bytes += sources.input_bytes(node)?;
+        }
+        Ok(bytes)
+    }
 }
 
-fn with_min_wait(mut retry: JobRetry) -> JobRetry {
-    retry.backoff.base = retry.backoff.base.max(CALL_WAIT_MIN);
-    retry.backoff.max = retry.backoff.max.max(CALL_WAIT_MIN);
-    retry
-}
+impl Node {
+    /// Returns the kind of its job.
+    pub fn job_kind(&self) -> &str {
+        match &self.kind {
+            NodeKind::Task { kind, .. } => kind.as_deref().unwrap_or(&self.id),
+            NodeKind::Http { .. } | NodeKind::Delay { .. } => self.kind.type_name(),
+        }
+    }
 
-impl NodeWork {
-    /// Returns the bytes of JSON it carries.
-    pub(super) fn bytes(&self) -> usize {
-        match self {
-            Self::Task { payload, .. } => payload.as_str().len(),
-            Self::Http { call, .. } => call.body.as_ref().map_or(0, |body| body.as_str().len()),
-            Self::Delay(_) => 0,
+    /// Returns the retry policy of its job.
+    pub fn job_retry(&self) -> JobRetry {
+        let mut retry = self.retry();
+        match self.kind {
+            NodeKind::Task { .. } => {}
+            NodeKind::Http { .. } => {
+                retry.backoff.base = retry.backoff.base.max(CALL_WAIT_MIN);
+                retry.backoff.max = retry.backoff.max.max(CALL_WAIT_MIN);
+            }
+            // A delay has no permanent failure.
+            NodeKind::Delay { .. } => retry.max_attempts = MAX_ATTEMPTS_MAX,
+        }
+        retry
+    }
+
+    /// Returns the timeout of one attempt of its job; none takes the queue's.
+    pub fn job_timeout(&self) -> Option<Duration> {
+        match self.kind {
+            NodeKind::Task { .. } | NodeKind::Delay { .. } => self.timeout,
+            NodeKind::Http { .. } => Some(self.timeout.unwrap_or(CALL_TIMEOUT)),
         }
     }
 }
 
-/// Returns the body of a call; none for methods without one.
-fn body(
-    node: &Node,
-    method: &str,
-    sources: &Sources<'_>,
-) -> Result<Option<JsonText>, InputProblem> {
-    if input::has_body(method) {
-        input::input(node, sources).map(Some)
-    } else {
-        Ok(None)
+fn header_bytes(headers: &BTreeMap<String, String>) -> usize {
+    let headers = headers.iter();
+    headers.map(|(name, value)| name.len() + value.len()).sum()
+}
+
+impl NodeWork {
+    /// Returns the bytes of texts and JSON it carries.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Task { payload, .. } => payload.as_str().len(),
+            Self::Http { call, .. } => {
+                let body = call.body.as_ref().map_or(0, |body| body.as_str().len());
+                call.url.len() + header_bytes(&call.headers) + body
+            }
+            Self::Delay(_) => 0,
+        }
+    }
+
+    /// Returns the payload of its job.
+    pub fn into_payload(self) -> Result<JsonText, InputProblem> {
+        match self {
+            Self::Task { payload, .. } => Ok(payload),
+            Self::Http { call, .. } => JsonText::of(&call).map_err(|_| InputProblem::NotJson),
+            Self::Delay(_) => Ok(JsonText::default()),
+        }
     }
 }
 

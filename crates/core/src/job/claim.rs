@@ -11,7 +11,7 @@ pub struct JobClaim {
     pub queue: String,
     /// The name of the worker; unique among workers.
     pub worker: String,
-    /// The maximum number.
+    /// The maximum number. Fewer are claimed if their payloads do not fit into [`CLAIM_MAX_BYTES`](crate::limits::CLAIM_MAX_BYTES).
     pub max: u32,
     /// The lease duration; none takes the queue's.
     pub lease: Option<Duration>,
@@ -71,6 +71,13 @@ pub struct JobRef {
 }
 
 impl ClaimedJob {
+    /// Returns the bytes that count towards [`CLAIM_MAX_BYTES`](crate::limits::CLAIM_MAX_BYTES).
+    pub fn bytes(&self) -> usize {
+        let progress = self.progress.as_ref().map_or(0, |json| json.as_str().len());
+        let error = self.last_error.as_ref().map_or(0, String::len);
+        self.payload.as_str().len() + progress + error
+    }
+
     /// Returns the reference that renews or finishes this claim.
     pub fn claim(&self) -> JobRef {
         JobRef {

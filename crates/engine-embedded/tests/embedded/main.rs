@@ -35,6 +35,7 @@ fn without_runner(store: Arc<dyn Store>, guard: impl Any + Send + Sync) -> Engin
 fn runners(store: &Arc<dyn Store>, options: &NodeRunnerOptions) -> NodeRunner {
     let loopback = OutboundOptions {
         allow: vec!["127.0.0.0/8".parse().unwrap()],
+        ..OutboundOptions::default()
     };
     let outbound = Outbound::new(loopback).unwrap();
     let source = Arc::new(StoreSource::new(store.clone()));

@@ -70,6 +70,7 @@ fn start_of(body: VersionBody) -> Start {
         }),
         priority: 0,
         params: JsonText::from(&json!({"amount": 42})),
+        crashed: false,
         trace: None,
         trace_context: None,
     }

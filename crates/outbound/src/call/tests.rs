@@ -11,6 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::net::TcpListener;
 
+mod denied;
 mod http_server;
 
 const SOON: Duration = Duration::from_secs(10);
@@ -26,8 +27,17 @@ fn get(url: impl Into<String>) -> HttpCall {
 }
 
 fn guard(allow: &[&str], lookup: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static) -> Outbound {
-    let allow = allow.iter().map(|text| text.parse().unwrap()).collect();
-    Outbound::with(AddressGuard::new(allow, DnsLookup::Fixed(Box::new(lookup)))).unwrap()
+    guard_with(allow, &[], lookup)
+}
+
+fn guard_with(
+    allow: &[&str],
+    deny: &[&str],
+    lookup: impl Fn(&str) -> Vec<IpAddr> + Send + Sync + 'static,
+) -> Outbound {
+    let rules = |texts: &[&str]| texts.iter().map(|text| text.parse().unwrap()).collect();
+    let lookup = DnsLookup::Fixed(Box::new(lookup));
+    Outbound::with(AddressGuard::new(rules(allow), rules(deny), lookup)).unwrap()
 }
 
 fn names(name: &str) -> Vec<IpAddr> {
@@ -36,6 +46,13 @@ fn names(name: &str) -> Vec<IpAddr> {
         "loopback.test" => &["127.0.0.1"],
         "ten.test" => &["10.0.0.1"],
         "metadata.test" => &["169.254.169.254"],
+        "azure.test" => &["168.63.129.16"],
+        "alibaba.test" => &["100.100.100.200"],
+        "oracle.test" => &["192.0.0.192"],
+        "multicast.test" => &["239.0.0.1"],
+        "reserved.test" => &["240.0.0.1"],
+        "documentation.test" => &["203.0.113.1"],
+        "teredo.test" => &["2001:0:7f00:1::1"],
         "six.test" => &["::1"],
         "mapped.test" => &["::ffff:127.0.0.1"],
         "unique.test" => &["fd00:ec2::254"],
@@ -72,6 +89,10 @@ const BLOCKED: &[&str] = &[
     "167772161",
     "012.0.0.1",
     "100.64.0.1",
+    "100.100.100.200",
+    "168.63.129.16",
+    "2822734096",
+    "0xa83f8110",
     "169.254.169.254",
     "2852039166",
     "0xa9fea9fe",
@@ -79,10 +100,15 @@ const BLOCKED: &[&str] = &[
     "172.16.0.1",
     "172.31.255.255",
     "192.0.0.1",
+    "192.0.0.192",
+    "192.0.2.1",
     "192.168.0.1",
     "3232235521",
     "198.18.0.1",
+    "198.51.100.1",
+    "203.0.113.1",
     "224.0.0.1",
+    "240.0.0.1",
     "255.255.255.255",
     "[::1]",
     "[::]",
@@ -94,10 +120,13 @@ const BLOCKED: &[&str] = &[
     "[::ffff:169.254.169.254]",
     "[64:ff9b::127.0.0.1]",
     "[64:ff9b::a9fe:a9fe]",
+    "[64:ff9b::168.63.129.16]",
+    "[::ffff:168.63.129.16]",
     "[64:ff9b:1::1]",
     "[fe80::1]",
     "[fc00::1]",
     "[fd00:ec2::254]",
+    "[fd20:ce::254]",
     "[ff02::1]",
     "[2001:db8::1]",
     "[2001::1]",
@@ -108,6 +137,13 @@ const BLOCKED: &[&str] = &[
     "loopback.test",
     "ten.test",
     "metadata.test",
+    "azure.test",
+    "alibaba.test",
+    "oracle.test",
+    "multicast.test",
+    "reserved.test",
+    "documentation.test",
+    "teredo.test",
     "six.test",
     "mapped.test",
     "unique.test",

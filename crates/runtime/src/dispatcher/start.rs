@@ -4,10 +4,11 @@ use super::flush::ResolvedClaim;
 use super::held_claims::LeaseDeadline;
 use super::trace::{self, RequestTrace};
 use super::{Shared, log};
+use crate::crash::poisoned_error;
 use futures::FutureExt;
 use leasehold_core::retry::Backoff;
 use leasehold_core::{ExecutionEnd, FailureReason, JsonText, Version};
-use leasehold_engine::{Description, Start, StartOutcome};
+use leasehold_engine::{Description, Start, StartOutcome, StartPrevented};
 use leasehold_store::execution::ExecutionFinish;
 use leasehold_store::request::{ClaimedRequest, ExecutionOrigin, ReleaseKind};
 use std::panic::AssertUnwindSafe;
@@ -82,6 +83,9 @@ async fn attempt(shared: &Shared, admitted: &AdmittedRequest, params: JsonText) 
         deadline,
         trace,
     } = admitted;
+    if claimed.crashes.is_poisoned() {
+        return resolve_poisoned(shared, claimed).await;
+    }
     let version = match load_version(shared, claimed).await {
         Ok(version) => version,
         Err(resolution) => return resolution,
@@ -99,6 +103,7 @@ async fn attempt(shared: &Shared, admitted: &AdmittedRequest, params: JsonText) 
         version,
         priority: claimed.priority,
         params,
+        crashed: claimed.crashes.any(),
         trace: trace::outgoing_context(&call, claimed),
         trace_context: claimed.trace_context.clone(),
     };
@@ -181,6 +186,38 @@ async fn terminate_cancelled(shared: &Shared, claimed: &ClaimedRequest) -> Resol
         return unknown(shared, claimed, error.to_string());
     }
     resolve_ended(shared, claimed).await
+}
+
+/// Fails a poisoned request without computing its input. An unknown start is made definite first.
+async fn resolve_poisoned(shared: &Shared, claimed: &ClaimedRequest) -> Resolution {
+    let error = poisoned_error(claimed.crashes);
+    let prevented = match claimed.origin {
+        ExecutionOrigin::Created | ExecutionOrigin::Replaced => Ok(StartPrevented::NotStarted),
+        ExecutionOrigin::Kept => {
+            let (execution, request) = (claimed.execution, claimed.id);
+            let call = shared.engine.prevent_start(execution, request, &error);
+            call.await
+        }
+    };
+    let described = match prevented {
+        Ok(StartPrevented::NotStarted) => {
+            return Resolution::Fail(FailureReason::Poisoned, error);
+        }
+        Ok(StartPrevented::Ended) => shared.engine.describe(claimed.execution).await,
+        Err(failure) => Err(failure),
+    };
+    match described {
+        Ok(Description::Ended {
+            end: ExecutionEnd::Terminated,
+            ..
+        }) => finished(claimed, ExecutionEnd::Terminated, Some(error)),
+        Ok(Description::Ended { end, error, .. }) => finished(claimed, end, error),
+        Ok(Description::Open | Description::NotFound) => {
+            let error = "the engine does not report the end of the terminated execution yet";
+            unknown(shared, claimed, error.to_owned())
+        }
+        Err(failure) => unknown(shared, claimed, failure.to_string()),
+    }
 }
 
 /// Resolves a start whose execution has already ended; describing it tells how.

@@ -51,6 +51,8 @@ async fn bad_health_stops_claiming(on: BackendKind) {
     let id = env.enqueue_one(&workspace).await;
     env.engine.set_healthy(false);
     round(&env.prober()).await;
+    // The texts that show the error say themselves that the engine is unavailable.
+    assert_eq!(env.breaker.outage_error().as_deref(), Some("injected"));
     let dispatcher = env.dispatcher();
     assert_eq!(cycle(&dispatcher).await.batches, [0; 0]);
     assert_eq!(env.faults.calls("request_claim"), 0);

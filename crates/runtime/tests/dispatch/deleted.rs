@@ -41,7 +41,12 @@ async fn workspace_deleted_meanwhile(on: BackendKind) {
     let (deleted, other) = (env.workspace(2).await, env.workspace(2).await);
     let id = env.enqueue_one(&deleted).await;
     env.enqueue_one(&other).await;
-    assert!(env.store.workspace_delete(deleted.workspace).await.unwrap());
+    assert!(
+        env.store
+            .workspace_delete(deleted.workspace, &leasehold_store::Actor::Local)
+            .await
+            .unwrap()
+    );
     let done = cycle(&env.dispatcher()).await;
     assert_eq!((done.dispatched, done.failed), (1, 1));
     assert_failed(&env, &deleted, id, FailureReason::WorkspaceNotFound).await;
@@ -53,7 +58,10 @@ async fn definition_deleted_meanwhile(on: BackendKind) {
     let id = env.enqueue_one(&deleted).await;
     env.enqueue_one(&other).await;
     let (workspace, definition) = (deleted.workspace, deleted.definition);
-    let gone = env.store.definition_delete(workspace, definition).await;
+    let gone = env
+        .store
+        .definition_delete(workspace, definition, &leasehold_store::Actor::Local)
+        .await;
     assert!(gone.unwrap());
     let done = cycle(&env.dispatcher()).await;
     assert_eq!((done.dispatched, done.failed), (1, 1));
@@ -131,7 +139,7 @@ async fn execution_continues_after_its_workspace_was_deleted(on: BackendKind) {
     cycle(&env.dispatcher()).await;
     assert!(
         env.store
-            .workspace_delete(workspace.workspace)
+            .workspace_delete(workspace.workspace, &leasehold_store::Actor::Local)
             .await
             .unwrap()
     );

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use leasehold_core::graph::NodeRun;
 use leasehold_core::{ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
 use leasehold_engine::{
-    Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StopAck,
+    Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StartPrevented, StopAck,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -182,6 +182,15 @@ impl Engine for FaultyEngine {
         };
         self.state.lock().unwrap().in_flight -= 1;
         outcome
+    }
+
+    async fn prevent_start(
+        &self,
+        execution: ExecutionId,
+        request: RequestId,
+        reason: &str,
+    ) -> Result<StartPrevented> {
+        self.real.prevent_start(execution, request, reason).await
     }
 
     async fn output(

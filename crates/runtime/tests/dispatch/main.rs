@@ -45,6 +45,7 @@ mod jobs;
 mod lock;
 mod notifications;
 mod outage;
+mod poison;
 mod reconcile;
 mod refused;
 mod runtime;

@@ -94,7 +94,7 @@ async fn resumed_workspace_notifies_the_dispatcher(on: BackendKind) {
         };
         let changed = env
             .store
-            .workspace_update(workspace.workspace, &change)
+            .workspace_update(workspace.workspace, &change, &leasehold_store::Actor::Local)
             .await;
         assert!(changed.unwrap().is_some());
     };

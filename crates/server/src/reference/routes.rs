@@ -31,7 +31,7 @@ pub(super) fn write(document: &Value, page: &mut String) {
 
 /// Sorts known tags first, the others by name.
 fn tag_order<'a>(tag: &&'a str) -> (usize, &'a str) {
-    const ORDER: [&str; 12] = [
+    const ORDER: [&str; 13] = [
         "workspaces",
         "definitions",
         "requests",
@@ -42,6 +42,7 @@ fn tag_order<'a>(tag: &&'a str) -> (usize, &'a str) {
         "jobs",
         "workers",
         "keys",
+        "audit",
         "instances",
         "about",
     ];
@@ -101,11 +102,13 @@ fn write_route(route: &Route<'_>, page: &mut String) {
 fn access(route: &Route<'_>) -> &'static str {
     match route.access {
         Some(Access::Open) => "no key required",
-        Some(Access::AnyKey) => "any key",
+        Some(Access::AnyKey) => "any key except a metrics key",
         Some(Access::Admin) => "administrator key",
         Some(Access::Workspace) => "key of the workspace, administrator key",
         Some(Access::Queue) => "worker key for the queue, administrator key",
         Some(Access::Jobs) => "worker key, administrator key",
+        Some(Access::Audit) => "workspace key for the entries of its workspace, administrator key",
+        Some(Access::Metrics) => "metrics key, administrator key",
         None => "none",
     }
 }

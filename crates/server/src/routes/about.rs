@@ -28,7 +28,7 @@ pub(crate) fn routes() -> Routes {
         .add(routes!(graph_schema), Access::Open)
         .add(routes!(codes), Access::Open)
         .add(routes!(code), Access::Open)
-        .add(routes!(prometheus), Access::Admin.never_shed())
+        .add(routes!(prometheus), Access::Metrics.never_shed())
 }
 
 /// The Content-Security-Policy of `/docs`: only this server.

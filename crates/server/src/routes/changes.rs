@@ -4,9 +4,13 @@ use super::convert_requests;
 use crate::access::{Access, Caller};
 use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
+use crate::call_memory;
+use crate::call_owner::Owner;
 use crate::change_stream::{self, ChangeSubscriber};
+use crate::cursors::{ListCursors, page_limit};
 use crate::openapi::{CommonResponses, NotFoundResponse};
-use crate::params::{self, Path, Query, header};
+use crate::owner_pool::OwnerPermit;
+use crate::params::{Path, Query, header};
 use crate::route::{Deadline, Routes};
 use crate::state::State;
 use axum::Extension;
@@ -18,6 +22,7 @@ use axum::response::{IntoResponse, Response};
 use leasehold_api::Code;
 use leasehold_api::change::ChangePage;
 use leasehold_core::WorkspaceId;
+use leasehold_core::limits::ERROR_MAX_CHARS;
 use leasehold_store::change::{ChangeCursor, ChangeStart};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
@@ -112,22 +117,27 @@ async fn open(
     query: ChangesQuery,
     headers: &HeaderMap,
 ) -> ApiResult<Response> {
-    let limit = params::to_page_query::<String>(None, query.limit)?.limit;
-    let (start, name) = start_position(query, headers)?;
+    let limit = page_limit(query.limit)?;
+    let list = match workspace {
+        Some(_) => "change_stream",
+        None => "change_stream_of_all",
+    };
+    let cursors = state.cursors.of(list, workspace).await?;
+    let (start, name) = start_position(&cursors, query, headers)?;
     let invalid_cursor = |error| ApiError::from_cursor(error, name);
     if wants_page(headers) {
+        let events = usize::try_from(limit).unwrap_or(usize::MAX);
+        call_memory::reserve(events.saturating_mul(ERROR_MAX_CHARS)).await?;
         let page = state.store.change_list(&start, workspace, limit).await;
-        let page = convert_requests::change_page(page.map_err(invalid_cursor)?);
+        let page = convert_requests::change_page(page.map_err(invalid_cursor)?, &cursors);
         return Ok(Json(page).into_response());
     }
-    let Some(permit) = state.streams.acquire(caller.0.id) else {
-        let detail = "too many open change streams of this key or of the server";
-        return Err(ApiError::new(Code::TooManyStreams, detail).retry_after(RETRY_AFTER));
-    };
+    let permits = stream_permits(&state, &caller)?;
     let subscriber = ChangeSubscriber {
         key: caller.0,
         workspace,
-        _permit: permit,
+        cursors,
+        _permits: permits,
     };
     let events = change_stream::open(state, subscriber, start).await;
     let events = Sse::new(events.map_err(invalid_cursor)?);
@@ -135,16 +145,40 @@ async fn open(
     Ok(([("x-accel-buffering", "no")], events).into_response())
 }
 
+/// Takes the permits of a stream: one of the owner's share of all streams, one of the key.
+fn stream_permits(state: &State, caller: &Caller) -> ApiResult<[OwnerPermit; 2]> {
+    let refused = |detail| ApiError::new(Code::TooManyStreams, detail).retry_after(RETRY_AFTER);
+    let of_key = state.streams_of_key.try_acquire(Owner::Key(caller.0.id));
+    let of_key = of_key.map_err(|_| {
+        let most = state.options.streams_per_key;
+        refused(format!(
+            "too many open change streams: this key has {most} (server.streams_per_key)"
+        ))
+    })?;
+    let of_all = state.streams.try_acquire(Owner::of(&caller.0));
+    let of_all =
+        of_all.map_err(|full| refused(full.detail("open change streams", "server.streams_max")))?;
+    Ok([of_all, of_key])
+}
+
 /// Returns where to start, and the parameter that determines it.
 fn start_position(
+    cursors: &ListCursors<'_>,
     query: ChangesQuery,
     headers: &HeaderMap,
 ) -> ApiResult<(ChangeStart, &'static str)> {
     let given = |id: &String| !id.is_empty();
     let last_id = header(headers, LAST_EVENT_ID)?.filter(given);
+    let after = |id: String, name: &'static str| match cursors.open(&id) {
+        Some(position) => Ok((ChangeStart::After(ChangeCursor(position)), name)),
+        None => {
+            let problem = "must be a cursor of this stream; start again without a cursor";
+            Err(ApiError::parameter(name, problem))
+        }
+    };
     Ok(match (last_id, query.after.filter(given)) {
-        (Some(id), _) => (ChangeStart::After(ChangeCursor(id)), LAST_EVENT_ID),
-        (None, Some(id)) => (ChangeStart::After(ChangeCursor(id)), "after"),
+        (Some(id), _) => after(id, LAST_EVENT_ID)?,
+        (None, Some(id)) => after(id, "after")?,
         (None, None) => match query.from {
             Some(StartPosition::Oldest) => (ChangeStart::Oldest, "from"),
             Some(StartPosition::Now) | None => (ChangeStart::Now, "from"),

@@ -1,8 +1,8 @@
 //! Routes of workers: claim jobs, renew leases, report progress, finish jobs. A lease belongs to a worker's name together with its key.
 
 use super::convert_jobs as convert;
-use crate::access::{Access, Caller};
-use crate::api_error::ApiResult;
+use crate::access::{self, Access, Caller};
+use crate::api_error::{ApiError, ApiResult};
 use crate::body::{BatchJson, Json};
 use crate::claim_wait;
 use crate::openapi::CommonResponses;
@@ -17,12 +17,18 @@ use leasehold_api::job::{
 };
 use leasehold_core::job::{JobFinish, JobRef};
 use leasehold_ops::{self as ops, LeaseOwner};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use utoipa_axum::routes;
+
+/// How often a claim that waits for jobs checks that its key is still valid.
+const KEY_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 pub(super) fn routes() -> Routes {
     Routes::default()
-        .add(routes!(claim), Access::Queue.deadline(Deadline::LongPoll))
+        .add(
+            routes!(claim),
+            Access::Queue.deadline(Deadline::LongPoll).needs_payloads(),
+        )
         .add(routes!(renew), Access::Jobs)
         .add(routes!(finish), Access::Jobs)
         .add(routes!(progress), Access::Jobs)
@@ -43,9 +49,32 @@ async fn claim(
     let lease = body.lease_ms.map(Duration::from_millis);
     let claim = ops::claim::check_claim(&queue, &owner, body.max, lease, wait)?;
     let wait = wait.min(state.options.claim_wait_max);
-    let guard =
-        claim_wait::claim(&state.store, &state.claim_waiters, claim, wait, &state.stop).await?;
+    let begun = Instant::now();
+    let claiming = claim_wait::claim(&state.store, &state.claim_waiters, claim, wait, &state.stop);
+    let guard = tokio::select! {
+        guard = claiming => guard?,
+        error = key_ended(&state, &caller) => return Err(error),
+    };
+    // A key that became invalid while the claim waited gets no jobs: dropping the guard returns them.
+    if begun.elapsed() >= state.options.key_fresh_for
+        && let Ok(found) = state.keys.find_again(&caller.0).await
+    {
+        access::valid(found)?;
+    }
     Ok(Json(convert::claimed(guard.into_jobs())))
+}
+
+/// Waits until the key of a call is revoked or has expired.
+async fn key_ended(state: &State, caller: &Caller) -> ApiError {
+    loop {
+        tokio::time::sleep(KEY_CHECK_INTERVAL).await;
+        // While the store is unavailable, the claim fails itself.
+        if let Ok(found) = state.keys.find_again(&caller.0).await
+            && let Err(error) = access::valid(found)
+        {
+            return error;
+        }
+    }
 }
 
 /// Renews leases. A lease missing from the response is lost: stop the work and discard its result.

@@ -3,14 +3,16 @@
 use crate::api_error::{ApiError, ApiResult};
 use leasehold_api::instance::{Instance, Lock};
 use leasehold_api::job::{self as api, FinishState};
-use leasehold_api::queue::{Backoff, JobCounts, Queue};
+use leasehold_api::queue::{AllWorkspaces, Backoff, JobCounts, Queue, SharedWith};
 use leasehold_core::duration::millis;
 use leasehold_core::job::{
     ClaimedJob, JobEnd, JobFinish, JobFinished, JobRef, JobsClaimed, RetryMode,
 };
-use leasehold_core::{JobId, Timestamp, retry};
+use leasehold_core::key::Payloads;
+use leasehold_core::{JobId, JsonText, Timestamp, retry};
 use leasehold_store as store;
 use leasehold_store::job::{Dedup, JobStart};
+use leasehold_store::queue::QueueOwnership;
 use std::time::Duration;
 
 pub(super) fn backoff(from: retry::Backoff) -> Backoff {
@@ -43,6 +45,35 @@ pub(super) fn queue(from: store::queue::Queue) -> Queue {
         backoff: backoff(settings.retry.backoff),
         timeout_ms: settings.timeout.map(millis),
         created_at: from.created_at,
+        owner: None,
+        shared_with: None,
+    }
+}
+
+/// A queue as administrators see it. None: the queue was just created, for the installation.
+pub(super) fn queue_with(from: store::queue::Queue, ownership: Option<QueueOwnership>) -> Queue {
+    let (owner, shared_with) = match ownership {
+        Some(ownership) => (ownership.owner, shared_with(ownership.shared_with)),
+        None => (None, SharedWith::Workspaces(Vec::new())),
+    };
+    Queue {
+        owner: Some(owner),
+        shared_with: Some(shared_with),
+        ..queue(from)
+    }
+}
+
+fn shared_with(from: store::queue::SharedWith) -> SharedWith {
+    match from {
+        store::queue::SharedWith::All => SharedWith::ALL,
+        store::queue::SharedWith::Workspaces(names) => SharedWith::Workspaces(names),
+    }
+}
+
+pub(super) fn to_shared_with(from: SharedWith) -> store::queue::SharedWith {
+    match from {
+        SharedWith::All(AllWorkspaces::All) => store::queue::SharedWith::All,
+        SharedWith::Workspaces(names) => store::queue::SharedWith::Workspaces(names),
     }
 }
 
@@ -56,14 +87,17 @@ pub(super) fn counts(from: store::queue::JobCounts) -> JobCounts {
     }
 }
 
-pub(super) fn job(from: store::job::Job) -> api::Job {
+pub(super) fn job(from: store::job::Job, payloads: Payloads) -> api::Job {
+    let hidden = payloads == Payloads::Hidden;
+    let shown = |value: Option<JsonText>| value.filter(|_| !hidden);
     api::Job {
         id: from.id,
         queue: from.queue,
         kind: from.kind,
         status: from.status,
         priority: from.priority,
-        payload: from.payload,
+        payload: shown(Some(from.payload)).unwrap_or_default(),
+        payload_hidden: hidden,
         run_at: from.run_at,
         attempts: from.attempts,
         max_attempts: from.retry.max_attempts,
@@ -74,9 +108,9 @@ pub(super) fn job(from: store::job::Job) -> api::Job {
         claimed_at: from.claimed_at,
         lease_expires_at: from.lease_expires_at,
         token: from.token,
-        progress: from.progress,
-        result: from.result,
-        last_error: from.last_error,
+        progress: shown(from.progress),
+        result: shown(from.result),
+        last_error: from.last_error.filter(|_| !hidden),
         created_at: from.created_at,
         execution: from.execution,
         finished_at: from.finished_at,

@@ -1,10 +1,14 @@
 //! Conversions between store types and JSON types for definitions, requests, executions, changes and explanations. No business logic.
 
+use crate::cursors::ListCursors;
 use leasehold_api as api;
 use leasehold_core::duration::millis;
+use leasehold_core::key::Payloads;
 use leasehold_core::why::{Ahead, Reason, Why};
+use leasehold_core::{DefinitionId, JsonText, Timestamp, VersionId};
 use leasehold_store as store;
 use leasehold_store::request::Idempotency;
+use serde::Serialize;
 use std::time::Duration;
 
 pub(super) fn definition(from: store::definition::Definition) -> api::definition::Definition {
@@ -17,9 +21,23 @@ pub(super) fn definition(from: store::definition::Definition) -> api::definition
     }
 }
 
-pub(super) fn version(from: store::definition::Version) -> api::definition::Version {
+/// A version with its body and its schema as text. Its JSON is that of [`api::definition::Version`].
+#[derive(Serialize)]
+pub(super) struct VersionJson {
+    id: VersionId,
+    definition: DefinitionId,
+    number: u32,
+    body: JsonText,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    params_schema: Option<JsonText>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    execution_timeout_ms: Option<u64>,
+    created_at: Timestamp,
+}
+
+pub(super) fn version(from: store::definition::VersionRecord) -> VersionJson {
     let timeout = from.execution_timeout;
-    api::definition::Version {
+    VersionJson {
         id: from.id,
         definition: from.definition,
         number: from.number,
@@ -30,7 +48,8 @@ pub(super) fn version(from: store::definition::Version) -> api::definition::Vers
     }
 }
 
-pub(super) fn request(from: store::request::Request) -> api::request::Request {
+pub(super) fn request(from: store::request::Request, payloads: Payloads) -> api::request::Request {
+    let hidden = payloads == Payloads::Hidden;
     api::request::Request {
         id: from.id,
         workspace: from.workspace,
@@ -38,14 +57,19 @@ pub(super) fn request(from: store::request::Request) -> api::request::Request {
         version: from.version,
         status: from.status,
         priority: from.priority,
-        params: from.params,
+        params: if hidden {
+            JsonText::default()
+        } else {
+            from.params
+        },
+        payload_hidden: hidden,
         run_at: from.run_at,
         idempotency_key: from.idempotency_key,
         execution: from.execution,
         attempt_count: from.attempt_count,
         dispatch_failures: from.dispatch_failures,
         failure_reason: from.failure_reason,
-        last_error: from.last_error,
+        last_error: from.last_error.filter(|_| !hidden),
         redrive_of: from.redrive_of,
         cancel_requested_at: from.cancel_requested_at,
         created_at: from.created_at,
@@ -80,7 +104,11 @@ pub(super) fn enqueued(from: store::request::EnqueuedRequest) -> api::request::E
     }
 }
 
-pub(super) fn execution(from: store::execution::Execution) -> api::execution::Execution {
+pub(super) fn execution(
+    from: store::execution::Execution,
+    payloads: Payloads,
+) -> api::execution::Execution {
+    let hidden = payloads == Payloads::Hidden;
     api::execution::Execution {
         id: from.id,
         workspace: from.workspace,
@@ -90,7 +118,8 @@ pub(super) fn execution(from: store::execution::Execution) -> api::execution::Ex
         status: from.status,
         started_at: from.started_at,
         finished_at: from.finished_at,
-        error: from.error,
+        error: from.error.filter(|_| !hidden),
+        payload_hidden: hidden,
     }
 }
 
@@ -106,18 +135,27 @@ pub(crate) fn event(from: store::change::Event) -> api::change::Event {
     }
 }
 
-pub(super) fn change_page(from: store::change::ChangePage) -> api::change::ChangePage {
+pub(super) fn change_page(
+    from: store::change::ChangePage,
+    cursors: &ListCursors<'_>,
+) -> api::change::ChangePage {
     let change = |change: store::change::Change| api::change::Change {
-        cursor: change.cursor.0,
+        cursor: cursors.seal(change.cursor.0),
         event: event(change.event),
     };
     api::change::ChangePage {
         changes: from.changes.into_iter().map(change).collect(),
-        next: from.cursor.0,
+        next: cursors.seal(from.cursor.0),
+        more: from.more,
     }
 }
 
-pub(super) fn why(from: Why) -> api::why::Why {
+pub(super) fn why(mut from: Why, payloads: Payloads) -> api::why::Why {
+    let hidden = payloads == Payloads::Hidden;
+    if hidden {
+        let reasons = std::iter::once(&mut from.reason).chain(&mut from.also);
+        reasons.for_each(hide_error);
+    }
     let (ahead, more_ahead) = match from.ahead {
         None => (None, false),
         Some(Ahead::Exactly(ahead)) => (Some(ahead), false),
@@ -130,6 +168,14 @@ pub(super) fn why(from: Why) -> api::why::Why {
         ahead,
         more_ahead,
         estimated_start: from.estimated_start,
+        payload_hidden: hidden,
+    }
+}
+
+/// Removes the error of the request's last start. The error of the engine stays: it concerns no request.
+fn hide_error(reason: &mut Reason) {
+    if let Reason::BackingOff { error, .. } = reason {
+        *error = None;
     }
 }
 

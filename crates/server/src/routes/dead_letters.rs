@@ -6,7 +6,7 @@ use crate::api_error::ApiResult;
 use crate::body::{Json, OptionalJson};
 use crate::lists::JsonPage;
 use crate::openapi::{CommonResponses, NotFoundResponse};
-use crate::params::{Path, Query, to_page_query};
+use crate::params::{Path, Query};
 use crate::route::Routes;
 use crate::state::State;
 use axum::Extension;
@@ -41,7 +41,6 @@ struct DeadLetterListQuery {
     #[param(value_type = Option<uuid::Uuid>)]
     definition: Option<DefinitionId>,
     /// Cursor: the `next` of the previous page.
-    #[param(value_type = Option<uuid::Uuid>)]
     after: Option<String>,
     /// Maximum number of items. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
@@ -53,6 +52,7 @@ struct DeadLetterListQuery {
     params(("workspace" = uuid::Uuid, Path), DeadLetterListQuery), responses((status = 200, body = Page<Request>), CommonResponses, NotFoundResponse))]
 async fn list(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path(workspace): Path<WorkspaceId>,
     Query(query): Query<DeadLetterListQuery>,
 ) -> ApiResult<JsonPage> {
@@ -62,11 +62,15 @@ async fn list(
         definition: query.definition,
         reason: query.reason,
     };
-    let page = to_page_query(query.after.as_deref(), query.limit)?;
-    page_of(&state, &filter, page).await
+    let cursors = state
+        .cursors
+        .of("dead_letter_list", Some(workspace))
+        .await?;
+    let page = cursors.page(query.after.as_deref(), query.limit)?;
+    page_of(&state, &caller, &cursors, &filter, page).await
 }
 
-/// Redrives failed requests that were never redriven, oldest first: enqueues a copy of each. The failed requests are not changed.
+/// Redrives failed requests that were never redriven, oldest first: enqueues a copy of each. The failed requests are not changed. Redrives as many as the quotas of the workspace allow.
 #[utoipa::path(post, path = "/v1/workspaces/{workspace}/dead-letters/redrive", operation_id = "dead_letter_redrive",
     tag = "dead letters", params(("workspace" = uuid::Uuid, Path)), request_body = Option<RedriveMany>,
     responses((status = 200, body = RedrivenRequests), CommonResponses, NotFoundResponse))]
@@ -79,10 +83,12 @@ async fn redrive_many(
     let redrive_many = store::request::RedriveMany {
         workspace,
         reason: redrive_many.reason,
+        definition: redrive_many.definition,
         limit: redrive_many.limit.unwrap_or(redrive::DEFAULT_LIMIT),
+        max_bytes: u64::MAX,
         by: caller.name(),
     };
-    let pairs = redrive::redrive_many(&*state.store, &state.backlog, &redrive_many).await?;
+    let pairs = redrive::redrive_many(&*state.store, &state.quotas, &redrive_many).await?;
     let convert = |(failed, request)| RedrivenRequest { failed, request };
     let redriven = pairs.into_iter().map(convert).collect();
     Ok(Json(RedrivenRequests { redriven }))

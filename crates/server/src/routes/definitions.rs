@@ -2,13 +2,14 @@
 
 use super::convert_requests as convert;
 use super::workspaces::ensure_workspace_exists;
-use crate::access::Access;
+use crate::access::{Access, Caller};
 use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
 use crate::openapi::{CommonResponses, ConflictResponse, NotFoundResponse};
 use crate::params::{NameFilter, Path, Query, page_response, single_page};
 use crate::route::Routes;
 use crate::state::State;
+use axum::Extension;
 use axum::extract::State as AxumState;
 use axum::http::StatusCode;
 use leasehold_api::Page;
@@ -34,7 +35,8 @@ async fn list(
     Path(workspace): Path<WorkspaceId>,
     Query(filter): Query<NameFilter>,
 ) -> ApiResult<Json<Page<Definition>>> {
-    let (page, name) = filter.page()?;
+    let cursors = state.cursors.of("definition_list", Some(workspace)).await?;
+    let (page, name) = filter.page(&cursors)?;
     if let Some(name) = name {
         let found = ops::definition::find(&*state.store, workspace, &name).await?;
         if found.is_none() {
@@ -51,6 +53,7 @@ async fn list(
     Ok(Json(page_response(
         definitions,
         limit,
+        &cursors,
         next,
         convert::definition,
     )))
@@ -62,6 +65,7 @@ async fn list(
     responses((status = 201, body = Definition), CommonResponses, NotFoundResponse, ConflictResponse))]
 async fn create(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path(workspace): Path<WorkspaceId>,
     Json(new): Json<NewDefinition>,
 ) -> ApiResult<(StatusCode, Json<Definition>)> {
@@ -70,7 +74,7 @@ async fn create(
         workspace,
         name: new.name,
     };
-    let created = ops::definition::create(&*state.store, &new).await?;
+    let created = ops::definition::create(&*state.store, &new, &caller.actor()).await?;
     Ok((StatusCode::CREATED, Json(convert::definition(created))))
 }
 
@@ -93,8 +97,9 @@ async fn get(
     responses((status = 204), CommonResponses, NotFoundResponse))]
 async fn delete(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path((workspace, id)): Path<(WorkspaceId, DefinitionId)>,
 ) -> ApiResult<StatusCode> {
-    ops::definition::delete(&*state.store, workspace, id).await?;
+    ops::definition::delete(&*state.store, workspace, id, &caller.actor()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

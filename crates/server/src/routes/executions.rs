@@ -3,26 +3,33 @@
 use super::convert_requests as convert;
 use super::nodes;
 use super::workspaces::ensure_workspace_exists;
-use crate::access::Access;
+use crate::access::{Access, Caller};
 use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
+use crate::call_memory;
+use crate::lists::JsonPage;
 use crate::openapi::{CommonResponses, NotFoundResponse};
-use crate::params::{Path, Query, page_response, to_page_query};
+use crate::params::{Path, Query};
 use crate::route::Routes;
 use crate::state::State;
+use axum::Extension;
 use axum::extract::State as AxumState;
 use axum::http::StatusCode;
-use leasehold_api::Page;
+use futures::future::BoxFuture;
 use leasehold_api::execution::{Execution, ExecutionGraph, ExecutionNode, ExecutionStatusName};
+use leasehold_api::{Code, Page};
+use leasehold_core::limits::{END_REPORTS_PER_SECOND, GRAPH_MAX_BYTES, NODE_OUTPUTS_MAX_BYTES};
 use leasehold_core::{
     DefinitionId, ExecutionId, ExecutionStatus, Version, VersionBody, WorkspaceId,
 };
-use leasehold_ops as ops;
 use leasehold_store as store;
 use serde::Deserialize;
 use std::sync::Arc;
 use utoipa::IntoParams;
 use utoipa_axum::routes;
+
+/// Bytes of the nodes of an execution with their outputs, about.
+const NODES_MAX_BYTES: usize = NODE_OUTPUTS_MAX_BYTES as usize + GRAPH_MAX_BYTES;
 
 pub(super) fn routes() -> Routes {
     Routes::default()
@@ -46,7 +53,6 @@ struct ExecutionListQuery {
     #[param(value_type = Option<uuid::Uuid>)]
     definition: Option<DefinitionId>,
     /// Cursor: the `next` of the previous page.
-    #[param(value_type = Option<i64>)]
     after: Option<String>,
     /// Maximum number of items. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
@@ -58,27 +64,29 @@ struct ExecutionListQuery {
     params(("workspace" = uuid::Uuid, Path), ExecutionListQuery), responses((status = 200, body = Page<Execution>), CommonResponses, NotFoundResponse))]
 async fn list(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path(workspace): Path<WorkspaceId>,
     Query(query): Query<ExecutionListQuery>,
-) -> ApiResult<Json<Page<Execution>>> {
-    let page = to_page_query(query.after.as_deref(), query.limit)?;
-    let limit = page.limit;
+) -> ApiResult<JsonPage> {
+    let cursors = state.cursors.of("execution_list", Some(workspace)).await?;
+    let page = cursors.page(query.after.as_deref(), query.limit)?;
     let filter = store::execution::ExecutionFilter {
         workspace,
         status: query.status,
         definition: query.definition,
     };
-    let executions = state.store.execution_list(&filter, page).await?;
-    if executions.is_empty() {
+    let store = state.store.clone();
+    let read = move |page| -> BoxFuture<'static, store::Result<Vec<store::execution::Execution>>> {
+        let store = store.clone();
+        Box::pin(async move { store.execution_list(&filter, page).await })
+    };
+    let key = |execution: &store::execution::Execution| execution.admission;
+    let convert = |execution| convert::execution(execution, caller.payloads());
+    let listed = state.lists.page(page, &cursors, read, key, convert).await?;
+    if listed.0.items.is_empty() {
         ensure_workspace_exists(&state, workspace).await?;
     }
-    let next = |execution: &store::execution::Execution| execution.admission.to_string();
-    Ok(Json(page_response(
-        executions,
-        limit,
-        next,
-        convert::execution,
-    )))
+    Ok(listed)
 }
 
 /// Returns an execution.
@@ -87,10 +95,11 @@ async fn list(
     responses((status = 200, body = Execution), CommonResponses, NotFoundResponse))]
 async fn get(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path((workspace, id)): Path<(WorkspaceId, ExecutionId)>,
 ) -> ApiResult<Json<Execution>> {
     let execution = find_execution(&state, workspace, id).await?;
-    Ok(Json(convert::execution(execution)))
+    Ok(Json(convert::execution(execution, caller.payloads())))
 }
 
 /// Returns an execution of any workspace.
@@ -98,11 +107,12 @@ async fn get(
     params(("execution" = uuid::Uuid, Path)), responses((status = 200, body = Execution), CommonResponses, NotFoundResponse))]
 async fn find(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<ExecutionId>,
 ) -> ApiResult<Json<Execution>> {
     let found = state.store.execution_find(id).await?;
     let execution = found.ok_or_else(|| ApiError::not_found("execution"))?;
-    Ok(Json(convert::execution(execution)))
+    Ok(Json(convert::execution(execution, caller.payloads())))
 }
 
 /// Returns an execution's graph with the state, attempts and output of each node.
@@ -111,13 +121,14 @@ async fn find(
     responses((status = 200, body = ExecutionGraph), CommonResponses, NotFoundResponse))]
 async fn graph(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path((workspace, id)): Path<(WorkspaceId, ExecutionId)>,
 ) -> ApiResult<Json<ExecutionGraph>> {
     let (execution, version) = with_version(&state, workspace, id).await?;
     let body = &version.body;
-    let _permit = state.lists.permit().await;
+    call_memory::reserve(NODES_MAX_BYTES).await?;
     let nodes = match body {
-        VersionBody::Graph(graph) => nodes::all(&state, id, body, graph).await?,
+        VersionBody::Graph(graph) => nodes::all(&state, id, body, graph, caller.payloads()).await?,
         VersionBody::Binding { .. } => Vec::new(),
     };
     Ok(Json(ExecutionGraph {
@@ -134,21 +145,33 @@ async fn graph(
     responses((status = 200, body = ExecutionNode), CommonResponses, NotFoundResponse))]
 async fn node(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path((workspace, id, node)): Path<(WorkspaceId, ExecutionId, String)>,
 ) -> ApiResult<Json<ExecutionNode>> {
     let (_, version) = with_version(&state, workspace, id).await?;
-    let _permit = state.lists.permit().await;
-    Ok(Json(nodes::one(&state, id, &version.body, &node).await?))
+    call_memory::reserve(NODES_MAX_BYTES).await?;
+    let node = nodes::one(&state, id, &version.body, &node, caller.payloads());
+    Ok(Json(node.await?))
 }
 
-/// Reports that an execution has ended, so that the server checks the engine at once. The server trusts only the engine's answer.
+/// Reports that an execution has ended, so that the server checks the engine at once. The server trusts only the engine's answer, so the response
+/// is the same for an unknown execution. A key may send 100 reports per second; one wakes the server for all executions.
 #[utoipa::path(post, path = "/v1/executions/{execution}/ended", operation_id = "execution_ended", tag = "workers",
     params(("execution" = uuid::Uuid, Path)), responses((status = 204), CommonResponses))]
 async fn ended(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path(execution): Path<ExecutionId>,
 ) -> ApiResult<StatusCode> {
-    ops::execution::report_ended(&*state.store, execution).await?;
+    let key = caller.0.id;
+    state.end_report_limiter.check(key).map_err(|seconds| {
+        let detail = format!(
+            "this key exceeded {END_REPORTS_PER_SECOND} reports of ended executions per second; \
+             the server finds the end of this execution without the report"
+        );
+        ApiError::new(Code::RateLimited, detail).retry_after(seconds)
+    })?;
+    state.end_reports.accept(&state.store, execution).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

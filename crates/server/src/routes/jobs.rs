@@ -4,9 +4,11 @@ use super::convert_jobs as convert;
 use crate::access::{Access, Caller};
 use crate::api_error::{ApiError, ApiResult};
 use crate::body::{BatchJson, Json};
+use crate::call_memory;
+use crate::cursors::ListCursors;
 use crate::lists::JsonPage;
 use crate::openapi::{CommonResponses, ConflictResponse, NotFoundResponse};
-use crate::params::{Paging, Path, Query, to_page_query};
+use crate::params::{Paging, Path, Query};
 use crate::route::Routes;
 use crate::state::State;
 use axum::Extension;
@@ -15,12 +17,13 @@ use axum::http::{HeaderMap, StatusCode};
 use futures::future::BoxFuture;
 use leasehold_api::Page;
 use leasehold_api::job::{EnqueuedJob, EnqueuedJobs, Job, NewJob, NewJobs};
-use leasehold_core::limits::TRACE_CONTEXT_MAX_CHARS;
-use leasehold_core::{JobId, JobStatus, text};
+use leasehold_core::limits::{PAYLOAD_MAX_BYTES, TRACE_CONTEXT_MAX_CHARS};
+use leasehold_core::{JobId, JobStatus, WorkspaceId, text};
 use leasehold_ops as ops;
 use leasehold_store as store;
 use leasehold_store::job::JobFilter;
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use utoipa::IntoParams;
 use utoipa_axum::routes;
 
@@ -43,7 +46,6 @@ struct QueueJobsQuery {
     #[param(value_type = Option<leasehold_api::job::JobStatusName>)]
     status: Option<JobStatus>,
     /// Cursor: the `next` of the previous page.
-    #[param(value_type = Option<i64>)]
     after: Option<String>,
     /// Maximum number of items. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
@@ -61,7 +63,6 @@ struct JobListQuery {
     #[param(value_type = Option<leasehold_api::job::JobStatusName>)]
     status: Option<JobStatus>,
     /// Cursor: the `next` of the previous page.
-    #[param(value_type = Option<i64>)]
     after: Option<String>,
     /// Maximum number of items. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
@@ -73,6 +74,7 @@ struct JobListQuery {
     params(("queue" = String, Path), QueueJobsQuery), responses((status = 200, body = Page<Job>), CommonResponses))]
 async fn list_of_queue(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path(queue): Path<String>,
     Query(query): Query<QueueJobsQuery>,
 ) -> ApiResult<JsonPage> {
@@ -80,7 +82,17 @@ async fn list_of_queue(
         after: query.after,
         limit: query.limit,
     };
-    list_jobs(&state, Some(queue), query.status, &paging).await
+    let cursors = state.cursors.of("job_list_of_queue", None).await?;
+    let cursors = cursors.within(&queue);
+    list_jobs(
+        &state,
+        &caller,
+        &cursors,
+        Some(&queue),
+        query.status,
+        &paging,
+    )
+    .await
 }
 
 /// Lists the jobs of all queues, newest first.
@@ -88,30 +100,40 @@ async fn list_of_queue(
     responses((status = 200, body = Page<Job>), CommonResponses))]
 async fn list(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Query(query): Query<JobListQuery>,
 ) -> ApiResult<JsonPage> {
     let paging = Paging {
         after: query.after,
         limit: query.limit,
     };
-    list_jobs(&state, query.queue, query.status, &paging).await
+    let cursors = state.cursors.of("job_list", None).await?;
+    list_jobs(
+        &state,
+        &caller,
+        &cursors,
+        query.queue.as_deref(),
+        query.status,
+        &paging,
+    )
+    .await
 }
 
 async fn list_jobs(
     state: &State,
-    queue: Option<String>,
+    caller: &Caller,
+    cursors: &ListCursors<'_>,
+    queue: Option<&str>,
     status: Option<JobStatus>,
     paging: &Paging,
 ) -> ApiResult<JsonPage> {
-    let page = to_page_query(paging.after.as_deref(), paging.limit)?;
+    let page = paging.page(cursors)?;
     // No queue can have an invalid name, so the list is empty.
-    if queue
-        .as_deref()
-        .is_some_and(|name| ops::job::check_queue(name).is_err())
-    {
+    if queue.is_some_and(|name| ops::job::check_queue(name).is_err()) {
         let (items, next) = (Vec::new(), None);
         return Ok(Json(Page { items, next }));
     }
+    let queue = queue.map(str::to_owned);
     let filter = JobFilter { queue, status };
     let store = state.store.clone();
     let read = move |page| -> BoxFuture<'static, store::Result<Vec<store::job::Job>>> {
@@ -119,7 +141,8 @@ async fn list_jobs(
         Box::pin(async move { store.job_list(&filter, page).await })
     };
     let key = |job: &store::job::Job| job.id;
-    state.lists.page(page, read, key, convert::job).await
+    let convert = |job| convert::job(job, caller.payloads());
+    state.lists.page(page, cursors, read, key, convert).await
 }
 
 /// Enqueues a job; the first job creates its queue. If another job holds the dedup key, that job is returned with status 200.
@@ -128,12 +151,16 @@ async fn list_jobs(
     responses((status = 201, body = EnqueuedJob), (status = 200, body = EnqueuedJob), CommonResponses))]
 async fn enqueue(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path(queue): Path<String>,
     headers: HeaderMap,
     Json(new): Json<NewJob>,
 ) -> ApiResult<(StatusCode, Json<EnqueuedJob>)> {
+    let workspace = new.workspace_id;
     let job = convert::new_job("", &queue, new, trace(&headers))?;
-    let jobs = ops::job::enqueue(&*state.store, &[job]).await;
+    let (quotas, workspaces) = (&state.job_quotas, workspace.as_slice());
+    let jobs = [job];
+    let jobs = ops::job::enqueue_within(&*state.store, quotas, &caller.0, workspaces, &jobs).await;
     let jobs = jobs.map_err(|error| ApiError::from(error).strip_path_prefix("/jobs/0"))?;
     let job = jobs.into_iter().next();
     let job = job.ok_or_else(|| ApiError::not_found("job"))?;
@@ -150,18 +177,24 @@ async fn enqueue(
     params(("queue" = String, Path)), responses((status = 201, body = EnqueuedJobs), CommonResponses))]
 async fn enqueue_many(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path(queue): Path<String>,
     headers: HeaderMap,
     BatchJson(new): BatchJson<NewJobs>,
 ) -> ApiResult<(StatusCode, Json<EnqueuedJobs>)> {
     ops::claim::check_batch(new.jobs.len())?;
+    let workspaces = new.jobs.iter().filter_map(|job| job.workspace_id);
+    let workspaces: BTreeSet<WorkspaceId> = workspaces.collect();
+    let workspaces: Vec<WorkspaceId> = workspaces.into_iter().collect();
     let jobs = new.jobs.into_iter().enumerate();
     let jobs: Vec<store::job::NewJob> = jobs
         .map(|(index, job)| {
             convert::new_job(&format!("/jobs/{index}"), &queue, job, trace(&headers))
         })
         .collect::<ApiResult<_>>()?;
-    let jobs = ops::job::enqueue(&*state.store, &jobs).await?;
+    let quotas = &state.job_quotas;
+    let jobs = ops::job::enqueue_within(&*state.store, quotas, &caller.0, &workspaces, &jobs);
+    let jobs = jobs.await?;
     let jobs = jobs.into_iter().map(convert::enqueued).collect();
     Ok((StatusCode::CREATED, Json(EnqueuedJobs { jobs })))
 }
@@ -181,10 +214,11 @@ async fn get(
     Extension(caller): Extension<Caller>,
     Path(id): Path<JobId>,
 ) -> ApiResult<Json<Job>> {
+    call_memory::reserve(3 * PAYLOAD_MAX_BYTES).await?;
     let job = state.store.job_get(id).await?;
     let job = job.filter(|job| caller.may_access_queue(&job.queue));
     let job = job.ok_or_else(|| ApiError::not_found("job"))?;
-    Ok(Json(convert::job(job)))
+    Ok(Json(convert::job(job, caller.payloads())))
 }
 
 /// Cancels a queued job: its status becomes `failed` with the error `cancelled`. A running job cannot be cancelled.
@@ -195,6 +229,6 @@ async fn cancel(
     Extension(caller): Extension<Caller>,
     Path(id): Path<JobId>,
 ) -> ApiResult<Json<Job>> {
-    let job = ops::cancel::job(&*state.store, &caller.0.scope, id).await?;
-    Ok(Json(convert::job(job)))
+    let job = ops::cancel::job(&*state.store, caller.scope(), id).await?;
+    Ok(Json(convert::job(job, caller.payloads())))
 }

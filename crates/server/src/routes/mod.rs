@@ -1,6 +1,7 @@
 //! The route handlers, one file per noun. A handler reads its parameters, calls one operation of `ops` or reads the store, and converts the result to JSON; it has no business logic.
 
 pub(crate) mod about;
+mod audit;
 mod changes;
 mod claims;
 mod convert;
@@ -32,6 +33,7 @@ pub(crate) fn all() -> Routes {
     Routes::default()
         .merge(about::routes())
         .merge(keys::routes())
+        .merge(audit::routes())
         .merge(queues::routes())
         .merge(jobs::routes())
         .merge(claims::routes())

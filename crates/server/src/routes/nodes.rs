@@ -1,11 +1,16 @@
-//! The nodes of an execution: combines the graph with the engine's state of each node.
+//! The nodes of an execution: combines the graph with the engine's state of each node. An engine that hangs delays only these calls, and a limited number of them.
 
 use crate::api_error::{ApiError, ApiResult};
+use crate::call_owner::{self, Owner};
 use crate::state::State;
 use leasehold_api::execution::{ExecutionEdge, ExecutionNode};
 use leasehold_core::graph::{Graph, Node, NodeRun};
+use leasehold_core::key::Payloads;
+use leasehold_core::limits::ENGINE_READ_MAX_SECONDS;
 use leasehold_core::queue;
 use leasehold_core::{ExecutionId, VersionBody};
+use std::time::Duration;
+use tokio::time::timeout;
 
 /// Returns all nodes, in the order of the graph's list.
 pub(super) async fn all(
@@ -13,9 +18,10 @@ pub(super) async fn all(
     execution: ExecutionId,
     body: &VersionBody,
     graph: &Graph,
+    payloads: Payloads,
 ) -> ApiResult<Vec<ExecutionNode>> {
     let runs = match &state.engine {
-        Some(engine) => engine.nodes(execution, body).await?,
+        Some(engine) => ask(state, engine.nodes(execution, body)).await?,
         None => None,
     };
     // Nodes unknown to the engine have not started.
@@ -23,7 +29,9 @@ pub(super) async fn all(
         let nodes = graph.nodes.iter();
         nodes.map(|node| NodeRun::waiting(node.id())).collect()
     });
-    Ok(graph.nodes.iter().zip(runs).map(to_api_node).collect())
+    let nodes = graph.nodes.iter().zip(runs);
+    let nodes = nodes.map(|(node, run)| to_api_node(node, run, payloads));
+    Ok(nodes.collect())
 }
 
 /// Returns one node with its output.
@@ -32,20 +40,35 @@ pub(super) async fn one(
     execution: ExecutionId,
     body: &VersionBody,
     id: &str,
+    payloads: Payloads,
 ) -> ApiResult<ExecutionNode> {
     let VersionBody::Graph(graph) = body else {
         return Err(ApiError::not_found("node"));
     };
     let at = graph.nodes.iter().position(|node| node.id() == id);
     let at = at.ok_or_else(|| ApiError::not_found("node"))?;
-    let mut node = all(state, execution, body, graph).await?.swap_remove(at);
+    let mut nodes = all(state, execution, body, graph, payloads).await?;
+    let mut node = nodes.swap_remove(at);
     if node.output_omitted
         && let Some(engine) = &state.engine
     {
-        node.output = engine.output(execution, body, at).await?;
+        node.output = ask(state, engine.output(execution, body, at)).await?;
         node.output_omitted = false;
     }
     Ok(node)
+}
+
+/// Waits for the engine's answer within the time limit, as one of the calls that may wait at once. Holds no turn of a list meanwhile.
+async fn ask<T>(
+    state: &State,
+    answer: impl Future<Output = leasehold_engine::Result<T>>,
+) -> ApiResult<T> {
+    let owner = call_owner::current().unwrap_or(Owner::Anonymous);
+    let _permit = state.engine_reads.acquire(owner).await;
+    match timeout(Duration::from_secs(ENGINE_READ_MAX_SECONDS), answer).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => Err(ApiError::engine_timeout(ENGINE_READ_MAX_SECONDS)),
+    }
 }
 
 pub(super) fn edges(body: &VersionBody) -> Vec<ExecutionEdge> {
@@ -59,7 +82,8 @@ pub(super) fn edges(body: &VersionBody) -> Vec<ExecutionEdge> {
     graph.edges.iter().map(edge).collect()
 }
 
-fn to_api_node((node, run): (&Node, NodeRun)) -> ExecutionNode {
+fn to_api_node(node: &Node, run: NodeRun, payloads: Payloads) -> ExecutionNode {
+    let hidden = payloads == Payloads::Hidden;
     let queue = node.kind.queue();
     let queue = (!queue.starts_with(queue::RESERVED)).then(|| queue.to_owned());
     ExecutionNode {
@@ -69,9 +93,10 @@ fn to_api_node((node, run): (&Node, NodeRun)) -> ExecutionNode {
         queue,
         job: run.job,
         attempts: run.attempts,
-        output: run.output,
-        output_omitted: run.output_omitted,
-        error: run.error,
+        output: run.output.filter(|_| !hidden),
+        output_omitted: run.output_omitted && !hidden,
+        error: run.error.filter(|_| !hidden),
+        payload_hidden: hidden,
         started_at: run.started_at,
         finished_at: run.finished_at,
     }

@@ -1,18 +1,21 @@
 //! Queues: list, show and change them; the limit of running jobs of all queues.
 
 use super::convert_jobs as convert;
-use crate::access::Access;
+use crate::access::{Access, Caller};
 use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
 use crate::openapi::{CommonResponses, NotFoundResponse};
 use crate::params::{Paging, Path, Query, page_response};
 use crate::route::Routes;
 use crate::state::State;
+use axum::Extension;
 use axum::extract::State as AxumState;
 use leasehold_api::Page;
-use leasehold_api::queue::{JobCounts, JobLimit, Queue, QueueChange};
+use leasehold_api::queue::{JobCounts, JobLimit, Queue, QueueChange, QueueSharing};
 use leasehold_ops as ops;
 use leasehold_store as store;
+use leasehold_store::queue::QueueOwnership;
+use std::collections::HashMap;
 use std::time::Duration;
 use utoipa_axum::routes;
 
@@ -21,6 +24,7 @@ pub(super) fn routes() -> Routes {
         .add(routes!(list), Access::Admin)
         .add(routes!(get), Access::Queue)
         .add(routes!(update), Access::Admin)
+        .add(routes!(share), Access::Admin)
         .add(routes!(counts), Access::Queue)
         .add(routes!(limit), Access::Admin)
         .add(routes!(set_limit), Access::Admin)
@@ -33,11 +37,22 @@ async fn list(
     AxumState(state): AxumState<State>,
     Query(paging): Query<Paging>,
 ) -> ApiResult<Json<Page<Queue>>> {
-    let page = paging.page()?;
+    let cursors = state.cursors.of("queue_list", None).await?;
+    let page = paging.page(&cursors)?;
     let limit = page.limit;
     let queues = state.store.queue_list(&page).await?;
+    let names: Vec<String> = queues.iter().map(|queue| queue.name.clone()).collect();
+    let ownership = ops::queue::ownership(&*state.store, &names).await?;
+    let ownership: HashMap<String, QueueOwnership> = ownership
+        .into_iter()
+        .map(|ownership| (ownership.queue.clone(), ownership))
+        .collect();
     let next = |queue: &store::queue::Queue| queue.name.clone();
-    Ok(Json(page_response(queues, limit, next, convert::queue)))
+    let shown = |queue: store::queue::Queue| {
+        let ownership = ownership.get(&queue.name).cloned();
+        convert::queue_with(queue, ownership)
+    };
+    Ok(Json(page_response(queues, limit, &cursors, next, shown)))
 }
 
 /// Returns a queue. A queue exists once a job was enqueued in it or its settings were changed.
@@ -45,9 +60,20 @@ async fn list(
     responses((status = 200, body = Queue), CommonResponses, NotFoundResponse))]
 async fn get(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
 ) -> ApiResult<Json<Queue>> {
-    Ok(Json(convert::queue(find_queue(&state, &name).await?)))
+    let queue = find_queue(&state, &name).await?;
+    if caller.is_admin() {
+        return with_ownership(&state, queue).await;
+    }
+    Ok(Json(convert::queue(queue)))
+}
+
+async fn with_ownership(state: &State, queue: store::queue::Queue) -> ApiResult<Json<Queue>> {
+    let names = [queue.name.clone()];
+    let mut ownership = ops::queue::ownership(&*state.store, &names).await?;
+    Ok(Json(convert::queue_with(queue, ownership.pop())))
 }
 
 /// Changes the settings of a queue, or creates it: limit, pause, defaults of its jobs. Running jobs above a lower limit finish.
@@ -55,6 +81,7 @@ async fn get(
     params(("queue" = String, Path)), responses((status = 200, body = Queue), CommonResponses))]
 async fn update(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path(name): Path<String>,
     Json(change): Json<QueueChange>,
 ) -> ApiResult<Json<Queue>> {
@@ -69,8 +96,24 @@ async fn update(
             .timeout_ms
             .map(|timeout| timeout.map(Duration::from_millis)),
     };
-    let changed = ops::queue::update(&*state.store, &name, update).await?;
-    Ok(Json(convert::queue(changed)))
+    let changed = ops::queue::update(&*state.store, &name, update, &caller.actor()).await?;
+    with_ownership(&state, changed).await
+}
+
+/// Sets whose graphs may use a queue besides its owner's: replaces the list of workspaces, or shares the queue with all. A queue that does not exist is
+/// created for the installation. Nodes that start later are checked against the new sharing.
+#[utoipa::path(put, path = "/v1/queues/{queue}/sharing", operation_id = "queue_share", tag = "queues", request_body = QueueSharing,
+    params(("queue" = String, Path)), responses((status = 200, body = Queue), CommonResponses, NotFoundResponse))]
+async fn share(
+    AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
+    Path(name): Path<String>,
+    Json(new): Json<QueueSharing>,
+) -> ApiResult<Json<Queue>> {
+    let with = convert::to_shared_with(new.shared_with);
+    let ownership = ops::queue::share(&*state.store, &name, &with, &caller.actor()).await?;
+    let queue = find_queue(&state, &name).await?;
+    Ok(Json(convert::queue_with(queue, Some(ownership))))
 }
 
 /// Counts the jobs of a queue by status.
@@ -106,8 +149,9 @@ async fn limit(AxumState(state): AxumState<State>) -> ApiResult<Json<JobLimit>> 
     responses((status = 200, body = JobLimit), CommonResponses))]
 async fn set_limit(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Json(new): Json<JobLimit>,
 ) -> ApiResult<Json<JobLimit>> {
-    ops::job::set_limit(&*state.store, new.limit).await?;
+    ops::job::set_limit(&*state.store, new.limit, &caller.actor()).await?;
     Ok(Json(new))
 }

@@ -67,7 +67,7 @@ async fn redrive(
         id: fresh_id(),
         by: caller.name(),
     };
-    let request = ops::redrive::redrive(&*state.store, &state.backlog, &redrive).await?;
+    let request = ops::redrive::redrive(&*state.store, &state.quotas, &redrive).await?;
     let body = Json(RedrivenRequest { failed, request });
     Ok((StatusCode::CREATED, location(workspace, request), body))
 }

@@ -5,9 +5,11 @@ use super::workspaces::ensure_workspace_exists;
 use crate::access::{Access, Caller};
 use crate::api_error::{ApiError, ApiResult};
 use crate::body::{BatchJson, Json};
+use crate::call_memory;
+use crate::cursors::ListCursors;
 use crate::lists::JsonPage;
 use crate::openapi::{CommonResponses, ConflictResponse, NotFoundResponse};
-use crate::params::{Path, Query, header, to_page_query};
+use crate::params::{Path, Query, header};
 use crate::route::Routes;
 use crate::state::State;
 use axum::Extension;
@@ -21,7 +23,7 @@ use leasehold_api::request::{
     EnqueuedRequest, EnqueuedRequests, FailureReasonName, NewRequest, NewRequests, Request,
     RequestStatusName,
 };
-use leasehold_core::limits::TRACE_CONTEXT_MAX_CHARS;
+use leasehold_core::limits::{PARAMS_MAX_BYTES, TRACE_CONTEXT_MAX_CHARS};
 use leasehold_core::{DefinitionId, FailureReason, RequestId, RequestStatus, WorkspaceId, text};
 use leasehold_store as store;
 use leasehold_store::request::RequestFilter;
@@ -127,7 +129,7 @@ async fn insert(
         by: caller.name(),
     };
     let enqueuer = &state.enqueuer;
-    let enqueued = enqueuer.enqueue_within(&*state.store, &state.backlog, &call);
+    let enqueued = enqueuer.enqueue_within(&*state.store, &state.quotas, call);
     enqueued
         .await
         .map_err(|error| ApiError::from_enqueue(error, caller))
@@ -166,7 +168,6 @@ struct RequestListQuery {
     #[param(value_type = Option<FailureReasonName>)]
     reason: Option<FailureReason>,
     /// Cursor: the `next` of the previous page.
-    #[param(value_type = Option<uuid::Uuid>)]
     after: Option<String>,
     /// Maximum number of items. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
@@ -178,6 +179,7 @@ struct RequestListQuery {
     params(("workspace" = uuid::Uuid, Path), RequestListQuery), responses((status = 200, body = Page<Request>), CommonResponses, NotFoundResponse))]
 async fn list(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path(workspace): Path<WorkspaceId>,
     Query(query): Query<RequestListQuery>,
 ) -> ApiResult<JsonPage> {
@@ -187,8 +189,9 @@ async fn list(
         definition: query.definition,
         reason: query.reason,
     };
-    let page = to_page_query(query.after.as_deref(), query.limit)?;
-    page_of(&state, &filter, page).await
+    let cursors = state.cursors.of("request_list", Some(workspace)).await?;
+    let page = cursors.page(query.after.as_deref(), query.limit)?;
+    page_of(&state, &caller, &cursors, &filter, page).await
 }
 
 /// Filters the requests of all workspaces.
@@ -209,7 +212,6 @@ struct AllRequestsQuery {
     #[param(value_type = Option<FailureReasonName>)]
     reason: Option<FailureReason>,
     /// Cursor: the `next` of the previous page.
-    #[param(value_type = Option<uuid::Uuid>)]
     after: Option<String>,
     /// Maximum number of items. Default: 100.
     #[param(minimum = 1, maximum = 1000)]
@@ -221,6 +223,7 @@ struct AllRequestsQuery {
     responses((status = 200, body = Page<Request>), CommonResponses, NotFoundResponse))]
 async fn list_all(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Query(query): Query<AllRequestsQuery>,
 ) -> ApiResult<JsonPage> {
     let filter = RequestFilter {
@@ -229,12 +232,15 @@ async fn list_all(
         definition: query.definition,
         reason: query.reason,
     };
-    let page = to_page_query(query.after.as_deref(), query.limit)?;
-    page_of(&state, &filter, page).await
+    let cursors = state.cursors.of("request_list_all", None).await?;
+    let page = cursors.page(query.after.as_deref(), query.limit)?;
+    page_of(&state, &caller, &cursors, &filter, page).await
 }
 
 pub(super) async fn page_of(
     state: &State,
+    caller: &Caller,
+    cursors: &ListCursors<'_>,
     filter: &RequestFilter,
     page: store::Page<RequestId>,
 ) -> ApiResult<JsonPage> {
@@ -244,7 +250,8 @@ pub(super) async fn page_of(
         Box::pin(async move { store.request_list(&requested, page).await })
     };
     let key = |request: &store::request::Request| request.id;
-    let listed = state.lists.page(page, read, key, convert::request).await?;
+    let convert = |request| convert::request(request, caller.payloads());
+    let listed = state.lists.page(page, cursors, read, key, convert).await?;
     if let (true, Some(workspace)) = (listed.0.items.is_empty(), filter.workspace) {
         ensure_workspace_exists(state, workspace).await?;
     }
@@ -257,11 +264,13 @@ pub(super) async fn page_of(
     responses((status = 200, body = Request), CommonResponses, NotFoundResponse))]
 async fn get(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path((workspace, id)): Path<(WorkspaceId, RequestId)>,
 ) -> ApiResult<Json<Request>> {
+    call_memory::reserve(PARAMS_MAX_BYTES).await?;
     let found = state.store.request_get(workspace, id).await?;
     let request = found.ok_or_else(|| ApiError::not_found("request"))?;
-    Ok(Json(convert::request(request)))
+    Ok(Json(convert::request(request, caller.payloads())))
 }
 
 /// Returns a request of any workspace.
@@ -269,11 +278,13 @@ async fn get(
     params(("request" = uuid::Uuid, Path)), responses((status = 200, body = Request), CommonResponses, NotFoundResponse))]
 async fn find(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path(id): Path<RequestId>,
 ) -> ApiResult<Json<Request>> {
+    call_memory::reserve(PARAMS_MAX_BYTES).await?;
     let found = state.store.request_find(id).await?;
     let request = found.ok_or_else(|| ApiError::not_found("request"))?;
-    Ok(Json(convert::request(request)))
+    Ok(Json(convert::request(request, caller.payloads())))
 }
 
 /// Lists every transition of a request, in order.
@@ -284,6 +295,7 @@ async fn timeline(
     AxumState(state): AxumState<State>,
     Path((workspace, id)): Path<(WorkspaceId, RequestId)>,
 ) -> ApiResult<Json<Timeline>> {
+    call_memory::reserve(PARAMS_MAX_BYTES).await?;
     let events = state.store.request_timeline(workspace, id).await?;
     // Every request has at least the event of its enqueue.
     if events.is_empty() {

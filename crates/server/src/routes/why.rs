@@ -1,13 +1,14 @@
 //! Explains why a request is not running.
 
 use super::convert_requests as convert;
-use crate::access::Access;
+use crate::access::{Access, Caller};
 use crate::api_error::{ApiError, ApiResult};
 use crate::body::Json;
 use crate::openapi::{CommonResponses, NotFoundResponse};
 use crate::params::Path;
 use crate::route::Routes;
 use crate::state::State;
+use axum::Extension;
 use axum::extract::State as AxumState;
 use leasehold_api::why::Why;
 use leasehold_core::{RequestId, WorkspaceId};
@@ -24,10 +25,11 @@ pub(super) fn routes() -> Routes {
     responses((status = 200, body = Why), CommonResponses, NotFoundResponse))]
 async fn why(
     AxumState(state): AxumState<State>,
+    Extension(caller): Extension<Caller>,
     Path((workspace, id)): Path<(WorkspaceId, RequestId)>,
 ) -> ApiResult<Json<Why>> {
     let (engine, facts) = (state.engine.as_deref(), state.watch.facts());
     let found = ops::why::explain(&*state.store, engine, facts, workspace, id).await?;
     let why = found.ok_or_else(|| ApiError::not_found("request"))?;
-    Ok(Json(convert::why(why)))
+    Ok(Json(convert::why(why, caller.payloads())))
 }

@@ -4,6 +4,7 @@ use crate::fixtures::{AccessFixture, CallerKind, problem};
 use leasehold_api::{Code, Problem};
 use leasehold_server::routes_with_body;
 use leasehold_store::Page;
+use leasehold_store::audit::AuditFilter;
 use leasehold_store::execution::ExecutionFilter;
 use leasehold_store::job::JobFilter;
 use leasehold_store::request::RequestFilter;
@@ -34,7 +35,9 @@ fn workspace_bodies(fixture: &AccessFixture) -> Vec<ValidBody> {
         { "type": "delay", "id": "c", "milliseconds": 5 },
     ], "edges": [{ "from": "a", "to": "b" }] });
     let version = json!({ "body": { "graph": graph }, "params_schema": { "type": "object" }, "execution_timeout_ms": 5 });
-    let key = json!({ "name": "n", "scope": { "kind": "worker", "queues": ["a"] } });
+    let key = json!({ "name": "n", "scope": { "kind": "worker", "queues": ["a"] }, "access": "read", "payloads": "hidden",
+        "expires_in_ms": 60_000 });
+    let rotation = json!({ "overlap_ms": 5, "expires_in_ms": 60_000 });
     let workspace = json!({ "name": "n", "plan": "FREE", "max_concurrent_executions": 3 });
     let change = json!({ "plan": "PRO", "max_concurrent_executions": 3, "paused": true });
     let redrive = json!({ "reason": "cancelled", "limit": 5 });
@@ -46,6 +49,7 @@ fn workspace_bodies(fixture: &AccessFixture) -> Vec<ValidBody> {
     let dead = "/v1/workspaces/{workspace}/dead-letters/redrive";
     vec![
         ("POST", "/v1/keys", key),
+        ("POST", "/v1/keys/{key}/rotate", rotation),
         ("POST", "/v1/workspaces", workspace),
         ("PATCH", "/v1/workspaces/{workspace}", change),
         ("POST", definitions, json!({ "name": "n" })),
@@ -68,8 +72,10 @@ fn job_bodies() -> Vec<ValidBody> {
     let finish = json!({ "id": 1, "token": 1, "outcome": "failed", "error": MARK, "retry": true, "after_ms": 3 });
     let finishes = json!({ "worker": "w", "finishes": [finish] });
     let progress = json!({ "worker": "w", "id": 1, "token": 1, "progress": { "a": MARK } });
+    let sharing = json!({ "shared_with": "all" });
     vec![
         ("PATCH", "/v1/queues/{queue}", queue),
+        ("PUT", "/v1/queues/{queue}/sharing", sharing),
         ("POST", "/v1/queues/{queue}/jobs", job.clone()),
         (
             "POST",
@@ -116,8 +122,13 @@ async fn dump_store(fixture: &AccessFixture) -> String {
         definition: None,
     };
     let (requests, jobs) = (RequestFilter::default(), JobFilter::default());
+    let mut keys = store.key_list(None, Page::first(100)).await.unwrap();
+    // A rejected call is a use of its key too.
+    keys.iter_mut().for_each(|key| key.last_used_at = None);
+    let audit = AuditFilter::default();
     format!(
-        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        "{:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+        store.audit_list(&audit, Page::first(100)).await.unwrap(),
         store.workspace_list(Page::first(100)).await.unwrap(),
         store
             .definition_list(workspace, Page::first(100))
@@ -135,7 +146,7 @@ async fn dump_store(fixture: &AccessFixture) -> String {
             .execution_list(&executions, Page::first(100))
             .await
             .unwrap(),
-        store.key_list(None, Page::first(100)).await.unwrap(),
+        keys,
         store.queue_list(&Page::first(100)).await.unwrap(),
         store.job_list(&jobs, Page::first(100)).await.unwrap(),
         store.job_limit().await.unwrap(),

@@ -5,7 +5,9 @@ use axum::body::Body;
 use axum::http::{Method, Request};
 use http_body_util::BodyExt;
 use leasehold_core::key::KeyScope;
+use leasehold_ops::key::KeySpec;
 use leasehold_server::ServerOptions;
+use leasehold_store::Actor;
 use leasehold_testbed::{BackendKind, TestServer};
 use leasehold_testkit::eventually;
 use serde_json::Value;
@@ -119,7 +121,7 @@ async fn invalid_cursor_is_rejected() {
 async fn streams_of_a_key_are_limited_until_one_closes() {
     let options = ServerOptions {
         streams_per_key: 2,
-        streams_max: 3,
+        streams_max: 4,
         ..ServerOptions::default()
     };
     let server = TestServer::with_options(options).await;
@@ -138,7 +140,7 @@ async fn streams_of_a_key_are_limited_until_one_closes() {
     assert_eq!(
         request_stream(&theirs, &other.key, None).await.status(),
         429,
-        "the server is full"
+        "the last place is for others"
     );
     drop(first);
     let free = eventually(TIMEOUT, || async {
@@ -166,7 +168,8 @@ async fn stream_ends_when_its_key_is_revoked_or_its_workspace_deleted() {
     let workspace = server.workspace(1).await;
     let url = format!("{}{}", serve(&server).await, workspace.path("/changes"));
     let scope = KeyScope::Workspace(workspace.workspace);
-    let key = leasehold_ops::key::create(&*server.store, "passing", scope).await;
+    let spec = KeySpec::full("passing", scope);
+    let key = leasehold_ops::key::create(&*server.store, &spec, &Actor::Local).await;
     let (key, secret) = key.unwrap();
     let mut stream = Stream::open(&url, secret.reveal(), None).await;
     let mut other = Stream::open(&url, &workspace.key, None).await;

@@ -252,8 +252,16 @@ async fn invalid_version_is_rejected_with_its_path() {
         (bound(json!(""), json!("a")), "/body/binding/workflow_type"),
         (bound(json!("a"), json!(7)), "/body/binding/task_queue"),
         (json!({"body": {"script": {}}}), "/body/script"),
-        (schema(json!({"type": "no such type"})), "/params_schema"),
+        (
+            schema(json!({"type": "no such type"})),
+            "/params_schema/type",
+        ),
         (schema(json!({"a": "\u{0}"})), "/params_schema/a"),
+        (
+            schema(json!({"items": {"pattern": "(a)\\1"}})),
+            "/params_schema/items/pattern",
+        ),
+        (schema(json!({"$ref": "#"})), "/params_schema"),
         (timeout(json!(0)), "/execution_timeout_ms"),
         (timeout(json!(31_622_400_001u64)), "/execution_timeout_ms"),
         (timeout(json!(-1)), "/execution_timeout_ms"),

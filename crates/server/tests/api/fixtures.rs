@@ -3,12 +3,14 @@
 use axum::body::Body;
 use axum::http::{Method, Request, header};
 use leasehold_api::Problem;
-use leasehold_core::JsonText;
-use leasehold_core::key::{KeyScope, Secret};
+use leasehold_core::key::{KeyAccess, KeyRights, KeyScope, Payloads, Secret};
+use leasehold_core::{JsonText, KeyId, WorkspaceId};
 use leasehold_ops as ops;
+use leasehold_ops::key::KeySpec;
 use leasehold_store::job::NewJob;
+use leasehold_store::key::{KeyRotated, KeyRotation, NewKey};
 use leasehold_store::request::Claim;
-use leasehold_store::{Page, Store};
+use leasehold_store::{Actor, Page, Store, fresh_id};
 use leasehold_testbed::{TestResponse, TestServer};
 use std::time::Duration;
 
@@ -19,21 +21,49 @@ pub(crate) enum CallerKind {
     WrongKey,
     Garbage,
     Revoked,
+    Expired,
+    /// A workspace key that was rotated; its overlap has passed.
+    RotatedBefore,
+    /// The key of a deleted workspace.
+    DeletedWorkspace,
     OtherWorkspace,
     OtherWorker,
+    Metrics,
+    ReadOnlyWorker,
+    ReadOnlyWorkspace,
+    ReadOnlyAdmin,
+    HiddenWorker,
+    HiddenWorkspace,
+    HiddenAdmin,
     Worker,
+    /// A workspace key that was rotated, in its overlap.
+    RotatedNow,
+    /// The successor of a workspace key.
+    Successor,
     Workspace,
     Admin,
 }
 
-pub(crate) const ALL: [CallerKind; 9] = [
+pub(crate) const ALL: [CallerKind; 21] = [
     CallerKind::NoKey,
     CallerKind::WrongKey,
     CallerKind::Garbage,
     CallerKind::Revoked,
+    CallerKind::Expired,
+    CallerKind::RotatedBefore,
+    CallerKind::DeletedWorkspace,
     CallerKind::OtherWorkspace,
     CallerKind::OtherWorker,
+    CallerKind::Metrics,
+    CallerKind::ReadOnlyWorker,
+    CallerKind::ReadOnlyWorkspace,
+    CallerKind::ReadOnlyAdmin,
+    CallerKind::HiddenWorker,
+    CallerKind::HiddenWorkspace,
+    CallerKind::HiddenAdmin,
     CallerKind::Worker,
+    CallerKind::RotatedNow,
+    CallerKind::Successor,
     CallerKind::Workspace,
     CallerKind::Admin,
 ];
@@ -64,13 +94,20 @@ impl AccessFixture {
         let spare = key(&*server.store, KeyScope::Admin).await;
         server
             .store
-            .key_revoke(revoked.0.parse().unwrap())
+            .key_revoke(revoked.0.parse().unwrap(), &Actor::Local)
             .await
             .unwrap();
+        let deleted = server.workspace(1).await;
+        let gone = server
+            .store
+            .workspace_delete(deleted.workspace, &Actor::Local)
+            .await;
+        assert!(gone.unwrap());
         let worker = |queue: &str| KeyScope::Worker {
             queues: vec![queue.to_owned()],
         };
         let strange = Secret::new(&KeyScope::Admin, &[7; 32]);
+        let mut keys = restricted_keys(&*server.store, own.workspace, worker("mine")).await;
         Self {
             ids: vec![
                 ("workspace", own.workspace.to_string()),
@@ -84,16 +121,20 @@ impl AccessFixture {
                 ("key", spare.0),
                 ("code", "not_found".to_owned()),
             ],
-            keys: vec![
-                (CallerKind::WrongKey, strange.reveal().to_owned()),
-                (CallerKind::Garbage, "lh_admin_x".to_owned()),
-                (CallerKind::Revoked, revoked.1),
-                (CallerKind::OtherWorkspace, other.key),
-                (CallerKind::OtherWorker, server.key(worker("others")).await),
-                (CallerKind::Worker, server.key(worker("mine")).await),
-                (CallerKind::Workspace, own.key),
-                (CallerKind::Admin, server.admin.clone()),
-            ],
+            keys: {
+                keys.extend([
+                    (CallerKind::WrongKey, strange.reveal().to_owned()),
+                    (CallerKind::Garbage, "lh_admin_x".to_owned()),
+                    (CallerKind::Revoked, revoked.1),
+                    (CallerKind::DeletedWorkspace, deleted.key),
+                    (CallerKind::OtherWorkspace, other.key),
+                    (CallerKind::OtherWorker, server.key(worker("others")).await),
+                    (CallerKind::Worker, server.key(worker("mine")).await),
+                    (CallerKind::Workspace, own.key),
+                    (CallerKind::Admin, server.admin.clone()),
+                ]);
+                keys
+            },
             server,
         }
     }
@@ -158,8 +199,91 @@ pub(crate) fn one_task() -> serde_json::Value {
 }
 
 async fn key(store: &dyn Store, scope: KeyScope) -> (String, String) {
-    let (key, secret) = ops::key::create(store, "test", scope).await.unwrap();
+    let spec = KeySpec::full("test", scope);
+    let created = ops::key::create(store, &spec, &Actor::Local).await;
+    let (key, secret) = created.unwrap();
     (key.id.to_string(), secret.reveal().to_owned())
+}
+
+/// Creates a key of every kind that expires, was rotated, only reads or does not see payloads, and one for metrics.
+async fn restricted_keys(
+    store: &dyn Store,
+    workspace: WorkspaceId,
+    worker: KeyScope,
+) -> Vec<(CallerKind, String)> {
+    let own = KeyScope::Workspace(workspace);
+    let restricted = |scope: &KeyScope, access, payloads| KeyRights {
+        scope: scope.clone(),
+        access,
+        payloads,
+    };
+    let read_only = |scope| restricted(scope, KeyAccess::Read, Payloads::Shown);
+    let hidden = |scope| restricted(scope, KeyAccess::Full, Payloads::Hidden);
+    let hour = Duration::from_secs(3_600);
+    let mut keys = Vec::new();
+    for (kind, rights) in [
+        (CallerKind::Metrics, KeyRights::full(KeyScope::Metrics)),
+        (CallerKind::ReadOnlyWorker, read_only(&worker)),
+        (CallerKind::ReadOnlyWorkspace, read_only(&own)),
+        (CallerKind::ReadOnlyAdmin, read_only(&KeyScope::Admin)),
+        (CallerKind::HiddenWorker, hidden(&worker)),
+        (CallerKind::HiddenWorkspace, hidden(&own)),
+        (CallerKind::HiddenAdmin, hidden(&KeyScope::Admin)),
+    ] {
+        keys.push((kind, stored_key(store, rights, Some(hour)).await.1));
+    }
+    let expired = Some(Duration::from_micros(1));
+    let full = || KeyRights::full(KeyScope::Workspace(workspace));
+    keys.push((
+        CallerKind::Expired,
+        stored_key(store, full(), expired).await.1,
+    ));
+    for (overlap, kind) in [
+        (Duration::ZERO, CallerKind::RotatedBefore),
+        (hour, CallerKind::RotatedNow),
+    ] {
+        let (id, secret) = stored_key(store, full(), None).await;
+        let successor = fresh_secret(&full().scope);
+        let rotation = KeyRotation {
+            id,
+            successor: fresh_id(),
+            hash: successor.hash(),
+            overlap,
+            expires_in: None,
+        };
+        let rotated = store.key_rotate(&rotation, &Actor::Local).await.unwrap();
+        assert!(matches!(rotated, KeyRotated::Rotated { .. }));
+        keys.push((kind, secret));
+        if kind == CallerKind::RotatedNow {
+            keys.push((CallerKind::Successor, successor.reveal().to_owned()));
+        }
+    }
+    keys
+}
+
+fn fresh_secret(scope: &KeyScope) -> Secret {
+    let id: KeyId = fresh_id();
+    let mut random = [7; 32];
+    random[..16].copy_from_slice(id.0.as_bytes());
+    Secret::new(scope, &random)
+}
+
+/// Stores a key without the checks of the operation, which refuses very short lifetimes.
+async fn stored_key(
+    store: &dyn Store,
+    rights: KeyRights,
+    expires_in: Option<Duration>,
+) -> (KeyId, String) {
+    let secret = fresh_secret(&rights.scope);
+    let new = NewKey {
+        id: fresh_id(),
+        name: "test".to_owned(),
+        rights,
+        expires_in,
+        hash: secret.hash(),
+    };
+    store.key_create(&new, &Actor::Local).await.unwrap();
+    (new.id, secret.reveal().to_owned())
 }
 
 /// Admits the only request and returns its execution.

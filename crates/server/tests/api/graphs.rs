@@ -4,14 +4,17 @@ use crate::claims::{TIMEOUT, assert_nothing_leased, claim_and_disconnect};
 use crate::fixtures::one_task;
 use leasehold_core::graph::{NodeRun, NodeState};
 use leasehold_core::key::KeyScope;
+use leasehold_core::limits::{END_REPORT_INTERVAL_MS, END_REPORTS_BURST};
 use leasehold_core::{ExecutionId, JobId, JsonText};
 use leasehold_engine::Error;
+use leasehold_store::fresh_id;
 use leasehold_store::graph::GraphStarted;
 use leasehold_store::notification::Notification;
 use leasehold_store::request::ClaimedRequest;
 use leasehold_testbed::{BackendKind, KeyedWorkspace, TestServer};
 use leasehold_testkit::eventually;
 use serde_json::{Value, json};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const CLAIM: &str = "/v1/queues/mine/claim";
@@ -181,10 +184,20 @@ async fn disconnected_claim_of_a_node_costs_no_attempt(on: BackendKind) {
     }
 }
 
-/// Claims the node, asserts that it has no earlier attempt, and completes it and the execution.
+/// Claims the node, asserts that it has no earlier attempt, and completes it and the execution. The abandoned claim may still be committing, so the node
+/// can be leased and returned once more before this claim gets it.
 async fn complete(server: &TestServer, workspace: &KeyedWorkspace, execution: ExecutionId) {
     let claim = json!({ "worker": "w", "max": 2 });
-    let claimed = server.post(CLAIM, &server.admin, claim).await.expect(200);
+    let claimed = Mutex::new(Value::Null);
+    let got_job = eventually(TIMEOUT, async || {
+        let response = server.post(CLAIM, &server.admin, claim.clone()).await;
+        let response = response.expect(200);
+        let has_job = response["jobs"][0].is_object();
+        *claimed.lock().unwrap() = response;
+        has_job
+    });
+    assert!(got_job.await, "no job to claim");
+    let claimed = claimed.into_inner().unwrap();
     let job = &claimed["jobs"][0];
     assert_eq!(job["attempt"], 1, "{claimed}");
     let finish = json!({ "id": job["id"], "token": job["token"], "outcome": "completed" });
@@ -221,6 +234,50 @@ async fn report_of_an_ended_execution_notifies_the_reconciler() {
     );
     let () = woken;
     assert_eq!(answer.status, 204, "{}", answer.text);
+}
+
+#[tokio::test]
+async fn reports_of_ended_executions_are_limited_by_key_and_coalesced() {
+    let server = TestServer::new().await;
+    let workspace = server.workspace(5).await;
+    let running = server.enqueue_running(&workspace).await.execution;
+    let worker = |queue: &str| KeyScope::Worker {
+        queues: vec![queue.to_owned()],
+    };
+    let key = server.key(worker("mine")).await;
+    let other = server.key(worker("others")).await;
+    let report = async |key: &str, execution: uuid::Uuid| {
+        let path = format!("/v1/executions/{execution}/ended");
+        server.post(&path, key, Value::Null).await
+    };
+    let begun = std::time::Instant::now();
+    let mut accepted = 0;
+    let limited = loop {
+        // A known and an unknown execution are answered alike.
+        let execution = match accepted % 2 {
+            0 => running.into(),
+            _ => fresh_id(),
+        };
+        let answer = report(&key, execution).await;
+        if answer.status != 204 {
+            break answer;
+        }
+        assert_eq!(answer.text, "");
+        accepted += 1;
+        assert!(begun.elapsed() < TIMEOUT, "no limit");
+    };
+    assert!(accepted >= END_REPORTS_BURST, "{accepted}");
+    assert_eq!(limited.header("retry-after"), "1");
+    limited.expect_problem("rate_limited", "");
+    let other = report(&other, fresh_id()).await;
+    assert_eq!(other.status, 204, "another key has its own limit");
+
+    let metrics = server.get("/metrics", &server.admin).await.text;
+    let line = r#"leasehold_store_calls_total{call="notify",outcome="ok"} "#;
+    let sent = metrics.lines().find_map(|found| found.strip_prefix(line));
+    let sent: f64 = sent.unwrap().parse().unwrap();
+    let windows = begun.elapsed().as_millis() / u128::from(END_REPORT_INTERVAL_MS);
+    assert!(sent <= (windows + 2) as f64, "{sent} in {windows} windows");
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use crate::listening_server::{HEALTH, ListeningServer, SHORT, TIMEOUT};
 use leasehold_server::{DrainReport, Server, ServerOptions};
-use leasehold_testkit::eventually;
+use leasehold_testkit::{UnreadHttp2, eventually};
 use std::time::Duration;
 use tokio::net::TcpStream;
 
@@ -141,6 +141,24 @@ async fn peer_that_does_not_read_is_disconnected() {
     let open = async || server.metric("leasehold_http_open_connections").await;
     assert!(eventually(TIMEOUT, async || open().await == 1.0).await);
     assert!(eventually(TIMEOUT, async || open().await == 0.0).await);
+}
+
+#[tokio::test]
+async fn http2_peer_that_only_sends_pings_is_disconnected() {
+    let options = ServerOptions {
+        write_timeout: SHORT,
+        ..ServerOptions::default()
+    };
+    let server = ListeningServer::with(options).await;
+    for wide in [false, true] {
+        let mut peer = UnreadHttp2::open(server.address, wide).await.unwrap();
+        for _ in 0..100 {
+            peer.get("/openapi.json", "none").await.unwrap();
+        }
+        assert!(peer.is_cut_off(TIMEOUT).await, "wide: {wide}");
+        let open = async || server.metric("leasehold_http_open_connections").await;
+        assert!(eventually(TIMEOUT, async || open().await == 0.0).await);
+    }
 }
 
 #[tokio::test]

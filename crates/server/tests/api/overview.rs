@@ -35,7 +35,11 @@ async fn overview_has_engine_requests_workspaces_and_queues(on: BackendKind) {
         limit: Some(Some(4)),
         ..QueueChange::default()
     };
-    server.store.queue_update("mail", &limit).await.unwrap();
+    server
+        .store
+        .queue_update("mail", &limit, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
     let jobs = vec![NewJob::new("mail", "send", JsonText::default()); 3];
     ops::job::enqueue(&*server.store, &jobs).await.unwrap();
     let claim = JobClaim {
@@ -60,7 +64,9 @@ async fn overview_has_engine_requests_workspaces_and_queues(on: BackendKind) {
     let busiest = shown["busiest"].as_array().unwrap();
     let ids: Vec<&Value> = busiest.iter().map(|w| &w["workspace"]["id"]).collect();
     assert_eq!(ids, [&json!(busy.workspace), &json!(idle.workspace)]);
-    let alone = server.get(&busy.path(""), &busy.key).await.expect(200);
+    let mut alone = server.get(&busy.path(""), &busy.key).await.expect(200);
+    let open_bytes = alone.as_object_mut().unwrap().remove("open_bytes");
+    assert!(open_bytes.unwrap().as_u64() > Some(2_000));
     assert_eq!(busiest[0], alone, "as the workspace itself is shown");
     let queue = json!({"name": "mail", "limit": 4, "paused": false, "waiting": 2, "more_waiting": false, "running": 1});
     assert_eq!(shown["queues"], json!([queue]));

@@ -173,7 +173,10 @@ async fn dead_letters_are_redriven_in_bulk_oldest_first() {
             .map(|p| p["failed"].as_str().unwrap().to_owned());
         failed.collect::<Vec<String>>()
     };
-    assert_eq!(redrive(json!({"reason": "timed_out"})).await, failed[1..2]);
+    let unknown_id: Uuid = fresh_id();
+    assert_eq!(redrive(json!({"definition": unknown_id})).await, [""; 0]);
+    let of_definition = json!({"reason": "timed_out", "definition": workspace.definition});
+    assert_eq!(redrive(of_definition).await, failed[1..2]);
     assert_eq!(redrive(json!({"limit": 1})).await, failed[..1]);
     assert_eq!(redrive(Value::Null).await, failed[2..]);
     assert_eq!(redrive(json!({})).await, [""; 0]);
@@ -181,6 +184,7 @@ async fn dead_letters_are_redriven_in_bulk_oldest_first() {
         (json!({"limit": 0}), "/limit"),
         (json!({"limit": 10_001}), "/limit"),
         (json!({"reason": "bad luck"}), "/reason"),
+        (json!({"definition": "order"}), "/definition"),
         (json!({"which": "all"}), "/which"),
     ] {
         server

@@ -164,13 +164,16 @@ async fn valid_trace_context_is_stored_and_invalid_one_ignored() {
 async fn invalid_request_is_rejected_with_its_path() {
     let server = TestServer::new().await;
     let workspace = server.workspace(1).await;
-    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}});
+    let endless = json!({"$dynamicAnchor": "x", "allOf": [{"$dynamicRef": "#x"}]});
+    let schema =
+        json!({"type": "object", "properties": {"n": {"type": "integer"}, "endless": endless}});
     server
         .publish(workspace.workspace, workspace.definition, Some(schema))
         .await;
     let deep = (0..70).fold(json!(1), |inner, _| json!([inner]));
     let cases = [
         (with(&workspace, "params", json!({"n": "one"})), "/params/n"),
+        (with(&workspace, "params", json!({"endless": 1})), "/params"),
         (
             with(&workspace, "params", json!("x".repeat(256 * 1024))),
             "/params",

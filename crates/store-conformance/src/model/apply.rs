@@ -75,7 +75,11 @@ impl RequestComparison {
             }
             Op::DeleteWorkspace { workspace } => {
                 let id = self.workspace(workspace).workspace;
-                let delete = async |store: &dyn Store| store.workspace_delete(id).await;
+                let delete = async |store: &dyn Store| {
+                    store
+                        .workspace_delete(id, &leasehold_store::Actor::Local)
+                        .await
+                };
                 return self.both("workspace_delete", delete).await.map(drop);
             }
             Op::DeleteDefinition { workspace } => return self.delete_definition(workspace).await,
@@ -90,7 +94,11 @@ impl RequestComparison {
             _ => return Ok(()),
         };
         let id = self.workspace(workspace).workspace;
-        let update = async |store: &dyn Store| store.workspace_update(id, &change).await;
+        let update = async |store: &dyn Store| {
+            store
+                .workspace_update(id, &change, &leasehold_store::Actor::Local)
+                .await
+        };
         self.both("workspace_update", update).await.map(drop)
     }
 
@@ -101,8 +109,11 @@ impl RequestComparison {
         if !self.inner.state().exists(t.workspace) {
             return Ok(());
         }
-        let delete =
-            async |store: &dyn Store| store.definition_delete(t.workspace, t.definition).await;
+        let delete = async |store: &dyn Store| {
+            store
+                .definition_delete(t.workspace, t.definition, &leasehold_store::Actor::Local)
+                .await
+        };
         self.both("definition_delete", delete).await?;
         let (definition, version) = self.create_definition(t.workspace).await?;
         self.workspaces[index] = TestWorkspace {
@@ -131,7 +142,7 @@ impl RequestComparison {
         let requests = (0..n).map(|i| NewRequest {
             priority,
             run_at: (delay > 0).then(|| self.real.now() + seconds(delay)),
-            params: json!({"other": other}),
+            params: json!({"other": other}).into(),
             idempotency: key.map(|k| Idempotency {
                 key: format!("key-{}", (k + i) % 3),
                 window: window.map(seconds),
@@ -275,7 +286,9 @@ impl RequestComparison {
         let redrive = RedriveMany {
             workspace: workspace.workspace,
             reason: None,
+            definition: None,
             limit: 1_000,
+            max_bytes: 3_000,
             by: USER.into(),
         };
         let real = self.real.store.request_redrive_many(&redrive).await;

@@ -4,16 +4,19 @@ use super::Model;
 use super::read::page;
 use super::state::{State, WorkspaceRow, constraint_error};
 use async_trait::async_trait;
+use leasehold_core::limits::{MAX_OPEN_BYTES_MAX, MAX_PENDING_MAX};
 use leasehold_core::plan::effective_limit;
-use leasehold_core::{DefinitionId, Timestamp, VersionId, WorkspaceId};
+use leasehold_core::{DefinitionId, Timestamp, VersionId, WorkspaceId, WorkspaceQuota};
+use leasehold_store::audit::AuditRecord;
 use leasehold_store::definition::{
     Definition, DefinitionCreated, DefinitionStore, NewDefinition, NewVersion, Version,
+    VersionPublished, VersionRecord,
 };
 use leasehold_store::workspace::{
     NewWorkspace, SlotUse, Workspace, WorkspaceChange, WorkspaceCreated, WorkspaceOverview,
     WorkspaceStore,
 };
-use leasehold_store::{Page, Result};
+use leasehold_store::{Actor, Page, Result};
 use std::sync::Arc;
 
 impl State {
@@ -33,6 +36,8 @@ impl State {
             name: new.name.clone(),
             plan: new.plan,
             limit_override: new.limit_override,
+            max_pending_override: None,
+            max_open_bytes_override: None,
             paused: false,
             created_at: now,
             deleted_at: None,
@@ -59,9 +64,21 @@ impl State {
         let mut next = row.workspace.clone();
         next.plan = change.plan.unwrap_or(next.plan);
         next.limit_override = change.limit_override.unwrap_or(next.limit_override);
+        next.max_pending_override = change
+            .max_pending_override
+            .unwrap_or(next.max_pending_override);
+        next.max_open_bytes_override = change
+            .max_open_bytes_override
+            .unwrap_or(next.max_open_bytes_override);
         next.paused = change.paused.unwrap_or(next.paused);
         if effective_limit(next.plan, next.limit_override).is_err() {
             return Err(constraint_error("workspace_limit_range"));
+        }
+        if next.max_pending_override > Some(MAX_PENDING_MAX) {
+            return Err(constraint_error("workspace_max_pending"));
+        }
+        if next.max_open_bytes_override > Some(MAX_OPEN_BYTES_MAX) {
+            return Err(constraint_error("workspace_max_open_bytes"));
         }
         row.workspace = next.clone();
         Ok(Some(next))
@@ -184,8 +201,13 @@ impl State {
 
 #[async_trait]
 impl WorkspaceStore for Model {
-    async fn workspace_create(&self, new: &NewWorkspace) -> Result<WorkspaceCreated> {
-        self.state().create_workspace(new, self.now())
+    async fn workspace_create(&self, new: &NewWorkspace, by: &Actor) -> Result<WorkspaceCreated> {
+        let (mut state, now) = (self.state(), self.now());
+        let created = state.create_workspace(new, now)?;
+        if let WorkspaceCreated::Created(workspace) = &created {
+            state.audit(by, AuditRecord::workspace_create(workspace), now);
+        }
+        Ok(created)
     }
 
     async fn workspace_get(&self, id: WorkspaceId) -> Result<Option<Workspace>> {
@@ -205,16 +227,32 @@ impl WorkspaceStore for Model {
         &self,
         id: WorkspaceId,
         change: &WorkspaceChange,
+        by: &Actor,
     ) -> Result<Option<Workspace>> {
         let updated = self.state().update_workspace(id, change)?;
+        if let Some(updated) = &updated {
+            let record = AuditRecord::workspace_update(updated, change);
+            self.state().audit(by, record, self.now());
+        }
         self.notifiers.notify_work(updated.is_some());
         Ok(updated)
     }
 
-    async fn workspace_delete(&self, id: WorkspaceId) -> Result<bool> {
+    async fn workspace_delete(&self, id: WorkspaceId, by: &Actor) -> Result<bool> {
         let deleted = self.state().delete_workspace(id, self.now());
+        if deleted {
+            let mut state = self.state();
+            let name = state.workspaces[&id].workspace.name.clone();
+            state.audit(by, AuditRecord::workspace_delete(id, &name), self.now());
+            drop(state);
+            self.jobs(|jobs, _| jobs.release_queues(id));
+        }
         self.notifiers.notify_work(deleted);
         Ok(deleted)
+    }
+
+    async fn workspace_quota(&self, id: WorkspaceId) -> Result<Option<WorkspaceQuota>> {
+        Ok(self.state().quota(id))
     }
 
     async fn workspace_slots(&self, id: WorkspaceId) -> Result<Option<SlotUse>> {
@@ -228,8 +266,17 @@ impl WorkspaceStore for Model {
 
 #[async_trait]
 impl DefinitionStore for Model {
-    async fn definition_create(&self, new: &NewDefinition) -> Result<DefinitionCreated> {
-        Ok(self.state().create_definition(new, self.now()))
+    async fn definition_create(
+        &self,
+        new: &NewDefinition,
+        by: &Actor,
+    ) -> Result<DefinitionCreated> {
+        let (mut state, now) = (self.state(), self.now());
+        let created = state.create_definition(new, now);
+        if let DefinitionCreated::Created(definition) = &created {
+            state.audit(by, AuditRecord::definition_create(definition), now);
+        }
+        Ok(created)
     }
 
     async fn definition_get(
@@ -256,14 +303,23 @@ impl DefinitionStore for Model {
         Ok(self.state().list_definitions(workspace, at))
     }
 
-    async fn definition_delete(&self, workspace: WorkspaceId, id: DefinitionId) -> Result<bool> {
+    async fn definition_delete(
+        &self,
+        workspace: WorkspaceId,
+        id: DefinitionId,
+        by: &Actor,
+    ) -> Result<bool> {
         let mut state = self.state();
-        let there = state.definition(workspace, id).is_some();
-        Ok(there && state.deleted_definitions.insert(id))
+        let Some(definition) = state.definition(workspace, id) else {
+            return Ok(false);
+        };
+        let record = AuditRecord::definition_delete(workspace, id, &definition.name);
+        state.audit(by, record, self.now());
+        Ok(state.deleted_definitions.insert(id))
     }
 
-    async fn version_publish(&self, new: &NewVersion) -> Result<Option<Version>> {
-        Ok(self.state().publish(new, self.now()))
+    async fn version_publish(&self, new: &NewVersion, by: &Actor) -> Result<VersionPublished> {
+        Ok(self.publish(new, by))
     }
 
     async fn version_get(
@@ -282,7 +338,14 @@ impl DefinitionStore for Model {
         workspace: WorkspaceId,
         definition: DefinitionId,
         at: Page<u32>,
-    ) -> Result<Vec<Version>> {
-        Ok(self.state().list_versions(workspace, definition, at))
+    ) -> Result<Vec<VersionRecord>> {
+        let versions = self.state().list_versions(workspace, definition, at);
+        let records = versions.iter().map(VersionRecord::try_from);
+        records
+            .collect::<std::result::Result<_, _>>()
+            .map_err(|error| {
+                let kind = leasehold_store::ErrorKind::Broken(error.to_string());
+                leasehold_store::Error::new("version_list", kind)
+            })
     }
 }

@@ -3,8 +3,7 @@
 use super::state::State;
 use leasehold_core::limits::CLAIM_MAX_BATCH;
 use leasehold_core::{
-    ExecutionId, ExecutionStatus, FailureReason, JsonText, RequestId, RequestStatus, Timestamp,
-    WorkspaceId,
+    ExecutionId, ExecutionStatus, FailureReason, RequestId, RequestStatus, Timestamp, WorkspaceId,
 };
 use leasehold_store::execution::Execution;
 use leasehold_store::request::{
@@ -205,10 +204,11 @@ impl State {
             execution,
             origin,
             priority: r.priority,
-            params: JsonText::from(&r.params),
+            params: r.params.clone(),
             attempt_count: r.attempt_count,
             dispatch_failures: r.dispatch_failures,
             cancel_requested: r.cancel_requested_at.is_some(),
+            crashes: row.crashes,
             trace_context: r.trace_context.clone(),
             created_at: r.created_at,
             run_at: r.run_at,

@@ -9,7 +9,7 @@ use leasehold_core::{
     DefinitionId, ExecutionId, ExecutionStatus, Plan, RequestId, RequestStatus, VersionId,
     WorkspaceId,
 };
-use leasehold_store::definition::{NewDefinition, NewVersion};
+use leasehold_store::definition::{NewDefinition, NewVersion, Publisher};
 use leasehold_store::request::ClaimRef;
 use leasehold_store::workspace::NewWorkspace;
 use leasehold_store::{Result as StoreResult, Store, fresh_id};
@@ -86,7 +86,11 @@ impl RequestComparison {
             plan: Plan::Free,
             limit_override: Some(limit),
         };
-        let create = async |store: &dyn Store| store.workspace_create(&new).await;
+        let create = async |store: &dyn Store| {
+            store
+                .workspace_create(&new, &leasehold_store::Actor::Local)
+                .await
+        };
         self.both("workspace_create", create).await?;
         let (definition, version) = self.create_definition(id).await?;
         self.workspaces.push(TestWorkspace {
@@ -107,7 +111,11 @@ impl RequestComparison {
             workspace,
             name: format!("definition {id}"),
         };
-        let create = async |store: &dyn Store| store.definition_create(&new).await;
+        let create = async |store: &dyn Store| {
+            store
+                .definition_create(&new, &leasehold_store::Actor::Local)
+                .await
+        };
         self.both("definition_create", create).await?;
         Ok((id, self.publish(workspace, id).await?))
     }
@@ -124,8 +132,13 @@ impl RequestComparison {
             body: binding(),
             params_schema: None,
             execution_timeout: None,
+            publisher: Publisher::Administrator,
         };
-        let publish = async |store: &dyn Store| store.version_publish(&new).await;
+        let publish = async |store: &dyn Store| {
+            store
+                .version_publish(&new, &leasehold_store::Actor::Local)
+                .await
+        };
         self.both("version_publish", publish).await?;
         Ok(new.id)
     }

@@ -4,6 +4,7 @@ use super::Model;
 use async_trait::async_trait;
 use leasehold_core::Timestamp;
 use leasehold_store::diagnosis::Diagnosis;
+use leasehold_store::installation::InstallationStore;
 use leasehold_store::{Capabilities, DatabaseStore, MigrationStatus, Result, SchemaStore};
 
 #[async_trait]
@@ -12,6 +13,8 @@ impl DatabaseStore for Model {
         Capabilities {
             name: "model",
             shared: false,
+            connections: 1,
+            changes_use_connections: false,
         }
     }
 
@@ -21,6 +24,13 @@ impl DatabaseStore for Model {
 
     async fn diagnose(&self) -> Result<Diagnosis> {
         Ok(Diagnosis::Memory)
+    }
+}
+
+#[async_trait]
+impl InstallationStore for Model {
+    async fn installation_secret(&self, fresh: &[u8; 32]) -> Result<[u8; 32]> {
+        Ok(*self.state().secret.get_or_insert(*fresh))
     }
 }
 

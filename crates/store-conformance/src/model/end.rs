@@ -4,9 +4,7 @@ use super::Model;
 use super::state::State;
 use async_trait::async_trait;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
-use leasehold_core::{
-    ExecutionEnd, ExecutionStatus, FailureReason, RequestId, RequestStatus, Timestamp,
-};
+use leasehold_core::{ExecutionStatus, FailureReason, RequestId, RequestStatus, Timestamp};
 use leasehold_store::Result;
 use leasehold_store::execution::{ExecutionFinish, ExecutionFinished};
 use leasehold_store::prune::{Prune, PruneStore, Pruned};
@@ -101,10 +99,8 @@ impl State {
             row.request.last_error = Some(error.clone());
         }
         let cancel_requested = row.request.cancel_requested_at.is_some();
-        let reason = match (finish.end, cancel_requested) {
-            (ExecutionEnd::Terminated, true) => Some(FailureReason::Cancelled),
-            (end, _) => end.failure_reason(),
-        };
+        let crashes = row.crashes;
+        let reason = finish.end.failure_reason_for(crashes, cancel_requested);
         let status = match reason {
             None => {
                 self.step(id, RequestStatus::Completed, now, by, None);

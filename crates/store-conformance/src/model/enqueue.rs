@@ -2,7 +2,7 @@
 
 use super::state::{RequestRow, State, constraint_error};
 use leasehold_core::limits::{PRIORITY_RANGE, SWEEP_MAX_BATCH};
-use leasehold_core::{RequestId, RequestStatus, Timestamp};
+use leasehold_core::{Crashes, RequestId, RequestStatus, Timestamp};
 use leasehold_store::Result;
 use leasehold_store::request::{
     Enqueue, Enqueued, EnqueuedRequest, NewRequest, Redrive, RedriveMany, Redriven, Request,
@@ -86,8 +86,8 @@ impl State {
             holder.dedupe_until = None;
             return None;
         }
-        let same =
-            holder.request.definition == new.definition && holder.request.params == new.params;
+        let same = holder.request.definition == new.definition
+            && holder.request.params.is_same_document(&new.params);
         let held_by = holder.request.id;
         Some(if same {
             Ok(EnqueuedRequest {
@@ -118,6 +118,9 @@ impl State {
             dedupe_until,
             cancel_force: false,
             cancel_acknowledged: false,
+            crashes: Crashes::default(),
+            crashed_process: None,
+            execution_bytes: 0,
         };
         self.requests.insert(id, row);
         self.record(id, workspace, None, RequestStatus::Pending, now, by, reason);
@@ -156,16 +159,22 @@ impl State {
                 r.workspace == redrive.workspace
                     && r.status == RequestStatus::Failed
                     && redrive.reason.is_none_or(|x| r.failure_reason == Some(x))
+                    && redrive.definition.is_none_or(|x| r.definition == x)
                     && !self.redriven.contains(&r.id)
                     && !self.deleted_definitions.contains(&r.definition)
             })
             .map(|r| r.id)
             .collect();
         let mut pairs = Vec::new();
+        let mut bytes = 0_u64;
         for failed in failed {
-            if pairs.len() == redrive.limit.min(SWEEP_MAX_BATCH) as usize {
+            if pairs.len() == redrive.limit.min(SWEEP_MAX_BATCH) as usize
+                || bytes >= redrive.max_bytes
+            {
                 break;
             }
+            let row = self.requests.get(&failed);
+            bytes = bytes.saturating_add(row.map_or(0, |row| row.request.bytes));
             let one = Redrive {
                 workspace: redrive.workspace,
                 failed,

@@ -8,7 +8,9 @@ use leasehold_core::graph::{
     GraphEvent, GraphState, GraphStop, Machine, NodeContext, NodeRun, NodeState, Step,
 };
 use leasehold_core::job::{JobEnd, JobFinish, JobFinished};
-use leasehold_core::limits::{ERROR_MAX_CHARS, SWEEP_MAX_BATCH};
+use leasehold_core::limits::{
+    ERROR_MAX_CHARS, NODE_ROW_BYTES, STEP_UNCHARGED_BYTES, SWEEP_MAX_BATCH,
+};
 use leasehold_core::text::clip;
 use leasehold_core::{ExecutionId, ExecutionStatus, JobId, JsonText, Timestamp, VersionBody};
 use leasehold_store::Result;
@@ -41,6 +43,19 @@ struct NodeRow {
     error: Option<String>,
     started_at: Timestamp,
     finished_at: Option<Timestamp>,
+}
+
+impl NodeRow {
+    fn new(job: Option<JobId>, now: Timestamp) -> Self {
+        Self {
+            job,
+            attempts: 0,
+            output: None,
+            error: None,
+            started_at: now,
+            finished_at: None,
+        }
+    }
 }
 
 /// One transaction over everything that the end of a node can change.
@@ -99,6 +114,7 @@ impl GraphStore for Model {
             let row = tx.state.graphs.get(&execution)?;
             let places = 0..row.machine.graph().nodes.len();
             let mut nodes: Vec<NodeRun> = places.map(|at| row.node(at, tx.jobs)).collect();
+            NodeRun::end_cancelled(&mut nodes, row.finished_at);
             NodeRun::omit_large_outputs(&mut nodes);
             Some(nodes)
         }))
@@ -216,7 +232,7 @@ impl GraphTransaction<'_> {
             finished_at: None,
             nodes: BTreeMap::new(),
         };
-        self.advance(execution, row, step, None);
+        self.advance(execution, row, step, None, 0);
         let ended = self.ended.pop();
         ended.map_or(GraphStarted::Started, GraphStarted::Ended)
     }
@@ -284,23 +300,33 @@ impl GraphTransaction<'_> {
             return false;
         };
         let mut why = error.map(str::to_owned);
+        let mut written = 0;
+        if let GraphEvent::Completed(at) = event {
+            let output = row.nodes.get(&at).and_then(|node| node.output.as_ref());
+            written = NODE_ROW_BYTES + output.map_or(0, |output| output.as_str().len());
+        }
         if let GraphEvent::Completed(at) | GraphEvent::Failed(at) = event {
             why = error.map(|error| row.machine.failure(at, error));
             self.end_node(&mut row, at, error);
         }
-        self.advance(execution, row, step, why);
+        if !step.begin.is_empty() {
+            self.reset_crashes(execution);
+        }
+        self.advance(execution, row, step, why, written);
         true
     }
 
+    /// Resets the crashes of an execution's request: this step computes its inputs.
+    fn reset_crashes(&mut self, execution: ExecutionId) {
+        let request = self.state.executions[&execution].request;
+        if let Some(row) = self.state.requests.get_mut(&request) {
+            (row.crashes, row.crashed_process) = Default::default();
+        }
+    }
+
     fn end_node(&mut self, row: &mut GraphRow, at: usize, error: Option<&str>) {
-        let node = row.nodes.entry(at).or_insert(NodeRow {
-            job: None,
-            attempts: 0,
-            output: None,
-            error: None,
-            started_at: self.now,
-            finished_at: None,
-        });
+        let node = row.nodes.entry(at);
+        let node = node.or_insert_with(|| NodeRow::new(None, self.now));
         node.error = error.map(str::to_owned);
         node.finished_at = Some(self.now);
         if let Some(job) = node.job {
@@ -314,46 +340,55 @@ impl GraphTransaction<'_> {
         mut row: GraphRow,
         step: Step,
         mut error: Option<String>,
+        mut written: usize,
     ) {
+        written += row.state.nodes().len();
         let outputs = row.nodes.iter();
         let outputs: HashMap<usize, JsonText> = outputs
             .filter_map(|(at, node)| Some((*at, node.output.clone()?)))
             .collect();
         let request = self.state.executions[&execution].request;
         let request = self.state.requests[&request].request.clone();
-        let params = JsonText::from(&request.params);
+        let params = request.params.clone();
         let given = NodeContext {
             execution,
             workspace: request.workspace,
             params: &params,
             outputs: &outputs,
         };
-        let prepared = row.machine.prepare(&mut row.state, step, &given);
-        for (at, work) in prepared.begin {
+        let row_bytes = |_: usize, _: &JsonText| NODE_ROW_BYTES;
+        let machine = &row.machine;
+        let prepared = machine.prepare_references(&mut row.state, step, &given, row_bytes);
+        let jobs = &*self.jobs;
+        let prepared = jobs.refuse(machine, &mut row.state, request.workspace, prepared);
+        for (at, reference) in prepared.begin {
+            let (kind, stored) = (machine.node(at).job_kind(), reference.as_str());
+            let traced = request.trace_context.as_ref().map_or(0, String::len);
+            written += NODE_ROW_BYTES + kind.len() + stored.len() + traced;
             let trace_context = request.trace_context.as_deref();
-            let job = job_of(work, request.priority, trace_context);
-            let job = self.jobs.enqueue_node(&job, (execution, at), self.now);
-            row.nodes.insert(
-                at,
-                NodeRow {
-                    job: Some(job),
-                    attempts: 0,
-                    output: None,
-                    error: None,
-                    started_at: self.now,
-                    finished_at: None,
-                },
-            );
+            let payload = machine.payloads(&[at], &given).remove(0);
+            let payload = payload.expect("the input was checked");
+            let job = job_of(machine.node(at), reference, request.priority, trace_context);
+            let node = (execution, at);
+            let job = self.jobs.enqueue_node(&job, payload, node, self.now);
+            row.nodes.insert(at, NodeRow::new(Some(job), self.now));
         }
         for at in prepared.abandon {
-            if let Some(job) = row.nodes.get(&at).and_then(|node| node.job) {
-                self.jobs.abandon(job, self.now);
+            if let Some(job) = row.nodes.get(&at).and_then(|node| node.job)
+                && self.jobs.abandon(job, self.now)
+            {
                 self.end_node(&mut row, at, None);
             }
         }
         if let Some((at, problem)) = prepared.failed {
             error = Some(row.machine.failure(at, &problem));
             self.end_node(&mut row, at, Some(&problem));
+        }
+        if prepared.end.is_none()
+            && written > STEP_UNCHARGED_BYTES
+            && let Some(charged) = self.state.requests.get_mut(&request.id)
+        {
+            charged.execution_bytes += written as u64;
         }
         if let Some(end) = prepared.end {
             row.error = error.clone();

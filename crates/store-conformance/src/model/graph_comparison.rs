@@ -7,15 +7,16 @@ use super::job_comparison::{determined, is_same_json};
 use crate::Fixture;
 use crate::factory::{LEASE, OWNER, TestWorkspace, new_request, ok};
 use crate::graph_factory::{
-    StartedGraph, TIMEOUT_SWEEPER, diamond, graph_of, task, task_with_max_attempts,
+    StartedGraph, TIMEOUT_SWEEPER, diamond, graph_of, task, task_in, task_with_max_attempts,
 };
 use crate::graph_invariants;
-use crate::job_factory::job_claim;
+use crate::job_factory::{QUEUE, job_claim};
 use leasehold_core::graph::{Graph, GraphStop, Node, NodeRun, NodeState};
 use leasehold_core::job::{ClaimedJob, JobEnd, JobFinish, RetryMode};
 use leasehold_core::{JobId, JsonText, VersionBody};
-use leasehold_store::definition::NewVersion;
+use leasehold_store::definition::{NewVersion, Publisher};
 use leasehold_store::job::JobFilter;
+use leasehold_store::queue::SharedWith;
 use leasehold_store::request::{Claim, ClaimOutcome, Enqueue};
 use leasehold_store::workspace::NewWorkspace;
 use leasehold_store::{Result as StoreResult, Store, fresh_id};
@@ -33,6 +34,7 @@ pub(super) enum GraphOp {
     Claim { worker: u8, max: u32 },
     Finish { claim: u8, stranger: bool, end: u8 },
     Stop { execution: u8, stop: u8 },
+    Share { queue: u8, with: u8 },
     Sweep,
     Advance { seconds: u8 },
 }
@@ -44,23 +46,34 @@ pub(super) fn graph_op() -> impl Strategy<Value = GraphOp> {
         6 => (any::<u8>(), prop::bool::weighted(0.05), any::<u8>())
             .prop_map(|(claim, stranger, end)| GraphOp::Finish { claim, stranger, end }),
         1 => (any::<u8>(), any::<u8>()).prop_map(|(execution, stop)| GraphOp::Stop { execution, stop }),
+        1 => (any::<u8>(), any::<u8>()).prop_map(|(queue, with)| GraphOp::Share { queue, with }),
         1 => Just(GraphOp::Sweep),
         2 => (0..20_u8).prop_map(|seconds| GraphOp::Advance { seconds }),
     ]
 }
 
-fn graphs() -> [Graph; 3] {
+fn graphs() -> [Graph; 4] {
     let picky = Node {
         input: Some(json!({"$from": "/nodes/a/n"})),
         ..task("picky")
     };
     let frail = ["a", "b", "c", "d"].map(|id| task_with_max_attempts(id, 2));
     let edges = [("a", "c"), ("b", "c"), ("a", "d")];
+    let second = vec![task("a"), task("b"), task_in(SECOND_QUEUE, "second")];
     [
         diamond(),
         graph_of(frail.to_vec(), &edges),
+        graph_of(second, &[("a", "b"), ("a", "second")]),
         graph_of(vec![task("a"), task("b"), picky], &[("a", "picky")]),
     ]
+}
+
+/// The queue of some nodes, beside [`QUEUE`]. No worker claims from it.
+const SECOND_QUEUE: &str = "second";
+
+/// The name of a workspace by its number, from one.
+fn workspace_name(number: usize) -> String {
+    format!("workspace {number}")
 }
 
 /// A store and the model, compared on graphs.
@@ -95,18 +108,26 @@ impl GraphComparison {
     async fn create_workspace(&mut self, graph: Graph) -> Result<(), Mismatch> {
         let workspace = NewWorkspace {
             id: fresh_id(),
-            name: format!("workspace {}", self.workspaces.len()),
+            name: workspace_name(self.workspaces.len() + 1),
             plan: leasehold_core::Plan::Free,
             limit_override: Some(100),
         };
-        let create = async |store: &dyn Store| store.workspace_create(&workspace).await;
+        let create = async |store: &dyn Store| {
+            store
+                .workspace_create(&workspace, &leasehold_store::Actor::Local)
+                .await
+        };
         self.both("workspace_create", create).await?;
         let definition = leasehold_store::definition::NewDefinition {
             id: fresh_id(),
             workspace: workspace.id,
             name: "graph".into(),
         };
-        let create = async |store: &dyn Store| store.definition_create(&definition).await;
+        let create = async |store: &dyn Store| {
+            store
+                .definition_create(&definition, &leasehold_store::Actor::Local)
+                .await
+        };
         self.both("definition_create", create).await?;
         let version = NewVersion {
             id: fresh_id(),
@@ -115,8 +136,13 @@ impl GraphComparison {
             body: VersionBody::Graph(graph),
             params_schema: None,
             execution_timeout: None,
+            publisher: Publisher::Administrator,
         };
-        let publish = async |store: &dyn Store| store.version_publish(&version).await;
+        let publish = async |store: &dyn Store| {
+            store
+                .version_publish(&version, &leasehold_store::Actor::Local)
+                .await
+        };
         self.both("version_publish", publish).await?;
         self.workspaces.push(TestWorkspace {
             workspace: workspace.id,
@@ -166,6 +192,7 @@ impl GraphComparison {
                 end,
             } => self.finish(claim, stranger, end).await?,
             GraphOp::Stop { execution, stop } => self.stop(execution, stop).await?,
+            GraphOp::Share { queue, with } => self.share(queue, with).await?,
             GraphOp::Sweep => self.sweep().await?,
             GraphOp::Advance { seconds } => self.real.advance(u64::from(seconds)),
         }
@@ -277,6 +304,24 @@ impl GraphComparison {
                 .await
         };
         self.both("graph_stop", call).await.map(drop)
+    }
+
+    /// Shares a queue with all workspaces, with the first ones, or with none.
+    async fn share(&self, queue: u8, with: u8) -> Result<(), Mismatch> {
+        let queue = [QUEUE, SECOND_QUEUE][usize::from(queue) % 2];
+        let with = match usize::from(with) % 8 {
+            n @ 0..4 => SharedWith::Workspaces((1..=n).map(workspace_name).collect()),
+            _ => SharedWith::All,
+        };
+        let share = async |store: &dyn Store| {
+            store
+                .queue_share(queue, &with, &leasehold_store::Actor::Local)
+                .await
+        };
+        self.both("queue_share", share).await?;
+        let names = [queue.to_owned()];
+        let ownership = async |store: &dyn Store| store.queue_ownership(&names).await;
+        self.both("queue_ownership", ownership).await.map(drop)
     }
 
     /// Sweeps one expired lease at a time, so that the order of exhausted nodes is determined.

@@ -4,7 +4,8 @@ use super::state::State;
 use leasehold_core::retry::{RetryDecision, decide_retry};
 use leasehold_core::{FailureReason, RequestId, RequestStatus, Timestamp};
 use leasehold_store::request::{
-    ClaimRef, Dispatched, Fail, Recovered, Release, ReleaseKind, Released,
+    CRASHED, ClaimRef, Crash, CrashedRequest, Dispatched, Fail, Recovered, Release, ReleaseKind,
+    Released,
 };
 use std::time::Duration;
 
@@ -44,6 +45,7 @@ impl State {
             self.step(claim.request, RequestStatus::Dispatched, now, owner, None);
             if let Some(row) = self.requests.get_mut(&claim.request) {
                 row.request.dispatched_at = Some(now);
+                (row.crashes, row.crashed_process) = Default::default();
             }
             return self.marked(claim.request);
         }
@@ -122,6 +124,36 @@ impl State {
         self.drop_execution(id);
         self.fail(id, fail.reason, now, owner);
         true
+    }
+
+    /// Notes a crash on the open requests of its executions.
+    pub(super) fn note_crash(&mut self, crash: &Crash) -> Vec<CrashedRequest> {
+        let mut found = Vec::new();
+        for execution in &crash.executions {
+            let row = self.requests.values_mut().find(|row| {
+                row.request.execution == Some(*execution) && !row.request.status.is_finished()
+            });
+            let Some(row) = row else { continue };
+            if row.crashed_process.as_ref() != Some(&crash.process) {
+                row.crashes = row.crashes.after(crash.is_alone());
+                row.crashed_process = Some(crash.process.clone());
+            }
+            let request = &mut row.request;
+            request.last_error = Some(CRASHED.to_owned());
+            found.push(CrashedRequest {
+                id: request.id,
+                workspace: request.workspace,
+                definition: request.definition,
+                version: request.version,
+                execution: *execution,
+                status: request.status,
+                priority: request.priority,
+                params: request.params.clone(),
+                trace_context: request.trace_context.clone(),
+                crashes: row.crashes,
+            });
+        }
+        found
     }
 
     /// Claims whose lease has expired.

@@ -1,6 +1,7 @@
 //! The reference model: a simple store in memory. Tests compare real stores with it.
 
 mod apply;
+mod audit;
 mod catalog;
 mod claim;
 mod claim_check;
@@ -20,6 +21,7 @@ mod named_lock;
 mod notification;
 mod op;
 mod queue;
+mod queue_access;
 mod read;
 mod request;
 mod run;

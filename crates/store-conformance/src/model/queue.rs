@@ -4,11 +4,14 @@ use super::Model;
 use super::job::{Jobs, until};
 use async_trait::async_trait;
 use leasehold_core::lease::bounded;
-use leasehold_core::limits::PAGE_MAX;
+use leasehold_core::limits::{JOB_OVERHEAD_BYTES, PAGE_MAX};
 use leasehold_core::queue::QueueSettings;
-use leasehold_core::{JobStatus, Timestamp};
-use leasehold_store::queue::{JobCounts, Queue, QueueChange, QueueStore, QueueUse};
-use leasehold_store::{Page, Result};
+use leasehold_core::{JobStatus, Timestamp, WorkspaceId};
+use leasehold_store::audit::AuditRecord;
+use leasehold_store::queue::{
+    JobCounts, Queue, QueueChange, QueueOwnership, QueueShared, QueueStore, QueueUse, SharedWith,
+};
+use leasehold_store::{Actor, Page, Result};
 use std::cmp::Reverse;
 
 impl Jobs {
@@ -75,6 +78,14 @@ impl Jobs {
         counts
     }
 
+    pub(super) fn open_bytes(&self, queues: &[String]) -> u64 {
+        let rows = self.rows.values();
+        let open = rows.filter(|row| matches!(row.status, JobStatus::Queued | JobStatus::Running));
+        let own = open.filter(|row| queues.contains(&row.new.queue));
+        own.map(|row| row.new.payload.as_str().len() as u64 + JOB_OVERHEAD_BYTES)
+            .sum()
+    }
+
     pub(super) fn overview(&self, limit: u32, up_to: u32, now: Timestamp) -> Vec<QueueUse> {
         let all = self.queues.values().map(|queue| {
             let counts = self.counts(&queue.name, now);
@@ -120,7 +131,9 @@ impl Jobs {
 
 #[async_trait]
 impl QueueStore for Model {
-    async fn queue_update(&self, name: &str, change: &QueueChange) -> Result<Queue> {
+    async fn queue_update(&self, name: &str, change: &QueueChange, by: &Actor) -> Result<Queue> {
+        let record = AuditRecord::queue_update(name, change);
+        self.state().audit(by, record, self.now());
         Ok(self.jobs(|jobs, now| jobs.update_queue(name, change, now)))
     }
 
@@ -136,15 +149,38 @@ impl QueueStore for Model {
         Ok(self.jobs(|jobs, now| jobs.counts(name, now)))
     }
 
+    async fn queue_open_bytes(&self, queues: &[String], _: u64) -> Result<u64> {
+        Ok(self.jobs(|jobs, _| jobs.open_bytes(queues)))
+    }
+
     async fn queue_overview(&self, limit: u32, up_to: u32) -> Result<Vec<QueueUse>> {
         Ok(self.jobs(|jobs, now| jobs.overview(limit, up_to, now)))
+    }
+
+    async fn queue_ownership(&self, names: &[String]) -> Result<Vec<QueueOwnership>> {
+        Ok(self.queue_ownership_of(names))
+    }
+
+    async fn queue_share(&self, name: &str, with: &SharedWith, by: &Actor) -> Result<QueueShared> {
+        Ok(self.share_queue(name, with, by))
+    }
+
+    async fn queue_refused(
+        &self,
+        name: &str,
+        workspaces: &[WorkspaceId],
+    ) -> Result<Option<WorkspaceId>> {
+        let mut all = workspaces.iter().copied();
+        Ok(self.jobs(|jobs, _| all.find(|workspace| !jobs.permits(name, *workspace))))
     }
 
     async fn job_limit(&self) -> Result<Option<u32>> {
         Ok(self.jobs(|jobs, _| jobs.limit))
     }
 
-    async fn job_limit_set(&self, limit: Option<u32>) -> Result<()> {
+    async fn job_limit_set(&self, limit: Option<u32>, by: &Actor) -> Result<()> {
+        let record = AuditRecord::job_limit_set(limit);
+        self.state().audit(by, record, self.now());
         self.jobs(|jobs, _| jobs.set_limit(limit));
         Ok(())
     }

@@ -147,13 +147,15 @@ impl State {
         let from = match start {
             ChangeStart::Oldest => 0,
             ChangeStart::Now => self.next_event,
-            ChangeStart::After(cursor) => match cursor.0.parse() {
-                Ok(number) if number <= self.next_event => number,
-                _ => {
-                    let kind = ErrorKind::Value("invalid cursor".to_owned());
-                    return Err(Error::new("change_list", kind));
+            ChangeStart::After(cursor) => {
+                match cursor.0.as_slice().try_into().map(u64::from_be_bytes) {
+                    Ok(number) if number <= self.next_event => number,
+                    _ => {
+                        let kind = ErrorKind::Value("invalid cursor".to_owned());
+                        return Err(Error::new("change_list", kind));
+                    }
                 }
-            },
+            }
         };
         let limit = limit.clamp(1, PAGE_MAX) as usize;
         let wanted = |workspace_of| workspace.is_none_or(|own| own == workspace_of);
@@ -165,14 +167,20 @@ impl State {
             .take(limit)
             .map(|(number, event)| Change {
                 event: event.clone(),
-                cursor: ChangeCursor((number + 1).to_string()),
+                cursor: ChangeCursor((number + 1).to_be_bytes().to_vec()),
             })
             .collect();
+        let end = ChangeCursor(self.next_event.to_be_bytes().to_vec());
         let cursor = match changes.last() {
             Some(last) if changes.len() == limit => last.cursor.clone(),
-            _ => ChangeCursor(self.next_event.to_string()),
+            _ => end.clone(),
         };
-        Ok(ChangePage { changes, cursor })
+        let more = cursor != end;
+        Ok(ChangePage {
+            changes,
+            cursor,
+            more,
+        })
     }
 }
 

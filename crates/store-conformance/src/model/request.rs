@@ -7,9 +7,9 @@ use leasehold_core::{RequestId, WorkspaceId};
 use leasehold_store::change::Event;
 use leasehold_store::notification::Notification;
 use leasehold_store::request::{
-    Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
-    Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany, Redriven, Release, Released,
-    Request, RequestFilter, RequestStore,
+    Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Crash, CrashedRequest,
+    Dispatched, Enqueue, Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany,
+    Redriven, Release, Released, Request, RequestFilter, RequestStore,
 };
 use leasehold_store::{Page, Result, fresh_id};
 use std::time::Duration;
@@ -84,6 +84,10 @@ impl RequestStore for Model {
         expired.truncate(limit.min(SWEEP_MAX_BATCH) as usize);
         self.notifiers.notify_work(!expired.is_empty());
         Ok(state.recover(by, &expired, now))
+    }
+
+    async fn request_note_crash(&self, crash: &Crash) -> Result<Vec<CrashedRequest>> {
+        Ok(self.state().note_crash(crash))
     }
 
     async fn request_cancel(&self, cancel: &Cancel) -> Result<Cancelled> {

@@ -2,10 +2,12 @@
 
 use super::graph::GraphRow;
 use leasehold_core::plan::effective_limit;
+use leasehold_core::quota::{effective_max_open_bytes, effective_max_pending};
 use leasehold_core::{
-    DefinitionId, ExecutionId, ExecutionStatus, FailureReason, KeyId, RequestId, RequestStatus,
-    Timestamp, VersionId, WorkspaceId,
+    AuditId, Crashes, DefinitionId, ExecutionId, ExecutionStatus, FailureReason, KeyId, RequestId,
+    RequestStatus, Timestamp, Usage, VersionId, WorkspaceId, WorkspaceQuota,
 };
+use leasehold_store::audit::AuditEntry;
 use leasehold_store::change::Event;
 use leasehold_store::definition::{Definition, Version};
 use leasehold_store::execution::Execution;
@@ -36,6 +38,11 @@ pub(super) struct RequestRow {
     pub(super) cancel_force: bool,
     /// Whether the engine has acknowledged the cancel request.
     pub(super) cancel_acknowledged: bool,
+    /// Crashes since the last computation that succeeded, and the last process that crashed.
+    pub(super) crashes: Crashes,
+    pub(super) crashed_process: Option<String>,
+    /// What the steps of its graph were charged.
+    pub(super) execution_bytes: u64,
 }
 
 /// The whole state.
@@ -52,7 +59,9 @@ pub(super) struct State {
     pub(super) next_event: u64,
     pub(super) locks: BTreeMap<String, LockState>,
     pub(super) keys: BTreeMap<KeyId, Key>,
+    pub(super) audit: BTreeMap<AuditId, AuditEntry>,
     pub(super) instances: BTreeMap<String, Instance>,
+    pub(super) secret: Option<[u8; 32]>,
     pub(super) admissions: i64,
     /// Requests that were ever redriven, even if their redrives were pruned.
     pub(super) redriven: BTreeSet<RequestId>,
@@ -154,6 +163,25 @@ impl State {
         Some(SlotUse {
             limit: effective_limit(row.plan, row.limit_override).unwrap_or(0),
             in_use: u32::try_from(running.count()).unwrap_or(u32::MAX),
+        })
+    }
+
+    /// The quotas of a workspace and what its requests use of them.
+    pub(super) fn quota(&self, workspace: WorkspaceId) -> Option<WorkspaceQuota> {
+        let row = &self.workspaces.get(&workspace)?.workspace;
+        let open = self
+            .requests
+            .values()
+            .filter(|row| row.request.workspace == workspace && !row.request.status.is_finished());
+        Some(WorkspaceQuota {
+            max_pending: effective_max_pending(row.max_pending_override),
+            max_open_bytes: effective_max_open_bytes(row.plan, row.max_open_bytes_override),
+            used: Usage {
+                requests: self.counts(workspace).pending,
+                bytes: open
+                    .map(|row| row.request.bytes + row.execution_bytes)
+                    .sum(),
+            },
         })
     }
 

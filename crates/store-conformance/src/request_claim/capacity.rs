@@ -201,7 +201,12 @@ pub async fn requests_without_a_new_slot_fill_no_workspace(f: Fixture) {
     assert_eq!((ids(&again), again.at_capacity), (vec![kept.id], vec![]));
     let gone = f.workspace(1).await;
     f.enqueue(&gone, 3).await;
-    assert!(f.store.workspace_delete(gone.workspace).await.is_ok());
+    assert!(
+        f.store
+            .workspace_delete(gone.workspace, &leasehold_store::Actor::Local)
+            .await
+            .is_ok()
+    );
     let rejected = f.claim(2).await;
     assert_eq!((rejected.rejected.len(), rejected.at_capacity), (2, vec![]));
 }

@@ -13,7 +13,7 @@ use crate::factory::{LEASE, OWNER, ids, new_request, ok, params};
 use crate::graph_factory::graph;
 use crate::job_factory::completed;
 use leasehold_core::limits::{PARAMS_MAX_BYTES, PAYLOAD_MAX_BYTES};
-use leasehold_core::{ExecutionEnd, ExecutionStatus, RequestStatus};
+use leasehold_core::{Crashes, ExecutionEnd, ExecutionStatus, RequestStatus};
 use leasehold_store::execution::Execution;
 use leasehold_store::fresh_id;
 use leasehold_store::lock::{LockAcquired, LockRequest, LockToken};
@@ -31,7 +31,7 @@ pub async fn claimed_params_are_no_larger_than_enqueued(f: Fixture) {
     let params = Value::from(vec![1e300; 30_000]);
     assert!(params.to_string().len() <= PARAMS_MAX_BYTES);
     let new = NewRequest {
-        params: params.clone(),
+        params: params.clone().into(),
         ..new_request(&t)
     };
     f.enqueue_one(&t, new).await;
@@ -76,6 +76,7 @@ pub async fn claim_returns_everything_needed_to_start(f: Fixture) {
         attempt_count: 0,
         dispatch_failures: 0,
         cancel_requested: false,
+        crashes: Crashes::default(),
         trace_context: Some("trace".into()),
         created_at: before.created_at,
         run_at: before.run_at,

@@ -169,7 +169,10 @@ pub async fn many_full_workspaces_do_not_delay_others(f: Fixture) {
 /// Rejected requests count toward the batch and take a turn: a deleted workspace with a long line does not block others.
 pub async fn rejection_counts_toward_the_batch_and_takes_a_turn(f: Fixture) {
     let (workspaces, request_ids) = three(&f, [9, 9, 9], [6, 4, 4]).await;
-    assert!(ok(f.store.workspace_delete(workspaces[0].workspace).await));
+    assert!(ok(f
+        .store
+        .workspace_delete(workspaces[0].workspace, &leasehold_store::Actor::Local)
+        .await));
     let claimed = f.claim(5).await;
     assert_eq!(labels(&claimed, &request_ids), "b1 c1 b2");
     let gone = FailureReason::WorkspaceNotFound;

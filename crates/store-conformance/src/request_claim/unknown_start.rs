@@ -109,12 +109,15 @@ pub async fn unknown_start_is_claimed_although_its_definition_is_deleted(f: Fixt
     let kept = f.enqueue_unknown(&t).await;
     assert!(ok(f
         .store
-        .definition_delete(t.workspace, t.definition)
+        .definition_delete(t.workspace, t.definition, &leasehold_store::Actor::Local)
         .await));
     let again = f.claim_one().await;
     assert_eq!((again.id, again.origin), (kept.id, ExecutionOrigin::Kept));
     f.release(&again, ReleaseKind::Unknown, 0).await;
-    assert!(ok(f.store.workspace_delete(t.workspace).await));
+    assert!(ok(f
+        .store
+        .workspace_delete(t.workspace, &leasehold_store::Actor::Local)
+        .await));
     let again = f.claim_one().await;
     assert_eq!((again.id, again.origin), (kept.id, ExecutionOrigin::Kept));
 }

@@ -3,7 +3,8 @@ WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), held AS MATERIALIZED (
     SELECT e.id, q.id AS request_id, a.execution_status, a.request_status, a.error,
-        CASE WHEN a.reason = 'terminated' AND q.cancel_requested_at IS NOT NULL THEN 'cancelled' ELSE a.reason END AS reason
+        CASE WHEN a.reason = 'terminated' AND q.crashes_alone >= $8::integer THEN 'poisoned'
+            WHEN a.reason = 'terminated' AND q.cancel_requested_at IS NOT NULL THEN 'cancelled' ELSE a.reason END AS reason
     FROM unnest($3::uuid[], $4::text[], $5::text[], $6::text[], $7::text[])
         AS a (id, execution_status, request_status, reason, error)
     JOIN workflow_execution e ON e.id = a.id
@@ -20,9 +21,10 @@ WITH clock AS MATERIALIZED (
         attempt_count = q.attempt_count + (h.reason IS NOT NULL)::integer,
         last_error = coalesce(h.error, q.last_error)
     FROM held h, clock WHERE q.id = h.request_id
-    RETURNING q.id, q.workspace_id, q.execution_id, q.status, q.failure_reason
+    RETURNING q.id, q.workspace_id, q.execution_id, q.status, q.failure_reason,
+        q.bytes + coalesce(q.execution_bytes, 0) AS bytes
 ), logged AS (
-    INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason)
-    SELECT m.id, m.workspace_id, 'DISPATCHED', m.status, clock.now, $2, m.failure_reason FROM moved m, clock
+    INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason, bytes)
+    SELECT m.id, m.workspace_id, 'DISPATCHED', m.status, clock.now, $2, m.failure_reason, -m.bytes FROM moved m, clock
 )
 SELECT execution_id, id, status, failure_reason, (SELECT leasehold_notify()) AS notified FROM moved

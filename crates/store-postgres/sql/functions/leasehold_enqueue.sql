@@ -1,9 +1,10 @@
 -- Enqueues a request within the caller's transaction and returns its id; a public function.
--- release: 2
+-- release: 3
 -- Returns the id of a new request, or of the one that holds the idempotency key with the same definition and params.
 -- Fails with no_data_found (no such workspace or definition), insufficient_privilege (definition of another workspace),
--- object_not_in_prerequisite_state (no version published), unique_violation (key held with other params) or
--- invalid_parameter_value (unknown option). Does not check the params schema of a version.
+-- object_not_in_prerequisite_state (no version published), unique_violation (key held with other params),
+-- configuration_limit_exceeded (a quota of the workspace), feature_not_supported (the version has a params schema, which this function
+-- cannot check, and the option schema_checked is not true) or invalid_parameter_value (unknown option).
 CREATE OR REPLACE FUNCTION leasehold_enqueue(
     workspace_id uuid,
     definition_id uuid,
@@ -24,9 +25,13 @@ DECLARE
     request workflow_execution_queue;
     requested_key ALIAS FOR idempotency_key;
     moment timestamptz := clock_timestamp();
+    size integer;
 BEGIN
     IF leasehold_enqueue.options IS NOT NULL THEN
-        PERFORM leasehold_check_options('leasehold_enqueue'::text, leasehold_enqueue.options, '{}'::text[]);
+        PERFORM leasehold_check_options('leasehold_enqueue'::text, leasehold_enqueue.options, '{schema_checked}'::text[]);
+        IF jsonb_typeof(leasehold_enqueue.options -> 'schema_checked'::text) <> 'boolean'::text THEN
+            RAISE EXCEPTION 'leasehold_enqueue: option schema_checked must be true or false' USING ERRCODE = 'invalid_parameter_value';
+        END IF;
     END IF;
     PERFORM 1 FROM workspace w WHERE w.id = leasehold_enqueue.workspace_id AND w.deleted_at IS NULL;
     IF NOT FOUND THEN
@@ -43,9 +48,17 @@ BEGIN
         RAISE EXCEPTION 'definition % has no published version', leasehold_enqueue.definition_id
             USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
-    IF octet_length(leasehold_enqueue.params::text) > 262144 THEN
-        RAISE EXCEPTION 'params must be at most 262144 bytes of JSON, got %',
-            octet_length(leasehold_enqueue.params::text) USING ERRCODE = 'program_limit_exceeded';
+    IF NOT coalesce((leasehold_enqueue.options ->> 'schema_checked'::text)::boolean, false) AND EXISTS (
+        SELECT FROM workflow_definition_version v WHERE v.id = definition.current_version_id AND v.params_schema IS NOT NULL)
+    THEN
+        RAISE EXCEPTION 'the current version of definition % has a params schema, which leasehold_enqueue cannot check',
+            leasehold_enqueue.definition_id
+            USING ERRCODE = 'feature_not_supported',
+                HINT = 'Check the params in your application and pass options => ''{"schema_checked": true}'', or enqueue through the API.';
+    END IF;
+    size := octet_length(coalesce(leasehold_enqueue.params, 'null'::jsonb)::text);
+    IF size > 262144 THEN
+        RAISE EXCEPTION 'params must be at most 262144 bytes of JSON, got %', size USING ERRCODE = 'program_limit_exceeded';
     END IF;
     IF NOT leasehold_is_readable(leasehold_enqueue.params) THEN
         RAISE EXCEPTION 'params must not be nested deeper than 64 levels, nor contain numbers beyond 1.7e308'
@@ -55,19 +68,27 @@ BEGIN
         UPDATE workflow_execution_queue q SET idempotency_key = NULL, dedupe_until = NULL
         WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = requested_key AND q.dedupe_until <= moment;
     END IF;
+    -- 1024: REQUEST_OVERHEAD_BYTES of the core. A request whose key is held is not inserted, so it needs no room.
+    size := size + 1024;
+    IF requested_key IS NULL OR NOT EXISTS (
+        SELECT FROM workflow_execution_queue q
+        WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = requested_key)
+    THEN
+        PERFORM leasehold_check_quota(leasehold_enqueue.workspace_id, size::bigint, moment);
+    END IF;
     INSERT INTO workflow_execution_queue AS q
         (id, workspace_id, definition_id, version_id, priority, due, run_at, created_at, params, idempotency_key,
-        dedupe_until, trace_context)
+        dedupe_until, trace_context, bytes)
     VALUES (leasehold_uuid7(), leasehold_enqueue.workspace_id, definition.id, definition.current_version_id,
         leasehold_enqueue.priority, coalesce(leasehold_enqueue.run_at, moment) <= moment,
         coalesce(leasehold_enqueue.run_at, moment), moment, coalesce(leasehold_enqueue.params, 'null'), requested_key,
-        moment + leasehold_enqueue.dedupe_window, left(leasehold_enqueue.trace_context, 1024))
+        moment + leasehold_enqueue.dedupe_window, left(leasehold_enqueue.trace_context, 1024), size)
     ON CONFLICT (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING q.* INTO request;
     IF FOUND THEN
-        INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom)
+        INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom, bytes)
         VALUES (request.id, request.workspace_id, 'PENDING', moment, CASE WHEN request.due THEN request.rank END,
-            CASE WHEN request.due THEN request.created_at END, leasehold_enqueue.enqueued_by);
+            CASE WHEN request.due THEN request.created_at END, leasehold_enqueue.enqueued_by, size);
         PERFORM leasehold_notify();
         RETURN request.id;
     END IF;

@@ -1,5 +1,5 @@
 -- Folds every event committed since the last call into workspace_turn, once each, and returns how many.
--- release: 1
+-- release: 2
 -- Updates the counts, and marks workspaces ready that have work and room again; these join the round. One fold at a time.
 -- Reads twice: first which rows to lock, then, with the rows locked, what to write; the next fold handles events that
 -- commit between the two reads. Does not wait for row locks: changes of a locked row are parked in workspace_delta, and
@@ -44,10 +44,10 @@ BEGIN
     ) t;
 
     WITH fresh AS (
-        SELECT workspace_id, from_status, to_status, rank, line_at
+        SELECT workspace_id, from_status, to_status, rank, line_at, bytes
         FROM request_event WHERE xid >= pg_snapshot_xmax(last.position) AND pg_visible_in_snapshot(xid, seen)
         UNION ALL
-        SELECT workspace_id, from_status, to_status, rank, line_at
+        SELECT workspace_id, from_status, to_status, rank, line_at, bytes
         FROM request_event
         WHERE xid = ANY (ARRAY(SELECT pg_snapshot_xip(last.position))) AND pg_visible_in_snapshot(xid, seen)
     ), parked AS (
@@ -56,7 +56,7 @@ BEGIN
     ), change AS MATERIALIZED (
         SELECT workspace_id, bool_or(anew) AS anew, bool_or(room) AS room, min(rank) AS rank, min(line_at) AS line_at,
             sum(pending) AS pending, sum(claimed) AS claimed, sum(dispatched) AS dispatched,
-            sum(completed) AS completed, sum(failed) AS failed
+            sum(completed) AS completed, sum(failed) AS failed, coalesce(sum(open_bytes), 0) AS open_bytes
         FROM (
             SELECT workspace_id, false AS anew,
                 from_status IN ('CLAIMED', 'DISPATCHED') AND to_status <> 'DISPATCHED' AS room, rank, line_at,
@@ -64,19 +64,21 @@ BEGIN
                 (to_status = 'CLAIMED')::int - (from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,
                 (to_status = 'DISPATCHED')::int - (from_status IS NOT DISTINCT FROM 'DISPATCHED')::int AS dispatched,
                 (to_status = 'COMPLETED')::int AS completed,
-                (to_status = 'FAILED')::int AS failed
+                (to_status = 'FAILED')::int AS failed,
+                bytes AS open_bytes
             FROM fresh
             UNION ALL
             SELECT workspace_id, anew, room, CASE WHEN anew THEN -32768 ELSE rank END,
-                CASE WHEN anew THEN '-infinity' ELSE line_at END, pending, claimed, dispatched, completed, failed
+                CASE WHEN anew THEN '-infinity' ELSE line_at END, pending, claimed, dispatched, completed, failed,
+                open_bytes
             FROM parked
         ) e
         GROUP BY workspace_id
     ), postponed AS (
         INSERT INTO workspace_delta
-            (workspace_id, anew, room, rank, line_at, pending, claimed, dispatched, completed, failed)
+            (workspace_id, anew, room, rank, line_at, pending, claimed, dispatched, completed, failed, open_bytes)
         SELECT c.workspace_id, c.anew, coalesce(c.room, false), c.rank, c.line_at, c.pending, c.claimed, c.dispatched,
-            c.completed, c.failed
+            c.completed, c.failed, c.open_bytes
         FROM change c LEFT JOIN unnest(held) AS h (id) ON h.id = c.workspace_id
         -- EXISTS, for the few locked ones: a join might read every workspace's row.
         WHERE CASE WHEN h.id IS NULL
@@ -103,7 +105,7 @@ BEGIN
     ), turned AS (
         UPDATE workspace_turn t
         SET pending = t.pending + p.pending, claimed = t.claimed + p.claimed, dispatched = t.dispatched + p.dispatched,
-            completed = t.completed + p.completed, failed = t.failed + p.failed,
+            completed = t.completed + p.completed, failed = t.failed + p.failed, open_bytes = t.open_bytes + p.open_bytes,
             has_work = p.has_work, has_room = p.has_room, ready = p.was_ready OR p.joins, turn = p.new_turn,
             line_rank = least(t.line_rank, p.rank),
             line_at = CASE WHEN (p.rank, p.line_at) < (t.line_rank, t.line_at) THEN p.line_at ELSE t.line_at END,

@@ -1,5 +1,5 @@
--- Claims up to p_max jobs of one queue.
--- release: 2
+-- Claims up to p_max jobs of one queue, as many as have 4 MiB of payload and progress together, and at least one.
+-- release: 3
 -- One claim of a queue at a time: it holds the advisory lock of the queue until it commits, and so does a change of the
 -- queue's limit. If all queues together have a limit, one claim at a time in total.
 -- The first row has no id: it has the queue's settings, the expiry of the leases, whether a limit ended the claim, when the
@@ -21,6 +21,12 @@ DECLARE
     ends_at timestamptz;
     room integer;
     wanted integer := p_max;
+    -- CLAIM_MAX_BYTES; a compressed document counts with PAYLOAD_MAX_BYTES until its size is read.
+    bytes_left bigint := 4194304;
+    bytes bigint;
+    spot tid;
+    take integer;
+    fitting integer;
     freed integer := 0;
     line record;
     pick record;
@@ -79,6 +85,7 @@ BEGIN
     END IF;
 
     -- Only lines that may have jobs.
+    <<lines>>
     FOR line IN
         SELECT n.priority, coalesce(c.version, 0) AS version, coalesce(c.at_xid, '0') AS at_xid, coalesce(c.at_id, 0) AS at_id,
             coalesce(c.late_xid, '{}') AS late_xid, coalesce(c.late_id, '{}') AS late_id, w.some IS NOT NULL AS some_waiting
@@ -101,62 +108,101 @@ BEGIN
         ORDER BY n.priority DESC
     LOOP
         EXIT WHEN wanted <= 0;
-        IF cardinality(line.late_xid) = 0 AND NOT line.some_waiting THEN
-            SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
-                array_agg(m.id) AS ids, array_agg(m.spot) AS spots, array_fill(1, ARRAY[count(*)::integer]) AS tries,
-                bool_or(m.of_graph) AS some_nodes,
-                NULL::bigint[] AS waiting, NULL::xid8[] AS late_xid, NULL::bigint[] AS late_id, NULL::xid8[] AS late_left,
-                array_agg(m.xid) AS main_xid, array_agg(m.id) AS main_id
-            INTO pick
-            FROM (
-                SELECT j.id, j.xid, j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j
-                WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
-                    AND (j.xid, j.id) > (line.at_xid, line.at_id)
-                ORDER BY j.xid, j.id LIMIT wanted
-            ) m;
-        ELSE
-            -- Fresh jobs keep the order of their line even if their times do not: they sort by the running maximum.
-            WITH waiting AS (
-                SELECT w.job_id, w.created_at, w.attempts FROM job_waiting w
-                WHERE w.queue_id = p_queue AND w.priority = line.priority AND w.ready
-                ORDER BY w.created_at, w.job_id LIMIT wanted FOR UPDATE SKIP LOCKED
-            ), late AS (
-                SELECT j.id, j.xid, j.created_at, j.spot, j.of_graph
-                FROM unnest(line.late_xid, line.late_id) AS l (xid, id)
-                CROSS JOIN LATERAL (
-                    SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j
+        take := wanted;
+        fitting := NULL;
+        LOOP
+            IF cardinality(line.late_xid) = 0 AND NOT line.some_waiting THEN
+                SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
+                    array_agg(m.id) AS ids, array_agg(m.spot) AS spots, array_fill(1, ARRAY[count(*)::integer]) AS tries,
+                    bool_or(m.of_graph) AS some_nodes, sum(m.bytes) AS bytes,
+                    NULL::bigint[] AS waiting, NULL::xid8[] AS late_xid, NULL::bigint[] AS late_id, NULL::xid8[] AS late_left,
+                    array_agg(m.xid) AS main_xid, array_agg(m.id) AS main_id
+                INTO pick
+                FROM (
+                    SELECT j.id, j.xid, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
+                        CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                    FROM job j
                     WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
-                        AND (j.xid, j.id) > (l.xid, l.id) AND j.xid <= l.xid
-                    ORDER BY j.xid, j.id LIMIT wanted
-                ) j
-            ), main AS (
-                SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j
-                WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
-                    AND (j.xid, j.id) > (line.at_xid, line.at_id)
-                ORDER BY j.xid, j.id LIMIT wanted
-            ), taken AS (
-                SELECT w.job_id AS id, NULL::xid8 AS xid, 0 AS source, w.created_at AS at, w.job_id AS at_id,
-                    w.attempts + 1 AS try, j.spot, j.of_graph
-                FROM waiting w
-                LEFT JOIN LATERAL (
-                    SELECT j.ctid AS spot, j.node IS NOT NULL AS of_graph FROM job j WHERE j.id = w.job_id LIMIT 1
-                ) j ON true
-                UNION ALL
-                SELECT l.id, l.xid, 1, max(l.created_at) OVER by_line, max(l.id) OVER by_line, 1, l.spot, l.of_graph
-                FROM late l WINDOW by_line AS (ORDER BY l.xid, l.id)
-                UNION ALL
-                SELECT m.id, m.xid, 2, max(m.created_at) OVER by_line, max(m.id) OVER by_line, 1, m.spot, m.of_graph
-                FROM main m WINDOW by_line AS (ORDER BY m.xid, m.id)
-                ORDER BY at, at_id, xid, id LIMIT wanted
-            )
-            SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
-                array_agg(t.id) AS ids, array_agg(t.spot) AS spots, array_agg(t.try) AS tries,
-                bool_or(t.of_graph) AS some_nodes, array_agg(t.id) FILTER (WHERE t.source = 0) AS waiting,
-                array_agg(t.xid) FILTER (WHERE t.source = 1) AS late_xid, array_agg(t.id) FILTER (WHERE t.source = 1) AS late_id,
-                ARRAY(SELECT l.xid FROM late l GROUP BY l.xid
-                    HAVING count(*) >= wanted OR bool_or(l.id NOT IN (SELECT u.id FROM taken u))) AS late_left,
-                array_agg(t.xid) FILTER (WHERE t.source = 2) AS main_xid, array_agg(t.id) FILTER (WHERE t.source = 2) AS main_id
-            INTO pick FROM taken t;
+                        AND (j.xid, j.id) > (line.at_xid, line.at_id)
+                    ORDER BY j.xid, j.id LIMIT take
+                ) m;
+            ELSE
+                -- Fresh jobs keep the order of their line even if their times do not: they sort by the running maximum.
+                WITH waiting AS (
+                    SELECT w.job_id, w.created_at, w.attempts FROM job_waiting w
+                    WHERE w.queue_id = p_queue AND w.priority = line.priority AND w.ready
+                    ORDER BY w.created_at, w.job_id LIMIT take FOR UPDATE SKIP LOCKED
+                ), late AS (
+                    SELECT j.id, j.xid, j.created_at, j.spot, j.of_graph, j.bytes
+                    FROM unnest(line.late_xid, line.late_id) AS l (xid, id)
+                    CROSS JOIN LATERAL (
+                        SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
+                            CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                        FROM job j
+                        WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
+                            AND (j.xid, j.id) > (l.xid, l.id) AND j.xid <= l.xid
+                        ORDER BY j.xid, j.id LIMIT take
+                    ) j
+                ), main AS (
+                    SELECT j.id, j.xid, j.created_at, j.ctid AS spot, j.node IS NOT NULL AS of_graph,
+                        CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                    FROM job j
+                    WHERE j.queue_id = p_queue AND j.priority = line.priority AND j.run_at IS NULL
+                        AND (j.xid, j.id) > (line.at_xid, line.at_id)
+                    ORDER BY j.xid, j.id LIMIT take
+                ), taken AS (
+                    SELECT w.job_id AS id, NULL::xid8 AS xid, 0 AS source, w.created_at AS at, w.job_id AS at_id,
+                        w.attempts + 1 AS try, j.spot, j.of_graph, j.bytes + coalesce(o.bytes, 0) AS bytes
+                    FROM waiting w
+                    LEFT JOIN LATERAL (
+                        SELECT j.ctid AS spot, j.node IS NOT NULL AS of_graph,
+                            CASE WHEN pg_column_compression(j.payload) IS NULL THEN pg_column_size(j.payload) ELSE 262144 END AS bytes
+                        FROM job j WHERE j.id = w.job_id LIMIT 1
+                    ) j ON true
+                    LEFT JOIN LATERAL (
+                        SELECT coalesce(octet_length(o.last_error), 0)
+                            + CASE WHEN pg_column_compression(o.progress) IS NULL THEN coalesce(pg_column_size(o.progress), 0)
+                                ELSE 262144 END AS bytes
+                        FROM job_note o WHERE o.job_id = w.job_id LIMIT 1
+                    ) o ON true
+                    UNION ALL
+                    SELECT l.id, l.xid, 1, max(l.created_at) OVER by_line, max(l.id) OVER by_line, 1, l.spot, l.of_graph,
+                        l.bytes
+                    FROM late l WINDOW by_line AS (ORDER BY l.xid, l.id)
+                    UNION ALL
+                    SELECT m.id, m.xid, 2, max(m.created_at) OVER by_line, max(m.id) OVER by_line, 1, m.spot, m.of_graph,
+                        m.bytes
+                    FROM main m WINDOW by_line AS (ORDER BY m.xid, m.id)
+                    ORDER BY at, at_id, xid, id LIMIT take
+                )
+                SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
+                    array_agg(t.id) AS ids, array_agg(t.spot) AS spots, array_agg(t.try) AS tries,
+                    bool_or(t.of_graph) AS some_nodes, sum(t.bytes) AS bytes, array_agg(t.id) FILTER (WHERE t.source = 0) AS waiting,
+                    array_agg(t.xid) FILTER (WHERE t.source = 1) AS late_xid, array_agg(t.id) FILTER (WHERE t.source = 1) AS late_id,
+                    ARRAY(SELECT l.xid FROM late l GROUP BY l.xid
+                        HAVING count(*) >= take OR bool_or(l.id NOT IN (SELECT u.id FROM taken u))) AS late_left,
+                    array_agg(t.xid) FILTER (WHERE t.source = 2) AS main_xid, array_agg(t.id) FILTER (WHERE t.source = 2) AS main_id
+                INTO pick FROM taken t;
+            END IF;
+
+            -- Reads sizes only if the jobs may not fit. With fewer jobs to take, picks again.
+            EXIT WHEN fitting IS NOT NULL OR coalesce(pick.bytes, 0) <= bytes_left;
+            fitting := 0;
+            FOREACH spot IN ARRAY pick.spots LOOP
+                SELECT octet_length(j.payload::text) + coalesce((
+                    SELECT coalesce(octet_length(o.progress::text), 0) + coalesce(octet_length(o.last_error), 0)
+                    FROM job_note o WHERE o.job_id = j.id LIMIT 1), 0)
+                INTO bytes FROM job j WHERE j.ctid = spot;
+                EXIT WHEN bytes > bytes_left AND cardinality(picked) + fitting > 0;
+                bytes_left := bytes_left - coalesce(bytes, 0);
+                fitting := fitting + 1;
+            END LOOP;
+            EXIT WHEN fitting = pick.found;
+            EXIT lines WHEN fitting = 0;
+            take := fitting;
+        END LOOP;
+        IF fitting IS NULL THEN
+            bytes_left := bytes_left - coalesce(pick.bytes, 0);
         END IF;
 
         IF pick.main_id IS NOT NULL OR cardinality(line.late_xid) > 0 THEN
@@ -197,6 +243,8 @@ BEGIN
             some_nodes := some_nodes OR pick.some_nodes;
             wanted := wanted - pick.found;
         END IF;
+        -- Jobs of lower lines do not pass those that did not fit.
+        EXIT lines WHEN take < wanted + pick.found;
     END LOOP;
 
     RETURN QUERY

@@ -1,5 +1,5 @@
 -- Recounts all requests and marks every workspace to be examined again.
--- release: 2
+-- release: 3
 -- Needed after the database was moved to another cluster, by a restored dump or by replication, because the transaction
 -- numbers in the rows are invalid there; leasehold_fold detects that and calls this. Also the repair after manual changes of
 -- requests or executions that wrote no events.
@@ -12,7 +12,7 @@ BEGIN
     UPDATE request_event SET xid = '3';
     UPDATE workspace_turn t
     SET pending = coalesce(c.pending, 0), claimed = coalesce(c.claimed, 0), dispatched = coalesce(c.dispatched, 0),
-        completed = coalesce(c.completed, 0), failed = coalesce(c.failed, 0),
+        completed = coalesce(c.completed, 0), failed = coalesce(c.failed, 0), open_bytes = coalesce(c.open_bytes, 0),
         has_work = true, has_room = true, ready = t.deleted OR (NOT t.paused AND t.concurrency_limit > 0),
         line_rank = DEFAULT, line_at = DEFAULT, line_id = DEFAULT,
         written_by = pg_current_xact_id()
@@ -23,7 +23,8 @@ BEGIN
             count(*) FILTER (WHERE status = 'CLAIMED') AS claimed,
             count(*) FILTER (WHERE status = 'DISPATCHED') AS dispatched,
             count(*) FILTER (WHERE status = 'COMPLETED') AS completed,
-            count(*) FILTER (WHERE status = 'FAILED') AS failed
+            count(*) FILTER (WHERE status = 'FAILED') AS failed,
+            sum(bytes + coalesce(execution_bytes, 0)) FILTER (WHERE finished_at IS NULL) AS open_bytes
         FROM workflow_execution_queue GROUP BY workspace_id
     ) c ON c.workspace_id = w.id
     WHERE t.workspace_id = w.id;

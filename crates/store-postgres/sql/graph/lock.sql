@@ -1,5 +1,5 @@
 -- Locks the graphs of the executions $1, ordered by id.
-SELECT g.execution_id, g.state, g.ended, g.deadline, e.workspace_id, e.version_id, q.priority, q.trace_context
+SELECT g.execution_id, g.state, g.ended, g.deadline, e.workspace_id, e.version_id, q.priority, q.trace_context, q.crashes IS NOT NULL AS crashed
 FROM execution_graph g
 JOIN workflow_execution e ON e.id = g.execution_id
 JOIN workflow_execution_queue q ON q.id = e.request_id

@@ -1,5 +1,5 @@
 -- Locks the graph that has the job $1 as a node.
-SELECT g.execution_id, g.state, g.ended, e.workspace_id, e.version_id, q.priority, q.trace_context, j.node
+SELECT g.execution_id, g.state, g.ended, e.workspace_id, e.version_id, q.priority, q.trace_context, q.crashes IS NOT NULL AS crashed, j.node
 FROM job j
 JOIN execution_graph g ON g.execution_id = j.execution_id
 JOIN workflow_execution e ON e.id = g.execution_id

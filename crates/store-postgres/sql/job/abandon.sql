@@ -1,5 +1,5 @@
--- Fails the jobs $2, in any status, with the error $3, and returns the attempts of each. The caller has locked their queues and pages, so
--- their status cannot change.
+-- Ends the jobs $2, in any status: deletes those that were never claimed, and fails the others with the error $3. Returns the attempts of the
+-- others. The caller has locked their queues and pages, so their status cannot change.
 WITH target AS MATERIALIZED (
     SELECT j.id, j.queue_id FROM job j WHERE j.id = ANY ($2)
 ), entry AS MATERIALIZED (
@@ -18,21 +18,21 @@ WITH target AS MATERIALIZED (
 ), waited AS (
     DELETE FROM job_waiting w WHERE w.job_id = ANY ($2) RETURNING w.job_id, w.token, w.attempts
 ), located AS MATERIALIZED (
-    SELECT a.id, d.id IS NOT NULL AS ended, e.id IS NULL AND w.job_id IS NULL AS fresh, e.id IS NOT NULL AS leased,
+    SELECT a.id, d.id IS NOT NULL AS ended, e.id IS NOT NULL AS leased,
+        d.id IS NULL AND coalesce(e.token, w.token, 0) = 0 AS never_claimed,
         coalesce(e.token, w.token, 0) AS token, coalesce(d.attempts, e.attempt, w.attempts, 0) AS attempts
     FROM target a
     LEFT JOIN entry e ON e.id = a.id
     LEFT JOIN waited w ON w.job_id = a.id
     LEFT JOIN LATERAL (SELECT d.* FROM job_end d WHERE d.id = a.id LIMIT 1) d ON true
-), passed_over AS (
-    UPDATE job j SET run_at = j.created_at
-    WHERE j.id = ANY (ARRAY(SELECT p.id FROM located p WHERE p.fresh AND NOT p.ended)) AND j.run_at IS NULL
+), deleted AS (
+    DELETE FROM job j WHERE j.id = ANY (ARRAY(SELECT p.id FROM located p WHERE p.never_claimed))
 ), failed AS (
     INSERT INTO job_end (id, finished_at, token, attempts, status, last_error)
-    SELECT p.id, $1::timestamptz, p.token, p.attempts, 'failed', $3 FROM located p WHERE NOT p.ended
+    SELECT p.id, $1::timestamptz, p.token, p.attempts, 'failed', $3 FROM located p WHERE NOT p.ended AND NOT p.never_claimed
 ), forgotten AS (
     DELETE FROM job_note n WHERE n.job_id = ANY ($2)
 ), notification AS MATERIALIZED (
     SELECT leasehold_job_notify() AS notified WHERE EXISTS (SELECT FROM located p WHERE p.leased)
 )
-SELECT p.id, p.attempts, (SELECT w.notified FROM notification w) AS notified FROM located p
+SELECT p.id, p.attempts, (SELECT w.notified FROM notification w) AS notified FROM located p WHERE NOT p.never_claimed

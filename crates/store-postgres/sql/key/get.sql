@@ -1,2 +1,2 @@
 -- Returns a key by id.
-SELECT id, name, kind, workspace_id, queues, hash, created_at, revoked_at FROM api_key WHERE id = $1
+SELECT {key/columns} FROM api_key WHERE id = $2

@@ -1,3 +1,3 @@
--- Lists keys after $1, by id.
-SELECT id, name, kind, workspace_id, queues, hash, created_at, revoked_at FROM api_key
-WHERE id > coalesce($1, '00000000-0000-0000-0000-000000000000'::uuid) ORDER BY id LIMIT $2
+-- Lists keys after $2, by id.
+SELECT {key/columns} FROM api_key
+WHERE id > coalesce($2, '00000000-0000-0000-0000-000000000000'::uuid) ORDER BY id LIMIT $3

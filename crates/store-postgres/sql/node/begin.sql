@@ -1,13 +1,18 @@
--- Starts nodes: inserts a job and a node row for each, and notifies waiting workers.
+-- Starts nodes: inserts a job and a node row for each, and notifies waiting workers. Leaves out nodes whose workspace may not use their queue.
 WITH given AS MATERIALIZED (
     SELECT nextval('job_id') AS id, g.*, q.id AS queue_id,
         CASE WHEN g.start_in_us > 0 THEN $1::timestamptz + g.start_in_us * interval '1 microsecond' END AS run_at
     FROM unnest($2::uuid[], $3::smallint[], $4::text[], $5::smallint[], $6::text[], $7::json[], $8::bigint[], $9::integer[],
         $10::bigint[], $11::bigint[], $12::bigint[], $13::double precision[], $14::double precision[],
-        $15::text[])
+        $15::text[], $16::uuid[])
         AS g (execution_id, node, queue, priority, kind, payload, start_in_us, max_attempts, timeout_us, backoff_base_us,
-            backoff_max_us, backoff_factor, backoff_jitter, trace_context)
-    CROSS JOIN LATERAL (SELECT q.id FROM queue q WHERE q.name = g.queue LIMIT 1) q
+            backoff_max_us, backoff_factor, backoff_jitter, trace_context, workspace_id)
+    CROSS JOIN LATERAL (
+        SELECT q.id FROM queue q
+        WHERE q.name = g.queue AND (q.owner_id = g.workspace_id OR q.shared_with_all OR starts_with(q.name, 'leasehold:')
+            OR coalesce((SELECT true FROM queue_share s WHERE s.queue_id = q.id AND s.workspace_id = g.workspace_id LIMIT 1), false))
+        LIMIT 1
+    ) q
 ), waiting AS (
     INSERT INTO job_waiting (job_id, created_at, run_at, queue_id, priority, ready)
     SELECT g.id, $1, g.run_at, g.queue_id, g.priority, false FROM given g WHERE g.run_at IS NOT NULL

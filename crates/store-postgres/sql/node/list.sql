@@ -1,7 +1,7 @@
 -- Returns the graph of an execution with its started nodes, and for running nodes the state of their jobs. Outputs are included as long as
 -- their total is at most $2 bytes. Returns one row without a node if none was started.
 WITH graph AS MATERIALIZED (
-    SELECT g.execution_id, g.state, g.ended, e.workspace_id, e.version_id
+    SELECT g.execution_id, g.state, g.ended, g.finished_at, e.workspace_id, e.version_id
     FROM execution_graph g JOIN workflow_execution e ON e.id = g.execution_id WHERE g.execution_id = $1
 ), node AS MATERIALIZED (
     SELECT n.*, j.queue_id, coalesce(sum(octet_length(n.output::text)) OVER (ORDER BY n.node), 0) <= $2::bigint AS fits
@@ -16,6 +16,7 @@ WITH graph AS MATERIALIZED (
 )
 SELECT g.state, g.ended, g.workspace_id, g.version_id, n.node, n.job_id,
     CASE WHEN n.fits THEN n.output END AS output, n.output IS NOT NULL AND NOT n.fits AS omitted, n.started_at, n.finished_at,
+    g.finished_at AS graph_finished_at,
     CASE WHEN n.finished_at IS NULL THEN coalesce(d.attempts, r.attempt, w.attempts, 0) ELSE n.attempts END AS attempts,
     CASE WHEN n.finished_at IS NULL THEN coalesce(d.last_error, o.last_error) ELSE n.error END AS error
 FROM graph g

@@ -19,10 +19,10 @@ WITH clock AS MATERIALIZED (
         cancel_told_at = CASE WHEN NOT t.at_once AND NOT $5 THEN q.cancel_told_at END
     FROM target t, clock
     WHERE q.id = t.id AND t.status IN ('PENDING', 'CLAIMED', 'DISPATCHED')
-    RETURNING q.id, q.workspace_id, q.status, q.cancel_untold
+    RETURNING q.id, q.workspace_id, q.status, q.cancel_untold, q.bytes + coalesce(q.execution_bytes, 0) AS bytes
 ), logged AS (
-    INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason)
-    SELECT failed.id, failed.workspace_id, 'PENDING', 'FAILED', clock.now, $4, 'cancelled'
+    INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason, bytes)
+    SELECT failed.id, failed.workspace_id, 'PENDING', 'FAILED', clock.now, $4, 'cancelled', -failed.bytes
     FROM failed, clock WHERE failed.status = 'FAILED'
 )
 SELECT t.status, t.execution_id, f.cancel_untold IS NOT NULL AS is_unacknowledged,

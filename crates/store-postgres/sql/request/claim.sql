@@ -110,8 +110,9 @@ WITH clock AS MATERIALIZED (
     SELECT n.execution_id, n.workspace_id, n.id, n.definition_id, n.version_id, 'RUNNING', n.admission, clock.now
     FROM numbered n, clock WHERE n.refusal IS NULL
 ), logged AS (
-    INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason)
-    SELECT c.id, c.workspace_id, 'PENDING', c.status, clock.now, $3, c.failure_reason
+    INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason, bytes)
+    SELECT c.id, c.workspace_id, 'PENDING', c.status, clock.now, $3, c.failure_reason,
+        CASE WHEN c.failure_reason IS NOT NULL THEN -(c.bytes + coalesce(c.execution_bytes, 0)) END
     FROM claimed c, clock
 ), outcome AS (
     SELECT tid, turn, deleted, concurrency_limit, oldest_admission, stragglers, line_rank, line_at, line_id, counted,
@@ -174,6 +175,7 @@ SELECT (SELECT ok FROM allowed) AS lock_held,
     (SELECT count(*) FROM locked) AS examined,
     c.id, c.workspace_id, c.definition_id, c.version_id, c.execution_id, c.claim_token, c.kept, c.priority, c.params,
     c.attempt_count, c.dispatch_failures, c.cancel_requested_at IS NOT NULL AS cancel_requested, c.trace_context,
+    c.crashes, c.crashes_alone,
     c.created_at, c.run_at, c.lease_expires_at, c.failure_reason,
     f.workspaces AS full_workspaces, f.active AS full_active, f.limits AS full_limits
 FROM (SELECT 1) one LEFT JOIN claimed c ON true

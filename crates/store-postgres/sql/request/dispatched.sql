@@ -8,7 +8,8 @@ WITH clock AS MATERIALIZED (
     ORDER BY q.id FOR UPDATE OF q
 ), moved AS (
     UPDATE workflow_execution_queue q
-    SET status = 'DISPATCHED', dispatched_at = clock.now, claimed_by = NULL, lease_expires_at = NULL
+    SET status = 'DISPATCHED', dispatched_at = clock.now, claimed_by = NULL, lease_expires_at = NULL,
+        crashes = NULL, crashes_alone = NULL, crashed_process = NULL
     FROM held, clock WHERE q.id = held.id
     RETURNING q.id, q.workspace_id, q.cancel_requested_at
 ), logged AS (

@@ -4,8 +4,8 @@ WITH clock AS MATERIALIZED (
 ), requested AS MATERIALIZED (
     SELECT a.*, d.id AS known_id, d.workspace_id AS owner_id, d.current_version_id
     FROM unnest($4::uuid[], $5::uuid[], $6::jsonb[], $7::smallint[], $8::timestamptz[], $9::text[], $10::bigint[], $11::text[],
-        $12::uuid[])
-        WITH ORDINALITY AS a (id, definition_id, params, priority, run_at, key, dedupe_window, trace_context, checked, ordinal)
+        $12::uuid[], $13::integer[])
+        WITH ORDINALITY AS a (id, definition_id, params, priority, run_at, key, dedupe_window, trace_context, checked, bytes, ordinal)
     LEFT JOIN workflow_definition d ON d.id = a.definition_id AND d.deleted_at IS NULL
 ), problem AS MATERIALIZED (
     SELECT 'workspace_not_found' AS problem, NULL::uuid AS definition_id
@@ -22,19 +22,19 @@ WITH clock AS MATERIALIZED (
 ), inserted AS (
     INSERT INTO workflow_execution_queue
         (id, workspace_id, definition_id, version_id, priority, due, run_at, created_at, params, idempotency_key,
-        dedupe_until, trace_context)
+        dedupe_until, trace_context, bytes)
     SELECT a.id, $2, a.definition_id, a.current_version_id, a.priority, coalesce(a.run_at, clock.now) <= clock.now,
         coalesce(a.run_at, clock.now), clock.now, a.params, a.key,
-        clock.now + a.dedupe_window * interval '1 microsecond', a.trace_context
+        clock.now + a.dedupe_window * interval '1 microsecond', a.trace_context, a.bytes
     FROM requested a, clock
     WHERE NOT EXISTS (SELECT 1 FROM problem)
     -- Ordered by key, so that concurrent calls with common keys cannot deadlock.
     ORDER BY a.key COLLATE "C" NULLS FIRST, a.ordinal
     ON CONFLICT (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
-    RETURNING id, workspace_id, due, rank, created_at
+    RETURNING id, workspace_id, due, rank, created_at, bytes
 ), logged AS (
-    INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom)
-    SELECT id, workspace_id, 'PENDING', created_at, CASE WHEN due THEN rank END, CASE WHEN due THEN created_at END, $3
+    INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom, bytes)
+    SELECT id, workspace_id, 'PENDING', created_at, CASE WHEN due THEN rank END, CASE WHEN due THEN created_at END, $3, bytes
     FROM inserted ORDER BY id
 )
 SELECT problem, definition_id, NULL::uuid AS id, NULL AS notified FROM problem

@@ -13,12 +13,12 @@ WITH clock AS MATERIALIZED (
     SELECT $4, true, clock.now, clock.now, f.id, f.id, {request/given}
     FROM failed f, clock WHERE f.status = 'FAILED' AND f.alive
     ON CONFLICT (live_redrive_of) WHERE live_redrive_of IS NOT NULL DO NOTHING
-    RETURNING id, workspace_id, rank, created_at
+    RETURNING id, workspace_id, rank, created_at, bytes
 ), marked AS (
     UPDATE workflow_execution_queue SET redriven = true WHERE id = $3 AND EXISTS (SELECT 1 FROM inserted)
 ), logged AS (
-    INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom, reason)
-    SELECT id, workspace_id, 'PENDING', created_at, rank, created_at, $5, 'redrive' FROM inserted
+    INSERT INTO request_event (request_id, workspace_id, to_status, at, rank, line_at, by_whom, reason, bytes)
+    SELECT id, workspace_id, 'PENDING', created_at, rank, created_at, $5, 'redrive', bytes FROM inserted
 )
 SELECT f.status, f.alive, i.id AS inserted, CASE WHEN i.id IS NOT NULL THEN (SELECT leasehold_notify()) END AS notified
 FROM failed f LEFT JOIN inserted i ON true

@@ -28,14 +28,15 @@ WITH clock AS MATERIALIZED (
         live_redrive_of = CASE WHEN h.reason IS NULL THEN q.live_redrive_of END,
         last_error = coalesce(h.error, q.last_error)
     FROM held h, clock WHERE q.id = h.id
-    RETURNING q.id, q.workspace_id, q.status, q.due, q.rank, q.created_at, q.execution_id, q.failure_reason, h.word
+    RETURNING q.id, q.workspace_id, q.status, q.due, q.rank, q.created_at, q.execution_id, q.failure_reason, h.word,
+        CASE WHEN h.reason IS NOT NULL THEN -(q.bytes + coalesce(q.execution_bytes, 0)) END AS bytes
 ), freed AS (
     DELETE FROM workflow_execution WHERE id = ANY (ARRAY(SELECT execution_id FROM held WHERE NOT keep))
 ), logged AS (
-    INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, rank, line_at, by_whom, reason)
+    INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, rank, line_at, by_whom, reason, bytes)
     SELECT m.id, m.workspace_id, 'CLAIMED', m.status, clock.now,
         CASE WHEN m.due AND m.execution_id IS NULL THEN m.rank END,
-        CASE WHEN m.due AND m.execution_id IS NULL THEN m.created_at END, $2, coalesce(m.failure_reason, m.word)
+        CASE WHEN m.due AND m.execution_id IS NULL THEN m.created_at END, $2, coalesce(m.failure_reason, m.word), m.bytes
     FROM moved m, clock
 )
 SELECT id, failure_reason, (SELECT leasehold_notify()) AS notified FROM moved

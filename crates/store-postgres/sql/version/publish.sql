@@ -2,6 +2,7 @@
 WITH next AS (
     UPDATE workflow_definition SET versions = versions + 1, current_version_id = $2
     WHERE id = $4 AND workspace_id = $3 AND deleted_at IS NULL
+        AND EXISTS (SELECT FROM workspace w WHERE w.id = $3 AND w.deleted_at IS NULL)
     RETURNING id, workspace_id, versions
 )
 INSERT INTO workflow_definition_version (id, workspace_id, definition_id, number, body, params_schema, execution_timeout_ms, created_at)

@@ -40,7 +40,7 @@ WITH folded AS MATERIALIZED (
 SELECT coalesce($1::timestamptz, statement_timestamp()) AS at, total.*,
     b.id IS NOT NULL AS shown, b.*
 FROM total LEFT JOIN LATERAL (
-    SELECT w.id, w.name, w.plan, w.limit_override, w.paused, w.created_at, w.deleted_at,
+    SELECT w.id, w.name, w.plan, w.limit_override, w.max_pending_override, w.max_open_bytes_override, w.paused, w.created_at, w.deleted_at,
         c.pending, c.claimed, c.dispatched, c.completed, c.failed, c.concurrency_limit,
         leasehold_count_running(c.workspace_id, c.oldest_admission, c.stragglers) AS in_use
     -- LATERAL, one by one: a join might read every workspace.

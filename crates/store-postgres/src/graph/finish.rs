@@ -1,17 +1,21 @@
 //! Finishes the job of a node: writes the job's end, the node's output, the nodes that follow and the execution's end in one transaction.
 
 use super::lock::{self, Leases, OpenNodes};
+use super::refusal::RefusedQueues;
+use super::write::NodesBegun;
 use super::{input, write};
 use crate::job::finish::{self as jobs, FinishDecision, FinishResult};
 use crate::store::PostgresStore;
 use crate::transaction::OpenTransaction;
 use deadpool_postgres::Object;
-use leasehold_core::JobStatus;
-use leasehold_core::graph::{EndPreview, GraphChange, NodeEnd, NodeOutcome};
+use leasehold_core::graph::{EndPreview, GraphChange, NodeEnd, NodeOutcome, NodeSource};
 use leasehold_core::job::JobEnd;
+use leasehold_core::{JobStatus, WorkspaceId};
+use leasehold_crash_marker::reach_failpoint;
 use leasehold_store::failpoint::reach;
 use leasehold_store::graph::{EndedExecution, node_outcome};
 use leasehold_store::{Error, ErrorKind, Result};
+use std::collections::HashSet;
 
 const CONTEXT: &str = "job_finish";
 
@@ -30,6 +34,24 @@ struct NodeFinish<'a> {
     decision: &'a FinishDecision<'a>,
     /// How the node ends; none if it does not end, for example on a retry.
     outcome: Option<NodeOutcome>,
+    /// Queues in which no next node may start.
+    refused: RefusedQueues,
+}
+
+/// The outcome of an attempt.
+enum Attempt {
+    /// It is written; whether nodes started.
+    Written(NodeFinished, bool),
+    /// Nothing is written: nodes have to be abandoned whose jobs are not locked.
+    Unlocked,
+    /// Nothing is written: the workspace may not use one of these queues.
+    Refused(WorkspaceId, HashSet<String>),
+}
+
+impl Attempt {
+    fn lease_lost() -> Self {
+        Self::Written(NodeFinished::default(), false)
+    }
 }
 
 /// Which jobs of other nodes an attempt locks before it locks any page of leases.
@@ -49,19 +71,27 @@ pub(crate) async fn finish(
     decision: &FinishDecision<'_>,
     end: &JobEnd,
 ) -> Result<NodeFinished> {
-    let call = NodeFinish {
+    let mut call = NodeFinish {
         worker,
         decision,
         outcome: node_outcome(end, decision.becomes),
+        refused: RefusedQueues::default(),
     };
-    let mut written = attempt(store, client, &call, LockScope::Expected).await?;
-    if written.is_none() {
-        written = attempt(store, client, &call, LockScope::All).await?;
-    }
-    let Some((node, started)) = written else {
-        return Err(broken(
-            "nodes have to be abandoned whose jobs are not locked",
-        ));
+    let mut scope = LockScope::Expected;
+    let (node, started) = loop {
+        match attempt(store, client, &call, scope).await? {
+            Attempt::Written(node, started) => break (node, started),
+            Attempt::Unlocked if scope == LockScope::Expected => scope = LockScope::All,
+            Attempt::Unlocked => {
+                return Err(broken(
+                    "nodes have to be abandoned whose jobs are not locked",
+                ));
+            }
+            Attempt::Refused(workspace, queues) => {
+                let refused = &mut call.refused;
+                refused.add(client, CONTEXT, workspace, &queues).await?;
+            }
+        }
     };
     reach("job_finish/committed");
     if started {
@@ -75,25 +105,25 @@ fn broken(text: &str) -> Error {
     Error::new(CONTEXT, ErrorKind::Broken(text.to_owned()))
 }
 
-/// Returns the outcome and whether nodes started. Returns none and writes nothing if nodes have to be abandoned whose jobs are not locked.
 async fn attempt(
     store: &PostgresStore,
     client: &mut Object,
     call: &NodeFinish<'_>,
     scope: LockScope,
-) -> Result<Option<(NodeFinished, bool)>> {
+) -> Result<Attempt> {
     let transaction = OpenTransaction::begin(client, CONTEXT).await?;
     let locked = lock(store, &transaction, call, scope).await?;
     reach("job_finish/begun");
     let moment = locked.leases.moment;
     let Some(attempts) = locked.leases.attempt(call.worker, call.decision.claim) else {
-        return Ok(Some(Default::default()));
+        return Ok(Attempt::lease_lost());
     };
     let mut decision = call.decision.clone();
     let mut changes = Vec::new();
+    let mut is_suspect = false;
     if let Some((mut change, node)) = locked.graph {
         if change.has_ended() {
-            return Ok(Some(Default::default()));
+            return Ok(Attempt::lease_lost());
         }
         // An output is stored with its node only.
         decision.result = None;
@@ -104,29 +134,31 @@ async fn attempt(
                 attempts,
                 outcome,
             };
-            change.node_ended(end, source);
+            let begins = locked.preview.begins;
+            is_suspect = call.end_node(store, &mut change, end, source, begins);
         }
         changes.push(change);
     }
     let abandons = |change: &GraphChange| !change.abandoned().is_empty();
     if locked.open.is_none() && changes.iter().any(abandons) {
-        return Ok(None);
+        return Ok(Attempt::Unlocked);
     }
-    let jobs = jobs::end(
-        &transaction.inner,
-        Some(moment),
-        call.worker,
-        &[decision],
-        true,
-    )
-    .await?;
+    let (inner, decisions) = (&transaction.inner, [decision]);
+    let jobs = jobs::end(inner, Some(moment), call.worker, &decisions, true).await?;
     let open = locked.open.unwrap_or_default();
     write::abandon(&transaction, moment, &mut changes, &open).await?;
     reach("job_finish/ended");
     write::record(&transaction, moment, &changes).await?;
     reach("job_finish/recorded");
-    let started = write::begin(&transaction, moment, &mut changes).await?;
+    let started = match write::begin(store, &transaction, moment, &mut changes).await? {
+        NodesBegun::None => false,
+        NodesBegun::All => true,
+        NodesBegun::Refused(workspace, queues) => return Ok(Attempt::Refused(workspace, queues)),
+    };
     reach("job_finish/enqueued");
+    if is_suspect {
+        write::reset_crashes(&transaction, &changes).await?;
+    }
     let ended = write::end(&transaction, moment, call.worker, &changes).await?;
     reach("job_finish/finished");
     let Some(&job) = jobs.first() else {
@@ -137,7 +169,7 @@ async fn attempt(
         job: Some(job),
         ended: ended.into_iter().next(),
     };
-    Ok(Some((finished, started)))
+    Ok(Attempt::Written(finished, started))
 }
 
 /// The rows that an attempt locked.
@@ -186,6 +218,29 @@ async fn lock(
 }
 
 impl NodeFinish<'_> {
+    /// Ends the node in its graph, with a crash marker if the inputs of further nodes are computed. Returns whether they were computed for a request that
+    /// is suspected to crash the process.
+    fn end_node(
+        &self,
+        store: &PostgresStore,
+        change: &mut GraphChange,
+        end: NodeEnd,
+        source: NodeSource,
+        begins: bool,
+    ) -> bool {
+        if begins {
+            let computation = input::computation(change);
+            store.crash_markers.compute(computation, || {
+                reach_failpoint(&source.params);
+                change.node_ended(end, source)
+            });
+        } else {
+            change.node_ended(end, source);
+        }
+        self.refused.apply(change);
+        begins && change.origin().crashed
+    }
+
     fn preview_end(&self, graph: Option<&(GraphChange, usize)>) -> EndPreview {
         match (graph, &self.outcome) {
             (Some((change, node)), Some(outcome)) => change.preview_end(*node, outcome),

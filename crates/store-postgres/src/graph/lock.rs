@@ -51,6 +51,7 @@ async fn change(
         workspace,
         priority: row.get("priority"),
         trace_context: row.get("trace_context"),
+        crashed: row.get("crashed"),
     };
     Ok(GraphChange::of(execution, origin, machine, state))
 }

@@ -3,8 +3,9 @@
 
 mod expire;
 mod finish;
-mod input;
+pub(crate) mod input;
 mod lock;
+mod refusal;
 mod start;
 mod stop;
 mod write;
@@ -70,6 +71,7 @@ impl GraphStore for PostgresStore {
                 fill(row, node)?;
             }
         }
+        NodeRun::end_cancelled(&mut nodes, time(graph, "graph_finished_at")?);
         Ok(Some(nodes))
     }
 

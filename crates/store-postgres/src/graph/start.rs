@@ -1,5 +1,7 @@
 //! Starts a graph: writes its initial state and the jobs of the nodes without predecessors.
 
+use super::refusal::RefusedQueues;
+use super::write::NodesBegun;
 use super::{lock, write};
 use crate::error::unreadable;
 use crate::execution;
@@ -7,11 +9,13 @@ use crate::job::queue_cache;
 use crate::row;
 use crate::store::{PostgresStore, sql};
 use crate::transaction::{OpenTransaction, connection};
-use leasehold_core::VersionId;
-use leasehold_core::graph::{Graph, GraphChange};
+use leasehold_core::graph::{Graph, GraphChange, Machine};
+use leasehold_core::{VersionId, WorkspaceId};
+use leasehold_crash_marker::{Computation, reach_failpoint};
 use leasehold_store::Result;
-use leasehold_store::graph::{EndedExecution, GraphStart, GraphStarted};
-use std::collections::BTreeSet;
+use leasehold_store::graph::{EndedExecution, GraphStart, GraphStarted, charge_of};
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 const CONTEXT: &str = "graph_start";
 /// The actor recorded when an execution ends because its first node cannot start.
@@ -27,10 +31,19 @@ pub(crate) async fn start(store: &PostgresStore, start: &GraphStart) -> Result<G
         return Ok(GraphStarted::NotAGraph);
     };
     create_lines(store, machine.graph(), start.origin.priority).await?;
-    let (origin, params) = (start.origin.clone(), start.params.clone());
-    let change = GraphChange::start(start.execution, origin, machine, params);
-    if let Some(ended) = write(store, start.version, change).await? {
-        return Ok(ended.map_or(GraphStarted::Started, GraphStarted::Ended));
+    let mut refused = RefusedQueues::default();
+    loop {
+        let mut change = begin(store, start, Arc::clone(&machine));
+        refused.apply(&mut change);
+        match write(store, start.version, change).await? {
+            Written::Started => return Ok(GraphStarted::Started),
+            Written::Ended(ended) => return Ok(GraphStarted::Ended(ended)),
+            Written::Nothing => break,
+            Written::Refused(workspace, queues) => {
+                let client = connection(store, CONTEXT).await?;
+                refused.add(&client, CONTEXT, workspace, &queues).await?;
+            }
+        }
     }
     let found = store
         .maybe(CONTEXT, sql!("graph/get"), &[&start.execution.0])
@@ -52,17 +65,35 @@ async fn create_lines(store: &PostgresStore, graph: &Graph, priority: i16) -> Re
         .map(drop)
 }
 
-/// Returns the end of the execution if it ended at once. Returns none and writes nothing if the execution does not run this version, or its
-/// graph was started before.
-async fn write(
-    store: &PostgresStore,
-    version: VersionId,
-    change: GraphChange,
-) -> Result<Option<Option<EndedExecution>>> {
+/// Starts the graph, with a crash marker while its first inputs are computed.
+fn begin(store: &PostgresStore, start: &GraphStart, machine: Arc<Machine>) -> GraphChange {
+    let (origin, params) = (start.origin.clone(), start.params.clone());
+    let computation = Computation {
+        execution: start.execution,
+        crashed: origin.crashed,
+    };
+    store.crash_markers.compute(computation, || {
+        reach_failpoint(&params);
+        GraphChange::start(start.execution, origin, machine, params)
+    })
+}
+
+/// The outcome of writing a graph that starts.
+enum Written {
+    Started,
+    /// It ended at once.
+    Ended(EndedExecution),
+    /// The execution does not run this version, or its graph was started before; nothing was written.
+    Nothing,
+    /// The workspace may not use one of these queues; nothing was written.
+    Refused(WorkspaceId, HashSet<String>),
+}
+
+async fn write(store: &PostgresStore, version: VersionId, change: GraphChange) -> Result<Written> {
     let mut client = connection(store, CONTEXT).await?;
     let transaction = OpenTransaction::begin(&mut client, CONTEXT).await?;
-    if change.has_ended() {
-        // The lock order is request, execution. Inserting the graph's row locks the execution through its foreign key.
+    if change.has_ended() || charge_of(&change).is_some() {
+        // Both write the request. The lock order is request, execution. Inserting the graph's row locks the execution through its foreign key.
         execution::lock_request(&transaction, change.execution()).await?;
     }
     let now = transaction
@@ -83,16 +114,20 @@ async fn write(
         )
         .await?;
     if created == 0 {
-        return Ok(None);
+        return Ok(Written::Nothing);
     }
     let mut changes = [change];
     write::record(&transaction, now, &changes).await?;
-    let started = write::begin(&transaction, now, &mut changes).await?;
+    let started = match write::begin(store, &transaction, now, &mut changes).await? {
+        NodesBegun::None => false,
+        NodesBegun::All => true,
+        NodesBegun::Refused(workspace, queues) => return Ok(Written::Refused(workspace, queues)),
+    };
     let ended = write::end(&transaction, now, BY, &changes).await?.pop();
     transaction.commit().await?;
     if started {
         store.job_notifier.wake();
     }
     store.notifier.wake_for_work(ended.is_some());
-    Ok(Some(ended))
+    Ok(ended.map_or(Written::Started, Written::Ended))
 }

@@ -1,24 +1,25 @@
 //! Writes changes of graphs: abandoned jobs, nodes and states, jobs of the nodes that follow, ends of executions. Decides nothing.
 
-use super::input::node_number;
+use super::input::{self, node_number};
 use super::lock::OpenNodes;
 use crate::execution;
 use crate::job::row::JsonIn;
 use crate::row::micros;
-use crate::store::sql;
+use crate::store::{PostgresStore, sql};
 use crate::transaction::OpenTransaction;
 use leasehold_core::graph::{GraphChange, NodeEnd};
 use leasehold_core::job::bounded_wait;
-use leasehold_core::{ExecutionId, Timestamp};
+use leasehold_core::{ExecutionId, Timestamp, WorkspaceId};
+use leasehold_store::Result;
 use leasehold_store::execution::ExecutionFinish;
-use leasehold_store::graph::{ABANDONED, EndedExecution, finish_of, jobs_of};
+use leasehold_store::graph::{ABANDONED, EndedExecution, charge_of, finish_of, jobs_of};
 use leasehold_store::job::{JobStart, NewJob};
-use leasehold_store::{Error, ErrorKind, Result};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-/// Fails the jobs of abandoned nodes, which revokes their leases, and ends the nodes. Returns whether there were any.
+/// Ends the jobs of abandoned nodes, which revokes their leases, and ends the nodes whose job was claimed before. Returns whether there were
+/// any.
 pub(super) async fn abandon(
     transaction: &OpenTransaction<'_>,
     moment: Timestamp,
@@ -43,7 +44,7 @@ pub(super) async fn abandon(
         let execution = change.execution();
         change.end_abandoned(|node| {
             let count = open.job(execution, node).and_then(|job| attempts.get(&job));
-            count.map_or(0, |count| count.unsigned_abs())
+            count.map(|count| count.unsigned_abs())
         });
     }
     Ok(!jobs.is_empty())
@@ -88,25 +89,56 @@ pub(super) async fn record(
         .map(drop)
 }
 
+/// Charges what is written to the workspaces. Locks requests; a caller that holds the lock of an execution must have locked its request first.
+async fn charge(transaction: &OpenTransaction<'_>, changes: &[GraphChange]) -> Result<()> {
+    for change in changes {
+        if let Some(bytes) = charge_of(change) {
+            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+            transaction
+                .execute(sql!("graph/charge"), &[&change.execution().0, &bytes])
+                .await?;
+        }
+    }
+    Ok(())
+}
+
 /// A new job of a node.
 struct NodeJob {
+    workspace: Uuid,
     execution: Uuid,
     node: i16,
     job: NewJob,
 }
 
-/// Inserts the jobs of the nodes that follow, and returns whether there are any. Starting the graph created their queues and lines.
+/// Whether nodes started.
+pub(super) enum NodesBegun {
+    /// No node was to start.
+    None,
+    /// All of them.
+    All,
+    /// Not all: this workspace may not use one of these queues. The caller has to roll back.
+    Refused(WorkspaceId, HashSet<String>),
+}
+
+/// Inserts the jobs of the nodes that follow. Starting the graph created their lines. Charges the workspaces for them and for the outputs of the
+/// nodes that ended.
 pub(super) async fn begin(
+    store: &PostgresStore,
     transaction: &OpenTransaction<'_>,
     moment: Timestamp,
     changes: &mut [GraphChange],
-) -> Result<bool> {
+) -> Result<NodesBegun> {
+    charge(transaction, changes).await?;
     let jobs: Vec<NodeJob> = changes
         .iter_mut()
+        .filter(|change| change.begins_nodes())
         .flat_map(|change| {
-            let execution = change.execution().0;
-            let new_jobs = jobs_of(change).into_iter();
+            let (workspace, execution) = (change.origin().workspace.0, change.execution().0);
+            let computation = input::computation(change);
+            let new_jobs = store.crash_markers.compute(computation, || jobs_of(change));
+            let new_jobs = new_jobs.into_iter();
             new_jobs.map(move |(node, job)| NodeJob {
+                workspace,
                 execution,
                 node: node_number(node),
                 job,
@@ -114,7 +146,7 @@ pub(super) async fn begin(
         })
         .collect();
     if jobs.is_empty() {
-        return Ok(false);
+        return Ok(NodesBegun::None);
     }
     fn column<'a, T>(jobs: &'a [NodeJob], of: impl Fn(&'a NodeJob) -> T) -> Vec<T> {
         jobs.iter().map(of).collect()
@@ -143,17 +175,29 @@ pub(super) async fn begin(
                 &column(&jobs, |node| node.job.backoff.map(|b| b.factor)),
                 &column(&jobs, |node| node.job.backoff.map(|b| b.jitter)),
                 &column(&jobs, |node| node.job.trace_context.as_deref()),
+                &column(&jobs, |node| node.workspace),
             ],
         )
         .await?;
     if usize::try_from(row.get::<_, i64>("started")).ok() == Some(jobs.len()) {
-        return Ok(true);
+        return Ok(NodesBegun::All);
     }
-    let text = "a queue of a running graph was deleted";
-    Err(Error::new(
-        transaction.context,
-        ErrorKind::Broken(text.to_owned()),
-    ))
+    let workspace = jobs[0].workspace.into();
+    let queues = jobs.into_iter().map(|node| node.job.queue);
+    Ok(NodesBegun::Refused(workspace, queues.collect()))
+}
+
+/// Resets the crashes of requests whose inputs were computed.
+pub(super) async fn reset_crashes(
+    transaction: &OpenTransaction<'_>,
+    changes: &[GraphChange],
+) -> Result<()> {
+    for change in changes {
+        transaction
+            .execute(sql!("request/reset_crashes"), &[&change.execution().0])
+            .await?;
+    }
+    Ok(())
 }
 
 /// Ends the executions whose graphs have ended, with their requests and slots. Returns which ended.

@@ -2,15 +2,17 @@
 
 use super::queue_cache;
 use super::row::{self, Json};
+use crate::graph::input;
 use crate::row::{micros, named};
 use crate::store::{PostgresStore, sql};
-use leasehold_core::job::{ClaimedJob, JobClaim, JobRef, JobRetry, JobsClaimed};
+use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobRef, JobRetry, JobsClaimed};
 use leasehold_core::lease::bounded;
 use leasehold_core::limits::{JOB_MAX_BATCH, SWEEP_MAX_BATCH};
 use leasehold_core::retry::Backoff;
 use leasehold_core::{JobId, Timestamp};
-use leasehold_store::Result;
-use leasehold_store::job::ExpiredJob;
+use leasehold_store::job::{ExpiredJob, JobStore};
+use leasehold_store::{Result, node_payload};
+use std::collections::HashSet;
 use std::sync::PoisonError;
 use std::time::Duration;
 use tokio_postgres::Row;
@@ -70,16 +72,49 @@ pub(crate) async fn claim(store: &PostgresStore, claim: &JobClaim) -> Result<Job
     if at_limit {
         store.job_notifier.limit_reached();
     }
+    let jobs = rows.iter().map(|row| defaults.claimed(row));
+    let jobs: Vec<ClaimedJob> = jobs.collect::<Result<_>>()?;
     Ok(JobsClaimed {
-        jobs: rows
-            .iter()
-            .map(|row| defaults.claimed(row))
-            .collect::<Result<_>>()?,
+        jobs: with_payloads(store, &claim.worker, jobs).await?,
         at_limit,
         next_due_in: summary
             .get::<_, Option<i64>>("next_due_us")
             .map(|us| Duration::from_micros(u64::try_from(us).unwrap_or(0))),
     })
+}
+
+/// Builds the payloads of the jobs of graphs, of which others are not concerned. Returns jobs to the queue that need more than one claim may
+/// read and build.
+async fn with_payloads(
+    store: &PostgresStore,
+    worker: &str,
+    mut jobs: Vec<ClaimedJob>,
+) -> Result<Vec<ClaimedJob>> {
+    if node_payload::referring(&jobs).is_empty() {
+        return Ok(jobs);
+    }
+    let fitting = node_payload::fitting(jobs.iter().map(|job| &job.payload));
+    let returned = |job: ClaimedJob| JobFinish {
+        claim: JobRef {
+            job: job.id,
+            token: job.token,
+        },
+        end: JobEnd::Returned,
+    };
+    let returned: Vec<JobFinish> = jobs.drain(fitting..).map(returned).collect();
+    let referring = node_payload::referring(&jobs);
+    let (nodes, existing) = input::claimed_nodes(store, CONTEXT, &referring).await?;
+    // The execution of a deleted job has ended since.
+    let gone: HashSet<JobId> = referring.into_iter().collect();
+    let gone: HashSet<JobId> = &gone - &existing.into_iter().collect();
+    jobs.retain(|job| !gone.contains(&job.id));
+    let mut ends = node_payload::fill(&mut jobs, nodes).await;
+    ends.extend(returned);
+    if !ends.is_empty() {
+        store.job_finish(worker, &ends).await?;
+        store.job_notifier.wake();
+    }
+    Ok(jobs)
 }
 
 async fn check_cluster(store: &PostgresStore) -> Result<()> {

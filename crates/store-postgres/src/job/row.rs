@@ -41,22 +41,25 @@ impl<'a> FromSql<'a> for Json {
     }
 }
 
-/// A `json` parameter.
-#[derive(Debug)]
+/// A `json` or `jsonb` parameter.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct JsonIn<'a>(pub(crate) &'a JsonText);
 
 impl ToSql for JsonIn<'_> {
     fn to_sql(
         &self,
-        _: &Type,
+        ty: &Type,
         out: &mut BytesMut,
     ) -> std::result::Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        if *ty == Type::JSONB {
+            out.extend_from_slice(&[JSONB_FORMAT]);
+        }
         out.extend_from_slice(self.0.as_str().as_bytes());
         Ok(IsNull::No)
     }
 
     fn accepts(ty: &Type) -> bool {
-        *ty == Type::JSON
+        *ty == Type::JSON || *ty == Type::JSONB
     }
 
     to_sql_checked!();

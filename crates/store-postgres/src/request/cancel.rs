@@ -105,6 +105,8 @@ pub(crate) async fn redrive_many(
                 &i64::from(limit),
                 &ids,
                 &redrive.by,
+                &redrive.definition.map(Uuid::from),
+                &i64::try_from(redrive.max_bytes).unwrap_or(i64::MAX),
             ],
         )
         .await?;

@@ -53,6 +53,7 @@ async fn promote_and_fold(
         .map_err(postgres("request_promote_due"))?;
     let promoted = Promoted {
         due: row::count(&row, "due")?,
+        folded: row::count(&row, "folded")?,
         next_due: row::time(&row, "next_due")?,
     };
     let next: Option<i64> = row.get("next_due_in");
@@ -209,6 +210,7 @@ fn collect(rows: &[Row], claimed: &mut Claimed) -> Result<Vec<(ClaimRef, Workspa
             attempt_count: row.get::<_, i32>("attempt_count").unsigned_abs(),
             dispatch_failures: row.get::<_, i32>("dispatch_failures").unsigned_abs(),
             cancel_requested: row.get("cancel_requested"),
+            crashes: super::crash::crashes(row),
             trace_context: row.get("trace_context"),
             created_at: row::time(row, "created_at")?,
             run_at: row::time(row, "run_at")?,

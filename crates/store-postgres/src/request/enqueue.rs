@@ -1,6 +1,7 @@
 //! Enqueues requests: one statement; with idempotency keys a transaction that also finds the holders of the keys.
 
 use crate::error::postgres;
+use crate::job::row::JsonIn;
 use crate::pool;
 use crate::row::micros;
 use crate::store::{PostgresStore, sql};
@@ -8,7 +9,6 @@ use deadpool_postgres::Transaction;
 use leasehold_core::{DefinitionId, RequestId, Timestamp};
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, NewRequest};
 use leasehold_store::{Error, ErrorKind, Result};
-use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
@@ -22,20 +22,21 @@ const MAX_TRIES: usize = 5;
 struct Columns<'a> {
     ids: Vec<Uuid>,
     definitions: Vec<Uuid>,
-    params: Vec<&'a Value>,
+    params: Vec<JsonIn<'a>>,
     priorities: Vec<i16>,
     run_ats: Vec<Option<Timestamp>>,
     keys: Vec<Option<&'a str>>,
     windows: Vec<Option<i64>>,
     traces: Vec<Option<&'a str>>,
     checked: Vec<Option<Uuid>>,
+    bytes: Vec<i32>,
 }
 
 impl<'a> Columns<'a> {
     fn push(&mut self, new: &'a NewRequest) {
         self.ids.push(new.id.0);
         self.definitions.push(new.definition.0);
-        self.params.push(&new.params);
+        self.params.push(JsonIn(&new.params));
         self.priorities.push(new.priority);
         self.run_ats.push(new.run_at);
         self.keys
@@ -44,6 +45,8 @@ impl<'a> Columns<'a> {
             .push(new.idempotency.as_ref().and_then(|i| i.window).map(micros));
         self.traces.push(new.trace_context.as_deref());
         self.checked.push(new.checked_against.map(Uuid::from));
+        self.bytes
+            .push(i32::try_from(new.bytes()).unwrap_or(i32::MAX));
     }
 
     /// Returns the columns of some of the requests.
@@ -61,6 +64,7 @@ impl<'a> Columns<'a> {
             windows: pick(&self.windows, positions),
             traces: pick(&self.traces, positions),
             checked: pick(&self.checked, positions),
+            bytes: pick(&self.bytes, positions),
         }
     }
 
@@ -82,7 +86,9 @@ fn columns(requests: &[NewRequest]) -> std::result::Result<(Columns<'_>, Vec<usi
         let original = &requests[first];
         if first == position {
             columns.push(new);
-        } else if original.definition != new.definition || original.params != new.params {
+        } else if original.definition != new.definition
+            || !original.params.is_same_document(&new.params)
+        {
             let key = new
                 .idempotency
                 .as_ref()
@@ -100,7 +106,7 @@ fn columns(requests: &[NewRequest]) -> std::result::Result<(Columns<'_>, Vec<usi
 
 pub(crate) async fn enqueue(store: &PostgresStore, enqueue: &Enqueue) -> Result<Enqueued> {
     for new in &enqueue.requests {
-        leasehold_core::json::check_shape(&new.params)
+        leasehold_core::json::check_text_shape(new.params.as_str())
             .map_err(|problem| Error::new(CONTEXT, ErrorKind::Value(problem.to_string())))?;
     }
     let (columns, first_uses) = match columns(&enqueue.requests) {
@@ -168,6 +174,7 @@ async fn insert(
                 &columns.windows,
                 &columns.traces,
                 &columns.checked,
+                &columns.bytes,
             ],
         )
         .await

@@ -2,6 +2,7 @@
 
 mod cancel;
 pub(crate) mod claim;
+mod crash;
 mod enqueue;
 mod resolve;
 
@@ -12,9 +13,9 @@ use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{RequestId, RequestStatus, WorkspaceId};
 use leasehold_store::change::Event;
 use leasehold_store::request::{
-    Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
-    Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany, Redriven, Release, Released,
-    Request, RequestFilter, RequestStore,
+    Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Crash, CrashedRequest,
+    Dispatched, Enqueue, Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany,
+    Redriven, Release, Released, Request, RequestFilter, RequestStore,
 };
 use leasehold_store::{Page, Result};
 use std::time::Duration;
@@ -75,6 +76,10 @@ impl RequestStore for PostgresStore {
 
     async fn request_recover(&self, by: &str, limit: u32) -> Result<Vec<Recovered>> {
         resolve::recover(self, by, limit).await
+    }
+
+    async fn request_note_crash(&self, crash: &Crash) -> Result<Vec<CrashedRequest>> {
+        crash::note(self, crash).await
     }
 
     async fn request_cancel(&self, cancel: &Cancel) -> Result<Cancelled> {

@@ -1,2 +1,3 @@
--- Finds a key by its hash, revoked or not.
-SELECT id, name, kind, workspace_id, queues, hash, created_at, revoked_at FROM api_key WHERE hash = ?1
+-- Finds a key by its hash, revoked or expired or not; none if its workspace is deleted.
+SELECT {key/columns} FROM api_key WHERE hash = ?2
+AND NOT EXISTS (SELECT 1 FROM workspace WHERE workspace.id = api_key.workspace_id AND workspace.deleted_at IS NOT NULL)

@@ -1,2 +1,5 @@
--- Whether an administrator key exists that is not revoked.
-SELECT EXISTS (SELECT 1 FROM api_key INDEXED BY api_key_admin WHERE kind = 'admin' AND revoked_at IS NULL)
+-- Whether a valid administrator key with all rights exists.
+SELECT EXISTS (
+    SELECT 1 FROM api_key INDEXED BY api_key_admin
+    WHERE kind = 'admin' AND revoked_at IS NULL AND access = 'full' AND payloads = 'shown'
+        AND (expires_at IS NULL OR expires_at > ?1))

@@ -7,6 +7,7 @@ use crate::session::Session;
 use leasehold_core::ExecutionId;
 use leasehold_core::graph::{GraphStop, NodeEnd, NodeOutcome};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
+use leasehold_crash_marker::CrashMarkers;
 use leasehold_store::definition::VersionCache;
 use leasehold_store::graph::{EndedExecution, TIMED_OUT};
 use leasehold_store::sql;
@@ -19,6 +20,7 @@ const OVERDUE: &str = sql!("graph/overdue");
 pub(super) fn expire(
     session: &Session<'_>,
     versions: &VersionCache,
+    markers: &CrashMarkers,
     by: &str,
     limit: u32,
 ) -> Result<Vec<EndedExecution>, Fault> {
@@ -39,7 +41,7 @@ pub(super) fn expire(
         let Some(mut graph) = graph.filter(|graph| !graph.has_ended()) else {
             continue;
         };
-        if open::node_ended(session, &mut graph, end)? {
+        if open::node_ended(session, markers, &mut graph, end)? {
             ended.extend(write::all(session, by, &mut [graph])?);
         } else {
             session.run(SPENT_DELETE, [blob(execution)])?;

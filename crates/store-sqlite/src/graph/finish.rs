@@ -7,6 +7,7 @@ use crate::session::Session;
 use leasehold_core::JobStatus;
 use leasehold_core::graph::{GraphChange, NodeEnd};
 use leasehold_core::job::{JobFinish, JobFinished};
+use leasehold_crash_marker::CrashMarkers;
 use leasehold_store::definition::VersionCache;
 use leasehold_store::failpoint::reach;
 use leasehold_store::graph::{EndedExecution, node_outcome};
@@ -30,6 +31,7 @@ impl NodeFinished {
 pub(super) fn finish(
     session: &Session<'_>,
     versions: &VersionCache,
+    markers: &CrashMarkers,
     worker: &str,
     finish: &JobFinish,
 ) -> Result<NodeFinished, Fault> {
@@ -54,14 +56,15 @@ pub(super) fn finish(
             attempts: lease.attempt,
             outcome,
         };
-        open::node_ended(session, &mut graph, end)?;
+        open::node_ended(session, markers, &mut graph, end)?;
         changed.push(graph);
     }
+    let queues = write::queues(session, &mut changed)?;
     call.write()?;
     reach("job_finish/ended");
     write::record(session, &changed)?;
     reach("job_finish/recorded");
-    write::begin(session, &mut changed)?;
+    write::begin(session, markers, &mut changed, &queues)?;
     reach("job_finish/enqueued");
     let ended = write::end(session, worker, &changed)?.pop();
     reach("job_finish/finished");

@@ -4,7 +4,7 @@
 
 mod expire;
 pub(crate) mod finish;
-mod open;
+pub(crate) mod open;
 mod read;
 mod start;
 mod stop;
@@ -32,8 +32,11 @@ const OUTPUT: &str = sql!("node/output");
 impl GraphStore for SqliteStore {
     async fn graph_start(&self, start: &GraphStart) -> Result<GraphStarted> {
         let (versions, start) = (Arc::clone(&self.versions), start.clone());
-        self.write("graph_start", move |s| start::start(s, &versions, start))
-            .await
+        let markers = self.crash_markers.clone();
+        self.write("graph_start", move |s| {
+            start::start(s, &versions, &markers, start)
+        })
+        .await
     }
 
     async fn graph_get(&self, execution: ExecutionId) -> Result<Option<GraphRun>> {
@@ -73,8 +76,9 @@ impl GraphStore for SqliteStore {
 
     async fn graph_expire(&self, by: &str, limit: u32) -> Result<Vec<EndedExecution>> {
         let (versions, by) = (Arc::clone(&self.versions), by.to_owned());
+        let markers = self.crash_markers.clone();
         self.write("graph_expire", move |s| {
-            expire::expire(s, &versions, &by, limit)
+            expire::expire(s, &versions, &markers, &by, limit)
         })
         .await
     }
@@ -87,11 +91,11 @@ impl SqliteStore {
         worker: &str,
         finish: &JobFinish,
     ) -> Result<Reply<NodeFinished>> {
-        let versions = Arc::clone(&self.versions);
+        let (versions, markers) = (Arc::clone(&self.versions), self.crash_markers.clone());
         let (worker, finish) = (worker.to_owned(), finish.clone());
         self.writer
             .send("job_finish", move |s| {
-                finish::finish(s, &versions, &worker, &finish).map(Effect::Commit)
+                finish::finish(s, &versions, &markers, &worker, &finish).map(Effect::Commit)
             })
             .await
     }

@@ -2,22 +2,27 @@
 
 use crate::definition::cached_version;
 use crate::error::Fault;
+use crate::request::crash;
 use crate::row::{Columns, NodeIndex, blob};
 use crate::session::Session;
 use leasehold_core::graph::{
     EndPreview, GraphChange, GraphOrigin, GraphState, Machine, NodeEnd, NodeSource,
 };
-use leasehold_core::{ExecutionEnd, ExecutionId, JsonText, VersionId};
+use leasehold_core::limits::STEP_READ_MAX_BYTES;
+use leasehold_core::{ExecutionEnd, ExecutionId, JobId, JsonText, VersionId, WorkspaceId};
+use leasehold_crash_marker::{Computation, CrashMarkers, reach_failpoint};
 use leasehold_store::ErrorKind;
 use leasehold_store::definition::{CachedVersion, VersionCache};
+use leasehold_store::node_payload::ClaimedNodes;
 use leasehold_store::sql;
 use rusqlite::{Row, params};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 const OPEN: &str = sql!("graph/open");
 const PARAMS: &str = sql!("graph/params");
 const OUTPUT: &str = sql!("node/output");
+const JOB_NODE: &str = sql!("job/node");
 
 /// Reads the state and the end of a graph.
 pub(super) fn state(row: &Row<'_>) -> Result<GraphState, Fault> {
@@ -68,28 +73,108 @@ fn open(
             workspace: row.id("workspace_id")?,
             priority: row.get("priority")?,
             trace_context: row.get("trace_context")?,
+            crashed: row.get("crashed")?,
         };
         Ok((state(row)?, row.id::<VersionId>("version_id")?, origin))
     })?;
     let Some((state, version, origin)) = found else {
         return Ok(None);
     };
-    let missing = || ErrorKind::Broken(format!("version {version} has no graph"));
-    let found = cached_version(session, versions, origin.workspace, version)?;
-    let machine = found.map(|cached| machine(&cached)).transpose()?;
-    let machine = machine.flatten().ok_or_else(missing)?;
+    let machine = version_machine(session, versions, origin.workspace, version)?;
     Ok(Some((state, machine, origin)))
 }
 
-/// Applies the end of a node; false if it has no effect any more.
+fn version_machine(
+    session: &Session<'_>,
+    versions: &VersionCache,
+    workspace: WorkspaceId,
+    version: VersionId,
+) -> Result<Arc<Machine>, Fault> {
+    let missing = || ErrorKind::Broken(format!("version {version} has no graph"));
+    let found = cached_version(session, versions, workspace, version)?;
+    let machine = found.map(|cached| machine(&cached)).transpose()?;
+    Ok(machine.flatten().ok_or_else(missing)?)
+}
+
+/// Applies the end of a node; false if it has no effect any more. Resets the crashes of a request whose inputs it computed.
 pub(super) fn node_ended(
     session: &Session<'_>,
+    markers: &CrashMarkers,
     graph: &mut GraphChange,
     end: NodeEnd,
 ) -> Result<bool, Fault> {
     let foresight = graph.preview_end(end.node, &end.outcome);
     let source = source(session, graph.execution(), &foresight)?;
-    Ok(graph.node_ended(end, source))
+    if !foresight.begins {
+        return Ok(graph.node_ended(end, source));
+    }
+    let applied = markers.compute(computation(graph), || {
+        reach_failpoint(&source.params);
+        graph.node_ended(end, source)
+    });
+    if graph.origin().crashed {
+        crash::reset(session, graph.execution())?;
+    }
+    Ok(applied)
+}
+
+/// Returns the computation of the inputs of nodes that start.
+pub(super) fn computation(graph: &GraphChange) -> Computation {
+    Computation {
+        execution: graph.execution(),
+        crashed: graph.origin().crashed,
+    }
+}
+
+/// Reads what the payloads of these claimed jobs are built from, by execution. Omits jobs that run no node. The second list has jobs that cannot
+/// be built.
+pub(crate) fn claimed_nodes(
+    session: &Session<'_>,
+    versions: &VersionCache,
+    jobs: &[JobId],
+) -> Result<(Vec<ClaimedNodes>, Vec<JobId>), Fault> {
+    let (mut groups, mut broken): (Vec<ClaimedNodes>, Vec<JobId>) = Default::default();
+    let mut known: HashMap<ExecutionId, usize> = HashMap::new();
+    for &job in jobs {
+        let found = session.optional(JOB_NODE, [job.0], |row| {
+            let version = (row.id("workspace_id")?, row.id::<VersionId>("version_id")?);
+            Ok((
+                row.id("execution_id")?,
+                row.get::<_, NodeIndex>("node")?.0,
+                version,
+            ))
+        })?;
+        let Some((execution, node, (workspace, version))) = found else {
+            continue;
+        };
+        let at = match known.get(&execution) {
+            Some(at) => *at,
+            None => {
+                let Ok(machine) = version_machine(session, versions, workspace, version) else {
+                    // Withheld, because other jobs of the claim are not concerned.
+                    broken.push(job);
+                    continue;
+                };
+                known.insert(execution, groups.len());
+                groups.push(ClaimedNodes {
+                    execution,
+                    workspace,
+                    machine,
+                    params: params_of(session, execution)?,
+                    outputs: HashMap::new(),
+                    jobs: Vec::new(),
+                });
+                groups.len() - 1
+            }
+        };
+        groups[at].jobs.push((job, node));
+    }
+    for group in &mut groups {
+        let nodes: Vec<usize> = group.jobs.iter().map(|(_, node)| *node).collect();
+        let needs = group.machine.needs(&nodes);
+        group.outputs = outputs_of(session, group.execution, &needs)?;
+    }
+    Ok((groups, broken))
 }
 
 /// Reads the inputs of the nodes that start next; reads nothing if none do.
@@ -101,18 +186,39 @@ fn source(
     if !foresight.begins {
         return Ok(NodeSource::default());
     }
-    let params = session.one(PARAMS, [blob(execution)], |row| {
+    Ok(NodeSource {
+        params: params_of(session, execution)?,
+        outputs: outputs_of(session, execution, &foresight.needs)?,
+    })
+}
+
+fn params_of(session: &Session<'_>, execution: ExecutionId) -> Result<JsonText, Fault> {
+    session.one(PARAMS, [blob(execution)], |row| {
         Ok(JsonText::trusted(row.get("params")?))
-    })?;
-    let mut outputs = HashMap::with_capacity(foresight.needs.len());
+    })
+}
+
+/// Reads the outputs of these nodes. Stops at the first one with which they have more bytes than a step may read, which fails the step.
+fn outputs_of(
+    session: &Session<'_>,
+    execution: ExecutionId,
+    needs: &BTreeSet<usize>,
+) -> Result<HashMap<usize, JsonText>, Fault> {
+    let mut outputs = HashMap::with_capacity(needs.len());
+    let mut bytes = 0;
     session.with_statement(OUTPUT, |statement| {
-        for node in &foresight.needs {
+        for node in needs {
             let mut rows = statement.query(params![blob(execution), NodeIndex(*node)])?;
             if let Some(row) = rows.next()? {
-                outputs.insert(*node, JsonText::trusted(row.get(0)?));
+                let output: String = row.get(0)?;
+                bytes += output.len();
+                outputs.insert(*node, JsonText::trusted(output));
+            }
+            if bytes > STEP_READ_MAX_BYTES {
+                break;
             }
         }
         Ok(())
     })?;
-    Ok(NodeSource { params, outputs })
+    Ok(outputs)
 }

@@ -57,6 +57,10 @@ pub(super) fn nodes(
                 node.error = job.last_error;
             }
         }
+        if state.end().is_some() {
+            let graph = get(session, execution)?;
+            NodeRun::end_cancelled(&mut nodes, graph.and_then(|graph| graph.finished_at));
+        }
         Ok(Some(nodes))
     })
 }

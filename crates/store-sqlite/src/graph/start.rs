@@ -6,6 +6,7 @@ use crate::graph::{open, write};
 use crate::row::{blob, later};
 use crate::session::Session;
 use leasehold_core::graph::GraphChange;
+use leasehold_crash_marker::{Computation, CrashMarkers, reach_failpoint};
 use leasehold_store::definition::VersionCache;
 use leasehold_store::graph::{GraphStart, GraphStarted};
 use leasehold_store::sql;
@@ -22,6 +23,7 @@ const BY: &str = "graph";
 pub(super) fn start(
     session: &Session<'_>,
     versions: &VersionCache,
+    markers: &CrashMarkers,
     start: GraphStart,
 ) -> Result<GraphStarted, Fault> {
     let execution = start.execution;
@@ -43,13 +45,24 @@ pub(super) fn start(
     let Some(machine) = open::machine(&version)? else {
         return Ok(GraphStarted::NotAGraph);
     };
-    let graph = GraphChange::start(execution, start.origin, machine, start.params);
+    let computation = Computation {
+        execution,
+        crashed: start.origin.crashed,
+    };
+    let graph = markers.compute(computation, || {
+        reach_failpoint(&start.params);
+        GraphChange::start(execution, start.origin, machine, start.params)
+    });
     let deadline = timeout.map(|ms| later(session.now, Duration::from_millis(ms.unsigned_abs())));
     let letters = graph.state().letters();
     session.run(
         CREATE,
         params![blob(execution), letters, deadline, session.now],
     )?;
-    let ended = write::all(session, BY, &mut [graph])?.pop();
+    let mut graphs = [graph];
+    let queues = write::queues(session, &mut graphs)?;
+    write::record(session, &graphs)?;
+    write::begin(session, markers, &mut graphs, &queues)?;
+    let ended = write::end(session, BY, &graphs)?.pop();
     Ok(ended.map_or(GraphStarted::Started, GraphStarted::Ended))
 }

@@ -2,32 +2,47 @@
 
 use crate::error::Fault;
 use crate::execution;
+use crate::graph::open::computation;
 use crate::job::enqueue::{self, EnqueueBatch};
 use crate::job::{NodeRef, abandon};
+use crate::queue_access::{self, NodeQueues};
 use crate::row::{NodeIndex, Text, blob};
 use crate::session::Session;
 use leasehold_core::graph::GraphChange;
-use leasehold_store::graph::{EndedExecution, finish_of, jobs_of};
+use leasehold_crash_marker::CrashMarkers;
+use leasehold_store::graph::{EndedExecution, charge_of, finish_of, jobs_of};
 use leasehold_store::job::NewJob;
 use leasehold_store::sql;
 use rusqlite::params;
 
 const UPDATE: &str = sql!("graph/update");
+const CHARGE: &str = sql!("graph/charge");
 const NODE_BEGIN: &str = sql!("node/begin");
 const NODE_END: &str = sql!("node/end");
 const NODE_ABANDON: &str = sql!("node/abandon");
 const NODE_JOB: &str = sql!("node/job");
 const SPENT_DELETE: &str = sql!("node/spent_delete");
 
-/// Writes all changes and returns the executions that ended.
+/// Writes all changes of graphs that start no further node, and returns the executions that ended.
 pub(super) fn all(
     session: &Session<'_>,
     by: &str,
     graphs: &mut [GraphChange],
 ) -> Result<Vec<EndedExecution>, Fault> {
     record(session, graphs)?;
-    begin(session, graphs)?;
     end(session, by, graphs)
+}
+
+/// Finds the queues of the next nodes. A graph whose workspace may not use one of them fails.
+pub(super) fn queues(
+    session: &Session<'_>,
+    graphs: &mut [GraphChange],
+) -> Result<NodeQueues, Fault> {
+    let mut queues = NodeQueues::new();
+    for graph in graphs {
+        queues.extend(queue_access::node_queues(session, graph)?);
+    }
+    Ok(queues)
 }
 
 /// Writes the ended nodes and the graphs' states. A new graph was inserted with its state.
@@ -63,12 +78,24 @@ pub(super) fn record(session: &Session<'_>, graphs: &[GraphChange]) -> Result<()
     Ok(())
 }
 
-/// Enqueues the jobs of the next nodes. An ended graph has none.
-pub(super) fn begin(session: &Session<'_>, graphs: &mut [GraphChange]) -> Result<(), Fault> {
+/// Enqueues the jobs of the next nodes, and charges the workspaces for them and for the outputs of the nodes that ended. An ended graph has none.
+pub(super) fn begin(
+    session: &Session<'_>,
+    markers: &CrashMarkers,
+    graphs: &mut [GraphChange],
+    queues: &NodeQueues,
+) -> Result<(), Fault> {
     let (mut jobs, mut nodes): (Vec<NewJob>, Vec<NodeRef>) = Default::default();
     for graph in graphs.iter_mut() {
         let execution = graph.execution();
-        for (index, job) in jobs_of(graph) {
+        if let Some(bytes) = charge_of(graph) {
+            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+            session.run(CHARGE, params![blob(execution), bytes])?;
+        }
+        if !graph.begins_nodes() {
+            continue;
+        }
+        for (index, job) in markers.compute(computation(graph), || jobs_of(graph)) {
             jobs.push(job);
             nodes.push(NodeRef { execution, index });
         }
@@ -77,7 +104,7 @@ pub(super) fn begin(session: &Session<'_>, graphs: &mut [GraphChange]) -> Result
         return Ok(());
     }
     let batch = EnqueueBatch::for_nodes(&jobs, nodes.iter().copied());
-    let answers = enqueue::enqueue(session, &batch)?;
+    let answers = enqueue::enqueue_nodes(session, &batch, queues)?;
     session.with_statement(NODE_BEGIN, |statement| {
         for (node, job) in nodes.iter().zip(answers) {
             let execution = blob(node.execution);
@@ -123,11 +150,11 @@ fn abandon_nodes(session: &Session<'_>, graph: &GraphChange) -> Result<(), Fault
     let jobs: Vec<i64> = nodes.iter().map(|(_, job)| *job).collect();
     let attempts = abandon::abandon(session, &jobs)?;
     for (index, job) in nodes {
-        let tried = attempts.get(&job).copied().unwrap_or_default();
-        session.run(
-            NODE_ABANDON,
-            params![execution, NodeIndex(index), tried, session.now],
-        )?;
+        // The end of a node whose job was never claimed follows from the graph's.
+        if let Some(tried) = attempts.get(&job) {
+            let row = params![execution, NodeIndex(index), tried, session.now];
+            session.run(NODE_ABANDON, row)?;
+        }
     }
     Ok(())
 }

@@ -14,11 +14,12 @@ use std::collections::{BTreeMap, HashMap};
 
 const WAITING: &str = sql!("job/waiting_get");
 
-/// Fails the jobs of nodes, queued or running; a worker that runs one loses its lease. Returns the attempts of each job, without
-/// deleted jobs.
+/// Ends the jobs of nodes, queued or running: deletes those that were never claimed, and fails the others; a worker that runs one loses its
+/// lease. Returns the attempts of each job, without deleted jobs.
 pub(crate) fn abandon(session: &Session<'_>, jobs: &[i64]) -> Result<HashMap<i64, u32>, Fault> {
     let mut attempts = HashMap::new();
     let mut ends = Vec::new();
+    let mut never_claimed = Vec::new();
     let mut leased: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
     for &job in jobs {
         let Some((header, _)) = finish::job_header(session, job)? else {
@@ -27,7 +28,10 @@ pub(crate) fn abandon(session: &Session<'_>, jobs: &[i64]) -> Result<HashMap<i64
         if let Some(ended) = end::ended_attempts(session, job)? {
             attempts.insert(job, ended);
         } else if let Some(end) = remove_queued(session, &header, ABANDONED)? {
-            ends.push(end);
+            match end.token {
+                0 => never_claimed.push(job),
+                _ => ends.push(end),
+            }
         } else {
             leased.entry(header.queue).or_default().push(job);
         }
@@ -52,8 +56,12 @@ pub(crate) fn abandon(session: &Session<'_>, jobs: &[i64]) -> Result<HashMap<i64
         }));
     }
     attempts.extend(ends.iter().map(|end| (end.job, end.attempts)));
+    let writer = EndWriter::new(session);
     if !ends.is_empty() {
-        EndWriter::new(session).record(ends)?;
+        writer.record(ends)?;
+    }
+    if !never_claimed.is_empty() {
+        writer.delete(never_claimed)?;
     }
     Ok(attempts)
 }

@@ -5,14 +5,15 @@ use crate::job::line::{self, Run};
 use crate::job::overrides::{self, RetryOverrides};
 use crate::job::page::{Entry, PAGE_CAPACITY};
 use crate::job::{expire, lease, wait};
+use crate::notification::NotifyTarget;
 use crate::queue::{self, QueueRow};
 use crate::row::{later, timestamp};
 use crate::session::Session;
 use leasehold_core::job::{ClaimedJob, JobClaim, JobsClaimed};
 use leasehold_core::lease::bounded;
-use leasehold_core::limits::JOB_MAX_BATCH;
+use leasehold_core::limits::{CLAIM_MAX_BYTES, JOB_MAX_BATCH};
 use leasehold_core::{JobId, JsonText};
-use leasehold_store::sql;
+use leasehold_store::{node_payload, sql};
 use rusqlite::{Row, params};
 use std::time::Duration;
 
@@ -43,7 +44,7 @@ pub(crate) fn claim(session: &Session<'_>, claim: &JobClaim) -> Result<JobsClaim
         lease: claim.lease.map_or(queue.settings().lease, bounded),
     };
     let mut selected = order.select(most)?;
-    if selected.jobs.len() < size(most) && !requeued {
+    if selected.jobs.len() < size(most) && !selected.is_cut && !requeued {
         requeued = expire::requeue_expired_for_claim(session, Some(queue.id))?;
         if requeued {
             selected = order.select(most)?;
@@ -51,6 +52,7 @@ pub(crate) fn claim(session: &Session<'_>, claim: &JobClaim) -> Result<JobsClaim
     }
     let at_limit = selected.jobs.len() > size(capacity.min());
     selected.jobs.truncate(size(capacity.min()));
+    cut_by_bytes(session, &mut selected.jobs);
     let jobs = order.lease_selected(selected, &claim.worker)?;
     let next_due_in = if jobs.len() < size(requested) {
         wait::next_due_in(session, queue.id)?
@@ -62,6 +64,18 @@ pub(crate) fn claim(session: &Session<'_>, claim: &JobClaim) -> Result<JobsClaim
         at_limit,
         next_due_in,
     })
+}
+
+/// Removes the jobs for which the claim would have to read and build too much. Other claims take them.
+fn cut_by_bytes(session: &Session<'_>, jobs: &mut Vec<Candidate>) {
+    if !jobs.iter().any(|candidate| candidate.node) {
+        return;
+    }
+    let fitting = node_payload::fitting(jobs.iter().map(|candidate| &candidate.job.payload));
+    if fitting < jobs.len() {
+        jobs.truncate(fitting);
+        session.notify(NotifyTarget::Workers);
+    }
 }
 
 fn size(count: u32) -> usize {
@@ -103,6 +117,8 @@ struct ClaimOrder<'a> {
 struct Selection {
     jobs: Vec<Candidate>,
     parts: Vec<RunPrefix>,
+    /// Whether the next job did not fit into [`CLAIM_MAX_BYTES`].
+    is_cut: bool,
 }
 
 struct Candidate {
@@ -123,30 +139,50 @@ struct RunPrefix {
 impl ClaimOrder<'_> {
     /// Returns the first jobs, up to `most`.
     fn select(&self, most: u32) -> Result<Selection, Fault> {
-        let waiting = self
-            .session
-            .all(WAITING, params![self.queue.id, most], |row| {
-                self.waiting(row)
-            })?;
+        let mut waiting = BoundedRows::default();
+        self.session.with_statement(WAITING, |statement| {
+            let mut rows = statement.query(params![self.queue.id, most])?;
+            while !waiting.is_full()
+                && let Some(row) = rows.next()?
+            {
+                waiting.push(self.waiting(row)?);
+            }
+            Ok(())
+        })?;
         let mut parts = Vec::new();
-        let mut fresh = Vec::new();
+        let mut fresh = BoundedRows::default();
         let mut left = i64::from(most);
         for run in line::first(self.session, self.queue.id, most)? {
-            let last = run.last.min(run.first + left - 1);
+            let mut last = run.last.min(run.first + left - 1);
             left -= last - run.first + 1;
-            let found = fresh.len();
+            let found = fresh.rows.len();
             self.session.with_statement(FRESH, |statement| {
                 let mut rows = statement.query([run.first, last])?;
-                while let Some(row) = rows.next()? {
+                while !fresh.is_full()
+                    && let Some(row) = rows.next()?
+                {
                     fresh.push(self.candidate(row)?);
                 }
                 Ok(())
             })?;
-            let jobs = fresh[found..].iter().map(|c| c.job.id.0).collect();
+            let jobs: Vec<i64> = fresh.rows[found..].iter().map(|c| c.job.id.0).collect();
+            if fresh.is_full() {
+                last = jobs.last().copied().unwrap_or(last);
+            }
             parts.push(RunPrefix { run, last, jobs });
+            if fresh.is_full() {
+                break;
+            }
         }
-        let jobs = merge(waiting, fresh, size(most));
-        Ok(Selection { jobs, parts })
+        let mut jobs = merge(waiting.rows, fresh.rows, size(most));
+        let fitting = fitting(&jobs);
+        let is_cut = fitting < jobs.len();
+        jobs.truncate(fitting);
+        Ok(Selection {
+            jobs,
+            parts,
+            is_cut,
+        })
     }
 
     /// Removes the selected jobs from their line or waiting row, writes their leases and returns them.
@@ -239,6 +275,34 @@ impl ClaimOrder<'_> {
             node: row.get(12)?,
         })
     }
+}
+
+/// Rows in claim order, up to the first that does not fit into [`CLAIM_MAX_BYTES`].
+#[derive(Default)]
+struct BoundedRows {
+    rows: Vec<Candidate>,
+    bytes: usize,
+}
+
+impl BoundedRows {
+    fn push(&mut self, candidate: Candidate) {
+        self.bytes += candidate.job.bytes();
+        self.rows.push(candidate);
+    }
+
+    fn is_full(&self) -> bool {
+        self.bytes > CLAIM_MAX_BYTES
+    }
+}
+
+/// Returns how many of the jobs fit into [`CLAIM_MAX_BYTES`], at least one.
+fn fitting(jobs: &[Candidate]) -> usize {
+    let mut bytes = 0;
+    let fits = |candidate: &&Candidate| {
+        bytes += candidate.job.bytes();
+        bytes <= CLAIM_MAX_BYTES
+    };
+    jobs.iter().take_while(fits).count().max(1).min(jobs.len())
 }
 
 /// Merges waiting and fresh jobs. Each list keeps its order, so the result takes fresh jobs from the front.

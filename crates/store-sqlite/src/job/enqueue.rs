@@ -6,13 +6,14 @@ use crate::job::line::{self, Run};
 use crate::job::wait::{self, WaitingJob};
 use crate::notification::NotifyTarget;
 use crate::queue;
+use crate::queue_access::NodeQueues;
 use crate::row::{NodeIndex, Text, blob, later, micros};
 use crate::session::Session;
 use leasehold_core::JobId;
 use leasehold_core::job::bounded_wait;
 use leasehold_core::retry::Backoff;
 use leasehold_store::job::{Dedup, EnqueuedJob, JobStart, NewJob};
-use leasehold_store::sql;
+use leasehold_store::{ErrorKind, sql};
 use rusqlite::params;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -136,6 +137,27 @@ pub(crate) fn enqueue(
     let queues: Vec<i64> = queues
         .map(|queue| queue.map(|queue| queue.id))
         .collect::<Result<_, Fault>>()?;
+    enqueue_into(session, batch, &queues)
+}
+
+/// Enqueues jobs of nodes, whose queues are known.
+pub(crate) fn enqueue_nodes(
+    session: &Session<'_>,
+    batch: &EnqueueBatch,
+    queues: &NodeQueues,
+) -> Result<Vec<EnqueuedJob>, Fault> {
+    let missing = |name: &String| ErrorKind::Broken(format!("queue `{name}` was not looked up"));
+    let id = |name: &String| queues.get(name).copied().ok_or_else(|| missing(name));
+    let queues: Vec<i64> = batch.queues.iter().map(id).collect::<Result<_, _>>()?;
+    enqueue_into(session, batch, &queues)
+}
+
+/// Enqueues jobs in these queues, in the order of the batch's names.
+fn enqueue_into(
+    session: &Session<'_>,
+    batch: &EnqueueBatch,
+    queues: &[i64],
+) -> Result<Vec<EnqueuedJob>, Fault> {
     let before: i64 = session.one(LAST, [], |row| Ok(row.get(0)?))?;
     let mut last = before;
     let mut answers = Vec::with_capacity(batch.jobs.len());

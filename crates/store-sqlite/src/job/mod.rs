@@ -20,6 +20,7 @@ mod wait;
 
 use crate::SqliteStore;
 use crate::graph::finish::NodeFinished;
+use crate::graph::open;
 use crate::writer::Reply;
 use async_trait::async_trait;
 use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
@@ -29,7 +30,7 @@ use leasehold_store::job::{
     EnqueuedJob, ExpiredJob, Job, JobCancelled, JobFilter, JobPrune, JobStore, JobsFinished,
     JobsPruned, NewJob,
 };
-use leasehold_store::{Page, Result};
+use leasehold_store::{Page, Result, node_payload};
 use read::LeaseIndex;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -60,13 +61,26 @@ impl JobStore for SqliteStore {
     }
 
     async fn job_claim(&self, claim: &JobClaim) -> Result<JobsClaimed> {
-        let (claim, cost) = (claim.clone(), Arc::clone(&self.claim_cost));
-        self.write("job_claim", move |s| {
-            let outcome = claim::claim(s, &claim);
-            *cost.lock().unwrap_or_else(PoisonError::into_inner) = s.cost();
-            outcome
-        })
-        .await
+        let (call, cost) = (claim.clone(), Arc::clone(&self.claim_cost));
+        let versions = Arc::clone(&self.versions);
+        let (mut claimed, (nodes, broken)) = self
+            .write("job_claim", move |s| {
+                let claimed = claim::claim(s, &call);
+                *cost.lock().unwrap_or_else(PoisonError::into_inner) = s.cost();
+                let claimed = claimed?;
+                let referring = node_payload::referring(&claimed.jobs);
+                let nodes = open::claimed_nodes(s, &versions, &referring)?;
+                Ok((claimed, nodes))
+            })
+            .await?;
+        claimed.jobs.retain(|job| !broken.contains(&job.id));
+        if !nodes.is_empty() {
+            let failed = node_payload::fill(&mut claimed.jobs, nodes).await;
+            if !failed.is_empty() {
+                self.job_finish(&claim.worker, &failed).await?;
+            }
+        }
+        Ok(claimed)
     }
 
     async fn job_renew(

@@ -2,9 +2,12 @@
 #![allow(clippy::unwrap_used)]
 
 use super::Readers;
+use crate::answer::{erase, restore};
 use crate::connection::open_writer;
+use crate::error::Fault;
 use crate::options::SqliteOptions;
 use crate::session::Session;
+use leasehold_store::Result;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -24,19 +27,27 @@ fn readers(dir: &Path) -> Readers {
     Readers::start(&file, &options).unwrap()
 }
 
+async fn read<T, F>(readers: &Readers, query: F) -> Result<T>
+where
+    T: Send + 'static,
+    F: FnOnce(&Session<'_>) -> std::result::Result<T, Fault> + Send + 'static,
+{
+    restore("test", readers.read("test", erase(query)).await?)
+}
+
 #[tokio::test]
 async fn query_of_a_cancelled_caller_is_skipped() {
     let dir = leasehold_testkit::temp_dir();
     let readers = readers(dir.path());
     let ran = Arc::new(AtomicUsize::new(0));
     let (release, unblock) = mpsc::channel();
-    let blocked = readers.read("test", move |_| {
+    let blocked = read(&readers, move |_| {
         Ok(unblock.recv_timeout(WAIT_LIMIT).is_ok())
     });
     let cancel = async {
         for _ in 0..QUEUED {
             let ran = Arc::clone(&ran);
-            let query = readers.read("test", move |_| {
+            let query = read(&readers, move |_| {
                 ran.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             });
@@ -52,7 +63,7 @@ async fn query_of_a_cancelled_caller_is_skipped() {
     let (blocked, ()) = tokio::join!(blocked, cancel);
     assert!(blocked.unwrap());
     // Queued behind all of them.
-    let last = readers.read("test", |_| Ok("answered")).await;
+    let last = read(&readers, |_| Ok("answered")).await;
     assert_eq!(last.unwrap(), "answered");
     assert_eq!(ran.load(Ordering::Relaxed), 0);
 }

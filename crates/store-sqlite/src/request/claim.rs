@@ -2,6 +2,7 @@
 
 use crate::error::Fault;
 use crate::lock;
+use crate::request::crash::crashes;
 use crate::request::event::RequestRef;
 use crate::request::{promote, resolve};
 use crate::row::{Columns, Text, blob, later, timestamp};
@@ -332,6 +333,7 @@ fn candidate(row: &Row<'_>) -> Result<Candidate, Fault> {
         attempt_count: row.get("attempt_count")?,
         dispatch_failures: row.get("dispatch_failures")?,
         cancel_requested: row.get("cancel_requested")?,
+        crashes: crashes(row)?,
         trace_context: row.get("trace_context")?,
         created_at,
         run_at: row.time("run_at")?,

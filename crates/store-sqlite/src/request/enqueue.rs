@@ -2,17 +2,17 @@
 
 use crate::error::Fault;
 use crate::request::event::RequestRef;
-use crate::row::{Columns, Text, blob, json_text, later};
+use crate::row::{Columns, Text, blob, checked_text, later};
 use crate::session::Session;
 use crate::workspace;
 use crate::writer::Effect;
-use leasehold_core::{DefinitionId, RequestId, RequestStatus, VersionId, WorkspaceId};
+use leasehold_core::quota::request_bytes;
+use leasehold_core::{DefinitionId, JsonText, RequestId, RequestStatus, VersionId, WorkspaceId};
 use leasehold_store::ErrorKind;
 use leasehold_store::notification::Notification;
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, Idempotency};
 use leasehold_store::sql;
 use rusqlite::params;
-use serde_json::Value;
 use std::collections::HashMap;
 
 const DEFINITION: &str = sql!("definition/to_enqueue");
@@ -30,7 +30,7 @@ pub(crate) struct EnqueueBatch {
 struct PreparedRequest {
     id: RequestId,
     definition: DefinitionId,
-    params: String,
+    params: JsonText,
     priority: i16,
     run_at: Option<i64>,
     idempotency: Option<Idempotency>,
@@ -44,7 +44,7 @@ impl EnqueueBatch {
             Ok(PreparedRequest {
                 id: new.id,
                 definition: new.definition,
-                params: json_text(&new.params)?,
+                params: checked_text(&new.params)?,
                 priority: new.priority,
                 run_at: new.run_at.map(|at| at.as_microsecond()),
                 idempotency: new.idempotency.clone(),
@@ -145,7 +145,8 @@ fn holder(
         let holder = KeyHolder {
             id: row.id("id")?,
             key: key.clone(),
-            is_same: definition == new.definition && same_document(&params, &new.params),
+            is_same: definition == new.definition
+                && JsonText::trusted(params).is_same_document(&new.params),
         };
         Ok((holder, row.get::<_, Option<i64>>("dedupe_until")?))
     })?;
@@ -157,12 +158,6 @@ fn holder(
         Some((holder, _)) => Ok(Some(holder)),
         None => Ok(None),
     }
-}
-
-/// Whether two JSON texts are equal as documents; the order of fields does not matter.
-fn same_document(one: &str, other: &str) -> bool {
-    let read = |text| serde_json::from_str::<Value>(text).ok();
-    one == other || read(one).is_some_and(|one| Some(one) == read(other))
 }
 
 fn insert(
@@ -179,12 +174,13 @@ fn insert(
         blob(new.definition),
         blob(version),
         new.priority,
-        new.params,
+        new.params.as_str(),
         new.run_at.unwrap_or(session.now),
         key,
         window.map(|window| later(session.now, window)),
         new.trace_context.as_deref().map(Text),
-        session.now
+        session.now,
+        i64::try_from(request_bytes(new.params.as_str().len())).unwrap_or(i64::MAX)
     ];
     session.run(ENQUEUE, row)?;
     session.notify(Notification::Work);

@@ -1,5 +1,6 @@
 //! Requests: the store's methods. Operations of more than one statement have their own modules; each runs atomically in a savepoint of the writer.
 
+pub(crate) mod crash;
 pub(crate) mod event;
 pub(crate) mod resolve;
 
@@ -16,9 +17,9 @@ use async_trait::async_trait;
 use leasehold_core::{RequestId, WorkspaceId};
 use leasehold_store::change::Event;
 use leasehold_store::request::{
-    Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
-    Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany, Redriven, Release, Released,
-    Request, RequestFilter, RequestStore,
+    Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Crash, CrashedRequest,
+    Dispatched, Enqueue, Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany,
+    Redriven, Release, Released, Request, RequestFilter, RequestStore,
 };
 use leasehold_store::sql;
 use leasehold_store::{Error, Page, Result};
@@ -100,6 +101,12 @@ impl RequestStore for SqliteStore {
     async fn request_recover(&self, by: &str, limit: u32) -> Result<Vec<Recovered>> {
         let by = by.to_owned();
         self.write("request_recover", move |s| resolve::recover(s, &by, limit))
+            .await
+    }
+
+    async fn request_note_crash(&self, crash: &Crash) -> Result<Vec<CrashedRequest>> {
+        let crash = crash.clone();
+        self.write("request_note_crash", move |s| crash::note(s, &crash))
             .await
     }
 

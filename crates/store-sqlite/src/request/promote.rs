@@ -18,7 +18,11 @@ pub(crate) const PROMOTE_BATCH: u32 = 1_000;
 pub(crate) fn promote_due(session: &Session<'_>) -> Result<Promoted, Fault> {
     let due = promote_batch(session)?;
     let next_due = next_due(session)?.map(timestamp).transpose()?;
-    Ok(Promoted { due, next_due })
+    Ok(Promoted {
+        due,
+        folded: 0,
+        next_due,
+    })
 }
 
 /// Returns the time until the next scheduled request is due.

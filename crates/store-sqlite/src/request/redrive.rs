@@ -52,12 +52,20 @@ pub(crate) fn redrive_many(
     let row = params![
         blob(many.workspace),
         many.reason.map(FailureReason::as_str),
-        many.limit.min(SWEEP_MAX_BATCH)
+        many.limit.min(SWEEP_MAX_BATCH),
+        many.definition.map(blob)
     ];
-    let failed: Vec<RequestId> = session.all(NEVER_REDRIVEN, row, |row| row.id("id"))?;
-    failed
-        .into_iter()
-        .map(|failed| {
+    let failed: Vec<(RequestId, u64)> = session.all(NEVER_REDRIVEN, row, |row| {
+        Ok((row.id("id")?, row.count("bytes")?))
+    })?;
+    let mut before = 0_u64;
+    let fitting = failed.into_iter().take_while(|(_, bytes)| {
+        let fits = before < many.max_bytes;
+        before = before.saturating_add(*bytes);
+        fits
+    });
+    fitting
+        .map(|(failed, _)| {
             let id = fresh_id();
             insert(session, many.workspace, failed, id, &many.by)?;
             Ok((failed, id))

@@ -2,7 +2,7 @@
 
 use crate::lock::LockToken;
 use leasehold_core::{
-    DefinitionId, ExecutionId, FailureReason, JsonText, RequestId, Timestamp, VersionId,
+    Crashes, DefinitionId, ExecutionId, FailureReason, JsonText, RequestId, Timestamp, VersionId,
     WorkspaceId,
 };
 use std::time::Duration;
@@ -107,6 +107,8 @@ pub struct ClaimedRequest {
     pub dispatch_failures: u32,
     /// Whether a cancellation was requested.
     pub cancel_requested: bool,
+    /// Crashes of processes that computed its input, since the last success.
+    pub crashes: Crashes,
     /// The caller's trace context.
     pub trace_context: Option<String>,
     /// When it was enqueued.

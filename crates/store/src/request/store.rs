@@ -1,9 +1,9 @@
 //! The storage trait of requests and its guarantees. Knows no database.
 
 use super::{
-    Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Dispatched, Enqueue,
-    Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany, Redriven, Release, Released,
-    Request, RequestFilter,
+    Cancel, CancelRequest, Cancelled, Claim, ClaimOutcome, ClaimRef, Counts, Crash, CrashedRequest,
+    Dispatched, Enqueue, Enqueued, Fail, Oldest, Promoted, Recovered, Redrive, RedriveMany,
+    Redriven, Release, Released, Request, RequestFilter,
 };
 use crate::change::Event;
 use crate::store_trait::store_trait;
@@ -54,6 +54,10 @@ store_trait! {
         /// CLAIMED → PENDING for up to `limit` requests whose lease has expired. They keep execution and slot, because
         /// the outcome of the start is unknown. Idempotent, and safe to call from several instances at once.
         async fn request_recover(&self, by: &str, limit: u32) -> Result<Vec<Recovered>>;
+
+        /// Notes a crash on the open requests of its executions, and returns them. Idempotent: the crash of one process is noted once on a request.
+        /// Counts are those of all instances together. [`Self::request_dispatched`] and a step of the graph that computes inputs reset them.
+        async fn request_note_crash(&self, crash: &Crash) -> Result<Vec<CrashedRequest>>;
 
         /// Fails a PENDING request without an execution at once; for any other open request stores the cancel request. A request whose
         /// start is unknown becomes due at once, so that the next claimer can end it.

@@ -53,6 +53,8 @@ fn snapshot() -> StoreSnapshot {
         name: "acme".to_owned(),
         plan: Plan::Pro,
         limit_override: None,
+        max_pending_override: None,
+        max_open_bytes_override: None,
         paused: false,
         created_at: at,
         deleted_at: None,

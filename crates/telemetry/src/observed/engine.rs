@@ -4,9 +4,9 @@ use crate::Telemetry;
 use crate::metrics::EngineSeries;
 use async_trait::async_trait;
 use leasehold_core::graph::NodeRun;
-use leasehold_core::{ExecutionId, JsonText, Timestamp, VersionBody};
+use leasehold_core::{ExecutionId, JsonText, RequestId, Timestamp, VersionBody};
 use leasehold_engine::{
-    Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StopAck,
+    Description, EndedPage, Engine, Error, Result, Start, StartOutcome, StartPrevented, StopAck,
 };
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,6 +15,7 @@ use std::time::Instant;
 pub struct ObservedEngine {
     inner: Arc<dyn Engine>,
     start: EngineSeries,
+    prevent_start: EngineSeries,
     describe: EngineSeries,
     cancel: EngineSeries,
     terminate: EngineSeries,
@@ -32,6 +33,7 @@ impl ObservedEngine {
             |call, outcomes| EngineSeries::new(&telemetry.metrics, inner.name(), call, outcomes);
         Self {
             start: of("start", STARTS),
+            prevent_start: of("prevent_start", PLAIN),
             describe: of("describe", ANSWERS),
             cancel: of("cancel", ANSWERS),
             terminate: of("terminate", ANSWERS),
@@ -93,6 +95,20 @@ impl Engine for ObservedEngine {
         };
         self.start.record(begun.elapsed(), name);
         outcome
+    }
+
+    fn compute_input(&self, start: &Start) {
+        self.inner.compute_input(start);
+    }
+
+    async fn prevent_start(
+        &self,
+        execution: ExecutionId,
+        request: RequestId,
+        reason: &str,
+    ) -> Result<StartPrevented> {
+        let call = self.inner.prevent_start(execution, request, reason);
+        timed!(self.prevent_start, call, any)
     }
 
     async fn describe(&self, execution: ExecutionId) -> Result<Description> {

@@ -4,6 +4,7 @@ use crate::metrics::{Kind, Metrics, Outcome, Reason, Status};
 use leasehold_core::graph::GraphStop;
 use leasehold_core::job::{JobClaim, JobFinish, JobFinished, JobRef, JobsClaimed};
 use leasehold_core::{ExecutionId, FailureReason, JobId, RequestId};
+use leasehold_store::audit::AuditObserver;
 use leasehold_store::change::ChangeObserver;
 use leasehold_store::definition::DefinitionObserver;
 use leasehold_store::drift::DriftObserver;
@@ -11,6 +12,7 @@ use leasehold_store::execution::{ExecutionFinish, ExecutionFinished, ExecutionOb
 use leasehold_store::graph::{
     EndedExecution, GraphObserver, GraphStart, GraphStarted, GraphStopped,
 };
+use leasehold_store::installation::InstallationObserver;
 use leasehold_store::instance::InstanceObserver;
 use leasehold_store::job::{EnqueuedJob, ExpiredJob, JobObserver, JobsFinished, NewJob};
 use leasehold_store::key::KeyObserver;
@@ -294,6 +296,8 @@ impl WorkspaceObserver for StoreEventCounters {}
 impl DefinitionObserver for StoreEventCounters {}
 impl DriftObserver for StoreEventCounters {}
 impl KeyObserver for StoreEventCounters {}
+impl AuditObserver for StoreEventCounters {}
+impl InstallationObserver for StoreEventCounters {}
 impl InstanceObserver for StoreEventCounters {}
 impl ChangeObserver for StoreEventCounters {}
 impl NotificationObserver for StoreEventCounters {}

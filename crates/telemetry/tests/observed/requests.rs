@@ -56,7 +56,9 @@ async fn redriven_requests_are_counted_as_enqueued() {
     let many = RedriveMany {
         workspace: env.workspace,
         reason: None,
+        definition: None,
         limit: 10,
+        max_bytes: u64::MAX,
         by: "a caller".to_owned(),
     };
     env.store.request_redrive_many(&many).await.unwrap();
@@ -110,7 +112,11 @@ async fn request_of_a_deleted_definition_is_counted_as_failed_at_its_claim() {
     let env = ObservedEnv::new().await;
     let call = env.enqueue(vec![env.request()]);
     env.store.request_enqueue(&call).await.unwrap();
-    let deleted = env.store.definition_delete(env.workspace, env.definition);
+    let deleted = env.store.definition_delete(
+        env.workspace,
+        env.definition,
+        &leasehold_store::Actor::Local,
+    );
     assert!(deleted.await.unwrap());
     env.changed();
     assert_eq!(env.claim().await.rejected.len(), 1);

@@ -135,12 +135,12 @@ async fn killed_worker_and_temporal_lose_and_repeat_no_job() {
         blocking(|| TestTemporal::start(DevServerOptions::default().on_file())).unwrap();
     let address = temporal.address().to_owned();
     let (mut server, client, url) = serve(directory.path(), &address);
-    let key = NewKey {
-        name: "graphs".to_owned(),
-        scope: Scope::Worker {
+    let key = NewKey::full(
+        "graphs",
+        Scope::Worker {
             queues: vec![QUEUE.to_owned()],
         },
-    };
+    );
     let key = client.key_create(&key).await.unwrap().secret;
     let runs = RunCounts::default();
     let task_worker = start_worker(Client::new(&url, &key).unwrap(), runs.clone());

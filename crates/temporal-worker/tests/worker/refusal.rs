@@ -37,7 +37,7 @@ async fn invalid_settings_are_named() {
     let key = unknown_key();
     let with_key = [("LEASEHOLD_KEY", key.as_str())];
     std::fs::write(directory.path().join("empty"), "").unwrap();
-    let cases: [Case<'_>; 10] = [
+    let cases: [Case<'_>; 11] = [
         (&[], &[], "no API key: set LEASEHOLD_KEY"),
         (&[], &[("LEASEHOLD_KEY", "secret")], "invalid API key"),
         (&["--key-file", "nowhere"], &[], "cannot read nowhere"),
@@ -59,8 +59,9 @@ async fn invalid_settings_are_named() {
             &with_key,
             "--temporal-address: must be host:port",
         ),
+        (&[], &with_key, "no server address"),
         (
-            &[],
+            &["--server", "http://127.0.0.1:1"],
             &[
                 with_key[0],
                 ("LEASEHOLD__TEMPORAL__GRAPH_WORKFLOW_TYPE", "Other"),

@@ -66,8 +66,11 @@ fn temporal_options() -> TemporalOptions {
 }
 
 fn start_worker(temporal: &TemporalOptions, client: Client, stop: &CancellationToken) {
-    let allow = vec!["127.0.0.1".parse().unwrap()];
-    let outbound = Outbound::new(OutboundOptions { allow }).unwrap();
+    let outbound = Outbound::new(OutboundOptions {
+        allow: vec!["127.0.0.1".parse().unwrap()],
+        ..OutboundOptions::default()
+    });
+    let outbound = outbound.unwrap();
     let options = GraphWorkerOptions {
         drain_timeout: Duration::ZERO,
         ..GraphWorkerOptions::default()

@@ -15,8 +15,9 @@ use leasehold_core::key::KeyScope;
 use leasehold_core::why::EngineFacts;
 use leasehold_engine::Engine;
 use leasehold_ops as ops;
-use leasehold_server::{ServerOptions, State, StateParts, app};
-use leasehold_store::Store;
+use leasehold_ops::key::KeySpec;
+use leasehold_server::{ServerOptions, State, StateParts, app, share_connections};
+use leasehold_store::{Actor, Store};
 use leasehold_telemetry::{Telemetry, observe_store};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -97,6 +98,7 @@ impl TestServer {
     pub async fn over(backend: TestBackend, setup: ServerSetup) -> Self {
         let telemetry = Telemetry::default();
         let store: Arc<dyn Store> = Arc::new(observe_store(backend.store.clone(), &telemetry));
+        let store = share_connections(store);
         let facts = match &setup.engine {
             ServerEngine::Test | ServerEngine::Given(_) => EngineFacts::Healthy,
             ServerEngine::Missing => EngineFacts::Missing,
@@ -127,13 +129,21 @@ impl TestServer {
         }
     }
 
-    /// Creates a key with this scope.
+    /// Creates a key with all rights of this scope.
     pub async fn key(&self, scope: KeyScope) -> String {
         create_key(&*self.store, "test", scope).await
+    }
+
+    /// Creates a key.
+    pub async fn key_with(&self, spec: &KeySpec) -> String {
+        let created = ops::key::create(&*self.store, spec, &Actor::Local).await;
+        created.unwrap().1.reveal().to_owned()
     }
 }
 
 async fn create_key(store: &dyn Store, name: &str, scope: KeyScope) -> String {
-    let (_, secret) = ops::key::create(store, name, scope).await.unwrap();
+    let spec = KeySpec::full(name, scope);
+    let created = ops::key::create(store, &spec, &Actor::Local).await;
+    let (_, secret) = created.unwrap();
     secret.reveal().to_owned()
 }

@@ -79,11 +79,11 @@ impl TestServer {
         .id
     }
 
-    /// Publishes a version with this graph through the API.
+    /// Publishes a version with this graph through the API, as an administrator: workspaces may use the same queues.
     pub async fn publish_graph(&self, workspace: &KeyedWorkspace, graph: Value) {
         let versions = format!("/definitions/{}/versions", workspace.definition);
         let version = json!({ "body": { "graph": graph } });
-        self.post(&workspace.path(&versions), &workspace.key, version)
+        self.post(&workspace.path(&versions), &self.admin, version)
             .await
             .expect(201);
     }

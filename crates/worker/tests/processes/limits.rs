@@ -37,7 +37,13 @@ async fn claims_never_exceed_the_global_job_limit() {
     let queues = ["emails", "reports"];
     // One queue also has its own limit, which is reached while the global limit is high.
     limit(&database, "emails", 5).await;
-    let set = async |limit| database.store.job_limit_set(Some(limit)).await.unwrap();
+    let set = async |limit| {
+        database
+            .store
+            .job_limit_set(Some(limit), &leasehold_store::Actor::Local)
+            .await
+            .unwrap()
+    };
     set(LIMITS[0]).await;
     let processes = run_under_changing_limits(&database, &queues, set).await;
     let summary = assert_all_completed(&database, processes).await;
@@ -121,7 +127,11 @@ async fn limit(database: &JobDatabase, queue: &str, limit: u32) {
         limit: Some(Some(limit)),
         ..QueueChange::default()
     };
-    database.store.queue_update(queue, &change).await.unwrap();
+    database
+        .store
+        .queue_update(queue, &change, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
 }
 
 /// Expired leases count as attempts; no job may fail because of them.
@@ -134,5 +144,9 @@ async fn raise_max_attempts(database: &JobDatabase, queue: &str) {
         retry: Some(retry),
         ..QueueChange::default()
     };
-    database.store.queue_update(queue, &change).await.unwrap();
+    database
+        .store
+        .queue_update(queue, &change, &leasehold_store::Actor::Local)
+        .await
+        .unwrap();
 }

@@ -95,7 +95,10 @@ impl WorkerEnv {
     }
 
     pub(crate) async fn change_queue(&self, change: QueueChange) {
-        self.store.queue_update(QUEUE, &change).await.unwrap();
+        self.store
+            .queue_update(QUEUE, &change, &leasehold_store::Actor::Local)
+            .await
+            .unwrap();
     }
 
     pub(crate) async fn job(&self, id: JobId) -> Job {

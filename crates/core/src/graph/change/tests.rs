@@ -1,8 +1,9 @@
 //! Tests of the changes that store operations make to a graph.
 
-use super::super::{Edge, Graph, Node, NodeKind};
+use super::super::{Edge, Graph, Node, NodeKind, NodeReference};
 use super::*;
 use crate::ExecutionEnd;
+use crate::limits::TRACE_CONTEXT_MAX_CHARS;
 use serde_json::json;
 
 fn text(value: serde_json::Value) -> JsonText {
@@ -27,6 +28,7 @@ fn started(nodes: Vec<Node>, edges: &[(&str, &str)]) -> GraphChange {
         edges: edges.iter().map(edge).collect(),
     };
     let origin = GraphOrigin {
+        crashed: false,
         workspace: uuid::Uuid::nil().into(),
         priority: 3,
         trace_context: None,
@@ -102,12 +104,51 @@ fn fan_in_needs_only_the_outputs_of_earlier_operations() {
     assert!(change.node_ended(end(1, completed()), source));
     assert_eq!(change.ended(), [end(1, completed())]);
     let begun = change.take_begun();
-    let NodeWork::Task { payload, .. } = &begun[0].1 else {
-        panic!("it is a task");
+    let reference = NodeReference::read(&begun[0].1).unwrap();
+    assert_eq!(reference.node, 2);
+}
+
+#[test]
+fn stored_payload_does_not_grow_with_the_input() {
+    let mut change = started(vec![task("a"), task("b")], &[]);
+    let written = change.written_bytes();
+    let begun = change.take_begun();
+    assert_eq!(begun.len(), 2);
+    let bytes = begun.iter().map(|(_, payload)| payload.as_str().len());
+    assert!(bytes.clone().all(|bytes| bytes < 40));
+    let rows = 2 * NODE_ROW_BYTES + "a".len() + "b".len() + "rr".len();
+    assert_eq!(written, rows + bytes.sum::<usize>());
+}
+
+#[test]
+fn step_that_would_write_too_much_fails_before_it_starts_a_node() {
+    let ids: Vec<String> = (0..1_000).map(|n| n.to_string()).collect();
+    let graph = Graph {
+        nodes: ids.iter().map(|id| task(id)).collect(),
+        edges: Vec::new(),
     };
-    let payload: serde_json::Value = payload.read().unwrap();
-    let nodes = json!({"a": "kept", "b": {"x": 1}});
-    assert_eq!(payload["input"]["nodes"], nodes);
+    let machine = Arc::new(Machine::new(graph).unwrap());
+    let start = |trace: usize| {
+        let origin = GraphOrigin {
+            workspace: uuid::Uuid::nil().into(),
+            priority: 0,
+            trace_context: Some("x".repeat(trace)),
+            crashed: false,
+        };
+        let execution = uuid::Uuid::nil().into();
+        GraphChange::start(execution, origin, Arc::clone(&machine), JsonText::default())
+    };
+    let mut allowed = start(TRACE_CONTEXT_MAX_CHARS);
+    assert_eq!(allowed.take_begun().len(), 1_000);
+    let mut refused = start(4_000);
+    assert_eq!(refused.take_begun(), []);
+    assert_eq!(refused.state().end(), Some(ExecutionEnd::Failed));
+    let error = refused.error().unwrap();
+    assert!(
+        error.contains("failed: the nodes that start together write more than "),
+        "{error}"
+    );
+    assert!(refused.written_bytes() < 10_000);
 }
 
 #[test]
@@ -121,7 +162,7 @@ fn failed_node_abandons_running_nodes_and_is_named_in_the_error() {
     assert_eq!(change.state().end(), Some(ExecutionEnd::Failed));
     assert_eq!(change.error(), Some("node `a` failed: it broke"));
     assert_eq!(change.abandoned(), [1]);
-    change.end_abandoned(|_| 7);
+    change.end_abandoned(|_| Some(7));
     let abandoned = NodeEnd {
         node: 1,
         attempts: 7,
@@ -161,4 +202,49 @@ fn events_after_the_end_change_nothing() {
     assert_eq!(change.preview_end(0, &failed()), EndPreview::default());
     assert!(!change.node_ended(end(0, completed()), NodeSource::default()));
     assert!(!change.has_changed() && change.ended().is_empty());
+}
+
+#[test]
+fn node_whose_queue_is_refused_fails_the_graph_and_no_other_node_starts() {
+    let in_queue = |id: &str, queue: &str| {
+        let kind = NodeKind::Task {
+            queue: queue.into(),
+            kind: None,
+        };
+        Node::new(id, kind)
+    };
+    let nodes = vec![
+        task("a"),
+        in_queue("b", "free"),
+        in_queue("c", "closed"),
+        task("d"),
+    ];
+    let mut change = next(&started(nodes, &[("a", "b"), ("a", "c")]));
+    assert!(change.node_ended(end(0, completed()), NodeSource::default()));
+    let mut permitted = change.clone();
+    permitted.refuse_queues(|_| false);
+    assert_eq!(begun(&mut permitted), [1, 2]);
+    change.refuse_queues(|queue| queue == "closed");
+    assert_eq!(change.state().end(), Some(ExecutionEnd::Failed));
+    assert_eq!(begun(&mut change), [0usize; 0]);
+    assert_eq!(change.abandoned(), [3]);
+    let why = "this workspace may not use queue `closed`; ask an administrator to share it";
+    let refused = NodeEnd {
+        node: 2,
+        attempts: 0,
+        outcome: NodeOutcome::Failed(why.to_owned()),
+    };
+    assert_eq!(change.ended()[1], refused);
+    let error = format!("node `c` failed: {why}");
+    assert_eq!(change.error(), Some(error.as_str()));
+}
+
+#[test]
+fn graph_names_each_task_queue_once() {
+    let delay = NodeKind::Delay { milliseconds: 1 };
+    let graph = Graph {
+        nodes: vec![task("a"), Node::new("b", delay), task("c")],
+        edges: Vec::new(),
+    };
+    assert_eq!(graph.task_queues(), ["q"]);
 }

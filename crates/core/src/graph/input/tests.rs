@@ -1,19 +1,74 @@
-//! Tests of node inputs: references, missing values and limits.
+//! Tests of node inputs and URLs: references, missing values and limits.
 
+use super::super::pointer::ReferencedOutputs;
+use super::super::{Edge, Graph, HttpCall, NodeKind, NodeWork};
 use super::*;
+use crate::{ExecutionId, WorkspaceId};
 use serde_json::json;
+use uuid::Uuid;
+
+/// Builds the work of a node after `one` and `two`, with the output of `one` only.
+fn work(mut node: Node, params: &str, output: &str) -> Result<NodeWork, InputProblem> {
+    node.id = "n".into();
+    let delay = |id: &str| Node::new(id, NodeKind::Delay { milliseconds: 0 });
+    let edge = |from: &str| Edge {
+        from: from.into(),
+        to: "n".into(),
+    };
+    let machine = Machine::new(Graph {
+        nodes: vec![delay("one"), delay("two"), node],
+        edges: vec![edge("one"), edge("two")],
+    });
+    let context = NodeContext {
+        execution: ExecutionId(Uuid::nil()),
+        workspace: WorkspaceId(Uuid::nil()),
+        params: &JsonText::parse(params).unwrap(),
+        outputs: &HashMap::from([(0, JsonText::parse(output).unwrap())]),
+    };
+    machine.unwrap().work(2, &context)
+}
+
+fn post(input: Option<Value>) -> Node {
+    Node {
+        input,
+        ..call("POST", "http://h/")
+    }
+}
+
+fn call(method: &str, url: &str) -> Node {
+    let kind = NodeKind::Http {
+        method: method.into(),
+        url: url.into(),
+        headers: Default::default(),
+    };
+    Node::new("n", kind)
+}
+
+/// Builds the input of a node.
+fn input(template: Option<Value>, params: &str, output: &str) -> Result<JsonText, InputProblem> {
+    match work(post(template), params, output)? {
+        NodeWork::Http {
+            call: HttpCall {
+                body: Some(body), ..
+            },
+            ..
+        } => Ok(body),
+        other => panic!("no body: {other:?}"),
+    }
+}
+
+fn url(template: &str, params: &str) -> Result<String, InputProblem> {
+    match work(call("GET", template), params, "1")? {
+        NodeWork::Http { call, .. } => Ok(call.url),
+        other => panic!("no call: {other:?}"),
+    }
+}
 
 fn fill(template: Value) -> Result<Value, InputProblem> {
-    let mut node = Node::new("n", NodeKind::Delay { milliseconds: 0 });
-    node.input = Some(template);
-    let params = JsonText::parse(r#"{"id": 7, "a/b": [1, {"c": "x"}]}"#).unwrap();
-    let output = JsonText::parse(r#"{"sum": 1.50}"#).unwrap();
-    let sources = Sources {
-        documents: &ParsedDocuments::default(),
-        params: &params,
-        nodes: vec![("one", Some(&output)), ("two", None)],
-    };
-    Ok(input(&node, &sources)?.read().unwrap())
+    let params = r#"{"id": 7, "a/b": [1, {"c": "x"}]}"#;
+    Ok(input(Some(template), params, r#"{"sum": 1.50}"#)?
+        .read()
+        .unwrap())
 }
 
 #[test]
@@ -49,33 +104,28 @@ fn missing_value_is_named() {
 }
 
 #[test]
-fn outputs_are_passed_on_verbatim() {
-    let node = Node::new("n", NodeKind::Delay { milliseconds: 0 });
-    let params = JsonText::parse(r#"{"b" : 1.0}"#).unwrap();
-    let sources = Sources {
-        documents: &ParsedDocuments::default(),
-        params: &params,
-        nodes: vec![("one", Some(&params)), ("two", None)],
-    };
-    let text = input(&node, &sources).unwrap();
+fn values_are_passed_on_verbatim() {
+    let document = r#"{"b" : 1.0}"#;
     assert_eq!(
-        text.as_str(),
+        input(None, document, document).unwrap().as_str(),
         r#"{"params":{"b" : 1.0},"nodes":{"one":{"b" : 1.0},"two":null}}"#
+    );
+    let template =
+        json!({"all": {"$from": "/nodes"}, "one": [{"$from": "/params/b"}, "\"", 1.5, {}]});
+    assert_eq!(
+        input(Some(template), document, document).unwrap().as_str(),
+        r#"{"all":{"one":{"b" : 1.0},"two":null},"one":[1.0,"\"",1.5,{}]}"#
     );
 }
 
 #[test]
 fn template_that_repeats_a_large_reference_is_rejected_before_it_is_filled() {
-    let params = JsonText::of(&"x".repeat(100_000)).unwrap();
-    let mut node = Node::new("n", NodeKind::Delay { milliseconds: 0 });
-    node.input = Some(Value::Array(vec![json!({"$from": "/params"}); 10_000]));
-    let sources = Sources {
-        documents: &ParsedDocuments::default(),
-        params: &params,
-        nodes: Vec::new(),
-    };
-    let rejected = input(&node, &sources);
-    assert_eq!(rejected, Err(InputProblem::TooLarge(300_006)));
+    let params = json!("x".repeat(100_000)).to_string();
+    for pointer in ["/params", "/nodes", "/nodes/one"] {
+        let template = Value::Array(vec![json!({"$from": pointer}); 200]);
+        let rejected = input(Some(template), &params, &params);
+        assert_eq!(rejected, Err(InputProblem::TooLarge), "{pointer}");
+    }
 }
 
 #[test]
@@ -89,14 +139,6 @@ fn only_referenced_outputs_are_needed() {
                 kind: None,
             },
         )
-    };
-    let call = |method: &str, url: &str| {
-        let kind = NodeKind::Http {
-            method: method.into(),
-            url: url.into(),
-            headers: Default::default(),
-        };
-        Node::new("n", kind)
     };
     let cases = [
         (task(None), [true, true]),
@@ -123,56 +165,44 @@ fn only_referenced_outputs_are_needed() {
 }
 
 #[test]
-fn too_large_input_is_rejected() {
-    let node = Node::new("n", NodeKind::Delay { milliseconds: 0 });
-    let params = JsonText::of(&"x".repeat(NODE_INPUT_MAX_BYTES)).unwrap();
-    let sources = Sources {
-        documents: &ParsedDocuments::default(),
-        params: &params,
-        nodes: Vec::new(),
+fn input_may_have_its_maximum_and_not_one_byte_more() {
+    let around = r#"{"params":"","nodes":{"one":1,"two":null}}"#.len();
+    let of_bytes = |bytes: usize| {
+        let params = json!("x".repeat(bytes - around)).to_string();
+        input(None, &params, "1").map(|input| input.as_str().len())
     };
-    assert!(matches!(
-        input(&node, &sources),
-        Err(InputProblem::TooLarge(_))
-    ));
+    assert_eq!(of_bytes(NODE_INPUT_MAX_BYTES), Ok(NODE_INPUT_MAX_BYTES));
+    let rejected = of_bytes(NODE_INPUT_MAX_BYTES + 1);
+    assert_eq!(rejected, Err(InputProblem::TooLarge));
 }
 
 #[test]
 fn too_deep_input_is_rejected() {
-    let node = Node::new("n", NodeKind::Delay { milliseconds: 0 });
-    let nested = |levels: usize| {
-        let text = "[".repeat(levels) + &"]".repeat(levels);
-        let params = JsonText::parse(&text).unwrap();
-        let sources = Sources {
-            documents: &ParsedDocuments::default(),
-            params: &params,
-            nodes: Vec::new(),
-        };
-        input(&node, &sources).map(|_| ())
-    };
-    assert_eq!(nested(JSON_MAX_DEPTH - 3), Ok(()));
-    assert_eq!(nested(JSON_MAX_DEPTH - 2), Err(InputProblem::TooDeep));
+    let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+    let of_depth = |levels: usize| input(None, &nested(levels), "1").map(drop);
+    assert_eq!(of_depth(JSON_MAX_DEPTH - 3), Ok(()));
+    assert_eq!(of_depth(JSON_MAX_DEPTH - 2), Err(InputProblem::TooDeep));
+    let template = json!([[{"$from": "/params"}]]);
+    let of_depth = |levels: usize| input(Some(template.clone()), &nested(levels), "1").map(drop);
+    assert_eq!(of_depth(JSON_MAX_DEPTH - 4), Ok(()));
+    assert_eq!(of_depth(JSON_MAX_DEPTH - 3), Err(InputProblem::TooDeep));
 }
 
 #[test]
 fn url_accepts_only_scalars_and_no_value_leaves_its_segment() {
     let params =
-        JsonText::parse(r#"{"id": "a b/../c?d#e", "n": 5, "no": [1], "up": "..", "none": ""}"#)
-            .unwrap();
-    let sources = Sources {
-        documents: &ParsedDocuments::default(),
-        params: &params,
-        nodes: Vec::new(),
-    };
-    let filled = |template: &str| url(template, &sources);
+        r#"{"id": "a b/../c?d#e", "n": 5, "no": [1], "up": "..", "none": "", "null": null}"#;
+    let filled = |template: &str| url(template, params);
     assert_eq!(
         filled("http://h/{/params/id}/x?n={/params/n}").unwrap(),
         "http://h/a%20b%2F..%2Fc%3Fd%23e/x?n=5"
     );
-    assert_eq!(
-        filled("http://h/{/params/no}"),
-        Err(InputProblem::NotPlain("/params/no".into()))
-    );
+    for pointer in ["/params/no", "/params/null", "/params", "/nodes"] {
+        assert_eq!(
+            filled(&format!("http://h/{{{pointer}}}")),
+            Err(InputProblem::NotPlain(pointer.into()))
+        );
+    }
     assert_eq!(
         filled("http://h/{/params/up}/x"),
         Err(InputProblem::NoSegment("/params/up".into()))
@@ -185,4 +215,21 @@ fn url_accepts_only_scalars_and_no_value_leaves_its_segment() {
         filled("http://h/{/params/gone}"),
         Err(InputProblem::Missing("/params/gone".into()))
     );
+}
+
+/// Each placeholder once inserted its value of 256 KiB, three times as large when encoded: 600 MiB for this template.
+#[test]
+fn url_is_rejected_at_the_first_placeholder_that_exceeds_it() {
+    let template = "http://h/".to_owned() + &"{/params}".repeat(200);
+    let params = json!("ä".repeat(120_000)).to_string();
+    let rejected = url(&template, &params);
+    assert_eq!(rejected, Err(InputProblem::UrlTooLong("/params".into())));
+    let around = "http://h/".len();
+    let of_chars = |chars: usize| {
+        let params = json!("%".repeat((chars - around) / 3)).to_string();
+        url("http://h/{/params}", &params).map(|url| url.len())
+    };
+    assert_eq!(of_chars(8_190), Ok(8_190));
+    let rejected = of_chars(8_193);
+    assert_eq!(rejected, Err(InputProblem::UrlTooLong("/params".into())));
 }

@@ -1,14 +1,15 @@
 //! Validation of one node: texts, numbers, headers, URL and references.
 
-use super::super::input::{FROM, UrlPart, has_body, pointer, url_parts};
+use super::super::input::has_body;
+use super::super::url::{UrlPart, url_parts};
 use super::super::{GraphProblem, Node, NodeKind, NodeRetry};
+use super::pointers::escaped;
 use crate::limits::{
-    DELAY_MAX_MS, EXECUTION_TIMEOUT_MAX_DAYS, HEADER_MAX_CHARS, JSON_MAX_DEPTH, MAX_ATTEMPTS_MAX,
+    DELAY_MAX_MS, EXECUTION_TIMEOUT_MAX_DAYS, HEADER_MAX_CHARS, MAX_ATTEMPTS_MAX,
     NODE_ID_MAX_CHARS, NODE_INPUT_MAX_BYTES, NODE_MAX_HEADERS, QUEUE_NAME_MAX_CHARS, URL_MAX_CHARS,
 };
 use crate::{json, queue, text};
-use serde_json::Value;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
@@ -28,7 +29,7 @@ const TIMEOUT_MAX: Duration = Duration::from_secs(EXECUTION_TIMEOUT_MAX_DAYS as 
 const CALL_TIMEOUT_MAX: Duration = Duration::from_secs(600);
 const FACTOR_MAX: f64 = 1_000.0;
 
-type Checked = Result<(), GraphProblem>;
+pub(super) type Checked = Result<(), GraphProblem>;
 
 /// Checks a node without looking at others.
 pub(super) fn check(index: usize, node: &Node) -> Checked {
@@ -191,81 +192,6 @@ fn check_headers(headers: &BTreeMap<String, String>) -> Result<(), (String, Stri
     Ok(())
 }
 
-/// Checks that the node's input and URL refer only to params and to outputs of direct predecessors.
-pub(super) fn check_pointers(index: usize, node: &Node, before: &HashSet<&str>) -> Checked {
-    let mut found = Vec::new();
-    if let Some(input) = &node.input {
-        collect(input, "input".to_owned(), &mut found);
-    }
-    if let NodeKind::Http { url, .. } = &node.kind {
-        let pointers = url_parts(url).into_iter().filter_map(|part| match part {
-            UrlPart::Pointer(pointer) => Some(("url".to_owned(), Some(pointer.to_owned()))),
-            UrlPart::Text(_) => None,
-        });
-        found.extend(pointers);
-    }
-    for (field, pointer) in found {
-        check_pointer(pointer.as_deref(), before).map_err(|problem| GraphProblem::BadNode {
-            index,
-            field,
-            problem,
-        })?;
-    }
-    Ok(())
-}
-
-fn check_pointer(pointer: Option<&str>, before: &HashSet<&str>) -> Result<(), String> {
-    let pointer = pointer.ok_or("must be a string: a JSON pointer")?;
-    let mut parts = pointer.split('/');
-    let (root, first, node) = (parts.next(), parts.next(), parts.next());
-    match (root, first, node) {
-        (Some(""), Some("params"), _) | (Some(""), Some("nodes"), None) => Ok(()),
-        (Some(""), Some("nodes"), Some(id)) => {
-            let id = id.replace("~1", "/").replace("~0", "~");
-            if before.contains(id.as_str()) {
-                Ok(())
-            } else {
-                Err(format!(
-                    "refers to node `{id}`, which has no edge to this node"
-                ))
-            }
-        }
-        _ => Err(format!(
-            "must start with /params or /nodes/, not `{pointer}`"
-        )),
-    }
-}
-
-/// Collects every pointer of a template with its path; none where it is not a string.
-fn collect(template: &Value, path: String, found: &mut Vec<(String, Option<String>)>) {
-    debug_assert!(
-        path.matches('/').count() <= JSON_MAX_DEPTH + 1,
-        "the nesting depth was checked"
-    );
-    match template {
-        Value::Object(fields) => {
-            if let Some(target) = pointer(fields) {
-                found.push((format!("{path}/{FROM}"), target.as_str().map(str::to_owned)));
-                return;
-            }
-            for (name, value) in fields {
-                collect(value, format!("{path}/{}", escaped(name)), found);
-            }
-        }
-        Value::Array(items) => {
-            for (at, item) in items.iter().enumerate() {
-                collect(item, format!("{path}/{at}"), found);
-            }
-        }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-/// Escapes a name for a JSON pointer.
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::super::{Edge, Graph};
@@ -340,7 +266,7 @@ mod tests {
             (
                 task(json!({"queue": "leasehold:http"})),
                 "queue",
-                "must not start with `leasehold:`, which is reserved for internal queues",
+                "is reserved; choose another name, or ask an administrator to share the queue",
             ),
             (task(json!({"kind": ""})), "kind", "must not be empty"),
             (

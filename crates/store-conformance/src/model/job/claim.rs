@@ -3,7 +3,7 @@
 use super::{Jobs, Lease, later};
 use leasehold_core::job::{ClaimedJob, JobClaim, JobEvent, JobsClaimed};
 use leasehold_core::lease::bounded;
-use leasehold_core::limits::JOB_MAX_BATCH;
+use leasehold_core::limits::{CLAIM_MAX_BYTES, JOB_MAX_BATCH};
 use leasehold_core::{JobId, JobStatus, Timestamp};
 use std::cmp::Reverse;
 
@@ -59,6 +59,7 @@ impl Jobs {
         let requested = (claim.max as usize).min(JOB_MAX_BATCH);
         let capacity = self.capacity(&claim.queue);
         let n = due.len().min(requested).min(capacity);
+        let n = self.fitting(&due[..n]);
         let jobs = due[..n].iter();
         let jobs: Vec<ClaimedJob> = jobs
             .map(|id| self.take(*id, claim, now, token(*id)))
@@ -69,6 +70,19 @@ impl Jobs {
             at_limit: capacity < requested.min(due.len()),
             next_due_in: (n < requested).then(next).flatten(),
         }
+    }
+
+    /// Returns how many of the jobs fit into one claim, at least one.
+    fn fitting(&self, due: &[JobId]) -> usize {
+        let mut bytes = 0;
+        let fits = |id: &&JobId| {
+            let row = &self.rows[*id];
+            let progress = row.progress.as_ref().map_or(0, |json| json.as_str().len());
+            let error = row.last_error.as_ref().map_or(0, String::len);
+            bytes += row.new.payload.as_str().len() + progress + error;
+            bytes <= CLAIM_MAX_BYTES
+        };
+        due.iter().take_while(fits).count().max(1).min(due.len())
     }
 
     fn take(&mut self, id: JobId, claim: &JobClaim, now: Timestamp, token: i64) -> ClaimedJob {
@@ -88,7 +102,11 @@ impl Jobs {
             id,
             token,
             kind: row.new.kind.clone(),
-            payload: row.new.payload.clone(),
+            payload: row
+                .claim_payload
+                .as_ref()
+                .unwrap_or(&row.new.payload)
+                .clone(),
             priority: row.new.priority,
             attempt: row.attempts,
             retry: queue.retry_of(row.new.max_attempts, row.new.backoff),

@@ -7,6 +7,7 @@ mod sweep;
 pub(super) use super::claim::until;
 
 use super::Model;
+use super::queue_access::Sharing;
 use super::state::constraint_error;
 use async_trait::async_trait;
 use leasehold_core::job::{JobClaim, JobEvent, JobFinish, JobRef, JobStatus, JobsClaimed};
@@ -33,6 +34,8 @@ pub(super) struct Lease {
 #[derive(Clone, Debug)]
 pub(super) struct JobRow {
     pub(super) new: NewJob,
+    /// The payload that a claim returns; none: that of `new`.
+    pub(super) claim_payload: Option<JsonText>,
     /// The graph node that the job runs.
     pub(super) node: Option<(ExecutionId, usize)>,
     pub(super) status: JobStatus,
@@ -60,6 +63,8 @@ pub(super) struct Key {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Jobs {
     pub(super) queues: BTreeMap<String, Queue>,
+    /// By queue; a queue without an entry is the installation's and shared with none.
+    pub(super) sharing: BTreeMap<String, Sharing>,
     pub(super) rows: BTreeMap<JobId, JobRow>,
     /// By queue and key.
     pub(super) keys: BTreeMap<(String, String), Key>,
@@ -124,6 +129,7 @@ impl Jobs {
     pub(super) fn enqueue_node(
         &mut self,
         new: &NewJob,
+        claim_payload: JsonText,
         node: (ExecutionId, usize),
         now: Timestamp,
     ) -> JobId {
@@ -132,7 +138,10 @@ impl Jobs {
         let id = self.chosen.get(&node).copied().unwrap_or(next);
         self.last_id = self.last_id.max(id.0);
         self.insert(id, new, now);
-        self.rows.entry(id).and_modify(|row| row.node = Some(node));
+        self.rows.entry(id).and_modify(|row| {
+            row.node = Some(node);
+            row.claim_payload = Some(claim_payload);
+        });
         id
     }
 
@@ -157,6 +166,7 @@ impl Jobs {
             self.keys.insert(of, key);
         }
         let row = JobRow {
+            claim_payload: None,
             new: new.clone(),
             node: None,
             status: JobStatus::Queued,

@@ -69,14 +69,20 @@ impl Jobs {
         self.requeue_expired_jobs(&expired, now)
     }
 
-    /// Fails a job whose execution has ended, whatever its status.
-    pub(in crate::model) fn abandon(&mut self, id: JobId, now: Timestamp) {
-        let event = match self.rows.get(&id).map(|row| row.status) {
-            Some(JobStatus::Queued) => JobEvent::Cancel,
-            Some(JobStatus::Running) => JobEvent::Fail,
-            Some(JobStatus::Completed | JobStatus::Failed) | None => return,
+    /// Ends a job whose execution has ended, whatever its status: deletes it if it was never claimed, and fails it otherwise. Returns whether it
+    /// was ever claimed.
+    pub(in crate::model) fn abandon(&mut self, id: JobId, now: Timestamp) -> bool {
+        let event = match self.rows.get(&id).map(|row| (row.status, row.token)) {
+            Some((JobStatus::Queued, 0)) => {
+                self.rows.remove(&id);
+                return false;
+            }
+            Some((JobStatus::Queued, _)) => JobEvent::Cancel,
+            Some((JobStatus::Running, _)) => JobEvent::Fail,
+            Some((JobStatus::Completed | JobStatus::Failed, _)) | None => return true,
         };
         self.step(id, event, now).last_error = Some(ABANDONED.to_owned());
+        true
     }
 
     /// The attempts of a job, whose row may already be deleted.

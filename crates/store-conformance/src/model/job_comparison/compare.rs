@@ -4,6 +4,7 @@ use super::{JobComparison, QUEUES};
 use crate::factory::ok;
 use crate::job_invariants;
 use crate::model::comparison::{Mismatch, same};
+use leasehold_core::graph::NodeReference;
 use leasehold_core::{JobId, JobStatus, JsonText};
 use leasehold_store::Page;
 use leasehold_store::job::{Job, JobFilter};
@@ -62,10 +63,11 @@ fn ids(jobs: &[Job]) -> Vec<JobId> {
     jobs.iter().map(|job| job.id).collect()
 }
 
-/// Removes what a store may choose: the due time of a job that is not queued, an expired key, and the whitespace of the
-/// params in a node's payload.
+/// Removes what a store may choose: the due time of a job that is not queued, an expired key, and whether the payload of a node's job is shown
+/// as a reference.
 pub(in crate::model) fn determined(mut real: Job, mut model: Job) -> (Job, Job) {
-    if model.execution.is_some() && is_same_json(&real.payload, &model.payload) {
+    let is_reference = NodeReference::read(&real.payload).is_some();
+    if model.execution.is_some() && (is_reference || is_same_json(&real.payload, &model.payload)) {
         real.payload.clone_from(&model.payload);
     }
     if model.status != JobStatus::Queued {

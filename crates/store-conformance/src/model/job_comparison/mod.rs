@@ -178,7 +178,11 @@ impl JobComparison {
                 self.set_queue(queue(which), change).await
             }
             JobOp::SetLimit { limit } => {
-                let set = async |store: &dyn Store| store.job_limit_set(limit).await;
+                let set = async |store: &dyn Store| {
+                    store
+                        .job_limit_set(limit, &leasehold_store::Actor::Local)
+                        .await
+                };
                 self.both("job_limit_set", set).await
             }
             _ => Ok(()),
@@ -186,7 +190,11 @@ impl JobComparison {
     }
 
     async fn set_queue(&self, name: &str, change: QueueChange) -> Result<(), Mismatch> {
-        let update = async |store: &dyn Store| store.queue_update(name, &change).await;
+        let update = async |store: &dyn Store| {
+            store
+                .queue_update(name, &change, &leasehold_store::Actor::Local)
+                .await
+        };
         self.both("queue_update", update).await.map(drop)
     }
 

@@ -1,0 +1,146 @@
+//! The quota of worker keys: how many bytes the open jobs in the queues of a key may have. Counts what this process enqueues, and measures in the
+//! store when that is much.
+
+use leasehold_core::KeyId;
+use leasehold_core::key::KeyScope;
+use leasehold_core::limits::{JOB_OVERHEAD_BYTES, KEY_MAX_OPEN_BYTES};
+use leasehold_store::Store;
+use leasehold_store::job::NewJob;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use thiserror::Error;
+
+/// How long a measurement that leaves no room is used: it reads every open job of the key's queues.
+const FULL_FOR: Duration = Duration::from_secs(1);
+/// The maximum number of keys with a known measurement.
+const KEYS_MAX: usize = 10_000;
+
+/// Why jobs were not enqueued.
+#[derive(Debug, Error)]
+pub enum JobQuotaError {
+    /// The open jobs have too many bytes.
+    #[error(
+        "quota exceeded: the open jobs in the queues of this key have {open} bytes, {added} more would exceed its maximum of {max}; retry when jobs have ended"
+    )]
+    Bytes {
+        /// The bytes of the open jobs.
+        open: u64,
+        /// The bytes of the call.
+        added: u64,
+        /// The limit.
+        max: u64,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] leasehold_store::Error),
+}
+
+/// Limits the bytes of open jobs in the queues of each worker key. Measures again when a key has enqueued an eighth of the limit since the last
+/// measurement, so a limit may be exceeded by an eighth for each process, and by what is in flight.
+#[derive(Debug)]
+pub struct JobQuotas {
+    max: u64,
+    known: Mutex<HashMap<KeyId, KeyUsage>>,
+}
+
+/// The usage of a key. The bytes of jobs that ended since the measurement are still counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct KeyUsage {
+    measured: u64,
+    measured_at: Option<Instant>,
+    /// The bytes admitted since.
+    added: u64,
+}
+
+/// The decision about a call.
+enum Step {
+    Admit,
+    /// Measure; the value is what was admitted before.
+    Measure(u64),
+    Refuse(u64),
+}
+
+impl Default for JobQuotas {
+    fn default() -> Self {
+        Self::new(KEY_MAX_OPEN_BYTES)
+    }
+}
+
+impl JobQuotas {
+    /// Creates quotas with this limit for each key.
+    pub fn new(max: u64) -> Self {
+        Self {
+            max,
+            known: Mutex::default(),
+        }
+    }
+
+    /// Admits these jobs of a key, all or none. Only worker keys are limited.
+    pub async fn admit(
+        &self,
+        store: &dyn Store,
+        key: KeyId,
+        scope: &KeyScope,
+        jobs: &[NewJob],
+    ) -> Result<(), JobQuotaError> {
+        let KeyScope::Worker { queues } = scope else {
+            return Ok(());
+        };
+        let bytes = |job: &NewJob| job.payload.as_str().len() as u64 + JOB_OVERHEAD_BYTES;
+        let added: u64 = jobs.iter().map(bytes).sum();
+        let before = match self.step(key, added) {
+            Step::Admit => return Ok(()),
+            Step::Refuse(open) => return Err(self.full(open, added)),
+            Step::Measure(before) => before,
+        };
+        let measured = store.queue_open_bytes(queues, self.max).await?;
+        let mut known = self.known();
+        let usage = known.entry(key).or_default();
+        usage.measured = measured;
+        usage.measured_at = Some(Instant::now());
+        usage.added = usage.added.saturating_sub(before);
+        let open = usage.open();
+        if open.saturating_add(added) > self.max {
+            return Err(self.full(open, added));
+        }
+        usage.added += added;
+        Ok(())
+    }
+
+    fn step(&self, key: KeyId, added: u64) -> Step {
+        let mut known = self.known();
+        if known.len() >= KEYS_MAX && !known.contains_key(&key) {
+            known.clear();
+        }
+        let usage = known.entry(key).or_default();
+        let fits = usage.open().saturating_add(added) <= self.max;
+        if fits && usage.added.saturating_add(added) <= self.max / 8 {
+            usage.added += added;
+            return Step::Admit;
+        }
+        let is_fresh = usage.measured_at.is_some_and(|at| at.elapsed() < FULL_FOR);
+        if !fits && is_fresh {
+            return Step::Refuse(usage.open());
+        }
+        Step::Measure(usage.added)
+    }
+
+    fn full(&self, open: u64, added: u64) -> JobQuotaError {
+        JobQuotaError::Bytes {
+            open,
+            added,
+            max: self.max,
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<KeyId, KeyUsage>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl KeyUsage {
+    fn open(&self) -> u64 {
+        self.measured.saturating_add(self.added)
+    }
+}

@@ -1,0 +1,106 @@
+//! Tests of the quotas of a workspace, on SQLite in memory.
+#![allow(clippy::unwrap_used)]
+
+use leasehold_core::{Plan, Usage, WorkspaceId};
+use leasehold_ops::{QuotaError, Quotas};
+use leasehold_store::workspace::{NewWorkspace, WorkspaceChange};
+use leasehold_store::{Actor, SchemaStore, Store, fresh_id};
+use leasehold_store_sqlite::{SqliteOptions, SqliteStore};
+
+async fn store() -> SqliteStore {
+    let store = SqliteStore::open_in_memory(&SqliteOptions::default()).unwrap();
+    store.schema_migrate().await.unwrap();
+    store
+}
+
+/// Creates a workspace with these limits.
+async fn workspace(store: &dyn Store, max_pending: u64, max_open_bytes: u64) -> WorkspaceId {
+    let id: WorkspaceId = fresh_id();
+    let new = NewWorkspace {
+        id,
+        name: id.to_string(),
+        plan: Plan::Free,
+        limit_override: None,
+    };
+    store.workspace_create(&new, &Actor::Local).await.unwrap();
+    let change = WorkspaceChange {
+        max_pending_override: Some(Some(max_pending)),
+        max_open_bytes_override: Some(Some(max_open_bytes)),
+        ..WorkspaceChange::default()
+    };
+    store
+        .workspace_update(id, &change, &Actor::Local)
+        .await
+        .unwrap();
+    id
+}
+
+fn usage(requests: u64, bytes: u64) -> Usage {
+    Usage { requests, bytes }
+}
+
+#[tokio::test]
+async fn admitted_requests_and_bytes_count_at_once() {
+    let (store, quotas) = (store().await, Quotas::default());
+    let id = workspace(&store, 10, 100).await;
+    assert!(quotas.admit(&store, id, usage(11, 0)).await.is_err());
+    quotas.admit(&store, id, usage(6, 60)).await.unwrap();
+    quotas.admit(&store, id, usage(4, 40)).await.unwrap();
+    // Nothing was enqueued after all: near a limit the store is queried, and it has none.
+    quotas.admit(&store, id, usage(10, 100)).await.unwrap();
+}
+
+#[tokio::test]
+async fn rejection_names_the_figure_and_the_limit() {
+    let (store, quotas) = (store().await, Quotas::default());
+    let id = workspace(&store, 3, 5_000).await;
+    let rejected = quotas.admit(&store, id, usage(4, 10)).await.unwrap_err();
+    let expected = "backlog full: 0 requests of the workspace are pending, 4 more would exceed its max_pending of 3";
+    assert_eq!(rejected.to_string(), expected);
+    let rejected = quotas.admit(&store, id, usage(1, 5_001)).await.unwrap_err();
+    assert!(matches!(
+        rejected,
+        QuotaError::Bytes {
+            open: 0,
+            added: 5_001,
+            max: 5_000
+        }
+    ));
+    let expected = "quota exceeded: the open requests of the workspace have 0 bytes, 5001 more would exceed its max_open_bytes of 5000; retry when requests have ended, or raise the limit";
+    assert_eq!(rejected.to_string(), expected);
+}
+
+#[tokio::test]
+async fn room_is_reserved_until_it_is_forgotten() {
+    let (store, quotas) = (store().await, Quotas::default());
+    let id = workspace(&store, 5, 1_000).await;
+    assert_eq!(quotas.room(&store, id, 3).await.unwrap(), usage(3, 1_000));
+    quotas.admit(&store, id, usage(2, 0)).await.unwrap();
+    quotas.forget(id);
+    assert_eq!(quotas.room(&store, id, 9).await.unwrap().requests, 5);
+    // What was admitted and has ended since leaves room.
+    quotas.admit(&store, id, usage(5, 900)).await.unwrap();
+    assert_eq!(quotas.room(&store, id, 9).await.unwrap(), usage(5, 1_000));
+    let none = workspace(&store, 0, 1_000).await;
+    assert!(quotas.room(&store, none, 1).await.is_err());
+}
+
+#[tokio::test]
+async fn unknown_workspace_is_left_to_the_store() {
+    let (store, quotas) = (store().await, Quotas::default());
+    let id: WorkspaceId = fresh_id();
+    let much = usage(1 << 40, 1 << 40);
+    quotas.admit(&store, id, much).await.unwrap();
+    assert_eq!(quotas.room(&store, id, 7).await.unwrap().requests, 7);
+}
+
+#[tokio::test]
+async fn number_of_known_workspaces_is_bounded() {
+    let (store, quotas) = (store().await, Quotas::default());
+    for _ in 0..10_100 {
+        let id: WorkspaceId = fresh_id();
+        quotas.admit(&store, id, usage(3, 0)).await.unwrap();
+    }
+    let debug = format!("{quotas:?}");
+    assert!(debug.matches("KnownQuota").count() <= 10_000);
+}

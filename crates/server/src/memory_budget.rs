@@ -1,0 +1,197 @@
+//! A memory budget in bytes for all calls. Of it one owner, a workspace or a key, gets a quarter at most, and always at least one call.
+//! Knows no route.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use thiserror::Error;
+use tokio::sync::Notify;
+use uuid::Uuid;
+
+/// The share of the budget that one owner may use: one part of this many.
+const PARTS: usize = 4;
+
+pub(crate) struct MemoryBudget {
+    max: usize,
+    in_use: Mutex<InUse>,
+    released: Notify,
+}
+
+#[derive(Default)]
+struct InUse {
+    all: usize,
+    by_owner: HashMap<Uuid, usize>,
+}
+
+/// Why bytes cannot be reserved now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) enum BudgetExhausted {
+    /// The owner's other calls use its share.
+    #[error("the other calls of this workspace or key use a quarter of it, the share of one")]
+    Share,
+    /// All calls together use the budget.
+    #[error("all calls together use it")]
+    Budget,
+}
+
+/// Bytes of a [`MemoryBudget`], released on drop.
+pub(crate) struct Reservation {
+    budget: Arc<MemoryBudget>,
+    owner: Uuid,
+    bytes: usize,
+}
+
+impl MemoryBudget {
+    pub(crate) fn new(max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            max,
+            in_use: Mutex::default(),
+            released: Notify::new(),
+        })
+    }
+
+    /// Returns a reservation of nothing.
+    pub(crate) fn reservation(self: &Arc<Self>, owner: Uuid) -> Reservation {
+        Reservation {
+            budget: Arc::clone(self),
+            owner,
+            bytes: 0,
+        }
+    }
+
+    fn in_use(&self) -> MutexGuard<'_, InUse> {
+        self.in_use.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl InUse {
+    fn of(&self, owner: Uuid) -> usize {
+        self.by_owner.get(&owner).copied().unwrap_or_default()
+    }
+
+    fn replace(&mut self, owner: Uuid, from: usize, to: usize) {
+        self.all = self.all - from + to;
+        match self.of(owner) - from + to {
+            0 => drop(self.by_owner.remove(&owner)),
+            bytes => drop(self.by_owner.insert(owner, bytes)),
+        }
+    }
+}
+
+impl Reservation {
+    /// Reserves more bytes, unless the owner's share or the budget is used up.
+    pub(crate) fn try_grow(&mut self, more: usize) -> Result<(), BudgetExhausted> {
+        let mut in_use = self.budget.in_use();
+        let (all, of_owner) = (in_use.all, in_use.of(self.owner));
+        // A call that is the only one may be larger than the share.
+        if of_owner > self.bytes && of_owner + more > self.budget.max / PARTS {
+            return Err(BudgetExhausted::Share);
+        }
+        if all + more > self.budget.max {
+            return Err(BudgetExhausted::Budget);
+        }
+        in_use.replace(self.owner, self.bytes, self.bytes + more);
+        self.bytes += more;
+        Ok(())
+    }
+
+    /// Reserves more bytes, but no more than the whole budget, as soon as there are some. Ends when the future is dropped.
+    pub(crate) async fn grow(&mut self, more: usize) {
+        let more = more.min(self.budget.max - self.bytes.min(self.budget.max));
+        loop {
+            let budget = Arc::clone(&self.budget);
+            let mut released = pin!(budget.released.notified());
+            // A release between the attempt and the wait must not be missed.
+            released.as_mut().enable();
+            if self.try_grow(more).is_ok() {
+                return;
+            }
+            released.await;
+        }
+    }
+
+    /// Sets the bytes to what is used in fact, whether that is more or less.
+    pub(crate) fn set(&mut self, bytes: usize) {
+        self.budget.in_use().replace(self.owner, self.bytes, bytes);
+        let released = bytes < self.bytes;
+        self.bytes = bytes;
+        if released {
+            self.budget.released.notify_waiters();
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            self.set(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use futures::FutureExt;
+
+    fn owner(number: u128) -> Uuid {
+        Uuid::from_u128(number)
+    }
+
+    #[test]
+    fn owner_gets_a_quarter_and_other_owners_the_rest() {
+        let budget = MemoryBudget::new(100);
+        let mut first = budget.reservation(owner(1));
+        let mut second = budget.reservation(owner(1));
+        first.try_grow(20).unwrap();
+        assert_eq!(second.try_grow(6), Err(BudgetExhausted::Share));
+        second.try_grow(5).unwrap();
+        assert_eq!(second.try_grow(1), Err(BudgetExhausted::Share));
+        let others: Vec<Reservation> = (2..5)
+            .map(|number| {
+                let mut other = budget.reservation(owner(number));
+                other.try_grow(25).unwrap();
+                other
+            })
+            .collect();
+        let mut last = budget.reservation(owner(9));
+        assert_eq!(last.try_grow(1), Err(BudgetExhausted::Budget));
+        drop(others);
+        last.try_grow(1).unwrap();
+    }
+
+    #[test]
+    fn only_call_may_be_larger_than_the_share_but_not_than_the_budget() {
+        let budget = MemoryBudget::new(100);
+        let mut call = budget.reservation(owner(1));
+        call.try_grow(90).unwrap();
+        assert_eq!(call.try_grow(11), Err(BudgetExhausted::Budget));
+        let mut other = budget.reservation(owner(2));
+        assert_eq!(other.try_grow(11), Err(BudgetExhausted::Budget));
+        drop(call);
+        other.try_grow(40).unwrap();
+        assert!(budget.in_use().by_owner.len() == 1);
+        drop(other);
+        assert!(budget.in_use().by_owner.is_empty());
+        assert_eq!(budget.in_use().all, 0);
+    }
+
+    #[tokio::test]
+    async fn waiting_call_continues_when_bytes_are_released() {
+        let budget = MemoryBudget::new(100);
+        let mut held = budget.reservation(owner(1));
+        held.try_grow(25).unwrap();
+        let mut waiting = budget.reservation(owner(1));
+        {
+            let mut grow = pin!(waiting.grow(20));
+            assert!(grow.as_mut().now_or_never().is_none());
+            held.set(10);
+            assert!(grow.as_mut().now_or_never().is_none(), "15 are left");
+            held.set(5);
+            grow.await;
+        }
+        assert_eq!(budget.in_use().of(owner(1)), 25);
+    }
+}

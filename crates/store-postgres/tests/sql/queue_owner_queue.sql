@@ -1,0 +1,2 @@
+-- Inserts a queue as it was before queues had owners.
+INSERT INTO queue (name) VALUES ($1)

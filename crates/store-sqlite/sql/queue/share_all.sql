@@ -1,0 +1,2 @@
+-- Sets whether the queue ?1 is shared with all workspaces.
+UPDATE queue SET shared_with_all = ?2 WHERE id = ?1

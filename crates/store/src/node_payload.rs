@@ -1,0 +1,96 @@
+//! Payloads of claimed jobs of graphs: a claim builds them from params and outputs. Reads and writes no database.
+
+use leasehold_core::graph::{Machine, NodeContext, NodeReference};
+use leasehold_core::job::{ClaimedJob, JobEnd, JobFinish, JobRef, RetryMode};
+use leasehold_core::limits::CLAIM_MAX_NODE_BYTES;
+use leasehold_core::{ExecutionId, JobId, JsonText, WorkspaceId};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Bytes from which on payloads are built on a thread for blocking work: below, building takes less than a millisecond.
+const BLOCKING_MIN_BYTES: usize = 256 * 1024;
+
+/// The claimed jobs of one execution, and what their payloads are built from.
+#[derive(Clone, Debug)]
+pub struct ClaimedNodes {
+    /// The execution.
+    pub execution: ExecutionId,
+    /// Its workspace.
+    pub workspace: WorkspaceId,
+    /// Its graph.
+    pub machine: Arc<Machine>,
+    /// The params of the request.
+    pub params: JsonText,
+    /// The outputs that the nodes refer to, by the index of their node.
+    pub outputs: HashMap<usize, JsonText>,
+    /// The jobs and the indexes of their nodes.
+    pub jobs: Vec<(JobId, usize)>,
+}
+
+/// Returns how many of the claimed jobs fit into one claim: what is read and built for them is bounded.
+pub fn fitting<'a>(payloads: impl Iterator<Item = &'a JsonText>) -> usize {
+    NodeReference::fitting(payloads.map(NodeReference::read), CLAIM_MAX_NODE_BYTES)
+}
+
+/// Returns the ids of claimed jobs whose payload is a reference. A job that is not of a graph may have such a payload too.
+pub fn referring(jobs: &[ClaimedJob]) -> Vec<JobId> {
+    let refers = |job: &&ClaimedJob| NodeReference::read(&job.payload).is_some();
+    jobs.iter().filter(refers).map(|job| job.id).collect()
+}
+
+/// Replaces the references of claimed jobs by their payloads. Removes the jobs whose payload cannot be built, and returns their ends: starting
+/// the nodes checked their inputs, so this happens only if stored data was changed.
+pub async fn fill(jobs: &mut Vec<ClaimedJob>, groups: Vec<ClaimedNodes>) -> Vec<JobFinish> {
+    let bytes: usize = jobs
+        .iter()
+        .filter_map(|job| NodeReference::read(&job.payload))
+        .map(|reference| reference.bytes)
+        .fold(0, usize::saturating_add);
+    let built = if bytes < BLOCKING_MIN_BYTES {
+        build(&groups)
+    } else {
+        let built = tokio::task::spawn_blocking(move || build(&groups)).await;
+        built.unwrap_or_default()
+    };
+    let mut failed = Vec::new();
+    jobs.retain_mut(|job| match built.get(&job.id) {
+        None => true,
+        Some(Ok(payload)) => {
+            job.payload = payload.clone();
+            true
+        }
+        Some(Err(error)) => {
+            failed.push(JobFinish {
+                claim: JobRef {
+                    job: job.id,
+                    token: job.token,
+                },
+                end: JobEnd::Failed {
+                    error: error.clone(),
+                    retry_mode: RetryMode::Never,
+                },
+            });
+            false
+        }
+    });
+    failed
+}
+
+/// Builds the payloads of all jobs, or says why that fails.
+fn build(groups: &[ClaimedNodes]) -> HashMap<JobId, Result<JsonText, String>> {
+    let mut built = HashMap::new();
+    for group in groups {
+        let context = NodeContext {
+            execution: group.execution,
+            workspace: group.workspace,
+            params: &group.params,
+            outputs: &group.outputs,
+        };
+        let nodes: Vec<usize> = group.jobs.iter().map(|(_, node)| *node).collect();
+        let payloads = group.machine.payloads(&nodes, &context);
+        for ((job, _), payload) in group.jobs.iter().zip(payloads) {
+            built.insert(*job, payload.map_err(|problem| problem.to_string()));
+        }
+    }
+    built
+}
