@@ -19,12 +19,14 @@ use crate::interrupt::Interrupt;
 
 /// Tests of one program at once: some wait for servers while others compute.
 const TESTS_AT_ONCE: usize = 4;
+/// Programs that measure how a server answers under load. They run one by one after the others, so that they measure nothing else.
+const ALONE: [&str; 1] = ["cli::load"];
 /// A program that takes longer hangs, and is killed.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 /// Between two looks at a program.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Runs all of them.
+/// Runs all of them: first those that may share the machine, then the others one by one.
 pub(super) fn run(
     programs: &[TestProgram],
     arguments: &TestArguments,
@@ -37,7 +39,10 @@ pub(super) fn run(
         lock(&sum).add(outcome);
         Ok(())
     };
-    let waiting = Mutex::new(programs.iter());
+    let (alone, shared): (Vec<_>, Vec<_>) = programs
+        .iter()
+        .partition(|program| ALONE.contains(&program.name.as_str()));
+    let waiting = Mutex::new(shared.into_iter());
     let next = || lock(&waiting).next();
     let work = || -> Result<()> {
         while let Some(program) = next() {
@@ -52,6 +57,7 @@ pub(super) fn run(
             worker.join().map_err(panicked)?
         })
     })?;
+    alone.into_iter().try_for_each(run_one)?;
     Ok(sum.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
