@@ -1,12 +1,13 @@
 //! Hostile params, batches and broken JSON. Knows no schema and no graph.
 
-use super::grammar::body_bytes;
+use super::grammar::BODY_MAX_BYTES;
 use fastrand::Rng;
+use leasehold_core::limits::PARAMS_MAX_BYTES;
 use serde_json::{Value, json};
 
 /// The text of hostile params: valid JSON of a shape that costs much, or invalid JSON.
 pub(super) fn params(rng: &mut Rng) -> String {
-    let most = body_bytes().min(256 * 1024);
+    let most = PARAMS_MAX_BYTES;
     match rng.u8(0..9) {
         0 => format!("[{}]", repeated("{}", rng.usize(0..most / 3))),
         1 => format!("[{}]", repeated("0", rng.usize(0..most / 2))),
@@ -54,9 +55,8 @@ fn number(rng: &mut Rng) -> String {
 
 /// A batch of requests, with up to the bytes of one body.
 pub(super) fn batch(rng: &mut Rng, definition: &str) -> String {
-    let most = body_bytes();
     let (mut items, mut bytes) = (Vec::new(), 0);
-    let limit = rng.usize(1..most);
+    let limit = rng.usize(1..BODY_MAX_BYTES);
     let tiny = rng.bool();
     while bytes < limit && items.len() < 10_000 {
         let params = match tiny {
@@ -86,7 +86,7 @@ pub(super) fn broken(rng: &mut Rng, definition: &str) -> Vec<u8> {
                 bytes[at] = rng.u8(..);
             }
         }
-        2 => bytes = b"[".repeat(rng.usize(1..body_bytes())),
+        2 => bytes = b"[".repeat(rng.usize(1..BODY_MAX_BYTES)),
         _ => bytes = std::iter::repeat_with(|| rng.u8(..)).take(4_096).collect(),
     }
     bytes

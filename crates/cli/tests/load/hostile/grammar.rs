@@ -5,9 +5,14 @@ use crate::server_process::LoadTarget;
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
-/// Whether the grammar contains inputs that the server of this version does not bound yet: templates that multiply params, graphs whose first step writes
-/// many copies of the params, and batches of tiny objects.
-const UNBOUNDED_INPUTS: bool = false;
+/// The most times that a template repeats a reference to the params.
+const TEMPLATE_MAX_REPEATS: usize = 900;
+/// The most parts of an array inside a template.
+const NESTED_MAX_REPEATS: usize = 3;
+/// The most nodes of a graph: one more than a graph may have.
+const GRAPH_MAX_NODES: usize = 1_001;
+/// The most bytes of one body.
+pub(super) const BODY_MAX_BYTES: usize = 16 * 1024 * 1024;
 
 /// A call to send.
 pub(super) struct HostileCall {
@@ -15,20 +20,6 @@ pub(super) struct HostileCall {
     pub(super) what: &'static str,
     pub(super) path: String,
     pub(super) body: Vec<u8>,
-}
-
-/// The most times that a template repeats the params, and the bytes of params beside it.
-pub(super) fn template_repeats() -> usize {
-    if UNBOUNDED_INPUTS { 900 } else { 3 }
-}
-
-/// The most bytes of one body.
-pub(super) fn body_bytes() -> usize {
-    if UNBOUNDED_INPUTS {
-        16 * 1024 * 1024
-    } else {
-        256 * 1024
-    }
 }
 
 /// Returns a call. Nothing but the random numbers determines it.
@@ -168,7 +159,7 @@ fn small_graph(rng: &mut Rng) -> Value {
 
 /// A graph of many nodes with edges of a hostile shape; some are invalid.
 fn graph(rng: &mut Rng) -> Value {
-    let count = rng.usize(1..if UNBOUNDED_INPUTS { 1_001 } else { 40 });
+    let count = rng.usize(1..=GRAPH_MAX_NODES);
     let id = |at: usize| format!("n{at}");
     let mut nodes: Vec<Value> = (0..count).map(|at| node(rng, &id(at))).collect();
     if rng.u8(0..8) == 0 {
@@ -223,7 +214,7 @@ fn url(rng: &mut Rng) -> String {
         "https://{/params}/",
         "file:///",
     ];
-    let repeats = rng.usize(0..=template_repeats());
+    let repeats = rng.usize(0..=TEMPLATE_MAX_REPEATS);
     host[rng.usize(0..host.len())].to_owned() + &pointer.repeat(repeats)
 }
 
@@ -231,7 +222,11 @@ fn url(rng: &mut Rng) -> String {
 fn input(rng: &mut Rng, depth: usize) -> Value {
     match rng.u8(0..5) {
         0 if depth < 6 => {
-            let most = template_repeats();
+            let most = if depth == 0 {
+                TEMPLATE_MAX_REPEATS
+            } else {
+                NESTED_MAX_REPEATS
+            };
             Value::Array(
                 (0..rng.usize(0..=most))
                     .map(|_| input(rng, depth + 1))
