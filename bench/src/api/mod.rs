@@ -6,6 +6,7 @@ mod server;
 use crate::backend::{Autovacuum, BenchBackend, BenchWorkspace, Fill, NO_LIMIT, StoreChoice};
 use crate::printer::Printer;
 use crate::report::{BenchResult, Format, median, percentile};
+use crate::usage::{Usage, UsageMeter};
 use anyhow::{Context, Result, ensure};
 use callers::{HttpTarget, LoadSpec, StoreTarget};
 use clap::Args;
@@ -112,7 +113,7 @@ pub(crate) async fn run(options: Options) -> Result<()> {
     Ok(())
 }
 
-/// Measures one case over HTTP and directly on the store, alternating. Returns the HTTP rate.
+/// Measures one case over HTTP and directly on the store, alternating. Prints the costs of the run with the median rate, and returns that rate.
 async fn rates(
     backend: &mut dyn BenchBackend,
     printer: &mut Printer,
@@ -126,7 +127,10 @@ async fn rates(
         printer.progress(&format!("{case} on {}, over HTTP", backend.name()));
         over_http.push(measure_http(backend, load).await?);
     }
-    let (over_http, direct) = (median(over_http), median(direct));
+    let rate = |used: &Usage| used.rate(load.requests);
+    over_http.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+    let (used, direct) = (over_http[over_http.len() / 2], median(direct));
+    let over_http = rate(&used);
     let outcome = BenchResult::default()
         .field("store", backend.name())
         .field("case", case)
@@ -135,6 +139,7 @@ async fn rates(
         .metric("rate", over_http, "requests/s")
         .metric("store_rate", direct, "requests/s")
         .metric("ratio", over_http / direct, "");
+    let outcome = used.with_buffers(load.requests, outcome);
     let label = format!("{case}, {} connections", load.connections);
     printer.row(&label, &outcome);
     Ok(over_http)
@@ -179,15 +184,16 @@ async fn measure_direct(backend: &mut dyn BenchBackend, load: LoadSpec) -> Resul
     Ok(f64::from(load.requests) / begun.elapsed().as_secs_f64())
 }
 
-async fn measure_http(backend: &mut dyn BenchBackend, load: LoadSpec) -> Result<f64> {
+async fn measure_http(backend: &mut dyn BenchBackend, load: LoadSpec) -> Result<Usage> {
     let (server, tenant) = serve(backend).await?;
     let http = HttpTarget::new(&server, tenant);
     callers::run(&http, load.warm_up()).await?;
-    let begun = Instant::now();
+    let meter = backend.meter().await?;
+    let usage = UsageMeter::begin(&*meter).await?;
     callers::run(&http, load).await?;
-    let rate = f64::from(load.requests) / begun.elapsed().as_secs_f64();
+    let used = usage.end().await?;
     server.stop().await;
-    Ok(rate)
+    Ok(used)
 }
 
 async fn fresh(backend: &mut dyn BenchBackend) -> Result<BenchWorkspace> {
