@@ -92,7 +92,7 @@ pub async fn retry_after_header_is_honoured(g: EngineFixture) {
 /// A call without a response times out.
 pub async fn hanging_call_times_out(g: EngineFixture) {
     let server = LocalServer::start().await;
-    let short = json!({"timeout_ms": 300, "retry": {"max_attempts": 2, "base_ms": 10}});
+    let short = json!({"timeout_ms": 3_000, "retry": {"max_attempts": 2, "base_ms": 10}});
     let call = http(&server.url("/hang"), short);
     let start = g.start(chain(vec![call]), json!({})).await;
     failed_at(&g, &start, 2).await;

@@ -60,7 +60,7 @@ pub async fn execution_times_out(g: EngineFixture) {
         delay("pause", 3_600_000),
         task(&g.queue, "after", "echo"),
     ]);
-    let timeout = Some(Duration::from_secs(1));
+    let timeout = Some(Duration::from_secs(5));
     let start = g.start_for(graph, json!({}), timeout).await;
     let (end, error) = g.wait_ended(&start).await;
     assert_eq!(end, ExecutionEnd::TimedOut);

@@ -47,7 +47,7 @@ impl EngineFixture {
             store,
             queue: "conformance".to_owned(),
             reports_repeated_starts: true,
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_secs(180),
             guard: Box::new(()),
         }
     }

@@ -56,7 +56,7 @@ impl TaskWorkers {
         let record = Arc::new(TaskRecord::default());
         let mut builder = Worker::builder(Arc::new(StoreSource::new(fixture.store.clone())))
             .queue(&fixture.queue)
-            .lease(Duration::from_secs(10))
+            .lease(Duration::from_secs(30))
             // A claim takes back the jobs of a dead worker.
             .poll_interval(Duration::from_millis(200))
             .drain_timeout(Duration::ZERO)

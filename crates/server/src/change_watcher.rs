@@ -213,7 +213,7 @@ mod tests {
     async fn polling_stops_without_subscribers_and_starts_with_the_next() {
         let watcher = watcher().await;
         drop(watcher.subscribe(None));
-        let stopped = eventually(Duration::from_secs(10), || async {
+        let stopped = eventually(Duration::from_secs(60), || async {
             !watcher.subscribers().polling
         });
         assert!(stopped.await);

@@ -235,7 +235,7 @@ mod tests {
         for call in join_all(calls).await {
             call.unwrap();
         }
-        let empty = eventually(Duration::from_secs(10), || async {
+        let empty = eventually(Duration::from_secs(60), || async {
             pool.lock().pool.in_use() == 0
         });
         assert!(empty.await);

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 /// The maximum delay of a notification through a database.
-const NOTIFY_TIMEOUT: Duration = Duration::from_secs(10);
+const NOTIFY_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long to wait for a notification that must not come.
 const QUIET_PERIOD: Duration = Duration::from_millis(150);
 

@@ -25,8 +25,8 @@ pub struct Size {
     pub claimers: usize,
 }
 
-/// Short enough that abandoned claims expire during the run.
-const LEASE: Duration = Duration::from_millis(400);
+/// Short enough that abandoned claims expire during the run, and longer than the statements of a slow machine.
+const LEASE: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(20);
 
 struct SeededRng(u64);

@@ -35,7 +35,7 @@ async fn open_fixture() -> (Arc<Fixture>, Client) {
 }
 
 async fn is_lock_awaited(other: &Client) -> bool {
-    eventually(Duration::from_secs(10), || async {
+    eventually(Duration::from_secs(60), || async {
         let row = other.query_one(LOCK_WAITS, &[]).await.unwrap();
         row.get::<_, i64>("waiting") > 0
     })

@@ -239,7 +239,7 @@ async fn lease_that_expires_while_its_row_is_locked_is_lost() {
         async move { complete(&store, &taken).await }
     });
     let watch = open(&database);
-    let ended = eventually(Duration::from_secs(10), async || {
+    let ended = eventually(Duration::from_secs(60), async || {
         let now = watch.job_get(taken.id).await.unwrap().unwrap();
         now.lease_expires_at.unwrap() <= leasehold_core::Timestamp::now()
     });
@@ -453,15 +453,19 @@ async fn claim_that_requeues_an_expired_lease_notifies_other_processes() {
         lease: Some(Duration::from_millis(500)),
     };
     let lost = store.job_claim(&lost).await.unwrap().jobs.remove(0);
-    assert!(waiter.job_notification_arm().await.unwrap());
+    let soon = Duration::from_secs(60);
+    let arm = || waiter.job_notification_arm();
+    assert!(eventually(soon, async || arm().await.unwrap()).await);
     subscription.mark_unchanged();
-    let taken_back = eventually(Duration::from_secs(10), async || {
+    let taken_back = eventually(soon, async || {
+        // Stays armed on a slow machine.
+        arm().await.unwrap();
         claim(&store, 1).await;
         let job = store.job_get(lost.id).await.unwrap().unwrap();
         job.status == JobStatus::Queued
     });
     assert!(taken_back.await);
-    tokio::time::timeout(Duration::from_secs(10), subscription.changed())
+    tokio::time::timeout(soon, subscription.changed())
         .await
         .expect("the waiter is notified")
         .unwrap();

@@ -49,7 +49,7 @@ async fn key_creation_waits_for_workspace_deletion_and_fails() {
                 .await
                 .unwrap()
         });
-        let waits = eventually(Duration::from_secs(10), || async {
+        let waits = eventually(Duration::from_secs(60), || async {
             let row = client.query_one(include_str!("sql/lock_waits.sql"), &[]);
             row.await.unwrap().get::<_, i64>("waiting") > 0
         });

@@ -193,7 +193,7 @@ async fn last_slot_goes_to_one_of_two_transactions() {
         run(&first, waiting[0].0).await.unwrap();
         let late = tokio::spawn(async move { run(&second, waiting[1].0).await });
         let blocked = include_str!("sql/lock_waits.sql");
-        let waits = leasehold_testkit::eventually(std::time::Duration::from_secs(10), || async {
+        let waits = leasehold_testkit::eventually(std::time::Duration::from_secs(60), || async {
             env.client
                 .query_one(blocked, &[])
                 .await
@@ -478,7 +478,7 @@ async fn finish_during_recovery_ends_the_execution() {
     };
     let ending = tokio::spawn(async move { store.execution_finish("x", &[finish]).await });
     let blocked = include_str!("sql/lock_waits.sql");
-    let waits = leasehold_testkit::eventually(std::time::Duration::from_secs(10), || async {
+    let waits = leasehold_testkit::eventually(std::time::Duration::from_secs(60), || async {
         env.client
             .query_one(blocked, &[])
             .await

@@ -50,7 +50,7 @@ impl Default for BackendOptions {
             clock: None,
             reuse: false,
             connections: 6,
-            connect_timeout: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(30),
             notify: true,
             proxy: None,
             readers: 4,

@@ -8,7 +8,7 @@ use crate::postgres::try_connect;
 use crate::reuse::{Baseline, recycle};
 use crate::statement::{DATABASE_DROP, fill};
 
-const DROP_TIMEOUT: Duration = Duration::from_secs(30);
+const DROP_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A database that belongs to one test. Dropping the handle drops the database, or restores it for the next test.
 pub struct TestDatabase {

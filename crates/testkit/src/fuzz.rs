@@ -14,11 +14,13 @@ pub const FUZZ_SEED_VARIABLE: &str = "LEASEHOLD_FUZZ_SEED";
 /// The longest input, in bytes.
 const INPUT_MAX_BYTES: usize = 4096;
 /// The longest time that one input may take. Far more than any parser needs for so few bytes, also on a busy machine.
-const INPUT_MAX_TIME: Duration = Duration::from_secs(5);
+const INPUT_MAX_TIME: Duration = Duration::from_secs(60);
 /// The most inputs that are kept.
 const KEPT_MAX: usize = 2_000;
 /// The most mutations of one input.
 const MUTATIONS_MAX: usize = 6;
+/// The fewest mutated inputs of a run. The time alone is no measure: a busy machine may not run the test while it passes.
+const MUTATED_MIN: usize = 500;
 
 /// Runs a check on mutated inputs.
 ///
@@ -74,8 +76,8 @@ impl Fuzzer {
         self
     }
 
-    /// Runs the check: on each example, and then on mutated inputs for a tenth of a second, or for twenty seconds under `--full`. The check panics
-    /// for an input that must not exist. It returns an outcome; an input with a new outcome is kept and mutated further.
+    /// Runs the check: on each example, and then on mutated inputs for a tenth of a second, or for twenty seconds under `--full`, and on at
+    /// least 500. The check panics for an input that must not exist. It returns an outcome; an input with a new outcome is kept and mutated further.
     ///
     /// # Panics
     /// If the check does, or takes too long. The input and the seed are printed.
@@ -85,7 +87,9 @@ impl Fuzzer {
             known.insert(run_one(input, self.seed, &check));
         }
         let end = Instant::now() + duration();
-        while Instant::now() < end {
+        let mut mutated = 0;
+        while mutated < MUTATED_MIN || Instant::now() < end {
+            mutated += 1;
             let input = self.mutated();
             let outcome = run_one(&input, self.seed, &check);
             if self.inputs.len() < KEPT_MAX && known.insert(outcome) {

@@ -12,8 +12,8 @@ use crate::os_user::OsUser;
 use crate::wait::wait_until;
 
 const WATCHDOG: &str = include_str!("watchdog.sh");
-const START_TIMEOUT: Duration = Duration::from_secs(60);
-const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(180);
+const STOP_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A server process and its watchdog shell. Dropping it stops the server and removes the directory.
 pub(crate) struct ServerProcess {

@@ -17,7 +17,7 @@ use crate::wait::wait_until;
 /// `host:port` of the Temporal server to test on; `cargo xtask test` sets it.
 pub const TEMPORAL_VARIABLE: &str = "LEASEHOLD_TEST_TEMPORAL";
 
-const NAMESPACE_TIMEOUT: Duration = Duration::from_secs(30);
+const NAMESPACE_TIMEOUT: Duration = Duration::from_secs(180);
 /// More calls than two cores can send, so that the development server's own rate limits do not affect tests.
 const NO_LIMIT: &str = "1000000";
 /// Calls per second of a namespace and of a service; the defaults lie between 1 and 3,000.
@@ -32,6 +32,10 @@ const RATE_SETTINGS: [&str; 7] = [
 ];
 /// Three times as fast. Data survives a killed server, but not a power failure.
 const FILE_PRAGMAS: [&str; 2] = ["journal_mode=WAL", "synchronous=OFF"];
+/// The CLI waits five seconds for a connection, which a busy machine may need.
+const CLI_ATTEMPTS: u32 = 3;
+/// The CLI's error if it has no connection; it has sent no command then.
+const UNREACHED: &str = "failed reaching server";
 /// The CLI's error for an unknown workflow: it shows that the server's services answer.
 const NOT_FOUND: &str = "workflow not found";
 
@@ -172,7 +176,15 @@ impl TestTemporal {
     /// # Errors
     /// When the CLI fails; the error has the CLI's message.
     pub fn cli(&self, arguments: &[&str]) -> io::Result<String> {
-        run_cli(&self.cli, &self.address, arguments)
+        let mut attempt = 1;
+        loop {
+            match run_cli(&self.cli, &self.address, arguments) {
+                Err(error) if attempt < CLI_ATTEMPTS && error.to_string().contains(UNREACHED) => {
+                    attempt += 1;
+                }
+                result => return result,
+            }
+        }
     }
 
     /// Creates a namespace with a unique name, so that tests on a shared server do not see each other's workflows.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use leasehold_testkit::{Process, wait_until};
 
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(120);
 const SHORT: Duration = Duration::from_millis(50);
 const KILL: i32 = 9;
 

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio_postgres::NoTls;
 
 const SETTING: &str = include_str!("sql/setting.sql");
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Starts a server that responds "ok" to everything and sends what it received to the channel; an empty text is the end of a connection.
 async fn start_server() -> (String, mpsc::UnboundedReceiver<String>) {

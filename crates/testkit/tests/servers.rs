@@ -12,7 +12,7 @@ use tokio_postgres::{Client, NoTls};
 const TABLE_CREATE: &str = include_str!("sql/table_create.sql");
 const TABLE_COUNT: &str = include_str!("sql/table_count.sql");
 const SETTING: &str = include_str!("sql/setting.sql");
-const TIMEOUT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(180);
 
 async fn connect(url: &str) -> Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();

@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Generous for slow machines; conditions hold much sooner.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A directory and environment variables for commands.
 pub(crate) struct CommandEnv {

@@ -80,13 +80,12 @@ impl CliEnv {
         std::fs::read_to_string(file).unwrap().trim().to_owned()
     }
 
-    /// Kills the server, runs `meanwhile`, and restarts the server at the same address.
+    /// Kills the server, runs `meanwhile`, and restarts the server. Another process may have taken its port meanwhile; commands find the
+    /// server by its socket.
     pub(crate) fn restart(&mut self, meanwhile: impl FnOnce()) {
-        let address = self.address();
-        let address = address.trim_start_matches("http://").to_owned();
         self.serve.kill();
         meanwhile();
-        self.serve = start(self.dir.path(), &address, &[]);
+        self.serve = start(self.dir.path(), "127.0.0.1:0", &[]);
     }
 
     /// Kills the server; its files stay.
@@ -156,8 +155,6 @@ impl CliEnv {
 pub(crate) fn start(dir: &Path, listen: &str, variables: &[(&str, &str)]) -> Process {
     let mut command = program(dir, &["serve", "--listen", listen]);
     command.envs(variables.iter().copied());
-    // Some tests kill the server; a short lease frees its nodes soon.
-    command.env("LEASEHOLD__EMBEDDED__LEASE", "1s");
     let serve = Process::spawn(command);
     serve.wait_for_line(TIMEOUT, |line| line.contains("leasehold is running"));
     serve

@@ -18,4 +18,4 @@ mod work;
 use std::time::Duration;
 
 /// Generous for slow machines; conditions hold much sooner.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(180);

@@ -1,11 +1,9 @@
 //! Compares command output with `seen/`. `LEASEHOLD_BLESS=1` rewrites the files.
 
+use crate::TIMEOUT;
 use crate::cli_env::{CliEnv, normalize};
 use leasehold_testkit::{assert_snapshot_file, wait_until};
 use std::path::Path;
-use std::time::Duration;
-
-const TIMEOUT: Duration = Duration::from_secs(30);
 
 fn assert_snapshot(name: &str, actual: &str) {
     let file = Path::new(env!("CARGO_MANIFEST_DIR"))

@@ -101,7 +101,7 @@ fn lost_lease_kills_the_whole_process_group() {
         started.display()
     );
     let lease = [
-        "job", "work", "letters", "--lease", "5s", "--", "sh", "-c", &script,
+        "job", "work", "letters", "--lease", "10s", "--", "sh", "-c", &script,
     ];
     let _work = Process::spawn(program(env.dir(), &lease));
     let inner = || std::fs::read_to_string(&started).unwrap_or_default();

@@ -13,6 +13,7 @@ use leasehold_client::{Client, ClientError};
 use leasehold_core::{DefinitionId, Plan, RequestId, RequestStatus, VersionBody, WorkspaceId};
 use leasehold_testkit::{TestPostgres, eventually, temp_dir};
 use serde_json::{Value, json};
+use std::time::Instant;
 
 const QUEUE: &str = "payments";
 
@@ -80,18 +81,24 @@ fn problem(result: Result<DefinitionId, ClientError>) -> Problem {
     }
 }
 
-/// Claims one job over HTTP and returns whose params it has.
+/// Claims one job over HTTP and returns whose params it has. The job is never finished, so its lease lasts longer than the test.
 async fn claim(worker: &Client) -> String {
     let claim = ClaimOptions {
         worker: "acme-worker".to_owned(),
         max: 1,
-        lease_ms: None,
+        lease_ms: Some(3_600_000),
         wait_ms: 30_000,
     };
-    let claimed = worker.job_claim(QUEUE, &claim).await.unwrap();
-    let payload: Value = claimed.jobs[0].payload.read().unwrap();
-    let who = payload["input"]["params"]["who"].as_str();
-    who.unwrap().to_owned()
+    let begun = Instant::now();
+    loop {
+        let claimed = worker.job_claim(QUEUE, &claim).await.unwrap();
+        if let Some(job) = claimed.jobs.first() {
+            let payload: Value = job.payload.read().unwrap();
+            let who = payload["input"]["params"]["who"].as_str();
+            return who.unwrap().to_owned();
+        }
+        assert!(begun.elapsed() < TIMEOUT, "no job arrived");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 const WORKERS: usize = 2;
-const LEASE: Duration = Duration::from_secs(2);
+const LEASE: Duration = Duration::from_secs(5);
 
 /// Two workers; the test replaces one now and then.
 pub(crate) struct WorkerPool {

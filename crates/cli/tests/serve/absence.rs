@@ -45,10 +45,10 @@ async fn temporal_outage_fails_no_request() {
 
     blocking(|| server.stop()).unwrap();
     load(&workspace, Duration::from_secs(sized(10, 120))).await;
+    program::wait_for_lines(&serve, "engine unavailable; dispatch paused", 1).await;
     let counts = workspace.counts().await;
     assert_eq!(counts.dispatched, before, "{counts:?}");
     assert_eq!(counts.failed, 0, "{counts:?}");
-    assert!(program::lines(&serve, "engine unavailable; dispatch paused") > 0);
 
     blocking(|| server.start_again()).unwrap();
     let back = load(&workspace, Duration::from_secs(3)).await;

@@ -33,6 +33,7 @@ impl CrashEnv {
         let url = database.url().replace(server, &to_postgres.address());
         let serve = Program::new(&url, &to_temporal.address(), &namespace.name)
             .quick()
+            .patient()
             .set("log.level", program::VERBOSE)
             .start();
         let workspace = OrderWorkspace::new(database::store(database.url()), LIMIT).await;

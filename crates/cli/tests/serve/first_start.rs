@@ -61,13 +61,13 @@ async fn default_start_creates_a_store_and_a_key() {
     // The second start reuses the key.
     let mut restarted = program.start();
     assert_eq!(self::key(&program), key);
+    assert_eq!(get(&restarted, "/v1/me", &key).await.status, 200);
+    program::stop(&mut restarted);
     assert!(
         !restarted.log().contains("created (administrator)"),
         "{}",
         restarted.log()
     );
-    assert_eq!(get(&restarted, "/v1/me", &key).await.status, 200);
-    program::stop(&mut restarted);
     for process in [&serve, &restarted] {
         assert!(!process.log().contains(&key), "the key is logged");
     }

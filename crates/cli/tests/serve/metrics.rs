@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio_postgres::NoTls;
 
 const STEAL_LOCK: &str = include_str!("sql/steal_lock.sql");
+const RETURN_LOCK: &str = include_str!("sql/return_lock.sql");
 
 /// Metrics of requests, leases and locks. Excludes those that change by themselves: cycles, renewals, calls and durations.
 const WATCHED: &[&str] = &[
@@ -59,7 +60,7 @@ impl MetricsEnv {
         scraped
             .until("working", |now| {
                 let held = "leasehold_lock_held{lock=\"processExecutionQueue\"}";
-                now.has(held) && now.of(held) > 0.0
+                now.value(held) > 0.0
             })
             .await;
         Self {
@@ -129,27 +130,24 @@ async fn three_requests_change_the_request_metrics() {
     workspace
         .until("dispatched", |counts| counts.dispatched == 3)
         .await;
+    let waits = env.of_workspace("leasehold_workspace_wait_seconds_count");
+    let expected = moves([
+        ("leasehold_requests_enqueued_total", 3.0),
+        ("queue_processing_batch_size_count", 1.0),
+        ("queue_processing_batch_size_sum", 3.0),
+        ("queue_processing_duration_seconds_count", 1.0),
+        ("queue_items_dispatched_total", 3.0),
+        ("leasehold_dispatch_attempts_count", 3.0),
+        ("leasehold_dispatch_attempts_sum", 3.0),
+        ("leasehold_request_wait_seconds_count", 3.0),
+        (waits.as_str(), 3.0),
+    ]);
     let started = env.scraped.until("counted", |now| {
-        now.of("queue_processing_duration_seconds_count")
-            > before.of("queue_processing_duration_seconds_count")
-            && now.of("leasehold_requests{status=\"dispatched\"}") > 2.0
+        now.since(&before, WATCHED) == expected
+            && now.value("leasehold_requests{status=\"dispatched\"}") == 3.0
+            && now.value(&env.of_workspace("leasehold_workspace_slots_in_use")) == 3.0
     });
     let started = started.await;
-    let waits = env.of_workspace("leasehold_workspace_wait_seconds_count");
-    assert_eq!(
-        started.since(&before, WATCHED),
-        moves([
-            ("leasehold_requests_enqueued_total", 3.0),
-            ("queue_processing_batch_size_count", 1.0),
-            ("queue_processing_batch_size_sum", 3.0),
-            ("queue_processing_duration_seconds_count", 1.0),
-            ("queue_items_dispatched_total", 3.0),
-            ("leasehold_dispatch_attempts_count", 3.0),
-            ("leasehold_dispatch_attempts_sum", 3.0),
-            ("leasehold_request_wait_seconds_count", 3.0),
-            (waits.as_str(), 3.0),
-        ])
-    );
     let starts =
         "leasehold_engine_calls_total{engine=\"temporal\",call=\"start\",outcome=\"started\"}";
     assert_eq!(started.of(starts) - before.of(starts), 3.0);
@@ -159,22 +157,15 @@ async fn three_requests_change_the_request_metrics() {
     workspace
         .until("ended", |counts| counts.completed + counts.failed == 3)
         .await;
-    let ended = env.scraped.until("counted", |now| {
-        now.of("leasehold_requests_finished_total{status=\"failed\"}") > 0.0
-            && now.of("leasehold_requests_finished_total{status=\"completed\"}") > 1.0
-    });
-    let ended = ended.await;
-    assert_eq!(
-        ended.since(&started, WATCHED),
-        moves([
-            (
-                "leasehold_requests_finished_total{status=\"completed\"}",
-                2.0
-            ),
-            ("leasehold_requests_finished_total{status=\"failed\"}", 1.0),
-            ("queue_items_failed_total{reason=\"execution_failed\"}", 1.0),
-        ])
-    );
+    let expected = moves([
+        (
+            "leasehold_requests_finished_total{status=\"completed\"}",
+            2.0,
+        ),
+        ("leasehold_requests_finished_total{status=\"failed\"}", 1.0),
+        ("queue_items_failed_total{reason=\"execution_failed\"}", 1.0),
+    ]);
+    env.scraped.until_moved(&started, WATCHED, &expected).await;
     program::stop(&mut env.serve);
 }
 
@@ -185,28 +176,25 @@ async fn full_workspace_is_counted_once() {
     env.enqueue(&[wait(), wait(), wait(), wait(), wait()]).await;
     let full = |counts: &leasehold_store::request::Counts| counts.dispatched == 2;
     env.workspace.until("full", full).await;
+    let waits = env.of_workspace("leasehold_workspace_wait_seconds_count");
+    let expected = moves([
+        ("leasehold_requests_enqueued_total", 5.0),
+        ("queue_processing_batch_size_count", 1.0),
+        ("queue_processing_batch_size_sum", 2.0),
+        ("queue_processing_duration_seconds_count", 1.0),
+        ("queue_items_dispatched_total", 2.0),
+        ("queue_items_at_capacity_total", 1.0),
+        ("leasehold_dispatch_attempts_count", 2.0),
+        ("leasehold_dispatch_attempts_sum", 2.0),
+        ("leasehold_request_wait_seconds_count", 2.0),
+        (waits.as_str(), 2.0),
+    ]);
     let after = env.scraped.until("counted", |now| {
-        now.of("queue_processing_duration_seconds_count")
-            > before.of("queue_processing_duration_seconds_count")
-            && now.of("leasehold_requests{status=\"dispatched\"}") > 1.0
+        now.since(&before, WATCHED) == expected
+            && now.value("leasehold_requests{status=\"dispatched\"}") == 2.0
+            && now.value(&env.of_workspace("leasehold_workspace_slots_in_use")) == 2.0
     });
     let after = after.await;
-    let waits = env.of_workspace("leasehold_workspace_wait_seconds_count");
-    assert_eq!(
-        after.since(&before, WATCHED),
-        moves([
-            ("leasehold_requests_enqueued_total", 5.0),
-            ("queue_processing_batch_size_count", 1.0),
-            ("queue_processing_batch_size_sum", 2.0),
-            ("queue_processing_duration_seconds_count", 1.0),
-            ("queue_items_dispatched_total", 2.0),
-            ("queue_items_at_capacity_total", 1.0),
-            ("leasehold_dispatch_attempts_count", 2.0),
-            ("leasehold_dispatch_attempts_sum", 2.0),
-            ("leasehold_request_wait_seconds_count", 2.0),
-            (waits.as_str(), 2.0),
-        ])
-    );
     assert_eq!(
         after.of(&env.of_workspace("leasehold_workspace_slots")),
         2.0
@@ -217,7 +205,7 @@ async fn full_workspace_is_counted_once() {
     );
     assert_eq!(after.of("leasehold_requests{status=\"pending\"}"), 3.0);
     let older = env.scraped.until("older", |now| {
-        now.of("leasehold_requests_oldest_seconds{status=\"pending\"}")
+        now.value("leasehold_requests_oldest_seconds{status=\"pending\"}")
             > after.of("leasehold_requests_oldest_seconds{status=\"pending\"}")
     });
     older.await;
@@ -239,28 +227,21 @@ async fn rejected_start_is_counted_as_retry_and_then_as_failure() {
     env.workspace
         .until("failed", |counts| counts.failed == 1)
         .await;
-    let after = env.scraped.until("counted", |now| {
-        now.of("queue_processing_duration_seconds_count") > 1.0
-            && now.of("leasehold_requests{status=\"failed\"}") > 0.0
-    });
-    let after = after.await;
-    assert_eq!(
-        after.since(&before, WATCHED),
-        moves([
-            ("leasehold_requests_enqueued_total", 1.0),
-            ("queue_processing_batch_size_count", 2.0),
-            ("queue_processing_batch_size_sum", 2.0),
-            ("queue_processing_duration_seconds_count", 2.0),
-            ("leasehold_dispatch_failures_total{reason=\"refused\"}", 1.0),
-            ("leasehold_dispatch_attempts_count", 1.0),
-            ("leasehold_dispatch_attempts_sum", 2.0),
-            (
-                "queue_items_failed_total{reason=\"dispatch_exhausted\"}",
-                1.0
-            ),
-            ("leasehold_requests_finished_total{status=\"failed\"}", 1.0),
-        ])
-    );
+    let expected = moves([
+        ("leasehold_requests_enqueued_total", 1.0),
+        ("queue_processing_batch_size_count", 2.0),
+        ("queue_processing_batch_size_sum", 2.0),
+        ("queue_processing_duration_seconds_count", 2.0),
+        ("leasehold_dispatch_failures_total{reason=\"refused\"}", 1.0),
+        ("leasehold_dispatch_attempts_count", 1.0),
+        ("leasehold_dispatch_attempts_sum", 2.0),
+        (
+            "queue_items_failed_total{reason=\"dispatch_exhausted\"}",
+            1.0,
+        ),
+        ("leasehold_requests_finished_total{status=\"failed\"}", 1.0),
+    ]);
+    let after = env.scraped.until_moved(&before, WATCHED, &expected).await;
     let refused =
         "leasehold_engine_calls_total{engine=\"embedded\",call=\"start\",outcome=\"refused\"}";
     assert_eq!(after.of(refused), 2.0);
@@ -291,22 +272,23 @@ async fn engine_outage_costs_attempts_but_no_request() {
     proxy.refuse();
     proxy.cut();
     env.enqueue(&[wait()]).await;
+    let failures = |now: &Scrape, reason: &str| {
+        let series = format!("leasehold_dispatch_failures_total{{reason=\"{reason}\"}}");
+        now.of(&series) - before.of(&series)
+    };
+    // A scrape may see a batch before the failures of its starts.
     let down = env.scraped.until("down", |now| {
-        now.of("leasehold_engine_up") == 0.0
-            && now.of("leasehold_requests{status=\"pending\"}") > 0.0
+        let batches = now.of("queue_processing_batch_size_count")
+            - before.of("queue_processing_batch_size_count");
+        now.value("leasehold_engine_up") == 0.0
+            && now.value("leasehold_requests{status=\"pending\"}") > 0.0
             && now.of("queue_processing_duration_seconds_count")
                 > before.of("queue_processing_duration_seconds_count")
+            && failures(now, "unknown") + failures(now, "not_sent") == batches
     });
     let down = down.await;
     assert_eq!(down.of("leasehold_engine_allowance"), 0.0);
-    let batches = down.of("queue_processing_batch_size_count")
-        - before.of("queue_processing_batch_size_count");
-    let failures = |reason: &str| {
-        let series = format!("leasehold_dispatch_failures_total{{reason=\"{reason}\"}}");
-        down.of(&series) - before.of(&series)
-    };
-    assert_eq!(failures("unknown") + failures("not_sent"), batches);
-    assert_eq!(failures("refused"), 0.0);
+    assert_eq!(failures(&down, "refused"), 0.0);
     let untouched = [
         "queue_items_dispatched_total",
         "queue_items_failed_total",
@@ -319,26 +301,21 @@ async fn engine_outage_costs_attempts_but_no_request() {
 
     proxy.accept_again();
     proxy.pass();
+    let counted = [
+        "queue_items_dispatched_total",
+        "queue_items_failed_total",
+        "leasehold_dispatch_attempts_count",
+    ];
+    let expected = moves([
+        ("queue_items_dispatched_total", 1.0),
+        ("leasehold_dispatch_attempts_count", 1.0),
+    ]);
     let back = env.scraped.until("back", |now| {
-        now.of("leasehold_engine_up") > 0.0
-            && now.of("leasehold_requests{status=\"dispatched\"}") > 0.0
-            && now.of("queue_items_dispatched_total") > 0.0
+        now.value("leasehold_engine_up") > 0.0
+            && now.value("leasehold_requests{status=\"dispatched\"}") > 0.0
+            && now.since(&down, &counted) == expected
     });
-    let back = back.await;
-    assert_eq!(
-        back.since(
-            &down,
-            &[
-                "queue_items_dispatched_total",
-                "queue_items_failed_total",
-                "leasehold_dispatch_attempts_count"
-            ]
-        ),
-        moves([
-            ("queue_items_dispatched_total", 1.0),
-            ("leasehold_dispatch_attempts_count", 1.0),
-        ])
-    );
+    back.await;
     program::stop(&mut env.serve);
 }
 
@@ -349,6 +326,7 @@ async fn recovered_claims_are_counted_by_the_recovering_process() {
     let proxy = FaultProxy::to(namespace.address()).await;
     let dead = Program::new(database.url(), &proxy.address(), &namespace.name)
         .quick()
+        .patient()
         .set("log.level", program::VERBOSE);
     let mut killed = dead.start();
     program::wait_for_lines(&killed, program::LOCK_ACQUIRED, 1).await;
@@ -373,6 +351,7 @@ async fn recovered_claims_are_counted_by_the_recovering_process() {
         .await;
     let after = scraped.until("counted", |now| {
         now.of("queue_items_dispatched_total") > 1.0
+            && now.of("leasehold_dispatch_attempts_count") > 1.0
     });
     let after = after.await;
     assert_eq!(after.of("queue_stale_recovery_count"), 2.0);
@@ -409,14 +388,13 @@ async fn stolen_lock_is_counted_as_lost() {
         .unwrap();
     tokio::spawn(connection);
     assert_eq!(client.execute(STEAL_LOCK, &[]).await.unwrap(), 1);
-    let stolen = env
-        .scraped
-        .until("stolen", |now| now.of(refused) > before.of(refused));
-    let stolen = stolen.await;
-    assert_eq!(stolen.of(held), 0.0);
     let expected = moves([(lost, 1.0)]);
-    assert_eq!(stolen.since(&before, WATCHED), expected);
+    let stolen = env.scraped.until("stolen", |now| {
+        now.of(refused) > before.of(refused) && now.since(&before, WATCHED) == expected
+    });
+    assert_eq!(stolen.await.of(held), 0.0);
 
+    assert_eq!(client.execute(RETURN_LOCK, &[]).await.unwrap(), 1);
     let back = env.scraped.until("back", |now| now.of(held) > 0.0).await;
     assert_eq!(back.since(&before, WATCHED), expected);
     env.enqueue(&[wait()]).await;
@@ -437,10 +415,11 @@ async fn store_outage_omits_only_store_metrics() {
     let program = Program::new(&url, namespace.address(), &namespace.name);
     let mut serve = program.start();
     let scraped = ScrapeTarget::new(&program, &serve);
-    let before = scraped
-        .until("up", |now| now.of("leasehold_store_up") > 0.0)
+    scraped
+        .until("up", |now| {
+            now.of("leasehold_store_up") > 0.0 && now.has("leasehold_workspaces")
+        })
         .await;
-    assert!(before.has("leasehold_workspaces"));
     proxy.hold_requests();
     let away = scraped
         .until("down", |now| now.of("leasehold_store_up") == 0.0)
@@ -454,7 +433,9 @@ async fn store_outage_omits_only_store_metrics() {
     assert!(away.has("queue_items_dispatched_total"));
     proxy.pass();
     scraped
-        .until("up again", |now| now.of("leasehold_store_up") > 0.0)
+        .until("up again", |now| {
+            now.of("leasehold_store_up") > 0.0 && now.has("leasehold_workspaces")
+        })
         .await;
     program::stop(&mut serve);
 }

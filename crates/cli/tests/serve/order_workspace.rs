@@ -12,6 +12,7 @@ use leasehold_store::{Page, Store, fresh_id};
 use leasehold_testbed::{TestWorkspace, USER};
 use leasehold_testkit::eventually;
 use serde_json::Value;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -123,8 +124,13 @@ impl OrderWorkspace {
 
     /// The counts after the database has restarted.
     pub(crate) async fn counts_after_restart(&self) -> Counts {
-        self.until("reachable again", |_| true).await;
-        self.counts().await
+        let counts = Cell::new(None);
+        self.until("reachable again", |now| {
+            counts.set(Some(*now));
+            true
+        })
+        .await;
+        counts.get().unwrap()
     }
 
     pub(crate) async fn slots(&self) -> SlotUse {

@@ -38,6 +38,7 @@ async fn process_paused_between_claim_and_start_writes_nothing() {
     let proxy = FaultProxy::to(namespace.address()).await;
     let mut paused = Program::new(database.url(), &proxy.address(), &namespace.name)
         .quick()
+        .patient()
         .set("log.level", program::VERBOSE)
         .start();
     program::wait_for_lines(&paused, program::LOCK_ACQUIRED, 1).await;

@@ -64,16 +64,22 @@ impl Program {
         self
     }
 
-    /// Short leases and intervals, so that tests need not wait for the defaults.
+    /// Shorter leases and intervals, so that tests need not wait for the defaults. The leases outlast the pauses of a process on a busy machine.
     pub(crate) fn quick(self) -> Self {
-        self.set("dispatch.claim_lease", "2s")
-            .set("dispatch.lock_at_most_for", "2s")
+        self.set("dispatch.claim_lease", "10s")
+            .set("dispatch.lock_at_most_for", "10s")
             .set("dispatch.lock_retry", "200ms")
             .set("recovery.interval", "300ms")
-            .set("recovery.lock_at_most_for", "2s")
+            .set("recovery.lock_at_most_for", "10s")
             .set("follow.interval", "300ms")
-            .set("follow.lock_at_most_for", "2s")
-            .set("sweep.lock_at_most_for", "2s")
+            .set("follow.lock_at_most_for", "10s")
+            .set("sweep.lock_at_most_for", "10s")
+    }
+
+    /// Calls of Temporal that do not time out while a test holds them back.
+    pub(crate) fn patient(self) -> Self {
+        self.set("temporal.call_timeout", "5m")
+            .set("dispatch.start_timeout", "6m")
     }
 
     /// Runs another command with the same settings.

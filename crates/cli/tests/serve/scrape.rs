@@ -5,6 +5,7 @@ use crate::program::Program;
 use crate::{TIMEOUT, blocking};
 use leasehold_testkit::{HttpConnection, Process, check_metrics, eventually};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
@@ -83,13 +84,31 @@ impl ScrapeTarget {
         (answer.text(), answer.head)
     }
 
-    /// Scrapes until the condition holds; returns the last scrape.
+    /// Scrapes until the condition holds; returns that scrape. Series that are absent have no value, see [`Scrape::value`].
     pub(crate) async fn until(&self, what: &str, condition: impl Fn(&Scrape) -> bool) -> Scrape {
-        let held = eventually(TIMEOUT, async || condition(&self.scrape().await));
+        let last = RefCell::new(None);
+        let held = eventually(TIMEOUT, async || {
+            let now = self.scrape().await;
+            let holds = condition(&now);
+            last.replace(Some(now));
+            holds
+        });
         let held = held.await;
-        let last = self.scrape().await;
+        let last = last.into_inner();
         assert!(held, "not {what}: {last:#?}");
-        last
+        last.unwrap()
+    }
+
+    /// Scrapes until these metrics have changed since `before` by exactly the expected values.
+    pub(crate) async fn until_moved(
+        &self,
+        before: &Scrape,
+        metrics: &[&str],
+        expected: &BTreeMap<String, f64>,
+    ) -> Scrape {
+        let what = format!("changed by {expected:#?}");
+        self.until(&what, |now| now.since(before, metrics) == *expected)
+            .await
     }
 }
 
@@ -98,6 +117,11 @@ impl Scrape {
     pub(crate) fn of(&self, series: &str) -> f64 {
         let found = self.0.get(series);
         *found.unwrap_or_else(|| panic!("{series} is not in {self:#?}"))
+    }
+
+    /// The value of a series, or NaN if it is absent: a slow store omits its gauges from a scrape.
+    pub(crate) fn value(&self, series: &str) -> f64 {
+        self.0.get(series).copied().unwrap_or(f64::NAN)
     }
 
     pub(crate) fn has(&self, series: &str) -> bool {

@@ -7,17 +7,34 @@ use crate::program::{self, Program};
 use crate::temporal::Namespace;
 use leasehold_testkit::{FaultProxy, Process};
 use serde_json::json;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio_util::sync::CancellationToken;
 
+/// Requests that wait under load.
+const WAITING: u64 = 2_000;
 /// `dispatch.drain_timeout` in these tests.
 const DRAIN: Duration = Duration::from_secs(5);
-/// Extra time to release locks and exit.
-const MORE: Duration = Duration::from_secs(10);
+/// Extra time to release locks and exit on a slow machine; a call of a hanging Temporal takes longer.
+const MORE: Duration = Duration::from_secs(90);
 
 fn program(store: &str, temporal: &str, namespace: &str) -> Program {
     Program::new(store, temporal, namespace)
+        .patient()
         .set("dispatch.drain_timeout", "5s")
         .set("log.level", program::VERBOSE)
+}
+
+/// Keeps requests waiting until the process has ended, so that it stops under load however late the signal arrives.
+async fn load(workspace: Arc<OrderWorkspace>, ended: CancellationToken) {
+    while !ended.is_cancelled() {
+        workspace
+            .until("room for more load", |counts| {
+                counts.pending < WAITING || ended.is_cancelled()
+            })
+            .await;
+        workspace.enqueue_many(500, &json!({"do": "wait"})).await;
+    }
 }
 
 /// Asserts a successful exit in time.
@@ -36,15 +53,17 @@ async fn stop_under_load_leaves_no_claim() {
         .set("dispatch.drain_timeout", "60s")
         .start();
     let workspace = OrderWorkspace::new(database::store(database.url()), 100_000).await;
-    for _ in 0..4 {
-        workspace.enqueue_many(1000, &json!({"do": "wait"})).await;
-    }
+    let workspace = Arc::new(workspace);
+    let ended = CancellationToken::new();
+    let load = tokio::spawn(load(Arc::clone(&workspace), ended.clone()));
     workspace
         .until("some dispatched", |counts| counts.dispatched >= 50)
         .await;
     serve.terminate();
     let status = blocking(|| serve.wait(Duration::from_secs(60) + MORE));
     assert!(status.success(), "{status}");
+    ended.cancel();
+    load.await.unwrap();
     let counts = workspace.counts().await;
     assert_eq!(counts.claimed, 0, "{counts:?}");
     assert_eq!(counts.failed, 0, "{counts:?}");

@@ -86,19 +86,11 @@ fn named<'a>(spans: &'a [ReceivedSpan], name: &str) -> &'a ReceivedSpan {
     found[0]
 }
 
-/// The trace, once the spans of the request have arrived.
+/// The trace, once all spans of the request have arrived; they may arrive in several exports.
 fn wait_for_trace(receiver: &OtlpReceiver) -> Vec<ReceivedSpan> {
-    let has = |spans: &[ReceivedSpan], name: &str| {
-        spans
-            .iter()
-            .any(|span| span.trace == TRACE && span.name == name)
-    };
-    blocking(|| {
-        receiver.wait_for(TIMEOUT, |spans| {
-            has(spans, "step:process_item")
-                && has(spans, "POST /v1/workspaces/{workspace}/requests")
-        })
-    });
+    let count = expected("").len();
+    let of_trace = |spans: &[ReceivedSpan]| spans.iter().filter(|s| s.trace == TRACE).count();
+    blocking(|| receiver.wait_for(TIMEOUT, |spans| of_trace(spans) >= count));
     receiver.trace(TRACE)
 }
 
@@ -149,7 +141,10 @@ fn assert_nested(spans: &[ReceivedSpan]) {
 fn assert_linked(receiver: &OtlpReceiver, item: &ReceivedSpan) -> ReceivedSpan {
     let (trace, id) = item.links[0].clone();
     assert_ne!(trace, TRACE);
-    let came = |spans: &[ReceivedSpan]| spans.iter().any(|span| span.id == id);
+    let came = |spans: &[ReceivedSpan]| {
+        let query = |span: &ReceivedSpan| span.trace == trace && span.name == "db:query";
+        spans.iter().any(|span| span.id == id) && spans.iter().any(query)
+    };
     blocking(|| receiver.wait_for(TIMEOUT, came));
     let batch = receiver.trace(&trace);
     let flow = named(&batch, "flow:queue_processing");
@@ -361,7 +356,8 @@ async fn collector_outage_is_logged_once_and_drops_only_spans() {
     let receiver = OtlpReceiver::at(collector);
     let id = enqueue(&serve, &program, &workspace, &traceparent("01")).await;
     workspace.dispatched(id).await;
-    wait_for_trace(&receiver);
+    let item = |span: &ReceivedSpan| span.trace == TRACE && span.name == "step:process_item";
+    blocking(|| receiver.wait_for(TIMEOUT, |spans| spans.iter().any(item)));
     program::wait_for_lines(&serve, "trace export recovered", 1).await;
     program::stop(&mut serve);
 }

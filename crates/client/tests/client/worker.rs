@@ -28,6 +28,8 @@ on_both!(
 );
 
 const NEVER: Duration = Duration::from_secs(3600);
+/// Less than a claim waits at the server, so that only a notification can end the wait; generous for a slow machine.
+const AT_ONCE: Duration = Duration::from_secs(20);
 
 fn worker(client: Client) -> WorkerBuilder {
     Worker::builder(Arc::new(HttpSource::new(client)))
@@ -123,7 +125,7 @@ async fn job_enqueued_while_the_worker_sleeps_starts_at_once(on: BackendKind) {
         let begun = Instant::now();
         let ids = enqueue(&server, QUEUE, "quick", 1).await;
         until_is(&server, ids[0], JobStatus::Completed).await;
-        assert!(begun.elapsed() < WAIT_TIMEOUT / 3, "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < AT_ONCE, "{:?}", begun.elapsed());
     }
     assert_eq!(started.stop().await.completed, 5);
 }
@@ -191,7 +193,7 @@ async fn lost_lease_cancels_the_handler(on: BackendKind) {
         }
     };
     let started = worker(server.worker_client().await)
-        .lease(Duration::from_millis(600))
+        .lease(Duration::from_secs(6))
         .handler("do", handler)
         .build()
         .unwrap()
@@ -228,7 +230,7 @@ async fn leases_are_renewed(on: BackendKind) {
         }
     };
     let started = worker(server.worker_client().await)
-        .lease(Duration::from_millis(900))
+        .lease(Duration::from_secs(6))
         .handler("do", handler)
         .build()
         .unwrap()

@@ -10,4 +10,4 @@ mod top;
 use std::time::Duration;
 
 /// Timeout for conditions that should hold soon.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(180);

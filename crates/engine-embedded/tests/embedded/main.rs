@@ -12,6 +12,7 @@ use leasehold_store::Store;
 use leasehold_testbed::{BackendKind, BackendOptions, TestBackend};
 use std::any::Any;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -19,7 +20,12 @@ const IDENTITY: &str = "embedded";
 
 /// Creates an engine on this store with node workers and a timeout sweeper, which live as long as the fixture.
 fn on(store: Arc<dyn Store>, guard: impl Any + Send + Sync) -> EngineFixture {
-    let runners = runners(&store, &NodeRunnerOptions::default());
+    // Longer than the pauses of a busy machine: the cases count attempts.
+    let options = NodeRunnerOptions {
+        lease: Duration::from_secs(60),
+        ..NodeRunnerOptions::default()
+    };
+    let runners = runners(&store, &options);
     let sweeper = TimeoutSweeper::new(store.clone(), IDENTITY, TimeoutSweeperOptions::default());
     let mut tasks = JoinSet::new();
     tasks.spawn(async move { leasehold_service::run(&sweeper, &CancellationToken::new()).await });

@@ -22,7 +22,6 @@ async fn engine_and_runner_resume_after_a_database_outage() {
     let proxy = FaultProxy::to(server).await;
     let options = BackendOptions {
         connections: 10,
-        connect_timeout: Duration::from_secs(1),
         proxy: Some(proxy.address()),
         ..BackendOptions::default()
     };

@@ -25,7 +25,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 /// Limit on waiting for an expected event; long enough for a slow machine.
-const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(180);
 
 fn options() -> TemporalOptions {
     TemporalOptions {

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 mod denied;
 mod http_server;
 
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(60);
 
 fn get(url: impl Into<String>) -> HttpCall {
     HttpCall {

@@ -153,10 +153,15 @@ async fn late_dispatcher_cannot_write(on: BackendKind) {
         .await;
 }
 
-/// Returns options with a short claim lease.
-fn short_lease() -> DispatcherOptions {
+/// Expires while a dispatcher is stalled.
+const SHORT_LEASE: Duration = Duration::from_millis(600);
+/// Renewed after a third of it, which a busy machine may delay by seconds.
+const RENEWED_LEASE: Duration = Duration::from_secs(6);
+
+/// Returns options with this claim lease.
+fn leased_for(claim_lease: Duration) -> DispatcherOptions {
     DispatcherOptions {
-        claim_lease: Duration::from_millis(600),
+        claim_lease,
         ..parallel("dispatcher")
     }
 }
@@ -167,7 +172,7 @@ async fn claims_of_a_living_dispatcher_are_renewed(on: BackendKind) {
     let id = env.enqueue_one(&workspace).await;
     let hold = barrier();
     env.engine.inject(id, &[Fault::WaitsBefore(hold.clone())]);
-    let (_stop, running) = begin_cycle(env.dispatcher_with(short_lease()));
+    let (_stop, running) = begin_cycle(env.dispatcher_with(leased_for(RENEWED_LEASE)));
     env.until_all(&workspace, &[id], RequestStatus::Claimed)
         .await;
     let first = env.get(&workspace, id).await.lease_expires_at.unwrap();
@@ -175,7 +180,7 @@ async fn claims_of_a_living_dispatcher_are_renewed(on: BackendKind) {
     until("the first lease would have expired", async || {
         round(&recoverer).await;
         let request = env.get(&workspace, id).await;
-        request.lease_expires_at.unwrap() > first + Duration::from_millis(600)
+        request.lease_expires_at.unwrap() > first + RENEWED_LEASE
     })
     .await;
     hold.add_permits(1);
@@ -193,12 +198,12 @@ async fn stalled_dispatcher_sends_no_start(on: BackendKind) {
     // A stalled process renews nothing either.
     let blocked = StoreFault::Waits(barrier());
     env.faults.inject("request_renew", &[blocked]);
-    let (_stop, running) = begin_cycle(env.dispatcher_with(short_lease()));
+    let (_stop, running) = begin_cycle(env.dispatcher_with(leased_for(SHORT_LEASE)));
     env.until_all(&workspace, &[id], RequestStatus::Claimed)
         .await;
     let claimed = Instant::now();
     until("its lease has expired", async || {
-        claimed.elapsed() > Duration::from_millis(600)
+        claimed.elapsed() > SHORT_LEASE
     })
     .await;
     hold.add_permits(1);

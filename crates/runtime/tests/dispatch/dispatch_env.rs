@@ -69,7 +69,6 @@ impl DispatchEnv {
             clock: setup
                 .manual_clock
                 .then(|| ManualClock::starting_at(Timestamp::now())),
-            connect_timeout: Duration::from_secs(2),
             notify: !setup.no_notifications,
             proxy: setup.postgres,
             readers: 1,

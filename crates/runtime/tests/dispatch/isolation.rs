@@ -61,7 +61,7 @@ async fn hanging_item_does_not_affect_others(on: BackendKind) {
     let (workspace, others, bad) = five(&env).await;
     env.engine.inject(bad, &[Fault::Hangs]);
     let dispatcher = env.dispatcher_with(DispatcherOptions {
-        start_timeout: Duration::from_secs(4),
+        start_timeout: Duration::from_secs(10),
         ..options("dispatcher")
     });
     let done = cycle(&dispatcher).await;

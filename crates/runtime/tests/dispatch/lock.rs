@@ -181,13 +181,15 @@ async fn database_lost_at_the_lock() {
 /// A lock without extension would expire during a batch that takes longer than its lease.
 async fn lock_is_extended_during_a_long_batch() {
     use crate::faulty_engine::{Fault, barrier};
+    /// Extended after a third of it, which a busy machine may delay by seconds.
+    const LOCK: Duration = Duration::from_secs(6);
     let env = DispatchEnv::new(BackendKind::Postgres).await;
     let workspace = env.workspace(1).await;
     let id = env.enqueue_one(&workspace).await;
     let hold = barrier();
     env.engine.inject(id, &[Fault::WaitsBefore(hold.clone())]);
     let mut quick = named("first");
-    quick.lock.at_most_for = Duration::from_millis(900);
+    quick.lock.at_most_for = LOCK;
     let first = env.run(quick);
     env.until_all(&workspace, &[id], RequestStatus::Claimed)
         .await;
@@ -199,7 +201,7 @@ async fn lock_is_extended_during_a_long_batch() {
     let second = env.dispatcher_with(named("second"));
     until("the first lease of the lock has passed", async || {
         assert!(!may_work(&second).await);
-        until_when().await > taken_until + Duration::from_millis(900)
+        until_when().await > taken_until + LOCK
     })
     .await;
     hold.add_permits(1);

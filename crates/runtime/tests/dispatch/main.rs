@@ -60,9 +60,9 @@ use leasehold_testkit::logs;
 use std::time::Duration;
 
 /// How long a scenario waits for a condition; generous, for a slow machine.
-const WAIT_TIMEOUT: Duration = Duration::from_secs(30);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long one scenario may run.
-const SCENARIO_TIMEOUT: Duration = Duration::from_secs(100);
+const SCENARIO_TIMEOUT: Duration = Duration::from_secs(400);
 
 async fn run_scenario(scenario: impl Future<Output = ()>) {
     let over = tokio::time::timeout(SCENARIO_TIMEOUT, scenario).await;

@@ -18,6 +18,7 @@ scenarios! {
 fn one_by_one() -> DispatcherOptions {
     DispatcherOptions {
         concurrency: 1,
+        drain_timeout: NEVER,
         ..options("dispatcher")
     }
 }

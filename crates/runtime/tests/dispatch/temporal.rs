@@ -106,9 +106,15 @@ impl Temporal {
             ..PollWorkflowTaskQueueRequest::default()
         };
         let mut connection = self.connection().await;
-        let poll = connection.poll_workflow_task_queue(request.into_request());
-        let answer = tokio::time::timeout(WAIT_TIMEOUT, poll).await.unwrap();
-        answer.unwrap().into_inner()
+        loop {
+            let poll = connection.poll_workflow_task_queue(request.clone().into_request());
+            let answer = tokio::time::timeout(WAIT_TIMEOUT, poll).await.unwrap();
+            let task = answer.unwrap().into_inner();
+            // A poll without a task ends after a minute.
+            if !task.task_token.is_empty() {
+                return task;
+            }
+        }
     }
 
     /// Polls the next workflow task and answers with one command. Returns the workflow id and its argument.

@@ -1,6 +1,6 @@
 //! Unknown starts: the execution keeps its slot, and the same start is repeated until its outcome is known.
 
-use crate::dispatch_env::{DispatchEnv, Setup};
+use crate::dispatch_env::{DispatchEnv, Setup, until};
 use crate::faulty_engine::Fault;
 use crate::faulty_store::StoreFault;
 use crate::fixtures::cycle;
@@ -76,24 +76,28 @@ async fn answer_of_a_start_is_lost_on_the_way(on: BackendKind) {
     let setup = Setup {
         manual_clock: true,
         temporal: Some(proxy.address()),
-        call_timeout: Some(Duration::from_millis(700)),
+        call_timeout: Some(Duration::from_secs(5)),
         ..Setup::default()
     };
     let env = DispatchEnv::with(on, setup).await;
     let workspace = env.workspace(1).await;
     let id = env.enqueue_one(&workspace).await;
     let dispatcher = env.dispatcher();
-    leasehold_engine::Engine::health(&*env.engine)
-        .await
-        .unwrap();
+    until("the engine is connected", async || {
+        leasehold_engine::Engine::health(&*env.engine).await.is_ok()
+    })
+    .await;
     proxy.hold_responses();
     assert_eq!(cycle(&dispatcher).await.released, 1);
     let execution = env.execution(&workspace, id).await;
     assert_eq!(env.in_use(&workspace).await, 1);
     proxy.cut();
     proxy.pass();
-    env.pass_backoffs();
-    assert_eq!(cycle(&dispatcher).await.dispatched, 1);
+    until("the start is repeated", async || {
+        env.pass_backoffs();
+        cycle(&dispatcher).await.dispatched == 1
+    })
+    .await;
     assert_eq!(env.execution(&workspace, id).await, execution);
     env.assert_one_run_each(vec![execution]).await;
 }

@@ -3,8 +3,12 @@
 use axum::http::Method;
 use leasehold_server::ServerOptions;
 use leasehold_testbed::TestServer;
+use leasehold_testkit::eventually;
 use serde_json::{Value, json};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How often a scenario is repeated that a slow machine made meaningless.
+const ATTEMPTS: usize = 20;
 
 #[tokio::test]
 async fn workspace_over_its_rate_limit_is_rejected_with_any_key() {
@@ -14,20 +18,30 @@ async fn workspace_over_its_rate_limit_is_rejected_with_any_key() {
         ..ServerOptions::default()
     };
     let server = TestServer::with_options(options).await;
-    let (loud, quiet) = (server.workspace(1).await, server.workspace(1).await);
-    server.get(&loud.path(""), &loud.key).await.expect(200);
-    server.get(&loud.path(""), &server.admin).await.expect(200);
-    for key in [&loud.key, &server.admin] {
-        let answer = server.get(&loud.path(""), key).await;
-        assert_eq!((answer.status, answer.header("retry-after")), (429, "1"));
-        answer.expect_problem("rate_limited", "");
+    let quiet = server.workspace(1).await;
+    for _ in 0..ATTEMPTS {
+        let loud = server.workspace(1).await;
+        let begun = Instant::now();
+        server.get(&loud.path(""), &loud.key).await.expect(200);
+        server.get(&loud.path(""), &server.admin).await.expect(200);
+        let over = [
+            server.get(&loud.path(""), &loud.key).await,
+            server.get(&loud.path(""), &server.admin).await,
+            server.get("/v1/me", &loud.key).await,
+        ];
+        if begun.elapsed() >= Duration::from_secs(1) {
+            // The machine was too slow: another call was allowed meanwhile.
+            continue;
+        }
+        for answer in over {
+            assert_eq!((answer.status, answer.header("retry-after")), (429, "1"));
+            answer.expect_problem("rate_limited", "");
+        }
+        server.get(&quiet.path(""), &quiet.key).await.expect(200);
+        server.get("/v1/me", &server.admin).await.expect(200);
+        return;
     }
-    server
-        .get("/v1/me", &loud.key)
-        .await
-        .expect_problem("rate_limited", "");
-    server.get(&quiet.path(""), &quiet.key).await.expect(200);
-    server.get("/v1/me", &server.admin).await.expect(200);
+    panic!("five calls took longer than a second {ATTEMPTS} times");
 }
 
 #[tokio::test]
@@ -117,15 +131,19 @@ async fn scrapes_read_the_store_at_most_once_a_second() {
     let server = TestServer::new().await;
     let asked = "leasehold_store_calls_total{call=\"workspace_overview\",outcome=\"ok\"} ";
     let begun = Instant::now();
-    for _ in 0..20 {
+    let times = async || {
         let shown = server.get("/metrics", &server.admin).await.text;
         let times = shown.lines().find_map(|line| line.strip_prefix(asked));
-        let times: u64 = times.unwrap().parse().unwrap();
-        assert!(
-            (1..=1 + begun.elapsed().as_secs()).contains(&times),
-            "{times}"
-        );
+        let times: u64 = times.map_or(0, |times| times.parse().unwrap());
+        assert!(times <= 1 + begun.elapsed().as_secs(), "{times}");
+        times
+    };
+    for _ in 0..20 {
+        times().await;
     }
+    // A slow machine may read the store after a scrape has been answered.
+    let read = eventually(Duration::from_secs(60), async || times().await >= 1);
+    assert!(read.await, "the store is not read");
 }
 
 #[tokio::test]

@@ -50,7 +50,7 @@ async fn open_jobs_of_a_worker_key_are_limited_by_bytes(kind: BackendKind) {
         let path = format!("/v1/jobs/{id}/cancel");
         server.post(&path, &key, Value::Null).await.expect(200);
     }
-    let room = eventually(Duration::from_secs(10), || async {
+    let room = eventually(Duration::from_secs(60), || async {
         post("mail", &key, batch(1)).await.status == 201
     });
     assert!(room.await, "ended jobs release their bytes");

@@ -97,7 +97,7 @@ async fn admitted_requests_make_room_in_the_backlog() {
         .await
         .expect_problem("backlog_full", "");
     server.claim(1).await;
-    let room = eventually(Duration::from_secs(10), || async {
+    let room = eventually(Duration::from_secs(60), || async {
         server
             .post(&path, &workspace.key, workspace.order())
             .await
@@ -204,7 +204,7 @@ async fn open_bytes_are_limited(kind: BackendKind) {
     let own = claimed.iter().find(|c| c.workspace == workspace.workspace);
     let execution = own.unwrap().execution;
     server.finish(execution, ExecutionEnd::Completed).await;
-    let room = eventually(Duration::from_secs(10), || async {
+    let room = eventually(Duration::from_secs(60), || async {
         server.post(&path, &workspace.key, order()).await.status == 201
     });
     assert!(room.await, "the ended request released its bytes");

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// Time limit for an event.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// One block of an event stream.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -39,7 +39,7 @@ async fn undelivered_jobs_are_returned_at_stop(on: BackendKind) {
             .map(|number| tokio::spawn(claim_with_long_poll(address, server.admin.clone(), number)))
             .collect();
         let all_wait = async || server.state.waiting_claims() == WAITING;
-        assert!(eventually(Duration::from_secs(30), all_wait).await);
+        assert!(eventually(Duration::from_secs(120), all_wait).await);
         let store = server.store.clone();
         let enqueueing = tokio::spawn(async move {
             for _ in 0..WAITING {
@@ -48,7 +48,7 @@ async fn undelivered_jobs_are_returned_at_stop(on: BackendKind) {
             }
         });
         let some_got_one = async || server.state.waiting_claims() < WAITING - 2;
-        assert!(eventually(Duration::from_secs(30), some_got_one).await);
+        assert!(eventually(Duration::from_secs(120), some_got_one).await);
         server.stop.cancel();
         assert_eq!(serving.await.unwrap().cut, 0);
         let filter = JobFilter {

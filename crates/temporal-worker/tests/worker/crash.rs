@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
+use tokio::sync::Semaphore;
 
 const EXECUTIONS: usize = 60;
 const QUEUE: &str = "crash";
@@ -72,14 +73,17 @@ fn work(directory: &Path, temporal: &str, url: &str, key: &str) -> Process {
     spawn(directory, &arguments, &variables)
 }
 
-/// Starts the worker of the task queue, which keeps running.
-fn start_worker(client: Client, runs: RunCounts) -> WorkerHandle {
+/// Starts the worker of the task queue, which keeps running. The last task of an execution waits for a permit.
+fn start_worker(client: Client, runs: RunCounts, permits: Arc<Semaphore>) -> WorkerHandle {
     let worker = Worker::builder(Arc::new(HttpSource::new(client))).queue(QUEUE);
     let worker = worker.handler("work", move |task: Value, _: JobContext| {
-        let runs = runs.clone();
+        let (runs, permits) = (runs.clone(), permits.clone());
         async move {
             let id = format!("{}/{}", task["execution_id"], task["node_id"]);
             *runs.lock().unwrap().entry(id).or_default() += 1;
+            if task["node_id"] == "last" {
+                permits.acquire().await?.forget();
+            }
             Ok(json!("done"))
         }
     });
@@ -143,7 +147,10 @@ async fn killed_worker_and_temporal_lose_and_repeat_no_job() {
     );
     let key = client.key_create(&key).await.unwrap().secret;
     let runs = RunCounts::default();
-    let task_worker = start_worker(Client::new(&url, &key).unwrap(), runs.clone());
+    // Not all executions can end before the kill, however late it comes.
+    let permits = Arc::new(Semaphore::new(EXECUTIONS / 3));
+    let task_client = Client::new(&url, &key).unwrap();
+    let task_worker = start_worker(task_client, runs.clone(), permits.clone());
     let called = LocalServer::start().await;
     let mut worker = work(directory.path(), &address, &url, &key);
     let workspace = enqueue(&client, &called.url("/echo")).await;
@@ -159,6 +166,7 @@ async fn killed_worker_and_temporal_lose_and_repeat_no_job() {
         before.requests.completed < EXECUTIONS as u64,
         "all completed before the kill"
     );
+    permits.add_permits(EXECUTIONS);
     blocking(|| temporal.start_again()).unwrap();
     let mut worker = work(directory.path(), &address, &url, &key);
     until(&client, workspace, "done", |state| {

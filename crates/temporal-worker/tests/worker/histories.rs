@@ -9,7 +9,6 @@ use leasehold_engine_conformance::{EngineFixture, TaskWorkers};
 use leasehold_testkit::TestTemporal;
 use serde_json::{Value, json};
 use std::path::Path;
-use std::time::Duration;
 use temporalio_client::grpc::WorkflowService;
 use temporalio_client::tonic::IntoRequest;
 use temporalio_client::{Connection, ConnectionOptions, Url};
@@ -183,7 +182,7 @@ async fn queued_job_of_a_cancelled_execution_is_cancelled() {
     g.wait_queued().await;
     g.engine.cancel(start.execution, "test").await.unwrap();
     ended(&g, &start, ExecutionEnd::Cancelled).await;
-    let gone = leasehold_testkit::eventually(Duration::from_secs(30), async || {
+    let gone = leasehold_testkit::eventually(g.timeout, async || {
         let counts = g.store.queue_counts(QUEUE).await;
         counts.is_ok_and(|counts| counts.ready + counts.running == 0)
     });

@@ -12,4 +12,4 @@ mod temporal_fixture;
 use std::time::Duration;
 
 /// Limit on waiting for an expected event; long enough for a slow machine.
-const WAIT_TIMEOUT: Duration = Duration::from_secs(90);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(300);

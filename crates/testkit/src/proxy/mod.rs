@@ -16,7 +16,7 @@ use crate::port::free_port;
 use listener::{Command, PendingCommand};
 pub use traffic::Traffic;
 
-const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(180);
 /// Another process can take a port before the proxy binds it.
 const START_ATTEMPTS: u32 = 5;
 
@@ -162,7 +162,7 @@ impl FaultProxy {
     /// Waits until at least `bytes` bytes from clients are held.
     ///
     /// # Panics
-    /// When that takes longer than a minute.
+    /// When that takes longer than three minutes.
     pub async fn wait_for_held_requests(&self, bytes: u64) {
         self.wait_until(|traffic| traffic.request_bytes_held >= bytes)
             .await;
@@ -171,7 +171,7 @@ impl FaultProxy {
     /// Waits until at least `bytes` bytes from the server are held.
     ///
     /// # Panics
-    /// When that takes longer than a minute.
+    /// When that takes longer than three minutes.
     pub async fn wait_for_held_responses(&self, bytes: u64) {
         self.wait_until(|traffic| traffic.response_bytes_held >= bytes)
             .await;
@@ -180,7 +180,7 @@ impl FaultProxy {
     /// Waits until the counters satisfy a condition.
     ///
     /// # Panics
-    /// When that takes longer than a minute.
+    /// When that takes longer than three minutes.
     pub async fn wait_until(&self, mut condition: impl FnMut(&Traffic) -> bool) {
         let mut traffic = self.traffic.subscribe();
         let waited =

@@ -13,11 +13,12 @@ const AHEAD: &str = "+2h";
 const BEHIND: &str = "-2h";
 const TWO_HOURS: i64 = 2 * 60 * 60;
 
-const LEASE: Duration = Duration::from_secs(2);
+/// Outlasts the pauses of a process on a busy machine.
+const LEASE: Duration = Duration::from_secs(9);
 /// The delay of a retry and of a scheduled job.
 const WAIT: Duration = Duration::from_secs(1);
 /// Tolerance for a slow machine; far below two hours.
-const LATE: Duration = Duration::from_secs(10);
+const LATE: Duration = Duration::from_secs(600);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clock_two_hours_ahead_keeps_leases_and_retry_delays() {
@@ -67,7 +68,7 @@ async fn check_leases_and_retry_delays(clock: &str, off: i64) {
         "the worker's clock is off by {wrong} s"
     );
 
-    let long = enqueue(&database, |instructions, _| instructions.takes = LEASE * 4).await;
+    let long = enqueue(&database, |instructions, _| instructions.takes = LEASE * 2).await;
     let failing = enqueue(&database, |instructions, _| instructions.fails_once = true).await;
     let hanging = enqueue(&database, |instructions, job| {
         instructions.hangs_once = true;
@@ -81,7 +82,7 @@ async fn check_leases_and_retry_delays(clock: &str, off: i64) {
     let [claim] = &history.claims_of(long)[..] else {
         panic!("the lease of {long} was lost");
     };
-    assert!(history.lease_end(claim).1 >= 4, "the lease was not renewed");
+    assert!(history.lease_end(claim).1 >= 2, "the lease was not renewed");
     database.assert_completed_by(long, claim, 1).await;
 
     // First claim, half a lease if the handler hangs, the retry delay, second claim.

@@ -23,10 +23,11 @@ async fn claims_never_exceed_the_queue_limit() {
     let database = JobDatabase::new().await;
     let queues = [QUEUE];
     limit(&database, QUEUE, LIMITS[0]).await;
-    let processes = run_under_changing_limits(&database, &queues, async |next| {
+    let (processes, jobs) = run_under_changing_limits(&database, &queues, async |next| {
         limit(&database, QUEUE, next).await;
-    });
-    let summary = assert_all_completed(&database, processes.await).await;
+    })
+    .await;
+    let summary = assert_all_completed(&database, processes, jobs).await;
     assert_limits_reached(&summary, &LIMITS);
 }
 
@@ -45,32 +46,45 @@ async fn claims_never_exceed_the_global_job_limit() {
             .unwrap()
     };
     set(LIMITS[0]).await;
-    let processes = run_under_changing_limits(&database, &queues, set).await;
-    let summary = assert_all_completed(&database, processes).await;
+    let (processes, jobs) = run_under_changing_limits(&database, &queues, set).await;
+    let summary = assert_all_completed(&database, processes, jobs).await;
     assert_limits_reached(&summary, &[&LIMITS[..], &[5]].concat());
 }
 
-/// Runs the processes until all jobs are completed, and sets the next limit after each part.
+/// Runs the processes until all jobs are completed, and sets the next limit after each part. Returns the processes and the number of jobs.
 async fn run_under_changing_limits(
     database: &JobDatabase,
     queues: &[&str],
     set: impl AsyncFn(u32),
-) -> Vec<Child> {
+) -> (Vec<Child>, usize) {
     for queue in queues {
         raise_max_attempts(database, queue).await;
-        enqueue(&*database.store, queue, jobs() / queues.len()).await;
     }
     let processes: Vec<Child> = (0..PROCESSES)
         .map(|number| Child::start(&config(database, queues, number)))
         .collect();
+    // All processes run by now, so that each gets some of the jobs.
+    let enqueue_each = async |count: usize| {
+        for queue in queues {
+            enqueue(&*database.store, queue, count).await;
+        }
+        count * queues.len()
+    };
+    let mut enqueued = enqueue_each(jobs() / queues.len()).await;
     let mut completed = 0;
     for limits in LIMITS.windows(2) {
         completed += jobs_under(limits[0]);
         database.until_completed(queues, completed).await;
         set(limits[1]).await;
+        // On a busy machine more jobs may have ended before the limit changed: replaces them, so that jobs are left for every limit.
+        let ahead = database.completed(queues).await as usize - completed;
+        if ahead > 0 {
+            enqueued += enqueue_each(ahead.div_ceil(queues.len())).await;
+            completed += ahead;
+        }
     }
-    database.until_completed(queues, jobs()).await;
-    processes
+    database.until_completed(queues, enqueued).await;
+    (processes, enqueued)
 }
 
 /// Adds a few jobs for low limits, under which jobs of the limit before are still running.
@@ -94,7 +108,11 @@ fn config(database: &JobDatabase, queues: &[&str], number: usize) -> ProcessConf
 }
 
 /// Asserts that every job completed, no rows are left, many leases were lost, and no commit exceeded a limit.
-async fn assert_all_completed(database: &JobDatabase, processes: Vec<Child>) -> Summary {
+async fn assert_all_completed(
+    database: &JobDatabase,
+    processes: Vec<Child>,
+    jobs: usize,
+) -> Summary {
     let mut totals = WorkTotals::default();
     for process in processes {
         let more = process.terminate();
@@ -105,7 +123,7 @@ async fn assert_all_completed(database: &JobDatabase, processes: Vec<Child>) -> 
     }
     assert_eq!(database.leftover_rows().await, [0; 4]);
     // A worker whose result arrived late may not know that it was written.
-    assert!(totals.completed <= jobs() as u64, "{totals:?}");
+    assert!(totals.completed <= jobs as u64, "{totals:?}");
     assert!(totals.lost >= 30, "too few leases were lost: {totals:?}");
     let summary = database.history().await.check();
     assert!(summary.over_lowered_limit > 0, "{summary:?}");

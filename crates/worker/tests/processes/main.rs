@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Limit on waiting for an expected event; long enough for a slow machine.
-const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(300);
 /// A poll interval so long that only notifications wake a worker.
 const NEVER: Duration = Duration::from_secs(3600);
 

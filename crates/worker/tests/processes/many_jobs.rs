@@ -127,7 +127,7 @@ async fn run(store: Arc<dyn Store>) {
         let ended: u64 = ended.map(|stats| stats.completed + stats.failed).sum();
         std::future::ready(ended >= u64::from(jobs()))
     };
-    let all = eventually(Duration::from_secs(300), ended).await;
+    let all = eventually(Duration::from_secs(900), ended).await;
     let mut stats = Vec::new();
     for worker in workers {
         stats.push(worker.stop().await);

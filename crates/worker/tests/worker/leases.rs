@@ -30,10 +30,10 @@ on_both!(
     lease_is_kept_with_store_clock_two_hours_behind,
 );
 
-/// Renewed every 100 ms.
-const LEASE: Duration = Duration::from_millis(300);
-/// Renewed every second: long enough that a slow machine does not lose it.
-const SAFE_LEASE: Duration = Duration::from_secs(3);
+/// Expires during a test, but not before the handlers have started on a slow machine.
+const LEASE: Duration = Duration::from_secs(3);
+/// Renewed after a third of it: long enough that a slow machine does not lose it.
+const SAFE_LEASE: Duration = Duration::from_secs(8);
 /// Not renewed during a test.
 const LONG: Duration = Duration::from_secs(3600);
 
@@ -110,7 +110,8 @@ async fn assert_lease_is_kept(env: WorkerEnv) {
     let worker = waiters.start(&env, SAFE_LEASE, 2);
     let id = env.enqueue("send", json!(null)).await;
     waiters.until_started(1).await;
-    until_renewed(&env, 5).await;
+    // Longer than the lease without renewals.
+    until_renewed(&env, 4).await;
     waiters.go.add_permits(1);
     let job = env.until(id, JobStatus::Completed).await;
     assert_eq!(job.attempts, 1);
@@ -166,7 +167,7 @@ async fn lease_set_by_the_queue_is_renewed(on: BackendKind) {
     let worker = worker.build().unwrap().start();
     let id = env.enqueue("send", json!(null)).await;
     waiters.until_started(1).await;
-    until_renewed(&env, 5).await;
+    until_renewed(&env, 4).await;
     waiters.go.add_permits(1);
     assert_eq!(env.until(id, JobStatus::Completed).await.attempts, 1);
     worker.stop().await;
