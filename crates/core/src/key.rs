@@ -189,7 +189,7 @@ impl KeyRights {
 pub struct CallNeeds {
     /// It changes something.
     pub changes: bool,
-    /// It is useless without payloads: claiming jobs.
+    /// It gives access to payloads: claiming jobs returns them, and the graph of a published version receives and sends them.
     pub payloads: bool,
 }
 
@@ -223,7 +223,7 @@ pub enum AccessDecision {
     Forbidden,
     /// The call is denied because it changes something and the key may only read.
     ReadOnly,
-    /// The call is denied because it returns payloads to work with and the key does not see them.
+    /// The call is denied because it gives access to payloads and the key does not see them.
     PayloadsHidden,
 }
 

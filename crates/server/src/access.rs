@@ -151,7 +151,7 @@ fn check_access(
         )),
         AccessDecision::PayloadsHidden => Err(ApiError::new(
             Code::Forbidden,
-            "payloads are hidden from this key, so it cannot claim jobs; use a key that sees payloads",
+            "payloads are hidden from this key, and this route gives access to them: it claims jobs or publishes what receives params; use a key that sees payloads",
         )),
     }
 }

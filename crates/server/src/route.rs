@@ -32,7 +32,7 @@ pub(crate) struct RoutePolicy {
     pub(crate) sheddable: bool,
     /// Whether a call without a caller's trace starts one.
     pub(crate) starts_trace: bool,
-    /// Whether the call is useless to a key from which payloads are hidden.
+    /// Whether the call gives access to payloads in another way than by its response, or is useless without them.
     pub(crate) needs_payloads: bool,
 }
 
@@ -75,7 +75,7 @@ impl Access {
 }
 
 impl RoutePolicy {
-    /// Returns the policy of a route whose response is useless without payloads.
+    /// Returns the policy of a route that rejects keys from which payloads are hidden.
     pub(crate) fn needs_payloads(self) -> Self {
         Self {
             needs_payloads: true,

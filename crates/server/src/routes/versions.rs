@@ -8,7 +8,7 @@ use crate::call_memory;
 use crate::lists::JsonPage;
 use crate::openapi::{CommonResponses, NotFoundResponse};
 use crate::params::{Paging, Path, Query};
-use crate::route::Routes;
+use crate::route::{RoutePolicy, Routes};
 use crate::state::State;
 use axum::Extension;
 use axum::extract::State as AxumState;
@@ -27,7 +27,11 @@ use utoipa_axum::routes;
 pub(super) fn routes() -> Routes {
     Routes::default()
         .add(routes!(list), Access::Workspace)
-        .add(routes!(publish), Access::Workspace)
+        // A graph receives params and outputs, and its `http` nodes send them anywhere.
+        .add(
+            routes!(publish),
+            RoutePolicy::from(Access::Workspace).needs_payloads(),
+        )
         .add(routes!(get), Access::Workspace)
 }
 

@@ -18,7 +18,7 @@ const MARK: &str = "hush-7f3a";
 type ValidBody = (&'static str, &'static str, Value);
 
 /// Returns every route with a body, with a valid body.
-fn valid_bodies(fixture: &AccessFixture) -> Vec<ValidBody> {
+pub(crate) fn valid_bodies(fixture: &AccessFixture) -> Vec<ValidBody> {
     let mut all = workspace_bodies(fixture);
     all.extend(job_bodies());
     all

@@ -1,5 +1,6 @@
 //! A key from which payloads are hidden sees none of them on any route.
 
+use crate::bad_input::valid_bodies;
 use crate::fixtures::{AccessFixture, CallerKind};
 use axum::body::Body;
 use leasehold_core::graph::{NodeRun, NodeState};
@@ -97,4 +98,65 @@ async fn hidden_payloads_are_on_no_route() {
     }
     // Requests: list, all, find, get, dead letters. Executions: list, get, find, graph, node. Jobs: list, of the queue, get.
     assert!(shown >= 15, "{shown}");
+}
+
+#[tokio::test]
+async fn hidden_payloads_are_in_no_response_to_a_change() {
+    let mut fixture = AccessFixture::new().await;
+    let mut job = mark_everything(&fixture).await;
+    for (method, path) in routes() {
+        if method == "GET" {
+            continue;
+        }
+        for hidden in [
+            CallerKind::HiddenAdmin,
+            CallerKind::HiddenWorkspace,
+            CallerKind::HiddenWorker,
+        ] {
+            let bodies = valid_bodies(&fixture);
+            let valid = bodies
+                .iter()
+                .find(|(known, of, _)| (method.as_str(), path.as_str()) == (*known, *of));
+            let body = valid.map_or(json!({}), |(_, _, body)| body.clone());
+            let path = path.replace("{job}", &job.to_string());
+            let json = "application/json";
+            let answer = fixture
+                .send(method.as_str(), &path, hidden, json, body.to_string())
+                .await;
+            assert!(!answer.text.contains(MARK), "{path}: {}", answer.text);
+            assert!(answer.status < 500, "{path}: {}", answer.text);
+            // The call may have changed the fixture's objects.
+            if answer.status < 300 {
+                fixture = AccessFixture::new().await;
+                job = mark_everything(&fixture).await;
+            }
+        }
+    }
+}
+
+/// A graph receives params, and its `http` nodes send them anywhere.
+#[tokio::test]
+async fn key_without_payloads_publishes_no_version() {
+    let fixture = AccessFixture::new().await;
+    let path = "/v1/workspaces/{workspace}/definitions/{definition}/versions";
+    let send = async |method: &str, who: CallerKind, body: serde_json::Value| {
+        let json = "application/json";
+        fixture
+            .send(method, path, who, json, body.to_string())
+            .await
+    };
+    let before = send("GET", CallerKind::Admin, json!({})).await;
+    let node = json!({ "id": "a", "type": "http", "method": "POST", "url": "https://example.com" });
+    let version = json!({ "body": { "graph": { "nodes": [node] } } });
+    for who in [CallerKind::HiddenWorkspace, CallerKind::HiddenAdmin] {
+        let refused = send("POST", who, version.clone()).await;
+        assert_eq!(refused.status, 403, "{who:?}");
+        let problem = refused.expect_problem("forbidden", "");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("payloads are hidden"), "{detail}");
+    }
+    let after = send("GET", CallerKind::Admin, json!({})).await;
+    assert_eq!(after.text, before.text);
+    let published = send("POST", CallerKind::Workspace, version).await;
+    assert_eq!(published.status, 201);
 }
