@@ -3,7 +3,10 @@
 use crate::Fixture;
 use crate::factory::ok;
 use crate::key::new_key;
+use leasehold_core::duration::millis;
+use leasehold_core::job::JobRetry;
 use leasehold_core::key::KeyScope;
+use leasehold_core::retry::Backoff;
 use leasehold_core::{AuditId, Plan};
 use leasehold_store::audit::{AuditAction, AuditEntry, AuditFilter};
 use leasehold_store::definition::{NewDefinition, NewVersion, Publisher};
@@ -55,9 +58,11 @@ async fn change_everything(f: &Fixture, by: &Actor) {
     let new = workspace("audited");
     ok(f.store.workspace_create(&new, by).await);
     let change = WorkspaceChange {
+        plan: Some(Plan::Pro),
         limit_override: Some(None),
+        max_pending_override: Some(Some(5)),
+        max_open_bytes_override: Some(Some(1 << 20)),
         paused: Some(true),
-        ..WorkspaceChange::default()
     };
     ok(f.store.workspace_update(new.id, &change, by).await);
     let definition = NewDefinition {
@@ -79,8 +84,11 @@ async fn change_everything(f: &Fixture, by: &Actor) {
     ok(f.store.definition_delete(new.id, definition.id, by).await);
     let queue = QueueChange {
         limit: Some(Some(7)),
+        paused: Some(true),
+        keep_completed: Some(false),
         lease: Some(Duration::from_secs(30)),
-        ..QueueChange::default()
+        retry: Some(JobRetry::default()),
+        timeout: Some(None),
     };
     ok(f.store.queue_update("audited", &queue, by).await);
     let with = SharedWith::Workspaces(vec!["audited".to_owned()]);
@@ -94,7 +102,7 @@ async fn change_everything(f: &Fixture, by: &Actor) {
         successor: successor.id,
         hash: successor.hash,
         overlap: Duration::from_secs(60),
-        expires_in: None,
+        expires_in: Some(Duration::from_secs(90)),
     };
     ok(f.store.key_rotate(&rotation, by).await);
     ok(f.store.key_revoke(key.id, by).await);
@@ -142,7 +150,9 @@ pub async fn every_change_is_recorded_with_its_actor(f: Fixture) {
     }
     let of = |action: &str| entries.iter().find(|entry| entry.action == action);
     let update = of("workspace_update").expect("it is recorded");
-    let details = json!({"name": "audited", "max_concurrent_executions": null, "paused": true});
+    let details = json!({
+        "name": "audited", "plan": "PRO", "max_concurrent_executions": null, "max_pending": 5, "max_open_bytes": 1 << 20, "paused": true,
+    });
     assert_eq!(update.details, details);
     assert_eq!(
         update.workspace.map(|id| id.to_string()),
@@ -150,7 +160,19 @@ pub async fn every_change_is_recorded_with_its_actor(f: Fixture) {
     );
     let queue = of("queue_update").expect("it is recorded");
     assert_eq!((queue.target.as_str(), queue.workspace), ("audited", None));
-    assert_eq!(queue.details, json!({"limit": 7, "lease_ms": 30_000}));
+    let backoff = Backoff::default();
+    let details = json!({
+        "limit": 7, "paused": true, "keep_completed": false, "lease_ms": 30_000, "timeout_ms": null,
+        "max_attempts": JobRetry::default().max_attempts,
+        "backoff": {
+            "base_ms": millis(backoff.base), "factor": backoff.factor, "max_ms": millis(backoff.max), "jitter": backoff.jitter,
+        },
+    });
+    assert_eq!(queue.details, details);
+    let rotate = of("key_rotate").expect("it is recorded");
+    let in_seconds = |seconds| json!((f.now() + Duration::from_secs(seconds)).to_string());
+    assert_eq!(rotate.details["expires_at"], in_seconds(60));
+    assert_eq!(rotate.details["successor_expires_at"], in_seconds(90));
     let share = of("queue_share").expect("it is recorded");
     assert_eq!((share.target.as_str(), share.workspace), ("audited", None));
     assert_eq!(share.details, json!({"workspaces": ["audited"]}));

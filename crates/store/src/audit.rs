@@ -9,6 +9,7 @@ use crate::workspace::{Workspace, WorkspaceChange};
 use crate::{Page, Result};
 use leasehold_core::duration::millis;
 use leasehold_core::key::KeyScope;
+use leasehold_core::retry::Backoff;
 use leasehold_core::{AuditId, DefinitionId, KeyId, Timestamp, WorkspaceId};
 use serde_json::{Map, Value, json};
 
@@ -135,7 +136,7 @@ actions! {
     KeyRevoke = "key_revoke";
     /// A workspace was created.
     WorkspaceCreate = "workspace_create";
-    /// The plan, the limit or the pause of a workspace was changed.
+    /// The plan, a limit or the pause of a workspace was changed.
     WorkspaceUpdate = "workspace_update";
     /// A workspace was deleted.
     WorkspaceDelete = "workspace_delete";
@@ -189,7 +190,9 @@ impl AuditRecord {
     /// A key that got a successor.
     pub fn key_rotate(old: &Key, successor: &Key) -> Self {
         let mut details = key_details(old);
+        let expires_at = successor.expires_at.map(|at| at.to_string());
         details.insert("successor".to_owned(), json!(successor.id.to_string()));
+        details.insert("successor_expires_at".to_owned(), json!(expires_at));
         Self::of_key(AuditAction::KeyRotate, old, details)
     }
 
@@ -217,17 +220,31 @@ impl AuditRecord {
 
     /// A change of a workspace: only what was changed.
     pub fn workspace_update(workspace: &Workspace, change: &WorkspaceChange) -> Self {
-        let mut details = Map::from_iter([("name".to_owned(), json!(workspace.name))]);
-        if let Some(plan) = change.plan {
-            details.insert("plan".to_owned(), json!(plan.as_str()));
-        }
-        if let Some(limit) = change.limit_override {
-            details.insert("max_concurrent_executions".to_owned(), json!(limit));
-        }
-        if let Some(paused) = change.paused {
-            details.insert("paused".to_owned(), json!(paused));
-        }
-        let (action, details) = (AuditAction::WorkspaceUpdate, Value::Object(details));
+        let WorkspaceChange {
+            plan,
+            limit_override,
+            max_pending_override,
+            max_open_bytes_override,
+            paused,
+        } = *change;
+        let details = changed([
+            ("name", Some(json!(workspace.name))),
+            ("plan", plan.map(|plan| json!(plan.as_str()))),
+            (
+                "max_concurrent_executions",
+                limit_override.map(|limit| json!(limit)),
+            ),
+            (
+                "max_pending",
+                max_pending_override.map(|limit| json!(limit)),
+            ),
+            (
+                "max_open_bytes",
+                max_open_bytes_override.map(|limit| json!(limit)),
+            ),
+            ("paused", paused.map(Value::from)),
+        ]);
+        let action = AuditAction::WorkspaceUpdate;
         Self::new(action, Some(workspace.id), workspace.id, details)
     }
 
@@ -259,23 +276,26 @@ impl AuditRecord {
 
     /// A change of a queue: only what was changed.
     pub fn queue_update(name: &str, change: &QueueChange) -> Self {
-        let mut details = Map::new();
-        let mut set = |field: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                details.insert(field.to_owned(), value);
-            }
-        };
-        set("limit", change.limit.map(|limit| json!(limit)));
-        set("paused", change.paused.map(Value::from));
-        set("keep_completed", change.keep_completed.map(Value::from));
-        set("lease_ms", change.lease.map(|lease| json!(millis(lease))));
-        set(
-            "max_attempts",
-            change.retry.map(|retry| json!(retry.max_attempts)),
-        );
-        let timeout = change.timeout.map(|timeout| json!(timeout.map(millis)));
-        set("timeout_ms", timeout);
-        let details = Value::Object(details);
+        let QueueChange {
+            limit,
+            paused,
+            keep_completed,
+            lease,
+            retry,
+            timeout,
+        } = *change;
+        let details = changed([
+            ("limit", limit.map(|limit| json!(limit))),
+            ("paused", paused.map(Value::from)),
+            ("keep_completed", keep_completed.map(Value::from)),
+            ("lease_ms", lease.map(|lease| json!(millis(lease)))),
+            ("max_attempts", retry.map(|retry| json!(retry.max_attempts))),
+            ("backoff", retry.map(|retry| backoff(retry.backoff))),
+            (
+                "timeout_ms",
+                timeout.map(|timeout| json!(timeout.map(millis))),
+            ),
+        ]);
         Self::new(AuditAction::QueueUpdate, None, name, details)
     }
 
@@ -293,6 +313,24 @@ impl AuditRecord {
         let details = json!({ "limit": limit });
         Self::new(AuditAction::JobLimitSet, None, "all", details)
     }
+}
+
+/// Returns the fields that have a value. The callers destructure their change without `..`, so that a new field cannot be forgotten.
+fn changed<const N: usize>(fields: [(&str, Option<Value>); N]) -> Value {
+    let present = fields
+        .into_iter()
+        .filter_map(|(field, value)| Some((field.to_owned(), value?)));
+    Value::Object(present.collect())
+}
+
+fn backoff(backoff: Backoff) -> Value {
+    let Backoff {
+        base,
+        factor,
+        max,
+        jitter,
+    } = backoff;
+    json!({ "base_ms": millis(base), "factor": factor, "max_ms": millis(max), "jitter": jitter })
 }
 
 /// Describes a key: name, rights and expiry, never its hash.
