@@ -84,6 +84,26 @@ pub struct QueuePlan<'a> {
     pub share: Vec<&'a str>,
 }
 
+/// What publishing a graph did to the queues that it names. The audit log records it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueGrants {
+    /// Queues that it created: for the workspace, or for the installation and shared with the workspace if an administrator published.
+    pub created: Vec<String>,
+    /// Queues of the installation that existed and that it shared with the workspace.
+    pub shared: Vec<String>,
+}
+
+impl QueueGrants {
+    /// Sorts the names. Of the shared queues only those remain that were not created with them.
+    pub fn new(mut created: Vec<String>, shared: impl IntoIterator<Item = String>) -> Self {
+        created.sort_unstable();
+        let existed = |queue: &String| created.binary_search(queue).is_err();
+        let mut shared: Vec<String> = shared.into_iter().filter(existed).collect();
+        shared.sort_unstable();
+        Self { created, shared }
+    }
+}
+
 /// Why a graph is refused because of a queue that it names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QueueRefusal {
@@ -202,6 +222,17 @@ mod tests {
         assert_eq!(plan(Publisher::Workspace, 2, max - 1), too_many("1"));
         assert_eq!(plan(Publisher::Workspace, 1, max + 5), too_many("0"));
         assert_eq!(plan(Publisher::Administrator, max + 1, max), Ok(max + 1));
+    }
+
+    #[test]
+    fn grants_name_a_created_queue_once() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let grants = QueueGrants::new(names(&["b", "a"]), names(&["d", "b", "c"]));
+        let expected = QueueGrants {
+            created: names(&["a", "b"]),
+            shared: names(&["c", "d"]),
+        };
+        assert_eq!(grants, expected);
     }
 
     #[test]

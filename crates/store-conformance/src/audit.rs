@@ -2,12 +2,13 @@
 
 use crate::Fixture;
 use crate::factory::ok;
+use crate::graph_factory::{graph_of, task_in};
 use crate::key::new_key;
 use leasehold_core::duration::millis;
 use leasehold_core::job::JobRetry;
 use leasehold_core::key::KeyScope;
 use leasehold_core::retry::Backoff;
-use leasehold_core::{AuditId, Plan};
+use leasehold_core::{AuditId, Plan, VersionBody};
 use leasehold_store::audit::{AuditAction, AuditEntry, AuditFilter};
 use leasehold_store::definition::{NewDefinition, NewVersion, Publisher};
 use leasehold_store::key::KeyRotation;
@@ -269,4 +270,44 @@ pub async fn old_entries_are_pruned_in_batches(f: Fixture) {
     assert_eq!(ok(f.store.audit_prune(before, 2).await), 1);
     assert_eq!(ok(f.store.audit_prune(before, 2).await), 0);
     assert_eq!(ids().await, all[..2]);
+}
+
+/// Publishing records the queues that it creates and those of the installation that it shares with the workspace, and nothing of others.
+pub async fn publish_records_the_queues_it_creates_and_shares(f: Fixture) {
+    let by = key_actor("operator");
+    let own = f.bare_workspace(Plan::Free, None).await;
+    let change = QueueChange::default();
+    ok(f.store.queue_update("existing", &change, &by).await);
+    let definition = f.create_draft(own.id).await;
+    for (publisher, queues, recorded) in [
+        (
+            Publisher::Workspace,
+            ["b", "a"],
+            json!({"queues_created": ["a", "b"]}),
+        ),
+        (Publisher::Workspace, ["a", "b"], json!({})),
+        (
+            Publisher::Administrator,
+            ["new", "existing"],
+            json!({"queues_created": ["new"], "queues_shared": ["existing"]}),
+        ),
+        (Publisher::Administrator, ["new", "existing"], json!({})),
+    ] {
+        let nodes = queues.map(|queue| task_in(queue, queue)).to_vec();
+        let version = NewVersion {
+            id: fresh_id(),
+            workspace: own.id,
+            definition,
+            body: VersionBody::Graph(graph_of(nodes, &[])),
+            params_schema: None,
+            execution_timeout: None,
+            publisher,
+        };
+        let published = ok(f.store.version_publish(&version, &by).await);
+        let published = published.version().expect("the graph is accepted");
+        let mut expected = json!({"version": version.id.to_string(), "number": published.number});
+        let fields = expected.as_object_mut().expect("an object");
+        fields.extend(recorded.as_object().expect("an object").clone());
+        assert_eq!(f.entries().await[0].details, expected);
+    }
 }

@@ -14,7 +14,7 @@ use leasehold_core::{DefinitionId, JsonText, VersionId, WorkspaceId};
 use leasehold_store::audit::AuditRecord;
 use leasehold_store::definition::{
     CachedVersion, Definition, DefinitionCreated, DefinitionStore, NewDefinition, NewVersion,
-    Version, VersionPublished, VersionRecord,
+    QueueGrants, Version, VersionPublished, VersionRecord,
 };
 use leasehold_store::{Actor, Page, Result};
 use std::sync::Arc;
@@ -120,9 +120,10 @@ impl DefinitionStore for PostgresStore {
         let context = "version_publish";
         let mut client = connection(self, context).await?;
         let transaction = queue_access::begin(&mut client, context).await?;
+        let mut grants = QueueGrants::default();
         if !new.body.task_queues().is_empty() {
             match queue_access::prepare(self, &transaction, new).await? {
-                QueuesPrepared::Ready => {}
+                QueuesPrepared::Ready(prepared) => grants = prepared,
                 QueuesPrepared::DefinitionNotFound => {
                     return Ok(VersionPublished::DefinitionNotFound);
                 }
@@ -134,7 +135,7 @@ impl DefinitionStore for PostgresStore {
         let published = publish(self, &transaction, new).await?;
         if let Some(version) = &published {
             let (inner, now) = (&transaction.inner, self.given_now());
-            let change = AuditRecord::version_publish(version);
+            let change = AuditRecord::version_publish(version, &grants);
             audit::record(inner, context, now, by, &change).await?;
             transaction.commit().await?;
         }

@@ -23,15 +23,12 @@ use uuid::Uuid;
 impl QueueStore for PostgresStore {
     async fn queue_update(&self, name: &str, change: &QueueChange, by: &Actor) -> Result<Queue> {
         let context = "queue_update";
-        let id = queue_cache::ensure(self, context, name).await?;
         let mut client = pool::take(&self.pool, context).await?;
-        let transaction = client.transaction().await.map_err(postgres(context))?;
-        transaction
-            .query_one(sql!("queue/lock"), &[&id])
-            .await
-            .map_err(postgres(context))?;
+        let transaction = queue_access::begin(&mut client, context).await?;
+        let id = queue_cache::ensure_in(self, &transaction, name).await?;
+        transaction.one(sql!("queue/lock"), &[&id]).await?;
         let row = transaction
-            .query_one(
+            .one(
                 sql!("queue/update"),
                 &[
                     &id,
@@ -49,11 +46,11 @@ impl QueueStore for PostgresStore {
                     &change.timeout.flatten().map(micros),
                 ],
             )
-            .await
-            .map_err(postgres(context))?;
+            .await?;
+        let (inner, now) = (&transaction.inner, self.given_now());
         let record = AuditRecord::queue_update(name, change);
-        audit::record(&transaction, context, self.given_now(), by, &record).await?;
-        transaction.commit().await.map_err(postgres(context))?;
+        audit::record(inner, context, now, by, &record).await?;
+        transaction.commit().await?;
         self.job_notifier.wake();
         job_row::queue(&row)
     }

@@ -8,7 +8,9 @@ use crate::store::{PostgresStore, sql};
 use crate::transaction::{OpenTransaction, connection};
 use deadpool_postgres::{GenericClient, Object};
 use leasehold_core::WorkspaceId;
-use leasehold_core::queue_access::{Publisher, QueueAccess, QueueRefusal, plan_publish};
+use leasehold_core::queue_access::{
+    Publisher, QueueAccess, QueueGrants, QueueRefusal, plan_publish,
+};
 use leasehold_store::audit::AuditRecord;
 use leasehold_store::definition::NewVersion;
 use leasehold_store::queue::{QueueOwnership, QueueShared, SharedWith};
@@ -23,7 +25,7 @@ const MAX_TRIES: usize = 3;
 /// What the queues of a graph mean for its publish.
 pub(crate) enum QueuesPrepared {
     /// They exist, and the workspace may use them.
-    Ready,
+    Ready(QueueGrants),
     /// The definition does not exist, or it or its workspace is deleted.
     DefinitionNotFound,
     /// The graph is refused; nothing was written.
@@ -66,6 +68,7 @@ pub(crate) async fn prepare(
         Publisher::Workspace => Some(workspace),
         Publisher::Administrator => None,
     };
+    let mut created = Vec::new();
     for _ in 0..MAX_TRIES {
         let found = access(
             &transaction.inner,
@@ -83,7 +86,8 @@ pub(crate) async fn prepare(
             // Reads again: others may have created some, and an administrator's are to be shared.
             let row: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
                 [&plan.create, &owner, &store.given_now()];
-            transaction.execute(sql!("queue/create"), &row).await?;
+            let rows = transaction.many(sql!("queue/create"), &row).await?;
+            created.extend(rows.iter().map(|row| row.get::<_, String>("name")));
             continue;
         }
         if !plan.share.is_empty() {
@@ -91,7 +95,8 @@ pub(crate) async fn prepare(
                 .execute(sql!("queue/share_add"), &[&workspace, &plan.share])
                 .await?;
         }
-        return Ok(QueuesPrepared::Ready);
+        let shared = plan.share.iter().map(|queue| (*queue).to_owned());
+        return Ok(QueuesPrepared::Ready(QueueGrants::new(created, shared)));
     }
     let text = "queues were created repeatedly by concurrent calls".to_owned();
     Err(Error::new(transaction.context, ErrorKind::Contended(text)))
@@ -147,9 +152,9 @@ pub(crate) async fn share(
             Err(unknown) => return Ok(QueueShared::WorkspaceNotFound(unknown)),
         },
     };
-    let id = queue_cache::ensure(store, context, name).await?;
     let mut client = connection(store, context).await?;
     let transaction = begin(&mut client, context).await?;
+    let id = queue_cache::ensure_in(store, &transaction, name).await?;
     let is_all = *with == SharedWith::All;
     transaction
         .execute(sql!("queue/share"), &[&id, &is_all])

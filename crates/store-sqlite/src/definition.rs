@@ -179,12 +179,14 @@ fn publish(session: &Session<'_>, new: &NewVersion, by: &Actor) -> Result<Versio
     if !is_open(session, new.workspace, new.definition)? {
         return Ok(VersionPublished::DefinitionNotFound);
     }
-    if let Err(refusal) = queue_access::prepare(session, new)? {
-        return Ok(VersionPublished::QueueRefused(refusal));
-    }
+    let grants = match queue_access::prepare(session, new)? {
+        Ok(grants) => grants,
+        Err(refusal) => return Ok(VersionPublished::QueueRefused(refusal)),
+    };
     let published = insert_version(session, new)?;
     if let Some(version) = &published {
-        audit::record(session, by, &AuditRecord::version_publish(version))?;
+        let record = AuditRecord::version_publish(version, &grants);
+        audit::record(session, by, &record)?;
     }
     Ok(VersionPublished::of(published))
 }

@@ -8,7 +8,7 @@ use crate::workspace;
 use leasehold_core::WorkspaceId;
 use leasehold_core::graph::GraphChange;
 use leasehold_core::queue_access::{
-    Publisher, QueueAccess, QueueRefusal, is_internal, plan_publish,
+    Publisher, QueueAccess, QueueGrants, QueueRefusal, is_internal, plan_publish,
 };
 use leasehold_store::ErrorKind;
 use leasehold_store::definition::NewVersion;
@@ -35,7 +35,7 @@ pub(crate) type NodeQueues = HashMap<String, i64>;
 pub(crate) fn prepare(
     session: &Session<'_>,
     new: &NewVersion,
-) -> Result<Result<(), QueueRefusal>, Fault> {
+) -> Result<Result<QueueGrants, QueueRefusal>, Fault> {
     let queues = new.body.task_queues();
     let mut found = HashMap::with_capacity(queues.len());
     for queue in &queues {
@@ -48,7 +48,7 @@ pub(crate) fn prepare(
         Ok(plan) => plan,
         Err(refusal) => return Ok(Err(refusal)),
     };
-    for queue in plan.create {
+    for queue in &plan.create {
         match new.publisher {
             Publisher::Workspace => {
                 queue::create(session, queue, Some(new.workspace))?;
@@ -59,11 +59,12 @@ pub(crate) fn prepare(
             }
         }
     }
-    for queue in plan.share {
+    for queue in &plan.share {
         let id = queue::get_or_create(session, queue)?.id;
         session.run(SHARE_ADD, params![id, blob(new.workspace)])?;
     }
-    Ok(Ok(()))
+    let names = |queues: Vec<&str>| queues.into_iter().map(str::to_owned).collect::<Vec<_>>();
+    Ok(Ok(QueueGrants::new(names(plan.create), names(plan.share))))
 }
 
 /// Returns the id of a queue and the access of a workspace to it.

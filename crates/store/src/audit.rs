@@ -1,7 +1,7 @@
 //! The audit log: which key made which change, to what and when. Operations that make such a change take an [`Actor`] and record an entry in the same
 //! transaction. No entry contains a secret, params or payloads.
 
-use crate::definition::{Definition, Version};
+use crate::definition::{Definition, QueueGrants, Version};
 use crate::key::Key;
 use crate::queue::{QueueChange, QueueOwnership, SharedWith};
 use crate::store_trait::store_trait;
@@ -267,9 +267,16 @@ impl AuditRecord {
         Self::new(AuditAction::DefinitionDelete, Some(workspace), id, details)
     }
 
-    /// A published version.
-    pub fn version_publish(version: &Version) -> Self {
-        let details = json!({ "version": version.id.to_string(), "number": version.number });
+    /// A published version, with the queues that the publish created and shared.
+    pub fn version_publish(version: &Version, grants: &QueueGrants) -> Self {
+        let QueueGrants { created, shared } = grants;
+        let names = |queues: &[String]| (!queues.is_empty()).then(|| json!(queues));
+        let details = changed([
+            ("version", Some(json!(version.id.to_string()))),
+            ("number", Some(json!(version.number))),
+            ("queues_created", names(created)),
+            ("queues_shared", names(shared)),
+        ]);
         let (action, workspace) = (AuditAction::VersionPublish, version.workspace);
         Self::new(action, Some(workspace), version.definition, details)
     }

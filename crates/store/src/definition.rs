@@ -10,7 +10,7 @@ use std::time::Duration;
 
 pub use crate::version_cache::{CachedVersion, VersionCache};
 pub use leasehold_core::Version;
-pub use leasehold_core::queue_access::{Publisher, QueueRefusal};
+pub use leasehold_core::queue_access::{Publisher, QueueGrants, QueueRefusal};
 
 store_trait! {
     /// Definitions and their versions.

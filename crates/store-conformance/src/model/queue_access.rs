@@ -9,7 +9,9 @@ use leasehold_core::queue_access::refusal_text;
 use leasehold_core::{JsonText, Timestamp, WorkspaceId};
 use leasehold_store::Actor;
 use leasehold_store::audit::AuditRecord;
-use leasehold_store::definition::{NewVersion, Publisher, QueueRefusal, VersionPublished};
+use leasehold_store::definition::{
+    NewVersion, Publisher, QueueGrants, QueueRefusal, VersionPublished,
+};
 use leasehold_store::queue::{QueueOwnership, QueueShared, SharedWith};
 use std::collections::BTreeSet;
 
@@ -32,7 +34,11 @@ impl Jobs {
         })
     }
 
-    fn prepare_queues(&mut self, new: &NewVersion, now: Timestamp) -> Result<(), QueueRefusal> {
+    fn prepare_queues(
+        &mut self,
+        new: &NewVersion,
+        now: Timestamp,
+    ) -> Result<QueueGrants, QueueRefusal> {
         let owner_of = |queue: &str| self.sharing.get(queue).and_then(|sharing| sharing.owner);
         let names = new.body.task_queues();
         let own = new.publisher == Publisher::Workspace;
@@ -51,18 +57,22 @@ impl Jobs {
             let first = created[QUEUES_OWNED_MAX.saturating_sub(owned)];
             return Err(QueueRefusal::TooMany(first.to_owned()));
         }
-        for name in created {
+        for name in &created {
+            let name = *name;
             self.queue(name, now);
             let sharing = self.sharing.entry(name.to_owned()).or_default();
             sharing.owner = own.then_some(new.workspace);
         }
+        let mut shared = Vec::new();
         for name in names {
             if !self.permits(name, new.workspace) {
                 let sharing = self.sharing.entry(name.to_owned()).or_default();
                 sharing.workspaces.insert(new.workspace);
+                shared.push(name.to_owned());
             }
         }
-        Ok(())
+        let created = created.into_iter().map(str::to_owned).collect();
+        Ok(QueueGrants::new(created, shared))
     }
 
     /// Makes the queues of a deleted workspace the installation's.
@@ -127,13 +137,15 @@ impl Model {
         if definition.is_none() || !state.exists(new.workspace) {
             return VersionPublished::DefinitionNotFound;
         }
-        if let Err(refusal) = self.jobs(|jobs, now| jobs.prepare_queues(new, now)) {
-            return VersionPublished::QueueRefused(refusal);
-        }
+        let grants = match self.jobs(|jobs, now| jobs.prepare_queues(new, now)) {
+            Ok(grants) => grants,
+            Err(refusal) => return VersionPublished::QueueRefused(refusal),
+        };
         let now = self.now();
         let published = state.publish(new, now);
         if let Some(version) = &published {
-            state.audit(by, AuditRecord::version_publish(version), now);
+            let record = AuditRecord::version_publish(version, &grants);
+            state.audit(by, record, now);
         }
         VersionPublished::of(published)
     }

@@ -1,6 +1,7 @@
 //! Caches the ids of queues and the lines that exist. Neither is ever deleted, so entries never expire.
 
 use crate::store::{PostgresStore, sql};
+use crate::transaction::OpenTransaction;
 use leasehold_store::{Error, ErrorKind, Result};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -79,6 +80,23 @@ pub(crate) async fn ensure(
         )
     };
     store.jobs.queue_cache.queue(name).ok_or_else(missing)
+}
+
+/// Returns the id of a queue, creating the queue in the transaction if needed. Does not cache a queue that may be rolled back.
+pub(crate) async fn ensure_in(
+    store: &PostgresStore,
+    transaction: &OpenTransaction<'_>,
+    name: &str,
+) -> Result<i32> {
+    if let Some(id) = store.jobs.queue_cache.queue(name) {
+        return Ok(id);
+    }
+    let names: &[&str] = &[name];
+    transaction
+        .execute(sql!("queue/ensure"), &[&names, &store.given_now()])
+        .await?;
+    let found = transaction.one(sql!("queue/ids"), &[&names]).await?;
+    Ok(found.get("id"))
 }
 
 /// Returns the queue ids of these lines, in order, creating missing queues and lines.
