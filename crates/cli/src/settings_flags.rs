@@ -50,7 +50,7 @@ impl ConfigFlags {
     }
 
     /// Loads the settings and starts logging.
-    pub(crate) fn settings(&self, more: Vec<Flag>) -> Result<Settings> {
+    pub(crate) fn settings(&self, more: Vec<Flag>) -> Result<LoadedSettings> {
         start_logging(self.load(more))
     }
 }
@@ -67,14 +67,13 @@ impl StoreFlags {
 
     /// Loads the settings and starts logging.
     pub(crate) fn settings(&self, more: Vec<Flag>) -> Result<Settings> {
-        start_logging(self.load(more))
+        Ok(start_logging(self.load(more))?.settings)
     }
 }
 
-fn start_logging(loaded: Result<LoadedSettings, SettingProblems>) -> Result<Settings> {
-    let settings = loaded
-        .map_err(|problems| Failure::usage(problems.to_string()))?
-        .settings;
-    logging::start(&settings.log.level, settings.log.format)?;
-    Ok(settings)
+fn start_logging(loaded: Result<LoadedSettings, SettingProblems>) -> Result<LoadedSettings> {
+    let loaded = loaded.map_err(|problems| Failure::usage(problems.to_string()))?;
+    let log = &loaded.settings.log;
+    logging::start(&log.level, log.format)?;
+    Ok(loaded)
 }

@@ -1,6 +1,6 @@
 //! `leasehold worker`: loads and checks its settings, then execs the Temporal worker program. Knows no store; talks to the server over HTTP.
 
-use crate::settings::WorkerSettings;
+use crate::settings::{LoadedSettings, Origin, Origins, WorkerSettings};
 use crate::settings_flags::ConfigFlags;
 use crate::{engine, serve};
 use anyhow::{Context, Result, anyhow, bail};
@@ -21,13 +21,15 @@ use std::process::Command;
 
 /// Holds the key. There is no flag for it because every user of the machine can read the flags of a process.
 const KEY_VARIABLE: &str = "LEASEHOLD_KEY";
+/// Holds the address of the server, as for the client commands. The settings override it.
+const SERVER_VARIABLE: &str = "LEASEHOLD_SERVER";
 
 /// Flags of `leasehold worker`; other settings come from the file or the environment.
 #[derive(Args)]
 pub(crate) struct WorkerCommand {
     #[command(flatten)]
     config_flags: ConfigFlags,
-    /// Server URL; required here or as worker.server.
+    /// Server URL; required here, as worker.server or in the variable LEASEHOLD_SERVER.
     #[arg(long, value_name = "URL")]
     server: Option<String>,
     /// File that contains only the API key, instead of the variable LEASEHOLD_KEY.
@@ -52,7 +54,7 @@ pub(crate) struct WorkerCommand {
 
 impl WorkerCommand {
     pub(crate) fn run(&self) -> Result<()> {
-        let settings = self.config_flags.settings(vec![
+        let LoadedSettings { settings, origins } = self.config_flags.settings(vec![
             ("--server", "worker.server", self.server.clone()),
             ("--key-file", "worker.key_file", self.key_file.clone()),
             ("--ca-file", "worker.tls_ca_file", self.ca_file.clone()),
@@ -78,7 +80,7 @@ impl WorkerCommand {
             ),
         ])?;
         settings.http_nodes.outbound().map_err(usage_error)?;
-        let access = access(&settings.worker, self.key_file.is_some())?;
+        let access = access(&settings.worker, &origins)?;
         let temporal = engine::temporal_options(&settings.temporal, &serve::instance_id());
         let temporal = temporal.map_err(usage_error)?;
         tokio::runtime::Builder::new_multi_thread()
@@ -189,7 +191,7 @@ struct Access {
     ca: Option<String>,
 }
 
-fn access(settings: &WorkerSettings, by_flag: bool) -> Result<Access> {
+fn access(settings: &WorkerSettings, origins: &Origins) -> Result<Access> {
     let ca = match &settings.tls_ca_file {
         Some(file) => Some(engine::read_text("worker.tls_ca_file", file).map_err(usage_error)?),
         None => None,
@@ -198,8 +200,9 @@ fn access(settings: &WorkerSettings, by_flag: bool) -> Result<Access> {
         ca_pem: ca.clone().map(String::into_bytes),
         ..ClientOptions::default()
     };
-    let key = key(settings, by_flag)?;
-    let Some(server) = settings.server.clone() else {
+    let key = key(settings, origins)?;
+    let server = settings.server.clone();
+    let Some(server) = server.or_else(|| variable(SERVER_VARIABLE)) else {
         bail!(Failure::usage(
             "no server address: an API key goes only to an address that is set with it; set --server or worker.server"
         ));
@@ -219,16 +222,25 @@ fn usage_error(error: anyhow::Error) -> anyhow::Error {
     Failure::usage(format!("{error:#}")).into()
 }
 
-/// Order: flag, environment variable, settings.
-fn key(settings: &WorkerSettings, by_flag: bool) -> Result<String> {
-    let variable = std::env::var(KEY_VARIABLE)
-        .ok()
-        .filter(|key| !key.trim().is_empty());
-    let key = match (&settings.key_file, variable, &settings.key) {
+/// Order: flag, environment variable, settings. The variable goes only to an address of a flag or of the environment: a settings file may be another
+/// person's, and would get the key of whoever runs the worker.
+fn key(settings: &WorkerSettings, origins: &Origins) -> Result<String> {
+    let by_flag = matches!(origins.get("worker.key_file"), Some(Origin::Flag(_)));
+    let server_file = match origins.get("worker.server") {
+        Some(file @ Origin::File { .. }) => Some(file),
+        Some(Origin::Variable(_) | Origin::Flag(_)) | None => None,
+    };
+    let in_environment = variable(KEY_VARIABLE);
+    let key = match (&settings.key_file, in_environment, &settings.key) {
         (Some(file), _, _) if by_flag => from_file(file)?,
-        (_, Some(key), _) => key,
-        (Some(file), None, _) => from_file(file)?,
-        (None, None, Some(key)) => key.clone(),
+        (_, Some(key), _) if server_file.is_none() => key,
+        (Some(file), _, _) => from_file(file)?,
+        (None, _, Some(key)) => key.clone(),
+        (None, Some(_), None) => bail!(Failure::usage(format!(
+            "no API key for the worker.server in {}: {KEY_VARIABLE} goes only to an address that is set with it; set --server or \
+             {SERVER_VARIABLE}, or give the worker its key with --key-file or worker.key_file",
+            server_file.map(ToString::to_string).unwrap_or_default()
+        ))),
         (None, None, None) => bail!(Failure::new(
             Exit::Denied,
             format!("no API key: set {KEY_VARIABLE}, or --key-file")
@@ -242,6 +254,12 @@ fn key(settings: &WorkerSettings, by_flag: bool) -> Result<String> {
         ));
     }
     Ok(key.to_owned())
+}
+
+/// Returns an environment variable that is not empty.
+fn variable(name: &str) -> Option<String> {
+    let value = std::env::var(name).ok();
+    value.filter(|value| !value.trim().is_empty())
 }
 
 fn from_file(file: &Path) -> Result<String> {

@@ -188,3 +188,41 @@ fn worker_key_needs_a_server_address() {
         "{output:?}"
     );
 }
+
+/// A settings file may come with a cloned repository. Its address gets the key beside it, never the one in the environment.
+#[test]
+fn key_of_the_environment_does_not_go_to_an_address_in_a_settings_file() {
+    let key = Secret::new(&KeyScope::Admin, &[7; 32]);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let connected = || listener.accept().is_ok();
+    let env = CommandEnv::new().variable("LEASEHOLD_KEY", key.reveal());
+    env.write("planted.toml", format!("[worker]\nserver = \"{url}\"\n"));
+    let output = env.run(&["worker", "--config", "planted.toml"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    let error = output.error();
+    assert!(error.contains("planted.toml:2"), "{output:?}");
+    assert!(error.contains("--server"), "{output:?}");
+    assert!(!error.contains(key.reveal()), "{output:?}");
+    assert!(!connected());
+    // The key beside the address goes there, whatever the environment has.
+    env.write("worker.key", "hush");
+    let paired = format!("[worker]\nserver = \"{url}\"\nkey_file = \"worker.key\"\n");
+    env.write("paired.toml", paired);
+    let output = env.run(&["worker", "--config", "paired.toml"]);
+    assert_eq!(output.code, 4, "{output:?}");
+    assert!(output.error().contains("invalid API key"), "{output:?}");
+    assert!(!connected());
+}
+
+#[test]
+fn worker_uses_the_server_and_the_key_of_the_environment() {
+    let key = Secret::new(&KeyScope::Admin, &[7; 32]);
+    let env = CommandEnv::new()
+        .variable("LEASEHOLD_KEY", key.reveal())
+        .variable("LEASEHOLD_SERVER", "no address");
+    let output = env.run(&["worker"]);
+    assert_eq!(output.code, 2, "{output:?}");
+    assert!(output.error().contains("no address"), "{output:?}");
+}
