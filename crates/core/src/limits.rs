@@ -168,6 +168,9 @@ pub const KEY_USE_INTERVAL_SECONDS: u64 = 60;
 /// Characters of a worker's name over HTTP, where the server appends the id of the key.
 pub const HTTP_WORKER_NAME_MAX_CHARS: usize = 90;
 /// Jobs one claim over HTTP may take.
+/// Calls with a key that is not cached that may wait for its lookup. More are refused, so that callers who send random keys delay a valid one by
+/// some lookups at most.
+pub const KEY_LOOKUPS_WAITING_MAX: usize = 256;
 pub const HTTP_CLAIM_MAX_JOBS: u32 = 1_000;
 /// Bytes of the payloads and progress of the jobs that one claim returns. A claim takes fewer jobs than requested if more do not fit, and at
 /// least one. `leasehold_job_claim` has the same number.

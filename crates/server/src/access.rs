@@ -2,6 +2,7 @@
 
 use crate::api_error::ApiError;
 use crate::key_cache::KeyLookup;
+use crate::load_shed::overloaded;
 use crate::route::RoutePolicy;
 use crate::state::State;
 use axum::Extension;
@@ -118,6 +119,9 @@ pub(crate) fn valid(found: KeyLookup) -> Result<Arc<Key>, ApiError> {
         KeyLookup::Expired(at) => Err(ApiError::new(
             Code::Unauthenticated,
             format!("the API key expired at {at}; send a valid key as `Authorization: Bearer …`"),
+        )),
+        KeyLookup::Overloaded => Err(overloaded(
+            "too many calls wait for the lookup of their API key",
         )),
         KeyLookup::Unknown => Err(ApiError::new(
             Code::Unauthenticated,

@@ -186,7 +186,8 @@ impl ChangeStream {
         }
         let found = self.state.keys.find_again(&self.subscriber.key).await;
         match found.map_err(unavailable)? {
-            KeyLookup::Valid(_) => Ok(()),
+            // Not looked up: the next check decides.
+            KeyLookup::Valid(_) | KeyLookup::Overloaded => Ok(()),
             KeyLookup::Expired(_) => Err("the key expired"),
             KeyLookup::Unknown => Err("the key was revoked"),
         }

@@ -2,6 +2,7 @@
 
 use crate::call_owner::{self, Owner};
 use leasehold_core::key::{KeyScope, Secret};
+use leasehold_core::limits::KEY_LOOKUPS_WAITING_MAX;
 use leasehold_core::{KeyId, Timestamp, WorkspaceId};
 use leasehold_store::key::Key;
 use leasehold_store::{Error, ErrorKind, Result, Store};
@@ -31,6 +32,8 @@ pub(crate) enum KeyLookup {
     Expired(Timestamp),
     /// There is no such key, it is revoked, or its workspace is deleted.
     Unknown,
+    /// Too many calls wait for the lookup of their key.
+    Overloaded,
 }
 
 struct CachedKey {
@@ -59,6 +62,8 @@ pub(crate) struct KeyCache {
     /// Incremented by every invalidation: a lookup that began before it is not cached.
     invalidations: AtomicU64,
     lookups: Semaphore,
+    /// Lookups that run or wait.
+    waiting: Semaphore,
     /// Keys whose use the next batch records.
     used: Arc<Mutex<Vec<KeyId>>>,
 }
@@ -71,6 +76,7 @@ impl KeyCache {
             cached: Mutex::default(),
             invalidations: AtomicU64::new(0),
             lookups: Semaphore::new(LOOKUPS_MAX),
+            waiting: Semaphore::new(LOOKUPS_MAX + KEY_LOOKUPS_WAITING_MAX),
             used: Arc::default(),
         }
     }
@@ -80,7 +86,7 @@ impl KeyCache {
         let Some(secret) = Secret::parse(text) else {
             return Ok(KeyLookup::Unknown);
         };
-        self.find_by_hash(secret.hash()).await
+        self.find_by_hash(secret.hash(), None).await
     }
 
     /// Like [`Self::find`], but returns the last known state of the key while the store is unavailable. For monitoring routes, which change nothing.
@@ -105,23 +111,26 @@ impl KeyCache {
         }
     }
 
-    /// Looks up a key that was found before.
+    /// Looks up a key that was found before. Does not wait for the lookups of unknown keys.
     pub(crate) async fn find_again(&self, key: &Key) -> Result<KeyLookup> {
-        self.find_by_hash(key.hash).await
+        self.find_by_hash(key.hash, Some(Owner::of(key))).await
     }
 
-    async fn find_by_hash(&self, hash: [u8; 32]) -> Result<KeyLookup> {
+    async fn find_by_hash(&self, hash: [u8; 32], found: Option<Owner>) -> Result<KeyLookup> {
         let known = match lock(&self.cached).get_mut(&hash) {
             Some(cached) if cached.read_at.elapsed() < self.intervals.fresh_for => {
                 self.record_use(cached);
                 return Ok(KeyLookup::Valid(cached.key.clone()));
             }
-            known => known.map(|cached| Owner::of(&cached.key)),
+            known => known.map(|cached| Owner::of(&cached.key)).or(found),
         };
-        // Lookups of unknown keys are limited, so that invalid keys cannot exhaust the store's connections.
-        let _permit = match known {
+        // Lookups of unknown keys are limited, so that invalid keys can neither exhaust the store's connections nor delay valid ones without end.
+        let _permits = match known {
             Some(_) => None,
-            None => self.lookups.acquire().await.ok(),
+            None => match self.waiting.try_acquire() {
+                Ok(waiting) => Some((waiting, self.lookups.acquire().await.ok())),
+                Err(_) => return Ok(KeyLookup::Overloaded),
+            },
         };
         let (read_at, invalidations) = (Instant::now(), self.invalidations.load(Ordering::Acquire));
         let owner = known.unwrap_or(Owner::Anonymous);

@@ -2,7 +2,8 @@
 
 use crate::fixtures::one_task;
 use crate::sse::{Stream, request_stream, serve};
-use leasehold_core::key::KeyScope;
+use leasehold_core::key::{KeyScope, Secret};
+use leasehold_core::limits::KEY_LOOKUPS_WAITING_MAX;
 use leasehold_server::ServerOptions;
 use leasehold_store::{LayeredStore, Result, StoreCall, StoreLayer};
 use leasehold_testbed::{BackendKind, KeyedWorkspace, ServerSetup, TestBackend, TestServer};
@@ -35,10 +36,10 @@ async fn list_in_time(server: &TestServer, tenant: &KeyedWorkspace, times: usize
     longest
 }
 
-/// A layer below the server's pools whose calls hang while the switch is on.
-struct HangingLists(watch::Receiver<bool>, watch::Sender<usize>);
+/// A layer below the server's pools whose calls of one name hang while the switch is on.
+struct HangingCalls(&'static str, watch::Receiver<bool>, watch::Sender<usize>);
 
-impl StoreLayer for HangingLists {
+impl StoreLayer for HangingCalls {
     type Observer = ();
 
     fn observer(&self) -> &() {
@@ -50,8 +51,8 @@ impl StoreLayer for HangingLists {
         call: StoreCall,
         run: impl Future<Output = Result<T>> + Send,
     ) -> Result<T> {
-        if call.name() == "request_list" && *self.0.borrow() {
-            self.1.send_modify(|hanging| *hanging += 1);
+        if call.name() == self.0 && *self.1.borrow() {
+            self.2.send_modify(|hanging| *hanging += 1);
             std::future::pending::<()>().await;
         }
         run.await
@@ -64,7 +65,7 @@ async fn hanging_lists_of_one_tenant_keep_no_other_from_listing() {
         let mut backend = TestBackend::new(on).await;
         let (switch, hangs) = watch::channel(true);
         let (count, hanging) = watch::channel(0);
-        let layer = HangingLists(hangs, count);
+        let layer = HangingCalls("request_list", hangs, count);
         backend.store = Arc::new(LayeredStore::new(backend.store.clone(), layer));
         let server = Arc::new(TestServer::over(backend, ServerSetup::default()).await);
         let (busy, other) = (server.workspace(1).await, server.workspace(1).await);
@@ -273,4 +274,51 @@ async fn calls_of_one_workspace_leave_a_quarter_for_others() {
         );
     }
     list_in_time(&server, &other, 20).await;
+}
+
+/// Callers without a valid key can make only so many calls wait for a lookup. Keys that are known are not looked up behind them.
+#[tokio::test]
+async fn lookups_of_unknown_keys_do_not_pile_up() {
+    let mut backend = TestBackend::new(BackendKind::Sqlite).await;
+    let (switch, hangs) = watch::channel(false);
+    let (count, hanging) = watch::channel(0);
+    let layer = HangingCalls("key_find", hangs, count);
+    backend.store = Arc::new(LayeredStore::new(backend.store.clone(), layer));
+    let options = ServerOptions {
+        key_fresh_for: Duration::from_secs(3_600),
+        ..ServerOptions::default()
+    };
+    let setup = ServerSetup {
+        options,
+        ..ServerSetup::default()
+    };
+    let server = Arc::new(TestServer::over(backend, setup).await);
+    let tenant = server.workspace(1).await;
+    server.get("/v1/me", &tenant.key).await.expect(200);
+    switch.send_replace(true);
+    let unknown = |number: u16| {
+        let mut random = [9; 32];
+        random[..2].copy_from_slice(&number.to_be_bytes());
+        let secret = Secret::new(&KeyScope::Admin, &random);
+        secret.reveal().to_owned()
+    };
+    let mut calls = JoinSet::new();
+    for number in 0..2_000 {
+        let (server, key) = (server.clone(), unknown(number));
+        calls.spawn(async move { server.get("/v1/me", &key).await });
+    }
+    // All but those that wait or run are refused.
+    let held = KEY_LOOKUPS_WAITING_MAX + 4;
+    for _ in held..2_000 {
+        let refused = timeout(TIMEOUT, calls.join_next()).await.unwrap();
+        let refused = refused.unwrap().unwrap();
+        assert_eq!(refused.header("retry-after"), "1");
+        let problem = refused.expect_problem("overloaded", "");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("API key"), "{detail}");
+    }
+    assert!(*hanging.borrow() <= 4);
+    assert!(calls.try_join_next().is_none());
+    server.get("/v1/me", &tenant.key).await.expect(200);
+    calls.shutdown().await;
 }
