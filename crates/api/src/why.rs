@@ -64,7 +64,7 @@ pub enum Reason {
     NoEngine,
     /// The engine is unavailable.
     EngineDown {
-        /// The error of the engine.
+        /// The error of the engine; a text without details unless the key is an administrator's.
         error: String,
     },
     /// All slots of the workspace are in use.

@@ -1,5 +1,6 @@
 //! Conversions between store types and JSON types for definitions, requests, executions, changes and explanations. No business logic.
 
+use crate::access::Caller;
 use crate::cursors::ListCursors;
 use leasehold_api as api;
 use leasehold_core::duration::millis;
@@ -150,11 +151,10 @@ pub(super) fn change_page(
     }
 }
 
-pub(super) fn why(mut from: Why, payloads: Payloads) -> api::why::Why {
-    let hidden = payloads == Payloads::Hidden;
-    if hidden {
-        let reasons = std::iter::once(&mut from.reason).chain(&mut from.also);
-        reasons.for_each(hide_error);
+pub(super) fn why(mut from: Why, caller: &Caller) -> api::why::Why {
+    let hidden = caller.payloads() == Payloads::Hidden;
+    for reason in std::iter::once(&mut from.reason).chain(&mut from.also) {
+        hide_errors(reason, hidden, caller.is_admin());
     }
     let (ahead, more_ahead) = match from.ahead {
         None => (None, false),
@@ -172,10 +172,15 @@ pub(super) fn why(mut from: Why, payloads: Payloads) -> api::why::Why {
     }
 }
 
-/// Removes the error of the request's last start. The error of the engine stays: it concerns no request.
-fn hide_error(reason: &mut Reason) {
-    if let Reason::BackingOff { error, .. } = reason {
-        *error = None;
+/// Removes the error of the request's last start if payloads are hidden. Removes the error of the engine for tenants: it concerns no request, and names
+/// addresses of the installation.
+fn hide_errors(reason: &mut Reason, payloads_hidden: bool, is_admin: bool) {
+    match reason {
+        Reason::BackingOff { error, .. } if payloads_hidden => *error = None,
+        Reason::EngineDown { error } if !is_admin => {
+            "an administrator key shows the error".clone_into(error);
+        }
+        _ => {}
     }
 }
 

@@ -31,5 +31,5 @@ async fn why(
     let (engine, facts) = (state.engine.as_deref(), state.watch.facts());
     let found = ops::why::explain(&*state.store, engine, facts, workspace, id).await?;
     let why = found.ok_or_else(|| ApiError::not_found("request"))?;
-    Ok(Json(convert::why(why, caller.payloads())))
+    Ok(Json(convert::why(why, &caller)))
 }

@@ -137,6 +137,11 @@ async fn engine_down_or_missing_blocks_pending_requests() {
     };
     server.engine.set_facts(down);
     let shown = why(&server, &workspace, &waits).await;
+    // The error names addresses of the installation, so tenants do not see it.
+    assert_eq!(shown["reason"]["code"], "engine_down");
+    assert!(!shown.to_string().contains("refused"), "{shown}");
+    let path = workspace.path(&format!("/requests/{waits}/why"));
+    let shown = server.get(&path, &server.admin).await.expect(200);
     let reason = json!({"code": "engine_down", "error": "connection refused"});
     assert_eq!(shown["reason"], reason);
     assert_eq!(
