@@ -31,8 +31,8 @@ pub enum KeyError {
         "this is the last administrator key with all rights that is valid for so long; create another one first, or revoke it with `force=true`"
     )]
     LastAdmin,
-    /// The new key would have more rights than the caller's.
-    #[error("cannot create a key with more rights than the key of this call")]
+    /// The key has, or would have, more rights than the caller's.
+    #[error("cannot create, rotate or revoke a key with more rights than the key of this call")]
     ExceedsRights,
     /// The key to rotate is not valid any more.
     #[error("cannot rotate: the key is revoked or has expired; create a new key instead")]
@@ -40,6 +40,11 @@ pub enum KeyError {
     /// The key to rotate has a successor.
     #[error("cannot rotate: the key was rotated already; rotate its successor {0} instead")]
     AlreadyRotated(KeyId),
+    /// The successor of the last administrator key would expire earlier.
+    #[error(
+        "cannot rotate: this is the last administrator key with all rights that is valid for so long, and its successor would expire earlier; let the successor be valid for longer, or create another administrator key first"
+    )]
+    LastAdminExpires,
     /// The operating system provided no random numbers.
     #[error("failed to generate a key: no random numbers from the operating system: {0}")]
     Random(String),
@@ -153,8 +158,23 @@ pub async fn rotate(
         }
         KeyRotated::Invalid => Err(KeyError::RotationOfInvalidKey),
         KeyRotated::AlreadyRotated(successor) => Err(KeyError::AlreadyRotated(successor)),
+        KeyRotated::LastAdmin => Err(KeyError::LastAdminExpires),
         KeyRotated::NotFound => Err(KeyError::NotFound),
     }
+}
+
+/// Revokes a key like [`revoke`] on behalf of another one, which must have all rights of the key.
+pub async fn revoke_by(
+    store: &dyn Store,
+    id: KeyId,
+    force: bool,
+    caller: &Key,
+) -> Result<Key, KeyError> {
+    let key = store.key_get(id).await?.ok_or(KeyError::NotFound)?;
+    if !caller.rights.include(&key.rights) {
+        return Err(KeyError::ExceedsRights);
+    }
+    revoke(store, id, force, &caller.actor()).await
 }
 
 /// Revokes a key permanently; the last administrator key only if `force` is set. Idempotent.

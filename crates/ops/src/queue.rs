@@ -1,7 +1,7 @@
 //! Changing a job queue: its settings, which are validated and merged before they are stored, and whom it is shared with.
 
 use crate::checks::{self, InvalidField};
-use crate::job::{JobOperationError, changed_retry, check_queue, update_queue};
+use crate::job::{Field, JobOperationError, changed_retry, check_queue_field, update_queue};
 use leasehold_core::limits::{NAME_MAX_CHARS, QUEUE_SHARE_MAX_WORKSPACES};
 use leasehold_core::queue::check_user_queue;
 use leasehold_core::retry::Backoff;
@@ -37,7 +37,7 @@ pub async fn update(
     update: QueueUpdate,
     by: &Actor,
 ) -> Result<Queue, JobOperationError> {
-    check_queue(name)?;
+    check_queue_field(&Field::default(), name)?;
     let retry = changed_retry(store, name, update.max_attempts, update.backoff).await?;
     let change = QueueChange {
         limit: update.limit,

@@ -419,9 +419,9 @@ impl From<KeyError> for ApiError {
             KeyError::NotFound => Self::not_found("key"),
             KeyError::LastAdmin => Self::new(Code::LastAdminKey, error.to_string()),
             KeyError::ExceedsRights => Self::new(Code::Forbidden, error.to_string()),
-            KeyError::RotationOfInvalidKey | KeyError::AlreadyRotated(_) => {
-                Self::new(Code::RotationRefused, error.to_string())
-            }
+            KeyError::RotationOfInvalidKey
+            | KeyError::AlreadyRotated(_)
+            | KeyError::LastAdminExpires => Self::new(Code::RotationRefused, error.to_string()),
             KeyError::Random(text) => {
                 tracing::error!(error = text, "failed to generate a key");
                 Self::new(Code::Internal, "internal error; see the server's log")

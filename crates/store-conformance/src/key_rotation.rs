@@ -125,6 +125,8 @@ pub async fn old_key_stays_valid_for_the_overlap(f: Fixture) {
 
 /// The successor of a key that expires lives as long as that key was meant to; an overlap does not prolong the old key.
 pub async fn rotation_keeps_the_lifetime(f: Fixture) {
+    // The one that must stay.
+    f.key_as(admin(), None).await;
     let key = f.key_as(admin(), Some(2 * HOUR)).await;
     f.advance(3_600);
     let (old, successor) = f.rotated(&key, 24 * HOUR).await;
@@ -217,4 +219,23 @@ pub async fn expired_or_restricted_administrator_keys_do_not_prevent_the_first_k
     f.advance(5);
     let created = ok(f.store.key_create_first(&first, BY).await);
     assert_eq!(created.map(|key| key.id), Some(first.id));
+}
+
+/// The last administrator key with all rights gets no successor that expires before it. Nothing is changed then.
+pub async fn last_administrator_key_gets_no_successor_that_expires_earlier(f: Fixture) {
+    let last = f.key_as(admin(), None).await;
+    f.key_as(admin(), Some(2 * HOUR)).await;
+    let short = || KeyRotation {
+        expires_in: Some(HOUR),
+        ..rotation(last.id, Duration::ZERO)
+    };
+    let refused = short();
+    let outcome = ok(f.store.key_rotate(&refused, BY).await);
+    assert_eq!(outcome, KeyRotated::LastAdmin);
+    assert_eq!(ok(f.store.key_get(refused.successor).await), None);
+    assert_eq!(f.found(&last).await, last);
+    // Another key that lasts as long stays.
+    f.key_as(admin(), None).await;
+    let outcome = ok(f.store.key_rotate(&short(), BY).await);
+    assert!(matches!(outcome, KeyRotated::Rotated { .. }), "{outcome:?}");
 }

@@ -57,7 +57,9 @@ impl KeyStore for PostgresStore {
     async fn key_rotate(&self, rotation: &KeyRotation, by: &Actor) -> Result<KeyRotated> {
         let mut client = transaction::connection(self, "key_rotate").await?;
         let open = OpenTransaction::begin(&mut client, "key_rotate").await?;
+        open.many(sql!("key/lock_first"), &[]).await?;
         let old = self.lock_key(&open, rotation.id).await?;
+        let admin = old.clone().filter(Key::is_valid_admin);
         let new = match rotation.check(old) {
             RotationStep::Create(new) => new,
             RotationStep::Refuse(refused) => return Ok(refused),
@@ -65,6 +67,12 @@ impl KeyStore for PostgresStore {
         let Some(successor) = self.insert_key(&open, &new).await? else {
             return Ok(KeyRotated::Invalid);
         };
+        // The successor counts, if it is valid for as long.
+        if let Some(admin) = admin
+            && !self.has_other_admin(&open, &admin).await?
+        {
+            return Ok(KeyRotated::LastAdmin);
+        }
         let (now, overlap) = (self.given_now(), micros(rotation.overlap));
         let params: &Params<'_> = &[&now, &rotation.id.0, &successor.id.0, &overlap];
         let old = key(&open.one(sql!("key/rotate"), params).await?)?;
@@ -135,12 +143,8 @@ impl KeyStore for PostgresStore {
         let Some(found) = self.lock_key(&open, id).await? else {
             return Ok(KeyRevoked::NotFound);
         };
-        if found.is_valid_admin() {
-            let params: &Params<'_> = &[&self.given_now(), &id.0, &found.expires_at];
-            let other = open.one(sql!("key/has_other_admin"), params).await?;
-            if !other.get::<_, bool>("found") {
-                return Ok(KeyRevoked::LastAdmin);
-            }
+        if found.is_valid_admin() && !self.has_other_admin(&open, &found).await? {
+            return Ok(KeyRevoked::LastAdmin);
         }
         let revoked = self.revoke_key(&open, found, by).await?;
         open.commit().await?;
@@ -182,6 +186,13 @@ impl PostgresStore {
         ];
         let rows = open.many(sql!("key/create"), params).await?;
         rows.first().map(key).transpose()
+    }
+
+    /// Whether another administrator's key with all rights is valid for at least as long.
+    async fn has_other_admin(&self, open: &OpenTransaction<'_>, key: &Key) -> Result<bool> {
+        let params: &Params<'_> = &[&self.given_now(), &key.id.0, &key.expires_at];
+        let other = open.one(sql!("key/has_other_admin"), params).await?;
+        Ok(other.get("found"))
     }
 
     async fn lock_key(&self, open: &OpenTransaction<'_>, id: KeyId) -> Result<Option<Key>> {

@@ -3,6 +3,7 @@
 use crate::error::Fault;
 use crate::row::{Columns, Text, after_id, blob, json_text, later};
 use crate::session::Session;
+use crate::writer::Effect;
 use crate::{SqliteStore, audit};
 use async_trait::async_trait;
 use leasehold_core::key::{KeyRights, KeyScope};
@@ -57,7 +58,8 @@ impl KeyStore for SqliteStore {
 
     async fn key_rotate(&self, rotation: &KeyRotation, by: &Actor) -> Result<KeyRotated> {
         let (rotation, by) = (rotation.clone(), by.clone());
-        self.write("key_rotate", move |s| rotate(s, &rotation, &by))
+        self.writer
+            .write_or_rollback("key_rotate", move |s| rotate(s, &rotation, &by))
             .await
     }
 
@@ -106,12 +108,8 @@ impl KeyStore for SqliteStore {
             let Some(found) = get(s, id)? else {
                 return Ok(KeyRevoked::NotFound);
             };
-            if found.is_valid_admin() {
-                let expires_at = found.expires_at.map(|at| at.as_microsecond());
-                let row = params![s.now, blob(id), expires_at];
-                if !s.one(HAS_OTHER_ADMIN, row, |row| Ok(row.get(0)?))? {
-                    return Ok(KeyRevoked::LastAdmin);
-                }
+            if found.is_valid_admin() && !has_other_admin(s, &found)? {
+                return Ok(KeyRevoked::LastAdmin);
             }
             revoke(s, found, &by).map(KeyRevoked::Revoked)
         })
@@ -168,14 +166,33 @@ fn insert(session: &Session<'_>, new: &NewKey) -> Result<Option<Key>, Fault> {
     session.optional(CREATE, row, key)
 }
 
-fn rotate(session: &Session<'_>, rotation: &KeyRotation, by: &Actor) -> Result<KeyRotated, Fault> {
-    let new = match rotation.check(get(session, rotation.id)?) {
+/// Whether another administrator's key with all rights is valid for at least as long.
+fn has_other_admin(session: &Session<'_>, key: &Key) -> Result<bool, Fault> {
+    let expires_at = key.expires_at.map(|at| at.as_microsecond());
+    let row = params![session.now, blob(key.id), expires_at];
+    session.one(HAS_OTHER_ADMIN, row, |row| Ok(row.get(0)?))
+}
+
+fn rotate(
+    session: &Session<'_>,
+    rotation: &KeyRotation,
+    by: &Actor,
+) -> Result<Effect<KeyRotated>, Fault> {
+    let old = get(session, rotation.id)?;
+    let admin = old.clone().filter(Key::is_valid_admin);
+    let new = match rotation.check(old) {
         RotationStep::Create(new) => new,
-        RotationStep::Refuse(refused) => return Ok(refused),
+        RotationStep::Refuse(refused) => return Ok(Effect::Rollback(refused)),
     };
     let Some(successor) = insert(session, &new)? else {
-        return Ok(KeyRotated::Invalid);
+        return Ok(Effect::Rollback(KeyRotated::Invalid));
     };
+    // The successor counts, if it is valid for as long.
+    if let Some(admin) = admin
+        && !has_other_admin(session, &admin)?
+    {
+        return Ok(Effect::Rollback(KeyRotated::LastAdmin));
+    }
     let row = params![
         session.now,
         blob(rotation.id),
@@ -184,7 +201,7 @@ fn rotate(session: &Session<'_>, rotation: &KeyRotation, by: &Actor) -> Result<K
     ];
     let old = session.one(ROTATE, row, key)?;
     audit::record(session, by, &AuditRecord::key_rotate(&old, &successor))?;
-    Ok(KeyRotated::Rotated { old, successor })
+    Ok(Effect::Commit(KeyRotated::Rotated { old, successor }))
 }
 
 /// Revokes a key; a revoked key keeps its time.

@@ -17,7 +17,8 @@ store_trait! {
 
         /// Creates a successor with the rights of a valid key that has no successor yet. The old key expires after the overlap, or earlier if it would
         /// anyway. Unless the rotation says otherwise, the successor of a key that expires is valid for as long as that key was from its
-        /// creation.
+        /// creation. Refused if that would leave no administrator's key with all rights that is valid for as long as the old one was; safe under concurrent
+        /// calls, like [`Self::key_revoke_unless_last`].
         async fn key_rotate(&self, rotation: &KeyRotation, by: &Actor) -> Result<KeyRotated>;
 
         /// Returns the key with this hash, revoked or expired or not. The key of a deleted workspace is not found.
@@ -184,6 +185,8 @@ pub enum KeyRotated {
     Invalid,
     /// The key has this successor already.
     AlreadyRotated(KeyId),
+    /// It is a valid administrator's key with all rights, its successor would expire earlier, and no other such key is valid for as long.
+    LastAdmin,
     /// No such key exists.
     NotFound,
 }

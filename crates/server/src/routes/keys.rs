@@ -99,8 +99,7 @@ async fn revoke(
     Path(id): Path<KeyId>,
     Query(revocation): Query<Revocation>,
 ) -> ApiResult<Json<Key>> {
-    let (force, actor) = (revocation.force, caller.actor());
-    let key = ops::key::revoke(&*state.store, id, force, &actor).await?;
+    let key = ops::key::revoke_by(&*state.store, id, revocation.force, &caller.0).await?;
     state.keys.invalidate(&key);
     Ok(Json(convert::key(&key)))
 }

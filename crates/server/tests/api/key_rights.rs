@@ -1,13 +1,14 @@
 //! Rights, expiry, last use and rotation of keys over HTTP.
 
 use crate::sse::{Stream, TIMEOUT, serve};
+use axum::http::Method;
 use leasehold_core::key::{KeyAccess, KeyRights, KeyScope, Payloads};
 use leasehold_ops::key::KeySpec;
 use leasehold_server::ServerOptions;
 use leasehold_store::ManualClock;
 use leasehold_testbed::{BackendKind, BackendOptions, ServerSetup, TestBackend, TestServer};
 use leasehold_testkit::eventually;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -171,6 +172,38 @@ async fn key_creates_no_key_with_more_rights() {
     let admin = server.get("/v1/me", &server.admin).await.expect(200);
     let path = format!("/v1/keys/{}/rotate", admin["id"].as_str().unwrap());
     assert_eq!(server.post(&path, &key, json!({})).await.status, 403);
+}
+
+#[tokio::test]
+async fn key_revokes_no_key_with_more_rights() {
+    let server = TestServer::new().await;
+    let rights = |payloads| KeyRights {
+        payloads,
+        ..KeyRights::full(KeyScope::Admin)
+    };
+    let id = async |key: &str| {
+        let me = server.get("/v1/me", key).await.expect(200);
+        me["id"].as_str().unwrap().to_owned()
+    };
+    let spec = |payloads| KeySpec {
+        rights: rights(payloads),
+        ..KeySpec::full("test", KeyScope::Admin)
+    };
+    let hidden = server.key_with(&spec(Payloads::Hidden)).await;
+    let shown = server.key_with(&spec(Payloads::Shown)).await;
+    for query in ["", "?force=true"] {
+        let path = format!("/v1/keys/{}{query}", id(&shown).await);
+        let refused = server
+            .call(Method::DELETE, &path, &hidden, Value::Null)
+            .await;
+        assert_eq!(refused.status, 403);
+        refused.expect_problem("forbidden", "");
+    }
+    // Its own rights are enough for itself.
+    let path = format!("/v1/keys/{}", id(&hidden).await);
+    let revoked = server.call(Method::DELETE, &path, &hidden, Value::Null);
+    revoked.await.expect(200);
+    server.get("/v1/me", &shown).await.expect(200);
 }
 
 /// The last use is recorded once per interval, not once per call, and not by rejected calls.

@@ -34,6 +34,17 @@ async fn first_change_creates_a_queue() {
     assert_eq!(shown.expect(200), changed);
 }
 
+/// A limit or a pause there would stop the `http` and `delay` nodes of all tenants.
+#[tokio::test]
+async fn internal_queue_cannot_be_changed() {
+    let server = TestServer::new().await;
+    let refused = patch(&server, "leasehold:http", json!({"paused": true})).await;
+    assert_eq!(refused.status, 400);
+    refused.expect_problem("invalid_parameter", "queue");
+    let stored = server.store.queue_get("leasehold:http").await.unwrap();
+    assert!(stored.is_none_or(|queue| !queue.settings.paused));
+}
+
 #[tokio::test]
 async fn absent_fields_stay_and_null_removes_a_limit() {
     let server = TestServer::new().await;

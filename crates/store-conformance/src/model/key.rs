@@ -97,13 +97,20 @@ impl State {
         by: &Actor,
         now: Timestamp,
     ) -> Result<KeyRotated> {
-        let new = match rotation.check(self.key(rotation.id, now)) {
+        let old = self.key(rotation.id, now);
+        let new = match rotation.check(old.clone()) {
             RotationStep::Create(new) => new,
             RotationStep::Refuse(refused) => return Ok(refused),
         };
         let Some(successor) = self.insert_key(&new, now)? else {
             return Ok(KeyRotated::Invalid);
         };
+        if let Some(old) = old.filter(Key::is_valid_admin)
+            && !self.has_other_admin(&old, now)
+        {
+            self.keys.remove(&successor.id);
+            return Ok(KeyRotated::LastAdmin);
+        }
         let end = now.checked_add(rotation.overlap).unwrap_or(Timestamp::MAX);
         let Some(old) = self.keys.get_mut(&rotation.id) else {
             return Ok(KeyRotated::NotFound);
@@ -145,14 +152,19 @@ impl State {
         exists.then(|| Self::read_key(key, now))
     }
 
+    /// Whether another administrator's key with all rights is valid for at least as long.
+    fn has_other_admin(&self, key: &Key, now: Timestamp) -> bool {
+        let mut others = self.keys.values().map(|key| Self::read_key(key, now));
+        others.any(|other| {
+            other.id != key.id && other.is_valid_admin() && other.lasts_as_long_as(key)
+        })
+    }
+
     fn revoke_key_unless_last(&mut self, id: KeyId, by: &Actor, now: Timestamp) -> KeyRevoked {
         let Some(key) = self.key(id, now) else {
             return KeyRevoked::NotFound;
         };
-        let mut others = self.keys.values().map(|key| Self::read_key(key, now));
-        let kept = others
-            .any(|other| other.id != id && other.is_valid_admin() && other.lasts_as_long_as(&key));
-        if key.is_valid_admin() && !kept {
+        if key.is_valid_admin() && !self.has_other_admin(&key, now) {
             return KeyRevoked::LastAdmin;
         }
         let revoked = self.revoke_key(id, by, now);
