@@ -778,6 +778,10 @@ BEGIN
         RAISE EXCEPTION 'queue and kind must not contain control characters'
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
+    IF starts_with(leasehold_job_enqueue.queue, 'leasehold:'::text) THEN
+        RAISE EXCEPTION 'queue must not start with "leasehold:", which is reserved for Leasehold''s own queues'
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
     IF leasehold_job_enqueue.max_attempts <= 0 OR leasehold_job_enqueue.max_attempts > 32767 THEN
         RAISE EXCEPTION 'max_attempts must be between 1 and 32767, not %', leasehold_job_enqueue.max_attempts
             USING ERRCODE = 'invalid_parameter_value';

@@ -5,9 +5,11 @@ use crate::support;
 
 use leasehold_core::job::{ClaimedJob, JobClaim, JobEnd, JobFinish, JobFinished};
 use leasehold_core::payload::JsonText;
+use leasehold_core::queue::HTTP_NODES;
 use leasehold_core::{JobId, JobStatus};
 use leasehold_store::job::JobStore;
 use leasehold_store::job::{JobFilter, NewJob};
+use leasehold_store::queue::QueueStore;
 use leasehold_store_postgres::{PostgresOptions, PostgresStore};
 use leasehold_testkit::{TestDatabase, eventually};
 use serde_json::json;
@@ -361,6 +363,13 @@ async fn sql_function_rejects_what_the_store_rejects() {
             )
             .await;
         assert_eq!(rejected_by(outcome), code);
+    }
+    // A job that anyone enqueued there would be taken for an http call or a delay of a graph.
+    for queue in [HTTP_NODES, "leasehold:any"] {
+        let sql = include_str!("sql/job_enqueue_in_queue.sql");
+        let outcome = client.query_one(sql, &[&queue]).await;
+        assert_eq!(rejected_by(outcome), "22023");
+        assert_eq!(store.queue_get(queue).await.unwrap(), None);
     }
     let left = store
         .job_list(&JobFilter::default(), leasehold_store::Page::first(10))

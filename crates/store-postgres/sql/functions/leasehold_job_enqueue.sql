@@ -1,5 +1,5 @@
 -- Enqueues a job within the caller's transaction and returns its id; a public function.
--- release: 2
+-- release: 3
 -- Returns the id of the new job, or of the job that holds the deduplication key.
 CREATE OR REPLACE FUNCTION leasehold_job_enqueue(
     queue text,
@@ -33,6 +33,10 @@ BEGIN
     END IF;
     IF leasehold_job_enqueue.queue ~ '[[:cntrl:]]' OR leasehold_job_enqueue.kind ~ '[[:cntrl:]]' THEN
         RAISE EXCEPTION 'queue and kind must not contain control characters'
+            USING ERRCODE = 'invalid_parameter_value';
+    END IF;
+    IF starts_with(leasehold_job_enqueue.queue, 'leasehold:'::text) THEN
+        RAISE EXCEPTION 'queue must not start with "leasehold:", which is reserved for Leasehold''s own queues'
             USING ERRCODE = 'invalid_parameter_value';
     END IF;
     IF leasehold_job_enqueue.max_attempts <= 0 OR leasehold_job_enqueue.max_attempts > 32767 THEN
