@@ -1827,6 +1827,12 @@ END)) STORED NOT NULL,
     CONSTRAINT workspace_plan CHECK ((plan = ANY (ARRAY['FREE'::text, 'PRO'::text, 'ENTERPRISE'::text])))
 );
 
+CREATE TABLE public.workspace_catalog (
+    workspace_id uuid NOT NULL,
+    bytes bigint NOT NULL,
+    CONSTRAINT workspace_catalog_bytes CHECK ((bytes >= 0))
+);
+
 CREATE TABLE public.workspace_delta (
     workspace_id uuid NOT NULL,
     anew boolean DEFAULT false NOT NULL,
@@ -1960,6 +1966,9 @@ ALTER TABLE ONLY public.workflow_execution
 
 ALTER TABLE ONLY public.workflow_execution_queue
     ADD CONSTRAINT workflow_execution_queue_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY public.workspace_catalog
+    ADD CONSTRAINT workspace_catalog_pkey PRIMARY KEY (workspace_id);
 
 ALTER TABLE ONLY public.workspace
     ADD CONSTRAINT workspace_pkey PRIMARY KEY (id);
@@ -2111,3 +2120,6 @@ ALTER TABLE ONLY public.workflow_definition_version
 
 ALTER TABLE ONLY public.workflow_definition
     ADD CONSTRAINT workflow_definition_workspace FOREIGN KEY (workspace_id) REFERENCES public.workspace(id);
+
+ALTER TABLE ONLY public.workspace_catalog
+    ADD CONSTRAINT workspace_catalog_workspace FOREIGN KEY (workspace_id) REFERENCES public.workspace(id);

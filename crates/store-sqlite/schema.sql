@@ -720,6 +720,14 @@ BEGIN
     WHERE workspace_id = NEW.id;
 END;
 
+CREATE TABLE workspace_catalog (
+    workspace_id BLOB NOT NULL,
+    bytes INTEGER NOT NULL,
+    CONSTRAINT workspace_catalog_pkey PRIMARY KEY (workspace_id),
+    CONSTRAINT workspace_catalog_workspace FOREIGN KEY (workspace_id) REFERENCES workspace (id),
+    CONSTRAINT workspace_catalog_bytes CHECK (bytes >= 0)
+) STRICT;
+
 CREATE TABLE workspace_turn (
     workspace_id BLOB NOT NULL,
     concurrency_limit INTEGER NOT NULL,

@@ -18,6 +18,9 @@ pub const MAX_PENDING_MAX: u64 = 1_000_000_000;
 pub const MAX_OPEN_BYTES_MAX: u64 = 1 << 40;
 /// Bytes that an open request counts beside its params: its row, its first event and their index entries. Also stands in `leasehold_enqueue`.
 pub const REQUEST_OVERHEAD_BYTES: u64 = 1_024;
+/// Bytes that a definition counts, and a version beside its body and its params schema: their rows, index entries and audit entries. Definitions and
+/// versions are never deleted from the store, so a workspace has at most 65,536 of both together with the smallest plan. Also stands in the migrations.
+pub const CATALOG_ROW_BYTES: u64 = 1_024;
 /// Bytes that one step of a graph writes without being charged to the workspace: ten nodes that start. A charge costs a statement, and a graph has
 /// at most [`GRAPH_MAX_NODES`] nodes, each of which starts and ends once: an execution leaves at most 8 MB uncharged.
 pub const STEP_UNCHARGED_BYTES: usize = 4 * 1024;
@@ -165,12 +168,12 @@ pub const KEY_OVERLAP_MAX_DAYS: u32 = 366;
 pub const KEY_OVERLAP_DEFAULT_HOURS: u32 = 24;
 /// Shortest time between two records of the last use of a key by one instance, in seconds. A record is a write.
 pub const KEY_USE_INTERVAL_SECONDS: u64 = 60;
-/// Characters of a worker's name over HTTP, where the server appends the id of the key.
-pub const HTTP_WORKER_NAME_MAX_CHARS: usize = 90;
-/// Jobs one claim over HTTP may take.
 /// Calls with a key that is not cached that may wait for its lookup. More are refused, so that callers who send random keys delay a valid one by
 /// some lookups at most.
 pub const KEY_LOOKUPS_WAITING_MAX: usize = 256;
+/// Characters of a worker's name over HTTP, where the server appends the id of the key.
+pub const HTTP_WORKER_NAME_MAX_CHARS: usize = 90;
+/// Jobs one claim over HTTP may take.
 pub const HTTP_CLAIM_MAX_JOBS: u32 = 1_000;
 /// Bytes of the payloads and progress of the jobs that one claim returns. A claim takes fewer jobs than requested if more do not fit, and at
 /// least one. `leasehold_job_claim` has the same number.

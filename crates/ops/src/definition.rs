@@ -7,6 +7,9 @@ use leasehold_store::definition::{Definition, DefinitionCreated, NewDefinition};
 use leasehold_store::{Actor, Store};
 use thiserror::Error;
 
+/// The text of the quota of definitions and versions.
+pub(crate) const CATALOG_QUOTA: &str = "quota exceeded: the definitions and versions of the workspace, deleted ones included, would have more bytes than its max_open_bytes; raise the limit, or use another workspace";
+
 /// Why a definition was not created or deleted.
 #[derive(Debug, Error)]
 pub enum DefinitionError {
@@ -22,6 +25,9 @@ pub enum DefinitionError {
     /// No such definition exists in the workspace.
     #[error("definition not found")]
     NotFound,
+    /// The definitions and versions of the workspace would have too many bytes.
+    #[error("{CATALOG_QUOTA}")]
+    QuotaExceeded,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] leasehold_store::Error),
@@ -38,6 +44,7 @@ pub async fn create(
         DefinitionCreated::Created(definition) => Ok(definition),
         DefinitionCreated::NameTaken => Err(DefinitionError::NameTaken(new.name.clone())),
         DefinitionCreated::WorkspaceNotFound => Err(DefinitionError::WorkspaceNotFound),
+        DefinitionCreated::QuotaExceeded => Err(DefinitionError::QuotaExceeded),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Publishing a version: its body and its params schema are validated before anything is stored.
 
+use crate::definition::CATALOG_QUOTA;
 use crate::schema::{self, ParamsSchemas, SchemaWorkError, VersionSchema};
 use leasehold_core::VersionBody;
 use leasehold_core::graph::{GraphProblem, Node};
@@ -43,6 +44,9 @@ pub enum PublishError {
         /// Position in `nodes` of the first node that names the new queue.
         index: usize,
     },
+    /// The definitions and versions of the workspace would have too many bytes.
+    #[error("{CATALOG_QUOTA}")]
+    QuotaExceeded,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] leasehold_store::Error),
@@ -69,6 +73,7 @@ pub async fn publish(
         VersionPublished::Published(published) => *published,
         VersionPublished::DefinitionNotFound => return Err(PublishError::DefinitionNotFound),
         VersionPublished::QueueRefused(refusal) => return Err(refused(new, &refusal)),
+        VersionPublished::QuotaExceeded => return Err(PublishError::QuotaExceeded),
     };
     schemas.cache(published.id, schema);
     Ok(published)

@@ -331,6 +331,8 @@ impl From<PublishError> for ApiError {
             PublishError::TooManyQueues { index } => {
                 Self::invalid(format!("/body/graph/nodes/{index}/queue"), text)
             }
+            // Nothing releases these bytes, so that waiting is no use.
+            PublishError::QuotaExceeded => Self::new(Code::QuotaExceeded, text),
             PublishError::Timeout => Self::invalid("/execution_timeout_ms", text),
             PublishError::Store(error) => error.into(),
         }
@@ -406,6 +408,7 @@ impl From<DefinitionError> for ApiError {
             DefinitionError::NameTaken(_) => Self::new(Code::NameTaken, text),
             DefinitionError::WorkspaceNotFound => Self::not_found("workspace"),
             DefinitionError::NotFound => Self::not_found("definition"),
+            DefinitionError::QuotaExceeded => Self::new(Code::QuotaExceeded, text),
             DefinitionError::Store(error) => error.into(),
         }
     }

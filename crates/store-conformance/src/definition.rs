@@ -2,12 +2,16 @@
 
 use crate::Fixture;
 use crate::factory::{binding, ids, new_request, ok};
+use crate::graph_factory::{graph_of, task_in};
+use futures::future::join_all;
 use leasehold_core::graph::{Edge, Graph, Node, NodeKind};
+use leasehold_core::limits::CATALOG_ROW_BYTES;
 use leasehold_core::{DefinitionId, FailureReason, Plan, RequestStatus, VersionBody, WorkspaceId};
 use leasehold_store::definition::{
     Definition, DefinitionCreated, NewDefinition, NewVersion, Publisher, Version, VersionPublished,
 };
 use leasehold_store::request::{Enqueued, Rejected};
+use leasehold_store::workspace::WorkspaceChange;
 use leasehold_store::{Page, fresh_id};
 use serde_json::json;
 use std::time::Duration;
@@ -309,4 +313,86 @@ pub async fn pending_requests_of_a_deleted_definition_fail_at_the_claim(f: Fixtu
         Some(FailureReason::DefinitionNotFound)
     );
     assert_eq!(f.slots(t.workspace).await.in_use, 1);
+}
+
+impl Fixture {
+    /// Sets the quota of a workspace to this many bytes.
+    async fn set_quota(&self, workspace: WorkspaceId, bytes: u64) {
+        let change = WorkspaceChange {
+            max_open_bytes_override: Some(Some(bytes)),
+            ..WorkspaceChange::default()
+        };
+        self.change(workspace, change).await;
+    }
+}
+
+fn version_of(workspace: WorkspaceId, definition: DefinitionId, queue: &str) -> NewVersion {
+    NewVersion {
+        id: fresh_id(),
+        workspace,
+        definition,
+        body: VersionBody::Graph(graph_of(vec![task_in(queue, "a")], &[])),
+        params_schema: Some(json!({"type": "object"})),
+        execution_timeout: None,
+        publisher: Publisher::Workspace,
+    }
+}
+
+/// Definitions and versions count towards the workspace's quota, also when they are deleted. What exceeds it is refused and leaves nothing, and
+/// another workspace is not affected.
+pub async fn definitions_and_versions_count_towards_the_quota(f: Fixture) {
+    let by = leasehold_store::Actor::Local;
+    let own = f.bare_workspace(Plan::Free, None).await.id;
+    let definition = f.create_draft(own).await;
+    let version = version_of(own, definition, "one");
+    assert!(version.bytes() > CATALOG_ROW_BYTES);
+    let used = CATALOG_ROW_BYTES + version.bytes();
+    f.set_quota(own, used - 1).await;
+    let refused = ok(f.store.version_publish(&version, &by).await);
+    assert_eq!(refused, VersionPublished::QuotaExceeded);
+    assert_eq!(ok(f.store.version_get(own, version.id).await), None);
+    assert_eq!(ok(f.store.queue_get("one").await), None);
+    f.set_quota(own, used).await;
+    let published = ok(f.store.version_publish(&version, &by).await);
+    assert_eq!(published.version().map(|version| version.number), Some(1));
+    assert!(ok(f.store.definition_delete(own, definition, &by).await));
+    // A deleted definition stays in the store.
+    let again = named(own, "again");
+    f.set_quota(own, used + CATALOG_ROW_BYTES - 1).await;
+    let refused = ok(f.store.definition_create(&again, &by).await);
+    assert_eq!(refused, DefinitionCreated::QuotaExceeded);
+    assert_eq!(ok(f.store.definition_get(own, again.id).await), None);
+    f.set_quota(own, used + CATALOG_ROW_BYTES).await;
+    let created = ok(f.store.definition_create(&again, &by).await);
+    assert!(matches!(created, DefinitionCreated::Created(_)));
+    // A refusal for another reason counts nothing.
+    for _ in 0..3 {
+        let taken = ok(f.store.definition_create(&named(own, "again"), &by).await);
+        assert_eq!(taken, DefinitionCreated::NameTaken);
+    }
+    let last = version_of(own, again.id, "one");
+    f.set_quota(own, used + CATALOG_ROW_BYTES + last.bytes())
+        .await;
+    let published = ok(f.store.version_publish(&last, &by).await);
+    assert_eq!(published.version().map(|version| version.number), Some(1));
+    let other = f.bare_workspace(Plan::Free, None).await.id;
+    f.create_draft(other).await;
+}
+
+/// Concurrent publishes do not exceed the quota together.
+pub async fn concurrent_publishes_do_not_exceed_the_quota(f: Fixture) {
+    let own = f.bare_workspace(Plan::Free, None).await.id;
+    let definition = f.create_draft(own).await;
+    let versions: Vec<NewVersion> = (0..8).map(|_| version_of(own, definition, "one")).collect();
+    let each = versions[0].bytes();
+    f.set_quota(own, CATALOG_ROW_BYTES + 3 * each).await;
+    let by = leasehold_store::Actor::Local;
+    let publishes = versions
+        .iter()
+        .map(|version| f.store.version_publish(version, &by));
+    let outcomes = join_all(publishes).await.into_iter().map(ok);
+    let published = outcomes.filter(|outcome| matches!(outcome, VersionPublished::Published(_)));
+    assert_eq!(published.count(), 3);
+    let listed = f.store.version_list(own, definition, Page::first(10));
+    assert_eq!(ok(listed.await).len(), 3);
 }

@@ -5,11 +5,12 @@ use crate::error::{postgres, unreadable};
 use crate::job::row::JsonIn;
 use crate::queue_access::{self, QueuesPrepared};
 use crate::row;
-use crate::store::{PostgresStore, sql};
+use crate::store::{Params, PostgresStore, sql};
 use crate::transaction::{OpenTransaction, connection};
 use async_trait::async_trait;
 use deadpool_postgres::GenericClient;
 use leasehold_core::duration::millis;
+use leasehold_core::limits::CATALOG_ROW_BYTES;
 use leasehold_core::{DefinitionId, JsonText, VersionId, WorkspaceId};
 use leasehold_store::audit::AuditRecord;
 use leasehold_store::definition::{
@@ -28,26 +29,26 @@ impl DefinitionStore for PostgresStore {
         new: &NewDefinition,
         by: &Actor,
     ) -> Result<DefinitionCreated> {
-        self.audited(
-            "definition_create",
-            by,
-            sql!("definition/create"),
-            &[&self.given_now(), &new.id.0, &new.workspace.0, &new.name],
-            |row| {
-                let owned = row.is_some_and(|row| row.get("owned"));
-                let created = row.filter(|row| row.get::<_, Option<Uuid>>("id").is_some());
-                let Some(created) = created.map(row::definition).transpose()? else {
-                    let refused = match owned {
-                        true => DefinitionCreated::NameTaken,
-                        false => DefinitionCreated::WorkspaceNotFound,
-                    };
-                    return Ok((refused, None));
-                };
-                let change = AuditRecord::definition_create(&created);
-                Ok((DefinitionCreated::Created(created), Some(change)))
-            },
-        )
-        .await
+        let context = "definition_create";
+        let mut client = connection(self, context).await?;
+        let transaction = queue_access::begin(&mut client, context).await?;
+        let params: &Params<'_> = &[&self.given_now(), &new.id.0, &new.workspace.0, &new.name];
+        let row = transaction.one(sql!("definition/create"), params).await?;
+        if row.get::<_, Option<Uuid>>("id").is_none() {
+            return Ok(match row.get("owned") {
+                true => DefinitionCreated::NameTaken,
+                false => DefinitionCreated::WorkspaceNotFound,
+            });
+        }
+        if !charge(&transaction, new.workspace, CATALOG_ROW_BYTES).await? {
+            return Ok(DefinitionCreated::QuotaExceeded);
+        }
+        let created = row::definition(&row)?;
+        let (inner, now) = (&transaction.inner, self.given_now());
+        let change = AuditRecord::definition_create(&created);
+        audit::record(inner, context, now, by, &change).await?;
+        transaction.commit().await?;
+        Ok(DefinitionCreated::Created(created))
     }
 
     async fn definition_get(
@@ -133,6 +134,9 @@ impl DefinitionStore for PostgresStore {
             }
         }
         let published = publish(self, &transaction, new).await?;
+        if published.is_some() && !charge(&transaction, new.workspace, new.bytes()).await? {
+            return Ok(VersionPublished::QuotaExceeded);
+        }
         if let Some(version) = &published {
             let (inner, now) = (&transaction.inner, self.given_now());
             let change = AuditRecord::version_publish(version, &grants);
@@ -169,6 +173,18 @@ impl DefinitionStore for PostgresStore {
             .await?;
         rows.iter().map(row::version_record).collect()
     }
+}
+
+/// Counts bytes of definitions and versions; false, and nothing is counted, if the workspace would exceed its limit.
+async fn charge(
+    transaction: &OpenTransaction<'_>,
+    workspace: WorkspaceId,
+    bytes: u64,
+) -> Result<bool> {
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    let sql = sql!("workspace/charge_catalog");
+    let charged = transaction.many(sql, &[&workspace.0, &bytes]).await?;
+    Ok(!charged.is_empty())
 }
 
 /// Inserts the next version; none if its definition does not exist.

@@ -3,9 +3,11 @@
 use crate::error::Fault;
 use crate::row::{Columns, SqliteRecord, Text, after_id, blob, checked_text, json_text};
 use crate::session::Session;
+use crate::writer::Effect;
 use crate::{SqliteStore, audit, queue_access, workspace};
 use async_trait::async_trait;
 use leasehold_core::duration::millis;
+use leasehold_core::limits::CATALOG_ROW_BYTES;
 use leasehold_core::{DefinitionId, JsonText, VersionId, WorkspaceId};
 use leasehold_store::audit::AuditRecord;
 use leasehold_store::definition::{
@@ -27,6 +29,7 @@ const VERSION_CREATE: &str = sql!("version/create");
 const VERSION_GET: &str = sql!("version/get");
 const VERSION_LIST: &str = sql!("version/list");
 const IS_OPEN: &str = sql!("definition/is_open");
+const CHARGE: &str = sql!("workspace/charge_catalog");
 
 #[async_trait]
 impl DefinitionStore for SqliteStore {
@@ -36,7 +39,8 @@ impl DefinitionStore for SqliteStore {
         by: &Actor,
     ) -> Result<DefinitionCreated> {
         let (new, by) = (new.clone(), by.clone());
-        self.write("definition_create", move |s| create(s, &new, &by))
+        self.writer
+            .write_or_rollback("definition_create", move |s| create(s, &new, &by))
             .await
     }
 
@@ -96,7 +100,8 @@ impl DefinitionStore for SqliteStore {
 
     async fn version_publish(&self, new: &NewVersion, by: &Actor) -> Result<VersionPublished> {
         let (new, by) = (new.clone(), by.clone());
-        self.write("version_publish", move |s| publish(s, &new, &by))
+        self.writer
+            .write_or_rollback("version_publish", move |s| publish(s, &new, &by))
             .await
     }
 
@@ -139,9 +144,9 @@ fn create(
     session: &Session<'_>,
     new: &NewDefinition,
     by: &Actor,
-) -> Result<DefinitionCreated, Fault> {
+) -> Result<Effect<DefinitionCreated>, Fault> {
     if !workspace::is_open(session, new.workspace)? {
-        return Ok(DefinitionCreated::WorkspaceNotFound);
+        return Ok(Effect::Rollback(DefinitionCreated::WorkspaceNotFound));
     }
     let row = params![
         blob(new.id),
@@ -150,10 +155,20 @@ fn create(
         session.now
     ];
     let Some(created) = session.optional(CREATE, row, definition)? else {
-        return Ok(DefinitionCreated::NameTaken);
+        return Ok(Effect::Rollback(DefinitionCreated::NameTaken));
     };
+    if !charge(session, new.workspace, CATALOG_ROW_BYTES)? {
+        return Ok(Effect::Rollback(DefinitionCreated::QuotaExceeded));
+    }
     audit::record(session, by, &AuditRecord::definition_create(&created))?;
-    Ok(DefinitionCreated::Created(created))
+    Ok(Effect::Commit(DefinitionCreated::Created(created)))
+}
+
+/// Counts bytes of definitions and versions; false, and nothing is counted, if the workspace would exceed its limit.
+fn charge(session: &Session<'_>, workspace: WorkspaceId, bytes: u64) -> Result<bool, Fault> {
+    let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+    let row = params![blob(workspace), bytes];
+    Ok(session.optional(CHARGE, row, |_| Ok(()))?.is_some())
 }
 
 /// Whether the definition can run: neither it nor its workspace is deleted.
@@ -175,20 +190,27 @@ fn definition(row: &Row<'_>) -> Result<Definition, Fault> {
     })
 }
 
-fn publish(session: &Session<'_>, new: &NewVersion, by: &Actor) -> Result<VersionPublished, Fault> {
+fn publish(
+    session: &Session<'_>,
+    new: &NewVersion,
+    by: &Actor,
+) -> Result<Effect<VersionPublished>, Fault> {
     if !is_open(session, new.workspace, new.definition)? {
-        return Ok(VersionPublished::DefinitionNotFound);
+        return Ok(Effect::Rollback(VersionPublished::DefinitionNotFound));
     }
     let grants = match queue_access::prepare(session, new)? {
         Ok(grants) => grants,
-        Err(refusal) => return Ok(VersionPublished::QueueRefused(refusal)),
+        Err(refusal) => return Ok(Effect::Rollback(VersionPublished::QueueRefused(refusal))),
     };
-    let published = insert_version(session, new)?;
-    if let Some(version) = &published {
-        let record = AuditRecord::version_publish(version, &grants);
-        audit::record(session, by, &record)?;
+    let Some(version) = insert_version(session, new)? else {
+        return Ok(Effect::Rollback(VersionPublished::DefinitionNotFound));
+    };
+    if !charge(session, new.workspace, new.bytes())? {
+        return Ok(Effect::Rollback(VersionPublished::QuotaExceeded));
     }
-    Ok(VersionPublished::of(published))
+    let record = AuditRecord::version_publish(&version, &grants);
+    audit::record(session, by, &record)?;
+    Ok(Effect::Commit(VersionPublished::of(Some(version))))
 }
 
 fn insert_version(session: &Session<'_>, new: &NewVersion) -> Result<Option<Version>, Fault> {

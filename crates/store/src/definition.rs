@@ -3,6 +3,7 @@
 use crate::record::{RecordRow, record};
 use crate::store_trait::store_trait;
 use crate::{Actor, Page, Result};
+use leasehold_core::limits::CATALOG_ROW_BYTES;
 use leasehold_core::{DefinitionId, JsonText, Timestamp, VersionBody, VersionId, WorkspaceId};
 use serde_json::Value;
 use std::sync::Arc;
@@ -15,7 +16,9 @@ pub use leasehold_core::queue_access::{Publisher, QueueGrants, QueueRefusal};
 store_trait! {
     /// Definitions and their versions.
     pub trait DefinitionStore, observed by DefinitionObserver {
-        /// Creates a definition without a version.
+        /// Creates a definition without a version. Counts [`CATALOG_ROW_BYTES`] towards the bytes of the workspace's definitions and versions, for good: a
+        /// deleted definition and its versions stay in the store, for the requests that ran them. They may not exceed the `max_open_bytes` of
+        /// the workspace, however many calls are concurrent.
         async fn definition_create(&self, new: &NewDefinition, by: &Actor) -> Result<DefinitionCreated>;
 
         /// Returns the definition; none if deleted.
@@ -50,7 +53,7 @@ store_trait! {
         /// Publishes the next version and makes it current, and creates the unknown queues that its graph names: for the workspace if it publishes itself, for
         /// the installation if an administrator does. An administrator's publish also shares the installation's queues that it names with the workspace.
         /// A graph that names a queue which the workspace may not use is refused, and nothing changes. Of concurrent publishes that name the same unknown
-        /// queue exactly one creates it.
+        /// queue exactly one creates it. Counts [`NewVersion::bytes`] like [`Self::definition_create`].
         async fn version_publish(&self, new: &NewVersion, by: &Actor) -> Result<VersionPublished>;
 
         /// Returns the version, also of a deleted definition. Stores cache recently read versions in memory, so that a repeated call runs no
@@ -171,6 +174,8 @@ pub enum DefinitionCreated {
     NameTaken,
     /// No such workspace exists.
     WorkspaceNotFound,
+    /// The definitions and versions of the workspace would have more bytes than its `max_open_bytes`; nothing was created.
+    QuotaExceeded,
 }
 
 /// A version to publish; it becomes the definition's current one.
@@ -192,6 +197,16 @@ pub struct NewVersion {
     pub publisher: Publisher,
 }
 
+impl NewVersion {
+    /// Returns the bytes that it counts: its body and its schema as JSON text, and [`CATALOG_ROW_BYTES`].
+    pub fn bytes(&self) -> u64 {
+        let body = JsonText::of(&self.body).map_or(0, |body| body.as_str().len());
+        let schema = self.params_schema.as_ref();
+        let schema = schema.map_or(0, |schema| JsonText::from(schema).as_str().len());
+        (body + schema) as u64 + CATALOG_ROW_BYTES
+    }
+}
+
 /// Outcome of publishing a version.
 #[derive(Clone, Debug, PartialEq)]
 pub enum VersionPublished {
@@ -201,6 +216,8 @@ pub enum VersionPublished {
     DefinitionNotFound,
     /// Its graph names a queue that the workspace may not use or create.
     QueueRefused(QueueRefusal),
+    /// The definitions and versions of the workspace would have more bytes than its `max_open_bytes`; nothing was changed.
+    QuotaExceeded,
 }
 
 impl VersionPublished {
@@ -208,7 +225,7 @@ impl VersionPublished {
     pub fn version(self) -> Option<Version> {
         match self {
             Self::Published(version) => Some(*version),
-            Self::DefinitionNotFound | Self::QueueRefused(_) => None,
+            Self::DefinitionNotFound | Self::QueueRefused(_) | Self::QuotaExceeded => None,
         }
     }
 

@@ -263,3 +263,39 @@ async fn administrator_changes_the_quotas_and_others_do_not() {
     let denied = patch(&workspace.key, json!({"max_pending": 9})).await;
     assert_eq!(denied.status, 403);
 }
+
+/// Definitions and versions stay in the store for good, so they count towards the quota too.
+#[tokio::test]
+async fn definitions_and_versions_over_the_quota_are_refused() {
+    let server = TestServer::new().await;
+    let own = server.workspace(1).await;
+    let change = WorkspaceChange {
+        max_open_bytes_override: Some(Some(4_096)),
+        ..WorkspaceChange::default()
+    };
+    own.update(&*server.store, &change).await;
+    let node = json!({ "id": "a", "type": "delay", "milliseconds": 1 });
+    let version = json!({ "body": { "graph": { "nodes": [node] } } });
+    let versions = own.path(&format!("/definitions/{}/versions", own.definition));
+    let mut refused = None;
+    for _ in 0..4 {
+        let answer = server.post(&versions, &own.key, version.clone()).await;
+        refused = (answer.status != 201).then_some(answer);
+        if refused.is_some() {
+            break;
+        }
+    }
+    let problem = refused.unwrap().expect_problem("quota_exceeded", "");
+    let detail = problem["detail"].as_str().unwrap();
+    assert!(detail.contains("max_open_bytes"), "{detail}");
+    let definitions = own.path("/definitions");
+    for name in ["a", "b"] {
+        let answer = server.post(&definitions, &own.key, json!({ "name": name }));
+        let answer = answer.await;
+        if answer.status != 201 {
+            answer.expect_problem("quota_exceeded", "");
+            return;
+        }
+    }
+    panic!("a definition over the quota was created");
+}

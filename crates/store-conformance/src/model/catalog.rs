@@ -4,9 +4,9 @@ use super::Model;
 use super::read::page;
 use super::state::{State, WorkspaceRow, constraint_error};
 use async_trait::async_trait;
-use leasehold_core::limits::{MAX_OPEN_BYTES_MAX, MAX_PENDING_MAX};
+use leasehold_core::limits::{CATALOG_ROW_BYTES, MAX_OPEN_BYTES_MAX, MAX_PENDING_MAX};
 use leasehold_core::plan::effective_limit;
-use leasehold_core::{DefinitionId, Timestamp, VersionId, WorkspaceId, WorkspaceQuota};
+use leasehold_core::{DefinitionId, JsonText, Timestamp, VersionId, WorkspaceId, WorkspaceQuota};
 use leasehold_store::audit::AuditRecord;
 use leasehold_store::definition::{
     Definition, DefinitionCreated, DefinitionStore, NewDefinition, NewVersion, Version,
@@ -166,6 +166,9 @@ impl State {
         if taken {
             return DefinitionCreated::NameTaken;
         }
+        if !self.has_room(new.workspace, CATALOG_ROW_BYTES) {
+            return DefinitionCreated::QuotaExceeded;
+        }
         let definition = Definition {
             id: new.id,
             workspace: new.workspace,
@@ -175,6 +178,24 @@ impl State {
         };
         self.definitions.insert(new.id, definition.clone());
         DefinitionCreated::Created(definition)
+    }
+
+    /// Whether definitions and versions of this many bytes fit beside those of the workspace, deleted ones included.
+    pub(super) fn has_room(&self, workspace: WorkspaceId, bytes: u64) -> bool {
+        let definitions = self
+            .definitions
+            .values()
+            .filter(|d| d.workspace == workspace);
+        let versions = self.versions.values().filter(|v| v.workspace == workspace);
+        let versions = versions.map(|version| {
+            let schema = version.params_schema.as_ref();
+            let schema = schema.map_or(0, |schema| schema.to_string().len());
+            let body = JsonText::of(&version.body).map_or(0, |body| body.as_str().len());
+            CATALOG_ROW_BYTES + (body + schema) as u64
+        });
+        let used = definitions.count() as u64 * CATALOG_ROW_BYTES + versions.sum::<u64>();
+        let quota = self.quota(workspace);
+        quota.is_some_and(|quota| used + bytes <= quota.max_open_bytes)
     }
 
     pub(super) fn publish(&mut self, new: &NewVersion, now: Timestamp) -> Option<Version> {

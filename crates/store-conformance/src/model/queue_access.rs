@@ -34,11 +34,13 @@ impl Jobs {
         })
     }
 
+    /// Creates and shares the queues of a version; none, and nothing is changed, if the version does not fit.
     fn prepare_queues(
         &mut self,
         new: &NewVersion,
+        has_room: bool,
         now: Timestamp,
-    ) -> Result<QueueGrants, QueueRefusal> {
+    ) -> Result<Option<QueueGrants>, QueueRefusal> {
         let owner_of = |queue: &str| self.sharing.get(queue).and_then(|sharing| sharing.owner);
         let names = new.body.task_queues();
         let own = new.publisher == Publisher::Workspace;
@@ -57,6 +59,9 @@ impl Jobs {
             let first = created[QUEUES_OWNED_MAX.saturating_sub(owned)];
             return Err(QueueRefusal::TooMany(first.to_owned()));
         }
+        if !has_room {
+            return Ok(None);
+        }
         for name in &created {
             let name = *name;
             self.queue(name, now);
@@ -72,7 +77,7 @@ impl Jobs {
             }
         }
         let created = created.into_iter().map(str::to_owned).collect();
-        Ok(QueueGrants::new(created, shared))
+        Ok(Some(QueueGrants::new(created, shared)))
     }
 
     /// Makes the queues of a deleted workspace the installation's.
@@ -137,8 +142,10 @@ impl Model {
         if definition.is_none() || !state.exists(new.workspace) {
             return VersionPublished::DefinitionNotFound;
         }
-        let grants = match self.jobs(|jobs, now| jobs.prepare_queues(new, now)) {
-            Ok(grants) => grants,
+        let has_room = state.has_room(new.workspace, new.bytes());
+        let grants = match self.jobs(|jobs, now| jobs.prepare_queues(new, has_room, now)) {
+            Ok(Some(grants)) => grants,
+            Ok(None) => return VersionPublished::QuotaExceeded,
             Err(refusal) => return VersionPublished::QueueRefused(refusal),
         };
         let now = self.now();
