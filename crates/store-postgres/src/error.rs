@@ -1,7 +1,7 @@
 //! Maps PostgreSQL and pool errors to the port's errors.
 
 use deadpool_postgres::PoolError;
-use leasehold_store::{Error, ErrorKind};
+use leasehold_store::{Condition, Error, ErrorKind};
 use tokio_postgres::error::{DbError, SqlState};
 
 /// Maps a driver error.
@@ -60,27 +60,52 @@ pub(crate) fn unreadable(
 fn database(error: &DbError) -> ErrorKind {
     let code = error.code();
     let text = error.message().to_owned();
-    if *code == SqlState::T_R_SERIALIZATION_FAILURE
-        || *code == SqlState::T_R_DEADLOCK_DETECTED
-        || *code == SqlState::LOCK_NOT_AVAILABLE
-        || *code == SqlState::QUERY_CANCELED
-    {
-        return ErrorKind::Contended(text);
-    }
     if *code == SqlState::UNDEFINED_TABLE || *code == SqlState::UNDEFINED_FUNCTION {
         return ErrorKind::Schema(format!(
             "the database has no Leasehold schema, or an incomplete one ({text}); run `leasehold migrate up`"
         ));
     }
+    if code.code().starts_with("23") {
+        return ErrorKind::Constraint(error.constraint().unwrap_or(code.code()).to_owned());
+    }
+    match condition(code, error.routine()) {
+        Condition::Damaged => Condition::Damaged.kind(format!("{text} (SQLSTATE {})", code.code())),
+        condition => condition.kind(text),
+    }
+}
+
+/// Maps a SQLSTATE. `routine`: the function of the server that reported the error.
+fn condition(code: &SqlState, routine: Option<&str>) -> Condition {
+    let precise = [
+        (SqlState::DISK_FULL, Condition::DiskFull),
+        (SqlState::IO_ERROR, Condition::Io),
+        (SqlState::READ_ONLY_SQL_TRANSACTION, Condition::ReadOnly),
+        (SqlState::T_R_SERIALIZATION_FAILURE, Condition::Conflict),
+        (SqlState::T_R_DEADLOCK_DETECTED, Condition::Conflict),
+        (SqlState::LOCK_NOT_AVAILABLE, Condition::Conflict),
+        (SqlState::QUERY_CANCELED, Condition::Conflict),
+        (
+            SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN,
+            Condition::Interrupted,
+        ),
+    ];
+    if let Some((_, condition)) = precise.into_iter().find(|(known, _)| known == code) {
+        return condition;
+    }
+    // A missing privilege, or a file that the server may not write: on a file system that became read-only the code is the same.
+    if *code == SqlState::INSUFFICIENT_PRIVILEGE && routine != Some("aclcheck_error") {
+        return Condition::ReadOnly;
+    }
     match code.code().get(..2) {
-        Some("23") => ErrorKind::Constraint(error.constraint().unwrap_or(code.code()).to_owned()),
-        Some("22") => ErrorKind::Value(text),
-        Some("08" | "57" | "25") => ErrorKind::Unavailable(text),
-        // Full disk, out of memory, too many connections; errors of the operating system. These can be fixed without a restart.
-        Some("53" | "58") => ErrorKind::Unavailable(text),
-        Some("28") => ErrorKind::Unavailable(text),
-        Some("3D") => ErrorKind::Unavailable(text),
-        _ => ErrorKind::Broken(format!("{text} (SQLSTATE {})", code.code())),
+        Some("22") => Condition::Value,
+        // Out of memory, too many connections or files.
+        Some("53") => Condition::Exhausted,
+        // An error of the operating system, for example a file that cannot be opened.
+        Some("58") => Condition::Io,
+        // Connection errors, shutdown and start, invalid transaction states, logins, missing databases. An operator can fix these without
+        // a restart of Leasehold.
+        Some("08" | "57" | "25" | "28" | "3D") => Condition::Unreachable,
+        _ => Condition::Damaged,
     }
 }
 
@@ -104,4 +129,39 @@ fn chain(error: &tokio_postgres::Error) -> String {
         source = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trouble_that_can_pass_is_unavailable() {
+        let unavailable = [
+            "53100", "53200", "53300", "58030", "58P01", "57P01", "57P02", "57P03", "57P05",
+            "25006", "25P03", "08006", "28000", "3D000", "40003",
+        ];
+        for code in unavailable {
+            let kind = condition(&SqlState::from_code(code), None).kind("");
+            assert!(matches!(kind, ErrorKind::Unavailable(_)), "{code}: {kind}");
+        }
+        for code in ["40001", "40P01", "55P03", "57014"] {
+            let kind = condition(&SqlState::from_code(code), None).kind("");
+            assert!(matches!(kind, ErrorKind::Contended(_)), "{code}: {kind}");
+        }
+        for code in ["XX000", "XX001", "XX002", "42703"] {
+            let kind = condition(&SqlState::from_code(code), None).kind("");
+            assert!(matches!(kind, ErrorKind::Broken(_)), "{code}: {kind}");
+        }
+    }
+
+    #[test]
+    fn file_that_the_server_may_not_write_is_unavailable_but_a_missing_privilege_is_not() {
+        let denied = SqlState::INSUFFICIENT_PRIVILEGE;
+        assert_eq!(condition(&denied, Some("mdextend")), Condition::ReadOnly);
+        assert_eq!(
+            condition(&denied, Some("aclcheck_error")),
+            Condition::Damaged
+        );
+    }
 }

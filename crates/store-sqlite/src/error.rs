@@ -1,6 +1,6 @@
 //! Maps SQLite errors to the store's error kinds. The only file that reads SQLite's error codes and messages.
 
-use leasehold_store::{Error, ErrorKind};
+use leasehold_store::{Condition, Error, ErrorKind};
 use rusqlite::ffi::{self, ErrorCode};
 
 /// A failure inside an operation, before the operation's name is added.
@@ -66,11 +66,26 @@ fn failure_kind(failure: ffi::Error, message: &str) -> ErrorKind {
     };
     match failure.code {
         ErrorCode::ConstraintViolation => constraint_kind(failure.extended_code, message),
-        ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => ErrorKind::Contended(text),
-        ErrorCode::TooBig | ErrorCode::TypeMismatch => ErrorKind::Value(text),
-        ErrorCode::CannotOpen | ErrorCode::OperationInterrupted => ErrorKind::Unavailable(text),
         ErrorCode::Unknown => prepare_kind(&text),
-        _ => ErrorKind::Broken(text),
+        code => condition(code).kind(text),
+    }
+}
+
+/// Maps SQLite's primary result codes.
+fn condition(code: ErrorCode) -> Condition {
+    match code {
+        ErrorCode::DiskFull => Condition::DiskFull,
+        ErrorCode::SystemIoFailure => Condition::Io,
+        ErrorCode::ReadOnly => Condition::ReadOnly,
+        ErrorCode::OutOfMemory => Condition::Exhausted,
+        ErrorCode::CannotOpen | ErrorCode::PermissionDenied => Condition::Unreachable,
+        // Aborted: an earlier error rolled the transaction back while the statement ran.
+        ErrorCode::OperationInterrupted | ErrorCode::OperationAborted => Condition::Interrupted,
+        ErrorCode::DatabaseBusy
+        | ErrorCode::DatabaseLocked
+        | ErrorCode::FileLockingProtocolFailed => Condition::Conflict,
+        ErrorCode::TooBig | ErrorCode::TypeMismatch => Condition::Value,
+        _ => Condition::Damaged,
     }
 }
 
@@ -112,7 +127,7 @@ fn after_colon(message: &str) -> Option<&str> {
 
 /// Maps the columns that SQLite reports to the constraint's name, as PostgreSQL reports it.
 fn unique_name(columns: &str) -> String {
-    const NAMES: [(&str, &str); 21] = [
+    const NAMES: [(&str, &str); 22] = [
         ("workspace.id", "workspace_pkey"),
         ("workspace.name", "workspace_name"),
         ("workspace_turn.workspace_id", "workspace_turn_pkey"),
@@ -141,6 +156,7 @@ fn unique_name(columns: &str) -> String {
             "workflow_execution_queue.live_redrive_of",
             "request_one_live_redrive",
         ),
+        ("kept_key.workspace_id, kept_key.key", "kept_key_pkey"),
         ("workflow_execution.id", "workflow_execution_pkey"),
         ("workflow_execution.request_id", "execution_request_once"),
         (
@@ -160,4 +176,30 @@ fn unique_name(columns: &str) -> String {
         .into_iter()
         .find(|(known, _)| *known == columns)
         .map_or_else(|| columns.to_owned(), |(_, name)| name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trouble_that_can_pass_is_unavailable() {
+        for code in [
+            ffi::SQLITE_FULL,
+            ffi::SQLITE_IOERR,
+            ffi::SQLITE_IOERR_FSYNC,
+            ffi::SQLITE_READONLY,
+            ffi::SQLITE_READONLY_DBMOVED,
+            ffi::SQLITE_NOMEM,
+            ffi::SQLITE_CANTOPEN,
+            ffi::SQLITE_ABORT_ROLLBACK,
+        ] {
+            let kind = failure_kind(ffi::Error::new(code), "");
+            assert!(matches!(kind, ErrorKind::Unavailable(_)), "{code}: {kind}");
+        }
+        for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB] {
+            let kind = failure_kind(ffi::Error::new(code), "");
+            assert!(matches!(kind, ErrorKind::Broken(_)), "{code}: {kind}");
+        }
+    }
 }

@@ -249,6 +249,14 @@ fn run_in_savepoint(
     }
 }
 
+/// Returns why SQLite rolled the transaction back: the error of the last operation, if that rolls back.
+fn rollback_cause(last: Option<&QueuedOperation>) -> ErrorKind {
+    match last.and_then(|operation| operation.outcome.as_ref()) {
+        Some(Err(error)) if error.is_retryable() => error.kind.clone(),
+        _ => ErrorKind::Broken("SQLite rolled back the transaction".to_owned()),
+    }
+}
+
 /// The loop of the writer thread: takes queued operations and commits them in groups.
 struct WriterLoop {
     connection: Connection,
@@ -288,9 +296,7 @@ impl WriterLoop {
             }
             // Errors such as a full disk make SQLite roll back the whole transaction.
             if self.connection.is_autocommit() {
-                return Err(
-                    ErrorKind::Broken("SQLite rolled back the transaction".to_owned()).into(),
-                );
+                return Err(rollback_cause(group.last()).into());
             }
             if group.len() >= self.options.max_group.max(1)
                 || begun.elapsed() >= self.options.max_group_time

@@ -2,6 +2,7 @@
 
 mod claim_cost;
 mod conformance;
+mod disk_full;
 mod drift;
 mod file_lock;
 mod history;

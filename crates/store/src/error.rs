@@ -23,7 +23,7 @@ pub struct Error {
 /// The kinds of failure that callers distinguish.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ErrorKind {
-    /// The database cannot be reached or the connection broke; whether the operation was committed may be unknown.
+    /// The database cannot be reached, the connection broke, or the machine cannot write now; whether the operation was committed may be unknown.
     #[error("the store is unavailable: {0}")]
     Unavailable(String),
     /// The database rolled the transaction back because of a conflict with another; nothing changed.
@@ -41,9 +41,51 @@ pub enum ErrorKind {
     /// The schema does not match this program.
     #[error("{0}")]
     Schema(String),
-    /// The disk is full, a file is damaged, or a row is invalid.
+    /// A file is damaged, or a row is invalid.
     #[error("the store is damaged or failed: {0}")]
     Broken(String),
+}
+
+/// What a database reports about itself, whatever its error codes. The adapters map their codes to conditions, and
+/// [`Condition::kind`] maps conditions to kinds, so both stores treat the same trouble alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// The disk is full.
+    DiskFull,
+    /// The operating system failed to read or write a file.
+    Io,
+    /// The file, the file system or the server accepts no writes now.
+    ReadOnly,
+    /// Memory, connections or open files are used up.
+    Exhausted,
+    /// The database starts, stops, refuses the connection, or the connection broke.
+    Unreachable,
+    /// The operation was interrupted together with its transaction.
+    Interrupted,
+    /// Another transaction holds a lock or changed the same rows, or the operation was cancelled; nothing changed.
+    Conflict,
+    /// A value does not fit its column.
+    Value,
+    /// A file or a row is damaged, or the failure is unknown.
+    Damaged,
+}
+
+impl Condition {
+    /// Returns the kind of a failure with this condition and message.
+    pub fn kind(self, message: impl Into<String>) -> ErrorKind {
+        let message = message.into();
+        match self {
+            Self::DiskFull
+            | Self::Io
+            | Self::ReadOnly
+            | Self::Exhausted
+            | Self::Unreachable
+            | Self::Interrupted => ErrorKind::Unavailable(message),
+            Self::Conflict => ErrorKind::Contended(message),
+            Self::Value => ErrorKind::Value(message),
+            Self::Damaged => ErrorKind::Broken(message),
+        }
+    }
 }
 
 impl Error {

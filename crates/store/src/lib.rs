@@ -38,7 +38,7 @@ pub mod workspace;
 pub use audit::Actor;
 pub use clock::{Clock, ManualClock};
 pub use database::{Capabilities, DatabaseObserver, DatabaseStore};
-pub use error::{Error, ErrorKind, Result};
+pub use error::{Condition, Error, ErrorKind, Result};
 pub use layer::{LayeredStore, StoreCall, StoreLayer};
 pub use migration::{
     Migration, MigrationState, MigrationStatus, SchemaObserver, SchemaStore, Script, StepKind,

@@ -57,6 +57,8 @@ mod proxy;
 #[cfg(feature = "database")]
 mod reuse;
 #[cfg(feature = "database")]
+mod small_disk;
+#[cfg(feature = "database")]
 mod statement;
 #[cfg(feature = "database")]
 mod temp_dir;
@@ -96,6 +98,8 @@ pub use http2::UnreadHttp2;
 pub use postgres::{SERVER_VARIABLE, TestPostgres};
 #[cfg(feature = "database")]
 pub use proxy::{FaultProxy, Traffic};
+#[cfg(feature = "database")]
+pub use small_disk::SmallDisk;
 #[cfg(feature = "database")]
 pub use temp_dir::temp_dir;
 #[cfg(feature = "database")]

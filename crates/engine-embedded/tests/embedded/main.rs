@@ -1,6 +1,7 @@
 //! Tests of the embedded engine on SQLite and PostgreSQL: the engine conformance suite, and the behaviour specific to this engine.
 #![allow(clippy::unwrap_used)]
 
+mod disk_full;
 mod outage;
 mod specific;
 

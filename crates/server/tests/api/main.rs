@@ -9,6 +9,7 @@ mod changes;
 mod claims;
 mod cursors;
 mod definitions;
+mod disk_full;
 mod doctor;
 mod executions;
 mod fairness;
