@@ -1,3 +1,30 @@
+CREATE FUNCTION public.leasehold_check_kept_key() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+BEGIN
+    IF pg_catalog.current_setting('transaction_isolation'::text) IN ('repeatable read'::text, 'serializable'::text) THEN
+        INSERT INTO kept_key (workspace_id, request_id, definition_id, dedupe_until, key, params_hash)
+        VALUES (NEW.workspace_id, NEW.id, NEW.definition_id, NEW.created_at, NEW.idempotency_key,
+            pg_catalog.sha256(''::bytea))
+        ON CONFLICT DO NOTHING;
+        IF FOUND THEN
+            DELETE FROM kept_key k WHERE k.workspace_id = NEW.workspace_id AND k.key = NEW.idempotency_key;
+            RETURN NULL;
+        END IF;
+    END IF;
+    PERFORM 1 FROM kept_key k
+    WHERE k.workspace_id = NEW.workspace_id AND k.key = NEW.idempotency_key AND k.dedupe_until > NEW.created_at;
+    IF FOUND THEN
+        RAISE EXCEPTION 'idempotency key "%" is kept for a pruned request; retry the transaction', NEW.idempotency_key
+            USING ERRCODE = 'serialization_failure', CONSTRAINT = 'request_idempotency_key', TABLE = 'workflow_execution_queue';
+    END IF;
+    RETURN NULL;
+END
+$$;
+
 CREATE FUNCTION public.leasehold_check_options(called text, options jsonb, known text[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'public', 'pg_temp'
@@ -157,6 +184,7 @@ CREATE FUNCTION public.leasehold_enqueue(workspace_id uuid, definition_id uuid, 
 DECLARE
     definition workflow_definition;
     request workflow_execution_queue;
+    kept kept_key;
     requested_key ALIAS FOR idempotency_key;
     moment timestamptz := clock_timestamp();
     size integer;
@@ -201,6 +229,17 @@ BEGIN
     IF requested_key IS NOT NULL THEN
         UPDATE workflow_execution_queue q SET idempotency_key = NULL, dedupe_until = NULL
         WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = requested_key AND q.dedupe_until <= moment;
+        SELECT k.* INTO kept FROM kept_key k
+        WHERE k.workspace_id = leasehold_enqueue.workspace_id AND k.key = requested_key AND k.dedupe_until > moment;
+        IF FOUND THEN
+            IF kept.definition_id <> leasehold_enqueue.definition_id OR kept.params_hash <> pg_catalog.sha256(
+                pg_catalog.convert_to(coalesce(leasehold_enqueue.params, 'null'::jsonb)::text, 'UTF8'::name))
+            THEN
+                RAISE EXCEPTION 'idempotency key "%" is held by request % with other params', requested_key, kept.request_id
+                    USING ERRCODE = 'unique_violation', CONSTRAINT = 'request_idempotency_key';
+            END IF;
+            RETURN kept.request_id;
+        END IF;
     END IF;
     -- 1024: REQUEST_OVERHEAD_BYTES of the core. A request whose key is held is not inserted, so it needs no room.
     size := size + 1024;
@@ -304,6 +343,9 @@ BEGIN
     IF touched IS NULL THEN
         RETURN 0;
     END IF;
+    IF pg_visible_in_snapshot(pg_current_xact_id_if_assigned(), seen) THEN
+        seen := leasehold_hide_self(seen);
+    END IF;
 
     SELECT array_agg(w.id) INTO held FROM unnest(touched) AS w (id) CROSS JOIN LATERAL (
         SELECT 1 FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1 FOR UPDATE SKIP LOCKED
@@ -321,8 +363,8 @@ BEGIN
         RETURNING d.*
     ), change AS MATERIALIZED (
         SELECT workspace_id, bool_or(anew) AS anew, bool_or(room) AS room, min(rank) AS rank, min(line_at) AS line_at,
-            sum(pending) AS pending, sum(claimed) AS claimed, sum(dispatched) AS dispatched,
-            sum(completed) AS completed, sum(failed) AS failed, coalesce(sum(open_bytes), 0) AS open_bytes
+            sum(pending)::bigint AS pending, sum(claimed)::bigint AS claimed, sum(dispatched)::bigint AS dispatched,
+            sum(completed)::bigint AS completed, sum(failed)::bigint AS failed, coalesce(sum(open_bytes), 0)::bigint AS open_bytes
         FROM (
             SELECT workspace_id, false AS anew,
                 from_status IN ('CLAIMED', 'DISPATCHED') AND to_status <> 'DISPATCHED' AS room, rank, line_at,
@@ -389,6 +431,25 @@ BEGIN
         (SELECT last_value FROM admission_number))::bigint;
     DELETE FROM request_fold WHERE id = last.id;
     RETURN events;
+END
+$$;
+
+CREATE FUNCTION public.leasehold_hide_self(seen pg_snapshot) RETURNS pg_snapshot
+    LANGUAGE plpgsql
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $$
+DECLARE
+    self xid8 := pg_current_xact_id_if_assigned();
+BEGIN
+    IF self IS NULL OR NOT pg_visible_in_snapshot(self, seen) THEN
+        RETURN seen;
+    END IF;
+    RETURN pg_catalog.concat(pg_snapshot_xmin(seen)::text, ':'::text, pg_snapshot_xmax(seen)::text, ':'::text, (
+        SELECT string_agg(o.xid::text, ','::text ORDER BY o.xid)
+        FROM (SELECT x.xid FROM pg_snapshot_xip(seen) AS x (xid) UNION ALL SELECT self) o
+    ))::pg_snapshot;
 END
 $$;
 
@@ -531,7 +592,7 @@ BEGIN
         PERFORM pg_advisory_xact_lock(730833, 1);
         moment := coalesce(p_now, clock_timestamp());
     END IF;
-    ends_at := moment + coalesce(p_lease_us, about.lease_us) * interval '1 microsecond';
+    ends_at := moment + coalesce(p_lease_us, about.lease_us)::double precision * interval '1 microsecond';
     next_due := about.next_due;
 
     IF about.some_expired THEN
@@ -591,7 +652,7 @@ BEGIN
                 SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
                     array_agg(m.id) AS ids, array_agg(m.spot) AS spots, array_fill(1, ARRAY[count(*)::integer]) AS tries,
                     bool_or(m.of_graph) AS some_nodes, sum(m.bytes) AS bytes,
-                    NULL::bigint[] AS waiting, NULL::xid8[] AS late_xid, NULL::bigint[] AS late_id, NULL::xid8[] AS late_left,
+                    NULL::bigint[] AS waiting, NULL::bigint[] AS orphans, NULL::xid8[] AS late_xid, NULL::bigint[] AS late_id, NULL::xid8[] AS late_left,
                     array_agg(m.xid) AS main_xid, array_agg(m.id) AS main_id
                 INTO pick
                 FROM (
@@ -654,11 +715,17 @@ BEGIN
                 SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
                     array_agg(t.id) AS ids, array_agg(t.spot) AS spots, array_agg(t.try) AS tries,
                     bool_or(t.of_graph) AS some_nodes, sum(t.bytes) AS bytes, array_agg(t.id) FILTER (WHERE t.source = 0) AS waiting,
+                    array_agg(t.id) FILTER (WHERE t.spot IS NULL) AS orphans,
                     array_agg(t.xid) FILTER (WHERE t.source = 1) AS late_xid, array_agg(t.id) FILTER (WHERE t.source = 1) AS late_id,
                     ARRAY(SELECT l.xid FROM late l GROUP BY l.xid
                         HAVING count(*) >= take OR bool_or(l.id NOT IN (SELECT u.id FROM taken u))) AS late_left,
                     array_agg(t.xid) FILTER (WHERE t.source = 2) AS main_xid, array_agg(t.id) FILTER (WHERE t.source = 2) AS main_id
                 INTO pick FROM taken t;
+            END IF;
+            -- A waiting row whose job was deleted by hand: removes it and picks again.
+            IF pick.orphans IS NOT NULL THEN
+                DELETE FROM job_waiting w WHERE w.job_id = ANY (pick.orphans);
+                CONTINUE;
             END IF;
 
             -- Reads sizes only if the jobs may not fit. With fewer jobs to take, picks again.
@@ -740,7 +807,7 @@ BEGIN
         about.max_attempts, about.backoff_base_us, about.backoff_max_us, about.backoff_factor,
         about.backoff_jitter, about.timeout_us, NULL::text, NULL::json, NULL::text,
         coalesce(p_lease_us, about.lease_us), ends_at, coalesce(room < p_max AND cardinality(picked) >= room, false),
-        CASE WHEN cardinality(picked) < p_max THEN (extract(epoch FROM next_due - moment) * 1000000)::bigint END, freed
+        CASE WHEN cardinality(picked) < p_max THEN (extract(epoch FROM next_due - moment) * 1000000::numeric)::bigint END, freed
     UNION ALL
     SELECT j.id, n.token, e.attempt, j.priority, j.created_at, j.kind, j.payload, j.max_attempts, j.backoff_base_us,
         j.backoff_max_us, j.backoff_factor, j.backoff_jitter, j.timeout_us, j.trace_context, o.progress, o.last_error,
@@ -953,7 +1020,7 @@ BEGIN
             ), owned AS MATERIALIZED (
                 SELECT e.id, e.attempt, CASE WHEN p_plain THEN 'completed' ELSE p_becomes[low - 1 + e.given_ordinal] END AS becomes,
                     p_results[low - 1 + e.given_ordinal] AS result, p_errors[low - 1 + e.given_ordinal] AS error,
-                    moment + p_waits_us[low - 1 + e.given_ordinal] * interval '1 microsecond' AS run_at,
+                    moment + p_waits_us[low - 1 + e.given_ordinal]::double precision * interval '1 microsecond' AS run_at,
                     p_uncounted[low - 1 + e.given_ordinal] AS uncounted
                 FROM entry e WHERE e.owned
             ), ended AS (
@@ -1038,7 +1105,7 @@ BEGIN
         SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE;
         CONTINUE WHEN NOT FOUND;
         moment := coalesce(p_now, clock_timestamp());
-        ends_at := moment + p_lease_us * interval '1 microsecond';
+        ends_at := moment + p_lease_us::double precision * interval '1 microsecond';
         given := p_ids[p_first[i]:coalesce(p_first[i + 1] - 1, cardinality(p_ids))];
         UPDATE job_lease l SET ends = r.ends, expires_at = r.expires_at
         FROM (
@@ -1121,10 +1188,21 @@ BEGIN
         (SELECT id FROM workflow_execution_queue WHERE failed_at < failed_before ORDER BY failed_at LIMIT most)
         LIMIT most
     ), doomed AS MATERIALIZED (
-        SELECT q.id FROM workflow_execution_queue q
+        SELECT q.id, q.workspace_id, q.definition_id, q.idempotency_key, q.dedupe_until,
+            CASE WHEN q.idempotency_key IS NOT NULL AND q.dedupe_until IS NOT NULL
+                THEN sha256(convert_to(q.params::text, 'UTF8')) END AS params_hash
+        FROM workflow_execution_queue q
         WHERE q.id = ANY (ARRAY(SELECT id FROM old)) AND q.status IN ('COMPLETED', 'FAILED') AND NOT EXISTS (
             SELECT 1 FROM request_event e WHERE e.request_id = q.id AND NOT pg_visible_in_snapshot(e.xid, folded))
         FOR UPDATE OF q SKIP LOCKED
+    ), kept AS (
+        INSERT INTO kept_key AS k (workspace_id, request_id, definition_id, dedupe_until, key, params_hash)
+        SELECT d.workspace_id, d.id, d.definition_id, d.dedupe_until, d.idempotency_key, d.params_hash
+        FROM doomed d WHERE d.params_hash IS NOT NULL ORDER BY d.workspace_id, d.idempotency_key COLLATE "C"
+        ON CONFLICT (workspace_id, key) DO UPDATE
+        SET request_id = excluded.request_id, definition_id = excluded.definition_id, dedupe_until = excluded.dedupe_until,
+            params_hash = excluded.params_hash
+        WHERE k.dedupe_until < excluded.dedupe_until
     ), forgotten AS (
         DELETE FROM request_event WHERE request_id = ANY (ARRAY(SELECT id FROM doomed))
     ), gone AS (
@@ -1175,7 +1253,7 @@ BEGIN
     DELETE FROM workspace_delta;
     DELETE FROM request_fold;
     INSERT INTO request_fold (position, round_from)
-    SELECT pg_current_snapshot(), coalesce(min(turn), 0) FROM workspace_turn;
+    SELECT leasehold_hide_self(pg_current_snapshot()), coalesce(min(turn), 0) FROM workspace_turn;
 END
 $$;
 
@@ -1535,6 +1613,16 @@ CREATE TABLE public.job_waiting (
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 
+CREATE TABLE public.kept_key (
+    workspace_id uuid NOT NULL,
+    request_id uuid NOT NULL,
+    definition_id uuid NOT NULL,
+    dedupe_until timestamp with time zone NOT NULL,
+    key text NOT NULL,
+    params_hash bytea NOT NULL,
+    CONSTRAINT kept_key_hash CHECK ((octet_length(params_hash) = 32))
+);
+
 CREATE TABLE public.leasehold_function (
     name text NOT NULL,
     release integer NOT NULL,
@@ -1847,6 +1935,8 @@ CREATE TABLE public.workspace_delta (
     open_bytes bigint DEFAULT 0 NOT NULL
 );
 
+ALTER TABLE ONLY public.workspace_delta REPLICA IDENTITY FULL;
+
 CREATE TABLE public.workspace_turn (
     workspace_id uuid NOT NULL,
     concurrency_limit integer NOT NULL,
@@ -1924,6 +2014,9 @@ ALTER TABLE ONLY public.job
 
 ALTER TABLE ONLY public.job_waiting
     ADD CONSTRAINT job_waiting_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY public.kept_key
+    ADD CONSTRAINT kept_key_pkey PRIMARY KEY (workspace_id, key);
 
 ALTER TABLE ONLY public.leasehold_function
     ADD CONSTRAINT leasehold_function_pkey PRIMARY KEY (name);
@@ -2018,6 +2111,8 @@ CREATE INDEX job_waiting_due ON public.job_waiting USING btree (queue_id, run_at
 
 CREATE INDEX job_waiting_ready ON public.job_waiting USING btree (queue_id, priority, created_at, job_id) WHERE ready;
 
+CREATE INDEX kept_key_until ON public.kept_key USING btree (dedupe_until);
+
 CREATE INDEX queue_of_owner ON public.queue USING btree (owner_id) WHERE (owner_id IS NOT NULL);
 
 CREATE INDEX request_cancel_untold ON public.workflow_execution_queue USING btree (cancel_untold, id) WHERE (cancel_untold IS NOT NULL);
@@ -2063,6 +2158,8 @@ CREATE TRIGGER execution_takes_slot_again AFTER UPDATE ON public.workflow_execut
 CREATE TRIGGER request_begins_pending BEFORE INSERT ON public.workflow_execution_queue FOR EACH ROW WHEN ((new.status <> 'PENDING'::text)) EXECUTE FUNCTION public.leasehold_refuse('request_transition');
 
 CREATE TRIGGER request_identity BEFORE UPDATE ON public.workflow_execution_queue FOR EACH ROW WHEN (((old.id <> new.id) OR (old.workspace_id <> new.workspace_id))) EXECUTE FUNCTION public.leasehold_refuse('request_identity');
+
+CREATE TRIGGER request_key_is_free AFTER INSERT ON public.workflow_execution_queue FOR EACH ROW WHEN ((new.idempotency_key IS NOT NULL)) EXECUTE FUNCTION public.leasehold_check_kept_key();
 
 CREATE TRIGGER request_transition BEFORE UPDATE ON public.workflow_execution_queue FOR EACH ROW WHEN (((old.status <> new.status) AND (NOT
         CASE old.status

@@ -242,6 +242,19 @@ CREATE INDEX job_waiting_due ON job_waiting (queue_id, run_at) WHERE ready = 0;
 
 CREATE INDEX job_waiting_line ON job_waiting (queue_id, priority DESC, created_at, job_id) WHERE ready = 1;
 
+CREATE TABLE kept_key (
+    workspace_id BLOB NOT NULL,
+    request_id BLOB NOT NULL,
+    definition_id BLOB NOT NULL,
+    dedupe_until INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    params_hash BLOB NOT NULL,
+    CONSTRAINT kept_key_pkey PRIMARY KEY (workspace_id, key),
+    CONSTRAINT kept_key_hash CHECK (length(params_hash) = 32)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX kept_key_until ON kept_key (dedupe_until);
+
 CREATE TABLE leasehold_migration (
     number INTEGER NOT NULL,
     name TEXT NOT NULL,
@@ -647,6 +660,14 @@ BEGIN
     SET pending = pending + 1, waiting = waiting + (NEW.due = 1 AND NEW.execution_id IS NULL),
         open_bytes = open_bytes + NEW.bytes + NEW.execution_bytes
     WHERE workspace_id = NEW.workspace_id;
+END;
+
+CREATE TRIGGER request_key_is_free BEFORE INSERT ON workflow_execution_queue
+WHEN NEW.idempotency_key IS NOT NULL AND EXISTS (
+    SELECT 1 FROM kept_key k
+    WHERE k.workspace_id = NEW.workspace_id AND k.key = NEW.idempotency_key AND k.dedupe_until > NEW.created_at)
+BEGIN
+    SELECT RAISE(ABORT, 'request_idempotency_key');
 END;
 
 CREATE TRIGGER request_transition BEFORE UPDATE OF status ON workflow_execution_queue

@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
 
 /// A JSON document as text.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -55,6 +56,12 @@ impl JsonText {
     /// Returns the document without white space, with sorted fields and with numbers that have the digits of a double; none if it cannot be parsed.
     pub fn canonical(&self) -> Option<Self> {
         self.read::<Value>().ok().map(|value| Self::from(&value))
+    }
+
+    /// Returns a SHA-256 hash that is equal for the same document; white space and the order of fields do not matter.
+    pub fn document_hash(&self) -> [u8; 32] {
+        let canonical = self.canonical();
+        Sha256::digest(canonical.as_ref().unwrap_or(self).as_str()).into()
     }
 
     /// Returns the document in compact form if its text is longer than `max`: no white space, and numbers with the digits of a double. A shorter text, or

@@ -152,6 +152,59 @@ pub async fn key_without_a_window_holds_until_its_request_is_pruned(f: Fixture) 
     assert_eq!(free, Enqueued::All(vec![answer(id, true)]));
 }
 
+/// A key with a window outlives its pruned request: until the window ends, it returns the pruned request or is a conflict.
+pub async fn key_with_a_window_outlives_its_pruned_request(f: Fixture) {
+    let t = f.workspace(1).await;
+    let params = json!({"a": 1, "b": {"c": [1, 2]}});
+    let keyed = |params: JsonText| NewRequest {
+        params,
+        ..request_with_key(&t, "k", Some(1_000))
+    };
+    let old = f.enqueue_one(&t, keyed(params.clone().into())).await;
+    let claimed = f.claim_one().await;
+    f.finish(claimed.execution, ExecutionEnd::Completed).await;
+    f.advance(10);
+    let everything = |f: &Fixture| Prune {
+        completed_before: Some(f.now()),
+        failed_before: Some(f.now()),
+        limit: 10,
+    };
+    let pruned = ok(f.store.prune(&everything(&f)).await);
+    assert_eq!((pruned.requests, pruned.keys), (1, 0));
+
+    let reordered = JsonText::trusted(r#"{ "b": {"c": [1, 2]}, "a": 1 }"#.to_owned());
+    for same in [params.clone().into(), reordered] {
+        let again = f.try_enqueue(t.workspace, vec![keyed(same)]).await;
+        assert_eq!(again, Enqueued::All(vec![answer(old, false)]));
+    }
+    let definition = f.create_draft(t.workspace).await;
+    f.publish(t.workspace, definition).await;
+    let elsewhere = NewRequest {
+        definition,
+        ..keyed(params.clone().into())
+    };
+    for other in [keyed(json!({"a": 2}).into()), elsewhere] {
+        let requests = vec![new_request(&t), other];
+        let refused = f.try_enqueue(t.workspace, requests).await;
+        assert_eq!(conflict_key(refused), ("k".into(), old));
+    }
+    let other = f.workspace(1).await;
+    f.enqueue_one(&other, request_with_key(&other, "k", Some(1_000)))
+        .await;
+
+    f.advance(989);
+    let within = f
+        .try_enqueue(t.workspace, vec![keyed(params.clone().into())])
+        .await;
+    assert_eq!(within, Enqueued::All(vec![answer(old, false)]));
+    f.advance(1);
+    let new = keyed(json!({"a": 2}).into());
+    let id = new.id;
+    let after = f.try_enqueue(t.workspace, vec![new]).await;
+    assert_eq!(after, Enqueued::All(vec![answer(id, true)]));
+    assert_eq!(ok(f.store.prune(&everything(&f)).await).keys, 1);
+}
+
 /// Within one call the second use of a key returns the first request or is a conflict.
 pub async fn same_rules_apply_within_one_call(f: Fixture) {
     let t = f.workspace(1).await;

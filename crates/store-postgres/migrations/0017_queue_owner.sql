@@ -19,16 +19,16 @@ CREATE TABLE queue_share (
 
 -- Existing queues belong to the installation. Each is shared with the workspaces whose versions name it, so that their graphs go on.
 INSERT INTO queue (name, created_at)
-SELECT n.node ->> 'queue', min(v.created_at)
+SELECT n.node ->> 'queue'::text, min(v.created_at)
 FROM workflow_definition_version v
-CROSS JOIN LATERAL jsonb_array_elements(v.body -> 'graph' -> 'nodes') AS n (node)
-WHERE n.node ->> 'type' = 'task'
-GROUP BY n.node ->> 'queue'
+CROSS JOIN LATERAL jsonb_array_elements(v.body -> 'graph'::text -> 'nodes'::text) AS n (node)
+WHERE n.node ->> 'type'::text = 'task'
+GROUP BY n.node ->> 'queue'::text
 ON CONFLICT (name) DO NOTHING;
 
 INSERT INTO queue_share (queue_id, workspace_id)
 SELECT DISTINCT q.id, v.workspace_id
 FROM workflow_definition_version v
-CROSS JOIN LATERAL jsonb_array_elements(v.body -> 'graph' -> 'nodes') AS n (node)
-JOIN queue q ON q.name = n.node ->> 'queue'
-WHERE n.node ->> 'type' = 'task';
+CROSS JOIN LATERAL jsonb_array_elements(v.body -> 'graph'::text -> 'nodes'::text) AS n (node)
+JOIN queue q ON q.name = n.node ->> 'queue'::text
+WHERE n.node ->> 'type'::text = 'task';

@@ -158,10 +158,12 @@ pub(crate) const FUNCTIONS: Functions<'static> = Functions {
         "leasehold_execution_inserted",
         "leasehold_execution_updated",
         "leasehold_shedlock_token",
+        "leasehold_check_kept_key",
     ],
     after_migrations: functions![
         "leasehold_count_running",
         "leasehold_take_slots",
+        "leasehold_hide_self",
         "leasehold_rebuild",
         "leasehold_fold",
         "leasehold_promote_due",

@@ -21,7 +21,7 @@ impl PruneStore for PostgresStore {
             )
             .await?;
         let keys = self
-            .execute(
+            .one(
                 "prune",
                 sql!("prune/keys"),
                 &[&self.given_now(), &i64::from(limit)],
@@ -29,7 +29,7 @@ impl PruneStore for PostgresStore {
             .await?;
         Ok(Pruned {
             requests: row::count(&row, "pruned")?,
-            keys,
+            keys: row::count(&keys, "keys")?,
         })
     }
 }

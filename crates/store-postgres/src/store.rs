@@ -2,6 +2,7 @@
 
 use crate::error::postgres;
 use crate::job::Jobs;
+use crate::job::expiry_scan::ExpiryScan;
 use crate::job::notification::JobNotifier;
 use crate::notification::Notifier;
 use crate::options::PostgresOptions;
@@ -11,7 +12,7 @@ use leasehold_core::Timestamp;
 use leasehold_crash_marker::CrashMarkers;
 use leasehold_store::definition::VersionCache;
 use leasehold_store::{Clock, Result};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, Statement};
 
@@ -25,6 +26,8 @@ pub struct PostgresStore {
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) job_notifier: Arc<JobNotifier>,
+    /// The scans for expired claims of requests.
+    pub(crate) request_expiry: Arc<Mutex<ExpiryScan>>,
     pub(crate) versions: Arc<VersionCache>,
     pub(crate) crash_markers: CrashMarkers,
     clock: Clock,
@@ -41,6 +44,7 @@ impl PostgresStore {
             notifier: Arc::new(Notifier::new(options.notify.then_some(address.clone()))),
             jobs: Arc::new(Jobs::new(options.max_connections)),
             job_notifier: Arc::new(JobNotifier::new(options.notify.then_some(address))),
+            request_expiry: Arc::default(),
             versions: Arc::default(),
             crash_markers: CrashMarkers::default(),
             clock: options.clock.clone(),

@@ -269,6 +269,23 @@ async fn manually_deleted_jobs_do_not_block_their_line() {
 }
 
 #[tokio::test]
+async fn waiting_row_without_a_job_does_not_stop_its_queue() {
+    let env = TestEnv::new().await;
+    let later = NewJob {
+        start: JobStart::In(Duration::from_secs(5)),
+        ..job(0)
+    };
+    let waiting = env.enqueue(&vec![later; 10]).await;
+    for deleted in &waiting[..7] {
+        env.client.execute(DELETE, [deleted.0]).unwrap();
+    }
+    let fresh = env.enqueue(&vec![job(0); 2]).await;
+    env.clock.advance(Duration::from_secs(10));
+    assert_eq!(ids(&env.claim(3).await), waiting[7..]);
+    assert_eq!(ids(&env.claim(10).await), fresh);
+}
+
+#[tokio::test]
 async fn corrupt_page_of_leases_fails_only_its_worker() {
     let env = TestEnv::new().await;
     env.enqueue(&vec![job(0); 4]).await;

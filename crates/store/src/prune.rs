@@ -8,7 +8,7 @@ store_trait! {
     /// Retention of requests.
     pub trait PruneStore, observed by PruneObserver {
         /// Deletes finished requests with their executions and events, oldest first, and clears idempotency keys
-        /// whose window has passed. Call it until it deletes nothing.
+        /// whose window has passed. A key whose window has not passed outlives its request. Call it until it deletes nothing.
         async fn prune(&self, prune: &Prune) -> Result<Pruned>;
     }
 }

@@ -1,7 +1,7 @@
 //! The ends of requests in the model: cancelled, finished by their execution, pruned.
 
 use super::Model;
-use super::state::State;
+use super::state::{KeptKey, RequestRow, State};
 use async_trait::async_trait;
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{ExecutionStatus, FailureReason, RequestId, RequestStatus, Timestamp};
@@ -158,7 +158,9 @@ impl State {
         ended.truncate(limit as usize);
         for (_, id) in &ended {
             self.drop_execution(*id);
-            self.requests.remove(id);
+            if let Some(row) = self.requests.remove(id) {
+                self.keep_key(row);
+            }
             self.events.retain(|_, event| event.request != *id);
         }
         let mut keys = 0;
@@ -170,10 +172,27 @@ impl State {
                 keys += 1;
             }
         }
+        let before = self.kept_keys.len();
+        self.kept_keys.retain(|_, kept| kept.dedupe_until > now);
         Pruned {
             requests: ended.len() as u64,
-            keys,
+            keys: keys + (before - self.kept_keys.len()) as u64,
         }
+    }
+
+    /// Keeps the key of a pruned request until its window ends.
+    fn keep_key(&mut self, row: RequestRow) {
+        let request = row.request;
+        let (Some(key), Some(until)) = (request.idempotency_key, row.dedupe_until) else {
+            return;
+        };
+        let kept = KeptKey {
+            request: request.id,
+            definition: request.definition,
+            params: request.params,
+            dedupe_until: until,
+        };
+        self.kept_keys.insert((request.workspace, key), kept);
     }
 }
 

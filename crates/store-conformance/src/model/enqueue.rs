@@ -80,7 +80,13 @@ impl State {
         let holder = self.requests.values_mut().find(|row| {
             row.request.workspace == enqueue.workspace
                 && row.request.idempotency_key.as_ref() == Some(key)
-        })?;
+        });
+        let Some(holder) = holder else {
+            let kept = self.kept_keys.get(&(enqueue.workspace, key.clone()))?;
+            let same =
+                kept.definition == new.definition && kept.params.is_same_document(&new.params);
+            return (kept.dedupe_until > now).then(|| held(key, kept.request, same));
+        };
         if holder.dedupe_until.is_some_and(|until| until <= now) {
             holder.request.idempotency_key = None;
             holder.dedupe_until = None;
@@ -88,18 +94,7 @@ impl State {
         }
         let same = holder.request.definition == new.definition
             && holder.request.params.is_same_document(&new.params);
-        let held_by = holder.request.id;
-        Some(if same {
-            Ok(EnqueuedRequest {
-                id: held_by,
-                inserted: false,
-            })
-        } else {
-            Err(Enqueued::KeyConflict {
-                key: key.clone(),
-                held_by,
-            })
-        })
+        Some(held(key, holder.request.id, same))
     }
 
     fn insert(
@@ -186,5 +181,20 @@ impl State {
             }
         }
         pairs
+    }
+}
+
+/// The outcome of a request whose key is held, by a request with the same definition and params or not.
+fn held(key: &str, held_by: RequestId, same: bool) -> Result<EnqueuedRequest, Enqueued> {
+    if same {
+        Ok(EnqueuedRequest {
+            id: held_by,
+            inserted: false,
+        })
+    } else {
+        Err(Enqueued::KeyConflict {
+            key: key.to_owned(),
+            held_by,
+        })
     }
 }

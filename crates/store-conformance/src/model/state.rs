@@ -4,8 +4,8 @@ use super::graph::GraphRow;
 use leasehold_core::plan::effective_limit;
 use leasehold_core::quota::{effective_max_open_bytes, effective_max_pending};
 use leasehold_core::{
-    AuditId, Crashes, DefinitionId, ExecutionId, ExecutionStatus, FailureReason, KeyId, RequestId,
-    RequestStatus, Timestamp, Usage, VersionId, WorkspaceId, WorkspaceQuota,
+    AuditId, Crashes, DefinitionId, ExecutionId, ExecutionStatus, FailureReason, JsonText, KeyId,
+    RequestId, RequestStatus, Timestamp, Usage, VersionId, WorkspaceId, WorkspaceQuota,
 };
 use leasehold_store::audit::AuditEntry;
 use leasehold_store::change::Event;
@@ -45,6 +45,15 @@ pub(super) struct RequestRow {
     pub(super) execution_bytes: u64,
 }
 
+/// An idempotency key that outlives its request.
+#[derive(Clone, Debug)]
+pub(super) struct KeptKey {
+    pub(super) request: RequestId,
+    pub(super) definition: DefinitionId,
+    pub(super) params: JsonText,
+    pub(super) dedupe_until: Timestamp,
+}
+
 /// The whole state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct State {
@@ -63,6 +72,8 @@ pub(super) struct State {
     pub(super) instances: BTreeMap<String, Instance>,
     pub(super) secret: Option<[u8; 32]>,
     pub(super) admissions: i64,
+    /// The idempotency keys of pruned requests.
+    pub(super) kept_keys: BTreeMap<(WorkspaceId, String), KeptKey>,
     /// Requests that were ever redriven, even if their redrives were pruned.
     pub(super) redriven: BTreeSet<RequestId>,
 }

@@ -14,7 +14,7 @@ SELECT current_setting('server_version') AS version, current_setting('server_ver
         AND datname = current_database() AND pid <> pg_backend_pid()
         AND NOT pg_has_role('pg_read_all_stats', 'USAGE')) AS unseen_snapshots,
     (SELECT age(datfrozenxid)::bigint FROM pg_database WHERE datname = current_database()) AS wraparound_age,
-    (extract(epoch FROM clock_timestamp() - s.since) * 1000000)::bigint AS snapshot_us, s.whose AS snapshot_of
+    (extract(epoch FROM clock_timestamp() - s.since) * 1000000::numeric)::bigint AS snapshot_us, s.whose AS snapshot_of
 FROM (SELECT 1) one LEFT JOIN LATERAL (
     SELECT since, whose FROM (
         SELECT coalesce(xact_start, query_start) AS since, format('session %s of %s%s', pid, coalesce(usename, '?'),

@@ -3,8 +3,8 @@
 WITH folded AS MATERIALIZED (
     SELECT position FROM request_fold ORDER BY id DESC LIMIT 1
 ), fresh AS MATERIALIZED (
-    SELECT coalesce(bool_or(room), false) AS room, coalesce(sum(claimed), 0) AS claimed,
-        coalesce(sum(dispatched), 0) AS dispatched
+    SELECT coalesce(bool_or(room), false) AS room, coalesce(sum(claimed), 0)::bigint AS claimed,
+        coalesce(sum(dispatched), 0)::bigint AS dispatched
     FROM (
         SELECT e.from_status IN ('CLAIMED', 'DISPATCHED') AND e.to_status <> 'DISPATCHED' AS room,
             (e.to_status = 'CLAIMED')::int - (e.from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,

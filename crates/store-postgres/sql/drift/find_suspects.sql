@@ -2,7 +2,7 @@
 WITH folded AS MATERIALIZED (
     SELECT position FROM request_fold ORDER BY id DESC LIMIT 1
 ), fresh AS MATERIALIZED (
-    SELECT workspace_id, bool_or(room) AS room, sum(claimed) AS claimed, sum(dispatched) AS dispatched
+    SELECT workspace_id, bool_or(room) AS room, sum(claimed)::bigint AS claimed, sum(dispatched)::bigint AS dispatched
     FROM (
         SELECT e.workspace_id, e.from_status IN ('CLAIMED', 'DISPATCHED') AND e.to_status <> 'DISPATCHED' AS room,
             (e.to_status = 'CLAIMED')::int - (e.from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,

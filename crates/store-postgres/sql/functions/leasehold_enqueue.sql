@@ -1,6 +1,7 @@
 -- Enqueues a request within the caller's transaction and returns its id; a public function.
--- release: 3
--- Returns the id of a new request, or of the one that holds the idempotency key with the same definition and params.
+-- release: 4
+-- Returns the id of a new request, or of the one that holds the idempotency key with the same definition and params; that one may have been
+-- pruned.
 -- Fails with no_data_found (no such workspace or definition), insufficient_privilege (definition of another workspace),
 -- object_not_in_prerequisite_state (no version published), unique_violation (key held with other params),
 -- configuration_limit_exceeded (a quota of the workspace), feature_not_supported (the version has a params schema, which this function
@@ -23,6 +24,7 @@ AS $$
 DECLARE
     definition workflow_definition;
     request workflow_execution_queue;
+    kept kept_key;
     requested_key ALIAS FOR idempotency_key;
     moment timestamptz := clock_timestamp();
     size integer;
@@ -67,6 +69,17 @@ BEGIN
     IF requested_key IS NOT NULL THEN
         UPDATE workflow_execution_queue q SET idempotency_key = NULL, dedupe_until = NULL
         WHERE q.workspace_id = leasehold_enqueue.workspace_id AND q.idempotency_key = requested_key AND q.dedupe_until <= moment;
+        SELECT k.* INTO kept FROM kept_key k
+        WHERE k.workspace_id = leasehold_enqueue.workspace_id AND k.key = requested_key AND k.dedupe_until > moment;
+        IF FOUND THEN
+            IF kept.definition_id <> leasehold_enqueue.definition_id OR kept.params_hash <> pg_catalog.sha256(
+                pg_catalog.convert_to(coalesce(leasehold_enqueue.params, 'null'::jsonb)::text, 'UTF8'::name))
+            THEN
+                RAISE EXCEPTION 'idempotency key "%" is held by request % with other params', requested_key, kept.request_id
+                    USING ERRCODE = 'unique_violation', CONSTRAINT = 'request_idempotency_key';
+            END IF;
+            RETURN kept.request_id;
+        END IF;
     END IF;
     -- 1024: REQUEST_OVERHEAD_BYTES of the core. A request whose key is held is not inserted, so it needs no room.
     size := size + 1024;

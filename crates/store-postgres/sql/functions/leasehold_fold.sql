@@ -1,5 +1,5 @@
 -- Folds every event committed since the last call into workspace_turn, once each, and returns how many.
--- release: 2
+-- release: 3
 -- Updates the counts, and marks workspaces ready that have work and room again; these join the round. One fold at a time.
 -- Reads twice: first which rows to lock, then, with the rows locked, what to write; the next fold handles events that
 -- commit between the two reads. Does not wait for row locks: changes of a locked row are parked in workspace_delta, and
@@ -38,6 +38,9 @@ BEGIN
     IF touched IS NULL THEN
         RETURN 0;
     END IF;
+    IF pg_visible_in_snapshot(pg_current_xact_id_if_assigned(), seen) THEN
+        seen := leasehold_hide_self(seen);
+    END IF;
 
     SELECT array_agg(w.id) INTO held FROM unnest(touched) AS w (id) CROSS JOIN LATERAL (
         SELECT 1 FROM workspace_turn WHERE workspace_id = w.id ORDER BY turn DESC LIMIT 1 FOR UPDATE SKIP LOCKED
@@ -55,8 +58,8 @@ BEGIN
         RETURNING d.*
     ), change AS MATERIALIZED (
         SELECT workspace_id, bool_or(anew) AS anew, bool_or(room) AS room, min(rank) AS rank, min(line_at) AS line_at,
-            sum(pending) AS pending, sum(claimed) AS claimed, sum(dispatched) AS dispatched,
-            sum(completed) AS completed, sum(failed) AS failed, coalesce(sum(open_bytes), 0) AS open_bytes
+            sum(pending)::bigint AS pending, sum(claimed)::bigint AS claimed, sum(dispatched)::bigint AS dispatched,
+            sum(completed)::bigint AS completed, sum(failed)::bigint AS failed, coalesce(sum(open_bytes), 0)::bigint AS open_bytes
         FROM (
             SELECT workspace_id, false AS anew,
                 from_status IN ('CLAIMED', 'DISPATCHED') AND to_status <> 'DISPATCHED' AS room, rank, line_at,

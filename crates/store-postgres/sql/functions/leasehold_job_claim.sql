@@ -1,5 +1,5 @@
 -- Claims up to p_max jobs of one queue, as many as have 4 MiB of payload and progress together, and at least one.
--- release: 3
+-- release: 4
 -- One claim of a queue at a time: it holds the advisory lock of the queue until it commits, and so does a change of the
 -- queue's limit. If all queues together have a limit, one claim at a time in total.
 -- The first row has no id: it has the queue's settings, the expiry of the leases, whether a limit ended the claim, when the
@@ -55,7 +55,7 @@ BEGIN
         PERFORM pg_advisory_xact_lock(730833, 1);
         moment := coalesce(p_now, clock_timestamp());
     END IF;
-    ends_at := moment + coalesce(p_lease_us, about.lease_us) * interval '1 microsecond';
+    ends_at := moment + coalesce(p_lease_us, about.lease_us)::double precision * interval '1 microsecond';
     next_due := about.next_due;
 
     IF about.some_expired THEN
@@ -115,7 +115,7 @@ BEGIN
                 SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
                     array_agg(m.id) AS ids, array_agg(m.spot) AS spots, array_fill(1, ARRAY[count(*)::integer]) AS tries,
                     bool_or(m.of_graph) AS some_nodes, sum(m.bytes) AS bytes,
-                    NULL::bigint[] AS waiting, NULL::xid8[] AS late_xid, NULL::bigint[] AS late_id, NULL::xid8[] AS late_left,
+                    NULL::bigint[] AS waiting, NULL::bigint[] AS orphans, NULL::xid8[] AS late_xid, NULL::bigint[] AS late_id, NULL::xid8[] AS late_left,
                     array_agg(m.xid) AS main_xid, array_agg(m.id) AS main_id
                 INTO pick
                 FROM (
@@ -178,11 +178,17 @@ BEGIN
                 SELECT pg_current_snapshot() AS seen, count(*)::integer AS found,
                     array_agg(t.id) AS ids, array_agg(t.spot) AS spots, array_agg(t.try) AS tries,
                     bool_or(t.of_graph) AS some_nodes, sum(t.bytes) AS bytes, array_agg(t.id) FILTER (WHERE t.source = 0) AS waiting,
+                    array_agg(t.id) FILTER (WHERE t.spot IS NULL) AS orphans,
                     array_agg(t.xid) FILTER (WHERE t.source = 1) AS late_xid, array_agg(t.id) FILTER (WHERE t.source = 1) AS late_id,
                     ARRAY(SELECT l.xid FROM late l GROUP BY l.xid
                         HAVING count(*) >= take OR bool_or(l.id NOT IN (SELECT u.id FROM taken u))) AS late_left,
                     array_agg(t.xid) FILTER (WHERE t.source = 2) AS main_xid, array_agg(t.id) FILTER (WHERE t.source = 2) AS main_id
                 INTO pick FROM taken t;
+            END IF;
+            -- A waiting row whose job was deleted by hand: removes it and picks again.
+            IF pick.orphans IS NOT NULL THEN
+                DELETE FROM job_waiting w WHERE w.job_id = ANY (pick.orphans);
+                CONTINUE;
             END IF;
 
             -- Reads sizes only if the jobs may not fit. With fewer jobs to take, picks again.
@@ -264,7 +270,7 @@ BEGIN
         about.max_attempts, about.backoff_base_us, about.backoff_max_us, about.backoff_factor,
         about.backoff_jitter, about.timeout_us, NULL::text, NULL::json, NULL::text,
         coalesce(p_lease_us, about.lease_us), ends_at, coalesce(room < p_max AND cardinality(picked) >= room, false),
-        CASE WHEN cardinality(picked) < p_max THEN (extract(epoch FROM next_due - moment) * 1000000)::bigint END, freed
+        CASE WHEN cardinality(picked) < p_max THEN (extract(epoch FROM next_due - moment) * 1000000::numeric)::bigint END, freed
     UNION ALL
     SELECT j.id, n.token, e.attempt, j.priority, j.created_at, j.kind, j.payload, j.max_attempts, j.backoff_base_us,
         j.backoff_max_us, j.backoff_factor, j.backoff_jitter, j.timeout_us, j.trace_context, o.progress, o.last_error,

@@ -1,5 +1,5 @@
 -- Ends claims that p_worker holds and returns the claims that were held.
--- release: 2
+-- release: 3
 -- The entries of page p_pages[i] begin at p_first[i] of the other arrays: the job, its new status (completed, failed,
 -- queued), result, error, wait, and whether the attempt does not count. p_plain: all are completed, without results.
 -- Locks each page before it reads the clock.
@@ -77,7 +77,7 @@ BEGIN
             ), owned AS MATERIALIZED (
                 SELECT e.id, e.attempt, CASE WHEN p_plain THEN 'completed' ELSE p_becomes[low - 1 + e.given_ordinal] END AS becomes,
                     p_results[low - 1 + e.given_ordinal] AS result, p_errors[low - 1 + e.given_ordinal] AS error,
-                    moment + p_waits_us[low - 1 + e.given_ordinal] * interval '1 microsecond' AS run_at,
+                    moment + p_waits_us[low - 1 + e.given_ordinal]::double precision * interval '1 microsecond' AS run_at,
                     p_uncounted[low - 1 + e.given_ordinal] AS uncounted
                 FROM entry e WHERE e.owned
             ), ended AS (

@@ -1,5 +1,5 @@
 -- Extends leases that p_worker holds and returns their jobs.
--- release: 1
+-- release: 2
 -- Takes pages and jobs like leasehold_job_finish.
 CREATE OR REPLACE FUNCTION leasehold_job_renew(
     p_now timestamptz, p_worker text, p_pages bigint[], p_first integer[], p_ids bigint[], p_lease_us bigint
@@ -14,7 +14,7 @@ BEGIN
         SELECT l.* INTO page FROM job_lease l WHERE l.token = p_pages[i] AND l.worker = p_worker FOR UPDATE;
         CONTINUE WHEN NOT FOUND;
         moment := coalesce(p_now, clock_timestamp());
-        ends_at := moment + p_lease_us * interval '1 microsecond';
+        ends_at := moment + p_lease_us::double precision * interval '1 microsecond';
         given := p_ids[p_first[i]:coalesce(p_first[i + 1] - 1, cardinality(p_ids))];
         UPDATE job_lease l SET ends = r.ends, expires_at = r.expires_at
         FROM (

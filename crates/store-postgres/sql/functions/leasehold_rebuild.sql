@@ -1,5 +1,5 @@
 -- Recounts all requests and marks every workspace to be examined again.
--- release: 3
+-- release: 4
 -- Needed after the database was moved to another cluster, by a restored dump or by replication, because the transaction
 -- numbers in the rows are invalid there; leasehold_fold detects that and calls this. Also the repair after manual changes of
 -- requests or executions that wrote no events.
@@ -35,6 +35,6 @@ BEGIN
     DELETE FROM workspace_delta;
     DELETE FROM request_fold;
     INSERT INTO request_fold (position, round_from)
-    SELECT pg_current_snapshot(), coalesce(min(turn), 0) FROM workspace_turn;
+    SELECT leasehold_hide_self(pg_current_snapshot()), coalesce(min(turn), 0) FROM workspace_turn;
 END
 $$

@@ -1,6 +1,6 @@
 -- Inserts the graph of a RUNNING execution unless it exists. Locks the execution, so that it stays RUNNING until the transaction ends.
 INSERT INTO execution_graph (execution_id, started_at, finished_at, deadline, state, ended, error)
-SELECT e.id, c.now, CASE WHEN $4::text IS NOT NULL THEN c.now END, c.now + v.execution_timeout_ms * interval '1 millisecond',
+SELECT e.id, c.now, CASE WHEN $4::text IS NOT NULL THEN c.now END, c.now + v.execution_timeout_ms::double precision * interval '1 millisecond',
     $3, $4, $5
 FROM workflow_execution e
 JOIN workflow_definition_version v ON v.id = e.version_id

@@ -5,7 +5,7 @@ WITH clock AS MATERIALIZED (
 ), gone AS (
     DELETE FROM instance WHERE id = ANY (ARRAY(
         SELECT i.id FROM instance i, clock
-        WHERE i.seen_at < clock.now - $6::bigint * interval '1 microsecond' AND i.id <> $2
+        WHERE i.seen_at < clock.now - $6::bigint::double precision * interval '1 microsecond' AND i.id <> $2
         FOR UPDATE OF i SKIP LOCKED))
 )
 INSERT INTO instance (id, version, dispatches, listens, started_at, seen_at)

@@ -2,7 +2,7 @@
 WITH given AS MATERIALIZED (
     SELECT g.*, coalesce($1::timestamptz, clock_timestamp()) AS now,
         CASE WHEN g.start_at > coalesce($1::timestamptz, clock_timestamp()) THEN g.start_at
-            WHEN g.start_in_us > 0 THEN coalesce($1::timestamptz, clock_timestamp()) + g.start_in_us * interval '1 microsecond'
+            WHEN g.start_in_us > 0 THEN coalesce($1::timestamptz, clock_timestamp()) + g.start_in_us::double precision * interval '1 microsecond'
         END AS run_at
     FROM unnest($2::bigint[], $3::integer[], $4::smallint[], $5::text[], $6::json[], $7::timestamptz[], $8::bigint[],
         $9::integer[], $10::bigint[], $11::bigint[], $12::bigint[], $13::double precision[], $14::double precision[], $15::text[])

@@ -1,7 +1,7 @@
 -- Starts nodes: inserts a job and a node row for each, and notifies waiting workers. Leaves out nodes whose workspace may not use their queue.
 WITH given AS MATERIALIZED (
     SELECT nextval('job_id') AS id, g.*, q.id AS queue_id,
-        CASE WHEN g.start_in_us > 0 THEN $1::timestamptz + g.start_in_us * interval '1 microsecond' END AS run_at
+        CASE WHEN g.start_in_us > 0 THEN $1::timestamptz + g.start_in_us::double precision * interval '1 microsecond' END AS run_at
     FROM unnest($2::uuid[], $3::smallint[], $4::text[], $5::smallint[], $6::text[], $7::json[], $8::bigint[], $9::integer[],
         $10::bigint[], $11::bigint[], $12::bigint[], $13::double precision[], $14::double precision[],
         $15::text[], $16::uuid[])

@@ -91,7 +91,7 @@ WITH clock AS MATERIALIZED (
         execution_id = CASE WHEN c.refusal IS NULL THEN c.execution_id END,
         claimed_at = CASE WHEN c.refusal IS NULL THEN clock.now END,
         claimed_by = CASE WHEN c.refusal IS NULL THEN $3 END,
-        lease_expires_at = CASE WHEN c.refusal IS NULL THEN clock.now + $4::bigint * interval '1 microsecond' END,
+        lease_expires_at = CASE WHEN c.refusal IS NULL THEN clock.now + $4::bigint::double precision * interval '1 microsecond' END,
         failure_reason = c.refusal,
         finished_at = CASE WHEN c.refusal IS NOT NULL THEN clock.now END,
         live_redrive_of = CASE WHEN c.refusal IS NULL THEN q.live_redrive_of END,

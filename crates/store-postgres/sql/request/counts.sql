@@ -5,8 +5,8 @@ SELECT (t.pending + coalesce(e.pending, 0))::bigint AS pending, (t.claimed + coa
 FROM (SELECT * FROM workspace_turn WHERE workspace_id = $1 ORDER BY turn DESC LIMIT 1) t,
     (SELECT position FROM request_fold ORDER BY id DESC LIMIT 1) f,
     LATERAL (
-        SELECT sum(pending) AS pending, sum(claimed) AS claimed, sum(dispatched) AS dispatched,
-            sum(completed) AS completed, sum(failed) AS failed
+        SELECT sum(pending)::bigint AS pending, sum(claimed)::bigint AS claimed, sum(dispatched)::bigint AS dispatched,
+            sum(completed)::bigint AS completed, sum(failed)::bigint AS failed
         FROM (
             SELECT (to_status = 'PENDING')::int - (from_status IS NOT DISTINCT FROM 'PENDING')::int AS pending,
                 (to_status = 'CLAIMED')::int - (from_status IS NOT DISTINCT FROM 'CLAIMED')::int AS claimed,

@@ -25,9 +25,14 @@ WITH clock AS MATERIALIZED (
         dedupe_until, trace_context, bytes)
     SELECT a.id, $2, a.definition_id, a.current_version_id, a.priority, coalesce(a.run_at, clock.now) <= clock.now,
         coalesce(a.run_at, clock.now), clock.now, a.params, a.key,
-        clock.now + a.dedupe_window * interval '1 microsecond', a.trace_context, a.bytes
+        clock.now + a.dedupe_window::double precision * interval '1 microsecond', a.trace_context, a.bytes
     FROM requested a, clock
     WHERE NOT EXISTS (SELECT 1 FROM problem)
+        -- A scalar subquery, which the planner cannot turn into a scan of all kept keys.
+        AND (a.key IS NULL OR (
+            SELECT k.request_id FROM kept_key k
+            WHERE k.workspace_id = $2 AND k.key = a.key AND k.dedupe_until > clock.now
+        ) IS NULL)
     -- Ordered by key, so that concurrent calls with common keys cannot deadlock.
     ORDER BY a.key COLLATE "C" NULLS FIRST, a.ordinal
     ON CONFLICT (workspace_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING

@@ -43,7 +43,7 @@ WITH RECURSIVE clock AS MATERIALIZED (
         SELECT p.* FROM generate_series(1, 7) AS part CROSS JOIN LATERAL (
             SELECT q.run_at, q.created_at FROM workflow_execution_queue q
             WHERE q.workspace_id = l.workspace_id AND q.due AND q.execution_id IS NULL AND q.rank = l.rank
-                AND q.created_at >= l.created_at + (l.until - l.created_at) * (part / 8.0) AND q.created_at < l.until
+                AND q.created_at >= l.created_at + (l.until - l.created_at) * (part::double precision / 8.0::double precision) AND q.created_at < l.until
             ORDER BY q.created_at, q.id LIMIT 1
         ) p
     ) b

@@ -1,9 +1,10 @@
--- CLAIMED → PENDING for up to $3 requests whose lease has expired; they keep their executions.
+-- CLAIMED → PENDING for up to $3 requests whose lease expired after $4; they keep their executions. Returns one row without a request if there
+-- is none.
 WITH clock AS MATERIALIZED (
     SELECT coalesce($1::timestamptz, statement_timestamp()) AS now
 ), stale AS MATERIALIZED (
     SELECT id FROM workflow_execution_queue
-    WHERE lease_expires_at <= (SELECT now FROM clock)
+    WHERE lease_expires_at > coalesce($4::timestamptz, '-infinity') AND lease_expires_at <= (SELECT now FROM clock)
     ORDER BY lease_expires_at LIMIT $3 FOR UPDATE SKIP LOCKED
 ), moved AS (
     UPDATE workflow_execution_queue q
@@ -15,4 +16,5 @@ WITH clock AS MATERIALIZED (
     INSERT INTO request_event (request_id, workspace_id, from_status, to_status, at, by_whom, reason)
     SELECT moved.id, moved.workspace_id, 'CLAIMED', 'PENDING', clock.now, $2, 'lease_expired' FROM moved, clock
 )
-SELECT id, workspace_id, execution_id, (SELECT leasehold_notify()) AS notified FROM moved
+SELECT clock.now, m.id, m.workspace_id, m.execution_id, CASE WHEN m.id IS NOT NULL THEN (SELECT leasehold_notify()) END AS notified
+FROM clock LEFT JOIN moved m ON true

@@ -16,7 +16,7 @@ WITH clock AS MATERIALIZED (
     UPDATE workflow_execution_queue q
     SET status = CASE WHEN h.reason IS NULL THEN 'PENDING' ELSE 'FAILED' END,
         due = CASE WHEN h.reason IS NULL THEN h.delay = 0 END,
-        run_at = CASE WHEN h.reason IS NULL THEN clock.now + h.delay * interval '1 microsecond' ELSE q.run_at END,
+        run_at = CASE WHEN h.reason IS NULL THEN clock.now + h.delay::double precision * interval '1 microsecond' ELSE q.run_at END,
         execution_id = CASE WHEN h.keep THEN q.execution_id END,
         attempt_count = q.attempt_count + 1,
         dispatch_failures = q.dispatch_failures + h.counted::integer,

@@ -6,6 +6,6 @@ WITH held AS (
     ORDER BY q.id FOR UPDATE OF q
 )
 UPDATE workflow_execution_queue q
-SET lease_expires_at = coalesce($1::timestamptz, clock_timestamp()) + $5::bigint * interval '1 microsecond'
+SET lease_expires_at = coalesce($1::timestamptz, clock_timestamp()) + $5::bigint::double precision * interval '1 microsecond'
 FROM held WHERE q.id = held.id
 RETURNING q.id

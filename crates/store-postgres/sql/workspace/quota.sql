@@ -5,7 +5,7 @@ FROM workspace w,
     (SELECT * FROM workspace_turn WHERE workspace_id = $1 ORDER BY turn DESC LIMIT 1) t,
     (SELECT position FROM request_fold ORDER BY id DESC LIMIT 1) f,
     LATERAL (
-        SELECT sum(pending) AS pending, sum(open_bytes) AS open_bytes
+        SELECT sum(pending)::bigint AS pending, sum(open_bytes)::bigint AS open_bytes
         FROM (
             SELECT (to_status = 'PENDING')::int - (from_status IS NOT DISTINCT FROM 'PENDING')::int AS pending, bytes AS open_bytes
             FROM (

@@ -4,7 +4,7 @@ pub(crate) mod claim;
 mod cluster_check;
 mod copy;
 mod enqueue;
-mod expiry_scan;
+pub(crate) mod expiry_scan;
 pub(crate) mod finish;
 mod nodes;
 pub(crate) mod notification;

@@ -10,6 +10,7 @@ use leasehold_core::{DefinitionId, RequestId, Timestamp};
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, NewRequest};
 use leasehold_store::{Error, ErrorKind, Result};
 use std::collections::{HashMap, HashSet};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{GenericClient, Row};
 use uuid::Uuid;
 
@@ -210,17 +211,31 @@ async fn with_keys(
     let mut client = pool::take(&store.pool, CONTEXT).await?;
     for _ in 0..MAX_TRIES {
         let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
-        match insert_or_find(store, &transaction, enqueue, columns).await? {
-            Some(Ok(holders)) => {
+        match insert_or_find(store, &transaction, enqueue, columns).await {
+            Ok(Some(Ok(holders))) => {
                 transaction.commit().await.map_err(postgres(CONTEXT))?;
                 return Ok(Ok(holders));
             }
-            Some(Err(rejected)) => return Ok(Err(rejected)),
-            None => transaction.rollback().await.map_err(postgres(CONTEXT))?,
+            Ok(Some(Err(rejected))) => return Ok(Err(rejected)),
+            Ok(None) => {}
+            Err(error) if was_kept_meanwhile(&error) => {}
+            Err(error) => return Err(error),
         }
+        transaction.rollback().await.map_err(postgres(CONTEXT))?;
     }
     let text = "idempotency keys were released repeatedly by concurrent calls".to_owned();
     Err(Error::new(CONTEXT, ErrorKind::Contended(text)))
+}
+
+/// Whether a key was kept for its pruned request while the insert waited for that request; the next try finds the kept key.
+fn was_kept_meanwhile(error: &Error) -> bool {
+    let source = error.source.as_deref();
+    let source = source.and_then(|source| source.downcast_ref::<tokio_postgres::Error>());
+    let error = source.and_then(tokio_postgres::Error::as_db_error);
+    error.is_some_and(|error| {
+        *error.code() == SqlState::T_R_SERIALIZATION_FAILURE
+            && error.constraint() == Some("request_idempotency_key")
+    })
 }
 
 /// Inserts requests with free keys and finds the holders of the other keys; none if a key was released meanwhile. Expired keys are

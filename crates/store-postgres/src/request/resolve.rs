@@ -1,6 +1,6 @@
 //! Resolves claims: marks them dispatched, releases or fails them, and recovers claims whose lease expired.
 
-use crate::row::{self, maybe_named, micros};
+use crate::row::{self, maybe_id, maybe_named, micros};
 use crate::store::{PostgresStore, sql};
 use leasehold_core::limits::SWEEP_MAX_BATCH;
 use leasehold_core::{FailureReason, RequestId, RequestStatus};
@@ -10,6 +10,7 @@ use leasehold_store::request::{
     ClaimRef, Dispatched, Fail, Recovered, Release, ReleaseKind, Released,
 };
 use std::collections::HashMap;
+use std::sync::PoisonError;
 use std::time::Duration;
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -198,20 +199,37 @@ async fn release_claims(
 
 pub(crate) async fn recover(store: &PostgresStore, by: &str, limit: u32) -> Result<Vec<Recovered>> {
     let limit = i64::from(limit.min(SWEEP_MAX_BATCH));
+    let scan = || {
+        let scan = store.request_expiry.lock();
+        scan.unwrap_or_else(PoisonError::into_inner)
+    };
+    // With a manual clock every scan begins at the beginning.
+    let from = match store.given_now() {
+        Some(_) => None,
+        None => scan().begin(),
+    };
     let rows = store
         .many(
             "request_recover",
             sql!("request/recover"),
-            &[&store.given_now(), &by, &limit],
+            &[&store.given_now(), &by, &limit, &from],
         )
         .await?;
-    store.notifier.wake_for_work(!rows.is_empty());
-    Ok(rows
+    let recovered: Vec<Recovered> = rows
         .iter()
-        .map(|row| Recovered {
-            request: row::id(row, "id"),
-            workspace: row::id(row, "workspace_id"),
-            execution: row::id(row, "execution_id"),
+        .filter_map(|row| {
+            Some(Recovered {
+                request: maybe_id(row, "id")?,
+                workspace: row::id(row, "workspace_id"),
+                execution: row::id(row, "execution_id"),
+            })
         })
-        .collect())
+        .collect();
+    if let Some(first) = rows.first()
+        && i64::try_from(recovered.len()).is_ok_and(|count| count < limit)
+    {
+        scan().complete(row::time(first, "now")?);
+    }
+    store.notifier.wake_for_work(!recovered.is_empty());
+    Ok(recovered)
 }

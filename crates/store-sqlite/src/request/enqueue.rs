@@ -17,6 +17,7 @@ use std::collections::HashMap;
 
 const DEFINITION: &str = sql!("definition/to_enqueue");
 const KEY_HOLDER: &str = sql!("request/key_holder");
+const KEPT_KEY: &str = sql!("request/kept_key");
 const KEY_CLEAR: &str = sql!("request/key_clear");
 const ENQUEUE: &str = sql!("request/enqueue");
 
@@ -130,7 +131,7 @@ struct KeyHolder {
     is_same: bool,
 }
 
-/// Returns the request that holds the key. Clears the key first if its window has passed.
+/// Returns the request that holds the key, also a pruned one. Clears the key first if its window has passed.
 fn holder(
     session: &Session<'_>,
     workspace: WorkspaceId,
@@ -156,8 +157,27 @@ fn holder(
             Ok(None)
         }
         Some((holder, _)) => Ok(Some(holder)),
-        None => Ok(None),
+        None => pruned_holder(session, workspace, new, key),
     }
+}
+
+/// Returns the pruned request for which the key is kept.
+fn pruned_holder(
+    session: &Session<'_>,
+    workspace: WorkspaceId,
+    new: &PreparedRequest,
+    key: &str,
+) -> Result<Option<KeyHolder>, Fault> {
+    let row = params![blob(workspace), Text(key), session.now];
+    session.optional(KEPT_KEY, row, |row| {
+        let definition: DefinitionId = row.id("definition_id")?;
+        let hash: [u8; 32] = row.get("params_hash")?;
+        Ok(KeyHolder {
+            id: row.id("request_id")?,
+            key: key.to_owned(),
+            is_same: definition == new.definition && hash == new.params.document_hash(),
+        })
+    })
 }
 
 fn insert(
