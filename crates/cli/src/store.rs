@@ -59,8 +59,11 @@ pub(crate) fn postgres(settings: &Settings) -> Result<PostgresStore, (&'static s
         notify: settings.store.notify,
         ..PostgresOptions::new(&url)
     };
-    // The driver's error may contain a part of the password.
-    let store = PostgresStore::new(&options).map_err(|_| {
+    let store = PostgresStore::new(&options).map_err(|error| {
+        if let ("sslmode" | "sslrootcert", ErrorKind::Value(text)) = (error.context, &error.kind) {
+            return ("store.url", text.clone());
+        }
+        // The driver's error may contain a part of the password.
         let must = "must be a URL such as postgres://user:password@host:5432/database";
         ("store.url", format!("{must}, is {}", redacted_url(&url)))
     })?;

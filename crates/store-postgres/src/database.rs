@@ -17,7 +17,7 @@ impl DatabaseStore for PostgresStore {
         Capabilities {
             name: "postgres",
             shared: true,
-            connections: self.pool.status().max_size,
+            connections: self.pool.max_size(),
             changes_use_connections: true,
         }
     }

@@ -118,7 +118,7 @@ impl ExecutionStore for PostgresStore {
             .await
             .map_err(postgres(CONTEXT))?;
         let now = self.given_now();
-        let mut finished = end_dispatched(now, &**client, &statement, by, &ends).await?;
+        let mut finished = end_dispatched(now, &***client, &statement, by, &ends).await?;
         if finished.len() < ends.ids.len() {
             let transaction = client.transaction().await.map_err(postgres(CONTEXT))?;
             finished.extend(end_any(now, &*transaction, &statement, by, &ends).await?);
@@ -126,7 +126,7 @@ impl ExecutionStore for PostgresStore {
         }
         self.notifier.wake_for_work(!finished.is_empty());
         let known = if finished.len() < ends.ids.len() {
-            already_ended(&**client, &ends).await?
+            already_ended(&***client, &ends).await?
         } else {
             HashSet::new()
         };

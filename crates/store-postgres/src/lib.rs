@@ -30,6 +30,7 @@ mod row;
 mod snapshot;
 mod store;
 mod stream_position;
+mod tls;
 mod transaction;
 mod varint;
 mod workspace;

@@ -41,11 +41,11 @@ impl SchemaStore for PostgresStore {
             .await
             .map_err(postgres(CONTEXT))?;
         let applied = match tables.get("migrations") {
-            true => applied(&**client).await?,
+            true => applied(&***client).await?,
             false => Vec::new(),
         };
         let applied_functions = match tables.get("functions") {
-            true => function::applied(&**client, FUNCTIONS, CONTEXT).await?,
+            true => function::applied(&***client, FUNCTIONS, CONTEXT).await?,
             false => Vec::new(),
         };
         let mut status = compare(&applied);

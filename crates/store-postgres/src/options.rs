@@ -7,15 +7,19 @@ use std::time::Duration;
 /// How a [`crate::PostgresStore`] connects.
 #[derive(Clone)]
 pub struct PostgresOptions {
-    /// `postgres://user:password@host:port/database`; `?sslmode=require` requires TLS. Over TLS the server's certificate and host name
-    /// are always verified.
+    /// `postgres://user:password@host:port/database`. The parameters `sslmode` and `sslrootcert` mean the same as for libpq: for example
+    /// `?sslmode=verify-full&sslrootcert=/etc/ca.pem` requires TLS and verifies certificate and host name.
     pub url: String,
-    /// CA certificates in PEM that the server's certificate must be signed by. Requires TLS. None: the Mozilla root certificates.
+    /// CA certificates in PEM that the server's certificate must be signed by. Requires TLS and verifies the host name, unless the URL has
+    /// `sslmode=verify-ca`. None: as the URL says.
     pub tls_ca: Option<Vec<u8>>,
     /// The pool size: maximum number of connections in the pool.
     pub max_connections: usize,
     /// How long an operation waits for a connection before it fails as unavailable.
     pub connect_timeout: Duration,
+    /// How long an operation may use a connection before it fails as unavailable and the connection is closed. Heartbeats may take ten seconds
+    /// at most; migrations, rebuilds and pruning may take longer while the server answers other connections.
+    pub call_timeout: Duration,
     /// Whether to receive notifications of other processes, on a connection outside the pool. Must be off behind a connection pooler in
     /// transaction mode.
     pub notify: bool,
@@ -31,6 +35,7 @@ impl PostgresOptions {
             tls_ca: None,
             max_connections: 10,
             connect_timeout: Duration::from_secs(5),
+            call_timeout: Duration::from_secs(60),
             notify: true,
             clock: Clock::Database,
         }
@@ -48,6 +53,7 @@ impl fmt::Debug for PostgresOptions {
             .field("tls_ca", &self.tls_ca.is_some())
             .field("max_connections", &self.max_connections)
             .field("connect_timeout", &self.connect_timeout)
+            .field("call_timeout", &self.call_timeout)
             .field("notify", &self.notify)
             .field("clock", &self.clock)
             .finish()

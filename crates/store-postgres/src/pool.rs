@@ -1,20 +1,23 @@
-//! The connection pool: TLS, keepalives and the settings of every connection.
+//! The connection pool: TLS, keepalives, the settings of every connection, and a time limit for every use of one.
+
+mod watch;
 
 use crate::error;
 use crate::options::PostgresOptions;
+use crate::tls;
 use deadpool_postgres::{
-    Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Timeouts,
+    ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, Pool, QueueMode,
+    RecyclingMethod, Timeouts,
 };
 use leasehold_store::sql;
 use leasehold_store::{Error, ErrorKind, Result};
-use rustls::RootCertStore;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::timeout;
 use tokio_postgres::Config;
-use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
+use watch::{Connector, Watch, Watches};
 
 const CONFIGURE: &str = sql!("session/configure");
 const DISCARD_PLANS: &str = sql!("session/discard_plans");
@@ -28,19 +31,31 @@ pub(crate) struct Address {
     pub(crate) tls: MakeRustlsConnect,
 }
 
+/// The pool of connections; clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct Connections {
+    pool: Pool,
+    watches: Arc<Watches>,
+    call_timeout: Duration,
+}
+
+/// A connection in use. If it is in use for longer than its operation may take, it is closed, and what waits for it fails as unavailable.
+pub(crate) struct Connection {
+    object: Object,
+    watch: Option<Arc<Watch>>,
+}
+
 fn invalid(text: String) -> Error {
     Error::new("connecting", ErrorKind::Value(text))
 }
 
 pub(crate) fn address(options: &PostgresOptions) -> Result<Address> {
-    // The driver does not know these modes. Certificates are always verified, so `require` means the same here.
-    let url = options
+    let tls = tls::configure(options)?;
+    let mut config: Config = tls
         .url
-        .replace("sslmode=verify-full", "sslmode=require");
-    let url = url.replace("sslmode=verify-ca", "sslmode=require");
-    let mut config: Config = url
         .parse()
         .map_err(|error| invalid(format!("invalid database URL: {error}")))?;
+    config.ssl_mode(tls.mode);
     config.connect_timeout(options.connect_timeout);
     // Detects a server that vanished within seconds instead of hours.
     config.keepalives_idle(Duration::from_secs(10));
@@ -50,106 +65,128 @@ pub(crate) fn address(options: &PostgresOptions) -> Result<Address> {
     if config.get_application_name().is_none() {
         config.application_name("leasehold");
     }
-    if options.tls_ca.is_some() {
-        if config.get_ssl_mode() == SslMode::Disable {
-            return Err(invalid(
-                "a CA certificate is set, but the database URL has sslmode=disable; remove one of them".to_owned(),
-            ));
-        }
-        config.ssl_mode(SslMode::Require);
-    }
-    let tls = tls(roots(options)?);
-    let tls = tls.map_err(|error| invalid(format!("failed to set up TLS: {error}")))?;
-    Ok(Address { config, tls })
+    Ok(Address {
+        config,
+        tls: tls.connect,
+    })
 }
 
-/// Returns the trusted root certificates.
-fn roots(options: &PostgresOptions) -> Result<RootCertStore> {
-    let Some(pem) = &options.tls_ca else {
-        return Ok(RootCertStore {
-            roots: webpki_roots::TLS_SERVER_ROOTS.to_vec(),
-        });
-    };
-    let mut roots = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        certificate
-            .map_err(|error| error.to_string())
-            .and_then(|certificate| roots.add(certificate).map_err(|error| error.to_string()))
-            .map_err(|error| invalid(format!("invalid CA certificate: {error}")))?;
+impl Connections {
+    fn new(options: &PostgresOptions, address: Address) -> Result<Self> {
+        let watches = Arc::new(Watches::default());
+        let connector = Connector::new(address.tls, options.connect_timeout);
+        let manager = Manager::from_connect(
+            address.config,
+            connector,
+            ManagerConfig {
+                recycling_method: RecyclingMethod::Fast,
+            },
+        );
+        let (created, limit) = (Arc::clone(&watches), options.connect_timeout);
+        let pool = Pool::builder(manager)
+            .max_size(options.max_connections)
+            // The connection used last has its plans and catalog entries cached.
+            .queue_mode(QueueMode::Lifo)
+            .runtime(deadpool_postgres::Runtime::Tokio1)
+            .wait_timeout(Some(options.connect_timeout))
+            .create_timeout(Some(options.connect_timeout))
+            .recycle_timeout(Some(options.connect_timeout))
+            .post_create(Hook::async_fn(move |client, _| {
+                created.register(client);
+                Box::pin(run(client, CONFIGURE, limit))
+            }))
+            .post_recycle(Hook::async_fn(move |client, metrics| {
+                let uses = metrics.recycle_count + 1;
+                Box::pin(async move {
+                    match plans_expired(uses) {
+                        true => run(client, DISCARD_PLANS, limit).await,
+                        false => Ok(()),
+                    }
+                })
+            }))
+            .build()
+            .map_err(|error| invalid(error.to_string()))?;
+        Ok(Self {
+            pool,
+            watches,
+            call_timeout: options.call_timeout,
+        })
     }
-    if roots.is_empty() {
-        return Err(invalid(
-            "the CA certificate file contains no PEM certificate".to_owned(),
-        ));
+
+    /// Returns the maximum number of connections.
+    pub(crate) fn max_size(&self) -> usize {
+        self.pool.status().max_size
     }
-    Ok(roots)
+
+    fn watched(&self, object: Object, context: &'static str) -> Connection {
+        let watch = self.watches.of(&object);
+        if let Some(watch) = &watch {
+            watch.begin(context, self.call_timeout);
+        }
+        Connection { object, watch }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(watch) = &self.watch {
+            watch.end();
+        }
+    }
+}
+
+impl Deref for Connection {
+    type Target = Object;
+
+    fn deref(&self) -> &Object {
+        &self.object
+    }
+}
+
+impl DerefMut for Connection {
+    fn deref_mut(&mut self) -> &mut Object {
+        &mut self.object
+    }
+}
+
+/// Runs a statement for a hook of the pool, which has no limit of its own.
+async fn run(
+    client: &ClientWrapper,
+    sql: &str,
+    limit: Duration,
+) -> std::result::Result<(), HookError> {
+    match timeout(limit, client.batch_execute(sql)).await {
+        Ok(done) => done.map_err(HookError::Backend),
+        Err(_) => Err(HookError::message("the database did not answer in time")),
+    }
 }
 
 /// Builds the pool without connecting.
-pub(crate) fn build(options: &PostgresOptions, address: Address) -> Result<Pool> {
-    let manager = Manager::from_config(
-        address.config,
-        address.tls,
-        ManagerConfig {
-            recycling_method: RecyclingMethod::Fast,
-        },
-    );
-    Pool::builder(manager)
-        .max_size(options.max_connections)
-        // The connection used last has its plans and catalog entries cached.
-        .queue_mode(QueueMode::Lifo)
-        .runtime(deadpool_postgres::Runtime::Tokio1)
-        .wait_timeout(Some(options.connect_timeout))
-        .create_timeout(Some(options.connect_timeout))
-        .post_create(Hook::async_fn(|client, _| {
-            Box::pin(async move {
-                client
-                    .batch_execute(CONFIGURE)
-                    .await
-                    .map_err(HookError::Backend)
-            })
-        }))
-        .post_recycle(Hook::async_fn(|client, metrics| {
-            let uses = metrics.recycle_count + 1;
-            Box::pin(async move {
-                if !plans_expired(uses) {
-                    return Ok(());
-                }
-                client
-                    .batch_execute(DISCARD_PLANS)
-                    .await
-                    .map_err(HookError::Backend)
-            })
-        }))
-        .build()
-        .map_err(|error| invalid(error.to_string()))
+pub(crate) fn build(options: &PostgresOptions, address: Address) -> Result<Connections> {
+    Connections::new(options, address)
+}
+
+/// Takes a connection for the operation `context`; waits for one if all are in use.
+pub(crate) async fn take(connections: &Connections, context: &'static str) -> Result<Connection> {
+    let object = connections.pool.get().await.map_err(error::pool(context))?;
+    Ok(connections.watched(object, context))
+}
+
+/// Takes an idle connection; none if all are in use.
+pub(crate) async fn take_if_free(
+    connections: &Connections,
+    context: &'static str,
+) -> Option<Connection> {
+    let timeouts = Timeouts {
+        wait: Some(Duration::ZERO),
+        ..connections.pool.timeouts()
+    };
+    let object = connections.pool.timeout_get(&timeouts).await.ok()?;
+    Some(connections.watched(object, context))
 }
 
 /// Whether the cached plans of a connection should be discarded. A plan for a table of one or two pages scans all of it, and stays
 /// cached while the table grows until autovacuum analyzes it, a minute later at best. So plans are discarded often at first.
 fn plans_expired(uses: usize) -> bool {
     uses.is_power_of_two() || uses.is_multiple_of(DISCARD_PLANS_EVERY)
-}
-
-/// Takes a connection from the pool; waits for one if all are in use.
-pub(crate) async fn take(pool: &Pool, context: &'static str) -> Result<Object> {
-    pool.get().await.map_err(error::pool(context))
-}
-
-/// Takes an idle connection; none if all are in use.
-pub(crate) async fn take_if_free(pool: &Pool) -> Option<Object> {
-    let timeouts = Timeouts {
-        wait: Some(Duration::ZERO),
-        ..pool.timeouts()
-    };
-    pool.timeout_get(&timeouts).await.ok()
-}
-
-fn tls(roots: RootCertStore) -> std::result::Result<MakeRustlsConnect, rustls::Error> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    Ok(MakeRustlsConnect::new(config))
 }

@@ -6,8 +6,7 @@ use crate::job::expiry_scan::ExpiryScan;
 use crate::job::notification::JobNotifier;
 use crate::notification::Notifier;
 use crate::options::PostgresOptions;
-use crate::pool;
-use deadpool_postgres::{Object, Pool};
+use crate::pool::{self, Connection, Connections};
 use leasehold_core::Timestamp;
 use leasehold_crash_marker::CrashMarkers;
 use leasehold_store::definition::VersionCache;
@@ -22,7 +21,7 @@ pub(crate) use leasehold_store::sql;
 /// A store in PostgreSQL. Clones share the connection pool and the notifications.
 #[derive(Clone, Debug)]
 pub struct PostgresStore {
-    pub(crate) pool: Pool,
+    pub(crate) pool: Connections,
     pub(crate) notifier: Arc<Notifier>,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) job_notifier: Arc<JobNotifier>,
@@ -63,7 +62,7 @@ impl PostgresStore {
         self.clock.now()
     }
 
-    async fn prepare(&self, context: &'static str, sql: &str) -> Result<(Object, Statement)> {
+    async fn prepare(&self, context: &'static str, sql: &str) -> Result<(Connection, Statement)> {
         let client = pool::take(&self.pool, context).await?;
         let statement = client
             .prepare_cached(sql)

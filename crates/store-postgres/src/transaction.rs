@@ -1,7 +1,7 @@
 //! Runs prepared statements in one transaction, for operations that need more than one statement. Knows no table.
 
 use crate::error::postgres;
-use crate::pool;
+use crate::pool::{self, Connection};
 use crate::store::{Params, PostgresStore};
 use deadpool_postgres::{Object, Transaction};
 use leasehold_store::Result;
@@ -14,7 +14,7 @@ pub(crate) struct OpenTransaction<'a> {
 }
 
 /// Takes a connection from the pool for an operation that needs a transaction.
-pub(crate) async fn connection(store: &PostgresStore, context: &'static str) -> Result<Object> {
+pub(crate) async fn connection(store: &PostgresStore, context: &'static str) -> Result<Connection> {
     pool::take(&store.pool, context).await
 }
 

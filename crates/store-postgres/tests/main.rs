@@ -5,6 +5,7 @@ mod claim_cost;
 mod conformance;
 mod drift;
 mod explain;
+mod frozen;
 mod functions;
 mod graph_cost;
 mod graphs;

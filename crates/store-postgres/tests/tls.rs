@@ -75,7 +75,7 @@ async fn server_certificate_must_match_ca_and_host_name() {
     let full = format!("{}?sslmode=verify-full", cluster.url());
     migrated(&trusting(full)).await.unwrap();
 
-    let untrusting = PostgresOptions::new(cluster.url());
+    let untrusting = PostgresOptions::new(format!("{}?sslmode=verify-ca", cluster.url()));
     let refused = migrated(&untrusting).await.unwrap_err();
     let shown = format!("{refused} {:?}", refused.source);
     assert!(shown.contains("UnknownIssuer"), "{shown}");
@@ -91,6 +91,106 @@ async fn server_certificate_must_match_ca_and_host_name() {
     assert!(shown.contains("no encryption"), "{shown}");
 }
 
+/// Each value of `sslmode` with and without `sslrootcert`, as libpq's documentation describes them.
+#[tokio::test(flavor = "multi_thread")]
+async fn sslmode_and_sslrootcert_mean_what_libpq_means() {
+    let certificates = Certificates::of("127.0.0.1");
+    let cluster = tokio::task::block_in_place(|| tls_only_cluster(&certificates));
+    let directory = leasehold_testkit::temp_dir();
+    let file = |name: &str, text: &str| {
+        let file = directory.path().join(name);
+        fs::write(&file, text).unwrap();
+        file.display().to_string().replace('/', "%2F")
+    };
+    let ca = file("ca.pem", &certificates.ca);
+    let other_ca = file("other.pem", &Certificates::of("127.0.0.1").ca);
+    let (here, elsewhere) = (
+        cluster.url(),
+        cluster.url().replace("127.0.0.1", "localhost"),
+    );
+    let accepted = "";
+    let cases = [
+        // Debian's default certificate is signed by itself: these modes accept it.
+        (&here, "", accepted),
+        (&here, "sslmode=prefer", accepted),
+        (&here, "sslmode=allow", accepted),
+        (&here, "sslmode=require", accepted),
+        (&here, "sslmode=disable", "no encryption"),
+        (&here, "sslmode=verify-ca", "UnknownIssuer"),
+        (&here, "sslmode=verify-full", "UnknownIssuer"),
+        (&here, "sslrootcert=system", "UnknownIssuer"),
+        (
+            &here,
+            &format!("sslmode=require&sslrootcert={ca}"),
+            accepted,
+        ),
+        (
+            &here,
+            &format!("sslmode=require&sslrootcert={other_ca}"),
+            "invalid peer certificate",
+        ),
+        (
+            &here,
+            &format!("sslmode=verify-full&sslrootcert={ca}"),
+            accepted,
+        ),
+        (
+            &elsewhere,
+            &format!("sslmode=verify-ca&sslrootcert={ca}"),
+            accepted,
+        ),
+        (
+            &elsewhere,
+            &format!("sslmode=verify-full&sslrootcert={ca}"),
+            "NotValidForName",
+        ),
+    ];
+    for (url, parameters, expected) in cases {
+        let outcome = migrated(&PostgresOptions::new(format!("{url}?{parameters}"))).await;
+        let shown = outcome.map_err(|error| format!("{error} {:?}", error.source));
+        match expected {
+            "" => assert_eq!(shown, Ok(()), "{parameters}"),
+            expected => assert!(
+                shown.clone().unwrap_err().contains(expected),
+                "{parameters}: {shown:?}"
+            ),
+        }
+    }
+}
+
+/// A certificate that signs itself, like Debian's: `sslrootcert` names the certificate itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn self_signed_certificate_can_be_its_own_root() {
+    for is_ca in [IsCa::NoCa, IsCa::Ca(BasicConstraints::Unconstrained)] {
+        let key = KeyPair::generate().unwrap();
+        let mut parameters = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        parameters.is_ca = is_ca;
+        let certificate = parameters.self_signed(&key).unwrap().pem();
+        let certificates = Certificates {
+            ca: certificate.clone(),
+            certificate,
+            key: key.serialize_pem(),
+        };
+        let cluster = tokio::task::block_in_place(|| tls_only_cluster(&certificates));
+        let trusting = |url: String, mode: &str| PostgresOptions {
+            tls_ca: Some(certificates.ca.clone().into()),
+            ..PostgresOptions::new(format!("{url}?sslmode={mode}"))
+        };
+        let elsewhere = cluster.url().replace("127.0.0.1", "localhost");
+        for mode in ["verify-ca", "verify-full"] {
+            migrated(&trusting(cluster.url(), mode)).await.unwrap();
+        }
+        migrated(&trusting(elsewhere.clone(), "verify-ca"))
+            .await
+            .unwrap();
+        let refused = migrated(&trusting(elsewhere, "verify-full"))
+            .await
+            .unwrap_err();
+        let shown = format!("{refused} {:?}", refused.source);
+        assert!(shown.contains("NotValidForName"), "{shown}");
+    }
+}
+
 #[tokio::test]
 async fn invalid_tls_options_fail_before_connecting() {
     let url = "postgres://me@127.0.0.1:1/db";
@@ -104,6 +204,22 @@ async fn invalid_tls_options_fail_before_connecting() {
         (
             with(&format!("{url}?sslmode=disable"), &ca),
             "sslmode=disable",
+        ),
+        (
+            with(&format!("{url}?sslrootcert=%2Fca.pem"), &ca),
+            "set twice",
+        ),
+        (
+            PostgresOptions::new(format!("{url}?sslrootcert=%2Fnowhere%2Fca.pem")),
+            "cannot read /nowhere/ca.pem",
+        ),
+        (
+            PostgresOptions::new(format!("{url}?sslrootcert=system&sslmode=require")),
+            "requires sslmode=verify-full",
+        ),
+        (
+            PostgresOptions::new(format!("{url}?sslmode=sometimes")),
+            "sslmode must be",
         ),
     ];
     for (options, expected) in cases {

@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::frozen::FrozenServer;
 use crate::os_user::OsUser;
 use crate::programs::postgres_programs;
 use crate::server::{Server, ServerKind};
@@ -115,6 +116,15 @@ impl Cluster {
     /// Kills the server with `kill -9`, like a machine failure; its backends exit immediately.
     pub fn kill(&mut self) -> io::Result<()> {
         self.server.end("KILL")
+    }
+
+    /// Freezes the server until the handle is dropped: it accepts packets and answers nothing.
+    ///
+    /// # Panics
+    /// When the server is not running.
+    #[must_use]
+    pub fn freeze(&self) -> FrozenServer {
+        FrozenServer::freeze(self.server_pid().expect("the server is not running"))
     }
 
     /// Starts a stopped or killed server on the same data and port.

@@ -23,6 +23,7 @@
 mod cluster;
 mod example;
 mod faketime;
+mod frozen;
 mod fuzz;
 mod linters;
 pub mod log_events;
@@ -70,6 +71,7 @@ mod traces;
 pub use cluster::{Cluster, fresh_cluster};
 pub use example::example_program;
 pub use faketime::{FAKETIME_PACKAGE, faketime_library, skew_clock};
+pub use frozen::FrozenServer;
 pub use fuzz::{FUZZ_SECONDS_VARIABLE, FUZZ_SEED_VARIABLE, Fuzzer};
 pub use linters::{
     CHECK_JSONSCHEMA, HADOLINT, HELM, KUBERNETES_VALIDATE, LINTERS, Linter, SHELLCHECK, YAMLLINT,

@@ -200,7 +200,14 @@ pub(super) fn store(text: &str) -> Result<(), String> {
 
 /// Checks `sslmode`.
 fn tls_mode(url: &str) -> Result<(), String> {
-    const MODES: [&str; 5] = ["disable", "prefer", "require", "verify-ca", "verify-full"];
+    const MODES: [&str; 6] = [
+        "disable",
+        "allow",
+        "prefer",
+        "require",
+        "verify-ca",
+        "verify-full",
+    ];
     let options = url.rsplit_once('?').map_or("", |(_, options)| options);
     let mode = options
         .split('&')

@@ -125,7 +125,7 @@ pub(crate) const WORDS: &[Case] = &[
         "[store]\nurl = \"postgres://me:hush@db/x?sslmode=maybe\"\n",
         2,
         "store.url",
-        "sslmode must be one of disable, prefer, require, verify-ca, verify-full",
+        "sslmode must be one of disable, allow, prefer, require, verify-ca, verify-full",
     ),
     (
         "[temporal]\naddress = \"ftp://x\"\n",

@@ -189,8 +189,8 @@ pub(crate) async fn finish(
     finishes: &[JobFinish],
 ) -> Result<JobsFinished> {
     let mut client = pool::take(&store.pool, CONTEXT).await?;
-    let decisions = decide(&client, finishes).await?;
-    let results = end(&client, store.given_now(), worker, &decisions, false).await?;
+    let decisions = decide(&*client, finishes).await?;
+    let results = end(&*client, store.given_now(), worker, &decisions, false).await?;
     let mut call = FinishCall::new(finishes, &decisions);
     let node_claims = call.add(store, results);
     let finisher = NodeFinisher {

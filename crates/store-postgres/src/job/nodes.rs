@@ -124,7 +124,7 @@ struct WorkList<'w, 'a> {
 
 impl WorkList<'_, '_> {
     async fn run_if_free(&self) {
-        if let Some(mut client) = pool::take_if_free(&self.nodes.store.pool).await {
+        if let Some(mut client) = pool::take_if_free(&self.nodes.store.pool, CONTEXT).await {
             self.run(&mut client).await;
         }
     }

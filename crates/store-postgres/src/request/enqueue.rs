@@ -122,7 +122,7 @@ pub(crate) async fn enqueue(store: &PostgresStore, enqueue: &Enqueue) -> Result<
             .prepare_cached(sql!("request/enqueue"))
             .await
             .map_err(postgres(CONTEXT))?;
-        read(&insert(store, &**client, &statement, enqueue, &columns).await?)
+        read(&insert(store, &***client, &statement, enqueue, &columns).await?)
     };
     let inserted = match outcome {
         Ok(inserted) => inserted,

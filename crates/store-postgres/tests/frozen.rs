@@ -1,0 +1,82 @@
+//! A PostgreSQL server that is frozen, not dead: it acknowledges every packet and answers nothing. Every call ends by its own limit.
+#![allow(clippy::unwrap_used)]
+
+use leasehold_core::JsonText;
+use leasehold_core::job::JobClaim;
+use leasehold_store::job::NewJob;
+use leasehold_store::lock::LockRequest;
+use leasehold_store::prune::Prune;
+use leasehold_store::request::Claim;
+use leasehold_store::{ErrorKind, Result, Store};
+use leasehold_store_postgres::{PostgresOptions, PostgresStore};
+use leasehold_testkit::{eventually, fresh_cluster};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::block_in_place;
+use tokio::time::timeout;
+
+/// More than every limit of the test together.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn claim() -> Claim {
+    Claim {
+        owner: "me".into(),
+        batch: 10,
+        lease: Duration::from_secs(30),
+        lock: None,
+    }
+}
+
+async fn fails<T: std::fmt::Debug>(name: &str, call: impl Future<Output = Result<T>>) {
+    let outcome = timeout(PATIENCE, call).await;
+    let error = outcome
+        .unwrap_or_else(|_| panic!("{name} has no limit"))
+        .unwrap_err();
+    let is_unavailable = matches!(error.kind, ErrorKind::Unavailable(_));
+    assert!(is_unavailable, "{name}: {error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn calls_to_a_frozen_server_fail_as_unavailable_and_succeed_when_it_goes_on() {
+    let cluster = block_in_place(|| fresh_cluster(&[("fsync", "off")]));
+    let options = PostgresOptions {
+        max_connections: 4,
+        connect_timeout: Duration::from_secs(1),
+        call_timeout: Duration::from_secs(1),
+        ..PostgresOptions::new(cluster.url())
+    };
+    let store: Arc<dyn Store> = Arc::new(PostgresStore::new(&options).unwrap());
+    store.schema_migrate().await.unwrap();
+    let job = [NewJob::new("mail", "send", JsonText::default())];
+    store.job_enqueue(&job).await.unwrap();
+    let job_claim = JobClaim {
+        queue: "mail".to_owned(),
+        worker: "me".to_owned(),
+        max: 1,
+        lease: None,
+    };
+    let lock = LockRequest {
+        name: "lock".into(),
+        owner: "me".into(),
+        at_most_for: Duration::from_secs(30),
+    };
+    // More connections than one, so that several freeze in use.
+    let calls = (0..4).map(|_| store.now());
+    futures::future::join_all(calls).await;
+
+    let frozen = block_in_place(|| cluster.freeze());
+    let (request_claim, prune) = (claim(), Prune::default());
+    tokio::join!(
+        fails("now", store.now()),
+        fails("job_enqueue", store.job_enqueue(&job)),
+        fails("request_claim", store.request_claim(&request_claim)),
+        fails("job_claim", store.job_claim(&job_claim)),
+        fails("lock_acquire", store.lock_acquire(&lock)),
+        fails("prune", store.prune(&prune)),
+    );
+    block_in_place(|| drop(frozen));
+    let is_back = eventually(PATIENCE, async || store.job_enqueue(&job).await.is_ok());
+    assert!(is_back.await, "the store did not reconnect");
+    let claimed = store.job_claim(&job_claim).await.unwrap();
+    assert_eq!(claimed.jobs.len(), 1);
+}
