@@ -10,8 +10,8 @@ use leasehold_core::limits::{
 use leasehold_core::text::{self, TextProblem};
 use leasehold_core::{DefinitionId, RequestId, TraceContext, VersionId, WorkspaceId};
 use leasehold_schema::{Schema, SchemaError, ValidationError, ValidationLimit};
-use leasehold_store::Store;
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, NewRequest};
+use leasehold_store::{Store, Turns};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -148,10 +148,13 @@ impl Enqueuer {
         store: &dyn Store,
         mut call: Enqueue,
     ) -> Result<Vec<EnqueuedRequest>, EnqueueError> {
-        check(&call)?;
-        for new in &mut call.requests {
+        check_call(&call)?;
+        let mut turns = Turns::default();
+        for (index, new) in call.requests.iter_mut().enumerate() {
+            check_one(index, new)?;
             // SQLite stores the text as it is.
             new.params.strip_whitespace();
+            turns.count(new.params.as_str().len()).await;
         }
         log_enqueueing(&call);
         let deadline = schema::deadline();
@@ -298,15 +301,11 @@ fn trace(new: &NewRequest) -> Option<String> {
     TraceContext::trace_id_of(new.trace_context.as_deref())
 }
 
-fn check(call: &Enqueue) -> Result<(), EnqueueError> {
+fn check_call(call: &Enqueue) -> Result<(), EnqueueError> {
     if !(1..=ENQUEUE_MAX_REQUESTS).contains(&call.requests.len()) {
         return Err(EnqueueError::Count(call.requests.len()));
     }
-    check_text("by".to_owned(), &call.by, NAME_MAX_CHARS)?;
-    call.requests
-        .iter()
-        .enumerate()
-        .try_for_each(|(index, new)| check_one(index, new))
+    check_text("by".to_owned(), &call.by, NAME_MAX_CHARS)
 }
 
 fn check_one(index: usize, new: &NewRequest) -> Result<(), EnqueueError> {

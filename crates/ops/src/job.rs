@@ -16,7 +16,7 @@ use leasehold_core::{JsonText, WorkspaceId};
 use leasehold_store::job::{EnqueuedJob, JobStart, NewJob};
 use leasehold_store::key::Key;
 use leasehold_store::queue::{Queue, QueueChange};
-use leasehold_store::{Actor, Store};
+use leasehold_store::{Actor, Store, Turns};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -95,8 +95,10 @@ pub async fn enqueue(
     if !(1..=ENQUEUE_MAX_JOBS).contains(&jobs.len()) {
         return Err(JobOperationError::Count(jobs.len()));
     }
+    let mut turns = Turns::default();
     for (index, job) in jobs.iter().enumerate() {
         check_job(&Field::of("jobs", index), job)?;
+        turns.count(job.payload.as_str().len()).await;
     }
     Ok(store.job_enqueue(jobs).await?)
 }

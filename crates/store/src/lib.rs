@@ -11,6 +11,7 @@ mod migration;
 mod page;
 mod store;
 mod store_trait;
+mod turns;
 mod version_cache;
 
 pub mod audit;
@@ -46,6 +47,7 @@ pub use migration::{
 };
 pub use page::Page;
 pub use store::{Store, StoreObserver};
+pub use turns::Turns;
 
 /// Generates a time-ordered id; ids of one process rise in the order of their creation.
 pub fn fresh_id<T: From<uuid::Uuid>>() -> T {

@@ -8,7 +8,7 @@ use crate::store::{PostgresStore, sql};
 use deadpool_postgres::Transaction;
 use leasehold_core::{DefinitionId, RequestId, Timestamp};
 use leasehold_store::request::{Enqueue, Enqueued, EnqueuedRequest, NewRequest};
-use leasehold_store::{Error, ErrorKind, Result};
+use leasehold_store::{Error, ErrorKind, Result, Turns};
 use std::collections::{HashMap, HashSet};
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{GenericClient, Row};
@@ -106,9 +106,11 @@ fn columns(requests: &[NewRequest]) -> std::result::Result<(Columns<'_>, Vec<usi
 }
 
 pub(crate) async fn enqueue(store: &PostgresStore, enqueue: &Enqueue) -> Result<Enqueued> {
+    let mut turns = Turns::default();
     for new in &enqueue.requests {
         leasehold_core::json::check_text_shape(new.params.as_str())
             .map_err(|problem| Error::new(CONTEXT, ErrorKind::Value(problem.to_string())))?;
+        turns.count(new.params.as_str().len()).await;
     }
     let (columns, first_uses) = match columns(&enqueue.requests) {
         Ok(split) => split,
