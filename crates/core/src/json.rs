@@ -1,10 +1,12 @@
 //! Validation of JSON before it is stored: bounded size and depth, no NUL, no integers beyond 64 bits.
 //! Texts from callers are checked as a stream of values, so that a check takes no memory in proportion to the text.
 
+mod digest;
 mod numbers;
 mod stream;
 mod tree;
 
+pub use digest::{DocumentDigest, digest};
 pub use stream::{is_readable, strip_whitespace};
 pub use tree::tree_bytes;
 

@@ -38,12 +38,17 @@ impl JsonText {
         json::is_readable(&self.0)
     }
 
-    /// Returns whether both are the same document; white space and the order of fields do not matter.
+    /// Returns whether both are the same document; white space and the order of fields do not matter. Reads both texts as a stream, without a tree.
     pub fn is_same_document(&self, other: &Self) -> bool {
         self == other
             || self
-                .read::<Value>()
-                .is_ok_and(|document| other.read::<Value>().is_ok_and(|other| other == document))
+                .digest()
+                .is_some_and(|digest| other.digest() == Some(digest))
+    }
+
+    /// Returns its digest, which is the same for the same document; none if a parser cannot read it.
+    pub fn digest(&self) -> Option<json::DocumentDigest> {
+        json::digest(&self.0)
     }
 
     /// Removes the white space between its tokens.

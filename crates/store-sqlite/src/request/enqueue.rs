@@ -2,6 +2,7 @@
 
 use crate::error::Fault;
 use crate::request::event::RequestRef;
+use crate::request::key_digests::KeyDigests;
 use crate::row::{Columns, Text, blob, checked_text, later};
 use crate::session::Session;
 use crate::workspace;
@@ -23,18 +24,20 @@ const ENQUEUE: &str = sql!("request/enqueue");
 
 /// An enqueue call, prepared outside the writer thread: JSON documents are text already.
 pub(crate) struct EnqueueBatch {
-    workspace: WorkspaceId,
+    pub(super) workspace: WorkspaceId,
     by: String,
-    requests: Vec<PreparedRequest>,
+    pub(super) requests: Vec<PreparedRequest>,
+    /// The position of the first request with each key.
+    first_uses: HashMap<String, usize>,
 }
 
-struct PreparedRequest {
-    id: RequestId,
+pub(super) struct PreparedRequest {
+    pub(super) id: RequestId,
     definition: DefinitionId,
-    params: JsonText,
+    pub(super) params: JsonText,
     priority: i16,
     run_at: Option<i64>,
-    idempotency: Option<Idempotency>,
+    pub(super) idempotency: Option<Idempotency>,
     trace_context: Option<String>,
     checked_against: Option<VersionId>,
 }
@@ -53,17 +56,32 @@ impl EnqueueBatch {
                 checked_against: new.checked_against,
             })
         });
+        let requests: Vec<PreparedRequest> = requests.collect::<Result<_, ErrorKind>>()?;
+        let mut first_uses = HashMap::new();
+        for (position, new) in requests.iter().enumerate() {
+            if let Some(Idempotency { key, .. }) = &new.idempotency {
+                first_uses.entry(key.clone()).or_insert(position);
+            }
+        }
         Ok(Self {
             workspace: enqueue.workspace,
             by: enqueue.by.clone(),
-            requests: requests.collect::<Result<_, ErrorKind>>()?,
+            requests,
+            first_uses,
         })
+    }
+
+    /// Returns the first request with a key.
+    pub(super) fn first_use(&self, key: &str) -> Option<&PreparedRequest> {
+        let position = self.first_uses.get(key)?;
+        self.requests.get(*position)
     }
 }
 
 pub(crate) fn enqueue(
     session: &Session<'_>,
     batch: &EnqueueBatch,
+    digests: &KeyDigests,
 ) -> Result<Effect<Enqueued>, Fault> {
     if !workspace::is_open(session, batch.workspace)? {
         return Ok(Effect::Rollback(Enqueued::WorkspaceNotFound));
@@ -84,7 +102,7 @@ pub(crate) fn enqueue(
         {
             return Ok(Effect::Rollback(Enqueued::VersionMoved(new.definition)));
         }
-        match holder(session, batch.workspace, new)? {
+        match holder(session, batch.workspace, new, digests)? {
             None => {
                 insert(session, batch, new, version)?;
                 answers.push(EnqueuedRequest {
@@ -136,18 +154,19 @@ fn holder(
     session: &Session<'_>,
     workspace: WorkspaceId,
     new: &PreparedRequest,
+    digests: &KeyDigests,
 ) -> Result<Option<KeyHolder>, Fault> {
     let Some(Idempotency { key, .. }) = &new.idempotency else {
         return Ok(None);
     };
     let found = session.optional(KEY_HOLDER, params![blob(workspace), Text(key)], |row| {
         let definition: DefinitionId = row.id("definition_id")?;
-        let params: String = row.get("params")?;
+        let id: RequestId = row.id("id")?;
+        let params = JsonText::trusted(row.get("params")?);
         let holder = KeyHolder {
-            id: row.id("id")?,
+            id,
             key: key.clone(),
-            is_same: definition == new.definition
-                && JsonText::trusted(params).is_same_document(&new.params),
+            is_same: definition == new.definition && is_same(new, id, &params, digests),
         };
         Ok((holder, row.get::<_, Option<i64>>("dedupe_until")?))
     })?;
@@ -178,6 +197,21 @@ fn pruned_holder(
             is_same: definition == new.definition && hash == new.params.document_hash(),
         })
     })
+}
+
+/// Returns whether a request has the params of the holder of its key. Computes only digests that are missing.
+fn is_same(
+    new: &PreparedRequest,
+    holder: RequestId,
+    params: &JsonText,
+    digests: &KeyDigests,
+) -> bool {
+    let digest = |id: RequestId, text: &JsonText| match digests.get(&id) {
+        Some(digest) => *digest,
+        None => text.digest(),
+    };
+    *params == new.params
+        || digest(holder, params).is_some_and(|held| digest(new.id, &new.params) == Some(held))
 }
 
 fn insert(

@@ -7,6 +7,7 @@ pub(crate) mod resolve;
 mod cancel;
 mod claim;
 mod enqueue;
+mod key_digests;
 mod promote;
 mod read;
 mod redrive;
@@ -38,8 +39,10 @@ impl RequestStore for SqliteStore {
         let context = "request_enqueue";
         let batch =
             enqueue::EnqueueBatch::prepare(enqueue).map_err(|kind| Error::new(context, kind))?;
+        let batch = Arc::new(batch);
+        let digests = key_digests::compute(self, &batch).await?;
         self.writer
-            .write_or_rollback(context, move |s| enqueue::enqueue(s, &batch))
+            .write_or_rollback(context, move |s| enqueue::enqueue(s, &batch, &digests))
             .await
     }
 
